@@ -1,0 +1,1 @@
+"""An example of a third party's plug-ins for Scoter."""

@@ -1,0 +1,15 @@
+"""The rules of the crawl as pure functions: text and values in, values out.
+
+Nothing here opens a file, asks the time, draws a random number or touches a socket, so every rule can
+be tried at a prompt and tested over its whole range. An import contract keeps it so.
+
+- ``url``, ``domain``   what a URL is, under which form, key and host it is stored
+- ``datum``, ``update`` what is known of a URL, and the one function that changes it
+- ``schedule``          when a page is due again
+- ``opic``, ``depth``   how scores start, spread and add up
+- ``signature``         when two pages are the same, or nearly
+- ``robots``            what a site allows
+- ``pattern``           regular expressions that cannot hang
+- ``filters``, ``normalizers``  which URLs are kept, and in which spelling
+- ``reply``, ``page``   what the web answered, and what a page says
+"""

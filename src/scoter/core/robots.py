@@ -1,0 +1,221 @@
+"""What a site's robots.txt allows, by RFC 9309.
+
+Protego matches paths; the choice of the group that speaks to us is made here, since the standard asks for the
+whole product token and Protego takes any that starts alike. Whatever a file holds, reading it takes time linear
+in its first 500 KiB, and so does each verdict.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from datetime import timedelta
+from typing import Literal
+
+from msgspec import Struct
+from protego import Protego
+
+from scoter.core.url import Url
+
+LIMIT = 500 * 1024  # RFC 9309 2.5: at least this much must be read; we read no more
+MAX_WILDCARDS = 20_000  # each verdict may look for each of them; no honest site comes near
+LONGEST_DELAY = timedelta(days=36_500)
+
+_LINE_END = re.compile("\r\n|\r|\n")
+_TOKEN = re.compile("[A-Za-z_-]+")  # RFC 9309 2.2.1
+_PRODUCT_END = re.compile(r"[/\s]")
+# What str.splitlines would take for a line end, or a terminal for a command, inside a path.
+_ODD = re.compile("[\x00-\x1f\x7f\x85\u2028\u2029]")
+
+Field = Literal["agent", "allow", "disallow", "delay", "sitemap"]
+_FIELDS: dict[str, Field] = {
+    "user-agent": "agent",
+    "useragent": "agent",
+    "user agent": "agent",
+    "allow": "allow",
+    "disallow": "disallow",
+    # Misspellings that are common enough to be meant.
+    "dissallow": "disallow",
+    "dissalow": "disallow",
+    "disalow": "disallow",
+    "crawl-delay": "delay",
+    "crawl delay": "delay",
+    "sitemap": "sitemap",
+    "site-map": "sitemap",
+    "sitemaps": "sitemap",
+}
+
+
+class Rule(Struct, frozen=True):
+    """An ``Allow`` or ``Disallow`` line, with the number of the line in its file."""
+
+    allow: bool
+    path: str
+    line: int
+
+    def __str__(self) -> str:
+        return f"line {self.line}: {'Allow' if self.allow else 'Disallow'}: {self.path}"
+
+
+class Verdict(Struct, frozen=True):
+    """Whether a URL may be fetched, and why."""
+
+    allowed: bool
+    why: str
+
+
+class Robots:
+    """The rules that one robots.txt sets for one crawler.
+
+    >>> Robots.read(b"User-agent: *\\nDisallow: /private\\nCrawl-delay: 2", ["scoter"])
+    Robots(group='*', rules=1, crawl_delay=2s, sitemaps=0)
+    """
+
+    __slots__ = ("_matcher", "_refusal", "crawl_delay", "group", "rules", "sitemaps")
+
+    def __init__(
+        self,
+        rules: Sequence[Rule] = (),
+        *,
+        group: str = "",
+        crawl_delay: timedelta | None = None,
+        sitemaps: Sequence[str] = (),
+        refusal: str = "",
+    ) -> None:
+        self.rules = tuple(rules)
+        self.group = group
+        self.crawl_delay = crawl_delay
+        self.sitemaps = tuple(sitemaps)
+        if not refusal and sum(rule.path.count("*") for rule in self.rules) > MAX_WILDCARDS:
+            refusal = f"more than {MAX_WILDCARDS:,} wildcards, more than can be checked for each URL"
+        self._refusal = refusal
+        self._matcher = None if refusal or not self.rules else _matcher(self.rules)
+
+    @classmethod
+    def read(cls, body: bytes, agents: Sequence[str]) -> Robots:
+        """Read a robots.txt for the first of our names that it speaks to, else for everybody (``*``)."""
+        groups = _Groups()
+        for number, field, value in _fields(body):
+            groups.add(number, field, value)
+        return groups.choose(agents)
+
+    def allows(self, url: Url) -> bool:
+        """Tell whether the URL may be fetched."""
+        if self._matcher is None:
+            return not self._refusal or url.path == "/robots.txt"
+        return self._matcher.can_fetch(url.text, "*")
+
+    def explain(self, url: Url) -> Verdict:
+        """Tell whether the URL may be fetched, and by which line."""
+        allowed = self.allows(url)
+        if self._refusal:
+            return Verdict(allowed, self._refusal)
+        if url.path == "/robots.txt":
+            return Verdict(allowed, "robots.txt itself may always be fetched")
+        # RFC 9309 2.2.2: the longest match decides; of two as long, the one that allows.
+        for rule in sorted(self.rules, key=lambda rule: (-len(rule.path), not rule.allow)):
+            if rule.allow is allowed and not _matcher([Rule(False, rule.path, 0)]).can_fetch(url.text, "*"):
+                return Verdict(allowed, str(rule))
+        return Verdict(allowed, "no rule matches" if self.rules else "there are no rules for us")
+
+    def __repr__(self) -> str:
+        delay = "none" if self.crawl_delay is None else f"{self.crawl_delay.total_seconds():g}s"
+        return (
+            f"Robots(group={self.group!r}, rules={len(self.rules)}, crawl_delay={delay}, sitemaps={len(self.sitemaps)})"
+        )
+
+
+ALLOW_ALL = Robots()
+"""What a missing robots.txt says (RFC 9309 2.3.1.3)."""
+
+
+def disallow_all(reason: str) -> Robots:
+    """Return rules that allow nothing, for a robots.txt that could not be had (RFC 9309 2.3.1.4)."""
+    return Robots(refusal=reason)
+
+
+class _Group(Struct):
+    rules: list[Rule]
+    delay: timedelta | None = None
+
+
+class _Groups:
+    """Collects the groups of a file: user-agent lines in a row, then what is said to them."""
+
+    def __init__(self) -> None:
+        self._current: _Group = _Group([])
+        self._agents_open = False
+        self._members: list[tuple[str, _Group]] = []
+        self._sitemaps: list[str] = []
+
+    def add(self, number: int, field: Field, value: str) -> None:
+        if field == "sitemap":  # belongs to no group and ends none (RFC 9309 2.2.4)
+            if value:
+                self._sitemaps.append(value)
+            return
+        if field == "agent":
+            if not self._agents_open:
+                self._current = _Group([])
+                self._agents_open = True
+            self._members.append((value, self._current))
+            return
+        # A Crawl-delay ends the list of agents too: that is how its authors mean it.
+        self._agents_open = False
+        if field == "delay":
+            delay = _seconds(value)
+            self._current.delay = self._current.delay if delay is None else delay
+        elif value:  # an empty rule matches nothing
+            self._current.rules.append(Rule(field == "allow", value, number))
+
+    def choose(self, agents: Sequence[str]) -> Robots:
+        for wanted in (*agents, "*"):
+            chosen = {id(group): group for name, group in self._members if _speaks_to(name, wanted)}
+            if chosen:
+                delays = [group.delay for group in chosen.values() if group.delay is not None]
+                return Robots(
+                    [rule for group in chosen.values() for rule in group.rules],
+                    group=wanted,
+                    crawl_delay=max(delays, default=None),
+                    sitemaps=self._sitemaps,
+                )
+        return Robots(sitemaps=self._sitemaps)
+
+
+def _fields(body: bytes) -> Iterator[tuple[int, Field, str]]:
+    """Yield line number, field and value of every line that means something."""
+    cut = body[: LIMIT + 3]
+    if len(body) > len(cut):  # the last line may be half a rule, which would say something else
+        cut = cut[: max(cut.rfind(b"\n"), cut.rfind(b"\r")) + 1]
+    text = cut.decode("utf-8-sig", errors="replace")
+    for number, line in enumerate(_LINE_END.split(text), 1):
+        name, colon, value = line.partition("#")[0].partition(":")
+        field = _FIELDS.get(name.strip().lower()) if colon else None
+        if field is not None:
+            yield number, field, _ODD.sub(_escape, value.strip())
+
+
+def _speaks_to(line: str, ours: str) -> bool:
+    """Tell whether a user-agent line names us by our product token."""
+    if ours == "*":
+        return line.startswith("*")
+    named = _PRODUCT_END.split(line, maxsplit=1)[0].lower()
+    wanted = _PRODUCT_END.split(ours, maxsplit=1)[0].lower()
+    token = _TOKEN.match(named)
+    return named == wanted or (token is not None and token[0] == wanted)
+
+
+def _seconds(value: str) -> timedelta | None:
+    try:
+        delay = timedelta(seconds=float(value))
+    except (ValueError, OverflowError):
+        return None
+    return min(delay, LONGEST_DELAY) if delay >= timedelta(0) else None
+
+
+def _escape(found: re.Match[str]) -> str:
+    return "".join(f"%{byte:02X}" for byte in found[0].encode())
+
+
+def _matcher(rules: Sequence[Rule]) -> Protego:
+    lines = (f"{'Allow' if rule.allow else 'Disallow'}: {rule.path}" for rule in rules)
+    return Protego.parse("User-agent: *\n" + "\n".join(lines))

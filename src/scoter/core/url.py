@@ -1,0 +1,190 @@
+"""URLs: parsed once by the WHATWG rules, stored under one form.
+
+The canonical form is the WHATWG serialisation (lower-case scheme and host, punycode, dotted IPv4, no
+default port, dot segments resolved, no empty path) and, beyond it:
+
+- no fragment: it never reaches a server;
+- no user name or password: credentials belong to the configuration, not to a link found on a page;
+- percent-encoding in one spelling (RFC 3986 6.2.2): ``%2f`` becomes ``%2F``, ``%41`` becomes ``A``.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+import ada_url
+from msgspec import Struct
+
+from scoter.core.domain import registered_domain, reversed_host
+from scoter.errors import UrlError
+
+JOIN_CACHE = 32_768  # about 15 MB when full of ordinary links
+
+_ESCAPE = re.compile("%[0-9a-fA-F]{2}")
+# An escape that is not in its final spelling: a lower-case digit, or an unreserved character.
+_UNTIDY = re.compile("%(?:[0-9A-Fa-f][a-f]|[a-f][0-9A-F]|2[DdEe]|3[0-9]|[46][1-9A-Fa-f]|[57][0-9Aa]|5[Ff]|7[Ee])")
+_UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
+_AUTHORITY_END = re.compile("[/?]")
+_CACHED_HREF = 1_024  # a data: URL may be megabytes long and must not fill the cache
+
+
+class Url(Struct, frozen=True, gc=False):
+    """A URL in canonical form, with the host and sort key that every store needs beside it.
+
+    >>> Url("http://example.com/b", "com,example)/b", "example.com")
+    Url('http://example.com/b')
+    """
+
+    text: str
+    key: str
+    host: str
+
+    def __str__(self) -> str:
+        return self.text
+
+    def __repr__(self) -> str:
+        return f"Url({self.text!r})"
+
+    @property
+    def scheme(self) -> str:
+        return self.text[: self.text.index(":")]
+
+    @property
+    def port(self) -> int | None:
+        """The port if it is not the scheme's own."""
+        tail = self._authority().rpartition("]")[2] if self.host.startswith("[") else self._authority()
+        digits = tail.rpartition(":")[2] if ":" in tail else ""
+        return int(digits) if digits else None
+
+    @property
+    def path(self) -> str:
+        return self.target.partition("?")[0]
+
+    @property
+    def query(self) -> str:
+        """What follows the question mark, without it."""
+        return self.target.partition("?")[2]
+
+    @property
+    def target(self) -> str:
+        """Path and query, as a request line has them."""
+        return self.text[self.text.index("://") + 3 + len(self._authority()) :] or "/"
+
+    @property
+    def domain(self) -> str:
+        """The registered domain, or the host itself where there is none (an IP address, a bare name)."""
+        return registered_domain(self.host)
+
+    @property
+    def depth(self) -> int:
+        """The number of path segments: 0 for a site's root."""
+        return sum(1 for segment in self.path.split("/") if segment)
+
+    def _authority(self) -> str:
+        start = self.text.index("://") + 3
+        end = _AUTHORITY_END.search(self.text, start)
+        return self.text[start : end.start() if end else len(self.text)]
+
+
+def canonical(text: str) -> Url:
+    """Return the form under which every spelling of a URL is stored.
+
+    >>> str(canonical("HTTP://Example.COM:80/a/../b#top"))
+    'http://example.com/b'
+    >>> canonical("HTTP://Example.COM:80/a/../b").key
+    'com,example)/b'
+    """
+    try:
+        found = _tidy(ada_url.normalize_url(text))
+    except ValueError:  # a lone surrogate is a ValueError too
+        found = None
+    if found is None:
+        shown = text if len(text) <= 200 else text[:200] + "…"
+        raise UrlError(f"{shown!r} is not a URL that can be fetched", hint="A URL looks like https://example.org/path.")
+    return found
+
+
+def join(base: Url, href: str) -> Url | None:
+    """Return where a link on a page leads, or nothing when it leads nowhere (``javascript:``, ``http://``).
+
+    >>> join(canonical("http://example.com/a/b"), "../c?d#e")
+    Url('http://example.com/c?d')
+    >>> join(canonical("http://example.com/"), "mailto:me@example.com")
+    """
+    text = base.text
+    if _depends_on_folder(href) and text.startswith("http"):
+        return _join_in_folder(text[: text.rindex("/", 0, _path_end(text)) + 1], href)
+    return _join(text, href)
+
+
+def queue_key(url: Url, mode: str = "host") -> str:
+    """Return whose turn a URL takes: its host or registered domain, without scheme, port or trailing dot.
+
+    >>> queue_key(canonical("https://www.Example.com.:8443/"))
+    'www.example.com'
+    >>> queue_key(canonical("http://www.example.com/"), "domain")
+    'example.com'
+    """
+    host = url.host.removesuffix(".")
+    return registered_domain(host) if mode == "domain" else host
+
+
+def _depends_on_folder(href: str) -> bool:
+    """Tell whether a link means the same on all the pages of a folder, as most links of a site do.
+
+    Not so: an empty link, ``?query``, ``#fragment``, what the parser strips in front of these, and
+    ``http:?query``, which the standard takes as relative when the page has the same scheme.
+    """
+    first = href[:1]
+    if first <= "#" or first == "?" or len(href) > _CACHED_HREF:
+        return False
+    return first not in "hH" or href[:8].lower().startswith(("http://", "https://"))
+
+
+def _path_end(text: str) -> int:
+    mark = text.find("?")
+    return len(text) if mark < 0 else mark
+
+
+def _join(base: str, href: str) -> Url | None:
+    try:
+        return _tidy(ada_url.join_url(base, href))
+    except ValueError:
+        return None
+
+
+_join_in_folder = lru_cache(maxsize=JOIN_CACHE)(_join)
+
+
+def _tidy(href: str) -> Url | None:
+    """Finish a serialised URL: drop fragment and credentials, settle escapes, find host and key."""
+    if "#" in href:
+        href = href[: href.index("#")]
+    start = href.find("://") + 3
+    if start < 3 or href.find(":") != start - 3 or href.startswith("javascript:"):
+        return None  # mailto:, data: and their like have no authority; javascript: may pretend to have one
+    end = href.find("/", start)
+    if end < 0:
+        end = _path_end(href)  # only a scheme of no special kind may lack a path
+    authority = href[start:end]
+    if "@" in authority:
+        authority = authority[authority.rindex("@") + 1 :]
+        href = href[:start] + authority + href[end:]
+        end = start + len(authority)
+    if "%" in href and _UNTIDY.search(href, end):
+        href = href[:end] + _ESCAPE.sub(_settle, href[end:])
+    host = authority
+    port = ""
+    if ":" in authority and authority[-1] != "]":
+        host, _, port = authority.rpartition(":")
+    if not host and not href.startswith("file:"):
+        return None
+    key = reversed_host(host)
+    return Url(href, f"{key}:{port}){href[end:]}" if port else f"{key}){href[end:]}", host)
+
+
+def _settle(escape: re.Match[str]) -> str:
+    text = escape[0]
+    character = chr(int(text[1:], 16))
+    return character if character in _UNRESERVED else text.upper()

@@ -1,0 +1,189 @@
+"""How plug-ins are found, checked against their point, and made."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from contextlib import suppress
+from functools import lru_cache
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any
+
+from msgspec import Struct
+
+from scoter.config import Config, plugin_settings
+from scoter.errors import ConfigError, PluginError, nearest
+from scoter.plugins.points import COLUMN_HOOKS, POINTS, SCORING_HOOKS, NoSettings, Point, ScoringFilter, Setup
+
+
+class Plugin(Struct, frozen=True):
+    """A plug-in that is installed, not yet imported."""
+
+    point: Point
+    name: str
+    entry: EntryPoint
+
+    @property
+    def full_name(self) -> str:
+        return f"{self.point.name}-{self.name}"
+
+    @property
+    def package(self) -> str:
+        return self.entry.dist.name if self.entry.dist else "?"
+
+    @property
+    def version(self) -> str:
+        return self.entry.dist.version if self.entry.dist else "?"
+
+    def load(self) -> type[Any]:
+        """Import the class and check that it fits its point."""
+        try:
+            found = self.entry.load()
+        except Exception as error:  # whatever somebody else's module raises when it is imported
+            raise PluginError(
+                f"{self.full_name} (package {self.package} {self.version}) failed to import:"
+                f" {type(error).__name__}: {error}",
+                hint=f"Mend or uninstall {self.package}, or take {self.name!r} out of {self.point.chain}.",
+            ) from error
+        problems = _misfits(self.point, found)
+        if problems:
+            raise PluginError(
+                f"{self.full_name} (package {self.package} {self.version}, {self.entry.value}) does not fit"
+                f" its point: {'; '.join(problems)}",
+                hint=f"See {self.point.protocol.__name__} in scoter.plugins for what is expected.",
+            )
+        return found  # type: ignore[no-any-return]
+
+    def purpose(self) -> str:
+        """Return the first sentence of the class's docstring."""
+        return (inspect.getdoc(self.load()) or "").partition("\n")[0]
+
+    def make(self, config: Config) -> Any:
+        """Make the plug-in with its settings."""
+        found = self.load()
+        declared = getattr(found, "Settings", None)
+        settings = None if declared is None else plugin_settings(config, self.full_name, declared)
+        return found(Setup(config, settings))
+
+
+@lru_cache(maxsize=1)
+def installed() -> tuple[Plugin, ...]:
+    """Return every plug-in of every installed package, by point and name."""
+    found = entry_points()
+    return tuple(
+        Plugin(point, entry.name, entry)
+        for point in POINTS.values()
+        for entry in sorted(found.select(group=point.group), key=lambda entry: entry.name)
+    )
+
+
+def find(point: Point, name: str) -> Plugin:
+    """Return the one plug-in of that name at a point."""
+    at_point = [plugin for plugin in installed() if plugin.point is point]
+    matches = [plugin for plugin in at_point if plugin.name == name]
+    if not matches:
+        known = [plugin.name for plugin in at_point]
+        close = nearest(name, known)
+        raise PluginError(
+            f"{name!r} is not a {point.name} plug-in" + (f"; did you mean {close!r}?" if close else ""),
+            where=point.chain,
+            hint=f"Installed: {', '.join(known) or 'none'}. `scoter plugin list` shows all.",
+        )
+    if len({plugin.entry.value for plugin in matches}) > 1:
+        owners = " and ".join(f"{plugin.package} ({plugin.entry.value})" for plugin in matches)
+        raise PluginError(f"two packages offer {point.name}-{name}: {owners}", hint="Uninstall one of them.")
+    return matches[0]
+
+
+def find_by_full_name(full_name: str) -> Plugin:
+    """Return the plug-in of a name such as ``urlfilter-regex``."""
+    point, _, name = full_name.partition("-")
+    if point in POINTS and name:
+        return find(POINTS[point], name)
+    close = nearest(full_name, [plugin.full_name for plugin in installed()])
+    raise PluginError(
+        f"{full_name!r} is not a plug-in" + (f"; did you mean {close!r}?" if close else ""),
+        hint="A plug-in is called POINT-NAME, such as urlfilter-regex. `scoter plugin list` shows all.",
+    )
+
+
+def declared_settings() -> Mapping[str, type[Struct]]:
+    """Return the Settings of every installed plug-in that declares some and can be imported, by full name."""
+    found: dict[str, type[Struct]] = {}
+    for plugin in installed():
+        with suppress(PluginError):  # `scoter plugin list` tells of it
+            declared = getattr(plugin.load(), "Settings", None)
+            if declared is not None:
+                found[plugin.full_name] = declared
+    return found
+
+
+def check_tables(config: Config) -> None:
+    """Check every table ``[plugin.NAME]``, also those of plug-ins that are not active."""
+    if not config.plugin:
+        return
+    by_key = {plugin.full_name.replace("-", "_"): plugin for plugin in installed()}
+    for key, table in config.plugin.items():
+        plugin = by_key.get(key)
+        if plugin is None:
+            close = nearest(key, by_key)
+            where = str(next(iter(table.values())).origin) if table else f"plugin.{key}"
+            raise ConfigError(
+                f"{key} is not a plug-in" + (f"; did you mean {by_key[close].full_name}?" if close else ""),
+                where=where,
+                hint="`scoter plugin list` shows all.",
+            )
+        plugin_settings(config, plugin.full_name, getattr(plugin.load(), "Settings", NoSettings))
+
+
+def active(point: Point, config: Config) -> tuple[str, ...]:
+    """Return the names that the configuration puts into a point's chain, in order."""
+    section, _, key = point.chain.partition(".")
+    value = getattr(getattr(config, section), key)
+    return (value,) if isinstance(value, str) else tuple(value)
+
+
+def chain(name: str, config: Config) -> tuple[tuple[str, Any], ...]:
+    """Make the active plug-ins of a point, in order, each with its name."""
+    point = POINTS[name]
+    names = active(point, config)
+    twice = next((each for each in names if names.count(each) > 1), None)
+    if twice is not None:
+        raise ConfigError(f"names {twice!r} twice", where=point.chain, hint="Name each plug-in once.")
+    return tuple((each, find(point, each).make(config)) for each in names)
+
+
+def _misfits(point: Point, found: Any) -> list[str]:
+    """Say in what a class falls short of its point."""
+    if not isinstance(found, type):
+        return [f"{found!r} is not a class"]
+    if point.protocol is ScoringFilter:
+        hooks = [name for name in (*SCORING_HOOKS, *COLUMN_HOOKS) if callable(getattr(found, name, None))]
+        missing = [] if hooks else ["has none of the scoring hooks " + ", ".join(SCORING_HOOKS)]
+        return missing + [text for hook in hooks for text in _wrong_call(found, hook, _wanted(hook))]
+    problems = [f"lacks {name}" for name in getattr(point.protocol, "__annotations__", {}) if not hasattr(found, name)]
+    for name, wanted in vars(point.protocol).items():
+        if name.startswith("_") or not callable(wanted):
+            continue
+        if not callable(getattr(found, name, None)):
+            problems.append(f"lacks {name}()")
+        else:
+            problems += _wrong_call(found, name, wanted)
+    return problems
+
+
+def _wanted(hook: str) -> Any:
+    return getattr(ScoringFilter, hook, None) or (lambda self, table: None)
+
+
+def _wrong_call(found: type, name: str, wanted: Any) -> list[str]:
+    parameters = list(inspect.signature(wanted).parameters)
+    if isinstance(inspect.getattr_static(found, name), staticmethod | classmethod):
+        parameters = parameters[1:]
+    try:
+        inspect.signature(getattr(found, name)).bind(*parameters)
+    except TypeError:
+        return [f"{name}() must take ({', '.join(parameters)})"]
+    except ValueError:  # a built-in function without a signature
+        return []
+    return []

@@ -1,0 +1,208 @@
+"""Every extension point of Scoter: one Protocol each, one sentence each."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
+
+from msgspec import Struct
+
+from scoter.config import Config
+from scoter.core.datum import CrawlDatum
+from scoter.core.page import Content, Document, Outlink, Page
+from scoter.core.reply import Reply, Request
+from scoter.core.schedule import Change
+from scoter.core.url import Url
+
+Scope: TypeAlias = Literal[
+    "default",
+    "partition",
+    "generate_host_count",
+    "fetcher",
+    "crawldb",
+    "linkdb",
+    "inject",
+    "outlink",
+    "indexer",
+]
+"""Where a URL is being normalised; a regex normaliser may have other rules for each."""
+
+
+class Column(Struct, frozen=True):
+    """A typed column that a plug-in keeps in the crawldb.
+
+    ``merge`` says how the values of several inlinks become one: the smallest, largest, their sum, or the
+    first by score.
+    """
+
+    name: str
+    arrow_type: str
+    default: Any = None
+    merge: Literal["min", "max", "sum", "first"] = "first"
+
+
+class Setup(Struct, frozen=True):
+    """What a plug-in is made with: the whole configuration, and its own settings if it declares any."""
+
+    config: Config
+    settings: Any = None
+
+
+class NoSettings(Struct, frozen=True):
+    """The settings of a plug-in that declares none."""
+
+
+class FetchProtocol(Protocol):
+    """Fetches one hop of a URL whose scheme it names."""
+
+    schemes: tuple[str, ...]
+
+    async def fetch(self, request: Request) -> Reply: ...
+
+
+class UrlFilter(Protocol):
+    """Keeps a URL or drops it."""
+
+    def keeps(self, url: Url) -> bool: ...
+
+
+class UrlNormalizer(Protocol):
+    """Rewrites a URL's spelling, or returns nothing when there is no URL in it."""
+
+    def normalize(self, text: str, scope: Scope) -> str | None: ...
+
+
+class UrlExemption(Protocol):
+    """Lets a link leave its site although external links are ignored."""
+
+    def exempts(self, source: Url, target: Url) -> bool: ...
+
+
+class Parser(Protocol):
+    """Turns the bytes of the media types it names into one or more pages."""
+
+    media_types: tuple[str, ...]
+
+    def parse(self, content: Content) -> Sequence[Page]: ...
+
+
+class ParseFilter(Protocol):
+    """Adds to a parsed page, or takes from it."""
+
+    def refine(self, content: Content, page: Page) -> Page: ...
+
+
+class ScoringFilter(Protocol):
+    """Decides what a URL is worth, by any of nine hooks.
+
+    These are the row faces. Each hook may be given as ``HOOK_columns(table)`` instead, or as well: it gets a
+    table with the datum's columns and returns column expressions by name (``sort_value`` and ``index``: one
+    expression), and runs inside the engine without a Python call per row. In ``update_columns`` the old
+    record's columns are prefixed ``old_`` and the inlinks', merged, ``link_`` (``link_score`` is their sum).
+    """
+
+    def injected(self, url: Url, datum: CrawlDatum) -> CrawlDatum: ...
+    def initial(self, url: Url, datum: CrawlDatum) -> CrawlDatum: ...
+    def sort_value(self, url: Url, datum: CrawlDatum, value: float) -> float: ...
+    def before_parsing(self, url: Url, datum: CrawlDatum, content: Content) -> Content: ...
+    def after_parsing(self, url: Url, content: Content, page: Page) -> Page: ...
+    def distribute(self, url: Url, datum: CrawlDatum, targets: Sequence[Outlink], found: int) -> Sequence[Outlink]: ...
+    def update(
+        self, url: Url, old: CrawlDatum | None, new: CrawlDatum, links: Sequence[CrawlDatum], now: datetime
+    ) -> CrawlDatum: ...
+    def index(self, url: Url, datum: CrawlDatum, boost: float) -> float: ...
+    def orphaned(self, url: Url, datum: CrawlDatum, now: datetime) -> CrawlDatum: ...
+
+
+class IndexingFilter(Protocol):
+    """Adds fields to a document, or returns nothing to keep it out of the index."""
+
+    def fill(self, document: Document, page: Page, datum: CrawlDatum) -> Document | None: ...
+
+
+class IndexWriter(Protocol):
+    """Takes documents to a search back end."""
+
+    def open(self) -> None: ...
+    def write(self, documents: Sequence[Document]) -> None: ...
+    def delete(self, ids: Sequence[str]) -> None: ...
+    def commit(self) -> None: ...
+    def close(self) -> None: ...
+
+
+class FetchSchedule(Protocol):
+    """Says when a page is due again after each outcome."""
+
+    def first(self, datum: CrawlDatum, now: datetime) -> CrawlDatum: ...
+    def fetched(self, url: Url, datum: CrawlDatum, fetched: datetime, change: Change) -> CrawlDatum: ...
+    def retry(self, datum: CrawlDatum, fetched: datetime) -> CrawlDatum: ...
+    def gone(self, datum: CrawlDatum, fetched: datetime) -> CrawlDatum: ...
+    def force(self, datum: CrawlDatum) -> CrawlDatum: ...
+    def due(self, datum: CrawlDatum, now: datetime) -> tuple[bool, CrawlDatum]: ...
+
+
+class Signature(Protocol):
+    """Gives pages that count as the same the same bytes."""
+
+    def sign(self, url: Url, body: bytes, text: str) -> bytes: ...
+
+
+class Publisher(Protocol):
+    """Tells somebody else what the fetcher does: an event has a name and facts."""
+
+    def publish(self, event: str, facts: Mapping[str, Any]) -> None: ...
+
+
+@runtime_checkable
+class Command(Protocol):
+    """A plug-in that can be run from the command line."""
+
+    def run(self, args: Sequence[str]) -> int: ...
+
+
+@runtime_checkable
+class Explains(Protocol):
+    """A URL filter that can name the rule that decided."""
+
+    def explain(self, url: Url) -> str: ...
+
+
+class Point(Struct, frozen=True):
+    """An extension point: its name, what a plug-in there must offer, and the setting that names the active ones."""
+
+    name: str
+    protocol: type
+    chain: str
+
+    @property
+    def sentence(self) -> str:
+        return (inspect.getdoc(self.protocol) or "").partition("\n")[0]
+
+    @property
+    def group(self) -> str:
+        return f"scoter.{self.name}"
+
+
+POINTS: Mapping[str, Point] = {
+    point.name: point
+    for point in (
+        Point("protocol", FetchProtocol, "fetch.protocols"),
+        Point("urlfilter", UrlFilter, "urlfilter.order"),
+        Point("urlnormalizer", UrlNormalizer, "urlnormalizer.order"),
+        Point("urlexemption", UrlExemption, "urlfilter.exemptions"),
+        Point("parser", Parser, "parse.parsers"),
+        Point("parsefilter", ParseFilter, "parse.filter_order"),
+        Point("scoring", ScoringFilter, "scoring.filter_order"),
+        Point("indexingfilter", IndexingFilter, "index.filter_order"),
+        Point("indexwriter", IndexWriter, "index.writers"),
+        Point("schedule", FetchSchedule, "db.fetch_schedule_class"),
+        Point("signature", Signature, "db.signature_class"),
+        Point("publisher", Publisher, "publisher.order"),
+    )
+}
+
+SCORING_HOOKS = tuple(name for name in vars(ScoringFilter) if not name.startswith("_"))
+# Parsing works on one page at a time and never inside the engine.
+COLUMN_HOOKS = tuple(f"{hook}_columns" for hook in SCORING_HOOKS if not hook.endswith("_parsing"))

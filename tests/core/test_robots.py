@@ -1,0 +1,250 @@
+"""robots.txt, with cases written after the rules of RFC 9309."""
+
+from __future__ import annotations
+
+import time
+from datetime import timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scoter.core.robots import ALLOW_ALL, LIMIT, Robots, disallow_all
+from scoter.core.url import canonical
+
+
+def allowed(text: str | bytes, path: str, *agents: str) -> bool:
+    body = text.encode() if isinstance(text, str) else text
+    return Robots.read(body, agents or ("scoter",)).allows(canonical(f"http://example.com{path}"))
+
+
+@pytest.mark.parametrize(
+    ("rules", "path", "expected"),
+    [
+        ("Disallow: /", "/any", False),
+        ("Disallow:", "/any", True),
+        ("Disallow: /a", "/a", False),
+        ("Disallow: /a", "/abc/d", False),
+        ("Disallow: /a", "/A", True),  # 2.2.2: paths are case-sensitive
+        ("Disallow: /a/", "/a", True),
+        # the longest match decides, whatever the order
+        ("Disallow: /a\nAllow: /a/b", "/a/b/c", True),
+        ("Allow: /a/b\nDisallow: /a", "/a/c", False),
+        ("Disallow: /a/b\nAllow: /a", "/a/b", False),
+        # of two as long, the one that allows
+        ("Disallow: /a\nAllow: /a", "/a", True),
+        # 2.2.3: the special characters
+        ("Disallow: /*.gif$", "/x/y.gif", False),
+        ("Disallow: /*.gif$", "/x/y.gif?z", True),
+        ("Disallow: /*.gif", "/x/y.gif?z", False),
+        ("Disallow: /a*c*e", "/a/b/c/d/e/f", False),
+        ("Disallow: /a$", "/a", False),
+        ("Disallow: /a$", "/ab", True),
+        ("Disallow: *", "/any", False),
+        ("Disallow: /*?", "/a?b", False),
+        ("Disallow: /*?", "/a", True),
+        # percent-encoded and plain octets are the same
+        ("Disallow: /ä", "/%C3%A4", False),
+        ("Disallow: /%C3%A4", "/ä", False),
+        ("Disallow: /a%3cd.html", "/a%3Cd.html", False),
+        ("Disallow: /%7Ejoe/", "/~joe/x", False),
+        # robots.txt itself
+        ("Disallow: /", "/robots.txt", True),
+        ("Dissallow: /a", "/a", False),
+        ("Disallow: /a # but not this", "/a", False),
+        ("disallow : /a", "/a", False),
+    ],
+)
+def test_the_rules_of_a_group_decide(rules: str, path: str, expected: bool) -> None:
+    assert allowed(f"User-agent: *\n{rules}", path) is expected
+
+
+GROUPS = """
+User-agent: scoter
+Disallow: /scoter
+
+User-agent: other
+User-agent: third/2.0
+Disallow: /both
+
+User-agent: *
+Disallow: /all
+
+User-Agent: SCOTER
+Disallow: /again
+"""
+
+
+@pytest.mark.parametrize(
+    ("agent", "refused"),
+    [
+        ("scoter", {"/scoter", "/again"}),  # 2.2.1: groups of one name are combined, and * does not add to them
+        ("Scoter/1.0", {"/scoter", "/again"}),
+        ("other", {"/both"}),
+        ("third", {"/both"}),
+        ("scot", {"/all"}),
+        ("scoterbot", {"/all"}),
+        ("nobody", {"/all"}),
+    ],
+)
+def test_the_group_is_chosen_by_the_whole_product_token(agent: str, refused: set[str]) -> None:
+    paths = {"/scoter", "/again", "/both", "/all"}
+
+    assert {path for path in paths if not allowed(GROUPS, path, agent)} == refused
+
+
+def test_a_token_in_the_file_ends_where_it_stops_being_one() -> None:
+    assert not allowed("User-agent: scoter*\nDisallow: /", "/")
+    assert not allowed("User-agent: scoter (all versions)\nDisallow: /", "/")
+    assert allowed("User-agent: scoter-news\nDisallow: /", "/")
+
+
+def test_the_first_of_our_names_that_is_spoken_to_counts() -> None:
+    text = "User-agent: second\nDisallow: /second\nUser-agent: *\nDisallow: /all"
+
+    assert not allowed(text, "/second", "first", "second")
+    assert allowed(text, "/all", "first", "second")
+
+
+def test_rules_before_any_agent_and_unknown_lines_say_nothing() -> None:
+    assert allowed("Disallow: /\nFoo: bar\nnonsense\n", "/a")
+    assert not allowed("User-agent: *\nFoo: bar\nnonsense\nDisallow: /a", "/a")
+
+
+def test_a_sitemap_belongs_to_no_group_and_ends_none() -> None:
+    text = "User-agent: a\nSitemap: http://example.com/s.xml\nUser-agent: scoter\nDisallow: /x\nSitemap: /t.xml\n"
+    robots = Robots.read(text.encode(), ["scoter"])
+
+    assert robots.sitemaps == ("http://example.com/s.xml", "/t.xml")
+    assert not robots.allows(canonical("http://example.com/x"))
+    assert not allowed(text, "/x", "a")
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_every_line_end_ends_a_line(end: str) -> None:
+    assert not allowed(end.join(["User-agent: *", "Disallow: /a", "Allow: /b"]), "/a")
+
+
+def test_a_byte_order_mark_is_not_part_of_the_first_line() -> None:
+    assert not allowed(b"\xef\xbb\xbfUser-agent: *\nDisallow: /a", "/a")
+
+
+def test_nothing_after_500_kib_counts_nor_does_half_a_line() -> None:
+    head = b"User-agent: *\nDisallow: /early\n"
+    filler = b"# " + b"x" * 997 + b"\n"
+    body = head + filler * (LIMIT // len(filler) + 2) + b"Disallow: /late\n"
+    half = head + b"#" * (LIMIT - len(head) - 12) + b"\nDisallow: /late/and/long\n" + b"#" * 100
+
+    assert not allowed(body, "/early")
+    assert allowed(body, "/late")
+    assert allowed(half, "/late/and")
+    assert allowed(half, "/l")
+
+
+@pytest.mark.parametrize(
+    ("line", "delay"),
+    [
+        ("Crawl-delay: 2", 2.0),
+        ("crawl-delay: 0.5", 0.5),
+        ("Crawl-delay: 0", 0.0),
+        ("Crawl-delay: soon", None),
+        ("Crawl-delay: -1", None),
+        ("Crawl-delay: nan", None),
+        ("Crawl-delay: inf", None),
+        ("Disallow: /", None),
+    ],
+)
+def test_the_crawl_delay_is_a_number_of_seconds(line: str, delay: float | None) -> None:
+    robots = Robots.read(f"User-agent: *\n{line}".encode(), ["scoter"])
+
+    assert robots.crawl_delay == (None if delay is None else timedelta(seconds=delay))
+
+
+def test_a_crawl_delay_is_that_of_our_group() -> None:
+    text = b"User-agent: *\nCrawl-delay: 9\nUser-agent: scoter\nCrawl-delay: 3\nDisallow: /x"
+
+    assert Robots.read(text, ["scoter"]).crawl_delay == timedelta(seconds=3)
+    assert Robots.read(text, ["other"]).crawl_delay == timedelta(seconds=9)
+    assert Robots.read(text, ["other"]).allows(canonical("http://example.com/x"))
+
+
+def test_a_verdict_names_the_line_that_decided() -> None:
+    robots = Robots.read(b"User-agent: *\n\nDisallow: /a\nAllow: /a/b", ["scoter"])
+
+    assert robots.explain(canonical("http://example.com/a")).why == "line 3: Disallow: /a"
+    assert robots.explain(canonical("http://example.com/a/b")).why == "line 4: Allow: /a/b"
+    assert robots.explain(canonical("http://example.com/")).why == "no rule matches"
+    assert ALLOW_ALL.explain(canonical("http://example.com/")).why == "there are no rules for us"
+
+
+def test_an_unreachable_file_allows_nothing_but_itself() -> None:
+    robots = disallow_all("robots.txt could not be reached")
+
+    assert robots.explain(canonical("http://example.com/")).why == "robots.txt could not be reached"
+    assert not robots.allows(canonical("http://example.com/a"))
+    assert robots.allows(canonical("http://example.com/robots.txt"))
+    assert ALLOW_ALL.allows(canonical("http://example.com/a"))
+
+
+HOSTILE = {
+    "wildcards": b"User-agent: *\n" + b"".join(b"Disallow: /" + b"*a" * 20 + b"%d*\n" % n for n in range(12_000)),
+    "one long pattern": b"User-agent: *\nDisallow: /" + b"*a" * 250_000 + b"$",
+    "agents": b"User-agent: a\n" * 40_000 + b"Disallow: /\n" * 5_000,
+    "groups": b"".join(b"User-agent: a%d\nDisallow: /\n" % n for n in range(18_000)),
+    "rules": b"User-agent: *\n" + b"".join(b"Disallow: /%d\n" % n for n in range(30_000)),
+    "no line end": b"x" * 5_000_000,
+    "colons": b":" * 500_000,
+    "nul": b"\x00" * 500_000,
+    "not utf-8": b"User-agent: *\nDisallow: /\xff\xfe\n" * 10_000,
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_file_is_read_and_asked_in_bounded_time(name: str) -> None:
+    url = canonical("http://example.com/" + "a" * 2_000)
+    start = time.process_time()
+
+    robots = Robots.read(HOSTILE[name], ["scoter"])
+    robots.allows(url)
+
+    assert time.process_time() - start < 2.0  # a quadratic reader takes minutes
+
+
+def test_a_line_separator_inside_a_path_starts_no_line() -> None:
+    assert allowed("User-agent: *\nDisallow: /a\u2028Disallow: /b\x0bDisallow: /c", "/b")
+    assert not allowed("User-agent: *\nDisallow: /a\x0bb", "/a%0Bb")
+
+
+@given(st.binary(max_size=400) | st.text(max_size=400).map(str.encode))
+def test_any_bytes_make_rules(body: bytes) -> None:
+    robots = Robots.read(body, ["scoter"])
+    url = canonical("http://example.com/a?b")
+
+    assert robots.explain(url).allowed is robots.allows(url)
+
+
+LINES = st.lists(
+    st.tuples(st.sampled_from(["Allow", "Disallow"]), st.text(alphabet="/ab*$", min_size=1, max_size=6)), max_size=6
+)
+
+
+@given(LINES, st.text(alphabet="/ab", max_size=8))
+def test_the_verdict_is_that_of_the_longest_match(lines: list[tuple[str, str]], path: str) -> None:
+    """Against the plainest matcher there is: one that tries every way to read a pattern."""
+    lines = [(kind, "/" + pattern.replace("$", "")) for kind, pattern in lines]
+    lines = [(kind, pattern) for kind, pattern in lines if not pattern.endswith("index.html")]
+    text = "User-agent: *\n" + "\n".join(f"{kind}: {pattern}" for kind, pattern in lines)
+    matching = [(len(pattern), kind == "Allow") for kind, pattern in lines if _matches(pattern, "/" + path)]
+    expected = max(matching)[1] if matching else True
+
+    url = "http://example.com/" + path
+    if canonical(url).path == "/" + path:
+        assert allowed(text, "/" + path) is expected
+
+
+def _matches(pattern: str, path: str) -> bool:
+    if not pattern:
+        return True
+    if pattern[0] == "*":
+        return any(_matches(pattern[1:], path[at:]) for at in range(len(path) + 1))
+    return path[:1] == pattern[0] and _matches(pattern[1:], path[1:])
