@@ -1,0 +1,69 @@
+"""Show the configuration, or translate one from Nutch."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from scoter.cli.files import read_bytes, write_text
+from scoter.cli.invocation import invocation
+from scoter.cli.output import note, print_json
+
+
+@click.group()
+def command() -> None:
+    """Show the configuration, or translate one from Nutch."""
+
+
+@command.command()
+@click.option("--defaults", is_flag=True, help="Print a complete, commented file with every setting's default instead.")
+def show(defaults: bool) -> None:
+    """Print the effective configuration, and where each value came from.
+
+    \b
+    Example:
+      scoter config show -D fetch.delay=2s
+      scoter config show --defaults > scoter.toml
+    """
+    from scoter.config import load_with_origins
+    from scoter.config.show import defaults_toml, effective_toml, rows
+    from scoter.plugins import check_tables, declared_settings
+
+    said = invocation()
+    loaded = load_with_origins() if defaults else said.loaded()
+    check_tables(loaded.config)
+    if said.json:
+        for row in rows(loaded):
+            print_json(row)
+    elif defaults:
+        click.echo(defaults_toml(declared_settings()), nl=False)
+    else:
+        click.echo(effective_toml(loaded), nl=False)
+
+
+@command.command("import-nutch")
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write the settings there instead of stdout.")
+def import_nutch(file: Path, output: Path | None) -> None:
+    """Translate a Nutch site file into Scoter's settings, and list what has no counterpart.
+
+    \b
+    Example:
+      scoter config import-nutch conf/nutch-site.xml -o scoter.toml
+    """
+    from scoter.config.nutch import import_nutch as translate
+
+    said = invocation()
+    imported = translate(read_bytes(file), str(file))
+    if said.json:
+        for row in (*imported.translated, *imported.untranslated):
+            print_json(row)
+    elif output is not None:
+        write_text(output, imported.toml_text)
+    else:
+        click.echo(imported.toml_text, nl=False)
+    if not said.quiet:
+        note(f"{len(imported.translated)} translated, {len(imported.untranslated)} not translated")
+        for left in imported.untranslated:
+            note(f"  {left.nutch}: {left.reason}")

@@ -1,0 +1,104 @@
+"""The options that every command takes, before or after its name, and what they lead to."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from scoter.errors import UsageError
+
+if TYPE_CHECKING:
+    from scoter.config import Config, Loaded
+
+DEFAULT_FILE = Path("scoter.toml")
+
+
+class Invocation:
+    """What was said beside a command's own options; read once, then asked."""
+
+    def __init__(self) -> None:
+        self.file: Path | None = None
+        self.overrides: list[str] = []
+        self.json = False
+        self.quiet = False
+        self.debug = False
+        self._loaded: Loaded | None = None
+
+    def loaded(self) -> Loaded:
+        """Return the effective configuration with its origins."""
+        if self._loaded is None:
+            from scoter.config import load_with_origins
+
+            file = self.file or (DEFAULT_FILE if DEFAULT_FILE.is_file() else None)
+            self._loaded = load_with_origins(file, os.environ, self.overrides)
+        return self._loaded
+
+    @property
+    def config(self) -> Config:
+        return self.loaded().config
+
+
+def invocation() -> Invocation:
+    """Return the running command's invocation."""
+    found = click.get_current_context().find_root().obj
+    assert isinstance(found, Invocation)  # noqa: S101 - main() puts it there
+    return found
+
+
+def common_options() -> list[click.Parameter]:
+    """Return new option objects for one more command."""
+    return [
+        click.Option(
+            ["-c", "--config", "file"],
+            type=click.Path(path_type=Path),
+            metavar="FILE",
+            expose_value=False,
+            callback=_remember,
+            help="Read settings from this TOML file (default: ./scoter.toml if there is one).",
+        ),
+        click.Option(
+            ["-D", "overrides"],
+            multiple=True,
+            metavar="SECTION.KEY=VALUE",
+            expose_value=False,
+            callback=_remember,
+            help="Set one setting; may be given again.",
+        ),
+        _flag("--json", "Print JSON, one object a line."),
+        _flag("--quiet", "Print results only."),
+        _flag("--debug", "Show tracebacks."),
+    ]
+
+
+def urls_from(arguments: tuple[str, ...]) -> Iterator[str]:
+    """Yield the URLs given as arguments, or those on stdin, one a line, when there are none or a lone dash."""
+    if arguments and arguments != ("-",):
+        yield from arguments
+        return
+    if sys.stdin.isatty():
+        raise UsageError("no URLs given", hint="Name them as arguments, or pipe them in, one a line.")
+    with open(sys.stdin.fileno(), encoding="utf-8", errors="replace", closefd=False) as lines:
+        for line in lines:
+            text = line.strip("\r\n")
+            if text.strip():
+                yield text
+
+
+def _flag(name: str, text: str) -> click.Option:
+    return click.Option([name], is_flag=True, expose_value=False, callback=_remember, help=text)
+
+
+def _remember(context: click.Context, parameter: click.Parameter, value: Any) -> None:
+    if not value:
+        return
+    said = context.ensure_object(Invocation)
+    name = parameter.name or ""
+    if name == "overrides":
+        said.overrides.extend(value)
+    else:
+        setattr(said, name, value)

@@ -1,0 +1,145 @@
+"""The command `scoter`: the table of commands, and how an error ends."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Any, NoReturn
+
+import click
+
+from scoter.cli.invocation import Invocation, common_options
+from scoter.errors import UserError
+
+# Name → module and one sentence. Modules are imported when their command is used, so that `scoter --help` and every
+# short command start at once. A test holds the sentences against the commands' own.
+COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
+    "Check what the rules do": {
+        "filterchecker": ("filterchecker", "Show what each URL filter of the chain says of URLs."),
+        "normalizerchecker": ("normalizerchecker", "Show what each URL normaliser of the chain makes of URLs."),
+        "robotschecker": ("robotschecker", "Show what a robots.txt allows, and by which line."),
+    },
+    "Set up": {
+        "config": ("config", "Show the configuration, or translate one from Nutch."),
+        "plugin": ("plugin", "List plug-ins, or run one."),
+    },
+    "Try": {
+        "simweb": ("simweb", "Serve a synthetic web on loopback, for trials, tests and benchmarks."),
+    },
+}
+MODULES = {name: found for group in COMMANDS.values() for name, found in group.items()}
+
+INTERRUPTED = 130
+DEFECT = 70
+
+
+class Scoter(click.Group):
+    """The group of all commands, each imported when it is asked for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(MODULES)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in MODULES:
+            return None
+        found = import_module(f"scoter.cli.{MODULES[cmd_name][0]}").command
+        _with_common_options(found)
+        return found  # type: ignore[no-any-return]
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] not in MODULES and not args[0].startswith("-"):
+            from scoter.errors import nearest
+
+            close = nearest(args[0], MODULES)
+            raise click.UsageError(
+                f"there is no command {args[0]!r}" + (f"; did you mean {close!r}?" if close else ""), ctx
+            )
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        for title, commands in COMMANDS.items():
+            with formatter.section(title):
+                formatter.write_dl([(name, sentence) for name, (_, sentence) in commands.items()])
+
+
+@click.group(cls=Scoter, params=common_options(), context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="scoter", message="scoter %(version)s")
+def scoter() -> None:
+    """Crawl the web politely, in batches or live.
+
+    Data goes to stdout, progress and messages to stderr. The options below stand before or after a command.
+
+    \b
+    Exit codes: 0 done · 1 nothing to do · 2 a mistake in what was asked
+                70 a defect in Scoter · 130 interrupted
+
+    \b
+    Example:
+      scoter filterchecker https://example.org/photo.jpg
+    """
+
+
+def main(arguments: Sequence[str] | None = None) -> NoReturn:
+    """Run a command and exit."""
+    said = Invocation()
+    sys.exit(_run(list(sys.argv[1:] if arguments is None else arguments), said))
+
+
+def _run(arguments: list[str], said: Invocation) -> int:
+    try:
+        outcome = scoter.main(arguments, prog_name="scoter", standalone_mode=False, obj=said)
+        sys.stdout.flush()
+        return outcome if isinstance(outcome, int) else 0
+    except click.exceptions.Exit as exit_:
+        return exit_.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        return INTERRUPTED
+    except BrokenPipeError:
+        # The reader has left, as `head` does; python would complain about stdout once more at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except click.ClickException as error:
+        return _fail(error, _usage_text(error), said)
+    except UserError as error:
+        return _fail(error, str(error), said)
+    except Exception as error:
+        _fail(error, f"this is a defect in Scoter: {type(error).__name__}: {error}", said)
+        if not said.debug:
+            _tell("Run the command again with --debug to see where it happened.")
+        return DEFECT
+
+
+def _fail(error: BaseException, text: str, said: Invocation) -> int:
+    if said.debug:
+        import traceback
+
+        traceback.print_exception(error)
+    _tell(f"scoter: {text}")
+    return 2
+
+
+def _tell(text: str) -> None:
+    print(text, file=sys.stderr)
+
+
+def _usage_text(error: click.ClickException) -> str:
+    text = error.format_message()
+    context = getattr(error, "ctx", None)
+    return f"{text}\nTry `{context.command_path} --help`." if context is not None else text
+
+
+def _with_common_options(command: click.Command) -> None:
+    """Give a command, and those below it, the options that may stand after its name too."""
+    known = {name for parameter in command.params for name in parameter.opts}
+    command.params += [each for each in common_options() if not known & set(each.opts)]
+    below: dict[str, Any] = getattr(command, "commands", {})
+    for each in below.values():
+        _with_common_options(each)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,59 @@
+"""How rows are printed: a table for people, one JSON object a line for programs."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+_GAP = "  "
+
+
+def print_json(row: Any) -> None:
+    """Print one object as a line of JSON."""
+    sys.stdout.write(msgspec.json.encode(row).decode() + "\n")
+
+
+def print_table(rows: Iterable[Mapping[str, Any]], columns: Sequence[str]) -> None:
+    """Print rows under their column names; on a terminal the last column is cut to fit."""
+    lines = [tuple(columns), *(tuple(visible(str(row[column])) for column in columns) for row in rows)]
+    widths = [max(map(width, cells)) for cells in zip(*lines, strict=True)]
+    room = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    for number, line in enumerate(lines):
+        text = _GAP.join(cell + " " * (size - width(cell)) for cell, size in zip(line, widths, strict=True)).rstrip()
+        if room is not None and width(text) > room:
+            text = text[: room - 1] + "…"
+        sys.stdout.write(text + "\n")
+        if number == 0:
+            sys.stdout.write(_GAP.join("─" * size for size in widths)[:room] + "\n")
+
+
+def visible(text: str) -> str:
+    """Return text in which nothing can move a terminal's cursor or hide: control characters are escaped.
+
+    >>> visible("a\\x1b[2Jb")
+    'a\\\\x1b[2Jb'
+    """
+    if text.isprintable():
+        return text
+    return "".join(
+        each if each.isprintable() else each.encode("unicode_escape", errors="backslashreplace").decode()
+        for each in text
+    )
+
+
+def width(text: str) -> int:
+    """Return how many columns a text takes on a terminal."""
+    if text.isascii():
+        return len(text)
+    wide = sum(unicodedata.east_asian_width(each) in "WF" for each in text)
+    return len(text) + wide - sum(map(bool, map(unicodedata.combining, text)))
+
+
+def note(text: str) -> None:
+    """Tell a person something that is not the result."""
+    sys.stderr.write(text + "\n")

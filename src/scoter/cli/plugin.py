@@ -1,0 +1,89 @@
+"""List plug-ins, or run one."""
+
+from __future__ import annotations
+
+import click
+
+from scoter.cli.invocation import invocation
+from scoter.cli.output import note, print_json, print_table
+
+COLUMNS = ("plug-in", "point", "package", "active", "what it is for")
+
+
+@click.group()
+def command() -> None:
+    """List plug-ins, or run one."""
+
+
+@command.command("list")
+@click.option("--point", help="Only plug-ins of this extension point.")
+@click.option("--points", is_flag=True, help="List the extension points themselves.")
+def list_(point: str | None, points: bool) -> None:
+    """List the installed plug-ins with their point, package and place in the active chain.
+
+    \b
+    Example:
+      scoter plugin list --point urlfilter
+    """
+    from scoter.errors import PluginError, UsageError, nearest
+    from scoter.plugins import POINTS, active, installed
+
+    said = invocation()
+    if points:
+        _print([{"point": each.name, "setting": each.chain, "what it does": each.sentence} for each in POINTS.values()])
+        return
+    if point is not None and point not in POINTS:
+        close = nearest(point, POINTS)
+        raise UsageError(
+            f"{point!r} is not an extension point" + (f"; did you mean {close!r}?" if close else ""),
+            hint=f"There are {', '.join(POINTS)}.",
+        )
+    rows, broken = [], []
+    for plugin in installed():
+        if point is not None and plugin.point.name != point:
+            continue
+        names = active(plugin.point, said.config)
+        try:
+            purpose = plugin.purpose()
+        except PluginError as error:
+            purpose = "(broken)"
+            broken.append(str(error))
+        rows.append(
+            {
+                "plug-in": plugin.full_name,
+                "point": plugin.point.name,
+                "package": f"{plugin.package} {plugin.version}",
+                "active": f"{names.index(plugin.name) + 1} of {len(names)}" if plugin.name in names else "",
+                "what it is for": purpose,
+            }
+        )
+    _print(rows)
+    for text in broken:
+        note(f"scoter: {text}")
+
+
+@command.command(context_settings={"ignore_unknown_options": True})
+@click.argument("name")
+@click.argument("args", nargs=-1, type=click.UNPROCESSED)
+def run(name: str, args: tuple[str, ...]) -> int:
+    """Run a plug-in that offers a command, with the arguments that follow its name.
+
+    \b
+    Example:
+      scoter plugin run urlfilter-regex https://example.org/a.gif
+    """
+    from scoter.errors import PluginError
+    from scoter.plugins import Command, find_by_full_name
+
+    plugin = find_by_full_name(name).make(invocation().config)
+    if not isinstance(plugin, Command):
+        raise PluginError(f"{name} offers no command", hint="A plug-in with a method run(args) can be run.")
+    return int(plugin.run(args) or 0)
+
+
+def _print(rows: list[dict[str, str]]) -> None:
+    if invocation().json:
+        for row in rows:
+            print_json({key.replace(" ", "_").replace("-", ""): value for key, value in row.items()})
+    elif rows:
+        print_table(rows, list(rows[0]))

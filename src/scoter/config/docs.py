@@ -1,0 +1,106 @@
+"""The page docs/settings.md, made from the declarations; ``python -m scoter.config.docs FILE`` writes it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from scoter.config.nutch_names import FAMILIES, NO_COUNTERPART
+from scoter.config.sections import SECTIONS, fields
+from scoter.config.settings import Field, fields_of
+from scoter.config.show import written_default
+from scoter.config.values import accepts
+
+PAGE = Path("docs/settings.md")
+
+_INTRODUCTION = """\
+# Settings
+
+<!-- Made from src/scoter/config by `make docs`; edit the declarations there. -->
+
+A setting has a section and a key. It can be given in three places, each stronger than the one before:
+
+| place | written as |
+|---|---|
+| a TOML file, named with `-c FILE`, or `scoter.toml` in the working directory | `delay = "2s"` below `[fetch]` |
+| an environment variable | `SCOTER_FETCH__DELAY=2s` |
+| a flag | `-D fetch.delay=2s` |
+
+- **Durations** carry a unit: `ms`, `s`, `m`, `h`, `d` or `w`, as in `"1.5h"`. A plain number is seconds.
+- **Sizes** carry a unit: `B`, `KB`, `MB`, `GB` (by thousands), `KiB`, `MiB`, `GiB` (by 1024), as in `"64KiB"`.
+  A plain number is bytes.
+- **Switching off**: where a setting accepts `"off"`, `-1` means the same.
+- **Paths** are taken from the folder of the file they stand in; in the environment and in flags, from the
+  working directory.
+- **Flags and environment** take TOML values. Quotes may be left out, and a list may be written `a,b`.
+- **Plug-ins** have a table `[plugin.NAME]` each. In the environment that is `SCOTER_PLUGIN__NAME__KEY`, with `_`
+  for every `-` of the name.
+- **Followers**: a setting marked "as `other.setting`" takes that one's value until it is set itself.
+
+A name that is no setting, a value of the wrong kind or unit, or one out of its range is an error that says where it
+stands and what is accepted. `scoter config show` prints every value and where it came from;
+`scoter config show --defaults` prints a complete file to start from;
+`scoter config import-nutch nutch-site.xml` translates a Nutch site file.
+"""
+
+
+def page() -> str:
+    """Return the whole page."""
+    return "\n".join([_INTRODUCTION, *_sections(), *_nutch()]) + "\n"
+
+
+def _sections() -> Iterator[str]:
+    for section, struct in SECTIONS.items():
+        yield f"## [{section}]\n"
+        yield f"{(struct.__doc__ or '').strip()}\n"
+        yield "| setting | default | meaning | Nutch |"
+        yield "|---|---|---|---|"
+        for field in fields_of(section, struct):
+            yield _row(_code(field.name), _default(field), _meaning(field), _nutch_names(field))
+        yield ""
+
+
+def _default(field: Field) -> str:
+    leader = field.setting.follows
+    return _code(written_default(field)) + (f" (as {_code(leader)})" if leader else "")
+
+
+def _meaning(field: Field) -> str:
+    departs = f" Nutch's default differs: {field.setting.departs}." if field.setting.departs else ""
+    return f"{field.setting.doc} Accepts {accepts(field, brief=True)}.{departs}"
+
+
+def _nutch_names(field: Field) -> str:
+    return ", ".join(map(_code, field.setting.nutch)) or "–"
+
+
+def _nutch() -> Iterator[str]:
+    yield "## From Nutch to Scoter\n"
+    yield "Every property of Nutch 1.x that changes what a crawl does, and what became of it.\n"
+    yield "| Nutch property | Scoter |"
+    yield "|---|---|"
+    rows = {nutch: _code(field.name) for field in fields().values() for nutch in field.setting.nutch}
+    rows |= {nutch: f"none: {reason}" for nutch, reason in NO_COUNTERPART.items()}
+    rows |= {f"{family}*": f"none: {reason}" for family, reason in FAMILIES.items()}
+    for nutch in sorted(rows, key=str.lower):
+        yield _row(_code(nutch), rows[nutch])
+
+
+def _row(*cells: str) -> str:
+    return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
+
+
+def _code(text: str) -> str:
+    return f"`{text}`"
+
+
+def main(arguments: list[str]) -> None:
+    """Write the page to the file named, or to its usual place."""
+    file = Path(arguments[0]) if arguments else PAGE
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(page(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,103 @@
+"""A Nutch value in the words of a setting: units, switches, lists, class names."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, Final
+
+from scoter.config.nutch_names import PACKAGES, WORDS
+from scoter.config.settings import Field
+from scoter.config.units import Size
+
+_NUMBER: Final = re.compile(r"[+-]?(?:[0-9]{1,18}(?:\.[0-9]{0,18})?|\.[0-9]{1,18})(?:[eE][+-]?[0-9]{1,2})?[fFdDlL]?")
+_CLASS: Final = re.compile(r"(?:[a-z_][a-z0-9_]*\.)+([a-z_][a-z0-9_]*)\.[A-Z]\w*", re.ASCII)
+_SECONDS: Final = {"": 1.0, "s": 1.0, "ms": 0.001, "min": 60.0}
+_BYTES: Final = {"": 1, "kbit/s": 125}
+
+
+def native(field: Field, raw: str) -> tuple[Any, str]:
+    """Return the value as the setting's own reader takes it, and a remark for the reader.
+
+    ``ValueError`` says why there is none.
+    """
+    kind, setting, text = field.kind, field.setting, raw.strip()
+    if setting.nutch_unit == "expression":
+        if text:
+            raise ValueError(f"a JEXL expression; write it anew as {field.name}")
+        return "", ""
+    if kind.many:
+        return _items(field, raw)
+    if kind.atom is Path:
+        return text, "taken from the folder of this file" if text and not text.startswith("/") else ""
+    if kind.atom is bool:
+        return _switch(text), ""
+    if kind.atom is str:
+        return _word(field, text), ""
+    return _number(field, text), ""
+
+
+def _switch(text: str) -> bool:
+    if text.lower() not in ("true", "false"):
+        raise ValueError("neither true nor false")
+    return text.lower() == "true"
+
+
+def _word(field: Field, text: str) -> str:
+    special = WORDS.get(field.name, {})
+    if text in special:
+        return special[text]
+    if field.kind.choices:
+        word = re.sub(r"^(by(?=[A-Z])|db_)", "", text).lower()
+        return word or (field.setting.none if field.kind.optional else word)
+    if field.name in WORDS and "." in text:
+        raise ValueError(f"a class of one's own; name a plug-in as {field.name}")
+    return text
+
+
+def _number(field: Field, text: str) -> Any:
+    kind, setting = field.kind, field.setting
+    if not text and kind.optional:
+        return setting.none
+    if not _NUMBER.fullmatch(text):
+        raise ValueError("not a number")
+    number = float(text.rstrip("fFdDlL"))
+    if number < 0 and kind.optional:
+        return setting.none
+    if kind.atom is timedelta:
+        # Rounded to what a duration can hold: 0.1 s in milliseconds is not exact in binary.
+        return round(number * _SECONDS[setting.nutch_unit], 6)
+    if kind.atom is Size:
+        return int(number * _BYTES[setting.nutch_unit])
+    return int(number) if kind.atom is int and number.is_integer() else number
+
+
+def _items(field: Field, raw: str) -> tuple[Any, str]:
+    if field.setting.nutch_unit == "lines":
+        return [line.strip() for line in raw.splitlines() if line.strip()], ""
+    if not field.key.endswith(("order", "processors")):
+        # A constant field's value may have spaces in it; nothing else in a list has.
+        between = r"[,\n]+" if field.name == "index.static" else r"[,\s]+"
+        words = [word.strip() for word in re.split(between, raw) if word.strip()]
+        if field.kind.atom in (int, float):
+            return [_number_item(field, word) for word in words], ""
+        return words, ""
+    names: list[str] = []
+    foreign: list[str] = []
+    for name in raw.replace(",", " ").split():
+        found = _CLASS.fullmatch(name)
+        if found is None or not name.startswith("org.apache.nutch."):
+            foreign.append(name)
+        elif (own := PACKAGES.get(found[1], found[1])) not in names:
+            names.append(own)
+    if foreign and not names:
+        raise ValueError(f"classes of one's own; name the plug-ins as {field.name}")
+    return names, f"without {', '.join(foreign)}" if foreign else ""
+
+
+def _number_item(field: Field, word: str) -> Any:
+    if not _NUMBER.fullmatch(word):
+        raise ValueError("not a list of numbers")
+    number = float(word.rstrip("fFdDlL"))
+    return int(number) if field.kind.atom is int and number.is_integer() else number

@@ -1,0 +1,259 @@
+"""From the bytes of a page to what is stored and indexed of it."""
+
+# Without the annotations import: here annotations are data, and cheaper from bytecode than from text.
+from datetime import timedelta
+from pathlib import Path
+from typing import Annotated, Literal
+
+from scoter.config.settings import Section, Setting
+
+
+class Parse(Section, frozen=True):
+    """Parsing: encodings, links, text and what parse filters take out."""
+
+    parsers: Annotated[
+        tuple[str, ...],
+        Setting("Parsers in their order; the first that reads a page's type takes it.", example='["html"]'),
+    ] = ()
+    filter_order: Annotated[
+        tuple[str, ...],
+        Setting(
+            "Parse filters in their order; those named are active.",
+            nutch=("htmlparsefilter.order",),
+            example='["metatags", "headings"]',
+        ),
+    ] = ()
+    timeout: Annotated[timedelta | None, Setting("Longest time for parsing one page.", nutch=("parser.timeout",))] = (
+        timedelta(seconds=30)
+    )
+    mime_type_magic: Annotated[
+        bool,
+        Setting("Look at the first bytes for the type and not only at the header.", nutch=("mime.type.magic",)),
+    ] = True
+    character_encoding_default: Annotated[
+        str,
+        Setting(
+            "Encoding of a page that neither says nor shows its own.",
+            nutch=("parser.character.encoding.default",),
+        ),
+    ] = "windows-1252"
+    caching_forbidden_policy: Annotated[
+        Literal["none", "content", "all"],
+        Setting(
+            "What a page's noarchive forbids to serve from the index: nothing, its content, or all of it.",
+            nutch=("parser.caching.forbidden.policy",),
+        ),
+    ] = "content"
+    skip_truncated: Annotated[bool, Setting("Do not parse truncated pages.", nutch=("parser.skip.truncated",))] = True
+    delete_failed_parse: Annotated[
+        bool,
+        Setting(
+            "Give pages that cannot be parsed a status of their own and delete them from the index.",
+            nutch=("parser.delete.failed.parse",),
+        ),
+    ] = False
+    store_text: Annotated[bool, Setting("Keep the text of pages.", nutch=("parser.store.text",))] = True
+    extractor: Annotated[
+        Literal["none", "resiliparse", "trafilatura"],
+        Setting(
+            "What finds the main text of a page; it stands beside the whole text.",
+            nutch=("tika.extractor",),
+            departs="the main text replaces nothing here",
+        ),
+    ] = "resiliparse"
+    filter_urls: Annotated[
+        bool, Setting("Run the URL filters over the links of pages.", nutch=("parse.filter.urls",))
+    ] = True
+    normalize_urls: Annotated[
+        bool, Setting("Run the URL normalisers over the links of pages.", nutch=("parse.normalize.urls",))
+    ] = True
+    html_form_use_action: Annotated[
+        bool, Setting("Take the actions of forms as links.", nutch=("parser.html.form.use_action",))
+    ] = False
+    html_outlinks_ignore_tags: Annotated[
+        tuple[str, ...],
+        Setting(
+            "Elements whose links are not taken.",
+            nutch=("parser.html.outlinks.ignore_tags",),
+            example='["img", "script"]',
+        ),
+    ] = ()
+    html_outlinks_htmlnode_metadata_name: Annotated[
+        str,
+        Setting(
+            "Metadata name under which a link keeps the element it came from; empty means not kept.",
+            nutch=("parser.html.outlinks.htmlnode_metadata_name",),
+        ),
+    ] = ""
+    html_line_separators: Annotated[
+        tuple[str, ...],
+        Setting("Elements that begin a new line of text.", nutch=("parser.html.line.separators",)),
+    ] = (
+        *("article", "aside", "blockquote", "canvas", "dd", "div", "dl", "dt", "fieldset", "figcaption"),
+        *("figure", "footer", "form", "h1", "h2", "h3", "h4", "h5", "h6", "header", "hr", "li", "main"),
+        *("nav", "noscript", "ol", "output", "p", "pre", "section", "table", "tfoot", "ul", "video"),
+    )
+    metatags_names: Annotated[
+        tuple[str, ...],
+        Setting("Meta elements that the parse filter metatags takes.", nutch=("metatags.names",)),
+    ] = ("description", "keywords")
+    headings: Annotated[
+        tuple[str, ...],
+        Setting("Elements that the parse filter headings takes.", nutch=("headings",)),
+    ] = ("h1", "h2")
+    headings_multivalued: Annotated[
+        bool,
+        Setting("Take every heading and not only the first.", nutch=("headings.multivalued",)),
+    ] = False
+
+
+class Lang(Section, frozen=True):
+    """The language of pages."""
+
+    extraction_policy: Annotated[
+        tuple[Literal["detect", "identify"], ...],
+        Setting(
+            "What tells the language, in this order: detect reads headers and markup, identify reads the text.",
+            nutch=("lang.extraction.policy",),
+        ),
+    ] = ("detect", "identify")
+    analyze_max_length: Annotated[
+        int,
+        Setting(
+            "Characters of text that are looked at.",
+            nutch=("lang.analyze.max.length",),
+            at_least=1,
+            at_most=1_000_000,
+            departs="500 characters were measured to be enough",
+        ),
+    ] = 500
+    identification_only_certain: Annotated[
+        bool,
+        Setting("Keep only a language that is certain.", nutch=("lang.identification.only.certain",)),
+    ] = False
+    index_languages: Annotated[
+        tuple[str, ...],
+        Setting(
+            "Index only pages in these languages; empty means all.",
+            nutch=("lang.index.languages",),
+            example='["en", "de"]',
+        ),
+    ] = ()
+
+
+class Index(Section, frozen=True):
+    """Documents for the search back ends: filters, writers and what is deleted."""
+
+    filter_order: Annotated[
+        tuple[str, ...],
+        Setting(
+            "Indexing filters in their order; those named are active.",
+            nutch=("indexingfilter.order",),
+            example='["basic", "anchor"]',
+        ),
+    ] = ()
+    writers: Annotated[
+        tuple[str, ...],
+        Setting("Index writers; every document goes to each of them.", example='["csv"]'),
+    ] = ()
+    score_power: Annotated[
+        float,
+        Setting("Exponent that turns a score into a document's boost.", nutch=("indexer.score.power",)),
+    ] = 0.5
+    max_title_length: Annotated[
+        int | None,
+        Setting("Characters of a title that are indexed.", nutch=("indexer.max.title.length",), at_least=0),
+    ] = 100
+    max_content_length: Annotated[
+        int | None,
+        Setting("Characters of text that are indexed.", nutch=("indexer.max.content.length",), at_least=0),
+    ] = None
+    add_domain: Annotated[bool, Setting("Add the registered domain.", nutch=("indexer.add.domain",))] = False
+    skip_notmodified: Annotated[
+        bool, Setting("Leave out pages that have not changed.", nutch=("indexer.skip.notmodified",))
+    ] = False
+    delete: Annotated[bool, Setting("Delete gone, redirected and duplicate pages.", nutch=("indexer.delete",))] = False
+    delete_robots_noindex: Annotated[
+        bool, Setting("Delete pages that say noindex.", nutch=("indexer.delete.robots.noindex",))
+    ] = False
+    delete_skipped_by_indexingfilter: Annotated[
+        bool,
+        Setting(
+            "Delete documents that an indexing filter dropped.",
+            nutch=("indexer.delete.skipped.by.indexingfilter",),
+        ),
+    ] = False
+    filter_expr: Annotated[
+        str,
+        Setting(
+            "Expression that says of a document whether it is indexed, for the filter expression.",
+            nutch=("index.jexl.filter",),
+            nutch_unit="expression",
+        ),
+    ] = ""
+    static: Annotated[
+        tuple[str, ...],
+        Setting(
+            "Fields with a constant value, as field:value, for the filter static.",
+            nutch=("index.static",),
+            example='["source:crawl"]',
+        ),
+    ] = ()
+    parse_md: Annotated[
+        tuple[str, ...],
+        Setting("Parse metadata that become fields, for the filter metadata.", nutch=("index.parse.md",)),
+    ] = ("metatag.description", "metatag.keywords")
+    content_md: Annotated[
+        tuple[str, ...], Setting("Content metadata that become fields.", nutch=("index.content.md",))
+    ] = ()
+    db_md: Annotated[tuple[str, ...], Setting("Crawldb metadata that become fields.", nutch=("index.db.md",))] = ()
+    replace_regexp: Annotated[
+        tuple[str, ...],
+        Setting(
+            "Replacements in fields, as field=/pattern/replacement/, for the filter replace.",
+            nutch=("index.replace.regexp",),
+            nutch_unit="lines",
+            example='["title=/ +/ /"]',
+        ),
+    ] = ()
+    more_index_mime_type_parts: Annotated[
+        bool,
+        Setting(
+            "Index the two halves of a content type as well, for the filter more.",
+            nutch=("moreIndexingFilter.indexMimeTypeParts",),
+        ),
+    ] = True
+    more_map_mime_types: Annotated[
+        bool,
+        Setting("Group content types into kinds.", nutch=("moreIndexingFilter.mapMimeTypes",)),
+    ] = False
+    anchor_deduplicate: Annotated[
+        bool,
+        Setting("Index each anchor once, for the filter anchor.", nutch=("anchorIndexingFilter.deduplicate",)),
+    ] = False
+    links_outlinks_host_ignore: Annotated[
+        bool,
+        Setting(
+            "Leave out links to the page's own host, for the filter links.",
+            nutch=("index.links.outlinks.host.ignore",),
+        ),
+    ] = False
+    links_inlinks_host_ignore: Annotated[
+        bool,
+        Setting("Leave out links from the page's own host.", nutch=("index.links.inlinks.host.ignore",)),
+    ] = False
+    links_hosts_only: Annotated[bool, Setting("Index only the hosts of links.", nutch=("index.links.hosts.only",))] = (
+        False
+    )
+    subcollection_default_fieldname: Annotated[
+        str,
+        Setting("Field of the filter subcollection.", nutch=("subcollection.default.fieldname",)),
+    ] = "subcollection"
+    mimetype_filter_file: Annotated[
+        Path | None,
+        Setting(
+            "Content types that are indexed or not; needs a file when the filter mimetype is active.",
+            nutch=("mimetype.filter.file",),
+            none="",
+        ),
+    ] = None

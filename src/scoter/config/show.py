@@ -1,0 +1,163 @@
+"""The configuration as people read it: as TOML with origins, as a commented template, as rows."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable, Iterator, Mapping
+from types import MappingProxyType
+from typing import Any
+
+import msgspec
+
+from scoter.config.load import Loaded
+from scoter.config.origins import DEFAULT
+from scoter.config.sections import SECTIONS, fields
+from scoter.config.settings import Field, fields_of
+from scoter.config.values import accepts, quoted, write
+
+_WIDTH = 100
+_HIDDEN = "(hidden)"
+
+
+class Row(msgspec.Struct, frozen=True):
+    """One setting for a table or for ``--json``; ``value`` is written as in TOML."""
+
+    name: str
+    value: str
+    origin: str
+    default: str
+    doc: str
+    nutch: tuple[str, ...]
+
+
+def rows(loaded: Loaded) -> list[Row]:
+    """Return every setting with its value and where that came from, then those of plug-ins."""
+    found = [
+        Row(
+            name=field.name,
+            value=_HIDDEN if _is_hidden(field, loaded) else _value(field, loaded),
+            origin=_origin(field, loaded),
+            default=written_default(field),
+            doc=field.setting.doc,
+            nutch=field.setting.nutch,
+        )
+        for field in fields().values()
+    ]
+    for name, table in sorted(loaded.config.plugin.items()):
+        for key, given in table.items():
+            value = _HIDDEN if _sounds_secret(key) else toml_value(given.value)
+            found.append(Row(f"plugin.{name}.{key}", value, str(given.origin), "", "", ()))
+    return found
+
+
+def effective_toml(loaded: Loaded) -> str:
+    """Return the effective configuration as a TOML file that says where each value came from.
+
+    Passwords that were set are left out, so that the text can be shown to others.
+    """
+    lines: list[str] = []
+    for section, struct in SECTIONS.items():
+        lines += ["", f"[{section}]"]
+        for field in fields_of(section, struct):
+            line = f"{field.key} = {_value(field, loaded)}"
+            if _is_hidden(field, loaded):
+                line = f"# {field.key} = {_HIDDEN}"
+            lines.append(f"{line}  # {_origin(field, loaded)}")
+    for name, table in sorted(loaded.config.plugin.items()):
+        lines += ["", f"[plugin.{_key(name)}]"]
+        for key, given in table.items():
+            hidden = _sounds_secret(key)
+            line = f"# {_key(key)} = {_HIDDEN}" if hidden else f"{_key(key)} = {toml_value(given.value)}"
+            lines.append(f"{line}  # {given.origin}")
+    return "\n".join(lines[1:]) + "\n"
+
+
+def defaults_toml(plugins: Mapping[str, type[msgspec.Struct]] = MappingProxyType({})) -> str:
+    """Return a complete configuration file: every setting with its sentence, what it accepts, and its default.
+
+    ``plugins`` are the settings that installed plug-ins declare, by the plug-in's name.
+    """
+    lines = [
+        "# Every setting of Scoter with its default.",
+        "# Durations and sizes carry their unit; a plain number is seconds or bytes.",
+        "# Paths are taken from the folder of this file.",
+    ]
+    for section, struct in SECTIONS.items():
+        lines += ["", "", *_comment(struct.__doc__ or ""), f"[{section}]"]
+        for field in fields_of(section, struct):
+            lines += ["", *_about(field), _template(field)]
+    lines += ["", "", "# Each plug-in that has settings of its own has a table [plugin.NAME]."]
+    for name, declared in plugins.items():
+        lines += ["", f"[plugin.{_key(name)}]"]
+        for field in fields_of(f"plugin.{name}", declared):
+            lines += ["", *_about(field), _template(field)]
+    return "\n".join(lines) + "\n"
+
+
+def _about(field: Field) -> Iterator[str]:
+    setting = field.setting
+    if setting.doc:
+        yield from _comment(setting.doc)
+    yield from _comment(f"Accepts {accepts(field, brief=True)}.")
+    if setting.nutch:
+        yield from _comment(f"Nutch: {setting.nutch[0]}" + (f" ({setting.departs})" if setting.departs else ""))
+
+
+def _template(field: Field) -> str:
+    if field.default is msgspec.NODEFAULT:  # a plug-in may insist on being told
+        return f"# {field.key} ="
+    line = f"{field.key} = {written_default(field)}"
+    # Written out, it would no longer follow.
+    return f"# {line}  # as {field.setting.follows}" if field.setting.follows else line
+
+
+def _comment(text: str) -> Iterable[str]:
+    return textwrap.wrap(
+        text, _WIDTH, initial_indent="# ", subsequent_indent="# ", break_long_words=False, break_on_hyphens=False
+    )
+
+
+def written_default(field: Field) -> str:
+    """Return the default of a setting as TOML."""
+    return write(field.kind, field.default, field.setting.none)
+
+
+def _value(field: Field, loaded: Loaded) -> str:
+    return write(field.kind, loaded.config.value(field.name), field.setting.none)
+
+
+def _is_hidden(field: Field, loaded: Loaded) -> bool:
+    return field.setting.secret and loaded.config.value(field.name) != field.default
+
+
+def _sounds_secret(key: str) -> bool:
+    # What a plug-in declares is not known here, so its setting's name must tell.
+    return any(word in key.lower() for word in ("password", "secret", "token"))
+
+
+def _origin(field: Field, loaded: Loaded) -> str:
+    origin = loaded.origin(field.name)
+    leader = field.setting.follows
+    follows = origin is DEFAULT and leader and loaded.origin(leader) is not DEFAULT
+    return f"as {leader}" if follows else str(origin)
+
+
+def toml_value(value: Any) -> str:
+    """Return a value as tomllib gave it, as TOML again."""
+    match value:
+        case bool():
+            return "true" if value else "false"
+        case str():
+            return quoted(value)
+        case list():
+            return f"[{', '.join(map(toml_value, value))}]"
+        case dict():
+            return "{" + ", ".join(f"{_key(key)} = {toml_value(item)}" for key, item in value.items()) + "}"
+        case int() | float():
+            return repr(value)
+        case _:  # dates and times
+            return value.isoformat() if hasattr(value, "isoformat") else quoted(value)
+
+
+def _key(key: str) -> str:
+    return key if key.isascii() and key.replace("_", "").replace("-", "").isalnum() else quoted(key)

@@ -1,0 +1,149 @@
+"""The three places a value can be given in: a TOML file, the environment, and ``-D`` flags.
+
+Each reader returns what was given with its origin, and the mistakes in the writing itself;
+whether a name or a value means anything is for ``load`` to say.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from scoter.config.origins import Given, Origin
+from scoter.errors import ConfigError
+
+PREFIX: Final = "SCOTER_"
+LARGEST_FILE: Final = 1_048_576
+_DEEPEST: Final = 8  # parts of a name; the longest Nutch names, which people try, have six
+
+_AT: Final = re.compile(r"(.*?) \(at (?:line (\d+), column (\d+)|end of document)\)", re.DOTALL)
+_HEADER: Final = re.compile(r"\s*\[\s*([^\[\]#]+?)\s*\]")
+_KEY: Final = re.compile(r"""\s*([\w."'\- ]+?)\s*=""")
+
+
+def given_in_file(file: Path) -> list[Given]:
+    """Return every value of a TOML file, tables of tables flattened into dotted names."""
+    text = _text_of(file)
+    table = _parsed(text, str(file))
+    lines = _lines(text)
+    # What comes through a pipe has no folder of its own.
+    folder = Path.cwd() if str(file).startswith("/dev/") else file.absolute().parent
+    return [
+        Given(name, value, Origin("file", str(file), lines.get(name, 0), str(folder))) for name, value in _flat(table)
+    ]
+
+
+def _text_of(file: Path) -> str:
+    try:
+        with file.open("rb") as stream:
+            data = stream.read(LARGEST_FILE + 1)
+    except OSError as error:
+        raise ConfigError(
+            f"cannot read the configuration: {error.strerror or error}",
+            where=str(file),
+            hint="Give the path of a TOML file after -c.",
+        ) from None
+    if len(data) > LARGEST_FILE:
+        raise ConfigError("is larger than 1 MiB, so it is no configuration file", where=str(file))
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise ConfigError("is not UTF-8 text", where=f"{file}:{line}") from None
+
+
+def _parsed(text: str, where: str) -> dict[str, Any]:
+    import tomllib
+
+    try:
+        return tomllib.loads(text)
+    except RecursionError:
+        raise ConfigError("is nested too deeply to be a configuration", where=where) from None
+    except ValueError as error:  # tomllib's own error, or a number beyond Python's limit of digits
+        found = _AT.fullmatch(str(error))
+        if found is None:
+            raise ConfigError(f"is not valid TOML: {error}", where=where) from None
+        place = f"{where}:{found[2]}:{found[3]}" if found[2] else where
+        end = "" if found[2] else " at the end of the file"
+        said = found[1][:1].lower() + found[1][1:]
+        raise ConfigError(
+            f"is not valid TOML: {said}{end}",
+            where=place,
+            hint='A setting is written as key = value below its [section], such as delay = "5s" below [fetch].',
+        ) from None
+
+
+def _flat(table: Mapping[str, Any], above: tuple[str, ...] = ()) -> Iterator[tuple[str, Any]]:
+    for key, value in table.items():
+        path = (*above, key)
+        # A plug-in's setting may itself be a table: [plugin.NAME] is where its names end.
+        deepest = 3 if path[0] == "plugin" else _DEEPEST
+        if isinstance(value, dict) and value and len(path) < deepest:
+            yield from _flat(value, path)
+        else:
+            yield ".".join(path), value
+
+
+def _lines(text: str) -> dict[str, int]:
+    """Return the line on which each name seems to be set; a guess that only error messages rely on."""
+    lines: dict[str, int] = {}
+    section = ""
+    for number, line in enumerate(text.splitlines(), 1):
+        if header := _HEADER.match(line):
+            section = _bare(header[1])
+            lines.setdefault(section, number)
+        elif key := _KEY.match(line):
+            name = _bare(key[1])
+            lines.setdefault(f"{section}.{name}" if section else name, number)
+    return lines
+
+
+def _bare(name: str) -> str:
+    return ".".join(part.strip().strip("\"'") for part in name.split("."))
+
+
+def given_in_environment(environ: Mapping[str, str]) -> list[Given]:
+    """Return the values of ``SCOTER_SECTION__KEY`` and ``SCOTER_PLUGIN__NAME__KEY``."""
+    folder = str(Path.cwd())
+    return [
+        _given_as_text(
+            variable.removeprefix(PREFIX).lower().replace("__", "."),
+            text,
+            Origin("environment", variable, folder=folder),
+        )
+        for variable, text in sorted(environ.items())
+        if variable.startswith(PREFIX) and "__" in variable
+    ]
+
+
+def given_in_flags(flags: Sequence[str]) -> tuple[list[Given], list[str]]:
+    """Return the values of ``section.key=value`` flags, later ones last, and what is wrong with the rest."""
+    folder = str(Path.cwd())
+    given: list[Given] = []
+    mistakes: list[str] = []
+    for flag in flags:
+        name, equals, text = flag.partition("=")
+        if equals and "." in name.strip():
+            name = name.strip()
+            given.append(_given_as_text(name, text.strip(), Origin("flag", f"-D {name}", folder=folder)))
+        else:
+            mistakes.append(f"-D {flag[:60]}: is not section.key=value; write it as -D fetch.delay=2s")
+    return given, mistakes
+
+
+def _given_as_text(name: str, text: str, origin: Origin) -> Given:
+    return Given(name, _toml_value(text), origin, text)
+
+
+def _toml_value(text: str) -> Any:
+    """Return the TOML value that a text is, or the text itself: a bare word is a string."""
+    import tomllib
+
+    try:
+        table = tomllib.loads(f"value = {text}")
+    except (ValueError, RecursionError):
+        return text
+    # A line break inside the text could otherwise smuggle in a second key.
+    return table["value"] if len(table) == 1 else text

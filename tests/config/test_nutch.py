@@ -1,0 +1,237 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scoter.config import load
+from scoter.config.nutch import Imported, import_nutch
+from scoter.errors import UsageError
+
+SITE = Path(__file__).parent / "data" / "nutch-site.xml"
+
+
+def _imported(**properties: str) -> Imported:
+    items = "".join(
+        f"<property><name>{name.replace('_', '.')}</name><value>{value}</value></property>"
+        for name, value in properties.items()
+    )
+    return import_nutch(f"<configuration>{items}</configuration>", "site.xml")
+
+
+def test_a_real_site_file_becomes_a_configuration_that_loads(tmp_path: Path) -> None:
+    imported = import_nutch(SITE.read_bytes(), "nutch-site.xml")
+    file = tmp_path / "scoter.toml"
+    file.write_text(imported.toml_text)
+
+    config = load(file)
+
+    assert config.agent.name == "examplebot"
+    assert config.agent.description == 'The "example" crawler & friends'
+    assert config.fetch.delay.total_seconds() == 1.5
+    assert config.fetch.queue_mode == "domain"
+    assert config.fetch.time_limit is not None
+    assert config.fetch.time_limit.total_seconds() == 180 * 60
+    assert config.fetch.content_limit is None
+    assert config.fetch.bandwidth_target == 250_000
+    assert config.http.robots_503_defer_visits_delay.total_seconds() == 300
+    assert config.http.timeout.total_seconds() == 30
+    assert config.generate.mark_age.days == 7
+    assert config.generate.partition_mode == "domain"
+    assert config.db.fetch_schedule_class == "adaptive"
+    assert config.db.signature_class == "text-profile"
+    assert config.db.max_outlinks_per_page is None
+    assert config.link.analyze_damping_factor == 0.85
+    assert config.parse.extractor == "resiliparse"
+    assert config.urlfilter.order == ("domain", "regex", "validator")
+    assert config.urlfilter.exemptions == ("ignoreexempt",)
+    assert config.urlfilter.regex_file == tmp_path / "my-regex-urlfilter.txt"
+    assert config.urlnormalizer.order == ("pass", "regex", "basic")
+    assert config.fetch.protocols == ("http",)
+    assert config.scoring.filter_order == ("depth", "opic")
+    assert config.index.filter_order == ("basic", "anchor", "more", "language")
+    assert config.index.writers == ("solr",)
+    assert config.index.static == ("source:my crawl", "kind:web")
+
+
+def test_what_a_site_file_has_beyond_is_listed_with_the_reason() -> None:
+    imported = import_nutch(SITE.read_bytes(), "nutch-site.xml")
+
+    left = {(row.nutch, row.nutch_value): row.reason for row in imported.untranslated}
+    assert left == {
+        ("plugin.includes", "parse-tika"): "Tika is not used; each type has a parser of its own",
+        ("plugin.includes", "my-own-plugin"): "no plug-in of that name is known",
+        ("mapreduce.task.timeout", "1800000"): "Hadoop's own; Scoter runs without it",
+        ("solr.server.url", "http://solr.example:8983/"): (
+            "an index writer's own; its settings stand in [plugin.NAME]"
+        ),
+        ("index.jexl.filter", 'doc.lang == "en"'): "a JEXL expression; write it anew as index.filter_expr",
+        ("our.own.property", "1"): "not a property of Nutch that Scoter knows",
+        ("http.robots.redirect.max", "lots"): "not a number",
+        ("http.proxy.port", "99999"): (
+            'http.proxy_port would accept a whole number from 1 to 65535, or "auto", such as 10'
+        ),
+        ("hostdb.percentiles", "50,half"): "not a list of numbers",
+        ("file.content.limit", "${not.set}"): "it refers to ${not.set}, which this file does not set",
+    }
+    for name, _ in left:
+        assert f"# {name} = " in imported.toml_text
+
+
+@pytest.mark.parametrize(
+    ("nutch", "value", "setting", "written"),
+    [
+        ("http.timeout", "300000", "http.timeout", '"5m"'),
+        ("fetcher.server.delay", "0.1", "fetch.delay", '"100ms"'),
+        ("fetcher.timelimit.mins", "-1", "fetch.time_limit", '"off"'),
+        ("http.content.limit", "-7", "fetch.content_limit", '"off"'),
+        ("fetcher.queue.mode", "byIP", "fetch.queue_mode", '"ip"'),
+        ("generate.restrict.status", "db_unfetched", "generate.restrict_status", '"unfetched"'),
+        ("generate.restrict.status", "", "generate.restrict_status", '"any"'),
+        ("http.proxy.type", "SOCKS", "http.proxy_type", '"socks"'),
+        ("fetcher.parse", " TRUE ", "fetch.parse", "true"),
+        ("link.analyze.damping.factor", "0.85f", "link.analyze_damping_factor", "0.85"),
+        ("http.robots.agents", "a, b\n c", "http.robots_agents", '["a", "b", "c"]'),
+        ("http.robot.rules.whitelist", "a.example", "http.robot_rules_allowlist", '["a.example"]'),
+        (
+            "urlnormalizer.order",
+            "org.apache.nutch.net.urlnormalizer.regex.RegexURLNormalizer com.example.Mine",
+            "urlnormalizer.order",
+            '["regex"]',
+        ),
+        ("urlnormalizer.regex.file.outlink", "o.xml", "urlnormalizer.regex_file_outlink", '"o.xml"'),
+    ],
+)
+def test_a_value_is_translated_with_its_unit(nutch: str, value: str, setting: str, written: str) -> None:
+    imported = _imported(**{nutch: value})
+
+    assert [(row.setting, row.value) for row in imported.translated] == [(setting, written)]
+
+
+@pytest.mark.parametrize(
+    ("includes", "chain"),
+    [
+        ("urlfilter-(regex|validator)", ("regex", "validator")),
+        ("urlfilter-regex|urlfilter-suffix|parse-html", ("regex", "suffix")),
+        ("urlfilter-(?:d(omain|omaindenylist)|fast)", ("domain", "domaindenylist", "fast")),
+        ("urlfilter-.*", ("regex", "domaindenylist", "domain", "fast", "prefix", "suffix", "validator")),
+    ],
+)
+def test_the_included_plug_ins_become_chains(includes: str, chain: tuple[str, ...]) -> None:
+    rows = {row.setting: row.value for row in _imported(**{"plugin.includes": includes}).translated}
+
+    assert sorted(rows["urlfilter.order"].strip("[]").replace('"', "").split(", ")) == sorted(chain)
+
+
+def test_excluded_plug_ins_are_left_out_of_the_chains() -> None:
+    imported = _imported(**{"plugin.includes": "urlfilter-(regex|fast)", "plugin.excludes": "urlfilter-f.*"})
+
+    assert [row.value for row in imported.translated] == ['["regex"]']
+
+
+@pytest.mark.parametrize("includes", ["(" * 5_000, "(a|b)" * 2_000, "((a+)+)+$", "a|" * 4_000, "x" * 50_000])
+def test_a_strange_expression_over_plug_ins_costs_little_and_is_listed(includes: str) -> None:
+    imported = _imported(**{"plugin.includes": includes})
+
+    assert not imported.translated
+    assert 1 <= len(imported.untranslated) <= 600
+
+
+def test_references_are_followed_but_neither_in_circles_nor_without_end() -> None:
+    imported = _imported(
+        **{
+            "fetcher.server.delay": "${my.delay}",
+            "my.delay": "${their.delay}",
+            "their.delay": "2",
+            "fetcher.min.crawl.delay": "${fetcher.server.delay}",
+            "http.agent.name": "${http.agent.name}",
+            "http.agent.email": "${x}${x}",
+            "x": "${y}" * 2_000,
+            "y": "z" * 60_000,
+        }
+    )
+
+    done = {row.setting: row.value for row in imported.translated}
+    left = {row.nutch: row.reason for row in imported.untranslated}
+    assert done == {"fetch.delay": '"2s"', "fetch.min_crawl_delay": ""}
+    assert left["http.agent.name"] == "its references lead in a circle or are too many"
+    assert left["http.agent.email"] == "its references make it too long"
+
+
+def test_the_last_property_of_a_name_holds() -> None:
+    xml = (
+        "<configuration><property><name>http.redirect.max</name><value>1</value></property>"
+        "<property><name>http.redirect.max</name><value>2</value><final>true</final></property></configuration>"
+    )
+
+    assert [row.value for row in import_nutch(xml, "site.xml").translated] == ["2"]
+
+
+def test_a_password_is_written_but_not_listed() -> None:
+    imported = _imported(**{"http.proxy.password": "hush"})
+
+    assert 'proxy_password = "hush"' in imported.toml_text
+    assert [row.nutch_value for row in imported.translated] == ["(hidden)"]
+
+
+BOMB = '<!DOCTYPE x [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;&a;&a;">]><configuration>&b;</configuration>'
+
+
+@pytest.mark.parametrize(
+    ("xml", "told"),
+    [
+        (BOMB, "site.xml:1: has a document type declaration"),
+        ("<html/>", "site.xml:1: begins with <html>, not with <configuration>"),
+        ("<configuration>\n<property></configuration>", "site.xml:2:13: is not well-formed XML: mismatched tag"),
+        ("", "site.xml:1:1: is not well-formed XML: no element found"),
+        ("fetch.delay = 5", "site.xml:1:1: is not well-formed XML: syntax error"),
+        ("<configuration>&lol;</configuration>", "site.xml:1:16: is not well-formed XML: undefined entity"),
+        ("<configuration>" + "<a>" * 50, "site.xml:1: is nested too deeply"),
+        ("<configuration>" + " " * 2**22, "site.xml: is larger than 4 MiB"),
+        (b"<?xml version='1.0' encoding='martian'?><configuration/>", "site.xml: cannot be read as XML text"),
+        ("<configuration>\ud800</configuration>", "site.xml: cannot be read as XML text"),
+        ("<configuration>" + "<property><name>a</name></property>" * 10_001, "site.xml:1: has more than 10000"),
+    ],
+)
+def test_what_is_no_site_file_is_refused(xml: str | bytes, told: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        import_nutch(xml, "site.xml")
+
+    assert str(caught.value).startswith(told)
+    assert caught.value.hint == "Give a file such as Nutch's conf/nutch-site.xml."
+
+
+def test_a_site_file_in_another_encoding_is_read() -> None:
+    xml = (
+        "<?xml version='1.0' encoding='ISO-8859-1'?><configuration><property><name>http.agent.description</name>"
+        "<value>café</value></property></configuration>"
+    )
+
+    [row] = import_nutch(xml.encode("latin-1"), "site.xml").translated
+
+    assert row.value == '"café"'
+
+
+NAMES = ["http.agent.name", "fetcher.server.delay", "urlfilter.order", "plugin.includes", "db.signature.class"]
+
+
+@given(st.dictionaries(st.sampled_from(NAMES) | st.text(max_size=10), st.text(max_size=40), max_size=5))
+def test_whatever_a_site_file_holds_the_result_loads(properties: dict[str, str]) -> None:
+    import tempfile
+    from xml.sax.saxutils import escape
+
+    items = "".join(
+        f"<property><name>{escape(name)}</name><value>{escape(value)}</value></property>"
+        for name, value in properties.items()
+    )
+    try:
+        imported = import_nutch(f"<configuration>{items}</configuration>", "site\n.xml")
+    except UsageError:
+        return  # a character that XML cannot hold
+
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "scoter.toml"
+        file.write_text(imported.toml_text, encoding="utf-8")
+        load(file)

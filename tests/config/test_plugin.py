@@ -1,0 +1,101 @@
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+from typing import Annotated, Literal
+
+import msgspec
+import pytest
+
+from scoter.config import Setting, Size, load, plugin_settings
+from scoter.errors import ConfigError, PluginError
+
+
+class Settings(msgspec.Struct, frozen=True):
+    wait: Annotated[timedelta, Setting("How long.", at_most=timedelta(hours=1))] = timedelta(seconds=1)
+    limit: Size | None = None
+    words: tuple[str, ...] = ()
+    mode: Literal["fast", "slow"] = "fast"
+    rules: Path | None = None
+    version: str = ""
+
+
+class Demanding(msgspec.Struct, frozen=True):
+    url: str
+
+
+class Impossible(msgspec.Struct, frozen=True):
+    table: dict[str, int] = {}
+
+
+def test_a_plug_in_without_a_table_gets_its_defaults() -> None:
+    assert plugin_settings(load(), "my-filter", Settings) == Settings()
+
+
+def test_a_plug_ins_settings_come_from_file_environment_and_flags_with_units(tmp_path: Path) -> None:
+    file = tmp_path / "scoter.toml"
+    file.write_text('[plugin.my-filter]\nwait = "2m"\nmode = "fast"\nwords = ["a"]\nlimit = "64KiB"\nrules = "r"\n')
+    environ = {"SCOTER_PLUGIN__MY_FILTER__MODE": "slow", "SCOTER_PLUGIN__MY_FILTER__WORDS": "b,c"}
+
+    config = load(file, environ, ["plugin.my-filter.limit=1MiB", "plugin.my-filter.version=2.0"])
+    settings = plugin_settings(config, "my-filter", Settings)
+
+    assert settings == Settings(
+        wait=timedelta(minutes=2),
+        limit=Size(2**20),
+        words=("b", "c"),
+        mode="slow",
+        rules=tmp_path / "r",
+        version="2.0",
+    )
+
+
+@pytest.mark.parametrize(
+    ("flag", "told"),
+    [
+        (
+            "wiat=1",
+            "-D plugin.my-filter.wiat: plugin.my-filter.wiat is not a setting; did you mean plugin.my-filter.wait?",
+        ),
+        (
+            "zzz=1",
+            (
+                "-D plugin.my-filter.zzz: plugin.my-filter.zzz is not a setting; "
+                "my-filter has wait, limit, words, mode, rules, version"
+            ),
+        ),
+        (
+            "wait=2h",
+            (
+                "-D plugin.my-filter.wait: plugin.my-filter.wait = 2h is too large; it accepts a duration "
+                '(ms, s, m, h, d or w; a plain number is seconds) to 1h, such as "1s"'
+            ),
+        ),
+        (
+            "mode=fats",
+            (
+                "-D plugin.my-filter.mode: plugin.my-filter.mode = fats is not one of its words "
+                '(did you mean "fast"?); it accepts "fast" or "slow"'
+            ),
+        ),
+    ],
+)
+def test_a_mistake_in_a_plug_ins_table_is_told_like_any_other(flag: str, told: str) -> None:
+    config = load(overrides=[f"plugin.my-filter.{flag}"])
+
+    with pytest.raises(ConfigError) as caught:
+        plugin_settings(config, "my-filter", Settings)
+
+    assert str(caught.value) == told
+
+
+def test_a_setting_without_a_default_must_be_set() -> None:
+    with pytest.raises(ConfigError, match=r'^plugin.solr: url must be set; it accepts a text, such as "words"$'):
+        plugin_settings(load(), "solr", Demanding)
+
+    assert plugin_settings(load(overrides=["plugin.solr.url=http://x/"]), "solr", Demanding).url == "http://x/"
+
+
+def test_a_struct_that_no_table_can_fill_is_the_plug_ins_mistake() -> None:
+    with pytest.raises(PluginError, match="the plug-in odd cannot be read"):
+        plugin_settings(load(), "odd", Impossible)

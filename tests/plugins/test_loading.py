@@ -1,0 +1,195 @@
+"""Plug-ins as people install them: packages with entry points, some of them broken."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from scoter.config import load
+from scoter.errors import ConfigError, PluginError
+from scoter.plugins import POINTS, active, chain, check_tables, find, find_by_full_name, installed
+
+Install = Callable[..., None]
+
+
+@pytest.fixture
+def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install]:
+    """Install a package of one module, named like the package, with the given entry points."""
+    monkeypatch.syspath_prepend(str(tmp_path))
+
+    def write(name: str, code: str, **entries: str) -> None:
+        (tmp_path / f"{name}.py").write_text(textwrap.dedent(code))
+        info = tmp_path / f"{name}-1.0.dist-info"
+        info.mkdir()
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+        lines = [f"[scoter.{point}]\n{value}" for point, value in entries.items()]
+        (info / "entry_points.txt").write_text("\n".join(lines) + "\n")
+        installed.cache_clear()
+
+    installed.cache_clear()
+    yield write
+    installed.cache_clear()
+
+
+FILTER = """
+    class Some:
+        def __init__(self, setup): self.setup = setup
+        def keeps(self, url): return True
+"""
+
+
+def test_every_extension_point_has_a_sentence_and_a_setting_that_exists() -> None:
+    config = load()
+
+    for point in POINTS.values():
+        assert point.sentence.endswith(".")
+        assert isinstance(active(point, config), tuple)
+
+
+def test_every_active_plugin_of_the_default_configuration_can_be_made() -> None:
+    config = load()
+
+    for point in POINTS.values():
+        assert len(chain(point.name, config)) == len(active(point, config))
+
+
+def test_every_built_in_plugin_loads_and_has_a_sentence() -> None:
+    ours = [plugin for plugin in installed() if plugin.package == "scoter"]
+
+    assert len(ours) >= 20
+    for plugin in ours:
+        assert plugin.purpose().endswith(".")
+
+
+def test_a_chain_has_the_order_of_the_configuration(install: Install) -> None:
+    install("pack", FILTER, urlfilter="one = pack:Some\ntwo = pack:Some")
+
+    made = chain("urlfilter", load(overrides=['urlfilter.order=["two", "validator", "one"]']))
+
+    assert [name for name, _ in made] == ["two", "validator", "one"]
+
+
+def test_an_unknown_name_is_told_with_the_setting_and_the_nearest_name() -> None:
+    with pytest.raises(PluginError) as caught:
+        chain("urlfilter", load(overrides=['urlfilter.order=["sufix"]']))
+
+    assert "urlfilter.order: 'sufix' is not a urlfilter plug-in; did you mean 'suffix'?" in str(caught.value)
+    assert "Installed:" in str(caught.value)
+
+
+def test_a_name_that_stands_twice_is_told() -> None:
+    with pytest.raises(ConfigError, match="names 'suffix' twice"):
+        chain("urlfilter", load(overrides=['urlfilter.order=["suffix", "suffix"]']))
+
+
+def test_a_plugin_that_fails_to_import_is_told_with_its_package(install: Install) -> None:
+    install("pack", "import no_such_module", urlfilter="some = pack:Some")
+
+    with pytest.raises(PluginError) as caught:
+        find(POINTS["urlfilter"], "some").load()
+
+    assert "urlfilter-some (package pack 1.0) failed to import: ModuleNotFoundError" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("code", "problem"),
+    [
+        ("Some = 3", "is not a class"),
+        ("class Some: ...", "lacks keeps"),
+        ("class Some:\n    keeps = True", "lacks keeps"),
+        ("class Some:\n    def keeps(self): ...", r"keeps\(\) must take \(self, url\)"),
+        ("class Some:\n    def keeps(self, url, more): ...", r"keeps\(\) must take \(self, url\)"),
+    ],
+)
+def test_a_plugin_that_does_not_fit_its_point_is_told_how(install: Install, code: str, problem: str) -> None:
+    install("pack", code, urlfilter="some = pack:Some")
+
+    with pytest.raises(PluginError, match=problem):
+        find(POINTS["urlfilter"], "some").load()
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "class Some:\n    def keeps(self, url, more=None): ...",
+        "class Some:\n    def keeps(self, *all): ...",
+        "class Some:\n    @staticmethod\n    def keeps(url): ...",
+    ],
+)
+def test_a_plugin_may_take_more_than_its_point_gives(install: Install, code: str) -> None:
+    install("pack", code, urlfilter="some = pack:Some")
+
+    assert find(POINTS["urlfilter"], "some").load().__name__ == "Some"
+
+
+def test_a_scoring_filter_needs_one_hook_in_either_face(install: Install) -> None:
+    install(
+        "pack",
+        """
+        class None_: ...
+        class Row:
+            def sort_value(self, url, datum, value): return value
+        class Columns:
+            def sort_value_columns(self, table): return table.score
+        class Wrong:
+            def sort_value_columns(self): ...
+        """,
+        scoring="none = pack:None_\nrow = pack:Row\ncolumns = pack:Columns\nwrong = pack:Wrong",
+    )
+
+    assert find(POINTS["scoring"], "row").load()
+    assert find(POINTS["scoring"], "columns").load()
+    with pytest.raises(PluginError, match="none of the scoring hooks"):
+        find(POINTS["scoring"], "none").load()
+    with pytest.raises(PluginError, match=r"must take \(self, table\)"):
+        find(POINTS["scoring"], "wrong").load()
+
+
+def test_two_packages_with_one_name_are_told_apart_by_nobody(install: Install) -> None:
+    install("pack", FILTER, urlfilter="some = pack:Some")
+    install("other", FILTER, urlfilter="some = other:Some")
+
+    with pytest.raises(PluginError, match="two packages offer urlfilter-some"):
+        find(POINTS["urlfilter"], "some")
+
+
+SETTINGS = """
+    from datetime import timedelta
+    import msgspec
+    class Some:
+        class Settings(msgspec.Struct, frozen=True):
+            wait: timedelta = timedelta(seconds=1)
+        def __init__(self, setup): self.wait = setup.settings.wait
+        def keeps(self, url): return True
+"""
+
+
+def test_a_plugin_gets_its_settings_from_its_table(install: Install) -> None:
+    install("pack", SETTINGS, urlfilter="some = pack:Some")
+    config = load(overrides=['urlfilter.order=["some"]', 'plugin.urlfilter-some.wait="2m"'])
+
+    ((_, made),) = chain("urlfilter", config)
+
+    assert made.wait.total_seconds() == 120
+
+
+def test_a_wrong_table_is_told_even_when_its_plugin_is_not_active(install: Install) -> None:
+    install("pack", SETTINGS, urlfilter="some = pack:Some")
+
+    with pytest.raises(ConfigError, match=r"did you mean plugin\.urlfilter-some\.wait"):
+        check_tables(load(overrides=["plugin.urlfilter-some.wiat=1"]))
+    with pytest.raises(ConfigError, match="is not a plug-in; did you mean urlfilter-some"):
+        check_tables(load(overrides=["plugin.urlfilter-sone.wait=1"]))
+    with pytest.raises(ConfigError, match="has none"):
+        check_tables(load(overrides=["plugin.urlfilter-validator.wait=1"]))
+
+
+def test_a_full_name_finds_a_plugin_and_a_wrong_one_its_neighbour() -> None:
+    assert find_by_full_name("urlfilter-regex").name == "regex"
+    with pytest.raises(PluginError, match="did you mean 'urlfilter-regex'"):
+        find_by_full_name("urlfiler-regex")
+    with pytest.raises(PluginError, match="did you mean 'regex'"):
+        find_by_full_name("urlfilter-regexp")
