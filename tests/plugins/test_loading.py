@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import textwrap
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -21,6 +22,7 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install
     monkeypatch.syspath_prepend(str(tmp_path))
 
     def write(name: str, code: str, **entries: str) -> None:
+        monkeypatch.delitem(sys.modules, name, raising=False)
         (tmp_path / f"{name}.py").write_text(textwrap.dedent(code))
         info = tmp_path / f"{name}-1.0.dist-info"
         info.mkdir()
@@ -32,6 +34,8 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install
     installed.cache_clear()
     yield write
     installed.cache_clear()
+    for name in ("pack", "other"):
+        sys.modules.pop(name, None)
 
 
 FILTER = """
@@ -184,7 +188,7 @@ def test_a_wrong_table_is_told_even_when_its_plugin_is_not_active(install: Insta
     with pytest.raises(ConfigError, match="is not a plug-in; did you mean urlfilter-some"):
         check_tables(load(overrides=["plugin.urlfilter-sone.wait=1"]))
     with pytest.raises(ConfigError, match="has none"):
-        check_tables(load(overrides=["plugin.urlfilter-validator.wait=1"]))
+        check_tables(load(overrides=["plugin.urlfilter-suffix.wait=1"]))
 
 
 def test_a_full_name_finds_a_plugin_and_a_wrong_one_its_neighbour() -> None:

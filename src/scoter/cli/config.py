@@ -28,7 +28,7 @@ def show(defaults: bool) -> None:
     """
     from scoter.config import load_with_origins
     from scoter.config.show import defaults_toml, effective_toml, rows
-    from scoter.plugins import check_tables, declared_settings
+    from scoter.plugins import check_tables, declared_settings, names_by_key
 
     said = invocation()
     loaded = load_with_origins() if defaults else said.loaded()
@@ -39,7 +39,7 @@ def show(defaults: bool) -> None:
     elif defaults:
         click.echo(defaults_toml(declared_settings()), nl=False)
     else:
-        click.echo(effective_toml(loaded), nl=False)
+        click.echo(effective_toml(loaded, names_by_key()), nl=False)
 
 
 @command.command("import-nutch")

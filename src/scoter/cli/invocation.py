@@ -22,7 +22,7 @@ class Invocation:
     """What was said beside a command's own options; read once, then asked."""
 
     def __init__(self) -> None:
-        self.file: Path | None = None
+        self.config_file: Path | None = None
         self.overrides: list[str] = []
         self.json = False
         self.quiet = False
@@ -34,7 +34,7 @@ class Invocation:
         if self._loaded is None:
             from scoter.config import load_with_origins
 
-            file = self.file or (DEFAULT_FILE if DEFAULT_FILE.is_file() else None)
+            file = self.config_file or (DEFAULT_FILE if DEFAULT_FILE.is_file() else None)
             self._loaded = load_with_origins(file, os.environ, self.overrides)
         return self._loaded
 
@@ -54,7 +54,7 @@ def common_options() -> list[click.Parameter]:
     """Return new option objects for one more command."""
     return [
         click.Option(
-            ["-c", "--config", "file"],
+            ["-c", "--config", "config_file"],
             type=click.Path(path_type=Path),
             metavar="FILE",
             expose_value=False,

@@ -57,3 +57,10 @@ def width(text: str) -> int:
 def note(text: str) -> None:
     """Tell a person something that is not the result."""
     sys.stderr.write(text + "\n")
+
+
+def warn_of(chain: Iterable[tuple[str, Any]], quiet: bool) -> None:
+    """Tell what the plug-ins of a chain warn of: rules that may be slow."""
+    for name, plugin in () if quiet else chain:
+        for text in getattr(plugin, "warnings", ()):
+            note(f"{name}: {text}")

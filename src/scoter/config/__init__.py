@@ -9,7 +9,7 @@
 
 from __future__ import annotations
 
-from scoter.config.load import Loaded, load, load_with_origins
+from scoter.config.load import Loaded, load, load_with_origins, plugin_key
 from scoter.config.origins import Given, Origin
 from scoter.config.plugin import plugin_settings
 from scoter.config.sections import Config
@@ -27,5 +27,6 @@ __all__ = [
     "Size",
     "load",
     "load_with_origins",
+    "plugin_key",
     "plugin_settings",
 ]

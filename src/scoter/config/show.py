@@ -50,10 +50,11 @@ def rows(loaded: Loaded) -> list[Row]:
     return found
 
 
-def effective_toml(loaded: Loaded) -> str:
+def effective_toml(loaded: Loaded, plugin_names: Mapping[str, str] = MappingProxyType({})) -> str:
     """Return the effective configuration as a TOML file that says where each value came from.
 
-    Passwords that were set are left out, so that the text can be shown to others.
+    Passwords that were set are left out, so that the text can be shown to others. ``plugin_names`` gives the plug-ins'
+    own spelling by the keys under which their tables are kept.
     """
     lines: list[str] = []
     for section, struct in SECTIONS.items():
@@ -64,7 +65,7 @@ def effective_toml(loaded: Loaded) -> str:
                 line = f"# {field.key} = {_HIDDEN}"
             lines.append(f"{line}  # {_origin(field, loaded)}")
     for name, table in sorted(loaded.config.plugin.items()):
-        lines += ["", f"[plugin.{_key(name)}]"]
+        lines += ["", f"[plugin.{_key(plugin_names.get(name, name))}]"]
         for key, given in table.items():
             hidden = _sounds_secret(key)
             line = f"# {_key(key)} = {_HIDDEN}" if hidden else f"{_key(key)} = {toml_value(given.value)}"

@@ -39,7 +39,7 @@ def md5(body: bytes, url: str) -> bytes:
 
 def text_md5(text: str, body: bytes, url: str) -> bytes:
     """Sign the text that a reader sees; a page without any is signed by its bytes."""
-    return md5(text.encode(errors="replace"), url) if text else md5(body, url)
+    return md5(text.encode(errors="replace"), url) if text.strip() else md5(body, url)
 
 
 def text_profile(text: str, body: bytes, url: str, min_token: int = MIN_TOKEN, quant_rate: float = QUANT_RATE) -> bytes:

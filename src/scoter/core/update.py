@@ -17,7 +17,6 @@ from scoter.core.page import EMPTY
 from scoter.core.schedule import Change
 from scoter.core.url import Url
 
-
 Outcome: TypeAlias = FetchStatus | Literal[PartStatus.PARSE_FAILED, PartStatus.LINKED]
 
 

@@ -20,6 +20,7 @@ from scoter.plugins.loading import (
     find,
     find_by_full_name,
     installed,
+    names_by_key,
 )
 from scoter.plugins.points import (
     POINTS,
@@ -71,4 +72,5 @@ __all__ = [
     "find",
     "find_by_full_name",
     "installed",
+    "names_by_key",
 ]

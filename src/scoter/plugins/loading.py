@@ -11,7 +11,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from scoter.config import Config, plugin_settings
+from scoter.config import Config, plugin_key, plugin_settings
 from scoter.errors import ConfigError, PluginError, nearest
 from scoter.plugins.points import COLUMN_HOOKS, POINTS, SCORING_HOOKS, NoSettings, Point, ScoringFilter, Setup
 
@@ -118,11 +118,16 @@ def declared_settings() -> Mapping[str, type[Struct]]:
     return found
 
 
+def names_by_key() -> Mapping[str, str]:
+    """Return the plug-ins' full names by the keys under which the configuration keeps their tables."""
+    return {plugin_key(plugin.full_name): plugin.full_name for plugin in installed()}
+
+
 def check_tables(config: Config) -> None:
     """Check every table ``[plugin.NAME]``, also those of plug-ins that are not active."""
     if not config.plugin:
         return
-    by_key = {plugin.full_name.replace("-", "_"): plugin for plugin in installed()}
+    by_key = {plugin_key(plugin.full_name): plugin for plugin in installed()}
     for key, table in config.plugin.items():
         plugin = by_key.get(key)
         if plugin is None:

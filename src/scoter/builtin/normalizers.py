@@ -1,0 +1,113 @@
+"""The built-in URL normalisers: each reads its rule file, if it has one, and calls ``scoter.core.normalizers``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import get_args
+
+from scoter.builtin.rulefiles import RuleFile, read_rules, slow_warnings
+from scoter.core.normalizers import ajax, basic, host, protocol, querystring, regex, slash
+from scoter.plugins import Scope, Setup
+
+
+class BasicUrlNormalizer:
+    """Gives a URL its canonical form."""
+
+    def __init__(self, setup: Setup) -> None:
+        self._trim = setup.config.urlnormalizer.basic_host_trim_trailing_dot
+
+    def normalize(self, text: str, scope: Scope) -> str | None:
+        return basic.normalize(text, trim_trailing_dot=self._trim)
+
+
+class RegexUrlNormalizer:
+    """Replaces what regular expressions find, by other rules in each scope if need be."""
+
+    def __init__(self, setup: Setup) -> None:
+        settings = setup.config.urlnormalizer
+        self._scopes: dict[str, regex.RegexNormalizerRules] = {}
+        self.warnings: tuple[str, ...] = ()
+        self._default = self._read(settings.regex_file, "urlnormalizer.regex_file", "regex-normalize.xml")
+        for scope in get_args(Scope):
+            key = f"regex_file_{scope}"
+            path = getattr(settings, key, None)  # the scope default has no file beside regex_file
+            if path is not None:
+                self._scopes[scope] = self._read(path, f"urlnormalizer.{key}")
+
+    def normalize(self, text: str, scope: Scope) -> str | None:
+        return self._scopes.get(scope, self._default).normalize(text)
+
+    def explain(self, text: str, scope: Scope) -> str:
+        return self._scopes.get(scope, self._default).explain(text)
+
+    def _read(self, path: Path | None, setting: str, shipped: str = "") -> regex.RegexNormalizerRules:
+        file = read_rules(path, setting, shipped)
+        rules = regex.parse(file.lines, file.source)
+        self.warnings += slow_warnings(rules.slow, file.source)
+        return rules
+
+
+class QuerystringUrlNormalizer:
+    """Sorts the parameters of the query."""
+
+    def __init__(self, setup: Setup) -> None:
+        pass
+
+    def normalize(self, text: str, scope: Scope) -> str | None:
+        return querystring.normalize(text)
+
+
+class SlashUrlNormalizer:
+    """Adds or removes the slash at the end of a path, by host."""
+
+    def __init__(self, setup: Setup) -> None:
+        file = read_rules(setup.config.urlnormalizer.slash_file, "urlnormalizer.slash_file")
+        self._rules = slash.parse(file.lines, file.source)
+
+    def normalize(self, text: str, scope: Scope) -> str | None:
+        return self._rules.normalize(text)
+
+
+class HostUrlNormalizer:
+    """Puts one host in another's place."""
+
+    def __init__(self, setup: Setup) -> None:
+        file = read_rules(setup.config.urlnormalizer.host_file, "urlnormalizer.host_file")
+        self._rules = host.parse(file.lines, file.source)
+
+    def normalize(self, text: str, scope: Scope) -> str | None:
+        return self._rules.normalize(text)
+
+
+class ProtocolUrlNormalizer:
+    """Gives all URLs of a host one scheme."""
+
+    def __init__(self, setup: Setup) -> None:
+        settings = setup.config.urlnormalizer
+        file = RuleFile("urlnormalizer.protocols_rules", settings.protocols_rules)
+        if not settings.protocols_rules:  # as in Nutch, rules in the configuration come before those in a file
+            file = read_rules(settings.protocols_file, "urlnormalizer.protocols_file")
+        self._rules = protocol.parse(file.lines, file.source)
+
+    def normalize(self, text: str, scope: Scope) -> str | None:
+        return self._rules.normalize(text)
+
+
+class AjaxUrlNormalizer:
+    """Turns ``#!state`` into a query parameter, and back for the index."""
+
+    def __init__(self, setup: Setup) -> None:
+        pass
+
+    def normalize(self, text: str, scope: Scope) -> str | None:
+        return ajax.restored(text) if scope == "indexer" else ajax.escaped(text)
+
+
+class PassUrlNormalizer:
+    """Changes nothing."""
+
+    def __init__(self, setup: Setup) -> None:
+        pass
+
+    def normalize(self, text: str, scope: Scope) -> str | None:
+        return text

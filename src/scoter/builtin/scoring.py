@@ -1,0 +1,119 @@
+"""Scoring filters: OPIC and depth."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from msgspec.structs import replace
+
+from scoter.core import depth, opic
+from scoter.core.datum import CrawlDatum
+from scoter.core.depth import DEPTH, MAX_DEPTH, Depth
+from scoter.core.page import Outlink
+from scoter.core.pattern import compile_pattern
+from scoter.core.url import Url
+from scoter.plugins import Column, Setup
+
+SEED_LIMIT = "_maxdepth_"
+"""Metadata key by which a seed sets the depth that its links may reach."""
+
+
+class OpicScoring:
+    """Lets pages hand their score to the pages they link to."""
+
+    def __init__(self, setup: Setup) -> None:
+        db, index = setup.config.db, setup.config.index
+        self._factors = opic.Factors(
+            internal=db.score_link_internal,
+            external=db.score_link_external,
+            count_filtered=db.score_count_filtered,
+            index_power=index.score_power,
+        )
+
+    def initial(self, url: Url, datum: CrawlDatum) -> CrawlDatum:
+        return replace(datum, score=0.0)
+
+    def initial_columns(self, table: Any) -> Mapping[str, Any]:
+        return {"score": 0.0}
+
+    def sort_value(self, url: Url, datum: CrawlDatum, value: float) -> float:
+        return opic.sort_value(datum.score, value)
+
+    def sort_value_columns(self, table: Any) -> Any:
+        return table.sort_value * table.score
+
+    def distribute(self, url: Url, datum: CrawlDatum, targets: Sequence[Outlink], found: int) -> Sequence[Outlink]:
+        return opic.distribute(datum.score, url.host, targets, found, self._factors)
+
+    def update(
+        self, url: Url, old: CrawlDatum | None, new: CrawlDatum, links: Sequence[CrawlDatum], now: datetime
+    ) -> CrawlDatum:
+        return replace(new, score=opic.update(old, new, links))
+
+    def update_columns(self, table: Any) -> Mapping[str, Any]:
+        return {"score": table.old_score.coalesce(table.score) + table.link_score.coalesce(0.0)}
+
+    def index(self, url: Url, datum: CrawlDatum, boost: float) -> float:
+        return opic.boost(datum.score, boost, self._factors.index_power)
+
+    def index_columns(self, table: Any) -> Any:
+        return table.boost * table.score.clip(lower=0.0) ** self._factors.index_power
+
+
+class DepthScoring:
+    """Counts the steps from a seed and drops the links of pages that stand at their limit."""
+
+    columns = (Column(DEPTH, "int32", merge="min"), Column(MAX_DEPTH, "int32", merge="max"))
+
+    def __init__(self, setup: Setup) -> None:
+        scoring = setup.config.scoring
+        self._limit = scoring.depth_max
+        self._override = scoring.depth_max_override
+        self._pattern = compile_pattern(scoring.depth_override_pattern) if scoring.depth_override_pattern else None
+
+    def injected(self, url: Url, datum: CrawlDatum) -> CrawlDatum:
+        own = datum.metadata.get(SEED_LIMIT, "")
+        limit = int(own) if own.isascii() and own.isdigit() and len(own) < 10 else self._limit
+        return self._write(datum, Depth(depth.SEED, limit))
+
+    def sort_value(self, url: Url, datum: CrawlDatum, value: float) -> float:
+        return depth.sort_value(self._read(datum) or Depth(self._limit, self._limit), value)
+
+    def sort_value_columns(self, table: Any) -> Any:
+        limit = table.max_depth.coalesce(self._limit)
+        return table.sort_value * (1 + limit - table.depth.coalesce(self._limit))
+
+    def distribute(self, url: Url, datum: CrawlDatum, targets: Sequence[Outlink], found: int) -> Sequence[Outlink]:
+        page = self._read(datum) or Depth(self._limit, self._limit)
+        overridden = self._override is not None and self._pattern is not None and self._pattern.found(url.text)
+        return depth.distribute(page, targets, self._override if overridden else None)
+
+    def update(
+        self, url: Url, old: CrawlDatum | None, new: CrawlDatum, links: Sequence[CrawlDatum], now: datetime
+    ) -> CrawlDatum:
+        before = (None if old is None else self._read(old)) or self._read(new)
+        merged = depth.update(before, filter(None, map(self._read, links)))
+        return new if merged is None else self._write(new, merged)
+
+    def update_columns(self, table: Any) -> Mapping[str, Any]:
+        known, linked = table.old_depth.coalesce(table.depth), table.link_depth
+        limit, linked_limit = table.old_max_depth.coalesce(table.max_depth), table.link_max_depth
+        shallowest = (linked < known).ifelse(linked, known)
+        widest = (linked_limit > limit).ifelse(linked_limit, limit)
+        return {
+            DEPTH: shallowest.coalesce(known).coalesce(linked),
+            MAX_DEPTH: widest.coalesce(limit).coalesce(linked_limit),
+        }
+
+    def _read(self, datum: CrawlDatum) -> Depth | None:
+        found = datum.extra.get(DEPTH)
+        if found is None:
+            return None
+        limit = datum.extra.get(MAX_DEPTH)
+        return Depth(found, self._limit if limit is None else limit)
+
+    @staticmethod
+    def _write(datum: CrawlDatum, value: Depth) -> CrawlDatum:
+        return replace(datum, extra={**datum.extra, DEPTH: value.depth, MAX_DEPTH: value.limit})

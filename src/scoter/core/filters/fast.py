@@ -1,0 +1,160 @@
+"""The fast filter: a look-up by host and domain first, then the few patterns that stand there.
+
+    Host www.example.org
+      DenyPath /private/
+    Domain example.com          # and all its hosts
+      DenyPath .*               # everything
+    Domain .                    # every URL
+      DenyPathQuery [?&]sid=
+
+Looked up in this order: the host, its domains from the longest to the shortest, the rules for every URL. What no
+pattern is found in is kept. Lengths are limited besides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from msgspec import Struct
+
+from scoter.core.filters.lines import host_name, shown
+from scoter.core.pattern import SMALL_SET_MEMORY, Hit, Pattern, PatternSet, compile_pattern
+from scoter.core.url import Url
+from scoter.errors import RuleError
+
+_EVERYTHING = frozenset({".*", ".?"})
+
+
+class Lengths(Struct, frozen=True):
+    """The longest URL, path and query that are kept; nothing is no limit."""
+
+    url: int | None = None
+    path: int | None = None
+    query: int | None = None
+
+    def too_long(self, url: Url) -> str:
+        """Return what is too long, or nothing."""
+        for name, text, most in (
+            ("URL", url.text, self.url),
+            ("path", url.path, self.path),
+            ("query", url.query, self.query),
+        ):
+            if most is not None and len(text) > most:
+                return f"the {name} has {len(text)} characters, {most} are allowed"
+        return ""
+
+
+class Deny(Struct, frozen=True):
+    """One pattern for the path, or for path and query; no pattern denies everything."""
+
+    line: int
+    text: str
+    pattern: Pattern | None
+    with_query: bool
+
+
+class Block(Struct, frozen=True, eq=False):
+    """The patterns of one host or domain."""
+
+    path: PatternSet
+    target: PatternSet
+    everything: Hit | None
+
+    def first(self, url: Url) -> Hit | None:
+        found = (self.everything, self.path.first(url.path), self.target.first(url.target))
+        return min((hit for hit in found if hit is not None), key=lambda hit: hit.number, default=None)
+
+
+class FastRules(Struct, frozen=True, eq=False):
+    """The rules of one file."""
+
+    rules: tuple[Deny, ...]
+    hosts: dict[str, Block]
+    domains: dict[str, Block]
+    lengths: Lengths
+
+    def keeps(self, url: Url) -> bool:
+        return not self.lengths.too_long(url) and self._first(url) is None
+
+    def explain(self, url: Url) -> str:
+        too_long = self.lengths.too_long(url)
+        hit = None if too_long else self._first(url)
+        if hit is None:
+            return too_long or "no rule matches"
+        rule = self.rules[hit.number]
+        told = f"line {rule.line}: DenyPath{'Query' if rule.with_query else ''} {rule.text}"
+        return f"{told} (gave up: the pattern takes too long on this URL)" if hit.gave_up else told
+
+    @property
+    def slow(self) -> tuple[Deny, ...]:
+        """The rules whose time is not in proportion to the URL's length."""
+        return tuple(rule for rule in self.rules if rule.pattern is not None and not rule.pattern.linear)
+
+    def _first(self, url: Url) -> Hit | None:
+        for block in self._blocks(url.host.removesuffix(".")):
+            hit = block.first(url)
+            if hit is not None:
+                return hit
+        return None
+
+    def _blocks(self, host: str) -> Iterator[Block]:
+        if host in self.hosts:
+            yield self.hosts[host]
+        while host:
+            if host in self.domains:
+                yield self.domains[host]
+            host = host.partition(".")[2]
+        for blocks in (self.hosts, self.domains):
+            if "." in blocks:
+                yield blocks["."]
+
+
+def parse(lines: Iterable[str], source: str, lengths: Lengths | None = None) -> FastRules:
+    """Read a rule file.
+
+    >>> from scoter.core.url import canonical
+    >>> rules = parse(["Domain example.com", "DenyPath .*"], "rules.txt")
+    >>> rules.keeps(canonical("http://www.example.com/")), rules.keeps(canonical("http://example.org/"))
+    (False, True)
+    """
+    rules: list[Deny] = []
+    names: dict[tuple[str, str], list[int]] = {}
+    current: list[int] | None = None
+    for number, line in enumerate(lines, 1):
+        words = line.partition("#")[0].split()
+        match words:
+            case []:
+                continue
+            case ["Host" | "Domain" as kind, name]:
+                key = (kind, name if name == "." else host_name(name, source, number))
+                current = names.setdefault(key, [])
+            case ["DenyPath" | "DenyPathQuery" as kind, text] if current is not None:
+                current.append(len(rules))
+                rules.append(_deny(kind, text, source, number))
+            case _:
+                raise RuleError(
+                    f"{shown(line.strip())} is not a rule",
+                    file=source,
+                    line=number,
+                    hint="Host NAME or Domain NAME comes first, then DenyPath REGEX or DenyPathQuery REGEX.",
+                )
+    hosts = {name: _block(rules, own) for (kind, name), own in names.items() if kind == "Host"}
+    domains = {name: _block(rules, own) for (kind, name), own in names.items() if kind == "Domain"}
+    return FastRules(tuple(rules), hosts, domains, lengths or Lengths())
+
+
+def _deny(kind: str, text: str, source: str, line: int) -> Deny:
+    try:
+        pattern = None if text in _EVERYTHING else compile_pattern(text)
+    except ValueError as error:
+        raise RuleError(f"the pattern {shown(text)} {error}", file=source, line=line) from error
+    return Deny(line, text, pattern, kind == "DenyPathQuery")
+
+
+def _block(rules: list[Deny], own: list[int]) -> Block:
+    chosen = [(number, rules[number]) for number in own]
+    everything = next((number for number, rule in chosen if rule.pattern is None), None)
+    path = [(number, rule.pattern) for number, rule in chosen if rule.pattern is not None and not rule.with_query]
+    target = [(number, rule.pattern) for number, rule in chosen if rule.pattern is not None and rule.with_query]
+    paths, targets = PatternSet(path, SMALL_SET_MEMORY), PatternSet(target, SMALL_SET_MEMORY)
+    return Block(paths, targets, None if everything is None else Hit(everything))

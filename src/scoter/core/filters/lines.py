@@ -1,0 +1,57 @@
+"""What the rule files have in common: numbered lines, comments, host names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from scoter.core.url import canonical
+from scoter.errors import RuleError, UrlError
+
+_NOT_IN_NAMES = re.compile(r"[/?#@\\\s]|:\d*$")
+
+
+def rule_lines(lines: Iterable[str]) -> Iterator[tuple[int, str]]:
+    """Return the lines that are neither blank nor a comment, trimmed, each with its number from 1.
+
+    >>> list(rule_lines(["# why", "", " org "]))
+    [(3, 'org')]
+    """
+    for number, line in enumerate(lines, 1):
+        text = line.strip()
+        if text and not text.startswith("#"):
+            yield number, text
+
+
+def two_words(text: str, expected: str, source: str, line: int) -> tuple[str, str]:
+    """Split a line into its two words."""
+    words = text.split()
+    if len(words) != 2:
+        raise RuleError(f"{shown(text)} is not {expected}", file=source, line=line)
+    return words[0], words[1]
+
+
+def host_name(text: str, source: str, line: int) -> str:
+    """Return a host or domain as canonical URLs spell it.
+
+    >>> host_name("Bücher.example", "rules.txt", 1)
+    'xn--bcher-kva.example'
+    """
+    try:
+        host = "" if _NOT_IN_NAMES.search(text) else canonical(f"http://{text}/").host.removesuffix(".")
+    except UrlError:
+        host = ""
+    # canonical() would quietly read "10.1" as an address.
+    if not host or (text.isascii() and host != text.lower().removesuffix(".")):
+        raise RuleError(
+            f"{shown(text)} is not a host or domain name",
+            file=source,
+            line=line,
+            hint="A name looks like www.example.org, example.org or org, without scheme, port or path.",
+        )
+    return host
+
+
+def shown(text: str) -> str:
+    """Return a piece of a rule as error messages quote it."""
+    return repr(text if len(text) <= 100 else text[:100] + "…")

@@ -1,0 +1,168 @@
+"""The scoring plug-ins: their row faces by example, their column faces against the row faces."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scoter.builtin.scoring import DepthScoring, OpicScoring
+from scoter.config import load
+from scoter.core.datum import CrawlDatum, DbStatus, PartStatus
+from scoter.core.page import Outlink
+from scoter.core.url import canonical
+from scoter.plugins import Setup
+
+NOW = datetime(2026, 3, 1, tzinfo=UTC)
+URL = canonical("http://example.com/a")
+TARGETS = [Outlink(target=canonical("http://example.com/b")), Outlink(target=canonical("http://other.example/"))]
+
+
+def setup(*overrides: str) -> Setup:
+    return Setup(load(overrides=overrides))
+
+
+def datum(score: float = 1.0, **extra: Any) -> CrawlDatum:
+    return CrawlDatum(status=DbStatus.FETCHED, score=score, extra=extra)
+
+
+class Cell:
+    """One value of a table, with the few operations that the column faces use; none is contagious, as in SQL."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def _with(self, other: Any, work: Any) -> Cell:
+        theirs = other.value if isinstance(other, Cell) else other
+        return Cell(None if self.value is None or theirs is None else work(self.value, theirs))
+
+    def __mul__(self, other: Any) -> Cell:
+        return self._with(other, lambda a, b: a * b)
+
+    def __add__(self, other: Any) -> Cell:
+        return self._with(other, lambda a, b: a + b)
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Any) -> Cell:
+        return self._with(other, lambda a, b: a - b)
+
+    def __pow__(self, other: Any) -> Cell:
+        return self._with(other, lambda a, b: a**b)
+
+    def __lt__(self, other: Any) -> Cell:
+        return self._with(other, lambda a, b: a < b)
+
+    def __gt__(self, other: Any) -> Cell:
+        return self._with(other, lambda a, b: a > b)
+
+    def coalesce(self, other: Any) -> Cell:
+        return self if self.value is not None else other if isinstance(other, Cell) else Cell(other)
+
+    def clip(self, *, lower: float) -> Cell:
+        return Cell(None if self.value is None else max(self.value, lower))
+
+    def ifelse(self, yes: Cell, no: Cell) -> Cell:
+        return yes if self.value else no
+
+
+class Row:
+    """A table of one row."""
+
+    def __init__(self, **cells: Any) -> None:
+        for name, value in cells.items():
+            setattr(self, name, Cell(value))
+
+
+def value(found: Any) -> Any:
+    return found.value if isinstance(found, Cell) else found
+
+
+def test_opic_shares_by_the_factors_of_the_configuration() -> None:
+    opic = OpicScoring(setup("db.score_link_internal=0.5", "db.score_link_external=3.0"))
+
+    assert [link.score for link in opic.distribute(URL, datum(2.0), TARGETS, 5)] == [0.5, 3.0]
+    assert opic.initial(URL, datum(5.0)).score == 0.0
+    assert opic.sort_value(URL, datum(2.0), 1.5) == 3.0
+    assert opic.index(URL, datum(9.0), 2.0) == 6.0
+
+
+SCORES = st.floats(0, 1e9)
+
+
+@given(st.none() | SCORES, SCORES, st.none() | SCORES)
+def test_opic_means_the_same_in_both_faces(old: float | None, new: float, link: float | None) -> None:
+    opic = OpicScoring(setup())
+    before = None if old is None else datum(old)
+    links = [] if link is None else [CrawlDatum(status=PartStatus.LINKED, score=link)]
+
+    row = Row(old_score=old, score=new, link_score=link, sort_value=2.0, boost=1.5)
+
+    assert value(opic.update_columns(row)["score"]) == opic.update(URL, before, datum(new), links, NOW).score
+    assert value(opic.sort_value_columns(row)) == opic.sort_value(URL, datum(new), 2.0)
+    assert value(opic.initial_columns(row)["score"]) == opic.initial(URL, datum(new)).score
+    assert value(opic.index_columns(row)) == pytest.approx(opic.index(URL, datum(new), 1.5))
+
+
+def test_a_seed_has_depth_one_and_may_set_its_own_limit() -> None:
+    depth = DepthScoring(setup("scoring.depth_max=7"))
+    own = CrawlDatum(status=PartStatus.INJECTED, metadata={"_maxdepth_": "3"})
+    wrong = CrawlDatum(status=PartStatus.INJECTED, metadata={"_maxdepth_": "deep"})
+
+    assert depth.injected(URL, own).extra == {"depth": 1, "max_depth": 3}
+    assert depth.injected(URL, wrong).extra == {"depth": 1, "max_depth": 7}
+
+
+def test_links_below_the_limit_are_dropped() -> None:
+    depth = DepthScoring(setup("scoring.depth_max=3"))
+
+    (first, _) = depth.distribute(URL, datum(depth=2, max_depth=3), TARGETS, 2)
+
+    assert first.extra == {"depth": 3, "max_depth": 3}
+    assert depth.distribute(URL, datum(depth=3, max_depth=3), TARGETS, 2) == ()
+    assert depth.distribute(URL, datum(), TARGETS, 2) == ()  # whoever came without a depth is no seed's child
+
+
+def test_pages_that_match_the_pattern_hand_on_another_limit() -> None:
+    depth = DepthScoring(setup('scoring.depth_override_pattern="/a$"', "scoring.depth_max_override=50"))
+
+    (first, _) = depth.distribute(URL, datum(depth=1, max_depth=3), TARGETS, 2)
+    (other, _) = depth.distribute(canonical("http://example.com/b"), datum(depth=1, max_depth=3), TARGETS, 2)
+
+    assert (first.extra["max_depth"], other.extra["max_depth"]) == (50, 3)
+
+
+DEPTHS = st.none() | st.integers(1, 50)
+
+
+@given(DEPTHS, DEPTHS, DEPTHS, st.integers(1, 50), st.integers(1, 50), st.integers(1, 50))
+def test_depth_means_the_same_in_both_faces(
+    old: int | None, new: int | None, link: int | None, old_max: int, new_max: int, link_max: int
+) -> None:
+    # given the same records as rows and as columns; a depth and its limit are known together or not at all
+    def record(depth: int | None, limit: int) -> CrawlDatum:
+        return datum() if depth is None else datum(depth=depth, max_depth=limit)
+
+    row = Row(
+        old_depth=old,
+        old_max_depth=None if old is None else old_max,
+        depth=new,
+        max_depth=None if new is None else new_max,
+        link_depth=link,
+        link_max_depth=None if link is None else link_max,
+        sort_value=1.0,
+    )
+    depth = DepthScoring(setup())
+    before = record(old, old_max)
+    links = [] if link is None else [record(link, link_max)]
+
+    # when
+    by_row = depth.update(URL, before, record(new, new_max), links, NOW).extra
+    by_column = {name: value(cell) for name, cell in depth.update_columns(row).items()}
+
+    # then
+    assert {name: by_row.get(name) for name in by_column} == by_column
+    assert value(depth.sort_value_columns(row)) == depth.sort_value(URL, record(new, new_max), 1.0)

@@ -1,0 +1,191 @@
+"""The command as a whole: help, start, options before and after, and how mistakes end."""
+
+from __future__ import annotations
+
+import resource
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import click
+import pytest
+from tests.cli.conftest import Run
+
+from scoter.cli.main import COMMANDS, MODULES, scoter
+
+
+def commands_below(name: str, command: click.Command) -> list[tuple[str, click.Command]]:
+    below = getattr(command, "commands", {})
+    if not below:
+        return [(name, command)]
+    return [leaf for each, found in below.items() for leaf in commands_below(f"{name} {each}", found)]
+
+
+LEAVES = [
+    leaf
+    for name, (module, _) in MODULES.items()
+    for leaf in commands_below(name, import_module(f"scoter.cli.{module}").command)
+]
+
+
+@pytest.mark.parametrize(("name", "command"), LEAVES, ids=[name for name, _ in LEAVES])
+def test_every_command_has_one_sentence_and_an_example_of_itself(name: str, command: click.Command) -> None:
+    text = command.help or ""
+
+    assert text.splitlines()[0].endswith(".")
+    assert "Example:" in text
+    assert f"scoter {name}" in text
+
+
+def test_the_table_of_commands_says_what_the_commands_say() -> None:
+    for name, (module, sentence) in MODULES.items():
+        command = import_module(f"scoter.cli.{module}").command
+        assert (command.help or "").splitlines()[0] == sentence, name
+
+
+def test_help_lists_every_command_under_its_heading(run: Run) -> None:
+    shown = run("--help")
+
+    assert shown.code == 0
+    for heading, commands in COMMANDS.items():
+        assert f"{heading}:" in shown.out
+        assert all(f"  {name} " in shown.out for name in commands)
+
+
+def test_help_starts_in_a_fraction_of_a_second_of_cpu() -> None:
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run([sys.executable, "-m", "scoter.cli.main", "--help"], stdout=subprocess.DEVNULL, check=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+
+    assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < 0.3
+
+
+def test_nothing_heavy_is_imported_for_help() -> None:
+    code = "import sys, scoter.cli.main; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+
+    assert not {"numpy", "re2", "regex", "rich", "publicsuffixlist", "ada_url", "asyncio", "uvloop"} & set(loaded)
+
+
+@pytest.mark.parametrize("before", [True, False])
+def test_common_options_stand_before_or_after_the_command(run: Run, before: bool) -> None:
+    options = ["-D", "fetch.delay=2s", "--json"]
+    shown = run(*options, "config", "show") if before else run("config", "show", *options)
+
+    assert shown.code == 0
+    assert '"name":"fetch.delay","value":"\\"2s\\"","origin":"-D fetch.delay"' in shown.out
+
+
+def test_options_from_both_places_add_up_and_the_later_wins(run: Run) -> None:
+    shown = run("-D", "fetch.delay=2s", "-D", "fetch.threads=7", "config", "show", "-D", "fetch.delay=3s")
+
+    assert 'delay = "3s"  # -D fetch.delay' in shown.out
+    assert "threads = 7  # -D fetch.threads" in shown.out
+
+
+def test_a_file_in_the_working_directory_is_read(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "scoter.toml").write_text('[agent]\nname = "gullbot"\n')
+
+    assert 'name = "gullbot"  # scoter.toml:2' in run("config", "show").out
+
+
+MISTAKES: list[tuple[list[str], str]] = [
+    (["no-such-command"], "there is no command 'no-such-command'"),
+    (["confg"], "did you mean 'config'?"),
+    (["--no-such-option"], "--no-such-option"),
+    (["config", "show", "--no-such-option"], "--no-such-option"),
+    (["config", "shwo"], "shwo"),
+    (["config", "show", "-c", "missing.toml"], "missing.toml"),
+    (["config", "show", "-c", "broken.toml"], "broken.toml"),
+    (["config", "show", "-c", "."], "."),
+    (["config", "show", "-D", "fetch.dealy=1"], "did you mean fetch.delay?"),
+    (["config", "show", "-D", "fetch.delay=fast"], "fetch.delay"),
+    (["config", "show", "-D", "nonsense"], "nonsense"),
+    (["config", "show", "-D", "plugin.urlfilter-nope.x=1"], "is not a plug-in"),
+    (["config", "import-nutch", "missing.xml"], "missing.xml: cannot be read: No such file or directory"),
+    (["config", "import-nutch", "broken.toml"], "broken.toml"),
+    (["plugin", "run", "nope"], "'nope' is not a plug-in"),
+    (["plugin", "run", "urlfilter-nope"], "'nope' is not a urlfilter plug-in"),
+    (["plugin", "run", "urlfilter-validator"], "offers no command"),
+    (["plugin", "list", "--point", "urlfiltre"], "did you mean 'urlfilter'?"),
+    (["filterchecker", "-D", 'urlfilter.order=["nope"]', "http://a.test/"], "'nope' is not a urlfilter plug-in"),
+    (
+        ["filterchecker", "-D", "urlfilter.order=regex", "-D", "urlfilter.regex_file=rules.txt", "http://a.test/"],
+        "rules.txt:2",
+    ),
+    (
+        ["filterchecker", "-D", "urlfilter.order=regex", "-D", "urlfilter.regex_file=none.txt", "http://a.test/"],
+        "none.txt",
+    ),
+    (["filterchecker", "-D", "urlfilter.order=prefix", "http://a.test/"], "urlfilter.prefix_file"),
+    (["normalizerchecker", "--scope", "nope", "http://a.test/"], "nope"),
+    (["robotschecker", "missing.txt", "http://a.test/"], "missing.txt: cannot be read"),
+    (["robotschecker"], "robots"),
+    (["simweb", "--pages", "many"], "many"),
+    (["simweb", "--pages", "0"], "pages=0"),
+    (["simweb", "--port", "99999"], "99999"),
+    (["simweb", "--write", "/proc/nope"], "/proc/nope"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "expected"), MISTAKES, ids=[" ".join(each) for each, _ in MISTAKES])
+def test_a_mistake_ends_with_one_clear_message_and_exit_code_2(
+    run: Run, tmp_path: Path, arguments: list[str], expected: str
+) -> None:
+    (tmp_path / "broken.toml").write_text("[fetch\n")
+    (tmp_path / "rules.txt").write_text("+ok\nnonsense\n")
+
+    ended = run(*arguments)
+
+    assert ended.code == 2
+    assert expected in ended.err
+    assert ended.err.startswith("scoter: ")
+    assert "Traceback" not in ended.err
+    assert ended.out == ""
+
+
+def test_debug_shows_the_traceback_too(run: Run) -> None:
+    ended = run("config", "show", "-c", "missing.toml", "--debug")
+
+    assert ended.code == 2
+    assert "Traceback" in ended.err
+    assert "scoter: missing.toml" in ended.err
+
+
+def test_a_defect_is_told_apart_from_a_mistake(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from scoter.cli.invocation import Invocation
+    from scoter.cli.main import _run
+
+    def broken(self: Invocation) -> None:
+        raise ZeroDivisionError("oops")
+
+    monkeypatch.setattr(Invocation, "loaded", broken)
+
+    assert _run(["config", "show"], Invocation()) == 70
+    assert "a defect in Scoter: ZeroDivisionError: oops" in capsys.readouterr().err
+
+
+def test_the_version_is_the_packages() -> None:
+    from scoter import __version__
+
+    assert scoter.name == "scoter"
+    done = subprocess.run(
+        [sys.executable, "-m", "scoter.cli.main", "--version"], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == f"scoter {__version__}\n"
+
+
+def test_a_reader_that_leaves_early_is_no_error(tmp_path: Path) -> None:
+    done = subprocess.run(
+        ["bash", "-o", "pipefail", "-c", f"{sys.executable} -m scoter.cli.main config show | head -1"],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        check=False,
+    )
+
+    assert done.returncode == 0
+    assert done.stderr == ""

@@ -1,0 +1,152 @@
+"""Java's patterns in the spelling of the engines."""
+
+from __future__ import annotations
+
+import pytest
+import regex  # type: ignore[import-untyped]
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scoter.core.dialect import translate
+from scoter.core.pattern import compile_pattern
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text", "expected"),
+    [
+        (r"\d\w\s", "1a\x0b", True),
+        (r"\d", "\u0663", False),  # Java's digits are ASCII
+        (r"\w", "é", False),
+        (r"[\W]", "é", True),
+        (r"[^\D]", "5", True),
+        (r"[^\D]", "x", False),
+        (r"\p{Lu}", "É", True),
+        (r"\pL", "é", True),
+        (r"\P{L}", "é", False),
+        (r"\p{IsGreek}", "α", True),
+        (r"\p{Upper}", "É", False),
+        (r"[\p{Alpha}_]+$", "ab_", True),
+        (r"\p{Punct}", "]", True),
+        (r"\Qa.b*\E$", "a.b*", True),
+        (r"\Qa.b*\E$", "axbb", False),
+        (r"\Q*", "a*", True),
+        (r"\x41\u0042\x{43}\0104", "ABCD", True),
+        (r"a(?i)b", "aB", True),
+        (r"a(?i)b", "AB", False),
+        (r"(?i:a)b", "Ab", True),
+        (r"(?i)a(?-i)b", "AB", False),
+        (r"a(?i)b|c", "C", True),
+        (r"(?u)a", "a", True),
+        (r"(?:(?i)a)b", "AB", False),
+        (r"[a\-z]", "m", False),
+        (r"[]a]", "]", True),
+        (r"[a-]", "-", True),
+        (r"[.?*+(){}|$^]+$", ".?*+(){}|$^", True),
+        (r"[~|#]", "#", True),
+        ("a]}", "a]}", True),
+        (r"a\Z", "a", True),
+        (r"^\Aa\z", "a", True),
+        ("a$", "a\n", False),
+        ("(?m)a$", "a\nb", True),
+        (r"(?<w>ab)x", "abx", True),
+        (r"a{2,3}b", "aab", True),
+        (r"\h\v", " \n", True),
+        (r"\/\-\=", "/-=", True),
+    ],
+)
+def test_a_pattern_means_what_java_means_by_it(pattern: str, text: str, expected: bool) -> None:
+    found = compile_pattern(pattern)
+    by_backtracking = regex.compile(translate(pattern).backtracking, regex.V1).search(text) is not None
+
+    assert found.linear
+    assert found.found(text) is expected
+    assert by_backtracking is expected
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text", "expected"),
+    [
+        (r"(/[a-z]+)\1", "/a/a", True),
+        (r"(/[a-z]+)\1", "/a/b", False),
+        (r"(?<w>a|b)\k<w>", "ab", False),
+        (r"(?<w>a|b)\k<w>", "bb", True),
+        (r"(a)\11", "aa1", True),  # group 11 does not exist, so it is group 1 and a one
+        (r"a*+a", "aaa", False),
+        (r"(?>a*)a", "aaa", False),
+        (r"(?<!:)//", "http://a", False),
+        (r"(?<!:)//", "http://a//", True),
+        (r"a(?!b)", "ab", False),
+        (r"(?=.*b)^a", "ab", True),
+        (r"(a)\1$", "aa\n", False),
+        (r"(?i)(a)b\1", "aBA", True),
+        (r"(\w)\1", "éé", False),
+    ],
+)
+def test_what_needs_backtracking_is_matched_and_said_to_be_slow(pattern: str, text: str, expected: bool) -> None:
+    found = compile_pattern(pattern)
+
+    assert not found.linear
+    assert found.found(text) is expected
+
+
+@pytest.mark.parametrize(
+    ("pattern", "reason"),
+    [
+        ("(", "without its )"),
+        (")", "without its ("),
+        ("a)", "without its ("),
+        ("[a", "without its ]"),
+        ("[", "without its ]"),
+        ("[a-", "without its ]"),
+        ("*a", "nothing to repeat"),
+        ("a**", "nothing to repeat"),
+        ("{", "nothing to repeat"),
+        ("a{,3}", "no repetition"),
+        ("a{3,2}", "second number"),
+        ("[z-a]", "backwards"),
+        (r"[a-\d]", "backwards"),
+        ("[a[b]]", "class in a class"),
+        ("[a&&b]", "class in a class"),
+        (r"\y", "means nothing"),
+        ("a\\", "backslash"),
+        (r"\1", "refers to group 1"),
+        (r"\k<n>", "no such name"),
+        ("(?x)a b", "flag 'x'"),
+        ("(?P<n>a)", "not understood"),
+        ("(?R)", "flag"),
+        ("(?", "not understood"),
+        (r"\p{InGreek}", "not understood"),
+        (r"\p{}", "not understood"),
+        (r"\p{NoSuchScript}", "no regular expression"),
+        (r"\x{110000}", "does not exist"),
+        (r"\ud800", "does not exist"),
+        ("\ud800", "half a character"),
+        ("(?<n>a)(?<n>b)", "two groups"),
+        ("a" * 4_097, "longer than"),
+        ("(" * 100 + ")" * 100, "nests"),
+        ("(?:(?:(?:a{1000}){1000}){1000}){1000}", "too large"),
+        ("(?:a{1,1000})" * 100, "too large"),
+    ],
+)
+def test_what_has_no_equal_is_refused_with_a_reason(pattern: str, reason: str) -> None:
+    with pytest.raises(ValueError) as caught:
+        compile_pattern(pattern)
+
+    assert reason in str(caught.value)
+
+
+@given(st.text(alphabet="ab01\\()[]{}|*+?.^$-,<>:=!&pPkQExuidDwWsSzZéß\n", max_size=30))
+def test_any_text_either_compiles_or_is_refused(pattern: str) -> None:
+    try:
+        answer = compile_pattern(pattern).found("http://ab01.example/")
+    except ValueError:
+        answer = None
+
+    assert answer in {True, False, None}
+
+
+@given(st.text(alphabet=st.characters(exclude_categories=["Cs"]), max_size=20))
+def test_a_quotation_finds_itself(words: str) -> None:
+    quoted = words.replace("\\E", "")
+
+    assert compile_pattern(f"^\\Q{quoted}\\E$").found(quoted)

@@ -1,0 +1,98 @@
+"""The pages for people are true: commands print what they show, tables list what there is, links lead somewhere."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from scoter.cli.main import MODULES
+from scoter.plugins import POINTS, installed
+
+ROOT = Path(__file__).parents[1]
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("examples/*/README.md")])
+BLOCK = re.compile(r"^```console\n(.*?)^```", re.M | re.S)
+EXAMPLE = re.compile(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", re.M)
+# These set up environments, serve until interrupted, or are what is running this test.
+NOT_RUN = ("make ", "pip ", "scoter simweb", "nginx ", "curl ", "git ")
+
+
+def sessions() -> list[tuple[str, list[tuple[str, str]]]]:
+    found = []
+    for page in PAGES:
+        if page.parent.parent.name == "examples":
+            continue  # its package is not installed here; tests/test_example.py runs it
+        blocks = [EXAMPLE.findall(block) for block in BLOCK.findall(page.read_text("utf-8"))]
+        commands = [each for block in blocks for each in block if not each[0].startswith(NOT_RUN)]
+        if commands:
+            found.append((page.name, commands))
+    return found
+
+
+@pytest.mark.parametrize(("page", "commands"), sessions(), ids=[name for name, _ in sessions()])
+def test_the_commands_on_a_page_print_what_the_page_shows(
+    page: str, commands: list[tuple[str, str]], tmp_path: Path
+) -> None:
+    binaries = Path(sys.executable).parent
+    environment = {**os.environ, "PATH": f"{binaries}:{os.environ['PATH']}", "LC_ALL": "C.UTF-8"}
+    for command, expected in commands:
+        done = subprocess.run(
+            ["bash", "-c", command],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            cwd=tmp_path,
+            env=environment,
+            check=False,
+            timeout=60,
+        )
+        assert done.stdout == expected, command
+
+
+def test_the_readme_has_commands_that_are_run() -> None:
+    assert len(dict(sessions())["README.md"]) >= 8
+
+
+def test_every_link_on_a_page_leads_to_a_file() -> None:
+    broken = [
+        (page.name, target)
+        for page in PAGES
+        for target in re.findall(r"\]\((?!https?:|#)([^)#]+)", page.read_text("utf-8"))
+        if not (page.parent / target).exists()
+    ]
+
+    assert broken == []
+
+
+def test_every_extension_point_stands_on_the_page_about_plugins() -> None:
+    text = (ROOT / "docs" / "plugins.md").read_text("utf-8")
+
+    for point in POINTS.values():
+        assert f"| `{point.name}` | `{point.chain}` | {point.sentence} |" in text
+
+
+def test_every_built_in_filter_and_normaliser_stands_on_the_page_about_url_rules() -> None:
+    text = (ROOT / "docs" / "url-rules.md").read_text("utf-8")
+
+    for plugin in installed():
+        if plugin.package == "scoter" and plugin.point.name in ("urlfilter", "urlnormalizer", "urlexemption"):
+            assert re.search(rf"\b{plugin.name}\b", text), plugin.full_name
+
+
+def test_every_room_stands_in_the_architecture() -> None:
+    text = (ROOT / "ARCHITECTURE.md").read_text("utf-8")
+    rooms = [each for each in (ROOT / "src" / "scoter").iterdir() if (each / "__init__.py").exists()]
+
+    for room in rooms:
+        assert f"`{room.name}/`" in text
+
+
+def test_every_command_stands_in_the_readme_or_the_docs() -> None:
+    text = "".join(page.read_text("utf-8") for page in PAGES)
+
+    for name in MODULES:
+        assert f"scoter {name}" in text
