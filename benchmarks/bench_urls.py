@@ -24,7 +24,7 @@ FILTER_TARGET = 150_000
 LINKS = 60_000
 ROUNDS = 3
 
-_WORDS = ("news", "article", "product", "img", "static", "user", "forum", "archive", "blog", "tag")
+_WORDS: tuple[str, ...] = ("news", "article", "product", "img", "static", "user", "forum", "archive", "blog", "tag")
 _WORDS += ("category", "item", "page", "list", "view", "print", "search", "help", "about")
 _ENDINGS = ("", "", "", ".html", ".php", "/", ".jpg", ".gif", ".pdf")
 _ZONES = ("com", "org", "de", "co.uk", "com.br", "jp")

@@ -1,0 +1,46 @@
+"""Numbers that look random and are the same in every run.
+
+Nothing of the synthetic web is stored: a page is worked out anew from the seed, its host and its number each
+time somebody asks for it, so that ten million pages cost no more memory than ten.
+"""
+
+from __future__ import annotations
+
+import struct
+from functools import lru_cache
+from hashlib import shake_128
+
+_MASK = 0xFFFFFFFFFFFFFFFF
+
+
+def mix(*parts: int) -> int:
+    """Return 64 well-stirred bits made of the given numbers.
+
+    >>> mix(1, 2) == mix(1, 2), mix(1, 2) == mix(2, 1)
+    (True, False)
+    """
+    # The finaliser of splitmix64 (Steele, Lea, Flood 2014): cheap, and every bit depends on every other.
+    state = 0x9E3779B97F4A7C15
+    for part in parts:
+        state = (state + part * 0x9E3779B97F4A7C15 + 0x632BE59BD9B4E019) & _MASK
+        state = ((state ^ (state >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
+        state = ((state ^ (state >> 27)) * 0x94D049BB133111EB) & _MASK
+        state ^= state >> 31
+    return state
+
+
+def throws(count: int, *parts: int) -> tuple[int, ...]:
+    """Return ``count`` numbers of 32 bits each that belong to the given parts."""
+    name = struct.pack(f"<{len(parts)}Q", *[part & _MASK for part in parts])
+    digest = shake_128(name).digest(4 * count)
+    return _layout(count).unpack(digest)
+
+
+@lru_cache(maxsize=1024)
+def _layout(count: int) -> struct.Struct:
+    return struct.Struct(f"<{count}I")
+
+
+def fraction(bits: int) -> float:
+    """Turn 32 bits into a number from 0 up to, but not including, 1."""
+    return (bits & 0xFFFFFFFF) / 4294967296.0

@@ -1,0 +1,213 @@
+"""Hosts with faults: for each kind of fault, the resources that show it.
+
+A front page that works links to all of them. What a crawler is expected to make of each is in ``truth``.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Callable, Iterator
+from functools import lru_cache, partial
+
+from msgspec.structs import replace
+
+from .atlas import Atlas
+from .exhibits import Exhibit
+from .facts import AnswerClass, Delivery, Link, Validators
+from .pages import note
+from .robots import EARLY, LATE
+from .sites import Site
+from .wayside import moved
+
+_BOMB_BYTES = 100 * 1024 * 1024
+_OVERLONG_BYTES = 3 * 1024 * 1024
+_LONG_CHAIN = 12
+
+#: Where redirects to private addresses and files lead: as it is spelled, and the canonical URL.
+PRIVATE_TARGETS: tuple[tuple[str, str], ...] = (
+    ("http://10.0.0.1/", "http://10.0.0.1/"),
+    ("http://169.254.169.254/latest/meta-data/", "http://169.254.169.254/latest/meta-data/"),
+    ("http://[::1]/", "http://[::1]/"),
+    ("http://2130706433/decimal", "http://127.0.0.1/decimal"),
+    ("http://0x7f.1/hex", "http://127.0.0.1/hex"),
+    ("http://[::ffff:192.168.0.1]/", "http://[::ffff:c0a8:1]/"),
+    ("file:///etc/hostname", "file:///etc/hostname"),
+    ("ftp://10.0.0.1/", "ftp://10.0.0.1/"),
+)
+PRIVATE_LINK = "http://192.168.1.1/admin"
+
+
+def faults(atlas: Atlas, site: Site) -> Iterator[Exhibit]:
+    """Every special resource of a faulty host."""
+    make = _MAKERS.get(site.fault)
+    if make is not None:
+        yield from make(atlas, site)
+
+
+def refused_urls(site: Site) -> tuple[str, ...]:
+    """URLs beyond this web that a crawler meets here and must not fetch."""
+    if site.fault != "redirect-private":
+        return ()
+    return (*(url for _, url in PRIVATE_TARGETS), PRIVATE_LINK)
+
+
+def _flawed(
+    atlas: Atlas,
+    site: Site,
+    path: str,
+    answer: AnswerClass,
+    delivery: Delivery = Delivery.LENGTH,
+    *,
+    status: int = 200,
+    failures: int = 0,
+    wait: int = 0,
+) -> Exhibit:
+    page = note(atlas, site, path, shows=site.fault)
+    headers = (("Retry-After", str(wait)),) if wait else ()
+    return Exhibit(
+        replace(
+            page,
+            answer=answer,
+            delivery=delivery,
+            status=status,
+            failures=failures,
+            headers=headers,
+            validators=Validators.NONE,
+        )
+    )
+
+
+def _robots_huge(atlas: Atlas, site: Site) -> Iterator[Exhibit]:
+    yield Exhibit(note(atlas, site, f"{EARLY}closed.html", shows=site.fault))
+    yield Exhibit(note(atlas, site, f"{LATE}open.html", shows=site.fault))
+
+
+def _loop(atlas: Atlas, site: Site) -> Iterator[Exhibit]:
+    for here, there in (("a", "b"), ("b", "a"), ("self", "self")):
+        target = f"{site.origin}/loop/{there}"
+        yield Exhibit(moved(site, f"/loop/{here}", 302, target, shows=site.fault), linked=here != "b")
+
+
+def _long(atlas: Atlas, site: Site) -> Iterator[Exhibit]:
+    end = note(atlas, site, "/long/end.html", shows=site.fault)
+    yield Exhibit(end, linked=False)
+    for hop in range(1, _LONG_CHAIN + 1):
+        target = f"{site.origin}/long/{hop + 1}" if hop < _LONG_CHAIN else end.url
+        yield Exhibit(moved(site, f"/long/{hop}", 301, target, shows=site.fault), linked=hop == 1)
+
+
+def _private(atlas: Atlas, site: Site) -> Iterator[Exhibit]:
+    for number, (location, target) in enumerate(PRIVATE_TARGETS):
+        path = f"/inside/{number}"
+        yield Exhibit(moved(site, path, (302, 301)[number % 2], target, location=location, shows=site.fault))
+    link = (Link(PRIVATE_LINK, "router"),)
+    yield Exhibit(note(atlas, site, "/inside/link.html", links=link, shows=site.fault))
+
+
+def _forbidden(atlas: Atlas, site: Site) -> Iterator[Exhibit]:
+    yield _flawed(atlas, site, "/forbidden.html", AnswerClass.FORBIDDEN, status=403)
+
+
+def _busy(status: int, atlas: Atlas, site: Site) -> Iterator[Exhibit]:
+    yield _flawed(atlas, site, "/always.html", AnswerClass.BUSY, status=status, wait=1)
+    for failures in (1, 2):
+        path = f"/recovers-{failures}.html"
+        yield _flawed(atlas, site, path, AnswerClass.RECOVERING, status=status, failures=failures, wait=1)
+
+
+def _error(atlas: Atlas, site: Site) -> Iterator[Exhibit]:
+    yield _flawed(atlas, site, "/always.html", AnswerClass.SERVER_ERROR, status=500)
+    yield _flawed(atlas, site, "/recovers-1.html", AnswerClass.RECOVERING, status=500, failures=1)
+
+
+def _sent(answer: AnswerClass, sent: dict[str, Delivery], atlas: Atlas, site: Site) -> Iterator[Exhibit]:
+    for path, delivery in sent.items():
+        yield _flawed(atlas, site, path, answer, delivery)
+
+
+def _bomb(atlas: Atlas, site: Site) -> Iterator[Exhibit]:
+    exhibit = _flawed(atlas, site, "/bomb.html", AnswerClass.BOMB)
+    # Sent to everybody, whether gzip was asked for or not.
+    headers = (("Content-Encoding", "gzip"),)
+    yield Exhibit(replace(exhibit.resource, body=lambda version: bomb(), headers=headers))
+
+
+def _overlong(atlas: Atlas, site: Site) -> Iterator[Exhibit]:
+    exhibit = _flawed(atlas, site, "/long.html", AnswerClass.OVERLONG)
+    page = exhibit.resource.body
+    line = b"<p>And so on, and so on, and so on.</p>\n"
+    yield Exhibit(replace(exhibit.resource, body=lambda version: page(version) + line * (_OVERLONG_BYTES // len(line))))
+
+
+def _mistyped(atlas: Atlas, site: Site) -> Iterator[Exhibit]:
+    as_image = _flawed(atlas, site, "/page-as-image.html", AnswerClass.MISTYPED).resource
+    yield Exhibit(replace(as_image, content_type="image/png"))
+    as_page = _flawed(atlas, site, "/noise-as-page.html", AnswerClass.MISTYPED).resource
+    noise = struct.pack(">256I", *(zlib.crc32(bytes((n,))) for n in range(256)))
+    yield Exhibit(replace(as_page, body=lambda version: b"\0\x01\x02" + noise))
+    untyped = _flawed(atlas, site, "/untyped.html", AnswerClass.MISTYPED).resource
+    yield Exhibit(replace(untyped, content_type=""))
+
+
+def _empty(atlas: Atlas, site: Site) -> Iterator[Exhibit]:
+    resource = _flawed(atlas, site, "/empty.html", AnswerClass.EMPTY).resource
+    yield Exhibit(replace(resource, body=lambda version: b"", title=""))
+
+
+@lru_cache(maxsize=1)
+def bomb() -> bytes:
+    """A gzip file of about 100 KB that unfolds to 100 MiB.
+
+    One mebibyte is compressed once up to a full flush, after which deflate knows nothing of what came before;
+    so its bytes can be repeated within one stream.
+    """
+    head = b"<!DOCTYPE html>\n<title>Small parcel</title>\n<p>"
+    block = b"x" * (1024 * 1024)
+    packer = zlib.compressobj(9, zlib.DEFLATED, -15)
+    start = packer.compress(head) + packer.flush(zlib.Z_FULL_FLUSH)
+    packed = packer.compress(block) + packer.flush(zlib.Z_FULL_FLUSH)
+    count = _BOMB_BYTES // len(block)
+    checksum = zlib.crc32(head)
+    for _ in range(count):
+        checksum = zlib.crc32(block, checksum)
+    size = len(head) + count * len(block)
+    # RFC 1952: ten bytes of header, the stream with an empty last block, CRC-32 and size.
+    return (
+        b"\x1f\x8b\x08\0\0\0\0\0\0\xff"
+        + start
+        + packed * count
+        + b"\x03\0"
+        + struct.pack("<II", checksum, size & 0xFFFFFFFF)
+    )
+
+
+_Maker = Callable[[Atlas, Site], Iterator[Exhibit]]
+_MAKERS: dict[str, _Maker] = {
+    "robots-huge": _robots_huge,
+    "redirect-loop": _loop,
+    "redirect-long": _long,
+    "redirect-private": _private,
+    "forbidden": _forbidden,
+    "busy": partial(_busy, 429),
+    "overloaded": partial(_busy, 503),
+    "server-error": _error,
+    "reset": partial(
+        _sent,
+        AnswerClass.RESET,
+        {"/at-once.html": Delivery.RESET_AT_ONCE, "/midway.html": Delivery.RESET_MIDWAY},
+    ),
+    "truncated": partial(
+        _sent,
+        AnswerClass.TRUNCATED,
+        {"/length.html": Delivery.SHORT_BODY, "/chunks.html": Delivery.SHORT_CHUNKS},
+    ),
+    "drip": partial(_sent, AnswerClass.DRIP, {"/drip.html": Delivery.DRIP}),
+    "silent": partial(_sent, AnswerClass.SILENT, {"/silent.html": Delivery.SILENT}),
+    "chunking": partial(_sent, AnswerClass.BAD_CHUNKING, {"/chunks.html": Delivery.BAD_CHUNKS}),
+    "header-flood": partial(_sent, AnswerClass.HEADER_FLOOD, {"/headers.html": Delivery.HEADER_FLOOD}),
+    "bomb": _bomb,
+    "overlong": _overlong,
+    "mistyped": _mistyped,
+    "empty": _empty,
+}

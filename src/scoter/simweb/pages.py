@@ -1,0 +1,222 @@
+"""Ordinary pages: the numbered ones of each host, and short ones for special places."""
+
+from __future__ import annotations
+
+from functools import lru_cache, partial
+from zlib import crc32
+
+from .atlas import Atlas
+from .dice import fraction, mix, throws
+from .facts import Link, Resource, Validators
+from .markup import Document, encode, html
+from .prose import prose
+from .robots import verdict
+from .sites import BRANCHES, SHUT_LINKED, Site
+
+DAY = 86_400
+_PERIODS = (DAY, 7 * DAY, 30 * DAY)
+#: What a page's head and one link weigh, roughly; the text makes up the rest of the size asked for.
+_HEAD_CHARS = 1150
+_LINK_CHARS = 75
+LOGO = "/images/logo.png"
+
+
+def meta_robots(site: Site, number: int) -> str:
+    """What a numbered page says to robots; pages that others hang below never keep anybody from following."""
+    if not site.leaf(number) or number == 0:
+        return ""
+    return {5: "nofollow", 6: "noindex"}.get(number % 23, "")
+
+
+def trusty(site: Site, number: int) -> bool:
+    """Whether links from this page are followed by everybody, so that it may be the only way to something."""
+    return not site.shut and not site.confined(number) and meta_robots(site, number) != "nofollow"
+
+
+def number_of(path: str) -> int:
+    """The number at the end of a numbered page's path, or -1.
+
+    >>> number_of("/guide/tall-tower-12.html"), number_of("/guide/tall-tower.html")
+    (12, -1)
+    """
+    if path == "/":
+        return 0
+    digits = path[path.rfind("-") + 1 : -5] if path.endswith(".html") else ""
+    return int(digits) if digits.isascii() and digits.isdecimal() and len(digits) < 12 else -1
+
+
+def page(atlas: Atlas, site: Site, number: int, extras: tuple[Link, ...] = ()) -> Resource:
+    """A numbered page; ``extras`` are further links, which it shows first."""
+    spec, path, bits = atlas.spec, site.path(number), site.bits(number)
+    text = prose(site.habits.language, spec.seed)
+    robots = meta_robots(site, number)
+    title = f"{text.title(bits >> 20)} {number}" if number else f"{text.title(bits >> 20)} · {site.name}"
+    changes = fraction(bits >> 32) < spec.changing
+    period = _PERIODS[bits % 3] if changes else 0
+    links = (*extras, *_links(atlas, site, number))
+    return Resource(
+        host=site.name,
+        path=path,
+        content_type=site.html,
+        body=partial(_body, atlas, site, number, title, links),
+        links=links,
+        nofollow=robots == "nofollow",
+        noindex=robots == "noindex",
+        verdict=verdict(site.habits.robots, path),
+        expected=not site.shut or number < SHUT_LINKED,
+        title=title,
+        language=site.habits.language,
+        encoding=site.habits.encoding,
+        shows=f"meta-{robots}-page" if robots else "",
+        period=period,
+        age=(bits >> 8) % (period or 365 * DAY),
+        validators=site.habits.validators,
+        compress=site.habits.compress,
+        delivery=site.habits.delivery,
+    )
+
+
+def _links(atlas: Atlas, site: Site, number: int) -> list[Link]:
+    text = prose(site.habits.language, atlas.spec.seed)
+    origin, url = site.origin, atlas.url
+    first = BRANCHES * number + 1
+    links = [
+        Link(url(site.index, child), text.title(child * 7 + number))
+        for child in range(first, min(first + BRANCHES, site.size))
+    ]
+    if number:
+        links.append(Link(url(site.index, (number - 1) // BRANCHES), text.title(number)))
+        if trusty(site, number):
+            links.extend(wayside_links(origin, number))
+    if site.fault:
+        return links
+    rolls = throws(3 * atlas.spec.links, atlas.spec.seed, site.index, number, 0x117C)
+    for place in range(0, len(rolls), 3):
+        how = rolls[place + 2]
+        links.append(Link(atlas.drawn(site, rolls[place], rolls[place + 1]), text.title(how), nofollow=how % 19 == 0))
+    return links
+
+
+def wayside_links(origin: str, number: int) -> list[Link]:
+    """Links to things that only this page leads to: dead ends, redirects, and what is not to be followed."""
+    links = []
+    if number % 25 == 7:
+        links.append(Link(f"{origin}/old/{number}.html", "…"))
+    if number % 20 == 11:
+        links.append(Link(f"{origin}/go/{number}", "→"))
+    if number % 40 == 9:
+        links.append(Link(f"{origin}/members/{number}.html", "✓", nofollow=True))
+    return links
+
+
+def _body(atlas: Atlas, site: Site, number: int, title: str, links: tuple[Link, ...], version: int) -> bytes:
+    spec, habits, bits = atlas.spec, site.habits, site.bits(number)
+    text = prose(habits.language, spec.seed)
+    wanted = spec.page_bytes * (0.4 + 1.2 * fraction(bits >> 16))
+    per_char = 2 if habits.encoding == "utf-16" else 1
+    room = wanted - (_HEAD_CHARS + _LINK_CHARS * len(links)) * per_char
+    count = max(4, min(round(room / _sentence_bytes(habits.language, spec.seed, habits.encoding)), 20_000))
+    rolls = throws(count, spec.seed, site.index, number, 0x7E47)
+    # The first sentences are news; a new version of the page brings other news.
+    news = throws(3, spec.seed, site.index, number, version, 0x4E75)
+    pool = text.sentences
+    sentences = text.sayings((*news, *rolls[3:]), bits)
+    canonical = f"{site.origin}{site.path(number)}" if number % 3 else ""
+    head = ""
+    if number == 0:
+        head = "".join(
+            f'<link rel="alternate" type="application/{kind}+xml" title="{site.name}" href="{path}">\n'
+            for kind, path in (feed_of(site),)
+        )
+    return encode(
+        html(
+            Document(
+                url=site.origin + site.path(number),
+                title=title,
+                language=habits.language,
+                charset=habits.meta,
+                description=pool[rolls[0] & 511],
+                sentences=sentences,
+                gap=text.gap,
+                links=links,
+                rolls=rolls,
+                canonical=canonical,
+                base="/guide/" if number % 16 == 4 else "",
+                robots=meta_robots(site, number),
+                image=f"{site.origin}{LOGO}",
+                head=head,
+                body=f"<footer>{site.name} #{number}.{version}</footer>\n",
+            )
+        ),
+        habits.encoding,
+    )
+
+
+def feed_of(site: Site) -> tuple[str, str]:
+    """The kind of a host's feed and its path."""
+    return ("rss", "/feed.xml") if site.index % 2 == 0 else ("atom", "/atom.xml")
+
+
+@lru_cache(maxsize=256)
+def _sentence_bytes(language: str, seed: int, encoding: str) -> float:
+    """What a sentence with its place weighs on average over some pages."""
+    text = prose(language, seed)
+    sayings = [saying for page in range(40) for saying in text.sayings(throws(24, page), page)]
+    return len(encode(text.gap.join(sayings), encoding)) / len(sayings)
+
+
+def note(
+    atlas: Atlas,
+    site: Site,
+    path: str,
+    *,
+    links: tuple[Link, ...] = (),
+    key: str = "",
+    document: Document | None = None,
+    shows: str = "",
+) -> Resource:
+    """A short page in English and UTF-8 at a special path.
+
+    ``key`` names its text (two notes with one key read alike); ``document`` brings further markup.
+    """
+    bits = crc32((key or f"{site.name}{path}").encode())
+    given = document or Document(url=site.origin + path, title="")
+    title = given.title or f"{prose('en', atlas.spec.seed).title(bits)} {bits % 997}"
+    return Resource(
+        host=site.name,
+        path=path,
+        content_type="text/html; charset=utf-8",
+        body=partial(_note_body, atlas, given, title, links, bits),
+        links=links,
+        nofollow="nofollow" in given.robots,
+        noindex="noindex" in given.robots,
+        verdict=verdict(site.habits.robots, path),
+        expected=not site.shut,
+        title=title,
+        language="en",
+        encoding="utf-8",
+        shows=shows,
+        age=mix(bits) % (365 * DAY),
+        validators=Validators.BOTH,
+    )
+
+
+def _note_body(atlas: Atlas, given: Document, title: str, links: tuple[Link, ...], bits: int, version: int) -> bytes:
+    pool = prose("en", atlas.spec.seed).sentences
+    rolls = throws(20, atlas.spec.seed, bits, 0x407E)
+    sentences = given.sentences or prose("en", atlas.spec.seed).sayings(rolls, bits)
+    document = Document(
+        url=given.url,
+        title=title,
+        description=pool[bits & 511],
+        sentences=sentences,
+        links=links,
+        rolls=given.rolls if len(given.rolls) > 1 else rolls,
+        canonical=given.canonical,
+        base=given.base,
+        robots=given.robots,
+        refresh=given.refresh,
+        head=given.head,
+        body=given.body,
+    )
+    return encode(html(document), "utf-8")

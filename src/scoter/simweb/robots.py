@@ -1,0 +1,128 @@
+"""The robots.txt files of the synthetic web, and what each of them means, written down by hand.
+
+The verdicts here are no parser's work: for every kind of file the meaning is stated beside the text, so that a
+crawler's parser can be checked against it.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from .facts import Verdict
+
+#: RFC 9309 section 2.5: a parser reads at least 500 kibibytes; Scoter reads exactly so many.
+PARSE_LIMIT = 500 * 1024
+
+#: The folder that robots.txt files close where they close a folder.
+PRIVATE = "/private/"
+#: A folder inside it that a longer rule opens again.
+PRESS = "/private/press/"
+EARLY = "/early/"
+LATE = "/late/"
+
+
+class RobotsKind(StrEnum):
+    """What a host's robots.txt is like. The first nine occur in a plain web, the others with faults."""
+
+    ABSENT = "absent"
+    FORBIDDEN = "forbidden"
+    OPEN = "open"
+    FOLDER = "folder"
+    BOM = "bom"
+    CLOSED = "closed"
+    DELAY = "delay"
+    MOVED_HERE = "moved-here"
+    MOVED_AWAY = "moved-away"
+    LONG_DELAY = "long-delay"
+    SERVER_ERROR = "server-error"
+    BUSY = "busy"
+    HANG_UP = "hang-up"
+    HUGE = "huge"
+
+
+#: Where a redirected robots.txt is to be found: on the same host, or on the first one.
+MOVED_HERE_PATH = "/well/robots-rules.txt"
+MOVED_AWAY_PATH = "/well/robots-shared.txt"
+
+#: Nothing on such a host is ever fetched, so its pages lead nowhere.
+SHUT = frozenset(
+    {
+        RobotsKind.CLOSED,
+        RobotsKind.LONG_DELAY,
+        RobotsKind.SERVER_ERROR,
+        RobotsKind.BUSY,
+        RobotsKind.HANG_UP,
+    }
+)
+
+_FOLDER_RULES = (
+    "# Everybody is welcome, apart from one folder and the printable copies.\n"
+    "User-agent: greedybot\n"
+    "Disallow: /\n"
+    "\n"
+    "User-agent: *\n"
+    "Disallow: /private/\n"
+    "Allow: /private/press/\n"
+    "Disallow: /*.print$\n"
+)
+_WITH_FOLDER_RULES = frozenset({RobotsKind.FOLDER, RobotsKind.BOM, RobotsKind.MOVED_HERE, RobotsKind.MOVED_AWAY})
+
+
+def shared_rules() -> bytes:
+    """The rules to which redirected robots.txt files lead."""
+    return _FOLDER_RULES.encode()
+
+
+def rules(kind: RobotsKind, sitemap: str = "") -> bytes:
+    """The text of a robots.txt that is answered with 200."""
+    line = f"Sitemap: {sitemap}\n" if sitemap else ""
+    match kind:
+        case RobotsKind.OPEN:
+            return f"User-agent: *\nDisallow:\n\n{line}".encode()
+        case RobotsKind.BOM:
+            # Without its BOM the first line is a group of its own; read with it, the group is lost.
+            return (
+                b"\xef\xbb\xbf"
+                + f"User-agent: *\nDisallow: {PRIVATE}\nAllow: {PRESS}\n".encode()
+                + (b"Disallow: /*.print$\n")
+            )
+        case RobotsKind.CLOSED:
+            return b"User-agent: *\nDisallow: /\n"
+        case RobotsKind.DELAY:
+            return b"User-agent: *\nCrawl-delay: 0.05\nDisallow:\n"
+        case RobotsKind.LONG_DELAY:
+            return b"User-agent: *\nCrawl-delay: 45\nDisallow:\n"
+        case RobotsKind.HUGE:
+            return _huge()
+        case _:
+            return (_FOLDER_RULES + line).encode()
+
+
+def _huge() -> bytes:
+    head = f"User-agent: *\nDisallow: {EARLY}\n".encode()
+    filler = b"".join(b"# line %06d of a list that somebody keeps in the wrong place\n" % n for n in range(9000))
+    # Padding up to the limit with whole comment lines, so that no parser sees half a rule.
+    room = PARSE_LIMIT - len(head)
+    padding = filler[: filler.rindex(b"\n", 0, room) + 1]
+    padding += b"#" * (room - len(padding) - 1) + b"\n"
+    return head + padding + f"Disallow: {LATE}\n".encode() + filler[:100_000]
+
+
+def verdict(kind: RobotsKind, path: str) -> Verdict:
+    """What the file of this kind says of a path, to a crawler that obeys and waits 30 s at the most."""
+    if path == "/robots.txt":
+        # RFC 9309 section 2.2.2: the file itself is always allowed.
+        return Verdict.ALLOWED
+    if kind in _WITH_FOLDER_RULES:
+        closed = path.startswith(PRIVATE) and not path.startswith(PRESS)
+        return Verdict.DENIED if closed or path.endswith(".print") else Verdict.ALLOWED
+    match kind:
+        case RobotsKind.CLOSED | RobotsKind.LONG_DELAY:
+            return Verdict.DENIED
+        case RobotsKind.SERVER_ERROR | RobotsKind.BUSY | RobotsKind.HANG_UP:
+            return Verdict.UNREACHABLE
+        case RobotsKind.HUGE:
+            # The rule for /late/ lies beyond the limit and does not count.
+            return Verdict.DENIED if path.startswith(EARLY) else Verdict.ALLOWED
+        case _:
+            return Verdict.ALLOWED

@@ -1,0 +1,94 @@
+"""The robots.txt of each host as a resource, and the files to which redirected ones lead."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+from msgspec.structs import replace
+
+from .atlas import Atlas
+from .facts import AnswerClass, Body, Delivery, Resource
+from .robots import MOVED_AWAY_PATH, MOVED_HERE_PATH, RobotsKind, rules, shared_rules
+from .sites import Site
+
+_PATH = "/robots.txt"
+
+
+def robots_files(atlas: Atlas, site: Site) -> Iterator[Resource]:
+    """What a host answers at /robots.txt, if anything, and any shared rules it keeps."""
+    kind = site.habits.robots
+    if site.index == 0:
+        yield _shared(site, MOVED_AWAY_PATH)
+    match kind:
+        case RobotsKind.ABSENT:
+            return
+        case RobotsKind.FORBIDDEN:
+            yield _failing(site, 403)
+        case RobotsKind.SERVER_ERROR:
+            yield _failing(site, 500)
+        case RobotsKind.BUSY:
+            yield _failing(site, 429, headers=(("Retry-After", "1"),))
+        case RobotsKind.HANG_UP:
+            yield _failing(site, 200, delivery=Delivery.HANG_UP)
+        case RobotsKind.MOVED_HERE:
+            yield _shared(site, MOVED_HERE_PATH)
+            yield _moved(site, MOVED_HERE_PATH, f"{site.origin}{MOVED_HERE_PATH}")
+        case RobotsKind.MOVED_AWAY:
+            target = f"{atlas.site(0).origin}{MOVED_AWAY_PATH}"
+            yield _moved(site, target, target)
+        case _:
+            sitemap = f"{site.origin}/sitemap.xml" if kind is RobotsKind.OPEN else ""
+            yield _file(site, _PATH, partial(_rules, kind, sitemap))
+
+
+def _shared(site: Site, path: str) -> Resource:
+    return replace(_file(site, path, lambda version: shared_rules()), shows="robots-rules")
+
+
+def _rules(kind: RobotsKind, sitemap: str, version: int) -> bytes:
+    return rules(kind, sitemap)
+
+
+def _file(site: Site, path: str, body: Body) -> Resource:
+    return Resource(
+        host=site.name,
+        path=path,
+        answer=AnswerClass.ROBOTS,
+        content_type="text/plain; charset=utf-8",
+        body=body,
+        expected=False,
+        shows=f"robots-{site.habits.robots}",
+    )
+
+
+def _failing(
+    site: Site, status: int, headers: tuple[tuple[str, str], ...] = (), delivery: Delivery = Delivery.LENGTH
+) -> Resource:
+    return Resource(
+        host=site.name,
+        path=_PATH,
+        answer=AnswerClass.ROBOTS,
+        status=status,
+        content_type="text/plain; charset=utf-8",
+        body=lambda version: b"Not today.\n",
+        headers=headers,
+        delivery=delivery,
+        expected=False,
+        shows=f"robots-{site.habits.robots}",
+    )
+
+
+def _moved(site: Site, location: str, target: str) -> Resource:
+    return Resource(
+        host=site.name,
+        path=_PATH,
+        answer=AnswerClass.ROBOTS,
+        status=301,
+        content_type="text/plain; charset=utf-8",
+        body=lambda version: b"Elsewhere.\n",
+        location=location,
+        target=target,
+        expected=False,
+        shows=f"robots-{site.habits.robots}",
+    )

@@ -1,0 +1,133 @@
+"""Serving a synthetic web on one loopback port, in an event loop, in a thread, or until interrupted."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+
+import uvloop
+
+from scoter.errors import UsageError
+
+from .clock import SimClock
+from .connection import Connection
+from .control import Control
+from .ledger import Ledger
+from .spec import WebSpec
+from .web import SimWeb
+
+_ADDRESS = "127.0.0.1"
+_BACKLOG = 4096
+_THREAD_STARTS_WITHIN = 30.0
+
+
+class SimServer:
+    """A web that is being served: where, what was asked of it so far, and what time it is there."""
+
+    def __init__(self, web: SimWeb) -> None:
+        self.web = web
+        self.port = 0
+        self.ledger = Ledger()
+        self.clock = SimClock()
+        self.control = Control(web, self.ledger, self.clock)
+        self.connections: set[Connection] = set()
+        self._attempts: dict[str, int] = {}
+
+    def __repr__(self) -> str:
+        return f"SimServer({_ADDRESS}:{self.port}, {self.web!r}, {self.ledger!r})"
+
+    @property
+    def address(self) -> str:
+        """Address and port, as a crawler's override of connections wants them."""
+        return f"{_ADDRESS}:{self.port}"
+
+    def attempt(self, url: str) -> int:
+        """Count a request for a URL that recovers; return how many came before."""
+        # Only URLs that recover are counted, and there are a handful of them.
+        before = self._attempts.get(url, 0)
+        self._attempts[url] = before + 1
+        return before
+
+
+@asynccontextmanager
+async def serve(web: SimWeb, port: int = 0) -> AsyncIterator[SimServer]:
+    """Serve a web on loopback; port 0 takes a free one. Works on uvloop and on asyncio's own loop."""
+    if not 0 <= port <= 65535:
+        raise UsageError(f"port={port} is not accepted: it is a whole number from 0 to 65535", where="simweb")
+    loop = asyncio.get_running_loop()
+    server = SimServer(web)
+    try:
+        listener = await loop.create_server(lambda: Connection(server, loop), _ADDRESS, port, backlog=_BACKLOG)
+    except OSError as refusal:
+        raise UsageError(
+            f"cannot listen on {_ADDRESS}:{port}: {refusal.strerror or refusal}",
+            where="simweb",
+            hint="Choose another port, or 0 for a free one.",
+        ) from refusal
+    server.port = listener.sockets[0].getsockname()[1]
+    try:
+        yield server
+    finally:
+        listener.close()
+        for connection in tuple(server.connections):
+            connection.abort()
+        await listener.wait_closed()
+
+
+def run_forever(web: SimWeb, port: int = 0, ready: Callable[[SimServer], None] | None = None) -> None:
+    """Serve until SIGINT or SIGTERM; ``ready`` is called once requests are accepted."""
+
+    async def run() -> None:
+        stop = asyncio.Event()
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, stop.set)
+        async with serve(web, port) as server:
+            if ready is not None:
+                ready(server)
+            await stop.wait()
+
+    uvloop.run(run())
+
+
+@contextmanager
+def running(spec: WebSpec | None = None, port: int = 0) -> Iterator[SimServer]:
+    """Serve a web from a thread, for code that is not asynchronous."""
+    web = SimWeb(spec)
+    started = threading.Event()
+    handed: list[SimServer] = []
+    failed: list[BaseException] = []
+    stops: list[Callable[[], object]] = []
+
+    async def run() -> None:
+        stop = asyncio.Event()
+        loop = asyncio.get_running_loop()
+        async with serve(web, port) as server:
+            handed.append(server)
+            stops.append(lambda: loop.call_soon_threadsafe(stop.set))
+            started.set()
+            await stop.wait()
+
+    def work() -> None:
+        try:
+            uvloop.run(run())
+        except BaseException as failure:  # handed over to the thread that waits
+            failed.append(failure)
+        finally:
+            started.set()
+
+    thread = threading.Thread(target=work, name="simweb", daemon=True)
+    thread.start()
+    started.wait(_THREAD_STARTS_WITHIN)
+    if not handed:
+        raise failed[0] if failed else UsageError("the server did not start in time", where="simweb")
+    try:
+        yield handed[0]
+    finally:
+        stops[0]()
+        thread.join(_THREAD_STARTS_WITHIN)
+    if failed:
+        raise failed[0]

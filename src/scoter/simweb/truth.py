@@ -1,0 +1,170 @@
+"""The truth: what is so about each URL, and the status it must have after a complete crawl.
+
+The table below is written by hand from the rules that users of Apache Nutch rely on and from Scoter's own
+departures from them; it shares no code with the crawler. docs/simweb.md gives the reason for each line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+
+from scoter.errors import UsageError
+
+from .facts import AnswerClass, Resource, Verdict
+from .web import SimWeb
+
+#: The status of a URL that robots.txt allows, after a complete crawl under ``SETTINGS``.
+STATUS: dict[AnswerClass, str] = {
+    AnswerClass.PAGE: "fetched",
+    AnswerClass.TEXT: "fetched",
+    AnswerClass.FEED: "fetched",
+    AnswerClass.SITEMAP: "fetched",
+    AnswerClass.DOCUMENT: "fetched",
+    AnswerClass.IMAGE: "fetched",
+    AnswerClass.ROBOTS: "fetched",
+    AnswerClass.NOT_FOUND: "gone",
+    AnswerClass.REMOVED: "gone",
+    AnswerClass.MOVED: "redir_perm",
+    AnswerClass.MOVED_FOR_NOW: "redir_temp",
+    AnswerClass.REFRESH_NOW: "redir_temp",
+    AnswerClass.REFRESH_LATER: "fetched",
+    AnswerClass.FORBIDDEN: "gone",
+    AnswerClass.BUSY: "gone",
+    AnswerClass.RECOVERING: "fetched",
+    AnswerClass.SERVER_ERROR: "gone",
+    AnswerClass.RESET: "gone",
+    AnswerClass.TRUNCATED: "gone",
+    AnswerClass.DRIP: "fetched",
+    AnswerClass.SILENT: "gone",
+    AnswerClass.BAD_CHUNKING: "gone",
+    AnswerClass.HEADER_FLOOD: "gone",
+    AnswerClass.BOMB: "fetched",
+    AnswerClass.OVERLONG: "fetched",
+    AnswerClass.MISTYPED: "fetched",
+    AnswerClass.EMPTY: "fetched",
+    AnswerClass.REFUSED: "gone",
+}
+
+#: The configuration under which ``STATUS`` holds, as the values of ``-D name=value``.
+SETTINGS: dict[str, str] = {
+    "fetch.redirect_max": "0",
+    "fetch.delay": "0",
+    "fetch.max_exceptions_per_queue": "-1",
+    "http.robots_503_defer_visits_delay": '"1s"',
+    "http.robots_503_defer_visits_retries": "1",
+    "db.max_outlinks_per_page": "-1",
+    "db.fetch_retry_max": "3",
+    "db.ignore_external_links": "false",
+    "db.ignore_internal_links": "false",
+    "urlfilter.order": '["validator"]',
+    "urlnormalizer.order": '["basic"]',
+}
+
+
+class LinkFact(msgspec.Struct, frozen=True):
+    """A link: its canonical target, whether it may be followed, and the tag it stands in."""
+
+    url: str
+    nofollow: bool
+    tag: str
+
+
+class Fact(msgspec.Struct, frozen=True, kw_only=True):
+    """All that is so about one URL."""
+
+    url: str
+    host: str
+    answer: AnswerClass
+    http_status: int
+    verdict: Verdict
+    #: Whether a complete crawl finds it: by links and redirects that may be followed, from the seeds.
+    expected: bool
+    #: Its status after a complete crawl; None when it is not expected.
+    status: str | None
+    target: str = ""
+    noindex: bool = False
+    nofollow: bool = False
+    duplicate: str = ""
+    near: str = ""
+    title: str = ""
+    language: str = ""
+    encoding: str = ""
+    content_type: str = ""
+    shows: str = ""
+    links: tuple[LinkFact, ...] = ()
+
+
+def truth(web: SimWeb, host: str | None = None) -> Iterator[Fact]:
+    """The facts about every URL of a web, or of one host; nothing is kept in memory."""
+    for name in web.hosts() if host is None else (host,):
+        for resource in web.resources(name):
+            yield _fact(resource)
+    if host is None:
+        yield from (_refused(url) for url in web.refused())
+
+
+def fact(web: SimWeb, url: str) -> Fact:
+    """The facts about one URL, whether it is of this web or not."""
+    if url in set(web.refused()):
+        return _refused(url)
+    if not url.startswith("http://"):
+        raise UsageError(f"{url[:100]!r} is not of this web: every URL of it begins with http://", where="simweb")
+    host, _, rest = url[7:].partition("/")
+    path = f"/{rest.partition('#')[0]}"
+    resource = web.find(host.lower().removesuffix(":80"), path)
+    if resource is not None:
+        return _fact(resource)
+    return Fact(
+        url=url,
+        host=host,
+        answer=AnswerClass.NOT_FOUND,
+        http_status=404,
+        verdict=Verdict.ALLOWED,
+        expected=False,
+        status=None,
+    )
+
+
+def _fact(resource: Resource) -> Fact:
+    return Fact(
+        url=resource.url,
+        host=resource.host,
+        answer=resource.answer,
+        http_status=resource.status,
+        verdict=resource.verdict,
+        expected=resource.expected,
+        status=_status(resource) if resource.expected else None,
+        target=resource.target,
+        noindex=resource.noindex,
+        nofollow=resource.nofollow,
+        duplicate=resource.duplicate,
+        near=resource.near,
+        title=resource.title,
+        language=resource.language,
+        encoding=resource.encoding,
+        content_type=resource.content_type,
+        shows=resource.shows,
+        links=tuple([LinkFact(link.url, link.nofollow, link.tag) for link in resource.links]),
+    )
+
+
+def _status(resource: Resource) -> str:
+    if resource.verdict is not Verdict.ALLOWED:
+        # Denied: gone at once. Unreachable: tried again until the retries are used up, then gone.
+        return "gone"
+    return STATUS[resource.answer]
+
+
+def _refused(url: str) -> Fact:
+    """A URL at a private address, or a file: the guard refuses to fetch it as often as it is tried."""
+    return Fact(
+        url=url,
+        host=url.partition("://")[2].partition("/")[0],
+        answer=AnswerClass.REFUSED,
+        http_status=0,
+        verdict=Verdict.UNREACHABLE,
+        expected=True,
+        status=STATUS[AnswerClass.REFUSED],
+    )
