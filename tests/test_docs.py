@@ -15,8 +15,8 @@ from scoter.plugins import POINTS, installed
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("examples/*/README.md")])
-BLOCK = re.compile(r"^```console\n(.*?)^```", re.M | re.S)
-EXAMPLE = re.compile(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", re.M)
+BLOCK = re.compile(r"^```console\n(.*?)^```", re.MULTILINE | re.DOTALL)
+EXAMPLE = re.compile(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", re.MULTILINE)
 # These set up environments, serve until interrupted, or are what is running this test.
 NOT_RUN = ("make ", "pip ", "scoter simweb", "nginx ", "curl ", "git ")
 

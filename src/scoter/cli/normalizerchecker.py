@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import get_args
+from typing import TYPE_CHECKING, get_args
 
 import click
 
 from scoter.cli.invocation import invocation, urls_from
 from scoter.cli.output import print_json, visible, warn_of
+
+if TYPE_CHECKING:
+    from scoter.plugins import Scope
 
 
 class ScopeName(click.ParamType[str]):
@@ -33,7 +36,7 @@ class ScopeName(click.ParamType[str]):
 @click.command()
 @click.argument("urls", nargs=-1)
 @click.option("--scope", type=ScopeName(), default="default", show_default=True, help="Where the URLs are met.")
-def command(urls: tuple[str, ...], scope: str) -> None:
+def command(urls: tuple[str, ...], scope: Scope) -> None:
     """Show what each URL normaliser of the chain makes of URLs.
 
     URLs are arguments, or come on stdin, one a line. The chain is urlnormalizer.order.

@@ -64,13 +64,15 @@ def command(
 
 
 def _announce(server: SimServer) -> None:
+    from scoter.simweb import CONTROL
+
     if invocation().json:
-        print_json({"port": server.port, "control": server.control_host, "seed": _first_seed(server.web)})
+        print_json({"port": server.port, "control": CONTROL, "seed": _first_seed(server.web)})
         sys.stdout.flush()
         return
     note(f"A web on http://{server.address}/, by Host header. Ctrl-C ends it.")
     note(f"  start at   {_first_seed(server.web)}")
-    note(f"  look into  curl -H 'Host: {server.control_host}' http://{server.address}/")
+    note(f"  look into  curl -H 'Host: {CONTROL}' http://{server.address}/")
 
 
 def _first_seed(web: SimWeb) -> str:

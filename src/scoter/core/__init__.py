@@ -9,7 +9,8 @@ be tried at a prompt and tested over its whole range. An import contract keeps i
 - ``opic``, ``depth``   how scores start, spread and add up
 - ``signature``         when two pages are the same, or nearly
 - ``robots``            what a site allows
-- ``pattern``           regular expressions that cannot hang
-- ``filters``, ``normalizers``  which URLs are kept, and in which spelling
-- ``reply``, ``page``   what the web answered, and what a page says
+- ``pattern``, ``dialect``  regular expressions that cannot hang, written as Java has them
+- ``filters``, ``normalizers``, ``chain``  which URLs are kept, in which spelling, one rule after another
+- ``reply``, ``outcome``, ``page``  what the web answered, what it means, and what a page says
+- ``rates``             rule files of the adaptive schedules
 """

@@ -8,14 +8,17 @@ dropped a URL.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Protocol, TypeVar
+from typing import Literal, Protocol, TypeAlias
 
 from msgspec import Struct
 
 from scoter.core.url import Url, canonical
 from scoter.errors import UrlError
 
-Scope = TypeVar("Scope", contravariant=True)
+Scope: TypeAlias = Literal[
+    "default", "partition", "generate_host_count", "fetcher", "crawldb", "linkdb", "inject", "outlink", "indexer"
+]
+"""Where a URL is being normalised."""
 
 
 class Keeps(Protocol):
@@ -24,7 +27,7 @@ class Keeps(Protocol):
     def keeps(self, url: Url) -> bool: ...
 
 
-class Normalizes(Protocol[Scope]):
+class Normalizes(Protocol):
     """Rewrites a URL's spelling, or returns nothing when there is no URL in it."""
 
     def normalize(self, text: str, scope: Scope) -> str | None: ...
@@ -47,9 +50,7 @@ class Step(Struct, frozen=True):
         return self.after is not None
 
 
-def rewrite(
-    text: str, normalizers: Sequence[tuple[str, Normalizes[Scope]]], scope: Scope, loops: int = 1
-) -> str | None:
+def rewrite(text: str, normalizers: Sequence[tuple[str, Normalizes]], scope: Scope, loops: int = 1) -> str | None:
     """Run the normalisers, at most so many times, until nothing changes; nothing when one of them finds no URL."""
     found: str | None = text
     for _ in range(loops):
@@ -63,9 +64,7 @@ def rewrite(
     return found
 
 
-def normalize(
-    text: str, normalizers: Sequence[tuple[str, Normalizes[Scope]]], scope: Scope, loops: int = 1
-) -> Url | None:
+def normalize(text: str, normalizers: Sequence[tuple[str, Normalizes]], scope: Scope, loops: int = 1) -> Url | None:
     """Return a URL in the spelling that the chain gives it, in canonical form whatever the chain left undone.
 
     >>> normalize("HTTP://Example.org", (), "default")
@@ -84,7 +83,7 @@ def keeps(url: Url, filters: Sequence[tuple[str, Keeps]]) -> bool:
 
 
 def trace_normalize(
-    text: str, normalizers: Sequence[tuple[str, Normalizes[Scope]]], scope: Scope, loops: int = 1
+    text: str, normalizers: Sequence[tuple[str, Normalizes]], scope: Scope, loops: int = 1
 ) -> tuple[Url | None, tuple[Step, ...]]:
     """Do as ``normalize`` does, and say what each link did."""
     steps: list[Step] = []
@@ -119,8 +118,8 @@ def trace_filters(url: Url, filters: Sequence[tuple[str, Keeps]]) -> tuple[bool,
     return True, tuple(steps)
 
 
-def _why(normalizer: object, text: str, scope: object) -> str:
-    explain: Callable[[str, object], str] | None = getattr(normalizer, "explain", None)
+def _why(normalizer: object, text: str, scope: Scope) -> str:
+    explain: Callable[[str, Scope], str] | None = getattr(normalizer, "explain", None)
     return explain(text, scope) if callable(explain) else "no URL"
 
 

@@ -11,6 +11,7 @@ built-in ones in ``scoter.builtin`` are registered the same way. It is made with
 Which plug-ins are active, and in which order, is said by the point's setting (``Point.chain``).
 """
 
+from scoter.core.chain import Scope
 from scoter.plugins.loading import (
     Plugin,
     active,
@@ -35,7 +36,6 @@ from scoter.plugins.points import (
     Parser,
     Point,
     Publisher,
-    Scope,
     ScoringFilter,
     Setup,
     Signature,

@@ -5,29 +5,17 @@ from __future__ import annotations
 import inspect
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
+from typing import Any, Literal, Protocol, runtime_checkable
 
 from msgspec import Struct
 
 from scoter.config import Config
+from scoter.core.chain import Scope
 from scoter.core.datum import CrawlDatum
 from scoter.core.page import Content, Document, Outlink, Page
 from scoter.core.reply import Reply, Request
 from scoter.core.schedule import Change
 from scoter.core.url import Url
-
-Scope: TypeAlias = Literal[
-    "default",
-    "partition",
-    "generate_host_count",
-    "fetcher",
-    "crawldb",
-    "linkdb",
-    "inject",
-    "outlink",
-    "indexer",
-]
-"""Where a URL is being normalised; a regex normaliser may have other rules for each."""
 
 
 class Column(Struct, frozen=True):

@@ -19,6 +19,8 @@ from scoter.errors import UrlError
         "ftp://example.org/file",
         "file:///etc/hosts",
         "http://192.0.2.1/",
+        "http://localhost:8000/",
+        "http://example.org/a|b/[c]",
         "http://[2001:db8::1]/",
         "http://bücher.example/",
         "http://my_host.example.org/",
@@ -38,7 +40,7 @@ def test_urls_of_the_public_web_are_valid(url: str) -> None:
     ("url", "why"),
     [
         ("gopher://example.org/", "scheme gopher"),
-        ("http://localhost/", "localhost is not a public host name"),
+        ("http://intranet/", "intranet is not a public host name"),
         ("http://example.c/", "not a public host name"),
         ("http://-a.example.org/", "not a public host name"),
         ("http://a-.example.org/", "not a public host name"),
@@ -47,8 +49,6 @@ def test_urls_of_the_public_web_are_valid(url: str) -> None:
         ("http://" + "a.b" * 100 + ".example/", "not a public host name"),
         ("http://a~b.example.org/", "not a public host name"),
         ("http://example.org:0/", "port 0"),
-        ("http://example.org/a|b", "path"),
-        ("http://example.org/[a]", "path"),
         ("http://example.org/" + "a" * 70_000, "longer than 65536"),
     ],
 )

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from scoter.core.url import canonical
 from scoter.errors import RuleError, UrlError
 
-_NOT_IN_NAMES = re.compile(r"[/?#@\\\s]|:\d*$")
+_NAME = re.compile(r"[\w.-]+|\[[0-9a-fA-F:.]+\]")
 
 
 def rule_lines(lines: Iterable[str]) -> Iterator[tuple[int, str]]:
@@ -38,7 +38,7 @@ def host_name(text: str, source: str, line: int) -> str:
     'xn--bcher-kva.example'
     """
     try:
-        host = "" if _NOT_IN_NAMES.search(text) else canonical(f"http://{text}/").host.removesuffix(".")
+        host = canonical(f"http://{text}/").host.removesuffix(".") if _NAME.fullmatch(text) else ""
     except UrlError:
         host = ""
     # canonical() would quietly read "10.1" as an address.
@@ -47,7 +47,7 @@ def host_name(text: str, source: str, line: int) -> str:
             f"{shown(text)} is not a host or domain name",
             file=source,
             line=line,
-            hint="A name looks like www.example.org, example.org or org, without scheme, port or path.",
+            hint="A name looks like www.example.org, example.org or org, without scheme, port, path or *.",
         )
     return host
 

@@ -1,0 +1,198 @@
+"""The built-in URL filters, and how rule files are read."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from scoter.builtin import filters
+from scoter.builtin.rulefiles import read_rules
+from scoter.config import Config, load
+from scoter.core.filters import domain, exemption, fast, prefix, regex, suffix
+from scoter.core.normalizers import host, protocol, slash
+from scoter.core.normalizers import regex as regex_normalizer
+from scoter.core.url import canonical
+from scoter.errors import ConfigError, RuleError, UsageError
+from scoter.plugins import Explains, Setup
+
+ALL = [each for _, each in inspect.getmembers(filters, inspect.isclass) if each.__name__.endswith("UrlFilter")]
+
+
+def _setup(tmp_path: Path, setting: str, text: str) -> Setup:
+    file = tmp_path / "rules.txt"
+    file.write_text(text, encoding="utf-8")
+    return Setup(load(overrides=[f"{setting}={file}"]))
+
+
+PARSERS: dict[str, Callable[[list[str], str], object]] = {
+    "regex": regex.parse,
+    "prefix": prefix.parse,
+    "suffix": suffix.parse,
+    "domain": domain.parse,
+    "fast": fast.parse,
+    "exemption": exemption.parse,
+    "regex-normalize": regex_normalizer.parse,
+    "slash": slash.parse,
+    "host": host.parse,
+    "protocol": protocol.parse,
+}
+
+
+def test_every_example_of_the_documentation_can_be_read() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "url-rules.md").read_text(encoding="utf-8")
+
+    examples = re.findall(r"^```(?:text|xml) (\S+)\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
+
+    assert [name for name, _ in examples] == list(PARSERS)
+    for name, example in examples:
+        PARSERS[name](example.splitlines(), f"docs/url-rules.md ({name})")
+
+
+def test_every_filter_explains_itself() -> None:
+    assert len(ALL) == 8
+    assert all(issubclass(each, Explains) for each in ALL)
+
+
+@pytest.mark.parametrize(
+    ("plugin", "setting", "rules", "kept", "dropped"),
+    [
+        (filters.RegexUrlFilter, "regex_file", "-gif$\n+.\n", "http://a.example/", "http://a.example/gif"),
+        (filters.AutomatonUrlFilter, "regex_file", "-gif$\n+.\n", "http://a.example/", "http://a.example/gif"),
+        (filters.PrefixUrlFilter, "prefix_file", "http:\n", "http://a.example/", "ftp://a.example/"),
+        (filters.SuffixUrlFilter, "suffix_file", "+\n.gif\n", "http://a.example/", "http://a.example/x.gif"),
+        (filters.DomainUrlFilter, "domain_file", "a.example\n", "http://a.example/", "http://b.example/"),
+        (
+            filters.DomainDenylistUrlFilter,
+            "domaindenylist_file",
+            "b.example\n",
+            "http://a.example/",
+            "http://b.example/",
+        ),
+        (filters.FastUrlFilter, "fast_file", "Host b.example\nDenyPath .*\n", "http://a.example/", "http://b.example/"),
+    ],
+)
+def test_a_filter_reads_the_file_its_setting_names(
+    tmp_path: Path, plugin: type[filters.RegexUrlFilter], setting: str, rules: str, kept: str, dropped: str
+) -> None:
+    made = plugin(_setup(tmp_path, f"urlfilter.{setting}", rules))
+
+    assert made.keeps(canonical(kept))
+    assert not made.keeps(canonical(dropped))
+    assert made.explain(canonical(dropped))
+    assert made.warnings == ()
+
+
+def test_the_validator_takes_its_schemes_from_its_settings() -> None:
+    usual = filters.ValidatorUrlFilter(Setup(Config()))
+    strict = filters.ValidatorUrlFilter(Setup(Config(), filters.ValidatorSettings(schemes=("https",))))
+
+    assert usual.keeps(canonical("http://example.org/"))
+    assert not strict.keeps(canonical("http://example.org/"))
+
+
+def test_the_fast_filter_takes_its_lengths_from_the_configuration(tmp_path: Path) -> None:
+    file = tmp_path / "rules.txt"
+    file.touch()
+    config = load(overrides=[f"urlfilter.fast_file={file}", "urlfilter.fast_url_query_max_length=3"])
+
+    made = filters.FastUrlFilter(Setup(config))
+
+    assert made.keeps(canonical("http://a.example/?123"))
+    assert not made.keeps(canonical("http://a.example/?1234"))
+
+
+def test_patterns_that_backtrack_are_warned_of_with_file_and_line(tmp_path: Path) -> None:
+    made = filters.RegexUrlFilter(_setup(tmp_path, "urlfilter.regex_file", "# loops\n-(/[^/]+)\\1\\1/\n+.\n"))
+
+    told = "the pattern (/[^/]+)\\1\\1/ needs backtracking; URLs on which it takes more than 50 ms are dropped"
+    assert made.warnings == (f"{tmp_path / 'rules.txt'}:2: {told}",)
+    assert not made.keeps(canonical("http://a.example/x/x/x/"))
+
+
+def test_the_automaton_filter_refuses_patterns_that_backtrack(tmp_path: Path) -> None:
+    with pytest.raises(RuleError, match=r"rules\.txt:2: .* linear time"):
+        filters.AutomatonUrlFilter(_setup(tmp_path, "urlfilter.regex_file", "+a\n-(a)\\1\n"))
+
+
+@pytest.mark.parametrize(
+    ("url", "kept"),
+    [
+        ("https://www.example.org/a/b?c=d", True),
+        ("https://www.example.org/archive?year=2024", True),
+        ("ftp://example.org/a", False),
+        ("http://example.org/a;jsessionid=0123", False),
+        ("http://example.org/a?x=1&PHPSESSID=0123", False),
+        ("http://example.org/aside=1?inside=2", True),
+        ("http://example.org/index.php/index.php/index.php/a", False),
+        ("http://example.org/" + "a/" * 30, False),
+        ("http://example.org/calendar?year=2942", False),
+    ],
+)
+def test_the_shipped_regex_rules(url: str, kept: bool) -> None:
+    made = filters.RegexUrlFilter(Setup(Config()))
+
+    assert made.keeps(canonical(url)) is kept, made.explain(canonical(url))
+    assert made.warnings == ()
+
+
+@pytest.mark.parametrize(
+    ("url", "kept"),
+    [
+        ("http://example.org/", True),
+        ("http://example.org/a.html", True),
+        ("http://example.org/a.pdf", True),
+        ("http://example.org/feed.xml", True),
+        ("http://example.zip/", True),
+        ("http://example.org/a.JPG?width=3", False),
+        ("http://example.org/a.tar.gz", False),
+        ("http://example.org/a?picture=b.jpg", True),
+        ("http://example.org/style.css", False),
+    ],
+)
+def test_the_shipped_suffix_rules(url: str, kept: bool) -> None:
+    made = filters.SuffixUrlFilter(Setup(Config()))
+
+    assert made.keeps(canonical(url)) is kept
+
+
+@pytest.mark.parametrize(
+    "plugin",
+    [filters.PrefixUrlFilter, filters.DomainUrlFilter, filters.DomainDenylistUrlFilter, filters.FastUrlFilter],
+)
+def test_a_filter_that_needs_a_file_names_the_setting_that_is_empty(plugin: type[filters.PrefixUrlFilter]) -> None:
+    with pytest.raises(ConfigError, match=r"^urlfilter\.\w+_file: is empty"):
+        plugin(Setup(Config()))
+
+
+def test_an_unreadable_file_is_told_with_its_setting(tmp_path: Path) -> None:
+    for path in (tmp_path, tmp_path / "missing.txt"):
+        with pytest.raises(UsageError, match=r"^urlfilter\.regex_file: .*cannot be read"):
+            read_rules(path, "urlfilter.regex_file")
+
+
+def test_a_file_that_is_not_utf_8_is_told_with_its_line(tmp_path: Path) -> None:
+    file = tmp_path / "rules.txt"
+    file.write_bytes(b"+a\n+b\n+\xe9\n")
+
+    with pytest.raises(RuleError, match=r"rules\.txt:3: is not UTF-8"):
+        read_rules(file, "urlfilter.regex_file")
+
+
+def test_a_file_beyond_the_limit_is_told(tmp_path: Path) -> None:
+    file = tmp_path / "rules.txt"
+    file.write_text("+a\n+b\n", encoding="utf-8")
+
+    assert read_rules(file, "urlfilter.regex_file", largest=6).lines == ("+a", "+b", "")
+    with pytest.raises(UsageError, match="larger than 5 bytes"):
+        read_rules(file, "urlfilter.regex_file", largest=5)
+
+
+def test_byte_order_mark_and_windows_line_ends_do_no_harm(tmp_path: Path) -> None:
+    file = tmp_path / "rules.txt"
+    file.write_bytes(b"\xef\xbb\xbf+a$\r\n-.\x0cb\r\n")
+
+    assert read_rules(file, "urlfilter.regex_file").lines == ("+a$", "-.\x0cb", "")

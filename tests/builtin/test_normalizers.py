@@ -1,0 +1,125 @@
+"""The built-in URL normalisers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from scoter.builtin import normalizers
+from scoter.config import Config, load
+from scoter.core.chain import normalize
+from scoter.errors import ConfigError, RuleError
+from scoter.plugins import Setup, UrlNormalizer
+
+_XML = "<regex-normalize><regex><pattern>{}</pattern><substitution>{}</substitution></regex></regex-normalize>"
+
+
+def _config(tmp_path: Path, **files: str) -> Config:
+    overrides = []
+    for key, text in files.items():
+        file = tmp_path / key
+        file.write_text(text, encoding="utf-8")
+        overrides.append(f"urlnormalizer.{key}={file}")
+    return load(overrides=overrides)
+
+
+def test_normalisers_read_the_files_their_settings_name(tmp_path: Path) -> None:
+    config = _config(
+        tmp_path,
+        slash_file="a.example +\n",
+        host_file="*.example.org example.org\n",
+        protocols_file="a.example https\n",
+    )
+    links: list[tuple[str, UrlNormalizer]] = [
+        ("host", normalizers.HostUrlNormalizer(Setup(config))),
+        ("slash", normalizers.SlashUrlNormalizer(Setup(config))),
+        ("protocol", normalizers.ProtocolUrlNormalizer(Setup(config))),
+        ("querystring", normalizers.QuerystringUrlNormalizer(Setup(config))),
+        ("basic", normalizers.BasicUrlNormalizer(Setup(config))),
+        ("pass", normalizers.PassUrlNormalizer(Setup(config))),
+    ]
+
+    assert str(normalize("http://a.example/b?d&c", links, "default")) == "https://a.example/b/?c&d"
+    assert str(normalize("http://x.example.org", links, "default")) == "http://example.org/"
+
+
+def test_protocol_rules_may_stand_in_the_configuration() -> None:
+    config = load(overrides=['urlnormalizer.protocols_rules=["*.a.example https"]'])
+    made = normalizers.ProtocolUrlNormalizer(Setup(config))
+
+    assert made.normalize("http://a.example/", "default") == "https://a.example/"
+
+
+def test_a_bad_rule_in_the_configuration_is_told_with_its_place() -> None:
+    config = load(overrides=['urlnormalizer.protocols_rules=["a.example https", "b.example"]'])
+
+    with pytest.raises(RuleError, match=r"^urlnormalizer\.protocols_rules:2: "):
+        normalizers.ProtocolUrlNormalizer(Setup(config))
+
+
+def test_the_regex_normaliser_has_other_rules_in_other_scopes(tmp_path: Path) -> None:
+    config = _config(tmp_path, regex_file=_XML.format("a", "b"), regex_file_inject=_XML.format("(.)a", "$1c"))
+    made = normalizers.RegexUrlNormalizer(Setup(config))
+
+    assert made.normalize("xa", "default") == "xb"
+    assert made.normalize("xa", "outlink") == "xb"
+    assert made.normalize("xa", "inject") == "xc"
+
+
+def test_slow_patterns_and_giving_up_are_told(tmp_path: Path) -> None:
+    config = _config(tmp_path, regex_file_fetcher=_XML.format(r"(a+)+\1!", ""))
+    made = normalizers.RegexUrlNormalizer(Setup(config))
+
+    assert len(made.warnings) == 1
+    assert "regex_file_fetcher:1: " in made.warnings[0]
+    assert made.normalize("a" * 4_000, "fetcher") is None
+    assert "gave up" in made.explain("a" * 4_000, "fetcher")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("http://a.example/b;jsessionid=01AF?c=1", "http://a.example/b?c=1"),
+        ("http://a.example/?sid=1&b=2", "http://a.example/?b=2"),
+        ("http://a.example/?b=2&PHPSESSID=1", "http://a.example/?b=2"),
+        ("http://a.example/?utm_source=x&utm_medium=y", "http://a.example/"),
+        ("http://a.example/?inside=1&&c&", "http://a.example/?inside=1&c"),
+        ("http://a.example/b/index.html?c", "http://a.example/b/?c"),
+        ("http://a.example/myindex.html", "http://a.example/myindex.html"),
+        ("http://a.example//b///c?d=http://x//y", "http://a.example/b/c?d=http://x//y"),
+    ],
+)
+def test_the_shipped_regex_rules(text: str, expected: str) -> None:
+    made = normalizers.RegexUrlNormalizer(Setup(Config()))
+
+    assert made.normalize(text, "default") == expected
+    assert made.normalize(expected, "default") == expected
+    assert made.warnings == ()
+
+
+def test_basic_trims_the_last_dot_when_told() -> None:
+    told = load(overrides=["urlnormalizer.basic_host_trim_trailing_dot=true"])
+
+    assert normalizers.BasicUrlNormalizer(Setup(told)).normalize("http://a.example.", "default") == "http://a.example/"
+    assert normalizers.BasicUrlNormalizer(Setup(Config())).normalize("nonsense", "default") is None
+
+
+def test_ajax_goes_one_way_for_fetching_and_the_other_for_the_index() -> None:
+    made = normalizers.AjaxUrlNormalizer(Setup(Config()))
+
+    assert made.normalize("http://a.example/#!b", "outlink") == "http://a.example/?_escaped_fragment_=b"
+    assert made.normalize("http://a.example/?_escaped_fragment_=b", "indexer") == "http://a.example/#!b"
+    assert (
+        made.normalize("http://a.example/?_escaped_fragment_=b", "fetcher") == "http://a.example/?_escaped_fragment_=b"
+    )
+
+
+@pytest.mark.parametrize(
+    "plugin", [normalizers.SlashUrlNormalizer, normalizers.HostUrlNormalizer, normalizers.ProtocolUrlNormalizer]
+)
+def test_a_normaliser_that_needs_a_file_names_the_setting_that_is_empty(
+    plugin: type[normalizers.SlashUrlNormalizer],
+) -> None:
+    with pytest.raises(ConfigError, match=r"^urlnormalizer\.\w+_file: is empty"):
+        plugin(Setup(Config()))

@@ -1,0 +1,135 @@
+"""Chains of filters and normalisers, quick and traced."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scoter.core.chain import Normalizes, Step, keeps, normalize, rewrite, trace_filters, trace_normalize
+from scoter.core.url import Url, canonical
+
+
+class Replaces:
+    """A normaliser that replaces a word, or finds no URL where another word is."""
+
+    def __init__(self, old: str, new: str, poison: str = "\0") -> None:
+        self._old, self._new, self._poison = old, new, poison
+
+    def normalize(self, text: str, scope: str) -> str | None:
+        return None if self._poison in text else text.replace(self._old, self._new, 1)
+
+
+class Scoped:
+    """A normaliser that does something in one scope only."""
+
+    def normalize(self, text: str, scope: str) -> str | None:
+        return text + "!" if scope == "inject" else text
+
+
+class Lacks:
+    """A filter that keeps what lacks a word, and explains itself."""
+
+    def __init__(self, word: str) -> None:
+        self._word = word
+
+    def keeps(self, url: Url) -> bool:
+        return self._word not in url.text
+
+    def explain(self, url: Url) -> str:
+        return f"looked for {self._word}"
+
+
+class Silent:
+    """A filter that keeps everything and explains nothing."""
+
+    def keeps(self, url: Url) -> bool:
+        return True
+
+
+def test_normalisers_run_in_order_and_the_result_is_canonical() -> None:
+    chain = [("first", Replaces("a/", "b/")), ("second", Replaces("b/", "C/../c/"))]
+
+    assert normalize("HTTP://x.example/a/", chain, "default") == canonical("http://x.example/c/")
+
+
+def test_the_chain_runs_again_as_often_as_told_while_something_changes() -> None:
+    chain = [("one", Replaces("aa", "a"))]
+
+    assert rewrite("x://h/aaaa", chain, "default", loops=1) == "x://h/aaa"
+    assert rewrite("x://h/aaaa", chain, "default", loops=2) == "x://h/aa"
+    assert rewrite("x://h/aaaa", chain, "default", loops=100) == "x://h/a"
+
+
+def test_a_normaliser_is_told_its_scope() -> None:
+    chain = [("scoped", Scoped())]
+
+    assert str(normalize("http://h.example/a", chain, "inject")) == "http://h.example/a!"
+    assert str(normalize("http://h.example/a", chain, "outlink")) == "http://h.example/a"
+
+
+def test_what_is_no_url_is_nothing() -> None:
+    assert normalize("nonsense", [], "default") is None
+    assert (
+        normalize("http://h.example/poison", [("p", Replaces("a", "b", "poison")), ("s", Scoped())], "default") is None
+    )
+
+
+def test_the_trace_of_normalisers_tells_what_each_did() -> None:
+    chain: list[tuple[str, Normalizes]] = [("first", Replaces("a", "B")), ("second", Scoped())]
+
+    url, steps = trace_normalize("http://h.x/a", chain, "default")
+
+    assert url == canonical("http://h.x/B")
+    assert steps == (
+        Step("first", "http://h.x/a", "http://h.x/B"),
+        Step("second", "http://h.x/B", "http://h.x/B"),
+    )
+    assert [step.changed for step in steps] == [True, False]
+
+
+def test_the_trace_shows_what_canonicalising_had_to_add() -> None:
+    assert trace_normalize("HTTP://h.x", [], "default")[1] == (Step("canonical", "HTTP://h.x", "http://h.x/"),)
+    assert trace_normalize("nonsense", [], "default") == (None, (Step("canonical", "nonsense", None, "no URL"),))
+
+
+def test_the_trace_of_filters_ends_at_the_one_that_drops() -> None:
+    url = canonical("http://h.x/a")
+
+    kept, steps = trace_filters(url, [("silent", Silent()), ("lacks", Lacks("a")), ("never asked", Silent())])
+
+    assert not kept
+    assert steps == (Step("silent", url.text, url.text), Step("lacks", url.text, None, "looked for a"))
+    assert [step.kept for step in steps] == [True, False]
+
+
+_normalizers = st.lists(
+    st.builds(
+        lambda old, new, poison: (f"{old} to {new}", Replaces(old, new, poison)),
+        st.text(alphabet="ab/:h", min_size=1, max_size=2),
+        st.text(alphabet="ab/#?", max_size=3),
+        st.sampled_from(["\0", "bb", "?"]),
+    ),
+    max_size=4,
+)
+_filters = st.lists(
+    st.builds(lambda word: (word, Lacks(word)), st.text(alphabet="ab/", min_size=1, max_size=2)), max_size=4
+)
+_texts = st.one_of(st.text(), st.builds("http://h.example/{}".format, st.text(alphabet="ab/?#")))
+
+
+@given(_texts, _normalizers, st.integers(min_value=1, max_value=4))
+def test_tracing_normalises_as_the_quick_form_does(text: str, chain: list[tuple[str, Replaces]], loops: int) -> None:
+    url, steps = trace_normalize(text, chain, "default", loops)
+
+    assert url == normalize(text, chain, "default", loops)
+    assert [step.before for step in steps[1:]] == [step.after for step in steps[:-1]]
+
+
+@given(st.text(alphabet="ab/", max_size=6), _filters)
+def test_tracing_filters_as_the_quick_form_does(path: str, chain: list[tuple[str, Lacks]]) -> None:
+    url = canonical(f"http://h.example/{path}")
+
+    kept, steps = trace_filters(url, chain)
+
+    assert kept is keeps(url, chain)
+    assert kept is all(step.kept for step in steps)
