@@ -23,12 +23,16 @@ Headers: TypeAlias = tuple[tuple[str, str], ...]
 
 
 class Request(Struct, frozen=True, kw_only=True):
-    """One hop to make: the URL, what is already known of it, and fields to send along."""
+    """One hop to make: the URL, what is already known of it, and fields to send along.
+
+    ``context`` is carried along untouched, so that whoever asked can tell what the answer is for.
+    """
 
     url: Url
     modified_since: datetime | None = None
     etag: str = ""
     headers: Headers = ()
+    context: bytes = b""
 
 
 class Cut(StrEnum):
@@ -68,6 +72,7 @@ class Exchange(Struct, frozen=True, kw_only=True):
     peer: str = ""
     http_version: str = "1.1"
     tls_version: str = ""
+    tls_problem: str = ""
     timings: Timings = Timings()
 
     def header(self, name: str) -> str:
@@ -103,6 +108,7 @@ class Reason(StrEnum):
     REFUSED_PORT = "refused_port"
     REFUSED_SCHEME = "refused_scheme"
     ROBOTS_UNREACHABLE = "robots_unreachable"
+    BROKEN_PLUGIN = "broken_plugin"
     PURGED = "purged"
     STOPPED = "stopped"
 

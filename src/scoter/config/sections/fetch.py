@@ -10,6 +10,9 @@ from scoter.config.units import Network, PortRange, Size
 # A host name or pattern, then a port; an address (IPv6 in brackets), then a port.
 _CONNECT_TO = r"[^\s:=\[\]]+:(?:\*|[0-9]{1,5})=(?:\[[0-9A-Fa-f:.]+\]|[^\s:=\[\]]+):[0-9]{1,5}"
 
+# A host, then one or more changes to its policy; their names and values are looked at in scoter.fetch.policy.
+_HOST_POLICY = r"\s*[^\s=]+(?:\s+[a-z_]+=[^\s=]+)+\s*"
+
 
 class Fetch(Section, frozen=True):
     """The polite fetch core: queues, delays, limits, redirects and the address guard."""
@@ -17,7 +20,7 @@ class Fetch(Section, frozen=True):
     protocols: Annotated[
         tuple[str, ...],
         Setting("Names of the protocol plug-ins that may be used.", example='["http", "file"]'),
-    ] = ()
+    ] = ("http",)
 
     # Politeness
     delay: Annotated[
@@ -81,6 +84,15 @@ class Fetch(Section, frozen=True):
             at_most=1_000,
         ),
     ] = 1
+    hosts: Annotated[
+        tuple[str, ...],
+        Setting(
+            "Hosts treated otherwise, each with the hosts below it: delay, min_delay, threads and max_exceptions of "
+            "their queues.",
+            pattern=_HOST_POLICY,
+            example='["example.org delay=10s threads=2"]',
+        ),
+    ] = ()
     processes: Annotated[
         int | None,
         Setting("Worker processes of one fetch; auto takes one a core.", at_least=1, at_most=1_024, none="auto"),

@@ -92,8 +92,9 @@ class Http(Section, frozen=True):
         Setting(
             "Longest time for one whole download; what has arrived by then is cut and marked.",
             nutch=("http.time.limit",),
+            departs="no download may go on for ever",
         ),
-    ] = None
+    ] = timedelta(minutes=5)
     partial_truncated: Annotated[
         bool,
         Setting(
@@ -134,6 +135,10 @@ class Http(Section, frozen=True):
             nutch=("http.enable.cookie.header",),
         ),
     ] = True
+    keep_cookies: Annotated[
+        bool,
+        Setting("Keep the cookies that servers set, and send them back to the same host within one run."),
+    ] = False
     store_responsetime: Annotated[
         bool,
         Setting(

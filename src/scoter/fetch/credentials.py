@@ -1,0 +1,110 @@
+"""What is sent to single hosts: credentials and cookies, read from files that name them.
+
+# http.auth_file: host, kind, user name and password, or a token
+intranet.example.org   basic    reader    s3cret
+*.example.com          bearer   eyJhbGciOi...
+
+# agent.host_cookie_file: host, a tab, the cookie
+www.example.org	consent=yes; lang=en
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Generic, TypeVar
+
+from msgspec import Struct
+
+from scoter.errors import ConfigError, RuleError
+
+KINDS = ("basic", "digest", "ntlm", "bearer")
+_LARGEST_FILE = 16 * 1024 * 1024
+Value = TypeVar("Value")
+
+
+class Credential(Struct, frozen=True):
+    """How to authenticate at a host."""
+
+    kind: str
+    user: str = ""
+    secret: str = ""
+
+    def __repr__(self) -> str:
+        return f"Credential({self.kind!r}, {self.user!r}, …)"  # no log may hold a password
+
+
+class ByHost(Generic[Value]):
+    """Values for hosts: by the host itself, else by the longest ``*.domain`` above it."""
+
+    def __init__(self, values: Mapping[str, Value]) -> None:
+        self._values = dict(values)
+
+    def __bool__(self) -> bool:
+        return bool(self._values)
+
+    def get(self, host: str) -> Value | None:
+        """Return what is known for a host."""
+        if not self._values:
+            return None
+        found = self._values.get(host)
+        labels = host.split(".")
+        for at in range(len(labels)):
+            if found is not None:
+                break
+            found = self._values.get("*." + ".".join(labels[at:]))
+        return found
+
+
+def parse_credentials(lines: Iterable[str], source: str) -> ByHost[Credential]:
+    """Read the lines of an authentication file."""
+    found: dict[str, Credential] = {}
+    for number, text in _meaningful(lines):
+        host, kind, *rest = [*text.split(), "", ""][: max(len(text.split()), 2)]
+        if kind not in KINDS:
+            raise RuleError(
+                f"{kind!r} is not a kind of authentication",
+                file=source,
+                line=number,
+                hint=f"There are {', '.join(KINDS)}.",
+            )
+        if len(rest) != (1 if kind == "bearer" else 2):
+            raise RuleError(
+                "a token must follow" if kind == "bearer" else "a user name and a password must follow",
+                file=source,
+                line=number,
+                hint="A line is: host basic user password, or: host bearer token.",
+            )
+        found[host.lower()] = Credential(kind, "" if kind == "bearer" else rest[0], rest[-1])
+    return ByHost(found)
+
+
+def parse_cookies(lines: Iterable[str], source: str) -> ByHost[str]:
+    """Read the lines of a cookie file."""
+    found: dict[str, str] = {}
+    for number, text in _meaningful(lines):
+        host, tab, cookie = text.partition("\t")
+        if not tab or not cookie.strip():
+            raise RuleError("is not a host, a tab and a cookie", file=source, line=number)
+        found[host.strip().lower()] = cookie.strip()
+    return ByHost(found)
+
+
+def read_lines(file: Path | None, setting: str) -> tuple[str, ...]:
+    """Return the lines of a file that a setting names; none when it names none."""
+    if file is None:
+        return ()
+    try:
+        with file.open("rb") as opened:
+            body = opened.read(_LARGEST_FILE + 1)
+    except OSError as error:
+        raise ConfigError(f"{file} cannot be read: {error.strerror}", where=setting) from error
+    if len(body) > _LARGEST_FILE:
+        raise ConfigError(f"{file} is larger than {_LARGEST_FILE:,} bytes", where=setting)
+    return tuple(body.decode("utf-8", errors="replace").split("\n"))
+
+
+def _meaningful(lines: Iterable[str]) -> Iterator[tuple[int, str]]:
+    for number, line in enumerate(lines, 1):
+        if line.strip() and not line.lstrip().startswith("#"):
+            yield number, line.strip()

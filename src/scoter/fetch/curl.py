@@ -1,0 +1,406 @@
+"""libcurl on the running event loop: the only module that knows it.
+
+A ``CurlLoop`` runs many transfers at once, each on a handle that is used again. What comes out is a ``Transferred``:
+what libcurl saw, untouched and unjudged. Nothing is followed, decoded, or resolved here: the caller says which address
+to connect to, and a hook looks at the address of every socket before it is opened.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections import OrderedDict, deque
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+from typing import Any
+
+import pycurl
+from msgspec import Struct
+
+from scoter.core.reply import Cut, Reason, Timings
+
+SocketCheck = Callable[[int, tuple[Any, ...]], str]
+"""Given family and address of a socket to be opened: nothing, or why it must not be."""
+
+_CONNECTIONS_KEPT = 2
+_IDLE = 30  # seconds after which an idle connection is not used again
+_TLS_KNOWN = 4_096
+_PAUSE: int = pycurl.WRITEFUNC_PAUSE
+_NO_SOCKET: int = pycurl.SOCKET_BAD
+_HEAD_ENDS = (b"\r\n", b"\n")
+
+_TLS_ERRORS = frozenset({35, 51, 53, 54, 58, 59, 60, 64, 66, 77, 80, 82, 83, 90, 91, 98})
+_REASONS: dict[int, Reason] = {
+    5: Reason.UNRESOLVED,
+    6: Reason.UNRESOLVED,
+    7: Reason.UNREACHABLE,
+    28: Reason.TIMEOUT,
+    52: Reason.RESET,
+    55: Reason.RESET,
+    56: Reason.RESET,
+    67: Reason.UNAUTHORIZED,
+    78: Reason.NOT_FOUND,
+    9: Reason.FORBIDDEN,
+    97: Reason.UNREACHABLE,  # proxy handshake
+    **dict.fromkeys(_TLS_ERRORS, Reason.TLS),
+}
+
+
+class Limits(Struct, frozen=True, kw_only=True):
+    """What no transfer may exceed."""
+
+    body: int | None = 1 << 20
+    head: int = 256 * 1024
+    connect: timedelta = timedelta(seconds=10)
+    silence: timedelta = timedelta(seconds=10)
+    total: timedelta | None = timedelta(minutes=5)
+
+
+class Ask(Struct, frozen=True, kw_only=True):
+    """What libcurl is told for one transfer, beyond the options that all have."""
+
+    url: str
+    headers: Sequence[str] = ()
+    connect_to: str = ""
+    options: tuple[tuple[int, Any], ...] = ()
+    check: SocketCheck | None = None
+
+
+class Transferred(Struct, frozen=True, kw_only=True):
+    """What came of a transfer; ``reason`` is none when libcurl was content."""
+
+    reason: Reason | None = None
+    detail: str = ""
+    status: int = 0
+    head: bytes = b""
+    body: bytes = b""
+    cut: Cut = Cut.NOT
+    peer: str = ""
+    http_version: str = "1.1"
+    tls_version: str = ""
+    tls_problem: str = ""
+    timings: Timings = Timings()
+
+
+class CurlLoop:
+    """Runs transfers on the running event loop until it is closed."""
+
+    def __init__(
+        self, limits: Limits, *, concurrency: int, budget: int, options: Sequence[tuple[int, Any]] = ()
+    ) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._limits = limits
+        self._options = tuple(options)
+        self._budget = BodyBudget(budget, self._loop.call_soon)
+        self._idle: list[_Handle] = []
+        self._busy: dict[pycurl.Curl, _Handle] = {}
+        self._kept = concurrency
+        self._timer: asyncio.TimerHandle | asyncio.Handle | None = None
+        self._watched: dict[int, int] = {}
+        self._tls: OrderedDict[int, str] = OrderedDict()
+        self._multi = pycurl.CurlMulti()
+        self._multi.setopt(pycurl.M_SOCKETFUNCTION, self._watch)
+        self._multi.setopt(pycurl.M_TIMERFUNCTION, self._set_timer)
+        self._multi.setopt(pycurl.M_MAXCONNECTS, _CONNECTIONS_KEPT * concurrency)
+
+    def __repr__(self) -> str:
+        return f"CurlLoop({len(self._busy)} transfers, {self._budget!r})"
+
+    async def run(self, ask: Ask) -> Transferred:
+        """Make one transfer."""
+        handle = self._idle.pop() if self._idle else _Handle(self)
+        handle.start(ask)
+        self._busy[handle.curl] = handle
+        self._multi.add_handle(handle.curl)
+        finished = False
+        try:
+            error, message = await handle.waited
+            finished = True
+            return handle.outcome(error, message)
+        finally:
+            self._finish(handle, finished)
+
+    def close(self) -> None:
+        """End all transfers and close all connections."""
+        for handle in tuple(self._busy.values()):
+            handle.waited.cancel()
+            self._multi.remove_handle(handle.curl)
+            handle.curl.close()
+        self._busy.clear()
+        for handle in self._idle:
+            handle.curl.close()
+        self._idle.clear()
+        if self._timer is not None:
+            self._timer.cancel()
+        for fd, mask in tuple(self._watched.items()):
+            self._unwatch(fd, mask)
+        self._watched.clear()
+        self._multi.close()
+
+    def _finish(self, handle: _Handle, finished: bool) -> None:
+        if self._busy.pop(handle.curl, None) is None:
+            return  # closed meanwhile
+        if not finished:
+            self._multi.remove_handle(handle.curl)
+        handle.clear()
+        if len(self._idle) < self._kept:
+            self._idle.append(handle)
+        else:
+            handle.curl.close()
+
+    def _watch(self, what: int, fd: int, multi: object, data: object) -> None:
+        """Watch a socket for what libcurl waits for."""
+        before = self._watched.get(fd, 0)
+        wanted = 0 if what == pycurl.POLL_REMOVE else what
+        if wanted & pycurl.POLL_IN and not before & pycurl.POLL_IN:
+            self._loop.add_reader(fd, self._act, fd, pycurl.CSELECT_IN)
+        if wanted & pycurl.POLL_OUT and not before & pycurl.POLL_OUT:
+            self._loop.add_writer(fd, self._act, fd, pycurl.CSELECT_OUT)
+        self._unwatch(fd, before & ~wanted)
+        if wanted:
+            self._watched[fd] = wanted
+        else:
+            self._watched.pop(fd, None)
+
+    def _unwatch(self, fd: int, mask: int) -> None:
+        if mask & pycurl.POLL_IN:
+            self._loop.remove_reader(fd)
+        if mask & pycurl.POLL_OUT:
+            self._loop.remove_writer(fd)
+
+    def _set_timer(self, milliseconds: int) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if milliseconds == 0:
+            self._timer = self._loop.call_soon(self._act, pycurl.SOCKET_TIMEOUT, 0)
+        elif milliseconds > 0:
+            self._timer = self._loop.call_later(milliseconds / 1000, self._act, pycurl.SOCKET_TIMEOUT, 0)
+
+    def _act(self, fd: int, mask: int) -> None:
+        self._multi.socket_action(fd, mask)
+        left = 1
+        while left:
+            left, done, failed = self._multi.info_read()
+            for curl in done:
+                self._end(curl, 0, "")
+            for curl, error, message in failed:
+                self._end(curl, error, message)
+
+    def _end(self, curl: pycurl.Curl, error: int, message: str) -> None:
+        self._multi.remove_handle(curl)
+        handle = self._busy[curl]
+        if not handle.waited.done():
+            handle.waited.set_result((error, message))
+
+    def tls_of(self, connection: int, seen: str) -> str:
+        """Remember the TLS version of a new connection, or recall that of one that is used again."""
+        if seen:
+            self._tls[connection] = seen
+            if len(self._tls) > _TLS_KNOWN:
+                self._tls.popitem(last=False)
+        return self._tls.get(connection, "")
+
+
+class BodyBudget:
+    """Bounds the bytes of all bodies in flight; transfers beyond it pause until others are done.
+
+    One of the paused always goes on, so that all of them cannot wait for each other: the budget may be exceeded by one
+    body.
+    """
+
+    def __init__(self, limit: int, soon: Callable[..., object]) -> None:
+        self._limit = limit
+        self._soon = soon
+        self._held = 0
+        self._paused: deque[_Handle] = deque()
+        self._going: _Handle | None = None
+
+    def __repr__(self) -> str:
+        return f"{self._held:,} of {self._limit:,} body bytes, {len(self._paused)} paused"
+
+    def take(self, handle: _Handle, size: int) -> bool:
+        """Charge a transfer for more bytes; false when it has to pause first."""
+        if self._held + size > self._limit:
+            if self._going is None:
+                self._going = handle
+            if self._going is not handle:
+                self._paused.append(handle)
+                return False
+        self._held += size
+        handle.charged += size
+        return True
+
+    def release(self, handle: _Handle) -> None:
+        """Give back what a transfer was charged, and let others go on."""
+        self._held -= handle.charged
+        handle.charged = 0
+        if self._going is handle:
+            self._going = None
+        while self._paused and (self._going is None or self._held < self._limit):
+            waiting = self._paused.popleft()
+            if waiting.paused:
+                if self._going is None and self._held >= self._limit:
+                    self._going = waiting
+                waiting.paused = False
+                self._soon(waiting.resume)
+            if self._going is not None and self._held >= self._limit:
+                break
+
+
+class _Handle:
+    """One libcurl handle, its fixed options, and the transfer it is making."""
+
+    def __init__(self, owner: CurlLoop) -> None:
+        self._owner = owner
+        self._budget = owner._budget
+        self._limits = owner._limits
+        self.charged = 0
+        self.paused = False
+        self._used: tuple[int, ...] = ()
+        self.curl = curl = pycurl.Curl()
+        for option, value in (
+            (pycurl.NOSIGNAL, 1),
+            (pycurl.HTTP09_ALLOWED, 0),
+            (pycurl.MAXAGE_CONN, _IDLE),
+            (pycurl.DNS_CACHE_TIMEOUT, 0),  # names are resolved by us; libcurl only ever sees addresses
+            (pycurl.CONNECTTIMEOUT_MS, _ms(self._limits.connect)),
+            (pycurl.TIMEOUT_MS, _ms(self._limits.total) if self._limits.total else 0),
+            (pycurl.LOW_SPEED_LIMIT, 1),
+            (pycurl.LOW_SPEED_TIME, max(1, round(self._limits.silence.total_seconds()))),
+            (pycurl.PROXY, ""),  # not what the environment says
+            (pycurl.HEADERFUNCTION, self._take_head),
+            (pycurl.WRITEFUNCTION, self._take_body),
+            (pycurl.OPENSOCKETFUNCTION, self._open_socket),
+            *owner._options,
+        ):
+            curl.setopt(option, value)
+        self._reset()
+
+    def _reset(self) -> None:
+        self._head: list[bytes] = []
+        self._head_size = 0
+        self._body: list[bytes] = []
+        self._size = 0
+        self._cut = Cut.NOT
+        self._refused = ""
+        self._too_much_head = False
+        self._tls_seen = ""
+        self._check: SocketCheck | None = None
+        self.is_tls = False
+
+    def start(self, ask: Ask) -> None:
+        """Set the handle up for one transfer."""
+        self.waited: asyncio.Future[tuple[int, str]] = self._owner._loop.create_future()
+        self._check = ask.check
+        curl = self.curl
+        curl.setopt(pycurl.URL, ask.url)
+        curl.setopt(pycurl.HTTPHEADER, list(ask.headers))
+        curl.setopt(pycurl.CONNECT_TO, [ask.connect_to] if ask.connect_to else [])
+        for option in self._used:
+            curl.unsetopt(option)
+        for option, value in ask.options:
+            curl.setopt(option, value)
+        self._used = tuple(option for option, _ in ask.options)
+        self.is_tls = ask.url.startswith("https:")
+        # Only libcurl's own messages tell the TLS version.
+        curl.setopt(pycurl.VERBOSE, self.is_tls)
+        if self.is_tls:
+            curl.setopt(pycurl.DEBUGFUNCTION, self._listen)
+
+    def clear(self) -> None:
+        """Forget the transfer, so that a waiting handle holds no body."""
+        self._budget.release(self)
+        self.paused = False
+        self._reset()
+
+    def resume(self) -> None:
+        if not self.waited.done():
+            self.curl.pause(pycurl.PAUSE_CONT)
+
+    def outcome(self, error: int, message: str) -> Transferred:
+        """Return what libcurl saw."""
+        curl = self.curl
+        reason, cut = self._judge(error)
+        connection = curl.getinfo(pycurl.CONN_ID) if self.is_tls else -1
+        verified = curl.getinfo(pycurl.SSL_VERIFYRESULT) if self.is_tls else 0
+        return Transferred(
+            reason=reason,
+            detail=self._refused or message,
+            status=curl.getinfo(pycurl.RESPONSE_CODE),
+            head=b"".join(self._head),
+            body=self._body[0] if len(self._body) == 1 else b"".join(self._body),
+            cut=cut,
+            peer=curl.getinfo(pycurl.PRIMARY_IP),
+            http_version=_VERSIONS.get(curl.getinfo(pycurl.INFO_HTTP_VERSION), "1.1"),
+            tls_version=self._owner.tls_of(connection, self._tls_seen) if self.is_tls else "",
+            tls_problem=f"certificate check {verified}" if verified else "",
+            timings=Timings(
+                resolved=curl.getinfo(pycurl.NAMELOOKUP_TIME),
+                connected=curl.getinfo(pycurl.CONNECT_TIME),
+                secured=curl.getinfo(pycurl.APPCONNECT_TIME),
+                first_byte=curl.getinfo(pycurl.STARTTRANSFER_TIME),
+                total=curl.getinfo(pycurl.TOTAL_TIME),
+            ),
+        )
+
+    def _judge(self, error: int) -> tuple[Reason | None, Cut]:
+        if self._refused:
+            return Reason.REFUSED_ADDRESS, Cut.NOT
+        if self._too_much_head:
+            return Reason.MALFORMED, Cut.NOT
+        if error == pycurl.E_OK or self._cut is Cut.LENGTH:
+            return None, self._cut
+        if error == pycurl.E_PARTIAL_FILE:
+            return None, Cut.DISCONNECT
+        if error == pycurl.E_OPERATION_TIMEDOUT and self._head and self._head[-1] in _HEAD_ENDS:
+            return Reason.TIMEOUT, Cut.TIME
+        return _REASONS.get(error, Reason.MALFORMED), Cut.NOT
+
+    def _take_head(self, line: bytes) -> int | None:
+        if line.startswith(b"HTTP/") and self._head and self._head[-1] in _HEAD_ENDS:
+            self._head.clear()  # a provisional response went before
+        self._head_size += len(line)  # provisional ones count too, so that a flood of them ends
+        if self._head_size > self._limits.head:
+            self._too_much_head = True
+            return 0
+        self._head.append(line)
+        return None
+
+    def _take_body(self, data: bytes) -> int | None:
+        limit = self._limits.body
+        room = len(data) if limit is None else limit - self._size
+        if len(data) > room:
+            data = data[:room]
+            self._cut = Cut.LENGTH
+        if data and not self._budget.take(self, len(data)):
+            self.paused = True
+            self._cut = Cut.NOT
+            return _PAUSE
+        self._size += len(data)
+        self._body.append(data)
+        return 0 if self._cut is Cut.LENGTH else None
+
+    def _open_socket(self, purpose: int, address: Any) -> socket.socket | int:
+        family, kind, protocol, where = address
+        refusal = self._check(family, where) if self._check is not None else ""
+        if refusal:
+            self._refused = refusal
+            return _NO_SOCKET
+        return socket.socket(family, kind, protocol)
+
+    def _listen(self, kind: int, data: bytes) -> None:
+        if kind == pycurl.INFOTYPE_TEXT and data.startswith(b"SSL connection using "):
+            self._tls_seen = data[21:].split(None, 1)[0].decode("ascii", "replace")
+
+
+_VERSIONS = {
+    pycurl.CURL_HTTP_VERSION_1_0: "1.0",
+    pycurl.CURL_HTTP_VERSION_1_1: "1.1",
+    pycurl.CURL_HTTP_VERSION_2_0: "2",
+    pycurl.CURL_HTTP_VERSION_3: "3",
+}
+
+
+def _ms(duration: timedelta) -> int:
+    return max(1, round(duration.total_seconds() * 1000))

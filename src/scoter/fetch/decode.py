@@ -1,0 +1,139 @@
+"""Content codings undone, up to a limit: gzip, deflate, br and zstd, also one over the other.
+
+Nothing is decoded beyond the limit, at any layer, so that a bomb costs the limit and no more. What was decoded before
+the damage in a body is kept and the damage named. A body that is not in the coding it claims, or in one that nobody
+knows, is handed on as it came, as browsers do; ``problem`` tells.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import islice
+
+from msgspec import Struct
+
+from scoter.core.reply import Cut
+from scoter.fetch.decode_streams import LIBRARY_ERRORS, Opener, Unsound, openers
+
+STACKED = 5  # codings over each other; two are rare, three were never meant
+CEILING = 256 * 2**20  # where the limit is off: the decoded size of what it sends is not a server's to choose
+ACCEPTED = "gzip, deflate, br, zstd"
+"""What to send as Accept-Encoding."""
+
+_STEP = 256 * 1024
+_FINER_STEPS = (512, 1)
+_ALIASES = {"x-gzip": "gzip", "x-deflate": "deflate"}
+
+
+class Decoded(Struct, frozen=True):
+    """A body without its codings; ``cut`` when the limit ended it, ``problem`` when it was not whole or not sound."""
+
+    body: bytes
+    cut: Cut = Cut.NOT
+    problem: str = ""
+
+
+class _Layer(Struct, frozen=True):
+    """What came of one coding; ``body`` is none when it could not be undone at all."""
+
+    body: bytes | None
+    cut: Cut = Cut.NOT
+    problem: str = ""
+
+
+def content_codings(headers: Iterable[tuple[str, str]]) -> tuple[str, ...]:
+    """Return the codings of a response in the order in which they were applied, all fields taken together.
+
+    >>> content_codings([("Content-Encoding", "br, identity"), ("content-encoding", "X-GZIP")])
+    ('br', 'gzip')
+    """
+    values = [value for name, value in headers if name.lower() == "content-encoding"]
+    tokens = (token.strip().lower() for token in ",".join(values).split(","))
+    return tuple(_ALIASES.get(token, token) for token in tokens if token not in ("", "identity"))
+
+
+def decode(body: bytes, codings: Iterable[str], limit: int | None) -> Decoded:
+    """Undo the codings of a body, the last one first, and return at most ``limit`` bytes.
+
+    >>> import gzip
+    >>> decode(gzip.compress(b"hello"), ["gzip"], 4)
+    Decoded(body=b'hell', cut=<Cut.LENGTH: 'length'>, problem='')
+    """
+    limit = CEILING if limit is None else min(limit, CEILING)
+    names = tuple(islice(codings, STACKED + 1))
+    cut, problems = Cut.NOT, []
+    if len(names) > STACKED:
+        names, problems = (), [f"not decoded: more than {STACKED} content codings"]
+    for name in reversed(names):
+        layer = _undo(body, name, limit)
+        if layer.problem:
+            problems.append(layer.problem)
+        if layer.body is None:
+            break
+        body, cut = layer.body, cut or layer.cut
+    if len(body) > limit:
+        body, cut = body[:limit], Cut.LENGTH
+    return Decoded(body, cut, "; ".join(problems))
+
+
+def _undo(body: bytes, coding: str, limit: int) -> _Layer:
+    if coding == "identity" or not body:
+        return _Layer(body)  # an answer to HEAD, or with status 204 or 304, may name a coding and have no body
+    ways = openers(body, coding)
+    if ways is None:
+        return _Layer(None, problem=f"not decoded: unknown content coding {coding[:40]!r}")
+    problem = ""
+    for way in ways:
+        layer = _collect(way, body, limit)
+        if layer.body is not None:
+            return _Layer(layer.body, layer.cut, f"{coding}: {layer.problem}" if layer.problem else "")
+        problem = layer.problem
+    return _Layer(None, problem=f"not decoded: no {coding} data ({problem})")
+
+
+def _collect(way: Opener, body: bytes, limit: int) -> _Layer:
+    pieces: list[bytes] = []
+    steps: list[int] = []
+    size, problem = 0, ""
+    try:
+        stream = way.open(body)
+        while size <= limit:
+            step = min(_STEP, limit + 1 - size)
+            piece = stream.read(step)
+            if not piece:
+                break
+            pieces.append(piece)
+            steps.append(step)
+            size += len(piece)
+    except Unsound as error:
+        problem = str(error)
+    except LIBRARY_ERRORS as error:
+        more, problem = _salvaged(way, body, steps, str(error).strip() or "damaged")
+        pieces += more
+        if not pieces and not (way.magic and body.startswith(way.magic)):
+            return _Layer(None, problem=problem)
+    whole = pieces[0] if len(pieces) == 1 else b"".join(pieces)
+    return _Layer(whole[:limit], Cut.LENGTH if len(whole) > limit else Cut.NOT, problem)
+
+
+def _salvaged(way: Opener, body: bytes, steps: list[int], problem: str) -> tuple[list[bytes], str]:
+    """Return what can be had between the last piece that was read and the damage, and what the damage is.
+
+    A library that meets damage keeps to itself what it decoded on the way there. So the way is gone again with the same
+    steps, and the last one in smaller ones, twice.
+    """
+    pieces = []
+    for finer in _FINER_STEPS:
+        try:
+            stream = way.open(body)
+            for step in steps:
+                stream.read(step)
+            while piece := stream.read(finer):
+                steps.append(finer)
+                pieces.append(piece)
+            return pieces, ""  # only the size of the steps was in the way
+        except Unsound as error:
+            return pieces, str(error)
+        except LIBRARY_ERRORS:
+            continue
+    return pieces, problem

@@ -1,0 +1,313 @@
+"""The fetcher: requests from a source, N at a time, each in its host's turn; every outcome goes to a sink.
+
+The life of a request: the feeder reads it from the source and keeps it, as bytes, in the queue of its host. When the
+host's turn has come it becomes a task, which runs it through the stack and hands the reply to the sink. So what waits
+costs its own bytes and no more, and at most as many bodies are in memory as the budget for them allows.
+
+Nothing is lost: whatever was taken from the source reaches the sink, at the latest as ``Failed(STOPPED)``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import tempfile
+import time
+from collections import deque
+from collections.abc import AsyncIterable, Awaitable, Callable
+from pathlib import Path
+from typing import TypeAlias
+
+import msgspec
+
+from scoter.compose import Service
+from scoter.config import Config
+from scoter.core.reply import Failed, Fetched, Reason, Reply, Request
+from scoter.core.url import Url, queue_key
+from scoter.fetch.budget import RetryBudget
+from scoter.fetch.feeder import Feeder
+from scoter.fetch.filters import Count, Retry
+from scoter.fetch.guard import Guard
+from scoter.fetch.policy import policies_of
+from scoter.fetch.protocols import Protocols
+from scoter.fetch.robots import RobotsCache, RobotsFilter
+from scoter.fetch.snapshot import Rates, Snapshot
+from scoter.fetch.stack import stack
+from scoter.fetch.turn import Capacity, Refusal
+from scoter.fetch.turnstile import Turnstile
+from scoter.fetch.watch import Order, Pulse, Watch, limits_of
+from scoter.plugins import Publisher, chain
+
+Sink: TypeAlias = Callable[[Request, Reply], Awaitable[None] | None]
+STOP_WITHIN = 30.0  # seconds that a graceful stop gives what is under way
+_TICK = 1.0
+_RETRY_FEED = 0.05
+
+_encoder = msgspec.msgpack.Encoder()
+_decoder = msgspec.msgpack.Decoder(Request)
+
+
+class Fetcher:
+    """Fetches politely what a source gives, until it ends or the fetcher is stopped."""
+
+    def __init__(
+        self,
+        config: Config,
+        *,
+        protocols: Protocols | None = None,
+        robots_cache: RobotsCache | None = None,
+        folder: Path | None = None,
+        on_snapshot: Callable[[Snapshot], None] = lambda snapshot: None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Take everything from the configuration that is not given; must be made on a running event loop."""
+        fetch = config.fetch
+        self._config = config
+        self._clock = clock
+        self._on_snapshot = on_snapshot
+        self._protocols = protocols or Protocols(chain("protocol", config))
+        self._feeder = Feeder(
+            policies_of(fetch),
+            Capacity(bytes=fetch.queue_buffer, least=fetch.threads * fetch.queue_depth_multiplier),
+            folder or Path(tempfile.gettempdir()),
+        )
+        self._turnstile = Turnstile(
+            self._feeder.bench,
+            concurrency=fetch.threads,
+            clock=clock,
+            launch=self._launch,
+            lose=self._lose,
+            has_room=self._has_room,
+        )
+        self.count = Count()
+        self._guard = Guard(config, self._protocols.schemes)
+        self._service: Service[Request, Reply] = stack(
+            self._protocols,
+            config=config,
+            count=self.count,
+            gate=self._guard,
+            robots=RobotsFilter(
+                config,
+                cache=robots_cache,
+                set_crawl_delay=lambda url, delay: self._turnstile.bench.set_crawl_delay(
+                    self._key(url), None if delay is None else delay.total_seconds()
+                ),
+                lending=self._turnstile.lending,
+                defer=lambda url, delay: self._turnstile.defer(self._key(url), delay.total_seconds()),
+            ),
+            retry=Retry(RetryBudget(fetch.retry_budget), clock),
+            turnstile=self._turnstile,
+            key_of=self._key_later,
+        )
+        self._publishers: tuple[Publisher, ...] = tuple(plugin for _, plugin in chain("publisher", config))
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._lost: deque[tuple[bytes, Reason]] = deque()
+        self._delivering = 0
+        self._delivering_bytes = 0
+        self._is_fed = False
+        self._stopping = asyncio.Event()
+        self._changed = asyncio.Event()
+        self._error: BaseException | None = None
+        self._rates = Rates(clock())
+        self._sink: Sink = lambda request, reply: None
+
+    def __repr__(self) -> str:
+        return f"Fetcher({self._turnstile.bench!r})"
+
+    async def run(self, source: AsyncIterable[Request], sink: Sink) -> Snapshot:
+        """Fetch all that the source gives, and return the last snapshot.
+
+        An error of the sink or the source stops the run and is raised once what was under way has ended.
+        """
+        self._sink = sink
+        self._publish("start", {})
+        feeding = asyncio.create_task(self._feed(source))
+        ticking = asyncio.create_task(self._tick())
+        try:
+            while not self._is_over():
+                await self._changed.wait()
+                self._changed.clear()
+                await self._deliver_lost()
+        finally:
+            ticking.cancel()
+            feeding.cancel()
+            self._turnstile.close()
+            for task in tuple(self._tasks):
+                task.cancel()
+            await asyncio.gather(ticking, feeding, *self._tasks, return_exceptions=True)
+            await self._deliver_lost()
+            self._feeder.close()
+            await self._protocols.close()
+        last = self.snapshot()
+        self._publish("end", msgspec.structs.asdict(last))
+        if self._error is not None:
+            raise self._error
+        return last
+
+    def stop(self, within: float = STOP_WITHIN) -> None:
+        """Begin no more requests, hand back what is queued, and end what is under way after a while."""
+        if self._stopping.is_set():
+            return
+        self._stopping.set()
+        self._turnstile.drain()
+        asyncio.get_running_loop().call_later(within, self._abort)
+        self._changed.set()
+
+    def add(self, request: Request) -> Refusal | None:
+        """Queue one more request while the fetcher runs, such as a link just found; the answer is none, or why not."""
+        refusal = self._feeder.offer(self._key(request.url), _encoder.encode(request), self._clock())
+        self._turnstile.pump()
+        return refusal
+
+    def snapshot(self) -> Snapshot:
+        """Return how far the fetcher is, and why it does not go faster."""
+        return self._rates.snapshot(
+            self.count, self._turnstile.stats(), self._feeder.queued, self._turnstile.bench.slowest(5), self._clock()
+        )
+
+    # In
+
+    async def _feed(self, source: AsyncIterable[Request]) -> None:
+        try:
+            async for request in source:
+                if not await self._take_in(request):
+                    break
+        except asyncio.CancelledError:
+            raise
+        except Exception as error:
+            self._fail(error)
+        finally:
+            self._is_fed = True
+            self._feeder.bench.source_ended()
+            self._changed.set()
+
+    async def _take_in(self, request: Request) -> bool:
+        """Queue a request, waiting for room; false when no more are wanted."""
+        data = _encoder.encode(request)
+        while True:
+            refusal = Refusal.FULL
+            if self._feeder.wants_more() or self._stopping.is_set():
+                refusal_or_none = self._feeder.offer(self._key(request.url), data, self._clock())
+                if refusal_or_none is None:
+                    self._turnstile.pump()
+                    return True
+                refusal = refusal_or_none
+            if refusal is Refusal.FULL and not self._stopping.is_set():
+                await asyncio.sleep(_RETRY_FEED)
+                continue
+            self._lose(data, Reason.PURGED if refusal is Refusal.BLOCKED else Reason.STOPPED)
+            return refusal is Refusal.BLOCKED
+
+    # Under way
+
+    def _launch(self, key: str, data: bytes) -> None:
+        task = asyncio.create_task(self._work(key, data))
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
+
+    async def _work(self, key: str, data: bytes) -> None:
+        request = _decoder.decode(data)
+        reply: Reply = Failed(request.url, Reason.STOPPED, "the run came to its end", blames_host=False)
+        try:
+            with self._turnstile.holding(key):
+                reply = await self._service(request)
+        except asyncio.CancelledError:
+            self._lost.append((data, Reason.STOPPED))
+            return
+        await self._deliver(request, reply)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and task.exception() is not None:
+            self._fail(task.exception())
+        self._changed.set()
+
+    # Out
+
+    async def _deliver(self, request: Request, reply: Reply) -> None:
+        size = len(reply.exchange.body) if reply.exchange is not None else 0
+        self._delivering += 1
+        self._delivering_bytes += size
+        try:
+            handed = self._sink(request, reply)
+            if inspect.isawaitable(handed):
+                await handed
+        finally:
+            self._delivering -= 1
+            self._delivering_bytes -= size
+            if self._turnstile.bench.queued:
+                self._turnstile.pump()
+        self._rates.note(isinstance(reply, Fetched))
+
+    def _lose(self, data: bytes, reason: Reason) -> None:
+        self._lost.append((data, reason))
+        self._changed.set()
+
+    async def _deliver_lost(self) -> None:
+        while self._lost:
+            data, reason = self._lost.popleft()
+            request = _decoder.decode(data)
+            told = "its host failed too often" if reason is Reason.PURGED else "the run came to its end"
+            try:
+                await self._deliver(request, Failed(request.url, reason, told, blames_host=False))
+            except Exception as error:
+                self._fail(error)
+                return
+
+    def _has_room(self) -> bool:
+        """Tell whether the sink keeps up: otherwise bodies would pile up before it."""
+        return self._delivering < self._config.fetch.threads and self._delivering_bytes < self._config.fetch.body_budget
+
+    # Around
+
+    def _is_over(self) -> bool:
+        if self._error is not None and not self._tasks:
+            return True
+        return self._is_fed and not self._tasks and not self._feeder.queued and not self._lost
+
+    def _fail(self, error: BaseException | None) -> None:
+        self._error = self._error or error
+        self.stop()
+
+    def _abort(self) -> None:
+        for task in tuple(self._tasks):
+            task.cancel()
+        self._changed.set()
+
+    async def _tick(self) -> None:
+        watch = Watch(limits_of(self._config.fetch), self._clock())
+        while True:
+            await asyncio.sleep(_TICK)
+            now = self._clock()
+            self._feeder.bench.reap(now)
+            stats = self._turnstile.stats()
+            advice = watch.tick(
+                Pulse(
+                    requests=self.count.asked,
+                    pages=self.count.replies["fetched"],
+                    bytes=self.count.bytes,
+                    workers=self._turnstile.concurrency,
+                    useful_workers=stats.in_progress + stats.ready,
+                ),
+                now,
+            )
+            self._turnstile.concurrency = advice.workers
+            snapshot = self.snapshot()
+            self._on_snapshot(snapshot)
+            self._publish("report", msgspec.structs.asdict(snapshot))
+            if advice.order is Order.DRAIN:
+                self._rates.told = advice.reason
+                self.stop()
+            elif advice.order is Order.ABORT:
+                self._rates.told = advice.reason
+                self.stop(within=0.0)
+
+    def _publish(self, event: str, facts: dict[str, object]) -> None:
+        for publisher in self._publishers:
+            publisher.publish(event, facts)
+
+    def _key(self, url: Url) -> str:
+        return queue_key(url, self._config.fetch.queue_mode)
+
+    async def _key_later(self, url: Url) -> str | Failed:
+        return self._key(url)

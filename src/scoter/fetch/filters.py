@@ -1,0 +1,127 @@
+"""The filters of the stack that fit on a page each: count, check, retry, polite, deadline."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from datetime import timedelta
+
+from scoter.compose import Service
+from scoter.core.reply import Failed, Fetched, Gone, Moved, NotModified, Reason, Reply, Request
+from scoter.core.url import Url
+from scoter.fetch.budget import RetryBudget
+from scoter.fetch.guard import Guard
+from scoter.fetch.turn import SERVED, turn_of
+from scoter.fetch.turnstile import Turnstile
+
+Hop = Service[Request, Reply]
+KeyOf = Callable[[Url], Awaitable["str | Failed"]]
+
+
+class Count:
+    """Counts what was asked and what came of it."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+        self.active = 0
+        self.bytes = 0
+        self.replies: Counter[str] = Counter()
+
+    def __repr__(self) -> str:
+        return f"Count({self.asked} asked, {self.active} active, {dict(self.replies)})"
+
+    async def __call__(self, request: Request, service: Hop, /) -> Reply:
+        self.asked += 1
+        self.active += 1
+        try:
+            reply = await service(request)
+        finally:
+            self.active -= 1
+        self.replies[kind_of(reply)] += 1
+        exchange = reply.exchange
+        if exchange is not None:
+            self.bytes += len(exchange.body) + len(exchange.response_head)
+        return reply
+
+
+class Check:
+    """Refuses what may not be asked by its URL alone: a scheme, a port, an address."""
+
+    def __init__(self, guard: Guard) -> None:
+        self._guard = guard
+
+    async def __call__(self, request: Request, service: Hop, /) -> Reply:
+        refusal = self._guard.check_url(request.url)
+        if refusal is not None:
+            return Failed(request.url, refusal.reason, refusal.detail, blames_host=False)
+        return await service(request)
+
+
+class Retry:
+    """Asks once more when a connection broke before anything came, within a budget for the whole process."""
+
+    def __init__(self, budget: RetryBudget, clock: Callable[[], float] = time.monotonic) -> None:
+        self._budget = budget
+        self._clock = clock
+
+    async def __call__(self, request: Request, service: Hop, /) -> Reply:
+        self._budget.request(self._clock())
+        reply = await service(request)
+        broke = isinstance(reply, Failed) and reply.reason is Reason.RESET and reply.exchange is None
+        if broke and self._budget.try_retry(self._clock()):
+            return await service(request)
+        return reply
+
+
+class Polite:
+    """Waits for the turn of the request's host, and tells the queue what came of it."""
+
+    def __init__(self, turnstile: Turnstile, key_of: KeyOf) -> None:
+        self._turnstile = turnstile
+        self._key_of = key_of
+
+    async def __call__(self, request: Request, service: Hop, /) -> Reply:
+        key = await self._key_of(request.url)
+        if isinstance(key, Failed):
+            return key
+        refused = await self._turnstile.enter(key)
+        if refused is not None:
+            detail = "its host failed too often" if refused is Reason.PURGED else "the run came to its end"
+            return Failed(request.url, refused, detail, blames_host=False)
+        # Whatever ends the request, the host has been asked and gets its rest.
+        turn = SERVED
+        try:
+            reply = await service(request)
+            turn = turn_of(reply)
+            return reply
+        finally:
+            self._turnstile.leave(key, turn)
+
+
+class Deadline:
+    """Ends a hop that takes too long, wherever it hangs."""
+
+    def __init__(self, limit: timedelta) -> None:
+        self._seconds = limit.total_seconds()
+
+    async def __call__(self, request: Request, service: Hop, /) -> Reply:
+        try:
+            async with asyncio.timeout(self._seconds):
+                return await service(request)
+        except TimeoutError:
+            return Failed(request.url, Reason.TIMEOUT, f"no answer within {self._seconds:g} s")
+
+
+def kind_of(reply: Reply) -> str:
+    """Return the word under which a reply is counted."""
+    match reply:
+        case Fetched():
+            return "fetched"
+        case Moved():
+            return "moved"
+        case NotModified():
+            return "not_modified"
+        case Gone(reason=reason) | Failed(reason=reason):
+            return reason.value

@@ -1,0 +1,202 @@
+"""The queue of one host: what waits, what is under way, when its next turn comes, and how the host has behaved.
+
+A queue rests after each request: by its policy's delay, by the Crawl-delay of its robots.txt, or by what the generator
+set. A host that has a delay of its own, or has asked to be left alone, is asked one request at a time even where the
+policy allows more.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Final, Generic, TypeVar
+
+from scoter.fetch.policy import Policy
+from scoter.fetch.turn import Turn
+
+T = TypeVar("T")
+
+SLOW: Final = 1.0  # seconds; quicker answers than this never lengthen a delay
+LATENCY_FACTOR: Final = 2.0
+SMOOTHING: Final = 0.25  # weight of the newest answer; one slow answer alone changes little
+SLOWEST: Final = 300.0  # seconds; as long as Nutch leaves a host alone whose robots.txt answers 5xx
+SLOWED_FROM: Final = 1.0  # seconds; doubling no delay at all would slow nobody
+RECOVERY: Final = 10  # good answers in a row that take back one doubling
+LONGEST_BACKOFF: Final = 3_600.0  # seconds; only a queue that no number of failures closes comes near it
+_MOST_DOUBLINGS: Final = 16
+_COMPACT: Final = 32
+
+
+class Place(Enum):
+    """Where the workbench keeps a queue: nowhere while it is empty or all its threads are in use."""
+
+    IDLE = 0
+    READY = 1
+    WAITING = 2
+
+
+class Conduct:
+    """How a host has behaved; most hosts never need one."""
+
+    __slots__ = ("doublings", "failures", "good", "latency", "trouble_at")
+
+    def __init__(self) -> None:
+        self.failures = 0
+        self.doublings = 0
+        self.good = 0
+        self.latency = 0.0
+        self.trouble_at = 0.0
+
+
+class HostQueue(Generic[T]):
+    """First in, first out; the list is read from ``head`` on, since an empty deque alone takes 600 bytes."""
+
+    __slots__ = (
+        "conduct",
+        "crawl_delay",
+        "delay",
+        "doomed",
+        "entry",
+        "head",
+        "in_progress",
+        "items",
+        "key",
+        "next",
+        "place",
+        "policy",
+        "reserved",
+        "rest",
+        "size",
+    )
+
+    def __init__(self, key: str, policy: Policy) -> None:
+        self.key = key
+        self.policy = policy
+        self.items: list[T] = []
+        self.head = 0
+        self.size = 0
+        self.in_progress = 0
+        self.rest = 0.0  # until when the host is left alone because of what ended
+        self.next = 0.0  # until when nothing is handed out: the rest, or the pause since the last hand-out
+        self.place = Place.IDLE
+        self.entry = 0  # which of its entries in the heap of turns is valid
+        self.reserved = False
+        self.doomed = False
+        self.delay: float | None = None
+        self.crawl_delay: float | None = None
+        self.conduct: Conduct | None = None
+
+    def __len__(self) -> int:
+        return len(self.items) - self.head
+
+    def __bool__(self) -> bool:
+        raise TypeError("a queue is neither true nor false: ask for its length, or whether it is None")
+
+    def push(self, item: T) -> None:
+        self.items.append(item)
+
+    def push_front(self, item: T) -> None:
+        if self.head:
+            self.head -= 1
+            self.items[self.head] = item
+        else:
+            self.items.insert(0, item)
+
+    def pop(self) -> T:
+        items, head = self.items, self.head
+        item = items[head]
+        head += 1
+        if head == len(items):
+            self.items = []  # not clear(): the list may have grown large once
+            head = 0
+        elif head >= _COMPACT and head * 2 >= len(items):
+            del items[:head]
+            head = 0
+        else:
+            items[head - 1] = None  # type: ignore[assignment]  # a handed-out item must not be kept alive
+        self.head = head
+        return item
+
+    def clear(self) -> list[T]:
+        """Return everything that waits, and keep nothing."""
+        waiting = self.items[self.head :]
+        self.items = []
+        self.head = 0
+        self.size = 0
+        return waiting
+
+    @property
+    def threads(self) -> int:
+        """How many requests may be under way."""
+        if self.delay is not None or self.crawl_delay is not None:
+            return 1
+        if self.conduct is not None and self.conduct.doublings:
+            return 1
+        return self.policy.threads
+
+    def pause(self) -> float:
+        """Return the seconds that the host rests after a request."""
+        if self.delay is None and self.crawl_delay is None:
+            policy = self.policy
+            pause = (policy.delay if policy.threads == 1 else policy.min_delay).total_seconds()
+        else:
+            pause = max(self.delay or 0.0, self.crawl_delay or 0.0)
+        return pause if self.conduct is None else self._lengthened(pause, self.conduct)
+
+    def _lengthened(self, pause: float, conduct: Conduct) -> float:
+        policy, longest = self.policy, pause
+        if policy.adaptive and conduct.latency >= SLOW:
+            wanted = LATENCY_FACTOR * conduct.latency / self.threads
+            most = policy.max_crawl_delay
+            longest = max(pause, wanted if most is None else min(wanted, most.total_seconds()))
+        if conduct.doublings:
+            slowed = max(pause, SLOWED_FROM) * 2.0**conduct.doublings
+            longest = max(longest, min(slowed, SLOWEST))
+        return longest
+
+    def finish(self, turn: Turn, now: float) -> bool:
+        """Set the rest that follows a request; tell whether the host has failed too often."""
+        conduct = self.conduct
+        if conduct is None and (turn.failed or turn.busy or turn.took >= SLOW):
+            conduct = self.conduct = Conduct()
+        if conduct is not None:
+            self._remember(conduct, turn, now)
+        rest = now + self.pause()
+        if turn.retry_after is not None:
+            rest = max(rest, now + turn.retry_after.total_seconds())
+        too_often = False
+        if turn.failed and conduct is not None:
+            most = self.policy.max_exceptions
+            too_often = most is not None and conduct.failures >= most
+            rest += self._backoff(conduct.failures)
+        self.rest = max(self.rest, rest)
+        self.next = max(self.next, self.rest)
+        return too_often
+
+    def _remember(self, conduct: Conduct, turn: Turn, now: float) -> None:
+        if turn.took:
+            conduct.latency += SMOOTHING * (turn.took - conduct.latency)
+        if turn.failed:
+            conduct.failures += 1
+        if turn.failed or turn.busy:
+            conduct.trouble_at = now
+            conduct.good = 0
+        if turn.busy:
+            # What was under way when the host first complained complains too: that is one complaint, not several.
+            if not conduct.doublings or now >= self.rest:
+                conduct.doublings = min(conduct.doublings + 1, _MOST_DOUBLINGS)
+        elif not turn.failed and conduct.doublings:
+            conduct.good += 1
+            if conduct.good >= RECOVERY:
+                conduct.doublings -= 1
+                conduct.good = 0
+
+    def _backoff(self, failures: int) -> float:
+        first = self.policy.exception_delay.total_seconds()
+        return float(min(first * 2.0 ** min(failures - 1, 32), max(first, LONGEST_BACKOFF)))
+
+    def quiet_at(self, *, forget_failures: bool) -> float:
+        """Return from when on nothing is lost by forgetting the queue, should it stay empty."""
+        conduct = self.conduct
+        if conduct is None or not (conduct.doublings or (conduct.failures and not forget_failures)):
+            return self.next
+        return max(self.next, conduct.trouble_at + self.policy.clear_after.total_seconds())

@@ -1,0 +1,255 @@
+"""The protocol plug-in for http: and https: URLs.
+
+It says who we are, sends what is known of a page so that the server may answer "not modified", connects only to
+addresses that the guard has seen, and turns what libcurl saw into a reply.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from email.utils import format_datetime
+
+import pycurl
+
+from scoter.config import Config
+from scoter.core.domain import is_ip
+from scoter.core.outcome import reply_to
+from scoter.core.reply import Cut, Exchange, Failed, Fetched, Headers, Reason, Reply, Request
+from scoter.core.url import Url
+from scoter.fetch.credentials import Credential, parse_cookies, parse_credentials, read_lines
+from scoter.fetch.curl import Ask, CurlLoop, Limits, SocketCheck, Transferred
+from scoter.fetch.guard import WEB_PORTS, Guard
+from scoter.fetch.identity import user_agents
+from scoter.fetch.proxy import Proxy
+from scoter.fetch.resolve import CachingResolver, NotResolved, Resolver
+from scoter.fetch.resolve_dns import DnsResolver
+from scoter.plugins import Setup
+
+ACCEPT_ENCODING = "gzip, deflate, br, zstd"
+MOST_ADDRESSES = 3  # tried one after the other when a connection fails
+
+_BEARER = 1 << 6  # CURLAUTH_BEARER, for which pycurl has no name
+_AUTH = {"basic": pycurl.HTTPAUTH_BASIC, "digest": pycurl.HTTPAUTH_DIGEST, "ntlm": pycurl.HTTPAUTH_NTLM}
+
+
+class HttpProtocol:
+    """Fetches web pages over HTTP and HTTPS."""
+
+    schemes = ("http", "https")
+
+    def __init__(
+        self,
+        setup: Setup,
+        *,
+        resolver: Resolver | None = None,
+        guard: Guard | None = None,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        config = setup.config
+        self._config = config
+        self._now = now
+        self._agent = user_agents(config)
+        self._guard = guard or Guard(config, self.schemes)
+        self._resolver = resolver
+        self._fixed = _fixed_headers(config)
+        self._proxy = Proxy.of(config)
+        self._credentials = parse_credentials(
+            read_lines(config.http.auth_file, "http.auth_file"), str(config.http.auth_file)
+        )
+        self._cookies = parse_cookies(
+            read_lines(config.agent.host_cookie_file, "agent.host_cookie_file"), str(config.agent.host_cookie_file)
+        )
+        self._share = _cookie_share() if config.http.keep_cookies else None
+        self._curl: CurlLoop | None = None
+
+    async def fetch(self, request: Request) -> Reply:
+        """Make one hop."""
+        url = request.url
+        refusal = self._guard.check_url(url)
+        if refusal is not None:
+            return Failed(url, refusal.reason, refusal.detail, blames_host=False)
+        port = url.port or WEB_PORTS[url.scheme]
+        targets = await self._targets(url, port)
+        if isinstance(targets, Failed):
+            return targets
+        headers = self._headers(request)
+        options = self._options(url)
+        started = self._now()
+        told = Transferred(reason=Reason.UNRESOLVED)
+        for address, to in targets:
+            told = await self._loop().run(
+                Ask(
+                    url=url.text,
+                    headers=[f"{name}: {value}" if value else f"{name};" for name, value in headers],
+                    connect_to=_connect_to(url.host, port, address, to),
+                    options=options,
+                    check=self._socket_check(),
+                )
+            )
+            if told.reason is not Reason.UNREACHABLE:
+                break
+        return self._reply(url, headers, told, started)
+
+    async def close(self) -> None:
+        """Close all connections."""
+        if self._curl is not None:
+            self._curl.close()
+            self._curl = None
+
+    async def _targets(self, url: Url, port: int) -> list[tuple[str, int]] | Failed:
+        """Return the addresses to try, in order; a host behind a proxy is resolved only to be judged."""
+        override = self._guard.override(url.host, port)
+        if override is not None:
+            return [override]
+        through_proxy = self._proxy is not None and self._proxy.serves(url.host)
+        if is_ip(url.host):
+            return [("", 0)] if through_proxy else [(url.host.strip("[]"), port)]
+        answer = await self._resolved().resolve(url.host.removesuffix("."))
+        if isinstance(answer, NotResolved):
+            if answer.refused:
+                return Failed(url, Reason.REFUSED_ADDRESS, answer.reason, blames_host=False)
+            if through_proxy:
+                return [("", 0)]  # a closed network may know names only at its proxy
+            return Failed(url, Reason.UNRESOLVED, answer.reason)
+        if through_proxy:
+            return [("", 0)]
+        return [(address, port) for address in answer.addresses[:MOST_ADDRESSES]]
+
+    def _resolved(self) -> Resolver:
+        if self._resolver is None:
+            self._resolver = CachingResolver(DnsResolver(), self._guard)
+        return self._resolver
+
+    def _loop(self) -> CurlLoop:
+        if self._curl is None:
+            http, fetch = self._config.http, self._config.fetch
+            limits = Limits(body=fetch.content_limit, connect=http.timeout, silence=http.timeout, total=http.time_limit)
+            self._curl = CurlLoop(
+                limits, concurrency=fetch.threads, budget=fetch.body_budget, options=self._common_options()
+            )
+        return self._curl
+
+    def _common_options(self) -> list[tuple[int, object]]:
+        http = self._config.http
+        version = pycurl.CURL_HTTP_VERSION_2TLS if http.http2 else pycurl.CURL_HTTP_VERSION_1_1
+        check = http.tls_certificates_check
+        options: list[tuple[int, object]] = [
+            (pycurl.PROTOCOLS, pycurl.PROTO_HTTP | pycurl.PROTO_HTTPS),
+            (pycurl.HTTP_VERSION, version),
+            (pycurl.SSL_VERIFYPEER, int(check)),
+            (pycurl.SSL_VERIFYHOST, 2 if check else 0),
+            (pycurl.PATH_AS_IS, 1),  # URLs are canonical; what is stored is what is asked for
+        ]
+        if self._share is not None:
+            options += [(pycurl.SHARE, self._share), (pycurl.COOKIEFILE, "")]
+        return options
+
+    def _headers(self, request: Request) -> Headers:
+        """Return what is sent beyond Host, in order."""
+        headers = [("User-Agent", self._agent()), *self._fixed]
+        if request.modified_since is not None and self._config.http.enable_if_modified_since_header:
+            headers.append(("If-Modified-Since", format_datetime(request.modified_since.astimezone(UTC), usegmt=True)))
+        if request.etag:
+            headers.append(("If-None-Match", request.etag))
+        cookie = self._cookies.get(request.url.host) if self._config.http.enable_cookie_header else None
+        if cookie is not None:
+            headers.append(("Cookie", cookie))
+        return (*headers, *request.headers)
+
+    def _options(self, url: Url) -> tuple[tuple[int, object], ...]:
+        options: list[tuple[int, object]] = []
+        if self._proxy is not None and self._proxy.serves(url.host):
+            options += self._proxy.options
+        credential = self._credentials.get(url.host)
+        if credential is not None:
+            options += _authentication(credential)
+        return tuple(options)
+
+    def _socket_check(self) -> SocketCheck:
+        """Return the second lock: it sees the address of every socket, whatever names and caches said before."""
+        return self._guard.open_socket_check if self._proxy is None else self._proxy.checked(self._guard)
+
+    def _reply(self, url: Url, sent: Headers, told: Transferred, started: datetime) -> Reply:
+        late = told.cut is Cut.TIME and self._is_overtime(told)
+        partial = told.cut in (Cut.TIME, Cut.DISCONNECT) and self._config.http.partial_truncated
+        if told.reason is not None and not late and not partial:
+            return Failed(url, told.reason, told.detail, blames_host=told.reason is not Reason.REFUSED_ADDRESS)
+        exchange = Exchange(
+            url=url,
+            started=started,
+            request_head=_request_head(url, sent, told.http_version),
+            response_head=told.head,
+            status=told.status,
+            headers=_fields(told.head),
+            body=told.body,
+            cut=told.cut,
+            peer=told.peer,
+            http_version=told.http_version,
+            tls_version=told.tls_version,
+            tls_problem=told.tls_problem,
+            timings=told.timings,
+        )
+        if partial and 200 <= told.status < 300:
+            return Fetched(exchange)
+        return reply_to(exchange, started)
+
+    def _is_overtime(self, told: Transferred) -> bool:
+        limit = self._config.http.time_limit
+        return limit is not None and told.timings.total >= limit.total_seconds() * 0.99
+
+
+def _fixed_headers(config: Config) -> Headers:
+    http = config.http
+    headers = [("Accept", http.accept), ("Accept-Language", http.accept_language), ("Accept-Encoding", ACCEPT_ENCODING)]
+    if config.agent.email:
+        headers.append(("From", config.agent.email))
+    for line in http.headers:
+        name, _, value = line.partition(":")
+        headers.append((name.strip(), value.strip()))
+    return tuple(headers)
+
+
+def _authentication(credential: Credential) -> list[tuple[int, object]]:
+    if credential.kind == "bearer":
+        return [(pycurl.HTTPAUTH, _BEARER), (pycurl.XOAUTH2_BEARER, credential.secret)]
+    return [
+        (pycurl.HTTPAUTH, _AUTH[credential.kind]),
+        (pycurl.USERNAME, credential.user),
+        (pycurl.PASSWORD, credential.secret),
+    ]
+
+
+def _cookie_share() -> pycurl.CurlShare:
+    share = pycurl.CurlShare()
+    share.setopt(pycurl.SH_SHARE, pycurl.LOCK_DATA_COOKIE)
+    return share
+
+
+def _connect_to(host: str, port: int, address: str, to: int) -> str:
+    if not address:
+        return ""
+    shown = f"[{address}]" if ":" in address else address
+    return f"{host}:{port}:{shown}:{to}"
+
+
+def _request_head(url: Url, sent: Headers, version: str) -> bytes:
+    """Return the head as libcurl writes it; credentials that libcurl adds do not belong into an archive."""
+    host = url.host if url.port is None else f"{url.host}:{url.port}"
+    lines = [f"GET {url.target} HTTP/1.1", f"Host: {host}", *(f"{name}: {value}".rstrip() for name, value in sent)]
+    return ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1", errors="replace")
+
+
+def _fields(head: bytes) -> Headers:
+    """Return the fields of a response head; a folded line belongs to the one before it (RFC 9112 5.2)."""
+    fields: list[tuple[str, str]] = []
+    for line in head.decode("latin-1").split("\n")[1:]:
+        text = line.removesuffix("\r")
+        if text[:1] in (" ", "\t") and fields:
+            name, value = fields[-1]
+            fields[-1] = (name, f"{value} {text.strip()}".strip())
+            continue
+        name, colon, value = text.partition(":")
+        if colon:
+            fields.append((name, value.strip(" \t")))
+    return tuple(fields)

@@ -1,0 +1,130 @@
+"""How politely a host is treated: one policy for all, and what ``fetch.hosts`` says of some of them.
+
+An override names a host and covers the hosts below it; the longest name that fits wins. It changes only what it
+mentions: ``example.org delay=10s`` keeps the threads and the failure limits of the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from datetime import timedelta
+from typing import Any, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from scoter.config.sections.fetch import Fetch
+from scoter.config.units import read_duration
+from scoter.errors import ConfigError, nearest
+
+_ACCEPTED: Final = "An entry looks like: example.org delay=10s threads=2"
+_MOST_THREADS: Final = 1_000
+
+
+class Policy(Struct, frozen=True, kw_only=True):
+    """The rules of one queue.
+
+    ``delay`` is kept after each request when ``threads`` is 1, ``min_delay`` when it is more. ``max_exceptions`` is
+    none where no number of failures closes a queue; ``max_crawl_delay`` is none where any length is obeyed.
+    """
+
+    delay: timedelta = timedelta(seconds=5)
+    min_delay: timedelta = timedelta(0)
+    threads: int = 1
+    min_crawl_delay: timedelta = timedelta(seconds=5)
+    max_crawl_delay: timedelta | None = timedelta(seconds=30)
+    max_exceptions: int | None = 5
+    exception_delay: timedelta = timedelta(seconds=5)
+    clear_after: timedelta = timedelta(minutes=30)
+    adaptive: bool = True
+
+
+class Policies:
+    """The policy of every host.
+
+    >>> policies = Policies(Policy(), {"example.org": Policy(threads=2)})
+    >>> policies("www.example.org").threads, policies("example.com").threads
+    (2, 1)
+    """
+
+    def __init__(self, default: Policy, overrides: Mapping[str, Policy] | None = None) -> None:
+        self.default = default
+        self._overrides = dict(overrides or {})
+
+    def __repr__(self) -> str:
+        return f"Policies({len(self._overrides)} overrides)"
+
+    def __call__(self, key: str) -> Policy:
+        if not self._overrides:
+            return self.default
+        name = key
+        while name:
+            found = self._overrides.get(name)
+            if found is not None:
+                return found
+            name = name.partition(".")[2]
+        return self.default
+
+
+def policies_of(settings: Fetch) -> Policies:
+    """Return what the section ``[fetch]`` says of politeness; an entry that makes no sense is a ``ConfigError``."""
+    default = Policy(
+        delay=settings.delay,
+        min_delay=settings.min_delay,
+        threads=settings.threads_per_queue,
+        min_crawl_delay=settings.min_crawl_delay,
+        max_crawl_delay=settings.max_crawl_delay,
+        max_exceptions=settings.max_exceptions_per_queue,
+        exception_delay=settings.exceptions_per_queue_delay,
+        clear_after=settings.exceptions_per_queue_clear_after,
+        adaptive=settings.adaptive_delay,
+    )
+    return Policies(default, _overrides(settings.hosts, default))
+
+
+def _overrides(entries: Iterable[str], default: Policy) -> dict[str, Policy]:
+    found: dict[str, Policy] = {}
+    for entry in entries:
+        name, *changes = entry.split()
+        name = name.lower().strip(".")
+        if name in found:
+            raise ConfigError(f'names "{name}" twice', where="fetch.hosts", hint="Keep one entry for each host.")
+        found[name] = replace(default, **_changes(entry, changes))
+    return found
+
+
+def _changes(entry: str, words: Iterable[str]) -> dict[str, Any]:
+    changes: dict[str, Any] = {}
+    for word in words:
+        name, _, value = word.partition("=")
+        if name not in _READERS:
+            close = nearest(name, _READERS)
+            meant = f"; did you mean {close}?" if close else f"; it may name {', '.join(_READERS)}"
+            raise ConfigError(
+                f'"{entry}" names {name}, which a host does not have{meant}', where="fetch.hosts", hint=_ACCEPTED
+            )
+        try:
+            changes[name] = _READERS[name](value)
+        except ValueError as error:
+            raise ConfigError(f'"{entry}": {name}={value} {error}', where="fetch.hosts", hint=_ACCEPTED) from None
+    if "delay" in changes:
+        # As fetch.min_crawl_delay follows fetch.delay: robots.txt may ask a host's own delay to be longer, not shorter.
+        changes["min_crawl_delay"] = changes["delay"]
+    return changes
+
+
+def _whole(least: int) -> Callable[[str], int]:
+    def read(text: str) -> int:
+        if not (text.isascii() and text.isdigit() and len(text) <= 9 and least <= int(text) <= _MOST_THREADS):
+            raise ValueError(f"is not a whole number from {least} to {_MOST_THREADS}")
+        return int(text)
+
+    return read
+
+
+_READERS: Final[Mapping[str, Callable[[str], Any]]] = {
+    "delay": read_duration,
+    "min_delay": read_duration,
+    "threads": _whole(1),
+    "max_exceptions": lambda text: None if text == "off" else _whole(0)(text),
+}

@@ -1,0 +1,226 @@
+"""What a site allows: its robots.txt, fetched politely, kept for a while, asked for once however many URLs wait.
+
+answer for /robots.txt              what follows
+2xx                                 its rules, for at most a day
+4xx                                 everything is allowed (403 by http.robots_403_allow)
+3xx                                 followed, each hop in its host's turn; after too many: everything is allowed
+5xx, 429                            the host is left alone for a while, some times; then as below
+no answer                           nothing is fetched: the URL is tried again another day, and is not gone
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from datetime import timedelta
+from typing import Protocol, TypeAlias
+
+from msgspec import Struct
+
+from scoter.compose import Service
+from scoter.config import Config
+from scoter.core.outcome import LONGEST_RETRY_AFTER
+from scoter.core.reply import Exchange, Failed, Fetched, Gone, Moved, NotModified, Reason, Reply, Request
+from scoter.core.robots import ALLOW_ALL, LIMIT, Robots, disallow_all
+from scoter.core.url import Url, canonical
+from scoter.fetch.decode import content_codings, decode
+
+LONGEST = timedelta(hours=24)  # RFC 9309 2.4
+MOST_ENTRIES = 20_000
+MOST_BYTES = 64 * 1024 * 1024
+
+Hop: TypeAlias = Service[Request, Reply]
+
+
+class Stored(Struct, frozen=True):
+    """A robots.txt as caches share it: none where everything is allowed, and until when it holds (Unix time)."""
+
+    body: bytes | None
+    expires: float
+
+
+class RobotsCache(Protocol):
+    """Where crawlers that work together keep what they learnt of robots.txt files."""
+
+    async def get(self, origin: str) -> Stored | None: ...
+    async def put(self, origin: str, stored: Stored) -> None: ...
+
+
+class NoCache:
+    """Shares nothing."""
+
+    async def get(self, origin: str) -> Stored | None:
+        return None
+
+    async def put(self, origin: str, stored: Stored) -> None:
+        return None
+
+
+class Unknown(Struct, frozen=True):
+    """Why there are no rules, and so no fetching."""
+
+    reason: Reason
+    detail: str
+
+
+Found: TypeAlias = Robots | Unknown
+
+
+class RobotsFilter:
+    """Lets through what robots.txt allows; what it does not costs its host no turn."""
+
+    def __init__(
+        self,
+        config: Config,
+        *,
+        cache: RobotsCache | None = None,
+        set_crawl_delay: Callable[[Url, timedelta | None], None] = lambda url, delay: None,
+        defer: Callable[[Url, timedelta], None] = lambda url, delay: None,
+        lending: Callable[[], AbstractContextManager[None]] = nullcontext,
+        keep: Callable[[Exchange], None] = lambda exchange: None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        http = config.http
+        self._agents = tuple(filter(None, (config.agent.name, *http.robots_agents)))
+        self._own = tuple(host.lower().lstrip("*.") for host in http.robot_rules_allowlist)
+        self._forbidden_allows = http.robots_403_allow
+        self._tries = http.robots_503_defer_visits_retries if http.robots_503_defer_visits else 0
+        self._defer_for = http.robots_503_defer_visits_delay
+        self._redirects = http.robots_redirect_max
+        self._longest_delay = config.fetch.max_crawl_delay
+        self._shared: RobotsCache = cache or NoCache()
+        self._set_crawl_delay = set_crawl_delay
+        self._defer = defer
+        self._lending = lending
+        self._keep = keep
+        self._clock = clock
+        self._known: OrderedDict[str, tuple[float, Found, int]] = OrderedDict()
+        self._known_bytes = 0
+        self._asking: dict[str, asyncio.Future[Found | None]] = {}
+
+    def __repr__(self) -> str:
+        return f"RobotsFilter({len(self._known)} known, {len(self._asking)} being asked)"
+
+    async def __call__(self, request: Request, service: Hop, /) -> Reply:
+        url = request.url
+        # RFC 9309 2.2.2: robots.txt itself is always allowed.
+        if not url.scheme.startswith("http") or self._is_own(url.host) or url.target == "/robots.txt":
+            return await service(request)
+        found = self._recall(_origin(url)) or await self._find(url, service)
+        if isinstance(found, Unknown):
+            return Failed(url, found.reason, found.detail, blames_host=False)
+        if not found.allows(url):
+            return Gone(url, Reason.ROBOTS_DENIED, found.explain(url).why)
+        delay = found.crawl_delay
+        if delay is not None and self._longest_delay is not None and delay > self._longest_delay:
+            return Gone(url, Reason.CRAWL_DELAY, f"robots.txt asks for {delay.total_seconds():g} s between requests")
+        self._set_crawl_delay(url, delay)
+        return await service(request)
+
+    def _is_own(self, host: str) -> bool:
+        return any(host == own or host.endswith("." + own) for own in self._own)
+
+    def _recall(self, origin: str) -> Found | None:
+        entry = self._known.get(origin)
+        if entry is None:
+            return None
+        if entry[0] <= self._clock():
+            self._forget(origin)
+            return None
+        self._known.move_to_end(origin)
+        return entry[1]
+
+    async def _find(self, url: Url, service: Hop) -> Found:
+        """Return the rules of a URL's site: one asks, all others of the site wait for the same answer."""
+        origin = _origin(url)
+        while (asking := self._asking.get(origin)) is not None:
+            with self._lending():
+                found = await asyncio.shield(asking)
+            if found is not None:
+                return found
+        asking = self._asking[origin] = asyncio.get_running_loop().create_future()
+        found = None
+        try:
+            found = await self._from_shared(origin) or await self._ask(url, origin, service)
+            return found
+        finally:
+            del self._asking[origin]
+            asking.set_result(found)  # none when whoever asked was stopped: then one of those who wait asks
+
+    async def _from_shared(self, origin: str) -> Found | None:
+        stored = await self._shared.get(origin)
+        if stored is None or stored.expires <= self._clock():
+            return None
+        found = ALLOW_ALL if stored.body is None else Robots.read(stored.body, self._agents)
+        self._remember(origin, found, stored.expires, len(stored.body or b""))
+        return found
+
+    async def _ask(self, url: Url, origin: str, service: Hop) -> Found:
+        """Fetch a robots.txt, and again when the server asks for time."""
+        reply: Reply = await self._follow(url, origin, service)
+        for _ in range(self._tries):
+            if not (isinstance(reply, Failed) and reply.reason in _PASSING):
+                break
+            self._defer(url, min(reply.retry_after or self._defer_for, LONGEST_RETRY_AFTER))
+            reply = await self._follow(url, origin, service)
+        return await self._learn(reply, origin)
+
+    async def _follow(self, url: Url, origin: str, service: Hop) -> Reply:
+        reply = await service(Request(url=canonical(f"{origin}/robots.txt")))
+        for _ in range(self._redirects):
+            if not (isinstance(reply, Moved) and reply.target is not None):
+                break
+            self._keep(reply.exchange)
+            reply = await service(Request(url=reply.target))
+        return reply
+
+    async def _learn(self, reply: Reply, origin: str) -> Found:
+        now = self._clock()
+        if reply.exchange is not None:
+            self._keep(reply.exchange)
+        match reply:
+            case Fetched(exchange):
+                body = decode(exchange.body, content_codings(exchange.headers), LIMIT + 3).body
+                found: Found = Robots.read(body, self._agents)
+                stored = Stored(body, now + LONGEST.total_seconds())
+            case Failed(reason=Reason.FORBIDDEN) if not self._forbidden_allows:
+                found = disallow_all("robots.txt is forbidden (403)")
+                stored = Stored(b"User-agent: *\nDisallow: /", now + LONGEST.total_seconds())
+            case Gone() | Moved() | NotModified() | Failed(reason=Reason.FORBIDDEN):
+                found, stored = ALLOW_ALL, Stored(None, now + LONGEST.total_seconds())
+            case Failed(reason=Reason.OTHER_STATUS, exchange=Exchange(status=status)) if 400 <= status < 500:
+                found, stored = ALLOW_ALL, Stored(None, now + LONGEST.total_seconds())
+            case Failed(reason=reason, detail=detail):
+                # Not shared, and not for long: it may be our own network that is broken.
+                given = reason if reason in _OURS else Reason.ROBOTS_UNREACHABLE
+                unknown = Unknown(given, detail if reason in _OURS else f"robots.txt: {reason.value} {detail}".rstrip())
+                self._remember(origin, unknown, now + self._defer_for.total_seconds(), 0)
+                return unknown
+        self._remember(origin, found, stored.expires, len(stored.body or b""))
+        await self._shared.put(origin, stored)
+        return found
+
+    def _remember(self, origin: str, found: Found, expires: float, size: int) -> None:
+        self._forget(origin)
+        self._known[origin] = (expires, found, size)
+        self._known_bytes += size
+        while self._known_bytes > MOST_BYTES or len(self._known) > MOST_ENTRIES:
+            self._forget(next(iter(self._known)))
+
+    def _forget(self, origin: str) -> None:
+        entry = self._known.pop(origin, None)
+        if entry is not None:
+            self._known_bytes -= entry[2]
+
+
+_PASSING = frozenset({Reason.BUSY, Reason.SERVER_ERROR})
+# What stopped at our own door has nothing to do with robots.txt, and keeps its name.
+_OURS = frozenset({Reason.REFUSED_ADDRESS, Reason.REFUSED_PORT, Reason.REFUSED_SCHEME, Reason.PURGED, Reason.STOPPED})
+
+
+def _origin(url: Url) -> str:
+    """Return scheme, host and port: each has a robots.txt of its own (RFC 9309 2.3)."""
+    return url.text[: url.text.index("/", url.text.index("://") + 3)]

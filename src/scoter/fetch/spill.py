@@ -1,0 +1,147 @@
+"""Items of many hosts on disk, first in, first out for each host, with a few bytes of memory a host.
+
+The format. Records are appended to temporary files of up to ``SEGMENT`` bytes that have no name and so vanish with the
+process, however it ends. A record is the address of its host's next record (8 bytes, little-endian: the file's number
+in the upper half, the offset in the lower; 0 for none), the payload's length (4 bytes) and the payload. Appending to a
+host writes a record and then its address into the host's last one. A file goes as soon as all of its records have
+been read; since each host is read in the order of writing, the old files go first.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import struct
+import tempfile
+from pathlib import Path
+from typing import IO, Final
+
+from scoter.errors import Defect
+
+SEGMENT: Final = 16 * 2**20
+LARGEST_RECORD: Final = 2**20
+
+_HEAD: Final = struct.Struct("<QI")
+_ADDRESS: Final = struct.Struct("<Q")
+_READ: Final = 1_024  # holds most records whole, so that one read does
+
+
+class _Segment:
+    __slots__ = ("file", "live", "number", "size")
+
+    def __init__(self, number: int, folder: Path) -> None:
+        self.number = number
+        self.file: IO[bytes] = tempfile.TemporaryFile(dir=folder, prefix="scoter-queue-", buffering=0)  # noqa: SIM115
+        self.live = 0
+        self.size = 0
+
+
+class _Chain:
+    __slots__ = ("count", "first", "last")
+
+    def __init__(self, address: int) -> None:
+        self.first = self.last = address
+        self.count = 1
+
+
+class Spill:
+    """Append to a host with ``push``, read its oldest with ``pop``."""
+
+    def __init__(self, folder: Path, segment: int = SEGMENT) -> None:
+        self._folder = folder
+        self._segment = segment
+        self._segments: dict[int, _Segment] = {}
+        self._newest: _Segment | None = None
+        self._numbers = 0
+        self._chains: dict[str, _Chain] = {}
+        self.records = 0
+        self.bytes = 0  # on disk, read records among them until their file goes
+
+    def __repr__(self) -> str:
+        return f"Spill({self.records} records of {len(self._chains)} hosts, {self.bytes} bytes)"
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._chains
+
+    def push(self, key: str, payload: bytes) -> None:
+        """Append a record; ``OSError`` when the disk does not take it, and then nothing has changed."""
+        if len(payload) > LARGEST_RECORD:
+            raise Defect(f"an item of {key} has {len(payload)} bytes; the queues hold at most {LARGEST_RECORD}")
+        segment = self._writable()
+        offset, record = segment.size, _HEAD.pack(0, len(payload)) + payload
+        _write(segment.file, record, offset)
+        address = segment.number << 32 | offset
+        chain = self._chains.get(key)
+        if chain is None:
+            self._chains[key] = _Chain(address)
+        else:
+            _write(self._segments[chain.last >> 32].file, _ADDRESS.pack(address), chain.last & 0xFFFFFFFF)
+            chain.last = address
+            chain.count += 1
+        segment.size += len(record)
+        segment.live += 1
+        self.bytes += len(record)
+        self.records += 1
+
+    def pop(self, key: str) -> bytes | None:
+        """Return a host's oldest record and forget it, or nothing when there is none."""
+        chain = self._chains.get(key)
+        if chain is None:
+            return None
+        segment = self._segments[chain.first >> 32]
+        following, payload = _read(segment.file, chain.first & 0xFFFFFFFF)
+        chain.first = following
+        chain.count -= 1
+        if not chain.count:
+            del self._chains[key]
+        segment.live -= 1
+        self.records -= 1
+        if not segment.live:
+            self._retire(segment)
+        return payload
+
+    def close(self) -> None:
+        """Give the disk space back; what is still here is gone."""
+        for segment in list(self._segments.values()):
+            self._drop(segment)
+        self._chains.clear()
+        self.records = 0
+
+    def _writable(self) -> _Segment:
+        if self._newest is None or self._newest.size >= self._segment:
+            self._newest = _Segment(self._numbers + 1, self._folder)  # from 1, so that no address is 0
+            self._numbers += 1
+            self._segments[self._newest.number] = self._newest
+        return self._newest
+
+    def _retire(self, segment: _Segment) -> None:
+        if segment is not self._newest:
+            self._drop(segment)
+            return
+        # Written on from its start, so that a host that is always just beyond its share does not make file after file.
+        segment.file.truncate(0)
+        self.bytes -= segment.size
+        segment.size = 0
+
+    def _drop(self, segment: _Segment) -> None:
+        segment.file.close()
+        del self._segments[segment.number]
+        self.bytes -= segment.size
+        if self._newest is segment:
+            self._newest = None
+
+
+def _write(file: IO[bytes], data: bytes, offset: int) -> None:
+    if os.pwrite(file.fileno(), data, offset) != len(data):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def _read(file: IO[bytes], offset: int) -> tuple[int, bytes]:
+    data = os.pread(file.fileno(), _READ, offset)
+    following, length = _HEAD.unpack_from(data)
+    end = _HEAD.size + length
+    if len(data) < end:
+        data = os.pread(file.fileno(), end, offset)
+    if len(data) < end:
+        raise Defect(f"a spilled record has {len(data)} of its {end} bytes")
+    return following, data[_HEAD.size : end]

@@ -1,0 +1,141 @@
+"""What became of a host's turn, as far as politeness is concerned, and the words the workbench answers with."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+from enum import StrEnum
+from typing import Final, Protocol, TypeVar, assert_never
+
+from msgspec import Struct
+
+from scoter.core.reply import Exchange, Failed, Fetched, Gone, Moved, NotModified, Reason, Reply
+
+Item = TypeVar("Item", covariant=True)
+
+# Nothing was sent, so the host owes us no rest; what stops on our side is no fault of the host's either.
+_UNASKED: Final = frozenset(
+    {
+        Reason.ROBOTS_DENIED,
+        Reason.CRAWL_DELAY,
+        Reason.ROBOTS_UNREACHABLE,
+        Reason.REFUSED_ADDRESS,
+        Reason.REFUSED_PORT,
+        Reason.REFUSED_SCHEME,
+        Reason.PURGED,
+        Reason.STOPPED,
+    }
+)
+
+
+class Turn(Struct, frozen=True, kw_only=True, gc=False):
+    """The end of a turn.
+
+    ``asked`` says whether the host was sent anything, ``failed`` whether it has one more failure to its name,
+    ``busy`` whether it said so itself (429, 503), and ``took`` in how many seconds it began to answer.
+    """
+
+    asked: bool = True
+    failed: bool = False
+    busy: bool = False
+    retry_after: timedelta | None = None
+    took: float = 0.0
+
+
+SERVED: Final = Turn()
+UNUSED: Final = Turn(asked=False)
+
+
+class Refusal(StrEnum):
+    """Why the workbench does not take an item."""
+
+    BLOCKED = "blocked"  # the host has failed too often in this run
+    FULL = "full"  # come back when something has been taken
+    DRAINING = "draining"  # the run is coming to its end
+
+
+class Capacity(Struct, frozen=True, kw_only=True):
+    """How much may be queued: ``bytes``, but never fewer than ``least`` items; and ``deepest`` in one queue."""
+
+    bytes: int = 64 * 2**20
+    least: int = 2_500
+    deepest: int | None = None
+
+
+class Reserve(Protocol[Item]):
+    """Where items of a host wait that have no room in memory; the workbench asks for them in time."""
+
+    def refill(self, key: str, items: int, size: int) -> Sequence[Item]:
+        """Return what should follow the ``items`` (of ``size`` bytes) still queued; nothing while they suffice."""
+
+    def holds(self, key: str) -> bool:
+        """Tell whether anything of this host waits here."""
+
+    def release(self, key: str) -> Sequence[Item]:
+        """Return all that waits of this host, and forget it."""
+
+
+class Stats(Struct, frozen=True, kw_only=True):
+    """The workbench at one moment; ``str`` tells why nothing is being fetched.
+
+    >>> print(Stats(queued=40, queues=15, waiting=12, blocked=3, next_in=1.25))
+    12 hosts waiting for their delay (next in 1.2 s), 3 blocked, 40 queued
+    """
+
+    queued: int = 0
+    queued_bytes: int = 0
+    queues: int = 0
+    in_progress: int = 0
+    ready: int = 0
+    waiting: int = 0
+    busy: int = 0
+    slowed: int = 0
+    blocked: int = 0
+    draining: bool = False
+    next_in: float | None = None
+
+    def __str__(self) -> str:
+        soon = "" if self.next_in is None or not self.waiting else f" (next in {self.next_in:.1f} s)"
+        parts = [
+            f"{self.in_progress} in progress" if self.in_progress else "",
+            f"{_hosts(self.ready)} ready" if self.ready else "",
+            f"{_hosts(self.waiting)} waiting for their delay{soon}" if self.waiting else "",
+            f"{_hosts(self.busy)} with all threads in use" if self.busy else "",
+            f"{self.slowed} slowed" if self.slowed else "",
+            f"{self.blocked} blocked" if self.blocked else "",
+            f"{self.queued} queued",
+            "draining" if self.draining else "",
+        ]
+        return ", ".join(part for part in parts if part)
+
+
+def turn_of(reply: Reply) -> Turn:
+    """Return what a reply means for the queue its URL stood in."""
+    match reply:
+        case Fetched(exchange) | Moved(exchange) | NotModified(exchange):
+            return Turn(took=_latency(exchange))
+        case Gone(reason=reason, exchange=exchange):
+            return UNUSED if reason in _UNASKED else Turn(took=_latency(exchange))
+        case Failed(reason=reason, exchange=exchange):
+            if reason in _UNASKED:
+                return UNUSED
+            return Turn(
+                failed=reply.blames_host,
+                busy=reason is Reason.BUSY,
+                retry_after=reply.retry_after,
+                took=_latency(exchange),
+            )
+        case _:
+            assert_never(reply)
+
+
+def _latency(exchange: Exchange | None) -> float:
+    # Up to the first byte and from the connection on: a long body, or our own pause in reading it, is not slowness.
+    if exchange is None:
+        return 0.0
+    timings = exchange.timings
+    return max(0.0, (timings.first_byte or timings.total) - max(timings.connected, timings.secured))
+
+
+def _hosts(count: int) -> str:
+    return "1 host" if count == 1 else f"{count} hosts"

@@ -1,0 +1,211 @@
+"""The workbench on an event loop: whoever wants to ask a host waits here for its turn.
+
+A ``Waiter`` is a coroutine that stands at the turnstile itself. Work that is only queued is bytes in the workbench;
+when its turn has come it is handed to ``launch``, and runs under ``holding``: the turn that started it then serves the
+first request it makes to that host, and is given back unused if it makes none.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from typing import Any, TypeAlias
+
+from scoter.core.reply import Reason
+from scoter.errors import Defect
+from scoter.fetch.turn import UNUSED, Refusal, Stats, Turn
+from scoter.fetch.workbench import Workbench
+
+_WAITER_SIZE = 1_024  # bytes, about what a waiting coroutine costs
+
+
+class Waiter:
+    """A coroutine that waits for a turn."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self.answered: asyncio.Future[Reason | None] = loop.create_future()
+
+    def begin(self) -> bool:
+        """Go ahead, the turn is yours; false when nobody wants it any more."""
+        if self.answered.done():  # whoever waited was cancelled
+            return False
+        self.answered.set_result(None)
+        return True
+
+    def refuse(self, reason: Reason) -> None:
+        """Give up: the turn will not come."""
+        if not self.answered.done():
+            self.answered.set_result(reason)
+
+
+Entry: TypeAlias = bytes | Waiter
+
+
+def size_of(entry: Entry) -> int:
+    """Return the bytes that an entry is reckoned at."""
+    return len(entry) if isinstance(entry, bytes) else _WAITER_SIZE
+
+
+class _Held:
+    """A turn that was given before the work began."""
+
+    def __init__(self, key: str) -> None:
+        self.key = key
+        self.is_free = True
+
+
+_held: ContextVar[_Held | None] = ContextVar("held", default=None)
+_REFUSALS = {Refusal.BLOCKED: Reason.PURGED, Refusal.FULL: Reason.STOPPED, Refusal.DRAINING: Reason.STOPPED}
+
+
+def _drop(lists: dict[str, list[Any]], key: str, item: object) -> None:
+    found = lists.get(key)
+    if found is not None:
+        with suppress(ValueError):
+            found.remove(item)
+        if not found:
+            del lists[key]
+
+
+def _nobody(*_: object) -> None:
+    raise Defect("queued work came to its turn, and nobody is there to do it")
+
+
+class Turnstile:
+    """Lets at most ``concurrency`` requests pass at once, each in its host's turn."""
+
+    def __init__(
+        self,
+        bench: Workbench[Entry],
+        *,
+        concurrency: int,
+        clock: Callable[[], float] = time.monotonic,
+        launch: Callable[[str, bytes], None] = _nobody,
+        lose: Callable[[bytes, Reason], None] = _nobody,
+        has_room: Callable[[], bool] = lambda: True,
+    ) -> None:
+        self.bench = bench
+        self._launch = launch
+        self._lose = lose
+        self._has_room = has_room
+        self.concurrency = concurrency
+        self.clock = clock
+        self._loop = asyncio.get_running_loop()
+        self._timer: asyncio.TimerHandle | None = None
+        self._lent: dict[str, list[_Held]] = {}  # turns of those who wait for others of the host
+        self._begun: dict[str, list[Waiter]] = {}  # those who have begun and need one more turn
+        self._is_closed = False
+
+    def __repr__(self) -> str:
+        return f"Turnstile({self.bench!r})"
+
+    async def enter(self, key: str) -> Reason | None:
+        """Wait for a host's turn; the answer is none, or why it will not come."""
+        held = _held.get()
+        if held is not None and held.is_free and held.key == key:
+            held.is_free = False
+            return None
+        if lent := self._lent.get(key):
+            lent.pop().is_free = False
+            return None
+        waiter = Waiter(self._loop)
+        # Work that has begun comes before what is only queued, lest all that is queued began and waited.
+        begun = held is not None
+        refusal = self.bench.add(key, waiter, self.clock(), first=begun, even_if_full=begun)
+        if refusal is not None:
+            return _REFUSALS[refusal]
+        if begun:
+            self._begun.setdefault(key, []).append(waiter)
+        self.pump()
+        try:
+            return await waiter.answered
+        except asyncio.CancelledError:
+            if waiter.answered.done() and not waiter.answered.cancelled() and waiter.answered.result() is None:
+                self.leave(key, UNUSED)  # the turn came together with the cancellation
+            raise
+        finally:
+            if begun:
+                _drop(self._begun, key, waiter)
+
+    def leave(self, key: str, turn: Turn) -> None:
+        """End a turn."""
+        self._refuse(self.bench.done(key, turn, self.clock()), Reason.PURGED)
+        self.pump()
+
+    @contextmanager
+    def holding(self, key: str) -> Iterator[None]:
+        """Run work whose entry was let in: the turn serves its first request to the host."""
+        held = _Held(key)
+        token = _held.set(held)
+        try:
+            yield
+        finally:
+            _held.reset(token)
+            if held.is_free:
+                held.is_free = False
+                self.leave(key, UNUSED)
+
+    @contextmanager
+    def lending(self) -> Iterator[None]:
+        """Wait for others of the same host without keeping from them the turn that they may need."""
+        held = _held.get()
+        if held is None or not held.is_free:
+            yield
+            return
+        if any(waiter.begin() for waiter in self._begun.get(held.key, ())):
+            held.is_free = False  # somebody waited for it already; what is left of him in the queue is passed over
+            yield
+            return
+        self._lent.setdefault(held.key, []).append(held)
+        try:
+            yield
+        finally:
+            _drop(self._lent, held.key, held)
+
+    def defer(self, key: str, seconds: float) -> None:
+        """Let nobody of a host pass for a while."""
+        self.bench.defer(key, self.clock() + seconds)
+
+    def drain(self) -> None:
+        """Refuse all that wait, and all that come."""
+        self._refuse((entry for _, entry in self.bench.drain(self.clock())), Reason.STOPPED)
+
+    def stats(self) -> Stats:
+        return self.bench.stats(self.clock())
+
+    def close(self) -> None:
+        """Refuse all that wait, and set no more timers."""
+        self._is_closed = True
+        self.drain()
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def pump(self) -> None:
+        """Let pass whose turn has come, and wake up for the next."""
+        bench, now = self.bench, self.clock()
+        while bench.in_progress < self.concurrency and self._has_room():
+            taken = bench.take(now)
+            if taken is None:
+                break
+            key, entry = taken
+            if isinstance(entry, bytes):
+                self._launch(key, entry)
+            elif not entry.begin():
+                bench.done(key, UNUSED, now)
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if bench.queued and bench.in_progress < self.concurrency and self._has_room() and not self._is_closed:
+            due = bench.next_time(now)
+            if due is not None:
+                self._timer = self._loop.call_later(max(due - now, 0.0), self.pump)
+
+    def _refuse(self, entries: Iterable[Entry], reason: Reason) -> None:
+        for entry in entries:
+            if isinstance(entry, bytes):
+                self._lose(entry, reason)
+            else:
+                entry.refuse(reason)

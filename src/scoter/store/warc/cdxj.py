@@ -1,0 +1,100 @@
+"""The index beside a file: one line a capture, ordered by key and time.
+
+    com,example)/page 20261115023600 {"url": …, "mime": …, "status": …, "digest": …, "length": …, "offset": …,
+    "filename": …}
+
+All values are strings, as pywb and Common Crawl have them. A revisit's type is ``warc/revisit``.
+"""
+
+from __future__ import annotations
+
+import heapq
+import os
+import tempfile
+from contextlib import ExitStack
+from pathlib import Path
+from typing import IO
+
+import msgspec
+
+RUN = 20_000
+"""Lines sorted in memory at once: about 8 MB. Longer indexes are sorted on disk, run by run."""
+
+
+class Entry(msgspec.Struct, frozen=True, kw_only=True):
+    """What one line says of a capture, in the order in which it says it."""
+
+    url: str
+    mime: str
+    status: str
+    digest: str
+    length: str
+    offset: str
+    filename: str
+
+
+def index_line(key: str, date: str, entry: Entry) -> bytes:
+    """Return one line; ``date`` is a WARC-Date."""
+    stamp = f"{date[:4]}{date[5:7]}{date[8:10]}{date[11:13]}{date[14:16]}{date[17:19]}"
+    return b"%b %b %b\n" % (key.replace(" ", "%20").encode("utf-8", "replace"), stamp.encode(), _encode(entry))
+
+
+def media_type(content_type: str) -> str:
+    """Return a type without its parameters, or ``unk``.
+
+    >>> media_type("Text/HTML; charset=utf-8")
+    'text/html'
+    """
+    return content_type.partition(";")[0].strip().lower() or "unk"
+
+
+class Index:
+    """Lines as they come, written in order at the end; memory is bounded however many there are."""
+
+    def __init__(self, folder: Path, run: int = RUN) -> None:
+        self._folder = folder
+        self._run = run
+        self._lines: list[bytes] = []
+        self._runs: list[IO[bytes]] = []
+
+    @property
+    def is_full(self) -> bool:
+        """Whether there are as many lines in memory as may be."""
+        return len(self._lines) >= self._run
+
+    def make_room(self) -> None:
+        """Move the lines in memory to disk."""
+        # A file without a name: nothing is left behind when the process is killed.
+        with ExitStack() as stack:
+            run = stack.enter_context(tempfile.TemporaryFile(dir=self._folder))
+            run.writelines(sorted(self._lines))
+            run.flush()
+            stack.pop_all()
+        self._runs.append(run)
+        self._lines.clear()
+
+    def add(self, line: bytes) -> None:
+        """Take a line."""
+        self._lines.append(line)
+
+    def write(self, path: Path) -> None:
+        """Write all lines in order; the name appears when they are all on disk."""
+        draft = path.with_name(path.name + ".open")
+        with draft.open("wb") as out:
+            for run in self._runs:
+                run.seek(0)
+            out.writelines(heapq.merge(*self._runs, sorted(self._lines)))
+            out.flush()
+            os.fsync(out.fileno())
+        draft.replace(path)
+
+    def close(self) -> None:
+        """Forget every line."""
+        self._lines.clear()
+        with ExitStack() as stack:
+            for run in self._runs:
+                stack.enter_context(run)
+        self._runs.clear()
+
+
+_encode = msgspec.json.Encoder().encode

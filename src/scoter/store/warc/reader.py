@@ -1,0 +1,193 @@
+"""What was archived, read back: a capture by its place, or all of them in order."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from enum import StrEnum
+from pathlib import Path
+from types import TracebackType
+from typing import BinaryIO, Self
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from scoter.core.reply import Cut, Headers, header
+from scoter.errors import UserError
+from scoter.store.disk import telling
+from scoter.store.warc.heads import parse_head, split_message
+from scoter.store.warc.members import whole_records
+from scoter.store.warc.record import SAME_PAYLOAD
+
+with warnings.catch_warnings():
+    # The library deprecates names of its own, and says so whenever it is imported.
+    warnings.simplefilter("ignore", DeprecationWarning)
+    from fastwarc.warc import ArchiveIterator, WarcRecord
+
+LIMIT = 64 * 2**20
+"""Longest body that is read by default; of a longer one the rest is left where it is."""
+
+_HEAD = 2**20  # longest head that is looked for; the fetch core stops at a quarter of it
+_GZIP = b"\x1f\x8b"
+_CUTS = {"": Cut.NOT, **{each.value: each for each in Cut}}
+
+
+def records(file: BinaryIO) -> Iterator[WarcRecord]:
+    """Give every record from where a file stands; each must be read before the next is asked for."""
+    return iter(ArchiveIterator(file, parse_http=False))
+
+
+class Kind(StrEnum):
+    """How a capture is archived."""
+
+    RESPONSE = "response"
+    REVISIT = "revisit"
+    RESOURCE = "resource"
+
+
+KINDS = frozenset(str(each) for each in Kind)
+
+
+class ArchivedResponse(Struct, frozen=True, kw_only=True):
+    """A capture as it was archived.
+
+    The body is still in its content coding; that of a duplicate comes from the record it refers to. ``status`` is 0
+    where there was no HTTP. A duplicate whose first copy is in another file has no body and is cut by length.
+    """
+
+    url: str
+    date: datetime
+    kind: Kind
+    status: int
+    headers: Headers
+    body: bytes
+    cut: Cut
+    digest: str
+    offset: int
+
+    def header(self, name: str) -> str:
+        """Return the first value of a field, whatever its case, or nothing."""
+        return header(self.headers, name)
+
+
+class WarcReader:
+    """An archive open for reading; not for several threads at once."""
+
+    def __init__(self, path: Path, limit: int = LIMIT) -> None:
+        self.path = path
+        self._limit = limit
+        self._file = self._open()
+
+    def __repr__(self) -> str:
+        return f"WarcReader({self.path})"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+    def at(self, offset: int) -> ArchivedResponse:
+        """Return the capture whose record begins at a byte of the file."""
+        with self._damage_told(offset):
+            self._file.seek(offset)
+            record = next(records(self._file), None)
+            if record is None:
+                raise UserError("no record begins at this place", where=self._where(offset))
+            if str(record.record_type) not in KINDS:
+                message = f"a {record.record_type} record begins at this place, not a response"
+                raise UserError(message, where=self._where(offset))
+            return self._resolved(captured(record, offset, self._limit), record)
+
+    def __iter__(self) -> Iterator[ArchivedResponse]:
+        """Give every capture in the order of the file; a damaged record ends it with an error."""
+        with self._open() as file, self._damage_told(0):
+            last = 0
+            for record in records(file):
+                last = record.stream_pos
+                if str(record.record_type) in KINDS:
+                    yield self._resolved(captured(record, last, self._limit), record)
+            self._check_end(last)
+
+    def _check_end(self, last: int) -> None:
+        """Tell of a broken record at the end, which the library takes for the end of the file."""
+        size = self._file.seek(0, os.SEEK_END)
+        self._file.seek(last)
+        if (
+            self._file.read(len(_GZIP)) == _GZIP
+            and max((s.end for s in whole_records(self._file, last)), default=0) < size
+        ):
+            raise UserError("the archive is damaged: its last record is broken", where=self._where(last))
+
+    def _resolved(self, found: ArchivedResponse, record: WarcRecord) -> ArchivedResponse:
+        """Return a duplicate with the body that it shares."""
+        if found.kind is not Kind.REVISIT or record.headers.get("WARC-Profile") != SAME_PAYLOAD:
+            return found
+        place = record.headers.get("WARC-Refers-To-File-Offset") or ""
+        # Other crawlers refer to other files, and say so.
+        if not place.isdecimal() or record.headers.get("WARC-Refers-To-Filename", self.path.name) != self.path.name:
+            return replace(found, cut=Cut.LENGTH)
+        first = self.at(int(place)) if int(place) < found.offset else found
+        if first.kind is not Kind.RESPONSE or first.digest != found.digest:
+            raise UserError("a duplicate refers to a record that is not its like", where=self._where(found.offset))
+        return replace(found, body=first.body, cut=first.cut)
+
+    @contextmanager
+    def _damage_told(self, offset: int) -> Iterator[None]:
+        try:
+            yield
+        except (OSError, ValueError) as failure:
+            raise UserError(f"the archive is damaged: {failure}", where=self._where(offset)) from failure
+
+    def _where(self, offset: int) -> str:
+        return f"{self.path} byte {offset}" if offset else str(self.path)
+
+    def _open(self) -> BinaryIO:
+        with telling("read the archive", self.path):
+            return self.path.open("rb")
+
+
+def captured(record: WarcRecord, offset: int, limit: int) -> ArchivedResponse:
+    """Return what one record says; at most ``limit`` bytes of its body."""
+    kind = Kind(str(record.record_type))
+    wanted = min(record.content_length, limit + _HEAD)
+    block = _read(record, wanted)
+    if len(block) < wanted or record.headers.get("Content-Length") != str(record.content_length):
+        # The library takes the end of the file for the end of the record, or of its fields.
+        raise OSError(f"the record at byte {offset} is shorter than it says")
+    fields = record.headers
+    if kind is Kind.RESOURCE:
+        status, body = 0, block
+        headers: Headers = (("Content-Type", fields.get("Content-Type") or ""),)
+    else:
+        head, body = split_message(block)
+        status, headers = parse_head(head)
+    cut = Cut.NOT if kind is Kind.REVISIT else _CUTS.get(fields.get("WARC-Truncated") or "", Cut.LENGTH)
+    return ArchivedResponse(
+        url=fields.get("WARC-Target-URI") or "",
+        date=record.record_date,
+        kind=kind,
+        status=status,
+        headers=headers,
+        body=body[:limit] if len(body) > limit else body,
+        cut=Cut.LENGTH if len(body) > limit else cut,
+        digest=fields.get("WARC-Payload-Digest") or "-",
+        offset=offset,
+    )
+
+
+def _read(record: WarcRecord, size: int) -> bytes:
+    pieces = []
+    while size > 0 and (piece := record.reader.read(size)):
+        pieces.append(piece)
+        size -= len(piece)
+    return pieces[0] if len(pieces) == 1 else b"".join(pieces)

@@ -1,0 +1,102 @@
+"""What a killed writer left behind: the broken end is cut off, the rest is indexed and named.
+
+A writer puts one record into one gzip member. The first member that does not end, does not check, or does not begin
+with a record is where the file is cut; everything before it is kept.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import closing
+from pathlib import Path
+
+from msgspec import Struct
+
+from scoter.core.reply import header
+from scoter.core.url import canonical
+from scoter.errors import UrlError, UsageError
+from scoter.store.disk import sync_folder, telling
+from scoter.store.warc.cdxj import Entry, Index, index_line, media_type
+from scoter.store.warc.members import whole_records
+from scoter.store.warc.part import OPEN, SUFFIX, lock
+from scoter.store.warc.reader import KINDS, Kind, captured, records
+from scoter.store.warc.record import warc_date
+
+
+class Recovered(Struct, frozen=True, kw_only=True):
+    """What became of an unfinished file; no path: it held nothing."""
+
+    path: Path | None
+    records: int
+    captures: int
+    kept: int
+    dropped: int
+
+
+def unfinished(folder: Path) -> list[Path]:
+    """Return the files in a folder that were never finished, those being written among them."""
+    return sorted(folder.glob(f"*{SUFFIX}{OPEN}"))
+
+
+def recover(draft: Path) -> Recovered:
+    """Cut the broken end off an unfinished file, write its index and give it its final name.
+
+    A file without a single capture is removed. One that is still being written is refused.
+    """
+    if not draft.name.endswith(SUFFIX + OPEN):
+        raise UsageError(f"not an unfinished archive (*{SUFFIX}{OPEN})", where=str(draft))
+    path = draft.with_name(draft.name.removesuffix(OPEN))
+    index_path = path.with_name(f"{path.name.removesuffix(SUFFIX)}.cdxj")
+    with telling("recover the archive", draft), draft.open("r+b") as file:
+        if not lock(file):
+            raise UsageError("the archive is being written by another process", where=str(draft))
+        if path.exists():
+            raise UsageError(f"there is a finished archive of the same name, {path.name}", where=str(draft))
+        size = os.fstat(file.fileno()).st_size
+        count = kept = 0
+        for span in whole_records(file):
+            count, kept = count + 1, span.end
+        if kept < size:
+            file.truncate(kept)
+            os.fsync(file.fileno())
+        captures = _write_index(draft, path.name, index_path)
+        if captures:
+            draft.replace(path)
+        else:
+            draft.unlink()
+            index_path.unlink(missing_ok=True)
+        sync_folder(path.parent)
+    return Recovered(path=path if captures else None, records=count, captures=captures, kept=kept, dropped=size - kept)
+
+
+def _write_index(draft: Path, name: str, index_path: Path) -> int:
+    """Write the index that the writer would have written; return the number of its lines."""
+    captures = 0
+    with closing(Index(index_path.parent)) as index, draft.open("rb") as places, draft.open("rb") as file:
+        for span, record in zip(whole_records(places), records(file), strict=True):
+            if str(record.record_type) not in KINDS:
+                continue
+            if index.is_full:
+                index.make_room()
+            found = captured(record, span.offset, limit=0)
+            mime = "warc/revisit" if found.kind is Kind.REVISIT else media_type(header(found.headers, "content-type"))
+            entry = Entry(
+                url=found.url,
+                mime=mime,
+                status=str(found.status) if found.status else "-",
+                digest=found.digest,
+                length=str(span.length),
+                offset=str(span.offset),
+                filename=name,
+            )
+            index.add(index_line(_key(found.url), warc_date(found.date), entry))
+            captures += 1
+        index.write(index_path)
+    return captures
+
+
+def _key(url: str) -> str:
+    try:
+        return canonical(url).key
+    except UrlError:
+        return url

@@ -1,0 +1,113 @@
+"""One WARC file after another: a new one begins when the last is large or old enough."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from scoter.core.reply import Exchange
+from scoter.errors import UsageError
+from scoter.store.warc.part import OPEN, SHARED, SUFFIX, Location, WarcPart, new_id
+from scoter.store.warc.record import LEVEL, About, Earlier, Facts
+
+
+def utc_now() -> datetime:
+    """Return the time."""
+    return datetime.now(UTC)
+
+
+class WarcWriter:
+    """Archives exchanges in a folder, in files named by prefix, time and number.
+
+    A file is opened with its first exchange, so that there is no empty one. Age is looked at when something is written
+    and when ``finish_if_due`` is called: a quiet writer's owner calls it now and then.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        prefix: str,
+        about: About,
+        *,
+        size: int,
+        age: timedelta,
+        now: Callable[[], datetime] = utc_now,
+        level: int = LEVEL,
+        make_id: Callable[[], str] = new_id,
+        shared: int = SHARED,
+    ) -> None:
+        if not prefix or "/" in prefix or prefix.startswith("."):
+            raise UsageError(f"{prefix!r} cannot begin the name of a file", hint="Use letters, digits and hyphens.")
+        self._folder = folder
+        self._prefix = prefix
+        self._about = about
+        self._size = size
+        self._age = age
+        self._now = now
+        self._level = level
+        self._make_id = make_id
+        self._shared = shared
+        self._serial = 0
+        self._part: WarcPart | None = None
+
+    def __repr__(self) -> str:
+        return f"WarcWriter({self._folder / self._prefix}, {self._serial} files, now {self._part})"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def write(self, exchange: Exchange, facts: Facts = (), earlier: Earlier | None = None) -> Location:
+        """Archive an exchange and return where its response lies; see ``WarcPart.append``."""
+        self.finish_if_due()
+        if self._part is None:
+            self._part = self._begin()
+        return self._part.append(exchange, facts, earlier)
+
+    def sync(self) -> None:
+        """Return when everything written so far would outlive a power failure."""
+        if self._part is not None:
+            self._part.sync()
+
+    def finish_if_due(self) -> Path | None:
+        """Finish the open file if it is large or old enough; return its path if so."""
+        part = self._part
+        if part is None or (part.size < self._size and self._now() - part.opened < self._age):
+            return None
+        return self.finish()
+
+    def finish(self) -> Path | None:
+        """Finish the open file, if there is one, and return its path."""
+        if self._part is None:
+            return None
+        path = self._part.finish()
+        self._part = None
+        return path
+
+    def close(self) -> None:
+        """Finish what is open."""
+        self.finish()
+
+    def _begin(self) -> WarcPart:
+        opened = self._now()
+        while True:
+            self._serial += 1
+            name = f"{self._prefix}-{opened:%Y%m%d%H%M%S}-{self._serial:05d}"
+            if not any((self._folder / f"{name}{end}").exists() for end in (SUFFIX, SUFFIX + OPEN)):
+                break
+        return WarcPart(
+            self._folder,
+            name,
+            self._about,
+            opened=opened,
+            level=self._level,
+            make_id=self._make_id,
+            shared=self._shared,
+        )

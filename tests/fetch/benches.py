@@ -1,0 +1,32 @@
+"""Workbenches for tests: hosts of one letter, items named after them, and a clock that is a number."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Final
+
+from scoter.fetch.policy import Policies, Policy
+from scoter.fetch.turn import Capacity, Turn
+from scoter.fetch.workbench import Workbench
+
+FAILED: Final = Turn(failed=True)
+
+
+def seconds(number: float) -> timedelta:
+    return timedelta(seconds=number)
+
+
+def workbench(policy: Policy | None = None, capacity: Capacity | None = None, **hosts: Policy) -> Workbench[str]:
+    return Workbench(Policies(policy or Policy(), hosts), len, capacity or Capacity())
+
+
+def filled(bench: Workbench[str], *names: str) -> Workbench[str]:
+    """Add ``a1`` to host ``a``, ``b1`` to host ``b``, at time 0."""
+    for name in names:
+        assert bench.add(name[0], name, 0.0) is None
+    return bench
+
+
+def taken(bench: Workbench[str], now: float) -> str | None:
+    found = bench.take(now)
+    return found[1] if found else None

@@ -1,0 +1,218 @@
+"""Whose turn it is, and how long a host rests after it."""
+
+from __future__ import annotations
+
+import pytest
+from tests.fetch.benches import filled, seconds, taken, workbench
+
+from scoter.errors import Defect
+from scoter.fetch.policy import Policy
+from scoter.fetch.turn import SERVED, UNUSED
+
+# Hand-out
+
+
+def test_a_queue_hands_out_in_the_order_of_adding() -> None:
+    bench = filled(workbench(Policy(delay=seconds(0))), "a1", "a2", "a3")
+
+    order = []
+    for _ in range(3):
+        order.append(taken(bench, 0.0))
+        bench.done("a", SERVED, 0.0)
+
+    assert order == ["a1", "a2", "a3"]
+
+
+def test_queues_are_served_in_turn() -> None:
+    bench = filled(workbench(Policy(threads=2)), "a1", "a2", "b1", "b2", "c1")
+
+    assert [taken(bench, 0.0) for _ in range(6)] == ["a1", "b1", "c1", "a2", "b2", None]
+
+
+def test_among_queues_whose_turn_has_come_the_one_that_has_waited_longest_is_first() -> None:
+    bench = filled(workbench(Policy(delay=seconds(5))), "a1", "b1", "b2", "a2")
+    assert [taken(bench, 0.0), taken(bench, 0.0)] == ["a1", "b1"]
+    bench.done("b", SERVED, 1.0)
+    bench.done("a", SERVED, 2.0)
+
+    bench.add("c", "c1", 100.0)
+
+    assert [taken(bench, 100.0) for _ in range(3)] == ["b2", "a2", "c1"]
+
+
+def test_no_more_than_its_threads_are_in_progress() -> None:
+    bench = filled(workbench(Policy(threads=2)), "a1", "a2", "a3")
+    taken(bench, 0.0)
+    taken(bench, 0.0)
+
+    assert taken(bench, 1_000.0) is None
+    assert bench.next_time(1_000.0) is None
+    bench.done("a", SERVED, 1_000.0)
+    assert taken(bench, 1_000.0) == "a3"
+
+
+def test_a_turn_that_was_not_taken_cannot_be_ended() -> None:
+    bench = filled(workbench(), "a1")
+
+    with pytest.raises(Defect, match="a turn of a was ended"):
+        bench.done("a", SERVED, 0.0)
+
+
+# Rest
+
+
+def test_the_delay_counts_from_the_end_of_the_request() -> None:
+    bench = filled(workbench(Policy(delay=seconds(5))), "a1", "a2")
+    taken(bench, 0.0)
+    bench.done("a", SERVED, 3.0)
+
+    assert bench.next_time(3.0) == 8.0
+    assert taken(bench, 7.999) is None
+    assert taken(bench, 8.0) == "a2"
+
+
+def test_with_more_than_one_thread_the_minimum_delay_holds_between_hand_outs_and_after_a_request() -> None:
+    bench = filled(workbench(Policy(delay=seconds(5), min_delay=seconds(1), threads=3)), "a1", "a2", "a3")
+
+    assert [taken(bench, 0.0), taken(bench, 0.9), taken(bench, 1.0)] == ["a1", None, "a2"]
+    bench.done("a", SERVED, 1.5)
+    assert taken(bench, 2.4) is None
+    assert taken(bench, 2.5) == "a3"
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_turn_in_which_nothing_was_asked_costs_no_delay(threads: int) -> None:
+    bench = filled(workbench(Policy(threads=threads, min_delay=seconds(5))), "a1", "a2")
+    taken(bench, 1.0)
+
+    bench.done("a", UNUSED, 1.5)
+
+    assert taken(bench, 1.5) == "a2"
+
+
+def test_a_turn_in_which_nothing_was_asked_does_not_shorten_the_pause_after_another() -> None:
+    bench = filled(workbench(Policy(threads=3, min_delay=seconds(1))), "a1", "a2", "a3")
+    taken(bench, 0.0)
+    taken(bench, 1.0)
+
+    bench.done("a", UNUSED, 1.5)
+
+    assert taken(bench, 1.9) is None
+    assert taken(bench, 2.0) == "a3"
+
+
+def test_an_item_that_comes_late_finds_its_host_still_resting() -> None:
+    bench = filled(workbench(Policy(delay=seconds(5))), "a1")
+    taken(bench, 0.0)
+    bench.done("a", SERVED, 0.0)
+    bench.source_ended()
+    bench.reap(4.0)
+
+    bench.add("a", "a2", 4.0)
+
+    assert taken(bench, 4.9) is None
+    assert taken(bench, 5.0) == "a2"
+
+
+def test_a_crawl_delay_replaces_the_delay_but_not_below_its_minimum() -> None:
+    policy = Policy(delay=seconds(5), min_crawl_delay=seconds(2))
+    bench = filled(workbench(policy), "a1", "a2", "b1", "b2")
+    taken(bench, 0.0)
+    taken(bench, 0.0)
+    bench.set_crawl_delay("a", 20.0)
+    bench.set_crawl_delay("b", 0.5)
+
+    bench.done("a", SERVED, 0.0)
+    bench.done("b", SERVED, 0.0)
+
+    assert [taken(bench, 1.9), taken(bench, 2.0), taken(bench, 19.9), taken(bench, 20.0)] == [None, "b2", None, "a2"]
+
+
+def test_a_host_with_a_crawl_delay_is_asked_one_request_at_a_time() -> None:
+    bench = filled(workbench(Policy(threads=4)), "a1", "a2", "a3")
+    taken(bench, 0.0)
+
+    bench.set_crawl_delay("a", 10.0)
+
+    assert taken(bench, 0.0) is None
+    bench.done("a", SERVED, 1.0)
+    assert [taken(bench, 10.9), taken(bench, 11.0), taken(bench, 30.0)] == [None, "a2", None]
+
+
+def test_the_generators_delay_holds_unless_robots_txt_asks_for_more() -> None:
+    bench = filled(workbench(Policy(delay=seconds(1), min_crawl_delay=seconds(1))), "a1", "a2", "a3")
+    bench.set_delay("a", 8.0)
+    bench.set_crawl_delay("a", 3.0)
+    taken(bench, 0.0)
+    bench.done("a", SERVED, 0.0)
+    assert [taken(bench, 7.9), taken(bench, 8.0)] == [None, "a2"]
+
+    bench.set_crawl_delay("a", 9.0)
+    bench.done("a", SERVED, 10.0)
+
+    assert [taken(bench, 18.9), taken(bench, 19.0)] == [None, "a3"]
+
+
+def test_a_host_with_a_policy_of_its_own_keeps_it() -> None:
+    bench = filled(workbench(Policy(delay=seconds(5)), b=Policy(delay=seconds(1))), "a1", "a2", "b1", "b2")
+    for _ in range(2):
+        bench.done(bench.take(0.0)[0], SERVED, 0.0)  # type: ignore[index]
+
+    assert [taken(bench, 1.0), taken(bench, 1.0), taken(bench, 5.0)] == ["b2", None, "a2"]
+
+
+# Put back and defer
+
+
+def test_work_that_has_begun_may_stand_before_all_others_of_its_host() -> None:
+    bench = filled(workbench(Policy(threads=9)), "a1", "a2", "b1")
+
+    bench.add("a", "a0", 0.0, first=True)
+
+    assert [taken(bench, 0.0) for _ in range(4)] == ["a0", "b1", "a1", "a2"]
+
+
+def test_an_item_that_is_put_back_comes_first_and_frees_its_thread() -> None:
+    bench = filled(workbench(), "a1", "a2")
+    taken(bench, 0.0)
+
+    assert bench.put_back("a", "a1", 0.0) is None
+
+    assert bench.in_progress == 0
+    assert taken(bench, 0.0) == "a1"
+
+
+def test_an_item_that_is_put_back_after_a_request_for_robots_txt_waits_for_the_delay() -> None:
+    bench = filled(workbench(Policy(delay=seconds(5))), "a1")
+    taken(bench, 0.0)
+
+    bench.put_back("a", "a1", 2.0, asked=True)
+
+    assert [taken(bench, 6.9), taken(bench, 7.0)] == [None, "a1"]
+
+
+def test_a_deferred_host_frees_its_thread_and_comes_back_in_time() -> None:
+    bench = filled(workbench(), "a1", "b1")
+    taken(bench, 0.0)
+
+    bench.put_back("a", "a1", 0.0)
+    bench.defer("a", 300.0)
+
+    assert taken(bench, 0.0) == "b1"
+    bench.done("b", SERVED, 0.0)
+    assert taken(bench, 299.0) is None
+    assert bench.next_time(299.0) == 300.0
+    assert taken(bench, 300.0) == "a1"
+
+
+def test_a_host_can_be_deferred_again_while_it_waits() -> None:
+    bench = filled(workbench(), "a1")
+    bench.defer("a", 10.0)
+    assert taken(bench, 5.0) is None
+
+    bench.defer("a", 20.0)
+
+    assert bench.next_time(5.0) == 20.0
+    assert taken(bench, 10.0) is None
+    assert bench.next_time(10.0) == 20.0
+    assert taken(bench, 20.0) == "a1"

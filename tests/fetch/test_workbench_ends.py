@@ -1,0 +1,110 @@
+"""The bounds of the workbench, how it is emptied, and what it tells."""
+
+from __future__ import annotations
+
+from tests.fetch.benches import FAILED, filled, seconds, taken, workbench
+
+from scoter.fetch.policy import Policy
+from scoter.fetch.turn import SERVED, Capacity, Refusal
+
+# Bounds and ends
+
+
+def test_a_full_workbench_refuses_but_holds_its_least_number_of_items() -> None:
+    bench = workbench(capacity=Capacity(bytes=4, least=3))
+
+    assert [bench.add("a", "aa", 0.0) for _ in range(4)] == [None, None, None, Refusal.FULL]
+
+    assert bench.add("a", "aa", 0.0, even_if_full=True) is None
+    assert bench.queued_bytes == 8
+
+
+def test_a_queue_has_a_depth_of_its_own() -> None:
+    bench = workbench(capacity=Capacity(deepest=2))
+
+    assert [bench.add("a", "aa", 0.0) for _ in range(3)] == [None, None, Refusal.FULL]
+    assert bench.add("b", "bb", 0.0) is None
+
+
+def test_purging_returns_what_was_queued_and_keeps_the_rest_of_the_host() -> None:
+    bench = filled(workbench(Policy(delay=seconds(5))), "a1", "a2", "a3")
+    taken(bench, 0.0)
+    bench.done("a", SERVED, 0.0)
+
+    assert bench.purge("a", 1.0) == ["a2", "a3"]
+
+    bench.add("a", "a4", 1.0)
+    assert [taken(bench, 4.9), taken(bench, 5.0)] == [None, "a4"]
+    assert bench.purge("nobody", 1.0) == ()
+
+
+def test_a_purged_queue_that_was_ready_has_no_second_place_in_the_round() -> None:
+    bench = filled(workbench(Policy(threads=9)), "a1", "b1", "b2", "b3")
+    bench.purge("a", 0.0)
+
+    filled(bench, "a2", "a3")
+
+    assert [taken(bench, 0.0) for _ in range(6)] == ["b1", "a2", "b2", "a3", "b3", None]
+
+
+def test_queues_that_are_purged_while_they_wait_leave_no_heap_of_entries_behind() -> None:
+    bench = workbench()
+    bench.defer("first", 500.0)
+    bench.defer("a", 1_000.0)
+    bench.add("first", "1", 0.0)  # stays on top, so that nothing below it is looked at
+
+    for number in range(5_000):
+        bench.add("a", f"a{number}", 0.0)
+        bench.purge("a", 0.0)
+
+    assert len(bench._turns._heap) <= 1_100
+    assert bench.next_time(0.0) == 500.0
+
+
+def test_blocking_returns_what_was_queued_and_refuses_the_host() -> None:
+    bench = filled(workbench(), "a1")
+
+    assert bench.block("a", 0.0) == ["a1"]
+
+    assert bench.add("a", "a2", 0.0) is Refusal.BLOCKED
+    assert taken(bench, 0.0) is None
+
+
+def test_draining_returns_everything_and_takes_no_more() -> None:
+    bench = filled(workbench(), "a1", "a2", "b1", "c1", "c2")
+    taken(bench, 0.0)
+    taken(bench, 0.0)
+    bench.done("b", SERVED, 0.0)
+
+    assert sorted(bench.drain(0.0)) == [("a", "a2"), ("c", "c1"), ("c", "c2")]
+
+    assert bench.add("a", "a3", 0.0) is Refusal.DRAINING
+    assert bench.put_back("a", "a1", 0.0) is Refusal.DRAINING
+    assert (taken(bench, 1e9), bench.next_time(1e9), len(bench), bench.in_progress) == (None, None, 0, 0)
+
+
+# Telling
+
+
+def test_the_workbench_tells_why_nothing_is_being_fetched() -> None:
+    bench = workbench(Policy(delay=seconds(5), max_exceptions=1, exception_delay=seconds(0)))
+    hosts = [f"host{number}" for number in range(15)]
+    for host in hosts * 4:
+        bench.add(host, host, 0.0)
+    for _ in hosts:
+        assert bench.take(0.0) is not None
+    for number, host in enumerate(hosts):
+        bench.done(host, FAILED if number < 3 else SERVED, 1.0)
+
+    assert str(bench.stats(4.0)) == "12 hosts waiting for their delay (next in 2.0 s), 3 blocked, 36 queued"
+    assert repr(bench) == "Workbench(12 hosts waiting for their delay, 3 blocked, 36 queued)"
+
+
+def test_the_counts_say_what_is_ready_and_what_has_all_its_threads_in_use() -> None:
+    bench = filled(workbench(), "a1", "a2", "b1")
+    taken(bench, 0.0)
+
+    stats = bench.stats(0.0)
+
+    assert (stats.ready, stats.busy, stats.waiting, stats.in_progress, stats.queued) == (1, 1, 0, 1, 2)
+    assert str(stats) == "1 in progress, 1 host ready, 1 host with all threads in use, 2 queued"

@@ -1,0 +1,249 @@
+"""A file from its opening to its final name, and what happens when the disk fails."""
+
+from __future__ import annotations
+
+import errno
+import gzip
+import json
+import os
+import random
+import resource
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from tests.store.exchanges import ABOUT, START, assert_sound, exchange, open_part, records
+
+from scoter.errors import Defect, UsageError, UserError
+from scoter.store.disk import disk_error
+from scoter.store.warc import WarcPart, WarcReader
+from scoter.store.warc.cdxj import Entry, Index, index_line, media_type
+
+NOISE = random.Random(4)
+
+
+@contextmanager
+def largest_file(size: int) -> Iterator[None]:
+    """Let no file of this process grow beyond a size: the kernel cuts a write short, as on a full disk."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def index_of(path: Path) -> list[tuple[str, str, dict[str, str]]]:
+    """Return key, time and facts of each line."""
+    lines = path.read_text("utf-8").splitlines()
+    return [(key, stamp, json.loads(facts)) for key, stamp, facts in (line.split(" ", 2) for line in lines)]
+
+
+def test_the_index_is_sorted_and_leads_to_every_capture(tmp_path: Path) -> None:
+    part = open_part(tmp_path)
+    urls = (
+        "http://b.example/",
+        "http://a.example/z",
+        "https://a.example/",
+        "http://a.example/z?q=%20x",
+        "http://b.example/",
+    )
+    places = [part.append(exchange(url, b"body of " + url.encode())) for url in urls]
+    not_modified = part.append(exchange("http://c.example/", b"", status=304, headers=()))
+
+    path = part.finish()
+
+    lines = part.index_path.read_bytes().splitlines(keepends=True)
+    assert lines == sorted(lines)
+    entries = index_of(part.index_path)
+    assert [key for key, _, _ in entries] == [
+        "example,a)/",
+        "example,a)/z",
+        "example,a)/z?q=%20x",
+        "example,b)/",
+        "example,b)/",
+        "example,c)/",
+    ]
+    assert {stamp for _, stamp, _ in entries} == {"20261115023600"}
+    told = {(int(facts["offset"]), int(facts["length"])) for _, _, facts in entries}
+    assert told == {(place.offset, place.length) for place in (*places, not_modified)}
+    with WarcReader(path) as reader:
+        for _, _, facts in entries:
+            found = reader.at(int(facts["offset"]))
+            assert (found.url, str(found.status), found.digest) == (facts["url"], facts["status"], facts["digest"])
+            assert facts["filename"] == path.name == "part.warc.gz"
+    assert [facts["mime"] for _, _, facts in entries] == ["text/html"] * 4 + ["warc/revisit"] * 2
+
+
+def test_a_place_is_one_gzip_member(tmp_path: Path) -> None:
+    part = open_part(tmp_path)
+    part.append(exchange())
+    place = part.append(exchange(body=b"second"))
+
+    data = part.finish().read_bytes()[place.offset : place.offset + place.length]
+
+    text = gzip.decompress(data)
+    assert text.startswith(b"WARC/1.1\r\nWARC-Type: response\r\n")
+    assert text.endswith(b"second\r\n\r\n")
+
+
+def test_an_index_longer_than_memory_allows_is_sorted_all_the_same(tmp_path: Path) -> None:
+    draw = random.Random(5)
+    lines = [b"%06d\n" % draw.randrange(10**6) for _ in range(1_000)]
+    index = Index(tmp_path, run=64)
+    for line in lines:
+        if index.is_full:
+            index.make_room()
+        index.add(line)
+
+    index.write(tmp_path / "a.cdxj")
+    index.close()
+
+    assert (tmp_path / "a.cdxj").read_bytes() == b"".join(sorted(lines))
+    assert [each.name for each in tmp_path.iterdir()] == ["a.cdxj"]
+
+
+def test_an_index_line_has_no_space_in_its_key() -> None:
+    entry = Entry(url="u", mime="m", status="-", digest="-", length="1", offset="2", filename="f")
+
+    line = index_line("com,example)/a b", "2026-11-05T07:08:09.123456Z", entry)
+
+    assert line == (
+        b'com,example)/a%20b 20261105070809 {"url":"u","mime":"m","status":"-","digest":"-",'
+        b'"length":"1","offset":"2","filename":"f"}\n'
+    )
+
+
+@pytest.mark.parametrize(("text", "expected"), [("", "unk"), (" Text/HTML ;charset=x", "text/html"), (";", "unk")])
+def test_a_media_type_stands_without_parameters(text: str, expected: str) -> None:
+    assert media_type(text) == expected
+
+
+def test_a_file_has_its_name_only_when_it_is_finished(tmp_path: Path) -> None:
+    part = open_part(tmp_path)
+    part.append(exchange())
+
+    part.sync()
+    assert [each.name for each in tmp_path.iterdir()] == ["part.warc.gz.open"]
+    part.seal()
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["part.cdxj", "part.warc.gz.open"]
+    part.publish()
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["part.cdxj", "part.warc.gz"]
+
+
+def test_a_discarded_file_leaves_nothing(tmp_path: Path) -> None:
+    part = open_part(tmp_path)
+    part.append(exchange())
+
+    part.discard()
+
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_sealed_file_takes_nothing_more(tmp_path: Path) -> None:
+    part = open_part(tmp_path)
+    part.append(exchange())
+    part.seal()
+
+    with pytest.raises(Defect):
+        part.append(exchange())
+
+    part.publish()
+
+
+def test_a_file_that_is_not_sealed_is_not_published(tmp_path: Path) -> None:
+    part = open_part(tmp_path)
+
+    with pytest.raises(Defect):
+        part.publish()
+
+    part.discard()
+
+
+@pytest.mark.parametrize("existing", ["part.warc.gz", "part.warc.gz.open"])
+def test_an_archive_of_the_same_name_is_not_overwritten(tmp_path: Path, existing: str) -> None:
+    (tmp_path / existing).write_bytes(b"precious")
+
+    with pytest.raises(UsageError, match="of this name already"):
+        open_part(tmp_path)
+
+    assert (tmp_path / existing).read_bytes() == b"precious"
+
+
+def test_a_folder_that_is_a_file_is_told(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"")
+
+    with pytest.raises(UserError, match="cannot open the archive"):
+        open_part(tmp_path / "file")
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
+def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+    tmp_path.chmod(0o500)
+
+    with pytest.raises(UsageError, match="cannot open the archive: Permission denied"):
+        open_part(tmp_path)
+
+
+def test_a_full_disk_is_told_and_harms_no_earlier_record(tmp_path: Path) -> None:
+    part = open_part(tmp_path)
+    first = part.append(exchange("http://example.com/1", NOISE.randbytes(2_000)))
+
+    with largest_file(part.size + 3_000), pytest.raises(UserError, match="cannot write the archive") as told:
+        part.append(exchange("http://example.com/2", NOISE.randbytes(20_000)))
+
+    assert "Make room" in str(told.value)
+    assert part.draft.stat().st_size == part.size
+    # Once there is room, the same file goes on.
+    third = part.append(exchange("http://example.com/3", b"three"))
+    path = part.finish()
+    assert_sound(path)
+    with WarcReader(path) as reader:
+        assert [each.url for each in reader] == ["http://example.com/1", "http://example.com/3"]
+        assert reader.at(first.offset).url.endswith("/1")
+        assert reader.at(third.offset).body == b"three"
+    assert len(index_of(part.index_path)) == 2
+
+
+def test_a_disk_too_full_for_the_first_record_leaves_nothing(tmp_path: Path) -> None:
+    with largest_file(10), pytest.raises(UserError, match="cannot write the archive"):
+        open_part(tmp_path)
+
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_disk_too_full_for_the_index_leaves_the_file_to_be_finished_later(tmp_path: Path) -> None:
+    part = open_part(tmp_path)
+    part.append(exchange())
+
+    with largest_file(10), pytest.raises(UserError, match="cannot write the index"):
+        part.finish()
+
+    assert_sound(part.finish())
+
+
+def test_a_duplicate_that_failed_to_be_written_is_not_referred_to(tmp_path: Path) -> None:
+    part, body = open_part(tmp_path), NOISE.randbytes(20_000)
+    with largest_file(part.size + 3_000), pytest.raises(UserError):
+        part.append(exchange("http://example.com/1", body))
+
+    part.append(exchange("http://example.com/2", body))
+
+    assert [fields["WARC-Type"] for fields, _ in records(part.finish())] == ["warcinfo", "response", "request"]
+
+
+@pytest.mark.parametrize(("number", "kind"), [(errno.ENOSPC, UserError), (errno.EACCES, UsageError)])
+def test_a_full_disk_is_nobodys_wrong_argument(number: int, kind: type[UserError]) -> None:
+    found = disk_error("write", Path("/a"), OSError(number, os.strerror(number)))
+
+    assert type(found) is kind
+    assert str(found).startswith(f"/a: cannot write: {os.strerror(number)}")
+
+
+def test_a_part_tells_what_it_holds(tmp_path: Path) -> None:
+    part = WarcPart(tmp_path, "name", ABOUT, opened=START)
+    part.append(exchange())
+
+    assert repr(part) == f"WarcPart({tmp_path}/name.warc.gz.open, 1 captures, {part.size} bytes)"
+    part.close()

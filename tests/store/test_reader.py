@@ -1,0 +1,202 @@
+"""What was archived comes back as it was."""
+
+from __future__ import annotations
+
+import gzip
+import random
+import tracemalloc
+from datetime import timedelta, timezone
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.store.exchanges import START, assert_sound, exchange, open_part, records
+
+from scoter.core.reply import Cut, Exchange
+from scoter.errors import UserError
+from scoter.store.warc import ArchivedResponse, WarcReader
+from scoter.store.warc.reader import Kind
+
+NAMES = st.text("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_", min_size=1, max_size=20).filter(
+    lambda name: name.lower() not in ("content-length", "transfer-encoding")
+)
+# Anything a server may put into a line, by Latin-1; white space around a value is not part of it.
+VALUES = st.text(st.characters(max_codepoint=255, exclude_characters="\r\n"), max_size=30).map(lambda t: t.strip(" \t"))
+
+
+def archive(folder: Path, *exchanges: Exchange) -> tuple[Path, list[ArchivedResponse]]:
+    """Return an archive and what is read from each place that its writer told."""
+    part = open_part(folder)
+    places = [part.append(each) for each in exchanges]
+    path = part.finish()
+    with WarcReader(path) as reader:
+        return path, [reader.at(place.offset) for place in places]
+
+
+def test_an_exchange_comes_back_from_its_place(tmp_path: Path) -> None:
+    pages = [exchange(f"http://example.com/{n}", b"body %d" % n, status=200 + n) for n in range(3)]
+
+    path, found = archive(tmp_path, *pages)
+
+    assert_sound(path)
+    assert [each.url for each in found] == [page.url.text for page in pages]
+    assert [each.status for each in found] == [200, 201, 202]
+    assert [each.body for each in found] == [page.body for page in pages]
+    assert [each.headers for each in found] == [page.headers for page in pages]
+    assert {each.date for each in found} == {START}
+    assert {each.kind for each in found} == {Kind.RESPONSE}
+    assert {each.cut for each in found} == {Cut.NOT}
+
+
+def test_a_scan_gives_what_the_places_give(tmp_path: Path) -> None:
+    pages = [exchange(f"http://example.com/{n}", b"%d" % (n % 3) * 50) for n in range(9)]
+    path, found = archive(tmp_path, *pages, exchange(body=b"", status=304, headers=()))
+
+    with WarcReader(path) as reader:
+        scanned = list(reader)
+
+    assert scanned == found
+    assert [each.body for each in scanned[:9]] == [page.body for page in pages]
+    assert [each.kind for each in scanned] == [Kind.RESPONSE] * 3 + [Kind.REVISIT] * 7
+    assert (scanned[9].status, scanned[9].body, scanned[9].cut) == (304, b"", Cut.NOT)
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        b"HTTP/1.1 200\r\n\r\n",
+        b"HTTP/1.1 200 OK\nServer: bare\n\n",
+        b"HTTP/1.1 200 OK\r\nA: b\r\n  folded\r\nA: again\r\n\r\n",
+        b"HTTP/1.1 200 \xe9\r\nA: \xff\xfe\r\nno colon\r\n: no name\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nA: nul\0\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 99999\r\nContent-Length: -5\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\n" + b"A: b\r\n" * 5_000 + b"\r\n",
+        b"not HTTP at all\r\n\r\n",
+    ],
+)
+@pytest.mark.parametrize("body", [b"", b"\r\n\r\nbody\n\n", b"\0" * 100])
+def test_odd_heads_do_not_harm_their_bodies(tmp_path: Path, head: bytes, body: bytes) -> None:
+    path, (found,) = archive(tmp_path, exchange(body=body, head=head))
+
+    assert_sound(path)
+    assert found.body == body
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(NAMES, VALUES), max_size=8), st.binary(max_size=2_000), st.sampled_from(list(Cut)))
+def test_any_headers_and_any_body_come_back(
+    tmp_path_factory: pytest.TempPathFactory, headers: list[tuple[str, str]], body: bytes, cut: Cut
+) -> None:
+    path, (found,) = archive(tmp_path_factory.mktemp("any"), exchange(body=body, headers=tuple(headers), cut=cut))
+
+    assert_sound(path)
+    assert (found.headers, found.body, found.cut) == (tuple(headers), body, cut)
+
+
+def test_a_huge_body_is_archived_without_a_copy_and_read_within_its_limit(tmp_path: Path) -> None:
+    body = random.Random(1).randbytes(10 * 2**20)
+    page = exchange(body=body)
+    part = open_part(tmp_path)
+
+    tracemalloc.start()
+    place = part.append(page)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+
+    path = part.finish()
+    assert_sound(path)
+    # What cannot be compressed is held twice while it is being compressed: in pieces, and joined.
+    assert peak < 2.5 * len(body)
+    with WarcReader(path) as reader:
+        assert reader.at(place.offset).body == body
+    with WarcReader(path, limit=1_000) as reader:
+        found = reader.at(place.offset)
+        assert (found.body, found.cut) == (body[:1_000], Cut.LENGTH)
+
+
+def test_a_resource_has_no_status(tmp_path: Path) -> None:
+    page = exchange("file:///tmp/a.txt", b"text", head=b"", request=b"", headers=(("Content-Type", "text/plain"),))
+
+    _, (found,) = archive(tmp_path, page)
+
+    assert (found.kind, found.status, found.body) == (Kind.RESOURCE, 0, b"text")
+    assert found.header("content-type") == "text/plain"
+
+
+def test_another_time_zone_is_the_same_moment(tmp_path: Path) -> None:
+    elsewhere = START.astimezone(timezone(timedelta(hours=-5)))
+
+    _, (found,) = archive(tmp_path, exchange(started=elsewhere))
+
+    assert found.date == START
+
+
+@pytest.mark.parametrize(("offset", "message"), [(0, "a warcinfo record"), (3, "damaged"), (10**6, "no record begins")])
+def test_a_place_without_a_response_is_told(tmp_path: Path, offset: int, message: str) -> None:
+    path, _ = archive(tmp_path, exchange())
+
+    with WarcReader(path) as reader, pytest.raises(UserError, match=message):
+        reader.at(offset)
+
+
+@pytest.mark.parametrize("lost", [30, 60, 150, 400])
+def test_a_place_whose_record_ends_early_is_told(tmp_path: Path, lost: int) -> None:
+    path, place = _with_noise_at_its_end(tmp_path, lost)
+
+    with WarcReader(path) as reader, pytest.raises(UserError, match="damaged"):
+        reader.at(place)
+
+
+@pytest.mark.parametrize("lost", [1, 5, 10, 60, 150, 400, 500])
+def test_a_scan_tells_of_a_broken_end_after_all_that_went_before(tmp_path: Path, lost: int) -> None:
+    path, _ = _with_noise_at_its_end(tmp_path, lost)
+
+    with WarcReader(path) as reader, pytest.raises(UserError, match="damaged"):
+        list(reader)
+    with WarcReader(path) as reader:
+        first = next(iter(reader))
+
+    assert first.body == b"one"
+
+
+def _with_noise_at_its_end(folder: Path, lost: int) -> tuple[Path, int]:
+    """Return an archive that lost its last bytes, and the place of its last record."""
+    part = open_part(folder)
+    part.append(exchange("http://example.com/1", b"one", request=b""))
+    place = part.append(exchange("http://example.com/2", random.Random(2).randbytes(300), request=b""))
+    path = part.finish()
+    path.write_bytes(path.read_bytes()[:-lost])
+    return path, place.offset
+
+
+def test_a_flipped_bit_is_told(tmp_path: Path) -> None:
+    path, (found,) = archive(tmp_path, exchange(body=random.Random(3).randbytes(500)))
+    data = bytearray(path.read_bytes())
+    data[found.offset + 400] ^= 1
+    path.write_bytes(data)
+
+    with WarcReader(path) as reader, pytest.raises(UserError, match="damaged"):
+        reader.at(found.offset)
+
+
+def test_a_missing_file_is_told(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="cannot read the archive: No such file"):
+        WarcReader(tmp_path / "none.warc.gz")
+
+
+def test_a_duplicate_of_something_elsewhere_has_no_body(tmp_path: Path) -> None:
+    path, _ = archive(tmp_path, exchange("http://example.com/a"), exchange("http://example.com/b"))
+    data = path.read_bytes()
+    text = gzip.decompress(data)
+    other = text.replace(b"WARC-Refers-To-File-Offset", b"X-Refers-To-File-Offset-in")
+    foreign = tmp_path / "foreign.warc"
+    foreign.write_bytes(other)
+
+    with WarcReader(foreign) as reader:
+        first, second = reader
+
+    assert first.body == b"<p>hello</p>"
+    assert (second.body, second.cut) == (b"", Cut.LENGTH)
+    assert len(records(path)) == 5

@@ -1,0 +1,173 @@
+"""A killed writer loses at most the record it was writing."""
+
+from __future__ import annotations
+
+import random
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.store.exchanges import assert_sound, exchange, open_part
+
+from scoter.core.reply import Cut
+from scoter.errors import UserError
+from scoter.store.warc import WarcReader, recover, unfinished
+from scoter.store.warc.members import Span, whole_records
+
+WRITER = """
+import sys
+from pathlib import Path
+from scoter.store.warc import timing_facts
+from tests.store.exchanges import exchange, open_part
+
+part = open_part(Path(sys.argv[1]))
+number = 0
+while True:
+    page = exchange(f"http://example.com/{number}", str(number).encode() * 5_000)
+    part.append(page, facts=timing_facts(page))
+    print(number, flush=True)
+    number += 1
+"""
+
+
+def finished(folder: Path) -> tuple[Path, bytes, list[Span]]:
+    """Return an archive of every kind of record, its index, and the places of its records."""
+    part = open_part(folder)
+    part.append(exchange("http://example.com/b", b"one" * 20))
+    part.append(exchange("https://example.com/a?q=%C3%A9", b"two", cut=Cut.TIME), facts=(("message", "7"),))
+    part.append(exchange("http://example.com/c", b"one" * 20))
+    part.append(exchange("http://example.com/c", b"", status=304, headers=()))
+    part.append(exchange("file:///tmp/a", b"text", head=b"", request=b"", headers=(("Content-Type", "text/plain"),)))
+    path = part.finish()
+    with path.open("rb") as file:
+        return path, part.index_path.read_bytes(), list(whole_records(file))
+
+
+def test_a_file_cut_at_any_byte_keeps_every_record_before_it(tmp_path: Path) -> None:
+    path, index, spans = finished(tmp_path)
+    data = path.read_bytes()
+    with WarcReader(path) as reader:
+        captures = list(reader)
+    assert spans[-1].end == len(data)
+    assert len(spans) == 11
+
+    for size in range(len(data) + 1):
+        folder = tmp_path / "cut"
+        folder.mkdir()
+        draft = folder / "part.warc.gz.open"
+        draft.write_bytes(data[:size])
+
+        result = recover(draft)
+
+        whole = [span for span in spans if span.end <= size]
+        kept = [each for each in captures if any(each.offset == span.offset for span in whole)]
+        assert result.records == len(whole)
+        assert result.captures == len(kept)
+        assert result.kept == (whole[-1].end if whole else 0)
+        assert result.dropped == size - result.kept
+        if result.path is None:
+            assert kept == []
+        else:
+            assert result.path.read_bytes() == data[: result.kept]
+            lines = index.splitlines(keepends=True)
+            places = {f'"offset":"{each.offset}"'.encode() for each in kept}
+            expected = [line for line in lines if any(place in line for place in places)]
+            assert (folder / "part.cdxj").read_bytes() == b"".join(expected)
+        for each in folder.iterdir():
+            assert each.name in ("part.warc.gz", "part.cdxj")
+            each.unlink()
+        folder.rmdir()
+
+
+def test_what_is_kept_reads_cleanly(tmp_path: Path) -> None:
+    path, _, spans = finished(tmp_path)
+    data = path.read_bytes()
+    for number, span in enumerate(spans[2:]):
+        draft = tmp_path / f"cut{number}.warc.gz.open"
+        draft.write_bytes(data[: span.end - 1])
+
+        result = recover(draft)
+
+        assert result.path is not None
+        assert_sound(result.path)
+        with WarcReader(result.path) as reader:
+            assert len(list(reader)) == result.captures > 0
+
+
+@pytest.mark.parametrize("tail", [b"\0" * 5_000, b"\x1f\x8b\x08", b"garbage", bytes.fromhex("1f8b0800000000000003")])
+def test_whatever_lies_behind_the_last_record_is_cut_off(tmp_path: Path, tail: bytes) -> None:
+    path, index, _ = finished(tmp_path)
+    draft = tmp_path / "with-tail.warc.gz.open"
+    draft.write_bytes(path.read_bytes() + tail)
+
+    result = recover(draft)
+
+    assert result.dropped == len(tail)
+    assert result.path is not None
+    assert result.path.read_bytes() == path.read_bytes()
+    assert (tmp_path / "with-tail.cdxj").read_bytes() == index.replace(b'"part.warc.gz"', b'"with-tail.warc.gz"')
+
+
+def test_random_cuts_of_a_larger_file_keep_whole_records(tmp_path: Path) -> None:
+    draw = random.Random(6)
+    part = open_part(tmp_path)
+    for number in range(60):
+        body = draw.randbytes(draw.randrange(30_000)) if number % 2 else b"x" * draw.randrange(3_000_000)
+        part.append(exchange(f"http://example.com/{number}", body))
+    data = part.finish().read_bytes()
+    with part.path.open("rb") as file:
+        spans = list(whole_records(file))
+    assert len(spans) == 121
+
+    for _ in range(40):
+        size = draw.randrange(len(data))
+        draft = tmp_path / "cut.warc.gz.open"
+        draft.write_bytes(data[:size])
+        with draft.open("rb") as file:
+            assert list(whole_records(file)) == [span for span in spans if span.end <= size]
+
+
+def test_nothing_that_was_written_is_lost_by_a_kill(tmp_path: Path) -> None:
+    command = [sys.executable, "-W", "ignore", "-c", WRITER, str(tmp_path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        told = [int(process.stdout.readline()) for _ in range(50)]
+        (draft,) = unfinished(tmp_path)
+        with pytest.raises(UserError, match="being written by another process"):
+            recover(draft)
+        process.send_signal(signal.SIGKILL)
+        told += [int(line) for line in process.stdout.read().splitlines()]
+
+    result = recover(draft)
+
+    assert process.returncode == -signal.SIGKILL
+    assert result.path is not None
+    assert_sound(result.path)
+    with WarcReader(result.path) as reader:
+        found = [each.body for each in reader]
+    assert found[: len(told)] == [str(number).encode() * 5_000 for number in told]
+    assert len(found) - len(told) in (0, 1)  # written, and killed before it could say so
+    assert unfinished(tmp_path) == []
+
+
+def test_a_finished_archive_of_the_same_name_is_not_overwritten(tmp_path: Path) -> None:
+    path, _, _ = finished(tmp_path)
+    draft = tmp_path / "part.warc.gz.open"
+    draft.write_bytes(path.read_bytes())
+
+    with pytest.raises(UserError, match="finished archive of the same name"):
+        recover(draft)
+
+
+def test_a_file_of_another_kind_is_refused(tmp_path: Path) -> None:
+    path, _, _ = finished(tmp_path)
+
+    with pytest.raises(UserError, match="not an unfinished archive"):
+        recover(path)
+
+
+def test_a_missing_file_is_told(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="cannot recover the archive"):
+        recover(tmp_path / "none.warc.gz.open")

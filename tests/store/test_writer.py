@@ -1,0 +1,113 @@
+"""One file after another."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import pytest
+from tests.store.exchanges import ABOUT, START, assert_sound, exchange
+
+from scoter.errors import UsageError
+from scoter.store.warc import WarcReader, WarcWriter
+
+HOUR = timedelta(hours=1)
+
+
+class FakeClock:
+    """A clock that stands until it is moved."""
+
+    def __init__(self) -> None:
+        self.time = START
+
+    def __call__(self) -> datetime:
+        return self.time
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(each.name for each in folder.iterdir())
+
+
+def test_a_file_that_is_large_enough_is_finished_before_the_next_exchange(tmp_path: Path) -> None:
+    with WarcWriter(tmp_path, "crawl", ABOUT, size=1_000, age=HOUR, now=FakeClock()) as writer:
+        places = [writer.write(exchange(f"http://example.com/{n}", b"%d" % n)) for n in range(6)]
+
+    files = sorted(tmp_path.glob("*.warc.gz"))
+    assert len(files) > 1
+    assert [each.name for each in files] == [
+        f"crawl-20261115023600-{number:05d}.warc.gz" for number in range(1, len(files) + 1)
+    ]
+    assert names(tmp_path) == sorted(
+        [*(each.name for each in files), *(each.name.replace(".warc.gz", ".cdxj") for each in files)]
+    )
+    for number, place in enumerate(places):
+        with WarcReader(tmp_path / place.file) as reader:
+            assert reader.at(place.offset).body == b"%d" % number
+    for each in files:
+        assert_sound(each)
+
+
+def test_a_file_that_is_old_enough_is_finished(tmp_path: Path) -> None:
+    clock = FakeClock()
+    with WarcWriter(tmp_path, "crawl", ABOUT, size=2**30, age=HOUR, now=clock) as writer:
+        first = writer.write(exchange())
+        clock.time += HOUR - timedelta(seconds=1)
+        assert writer.finish_if_due() is None
+        assert writer.write(exchange()).file == first.file
+        clock.time += timedelta(seconds=1)
+
+        assert writer.finish_if_due() == tmp_path / first.file
+        assert writer.finish_if_due() is None
+        second = writer.write(exchange())
+
+    assert second.file == "crawl-20261115033600-00002.warc.gz"
+
+
+def test_duplicates_are_told_within_one_file_only(tmp_path: Path) -> None:
+    with WarcWriter(tmp_path, "crawl", ABOUT, size=2**30, age=HOUR, now=FakeClock()) as writer:
+        kinds = []
+        for is_last in (False, True, False):
+            place = writer.write(exchange())
+            path = writer.finish() if is_last else None
+            kinds.append((place, path))
+
+    found = []
+    for place, _ in kinds:
+        with WarcReader(tmp_path / place.file) as reader:
+            found.append(reader.at(place.offset).kind.value)
+    assert found == ["response", "revisit", "response"]
+
+
+def test_a_writer_that_was_given_nothing_leaves_nothing(tmp_path: Path) -> None:
+    with WarcWriter(tmp_path, "crawl", ABOUT, size=2**30, age=HOUR) as writer:
+        writer.sync()
+
+    assert names(tmp_path) == []
+
+
+def test_names_that_are_taken_are_passed_over(tmp_path: Path) -> None:
+    for name in ("crawl-20261115023600-00001.warc.gz", "crawl-20261115023600-00002.warc.gz.open"):
+        (tmp_path / name).write_bytes(b"precious")
+
+    with WarcWriter(tmp_path, "crawl", ABOUT, size=2**30, age=HOUR, now=FakeClock()) as writer:
+        place = writer.write(exchange())
+
+    assert place.file == "crawl-20261115023600-00003.warc.gz"
+
+
+def test_what_was_written_is_finished_even_when_its_owner_fails(tmp_path: Path) -> None:
+    def fail() -> None:
+        with WarcWriter(tmp_path, "crawl", ABOUT, size=2**30, age=HOUR, now=FakeClock()) as writer:
+            writer.write(exchange())
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail()
+
+    assert names(tmp_path) == ["crawl-20261115023600-00001.cdxj", "crawl-20261115023600-00001.warc.gz"]
+
+
+@pytest.mark.parametrize("prefix", ["", "a/b", ".hidden"])
+def test_a_prefix_that_is_no_name_is_told(tmp_path: Path, prefix: str) -> None:
+    with pytest.raises(UsageError, match="cannot begin the name of a file"):
+        WarcWriter(tmp_path, prefix, ABOUT, size=2**30, age=HOUR)
