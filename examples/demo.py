@@ -24,7 +24,8 @@ def main() -> None:
         host = seed.split("/")[2]
         title("A web of its own: 20 hosts, every kind of robots.txt, redirect, encoding and fault")
         truth = [json.loads(line) for line in get(port, "control.simweb.test", "/truth").splitlines()]
-        print(f"  {len(truth):,} URLs; after a complete crawl they should be")
+        unseen = sum(not fact["expected"] for fact in truth)
+        print(f"  {len(truth):,} URLs, {unseen} of which no link leads to; after a complete crawl the others should be")
         for status, count in tally(fact["status"] for fact in truth if fact["expected"]):
             print(f"    {count:>6,}  {status}")
 

@@ -17,7 +17,7 @@ from scoter.core.normalizers import host, protocol, slash
 from scoter.core.normalizers import regex as regex_normalizer
 from scoter.core.url import canonical
 from scoter.errors import ConfigError, RuleError, UsageError
-from scoter.plugins import Explains, Setup
+from scoter.plugins import Setup
 
 ALL = [each for _, each in inspect.getmembers(filters, inspect.isclass) if each.__name__.endswith("UrlFilter")]
 
@@ -54,7 +54,7 @@ def test_every_example_of_the_documentation_can_be_read() -> None:
 
 def test_every_filter_explains_itself() -> None:
     assert len(ALL) == 8
-    assert all(issubclass(each, Explains) for each in ALL)
+    assert all(callable(getattr(each, "explain", None)) for each in ALL)
 
 
 @pytest.mark.parametrize(

@@ -45,7 +45,7 @@ def test_a_schedule_follows_the_settings() -> None:
     assert made.fetched(URL, datum, NOW, Change.NOTMODIFIED).interval == timedelta(days=6)
     assert made.first(datum, NOW).fetch_time == NOW
     assert made.retry(datum, NOW).retries == 1
-    assert made.gone(datum, NOW).interval == timedelta(0)
+    assert made.gone(datum, NOW).interval == timedelta(days=4.5)
     assert made.force(datum).status is DbStatus.UNFETCHED
     assert made.due(datum, NOW)[0]
 

@@ -8,13 +8,17 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from scoter.builtin.scoring import DepthScoring, OpicScoring
 from scoter.config import load
 from scoter.core.datum import CrawlDatum, DbStatus, PartStatus
 from scoter.core.page import Outlink
+from scoter.core.schedule import Schedule
+from scoter.core.scoring import ScoringChain
+from scoter.core.update import Rules, update
 from scoter.core.url import canonical
-from scoter.plugins import Setup
+from scoter.plugins import Setup, chain
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 URL = canonical("http://example.com/a")
@@ -166,3 +170,30 @@ def test_depth_means_the_same_in_both_faces(
     # then
     assert {name: by_row.get(name) for name in by_column} == by_column
     assert value(depth.sort_value_columns(row)) == depth.sort_value(URL, record(new, new_max), 1.0)
+
+
+def test_a_chain_of_the_built_ins_serves_an_update() -> None:
+    config = load(overrides=['scoring.filter_order=["opic", "depth"]'])
+    scoring = ScoringChain(chain("scoring", config))
+    rules = Rules(schedule=Schedule(), scoring=scoring)
+    old = scoring.injected(URL, CrawlDatum(status=DbStatus.UNFETCHED, score=1.0))
+    shares = scoring.distribute(URL, old, TARGETS, 2)
+    links = [CrawlDatum(status=PartStatus.LINKED, score=link.score, extra=link.extra) for link in shares]
+
+    found = update(TARGETS[0].target, None, None, links, None, NOW, rules)
+    orphan = update(URL, old, None, [], None, NOW, rules)
+
+    assert found is not None
+    assert (found.score, found.extra["depth"]) == (1.0, 2)
+    assert orphan == old
+    assert scoring.sort_value(URL, old) == 1000.0
+    assert scoring.index(URL, replace(old, score=4.0)) == 2.0
+
+
+def test_an_empty_chain_changes_nothing() -> None:
+    scoring, record = ScoringChain(()), datum(3.0)
+
+    assert scoring.initial(URL, record) is record
+    assert scoring.update(URL, None, record, [], NOW) is record
+    assert scoring.distribute(URL, record, TARGETS, 2) is TARGETS
+    assert (scoring.sort_value(URL, record), scoring.index(URL, record)) == (1.0, 1.0)

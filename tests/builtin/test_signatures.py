@@ -35,6 +35,7 @@ def test_pages_with_nothing_on_them_are_not_all_the_same(name: str) -> None:
 
     assert made.sign(URL, b"", "") != made.sign(OTHER, b"", "")
     assert made.sign(URL, b"<i/>", " ") != made.sign(URL, b"<b/>", " ")
+    assert made.sign(URL, b"1", "!!! ???") != made.sign(URL, b"2", "... ---")
 
 
 def test_the_text_profile_follows_the_settings() -> None:

@@ -123,6 +123,15 @@ MISTAKES: list[tuple[list[str], str]] = [
     (["robotschecker", "missing.txt", "http://a.test/"], "missing.txt: cannot be read"),
     (["robotschecker"], "robots"),
     (["simweb", "--pages", "many"], "many"),
+    (["simweb", "--port", "0", "-c", "missing.toml"], "missing.toml"),
+    (["simweb", "--port", "0", "-D", "fetch.dealy=2"], "did you mean fetch.delay?"),
+    (["plugin", "list", "--points", "-c", "broken.toml"], "broken.toml"),
+    (
+        ["filterchecker", "-D", "plugin.urlfilter-validater.longest=3", "http://a.test/"],
+        "did you mean urlfilter-validator?",
+    ),
+    (["filterchecker", "-D", "agent.name=a/b c", "http://a.test/"], "a word without spaces and slashes"),
+    (["plugin", "run", "scoring-depth", "-D", "scoring.depth_override_pattern=("], "scoring.depth_override_pattern"),
     (["simweb", "--pages", "0"], "pages=0"),
     (["simweb", "--port", "99999"], "99999"),
     (["simweb", "--write", "/proc/nope"], "/proc/nope"),
@@ -178,9 +187,10 @@ def test_the_version_is_the_packages() -> None:
     assert done.stdout == f"scoter {__version__}\n"
 
 
-def test_a_reader_that_leaves_early_is_no_error(tmp_path: Path) -> None:
+@pytest.mark.parametrize("command", ["config show --defaults | true", "config show --defaults | head -1"])
+def test_a_reader_that_leaves_early_is_no_error(tmp_path: Path, command: str) -> None:
     done = subprocess.run(
-        ["bash", "-o", "pipefail", "-c", f"{sys.executable} -m scoter.cli.main config show | head -1"],
+        ["bash", "-o", "pipefail", "-c", f"{sys.executable} -m scoter.cli.main {command}"],
         capture_output=True,
         text=True,
         cwd=tmp_path,
@@ -189,3 +199,37 @@ def test_a_reader_that_leaves_early_is_no_error(tmp_path: Path) -> None:
 
     assert done.returncode == 0
     assert done.stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("command", "expected"),
+    [
+        ("filterchecker <&-", "no URLs given"),
+        ("filterchecker http://a.test/ >&-", "must be open"),
+        ("config show > /dev/full", "No space left on device"),
+    ],
+)
+def test_closed_and_full_files_are_told(tmp_path: Path, command: str, expected: str) -> None:
+    done = subprocess.run(
+        ["bash", "-c", f"{sys.executable} -m scoter.cli.main {command}"],
+        stderr=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        text=True,
+        cwd=tmp_path,
+        check=False,
+    )
+
+    assert done.returncode == 2
+    assert expected in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_without_a_command_the_help_is_shown(run: Run) -> None:
+    assert run().out == run("--help").out
+
+
+def test_an_argument_that_is_not_utf_8_is_answered(run: Run) -> None:
+    shown = run("--json", "filterchecker", b"http://a.test/\xff".decode("utf-8", "surrogateescape"))
+
+    assert shown.code == 0
+    assert '"url":"http://a.test/%EF%BF%BD"' in shown.out

@@ -94,7 +94,7 @@ _SIZE = "a size (B, KB, KiB, MB, MiB, GB or GiB; a plain number is bytes)"
             "[fetch]\nconnect_to = ['*:80']\n",
             (
                 '2: fetch.connect_to = ["*:80"] is not in the form it needs; '
-                'it accepts a list, each item a text, such as ["*:80=127.0.0.1:8080"]'
+                'it accepts a list, each item name:port=address:port, such as ["*:80=127.0.0.1:8080"]'
             ),
         ),
         (
@@ -106,7 +106,7 @@ _SIZE = "a size (B, KB, KiB, MB, MiB, GB or GiB; a plain number is bytes)"
         ),
         (
             "[agent]\nname = 'my bot'\n",
-            '2: agent.name = "my bot" is not in the form it needs; it accepts a text, such as "examplebot"',
+            '2: agent.name = "my bot" is not in the form it needs; it accepts a word without spaces and slashes, such as "examplebot"',
         ),
         (
             '[agent]\nurl = "http://x/\\r\\nCookie: a"\n',

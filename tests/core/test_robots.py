@@ -168,6 +168,14 @@ def test_a_crawl_delay_is_that_of_our_group() -> None:
     assert Robots.read(text, ["other"]).allows(canonical("http://example.com/x"))
 
 
+def test_of_several_crawl_delays_the_longest_counts() -> None:
+    one = b"User-agent: *\nCrawl-delay: 10\nCrawl-delay: 2"
+    two = b"User-agent: scoter\nCrawl-delay: 3\n\nUser-agent: scoter\nCrawl-delay: 1"
+
+    assert Robots.read(one, ["scoter"]).crawl_delay == timedelta(seconds=10)
+    assert Robots.read(two, ["scoter"]).crawl_delay == timedelta(seconds=3)
+
+
 def test_a_verdict_names_the_line_that_decided() -> None:
     robots = Robots.read(b"User-agent: *\n\nDisallow: /a\nAllow: /a/b", ["scoter"])
 

@@ -67,7 +67,7 @@ def test_a_failure_is_tried_again_tomorrow() -> None:
     assert (result.fetch_time, result.retries, result.interval) == (NOW + DAY, 3, 10 * DAY)
 
 
-@pytest.mark.parametrize(("before", "after"), [(10, 15), (59, 88.5), (60, 81), (400, 81), (0, 0)])
+@pytest.mark.parametrize(("before", "after"), [(10, 15), (59, 88.5), (60, 81), (400, 81), (0, 45)])
 def test_a_page_that_is_gone_is_looked_at_less_and_less_often(before: float, after: float) -> None:
     result = Schedule().gone(record(before * DAY), NOW)
 

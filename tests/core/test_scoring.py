@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -57,6 +59,22 @@ def test_the_sum_does_not_depend_on_the_order_of_the_links(scores: list[float]) 
     links = [CrawlDatum(status=PartStatus.LINKED, score=score) for score in scores]
 
     assert opic.update(None, datum(1.0), links) == opic.update(None, datum(1.0), links[::-1])
+
+
+def test_scores_that_are_no_numbers_count_nothing_and_no_sum_overflows() -> None:
+    def scored(*scores: float) -> list[CrawlDatum]:
+        return [CrawlDatum(status=PartStatus.LINKED, score=score) for score in scores]
+
+    assert opic.update(None, datum(1.0), scored(math.inf, -math.inf, math.nan)) == 1.0
+    assert math.isfinite(opic.update(None, datum(1.0), scored(1.7e308, 1.7e308)))
+
+
+def test_only_the_same_host_is_internal() -> None:
+    sibling = Outlink(target=canonical("http://www.here.example/"))
+
+    (share,) = opic.distribute(1.0, "here.example", [sibling], 1, Factors(internal=0.0, external=1.0))
+
+    assert share.score == 1.0
 
 
 @pytest.mark.parametrize(("score", "boost"), [(4.0, 2.0), (0.0, 0.0), (-1.0, 0.0)])

@@ -169,6 +169,43 @@ def test_a_changed_page_of_the_adaptive_schedule_comes_back_sooner_and_an_unchan
     assert same.interval == 42 * DAY
 
 
+def test_what_was_found_wins_over_what_was_known() -> None:
+    old = replace(old_record(DbStatus.FETCHED), extra={"depth": 3, "kept": 1})
+    fetch = replace(fetch_record(FetchStatus.GONE), modified_time=FETCHED, extra={"depth": 2})
+
+    result = update(URL, old, fetch, [], None, NOW, rules())
+
+    assert result is not None
+    assert result.modified_time == FETCHED
+    assert result.extra == {"depth": 2, "kept": 1}
+
+
+def test_the_longest_interval_that_is_allowed_is_allowed() -> None:
+    fetch = replace(fetch_record(FetchStatus.SUCCESS), interval=90 * DAY)
+
+    result = update(URL, None, fetch, [], NEW_SIGNATURE, NOW, rules())
+
+    assert result is not None
+    assert (result.status, result.interval) == (DbStatus.FETCHED, 90 * DAY)
+
+
+def test_a_success_is_scheduled_to_the_second_by_either_schedule() -> None:
+    old, fetch = old_record(DbStatus.FETCHED), fetch_record(FetchStatus.SUCCESS)
+    unchanged_for = FETCHED - (BEFORE - DAY)  # 40 days and 22 hours
+
+    changed = update(URL, old, fetch, [], NEW_SIGNATURE, NOW, rules(AdaptiveSchedule()))
+    same = update(URL, old, fetch, [], OLD_SIGNATURE, NOW, rules(AdaptiveSchedule()))
+    default = update(URL, old, fetch, [], NEW_SIGNATURE, NOW, rules())
+
+    assert changed is not None
+    assert (changed.fetch_time, changed.modified_time) == (FETCHED + 24 * DAY, FETCHED)
+    assert same is not None
+    assert same.interval == max(42 * DAY, unchanged_for)
+    assert same.fetch_time == FETCHED + same.interval - timedelta(seconds=round(unchanged_for.total_seconds() * 0.3))
+    assert default is not None
+    assert default.modified_time == FETCHED
+
+
 def test_150_rounds_of_failure_end_in_gone_without_overflow() -> None:
     # given
     record: CrawlDatum = old_record(DbStatus.UNFETCHED)

@@ -39,6 +39,8 @@ SPELLINGS = [
     ("http://example.com/%zz/%/%4", "http://example.com/%zz/%/%4"),
     ("http://example.com/ä b", "http://example.com/%C3%A4%20b"),
     ("http://example.com/%252e", "http://example.com/%252e"),
+    ("http://example.com/%2%45%2%45/b", "http://example.com/%2%45%2%45/b"),
+    ("http://example.com/%%34%31", "http://example.com/%%341"),
     # names and addresses in every notation
     ("http://bücher.example/", "http://xn--bcher-kva.example/"),
     ("http://BÜCHER.example/", "http://xn--bcher-kva.example/"),
@@ -194,6 +196,14 @@ def test_join_agrees_with_the_standard_for_any_link(page: str, href: str) -> Non
         expected = None
 
     assert join(base, href) == expected
+
+
+ESCAPES = st.text(alphabet="%0123456789abcdefABCDEF./", max_size=12).map("http://example.com/".__add__)
+
+
+@given(ESCAPES)
+def test_escapes_beside_stray_percent_signs_settle_at_once(text: str) -> None:
+    assert canonical(canonical(text).text) == canonical(text)
 
 
 @given(

@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 from scoter.config import load
+from scoter.core.chain import keeps, trace_filters
+from scoter.core.url import Url, canonical
 from scoter.errors import ConfigError, PluginError
 from scoter.plugins import POINTS, active, chain, check_tables, find, find_by_full_name, installed
 
@@ -54,7 +56,7 @@ def test_every_extension_point_has_a_sentence_and_a_setting_that_exists() -> Non
 
 
 def test_every_active_plugin_of_the_default_configuration_can_be_made() -> None:
-    config = load()
+    config = load(overrides=["agent.name=testbot"])
 
     for point in POINTS.values():
         assert len(chain(point.name, config)) == len(active(point, config))
@@ -150,6 +152,33 @@ def test_a_scoring_filter_needs_one_hook_in_either_face(install: Install) -> Non
         find(POINTS["scoring"], "none").load()
     with pytest.raises(PluginError, match=r"must take \(self, table\)"):
         find(POINTS["scoring"], "wrong").load()
+
+
+@pytest.mark.parametrize(
+    ("code", "problem"),
+    [
+        ("import sys\nsys.exit(3)", "failed to import: SystemExit: 3"),
+        ("class Some:\n    def keeps(self, url): ...", "cannot be made: TypeError"),
+        ("class Some:\n    def __init__(self, setup): 1 / 0\n    def keeps(self, url): ...", "cannot be made: ZeroDiv"),
+        ("class Some:\n    columns = ('depth', 3)\n    def keeps(self, url): ...", "columns is not a tuple of Column"),
+    ],
+)
+def test_a_plugin_that_breaks_is_told_with_its_name(install: Install, code: str, problem: str) -> None:
+    install("pack", code, urlfilter="some = pack:Some")
+
+    with pytest.raises(PluginError, match=rf"urlfilter-some .package pack 1\.0.*{problem}"):
+        find(POINTS["urlfilter"], "some").make(load())
+
+
+def test_a_filter_that_raises_is_told_with_its_name() -> None:
+    class Raises:
+        def keeps(self, url: Url) -> bool:
+            raise ZeroDivisionError("oops")
+
+    with pytest.raises(PluginError, match=r"some failed on 'http://a\.test/': ZeroDivisionError: oops"):
+        keeps(canonical("http://a.test/"), [("some", Raises())])
+    with pytest.raises(PluginError, match="some failed on"):
+        trace_filters(canonical("http://a.test/"), [("some", Raises())])
 
 
 def test_two_packages_with_one_name_are_told_apart_by_nobody(install: Install) -> None:

@@ -14,6 +14,7 @@ from scoter.core.depth import DEPTH, MAX_DEPTH, Depth
 from scoter.core.page import Outlink
 from scoter.core.pattern import compile_pattern
 from scoter.core.url import Url
+from scoter.errors import ConfigError
 from scoter.plugins import Column, Setup
 
 SEED_LIMIT = "_maxdepth_"
@@ -71,7 +72,12 @@ class DepthScoring:
         scoring = setup.config.scoring
         self._limit = scoring.depth_max
         self._override = scoring.depth_max_override
-        self._pattern = compile_pattern(scoring.depth_override_pattern) if scoring.depth_override_pattern else None
+        self._pattern = None
+        if scoring.depth_override_pattern:
+            try:
+                self._pattern = compile_pattern(scoring.depth_override_pattern)
+            except ValueError as error:
+                raise ConfigError(f"the pattern {error}", where="scoring.depth_override_pattern") from error
 
     def injected(self, url: Url, datum: CrawlDatum) -> CrawlDatum:
         own = datum.metadata.get(SEED_LIMIT, "")

@@ -42,5 +42,5 @@ class SimhashSignature:
     def __init__(self, setup: Setup) -> None: ...
 
     def sign(self, url: Url, body: bytes, text: str) -> bytes:
-        # Pages without text are not all alike: their bytes have to tell.
-        return signature.simhash(text) if text.strip() else signature.md5(body, url.text)[:8]
+        # Pages without words are not all alike: their bytes have to tell.
+        return signature.simhash(text) if signature.has_words(text) else signature.md5(body, url.text)[:8]

@@ -13,7 +13,12 @@ from scoter.cli.output import note, print_json
 
 @click.group()
 def command() -> None:
-    """Show the configuration, or translate one from Nutch."""
+    """Show the configuration, or translate one from Nutch.
+
+    \b
+    Example:
+      scoter config show
+    """
 
 
 @command.command()
@@ -28,11 +33,10 @@ def show(defaults: bool) -> None:
     """
     from scoter.config import load_with_origins
     from scoter.config.show import defaults_toml, effective_toml, rows
-    from scoter.plugins import check_tables, declared_settings, names_by_key
+    from scoter.plugins import declared_settings, names_by_key
 
     said = invocation()
     loaded = load_with_origins() if defaults else said.loaded()
-    check_tables(loaded.config)
     if said.json:
         for row in rows(loaded):
             print_json(row)

@@ -78,9 +78,10 @@ def common_options() -> list[click.Parameter]:
 def urls_from(arguments: tuple[str, ...]) -> Iterator[str]:
     """Yield the URLs given as arguments, or those on stdin, one a line, when there are none or a lone dash."""
     if arguments and arguments != ("-",):
-        yield from arguments
+        # What is not UTF-8 on the command line stands as half characters, which nothing can print.
+        yield from (text.encode("utf-8", "surrogateescape").decode("utf-8", "replace") for text in arguments)
         return
-    if sys.stdin.isatty():
+    if sys.stdin is None or sys.stdin.isatty():
         raise UsageError("no URLs given", hint="Name them as arguments, or pipe them in, one a line.")
     with open(sys.stdin.fileno(), encoding="utf-8", errors="replace", closefd=False) as lines:
         for line in lines:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import wraps
 from importlib import import_module
 from typing import Any, NoReturn
 
 import click
 
-from scoter.cli.invocation import Invocation, common_options
-from scoter.errors import UserError
+from scoter.cli.invocation import Invocation, common_options, invocation
+from scoter.errors import UsageError, UserError
 
 # Name → module and one sentence. Modules are imported when their command is used, so that `scoter --help` and every
 # short command start at once. A test holds the sentences against the commands' own.
@@ -44,9 +45,11 @@ class Scoter(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in MODULES:
             return None
-        found = import_module(f"scoter.cli.{MODULES[cmd_name][0]}").command
-        _with_common_options(found)
-        return found  # type: ignore[no-any-return]
+        found: click.Command = import_module(f"scoter.cli.{MODULES[cmd_name][0]}").command
+        if not getattr(found, "is_prepared", False):
+            _with_common_options(found)
+            found.is_prepared = True  # type: ignore[attr-defined]
+        return found
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -91,7 +94,11 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 
 def _run(arguments: list[str], said: Invocation) -> int:
     try:
-        outcome = scoter.main(arguments, prog_name="scoter", standalone_mode=False, obj=said)
+        if sys.stdout is None or sys.stderr is None:
+            raise UsageError("standard output and standard error must be open")
+        # Not click's main(): it ends a broken pipe as an error of its own.
+        with scoter.make_context("scoter", arguments or ["--help"], obj=said) as context:
+            outcome = scoter.invoke(context)
         sys.stdout.flush()
         return outcome if isinstance(outcome, int) else 0
     except click.exceptions.Exit as exit_:
@@ -106,6 +113,8 @@ def _run(arguments: list[str], said: Invocation) -> int:
         return _fail(error, _usage_text(error), said)
     except UserError as error:
         return _fail(error, str(error), said)
+    except OSError as error:  # a full disk behind stdout, a terminal that went away
+        return _fail(error, f"{error.filename or 'standard output'}: {error.strerror or error}", said)
     except Exception as error:
         _fail(error, f"this is a defect in Scoter: {type(error).__name__}: {error}", said)
         if not said.debug:
@@ -133,12 +142,27 @@ def _usage_text(error: click.ClickException) -> str:
 
 
 def _with_common_options(command: click.Command) -> None:
-    """Give a command, and those below it, the options that may stand after its name too."""
+    """Give a command, and those below it, the options that may stand after its name too, and a sound configuration."""
     known = {name for parameter in command.params for name in parameter.opts}
     command.params += [each for each in common_options() if not known & set(each.opts)]
     below: dict[str, Any] = getattr(command, "commands", {})
     for each in below.values():
         _with_common_options(each)
+    if not below and command.callback is not None:
+        command.callback = _with_sound_config(command.callback)
+
+
+def _with_sound_config(work: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a command that tells of mistakes in the configuration first, whether it needs the setting or not."""
+
+    @wraps(work)
+    def checked(*arguments: Any, **options: Any) -> Any:
+        from scoter.plugins import check_tables
+
+        check_tables(invocation().config)
+        return work(*arguments, **options)
+
+    return checked
 
 
 if __name__ == "__main__":

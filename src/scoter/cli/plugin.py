@@ -7,12 +7,15 @@ import click
 from scoter.cli.invocation import invocation
 from scoter.cli.output import note, print_json, print_table
 
-COLUMNS = ("plug-in", "point", "package", "active", "what it is for")
-
 
 @click.group()
 def command() -> None:
-    """List plug-ins, or run one."""
+    """List plug-ins, or run one.
+
+    \b
+    Example:
+      scoter plugin list
+    """
 
 
 @command.command("list")
@@ -70,7 +73,9 @@ def run(name: str, args: tuple[str, ...]) -> int:
 
     \b
     Example:
-      scoter plugin run urlfilter-regex https://example.org/a.gif
+      scoter plugin run urlfilter-few-parameters https://example.org/?a=1
+
+    (That one comes with the package in examples/scoter-frugal.)
     """
     from scoter.errors import PluginError
     from scoter.plugins import Command, find_by_full_name

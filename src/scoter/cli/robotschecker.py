@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("robots", type=click.Path(path_type=Path))
 @click.argument("urls", nargs=-1)
-@click.option("--agent", multiple=True, help="Our name in robots.txt; may be given again (default: agent.name).")
+@click.option(
+    "--agent", multiple=True, help="Our name in robots.txt; may be given again (default: agent.name, or scoter)."
+)
 def command(robots: Path, urls: tuple[str, ...], agent: tuple[str, ...]) -> None:
     """Show what a robots.txt allows, and by which line.
 

@@ -25,6 +25,7 @@ class Setting(msgspec.Struct, frozen=True):
 
     ``nutch`` holds the Nutch property of the same meaning first, then its older spellings;
     ``nutch_unit`` says how Nutch writes the value where the type does not tell.
+    ``pattern`` is what a text must match, and ``form`` says it in words.
     ``none`` is the word that stands for "no value" where the type allows none.
     ``follows`` names the setting whose value this one takes as long as nobody sets it.
     ``departs`` is the reason for a default other than Nutch's.
@@ -36,6 +37,7 @@ class Setting(msgspec.Struct, frozen=True):
     at_least: float | timedelta | None = None
     at_most: float | timedelta | None = None
     pattern: str = ""
+    form: str = ""
     example: str = ""
     none: str = "off"
     follows: str = ""

@@ -207,7 +207,7 @@ def accepts(field: Field, *, brief: bool = False) -> str:
     """Return what a setting accepts as the end of a sentence; in full it has units and an example."""
     kind, setting = field.kind, field.setting
     atom = ATOMS[kind.atom]
-    single = atom.accepts + ("" if brief else atom.units) + _bounds(field)
+    single = (setting.form or atom.accepts) + ("" if brief else atom.units) + _bounds(field)
     if kind.choices:
         single = _either(kind.choices)
     text = f"a list, each item {single}" if kind.many else single

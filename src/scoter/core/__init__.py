@@ -6,7 +6,7 @@ be tried at a prompt and tested over its whole range. An import contract keeps i
 - ``url``, ``domain``   what a URL is, under which form, key and host it is stored
 - ``datum``, ``update`` what is known of a URL, and the one function that changes it
 - ``schedule``          when a page is due again
-- ``opic``, ``depth``   how scores start, spread and add up
+- ``opic``, ``depth``, ``scoring``  how scores start, spread and add up, one filter after another
 - ``signature``         when two pages are the same, or nearly
 - ``robots``            what a site allows
 - ``pattern``, ``dialect``  regular expressions that cannot hang, written as Java has them

@@ -13,7 +13,7 @@ from typing import Literal, Protocol, TypeAlias
 from msgspec import Struct
 
 from scoter.core.url import Url, canonical
-from scoter.errors import UrlError
+from scoter.errors import PluginError, UrlError
 
 Scope: TypeAlias = Literal[
     "default", "partition", "generate_host_count", "fetcher", "crawldb", "linkdb", "inject", "outlink", "indexer"
@@ -55,10 +55,13 @@ def rewrite(text: str, normalizers: Sequence[tuple[str, Normalizes]], scope: Sco
     found: str | None = text
     for _ in range(loops):
         before = found
-        for _, normalizer in normalizers:
+        for name, normalizer in normalizers:
             if found is None:
                 return None
-            found = normalizer.normalize(found, scope)
+            try:
+                found = normalizer.normalize(found, scope)
+            except Exception as error:  # somebody else's plug-in
+                raise _broken(name, text, error) from error
         if found == before:
             break
     return found
@@ -76,9 +79,13 @@ def normalize(text: str, normalizers: Sequence[tuple[str, Normalizes]], scope: S
 
 def keeps(url: Url, filters: Sequence[tuple[str, Keeps]]) -> bool:
     """Tell whether every filter keeps a URL; the first that does not is the last one asked."""
-    for _, each in filters:  # noqa: SIM110 -- the generator in all() costs more than most filters do
-        if not each.keeps(url):
-            return False
+    asked = ""
+    try:
+        for asked, each in filters:  # noqa: B007 - told when it fails
+            if not each.keeps(url):
+                return False
+    except Exception as error:  # somebody else's plug-in
+        raise _broken(asked, url.text, error) from error
     return True
 
 
@@ -93,7 +100,7 @@ def trace_normalize(
         for name, normalizer in normalizers:
             if found is None:
                 return None, tuple(steps)
-            after = normalizer.normalize(found, scope)
+            after = rewrite(found, [(name, normalizer)], scope)
             steps.append(Step(name, found, after, _why(normalizer, found, scope) if after is None else ""))
             found = after
         if found == before:
@@ -110,9 +117,10 @@ def trace_filters(url: Url, filters: Sequence[tuple[str, Keeps]]) -> tuple[bool,
     """Do as ``keeps`` does, and say what each filter decided and why."""
     steps: list[Step] = []
     for name, each in filters:
-        kept = each.keeps(url)
-        why = getattr(each, "explain", None)
-        steps.append(Step(name, url.text, url.text if kept else None, why(url) if callable(why) else ""))
+        kept = keeps(url, [(name, each)])
+        explain = getattr(each, "explain", None)
+        why = str(explain(url) or "") if callable(explain) else ""
+        steps.append(Step(name, url.text, url.text if kept else None, why))
         if not kept:
             return False, tuple(steps)
     return True, tuple(steps)
@@ -120,7 +128,15 @@ def trace_filters(url: Url, filters: Sequence[tuple[str, Keeps]]) -> tuple[bool,
 
 def _why(normalizer: object, text: str, scope: Scope) -> str:
     explain: Callable[[str, Scope], str] | None = getattr(normalizer, "explain", None)
-    return explain(text, scope) if callable(explain) else "no URL"
+    why = explain(text, scope) if callable(explain) else ""
+    return str(why or "no URL is left")
+
+
+def _broken(name: str, text: str, error: Exception) -> PluginError:
+    return PluginError(
+        f"{name} failed on {text[:200]!r}: {type(error).__name__}: {error}",
+        hint="Report it to the package that `scoter plugin list` names, or take the plug-in out of its chain.",
+    )
 
 
 def _canonical(text: str) -> Url | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
@@ -44,10 +45,13 @@ def distribute(score: float, host: str, targets: Sequence[Outlink], found: int, 
 def update(old: CrawlDatum | None, new: CrawlDatum, links: Iterable[CrawlDatum]) -> float:
     """Return the score after a round: what it was, and all that arrived.
 
-    The sum is exact, so that it does not depend on the order in which links are met.
+    The sum is exact, so that it does not depend on the order in which links are met; what is no number counts nothing.
     """
-    before = (old or new).score
-    return before + math.fsum(link.score for link in links)
+    scores = [score for score in ((old or new).score, *(link.score for link in links)) if math.isfinite(score)]
+    try:
+        return math.fsum(scores)
+    except OverflowError:
+        return sys.float_info.max
 
 
 def boost(score: float, value: float, power: float) -> float:

@@ -16,7 +16,7 @@ LONGEST_RETRY_AFTER = timedelta(days=1)
 _TEMPORARY = frozenset({302, 303, 307})
 _GONE = {400: Reason.BAD_REQUEST, 401: Reason.UNAUTHORIZED, 404: Reason.NOT_FOUND, 410: Reason.REMOVED}
 _BUSY = frozenset({429, 503})
-_DIGITS = re.compile("[0-9]{1,9}")
+_DIGITS = re.compile("[0-9]+")
 
 
 def reply_to(exchange: Exchange, now: datetime) -> Reply:
@@ -75,7 +75,7 @@ def retry_after(value: str, now: datetime) -> timedelta | None:
     """
     text = value.strip()
     if _DIGITS.fullmatch(text):
-        wait = timedelta(seconds=int(text))
+        wait = LONGEST_RETRY_AFTER if len(text) > 9 else timedelta(seconds=int(text))
     else:
         try:
             moment = parsedate_to_datetime(text)

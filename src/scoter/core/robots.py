@@ -162,8 +162,9 @@ class _Groups:
         # A Crawl-delay ends the list of agents too: that is how its authors mean it.
         self._agents_open = False
         if field == "delay":
-            delay = _seconds(value)
-            self._current.delay = self._current.delay if delay is None else delay
+            # The longest counts, of several in a group as of several groups.
+            delays = [each for each in (self._current.delay, _seconds(value)) if each is not None]
+            self._current.delay = max(delays, default=None)
         elif value:  # an empty rule matches nothing
             self._current.rules.append(Rule(field == "allow", value, number))
 

@@ -64,7 +64,7 @@ class Schedule(Struct, frozen=True, kw_only=True):
 
     def gone(self, datum: CrawlDatum, fetched: datetime) -> CrawlDatum:
         """Look at a page that is gone less and less often."""
-        longer = whole(datum.interval.total_seconds() * 1.5)
+        longer = whole((datum.interval or self.default_interval).total_seconds() * 1.5)
         interval = longer if longer < self.max_interval else self._nine_tenths()
         return replace(datum, interval=interval, fetch_time=later(fetched, interval))
 

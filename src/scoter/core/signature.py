@@ -96,6 +96,11 @@ def _phrases(words: UInts) -> UInts:
     return mixed
 
 
+def has_words(text: str) -> bool:
+    """Tell whether there is anything in a text that a signature by words can go by."""
+    return _WORD.search(text[:MAX_TEXT]) is not None
+
+
 def distance(one: bytes, other: bytes) -> int:
     """Return in how many bits two simhashes differ."""
     return (int.from_bytes(one) ^ int.from_bytes(other)).bit_count()

@@ -19,14 +19,15 @@ from msgspec import Struct
 from scoter.core.domain import registered_domain, reversed_host
 from scoter.errors import UrlError
 
-JOIN_CACHE = 32_768  # about 15 MB when full of ordinary links
+JOIN_CACHE = 16_384  # about 8 MB when full of ordinary links, 40 at the very most
 
-_ESCAPE = re.compile("%[0-9a-fA-F]{2}")
+# Not one that follows a stray percent sign: decoding it would make a new escape out of the two.
+_ESCAPE = re.compile("(?<!%)(?<!%[0-9a-fA-F])%[0-9a-fA-F]{2}")
 # An escape that is not in its final spelling: a lower-case digit, or an unreserved character.
 _UNTIDY = re.compile("%(?:[0-9A-Fa-f][a-f]|[a-f][0-9A-F]|2[DdEe]|3[0-9]|[46][1-9A-Fa-f]|[57][0-9Aa]|5[Ff]|7[Ee])")
 _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 _AUTHORITY_END = re.compile("[/?]")
-_CACHED_HREF = 1_024  # a data: URL may be megabytes long and must not fill the cache
+_CACHED = 512  # characters; a data: URL may be megabytes long and must not fill the cache
 
 
 class Url(Struct, frozen=True, gc=False):
@@ -113,8 +114,10 @@ def join(base: Url, href: str) -> Url | None:
     >>> join(canonical("http://example.com/"), "mailto:me@example.com")
     """
     text = base.text
-    if _depends_on_folder(href) and text.startswith("http"):
-        return _join_in_folder(text[: text.rindex("/", 0, _path_end(text)) + 1], href)
+    if _depends_on_folder(href) and text.startswith(("http://", "https://")):
+        folder = text[: text.rindex("/", 0, _path_end(text)) + 1]
+        if len(folder) + len(href) <= _CACHED:
+            return _join_in_folder(folder, href)
     return _join(text, href)
 
 
@@ -137,7 +140,7 @@ def _depends_on_folder(href: str) -> bool:
     ``http:?query``, which the standard takes as relative when the page has the same scheme.
     """
     first = href[:1]
-    if first <= "#" or first == "?" or len(href) > _CACHED_HREF:
+    if first <= "#" or first == "?":
         return False
     return first not in "hH" or href[:8].lower().startswith(("http://", "https://"))
 

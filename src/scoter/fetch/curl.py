@@ -29,11 +29,15 @@ _PAUSE: int = pycurl.WRITEFUNC_PAUSE
 _NO_SOCKET: int = pycurl.SOCKET_BAD
 _HEAD_ENDS = (b"\r\n", b"\n")
 
+_BROKEN = frozenset(
+    {pycurl.E_PARTIAL_FILE, pycurl.E_RECV_ERROR, pycurl.E_SEND_ERROR, 16, 92}
+)  # the last two are HTTP/2's
 _TLS_ERRORS = frozenset({35, 51, 53, 54, 58, 59, 60, 64, 66, 77, 80, 82, 83, 90, 91, 98})
 _REASONS: dict[int, Reason] = {
     5: Reason.UNRESOLVED,
     6: Reason.UNRESOLVED,
     7: Reason.UNREACHABLE,
+    16: Reason.RESET,
     28: Reason.TIMEOUT,
     52: Reason.RESET,
     55: Reason.RESET,
@@ -41,6 +45,7 @@ _REASONS: dict[int, Reason] = {
     67: Reason.UNAUTHORIZED,
     78: Reason.NOT_FOUND,
     9: Reason.FORBIDDEN,
+    92: Reason.RESET,
     97: Reason.UNREACHABLE,  # proxy handshake
     **dict.fromkeys(_TLS_ERRORS, Reason.TLS),
 }
@@ -284,7 +289,7 @@ class _Handle:
         self._size = 0
         self._cut = Cut.NOT
         self._refused = ""
-        self._too_much_head = False
+        self._flooded = ""
         self._tls_seen = ""
         self._check: SocketCheck | None = None
         self.is_tls = False
@@ -321,12 +326,12 @@ class _Handle:
     def outcome(self, error: int, message: str) -> Transferred:
         """Return what libcurl saw."""
         curl = self.curl
-        reason, cut = self._judge(error)
+        reason, cut = self._judge(error, message)
         connection = curl.getinfo(pycurl.CONN_ID) if self.is_tls else -1
         verified = curl.getinfo(pycurl.SSL_VERIFYRESULT) if self.is_tls else 0
         return Transferred(
             reason=reason,
-            detail=self._refused or message,
+            detail=self._refused or self._flooded or message or (f"libcurl error {error}" if error else ""),
             status=curl.getinfo(pycurl.RESPONSE_CODE),
             head=b"".join(self._head),
             body=self._body[0] if len(self._body) == 1 else b"".join(self._body),
@@ -344,26 +349,36 @@ class _Handle:
             ),
         )
 
-    def _judge(self, error: int) -> tuple[Reason | None, Cut]:
+    def _judge(self, error: int, message: str) -> tuple[Reason | None, Cut]:
         if self._refused:
             return Reason.REFUSED_ADDRESS, Cut.NOT
-        if self._too_much_head:
+        if self._flooded:
             return Reason.MALFORMED, Cut.NOT
+        if error == pycurl.E_OK and not self._has_head:
+            return Reason.RESET, Cut.NOT  # libcurl is content with a head that breaks off between two lines
         if error == pycurl.E_OK or self._cut is Cut.LENGTH:
             return None, self._cut
-        if error == pycurl.E_PARTIAL_FILE:
+        if error == pycurl.E_RECV_ERROR and "chunk" in message:
+            return Reason.MALFORMED, Cut.NOT  # libcurl has one error for a broken connection and for a bad chunk
+        if error in _BROKEN and self._has_head:
             return None, Cut.DISCONNECT
-        if error == pycurl.E_OPERATION_TIMEDOUT and self._head and self._head[-1] in _HEAD_ENDS:
+        if error == pycurl.E_OPERATION_TIMEDOUT and self._has_head:
             return Reason.TIMEOUT, Cut.TIME
         return _REASONS.get(error, Reason.MALFORMED), Cut.NOT
 
+    @property
+    def _has_head(self) -> bool:
+        return bool(self._head) and self._head[-1] in _HEAD_ENDS
+
     def _take_head(self, line: bytes) -> int | None:
-        if line.startswith(b"HTTP/") and self._head and self._head[-1] in _HEAD_ENDS:
-            self._head.clear()  # a provisional response went before
-        self._head_size += len(line)  # provisional ones count too, so that a flood of them ends
+        self._head_size += len(line)  # provisional heads and trailers count too, so that a flood of them ends
         if self._head_size > self._limits.head:
-            self._too_much_head = True
+            self._flooded = f"more than {self._limits.head:,} bytes of headers"
             return 0
+        if self._has_head:
+            if self._body or not line.startswith(b"HTTP/"):
+                return None  # a trailer, which belongs to no head
+            self._head.clear()  # a provisional response went before
         self._head.append(line)
         return None
 

@@ -287,7 +287,8 @@ class Fetcher:
                     pages=self.count.replies["fetched"],
                     bytes=self.count.bytes,
                     workers=self._turnstile.concurrency,
-                    useful_workers=stats.in_progress + stats.ready,
+                    useful_workers=stats.queues * self._config.fetch.threads_per_queue,
+                    next_in=stats.next_in if not stats.in_progress else None,
                 ),
                 now,
             )

@@ -12,8 +12,8 @@ from typing import Any
 from msgspec import Struct
 
 from scoter.config import Config, plugin_key, plugin_settings
-from scoter.errors import ConfigError, PluginError, nearest
-from scoter.plugins.points import COLUMN_HOOKS, POINTS, SCORING_HOOKS, NoSettings, Point, ScoringFilter, Setup
+from scoter.errors import ConfigError, PluginError, UserError, nearest
+from scoter.plugins.points import COLUMN_HOOKS, POINTS, SCORING_HOOKS, Column, NoSettings, Point, ScoringFilter, Setup
 
 
 class Plugin(Struct, frozen=True):
@@ -39,7 +39,7 @@ class Plugin(Struct, frozen=True):
         """Import the class and check that it fits its point."""
         try:
             found = self.entry.load()
-        except Exception as error:  # whatever somebody else's module raises when it is imported
+        except (Exception, SystemExit) as error:  # whatever somebody else's module raises when it is imported
             raise PluginError(
                 f"{self.full_name} (package {self.package} {self.version}) failed to import:"
                 f" {type(error).__name__}: {error}",
@@ -63,7 +63,16 @@ class Plugin(Struct, frozen=True):
         found = self.load()
         declared = getattr(found, "Settings", None)
         settings = None if declared is None else plugin_settings(config, self.full_name, declared)
-        return found(Setup(config, settings))
+        try:
+            return found(Setup(config, settings))
+        except UserError:
+            raise
+        except (Exception, SystemExit) as error:  # whatever somebody else's class raises when it is made
+            raise PluginError(
+                f"{self.full_name} (package {self.package} {self.version}) cannot be made:"
+                f" {type(error).__name__}: {error}",
+                hint=f"Mend or uninstall {self.package}, or take {self.name!r} out of {self.point.chain}.",
+            ) from error
 
 
 @lru_cache(maxsize=1)
@@ -162,6 +171,9 @@ def _misfits(point: Point, found: Any) -> list[str]:
     """Say in what a class falls short of its point."""
     if not isinstance(found, type):
         return [f"{found!r} is not a class"]
+    columns = getattr(found, "columns", ())
+    if not (isinstance(columns, tuple) and all(isinstance(each, Column) for each in columns)):
+        return ["columns is not a tuple of Column"]
     if point.protocol is ScoringFilter:
         hooks = [name for name in (*SCORING_HOOKS, *COLUMN_HOOKS) if callable(getattr(found, name, None))]
         missing = [] if hooks else ["has none of the scoring hooks " + ", ".join(SCORING_HOOKS)]

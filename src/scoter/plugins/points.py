@@ -150,13 +150,6 @@ class Command(Protocol):
     def run(self, args: Sequence[str]) -> int: ...
 
 
-@runtime_checkable
-class Explains(Protocol):
-    """A URL filter that can name the rule that decided."""
-
-    def explain(self, url: Url) -> str: ...
-
-
 class Point(Struct, frozen=True):
     """An extension point: its name, what a plug-in there must offer, and the setting that names the active ones."""
 

@@ -90,6 +90,7 @@ class Fetch(Section, frozen=True):
             "Hosts treated otherwise, each with the hosts below it: delay, min_delay, threads and max_exceptions of "
             "their queues.",
             pattern=_HOST_POLICY,
+            form="a host and its settings",
             example='["example.org delay=10s threads=2"]',
         ),
     ] = ()
@@ -319,6 +320,7 @@ class Fetch(Section, frozen=True):
             "Where to connect instead, as name:port=address:port with * for any name; IP addresses in URLs "
             "are never redirected by it.",
             pattern=_CONNECT_TO,
+            form="name:port=address:port",
             example='["*:80=127.0.0.1:8080"]',
         ),
     ] = ()

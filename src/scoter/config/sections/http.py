@@ -23,6 +23,7 @@ class Agent(Section, frozen=True):
             "Product name of the crawler in User-Agent, matched in robots.txt; it must be set to fetch.",
             nutch=("http.agent.name",),
             pattern=PRODUCT,
+            form="a word without spaces and slashes",
             example='"examplebot"',
         ),
     ] = ""
@@ -32,6 +33,7 @@ class Agent(Section, frozen=True):
             "Version in User-Agent; empty means Scoter's own.",
             nutch=("http.agent.version",),
             pattern=PRODUCT,
+            form="a word without spaces and slashes",
             departs="Nutch names its own version",
         ),
     ] = ""
@@ -181,6 +183,7 @@ class Http(Section, frozen=True):
             "Further product names to obey in robots.txt, after agent.name.",
             nutch=("http.robots.agents",),
             pattern=PRODUCT,
+            form="a word without spaces and slashes",
             example='["examplebot-image"]',
         ),
     ] = ()

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 
 from msgspec import Struct
 
 from scoter.core.filters.affixes import Affixes, affixes
 from scoter.core.filters.lines import rule_lines, shown
-from scoter.core.url import Url
-from scoter.errors import RuleError
+from scoter.core.url import Url, canonical
+from scoter.errors import RuleError, UrlError
 
 
 class PrefixRules(Struct, frozen=True):
@@ -50,4 +51,7 @@ def _settled(prefix: str) -> str:
     if not separator:
         return prefix.lower()  # the beginning of a scheme
     host, slash, target = rest.partition("/")
+    if slash:  # the host is whole, so its spelling can be settled: punycode, no default port
+        with suppress(UrlError):
+            return canonical(f"{scheme}://{host}/").text + target
     return f"{scheme.lower()}://{host.lower()}{slash}{target}"

@@ -1,0 +1,115 @@
+"""What every status means: a table written by hand, over all of them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scoter.core.datum import FetchStatus
+from scoter.core.outcome import fetch_status, reply_to, retry_after
+from scoter.core.reply import Cut, Exchange, Failed, Fetched, Gone, Moved, NotModified, Reason
+from scoter.core.url import canonical
+
+NOW = datetime(2026, 3, 1, tzinfo=UTC)
+URL = canonical("http://example.com/a/b")
+
+
+def exchange(status: int, cut: Cut = Cut.NOT, **headers: str) -> Exchange:
+    return Exchange(
+        url=URL,
+        started=NOW,
+        request_head=b"",
+        response_head=b"",
+        status=status,
+        headers=tuple((name.replace("_", "-"), value) for name, value in headers.items()),
+        body=b"",
+        cut=cut,
+    )
+
+
+TEMPORARY = {302, 303, 307}
+GONE = {400: Reason.BAD_REQUEST, 401: Reason.UNAUTHORIZED, 404: Reason.NOT_FOUND, 410: Reason.REMOVED}
+
+
+@pytest.mark.parametrize("status", range(100, 600))
+def test_every_status_has_its_meaning(status: int) -> None:
+    reply = reply_to(exchange(status, Location="/c"), NOW)
+
+    if 200 <= status < 300:
+        assert (type(reply), fetch_status(reply)) == (Fetched, FetchStatus.SUCCESS)
+    elif status == 304:
+        assert (type(reply), fetch_status(reply)) == (NotModified, FetchStatus.NOTMODIFIED)
+    elif 300 <= status < 400:
+        assert isinstance(reply, Moved)
+        assert reply.target == canonical("http://example.com/c")
+        assert fetch_status(reply) is (FetchStatus.REDIR_TEMP if status in TEMPORARY else FetchStatus.REDIR_PERM)
+    elif status in GONE:
+        assert isinstance(reply, Gone)
+        assert (reply.reason, fetch_status(reply)) == (GONE[status], FetchStatus.GONE)
+    else:
+        assert isinstance(reply, Failed)
+        assert (reply.transient, fetch_status(reply)) == (True, FetchStatus.RETRY)
+        assert reply.blames_host is (status != 403)
+        expected = {403: Reason.FORBIDDEN, 429: Reason.BUSY, 503: Reason.BUSY}
+        default = Reason.SERVER_ERROR if status >= 500 else Reason.OTHER_STATUS
+        assert reply.reason is expected.get(status, default)
+    assert reply.exchange is not None
+
+
+def test_a_body_that_broke_off_is_a_failure_and_one_that_was_cut_is_not() -> None:
+    broken = reply_to(exchange(200, Cut.DISCONNECT), NOW)
+
+    assert isinstance(broken, Failed)
+    assert broken.reason is Reason.RESET
+    assert isinstance(reply_to(exchange(200, Cut.LENGTH), NOW), Fetched)
+    assert isinstance(reply_to(exchange(200, Cut.TIME), NOW), Fetched)
+
+
+@pytest.mark.parametrize("location", ["", "javascript:alert(1)", "data:,x", "http://", "http://[bad"])
+def test_a_redirect_to_nowhere_has_no_target(location: str) -> None:
+    reply = reply_to(exchange(302, Location=location), NOW)
+
+    assert isinstance(reply, Moved)
+    assert reply.target is None
+
+
+def test_a_failure_that_will_not_pass_is_gone() -> None:
+    assert fetch_status(Failed(URL, Reason.TLS, transient=False)) is FetchStatus.GONE
+
+
+@pytest.mark.parametrize(
+    ("value", "seconds"),
+    [
+        ("120", 120),
+        (" 0 ", 0),
+        ("99999999999999999999", 86_400),
+        ("90000", 86_400),
+        ("Sun, 01 Mar 2026 00:01:00 GMT", 60),
+        ("Sun, 01 Mar 2026 00:01:00", 60),
+        ("Sat, 28 Feb 2026 23:00:00 GMT", 0),
+        ("", None),
+        ("soon", None),
+        ("-5", None),
+        ("1.5", None),
+        ("Sun, 99 Foo 2026", None),
+    ],
+)
+def test_retry_after_is_seconds_or_a_date(value: str, seconds: int | None) -> None:
+    assert retry_after(value, NOW) == (None if seconds is None else timedelta(seconds=seconds))
+
+
+@given(st.text(max_size=60))
+def test_any_retry_after_is_within_a_day(value: str) -> None:
+    wait = retry_after(value, NOW)
+
+    assert wait is None or timedelta(0) <= wait <= timedelta(days=1)
+
+
+def test_a_busy_host_says_how_long_it_wants_to_be_left_alone() -> None:
+    reply = reply_to(exchange(503, Retry_After="7"), NOW)
+
+    assert isinstance(reply, Failed)
+    assert reply.retry_after == timedelta(seconds=7)
