@@ -1,12 +1,26 @@
-"""Scoter: one polite crawler, in batches like Nutch and live like a link-preview service."""
+"""Scoter: one polite crawler, in batches like Nutch and live like a link-preview service.
 
-__all__ = ["__version__"]
+- ``fetch_pages``  URLs in, pages out, politely
+"""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from scoter.fetch.pages import WebPage, fetch_pages
+
+__all__ = ["WebPage", "__version__", "fetch_pages"]
+
+__version__: str
 
 
-def __getattr__(name: str) -> str:
+def __getattr__(name: str) -> Any:
+    # All of it is imported when it is used, so that a command that needs none of it starts at once.
     if name == "__version__":
-        # Imported here because it takes 50 ms that most commands need not spend.
         from importlib.metadata import version
 
         return version("scoter")
+    if name in ("WebPage", "fetch_pages"):
+        from scoter.fetch import pages
+
+        return getattr(pages, name)
     raise AttributeError(f"module 'scoter' has no attribute {name!r}")

@@ -53,6 +53,7 @@ NO_COUNTERPART: Final[Mapping[str, str]] = {
     "urlnormalizer.basic.host.idna2008": "the URL standard's IDNA processing is used",
     "urlfilter.automaton.file": "the filter regex reads such rules, in linear time; see urlfilter.regex_file",
     "nutch.jexl.disable.sandbox": "expressions cannot run code",
+    "take.screenshot": "a page is kept as its browser made it, as HTML; no pictures are taken",
     "store.ip.address": _ALWAYS,
     "store.http.request": _ALWAYS,
     "store.http.headers": _ALWAYS,

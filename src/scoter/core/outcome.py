@@ -35,7 +35,7 @@ def reply_to(exchange: Exchange, now: datetime) -> Reply:
             return NotModified(exchange)
         case 3:
             location = exchange.header("Location")
-            target = join(exchange.url, location) if location else None
+            target = join(exchange.url, as_url(location)) if location else None
             return Moved(exchange, target, status not in _TEMPORARY)
         case 4 if status in _GONE:
             return Gone(exchange.url, _GONE[status], exchange=exchange)
@@ -65,6 +65,20 @@ def fetch_status(reply: Reply) -> FetchStatus:
             return FetchStatus.RETRY if transient else FetchStatus.GONE
         case _:
             assert_never(reply)
+
+
+def as_url(value: str) -> str:
+    """Return a header's value as the URL it means: many servers send UTF-8 unescaped, some send other bytes.
+
+    >>> as_url("/caf\xc3\xa9"), as_url("/caf\xe9")
+    ('/caf\xe9', '/caf%E9')
+    """
+    if value.isascii():
+        return value
+    try:
+        return value.encode("latin-1").decode("utf-8")
+    except UnicodeError:
+        return "".join(letter if letter.isascii() else f"%{ord(letter):02X}" for letter in value)
 
 
 def retry_after(value: str, now: datetime) -> timedelta | None:

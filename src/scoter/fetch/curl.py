@@ -27,11 +27,11 @@ _IDLE = 30  # seconds after which an idle connection is not used again
 _TLS_KNOWN = 4_096
 _PAUSE: int = pycurl.WRITEFUNC_PAUSE
 _NO_SOCKET: int = pycurl.SOCKET_BAD
+_GO_AHEAD: int = pycurl.PREREQFUNC_OK
 _HEAD_ENDS = (b"\r\n", b"\n")
+_BROKE = "the connection was closed instead of an answer"
 
-_BROKEN = frozenset(
-    {pycurl.E_PARTIAL_FILE, pycurl.E_RECV_ERROR, pycurl.E_SEND_ERROR, 16, 92}
-)  # the last two are HTTP/2's
+_BROKEN = frozenset({16, 18, 55, 56, 92})  # the connection ended, or its stream in HTTP/2
 _TLS_ERRORS = frozenset({35, 51, 53, 54, 58, 59, 60, 64, 66, 77, 80, 82, 83, 90, 91, 98})
 _REASONS: dict[int, Reason] = {
     5: Reason.UNRESOLVED,
@@ -67,6 +67,7 @@ class Ask(Struct, frozen=True, kw_only=True):
     url: str
     headers: Sequence[str] = ()
     connect_to: str = ""
+    verify: bool = True
     options: tuple[tuple[int, Any], ...] = ()
     check: SocketCheck | None = None
 
@@ -83,7 +84,6 @@ class Transferred(Struct, frozen=True, kw_only=True):
     peer: str = ""
     http_version: str = "1.1"
     tls_version: str = ""
-    tls_problem: str = ""
     timings: Timings = Timings()
 
 
@@ -103,6 +103,7 @@ class CurlLoop:
         self._timer: asyncio.TimerHandle | asyncio.Handle | None = None
         self._watched: dict[int, int] = {}
         self._tls: OrderedDict[int, str] = OrderedDict()
+        self.opened: list[socket.socket] = []
         self._multi = pycurl.CurlMulti()
         self._multi.setopt(pycurl.M_SOCKETFUNCTION, self._watch)
         self._multi.setopt(pycurl.M_TIMERFUNCTION, self._set_timer)
@@ -141,6 +142,7 @@ class CurlLoop:
             self._unwatch(fd, mask)
         self._watched.clear()
         self._multi.close()
+        self._close_opened()
 
     def _finish(self, handle: _Handle, finished: bool) -> None:
         if self._busy.pop(handle.curl, None) is None:
@@ -184,6 +186,7 @@ class CurlLoop:
 
     def _act(self, fd: int, mask: int) -> None:
         self._multi.socket_action(fd, mask)
+        self._close_opened()
         left = 1
         while left:
             left, done, failed = self._multi.info_read()
@@ -191,6 +194,11 @@ class CurlLoop:
                 self._end(curl, 0, "")
             for curl, error, message in failed:
                 self._end(curl, error, message)
+
+    def _close_opened(self) -> None:
+        """Close our side of new sockets: libcurl has taken copies of their descriptors."""
+        while self.opened:
+            self.opened.pop().close()
 
     def _end(self, curl: pycurl.Curl, error: int, message: str) -> None:
         self._multi.remove_handle(curl)
@@ -277,6 +285,7 @@ class _Handle:
             (pycurl.HEADERFUNCTION, self._take_head),
             (pycurl.WRITEFUNCTION, self._take_body),
             (pycurl.OPENSOCKETFUNCTION, self._open_socket),
+            (pycurl.PREREQFUNCTION, self._note_asked),
             *owner._options,
         ):
             curl.setopt(option, value)
@@ -289,6 +298,8 @@ class _Handle:
         self._size = 0
         self._cut = Cut.NOT
         self._refused = ""
+        self._asked = False
+        self._broke = ""
         self._flooded = ""
         self._tls_seen = ""
         self._check: SocketCheck | None = None
@@ -307,11 +318,14 @@ class _Handle:
         for option, value in ask.options:
             curl.setopt(option, value)
         self._used = tuple(option for option, _ in ask.options)
+        self._url = ask.url
         self.is_tls = ask.url.startswith("https:")
         # Only libcurl's own messages tell the TLS version.
         curl.setopt(pycurl.VERBOSE, self.is_tls)
         if self.is_tls:
             curl.setopt(pycurl.DEBUGFUNCTION, self._listen)
+            curl.setopt(pycurl.SSL_VERIFYPEER, int(ask.verify))
+            curl.setopt(pycurl.SSL_VERIFYHOST, 2 if ask.verify else 0)
 
     def clear(self) -> None:
         """Forget the transfer, so that a waiting handle holds no body."""
@@ -328,10 +342,9 @@ class _Handle:
         curl = self.curl
         reason, cut = self._judge(error, message)
         connection = curl.getinfo(pycurl.CONN_ID) if self.is_tls else -1
-        verified = curl.getinfo(pycurl.SSL_VERIFYRESULT) if self.is_tls else 0
         return Transferred(
             reason=reason,
-            detail=self._refused or self._flooded or message or (f"libcurl error {error}" if error else ""),
+            detail=self._refused or self._flooded or self._broke or message or _told(error),
             status=curl.getinfo(pycurl.RESPONSE_CODE),
             head=b"".join(self._head),
             body=self._body[0] if len(self._body) == 1 else b"".join(self._body),
@@ -339,7 +352,6 @@ class _Handle:
             peer=curl.getinfo(pycurl.PRIMARY_IP),
             http_version=_VERSIONS.get(curl.getinfo(pycurl.INFO_HTTP_VERSION), "1.1"),
             tls_version=self._owner.tls_of(connection, self._tls_seen) if self.is_tls else "",
-            tls_problem=f"certificate check {verified}" if verified else "",
             timings=Timings(
                 resolved=curl.getinfo(pycurl.NAMELOOKUP_TIME),
                 connected=curl.getinfo(pycurl.CONNECT_TIME),
@@ -352,6 +364,8 @@ class _Handle:
     def _judge(self, error: int, message: str) -> tuple[Reason | None, Cut]:
         if self._refused:
             return Reason.REFUSED_ADDRESS, Cut.NOT
+        if self._broke:
+            return Reason.RESET, Cut.NOT
         if self._flooded:
             return Reason.MALFORMED, Cut.NOT
         if error == pycurl.E_OK and not self._has_head:
@@ -396,13 +410,24 @@ class _Handle:
         self._body.append(data)
         return 0 if self._cut is Cut.LENGTH else None
 
+    def _note_asked(self, *where: object) -> int:
+        self._asked = self._url.startswith("http")  # FTP has a connection for each file
+        return _GO_AHEAD
+
     def _open_socket(self, purpose: int, address: Any) -> socket.socket | int:
+        if self._asked and not self._used:
+            # libcurl asks again at once when a connection that it used before broke; that would need another turn of
+            # the host. Proxies and authentication, which have options of their own, may need another connection.
+            self._broke = _BROKE
+            return _NO_SOCKET
         family, kind, protocol, where = address
         refusal = self._check(family, where) if self._check is not None else ""
         if refusal:
             self._refused = refusal
             return _NO_SOCKET
-        return socket.socket(family, kind, protocol)
+        opened = socket.socket(family, kind, protocol)
+        self._owner.opened.append(opened)
+        return opened
 
     def _listen(self, kind: int, data: bytes) -> None:
         if kind == pycurl.INFOTYPE_TEXT and data.startswith(b"SSL connection using "):
@@ -415,6 +440,10 @@ _VERSIONS = {
     pycurl.CURL_HTTP_VERSION_2_0: "2",
     pycurl.CURL_HTTP_VERSION_3: "3",
 }
+
+
+def _told(error: int) -> str:
+    return f"libcurl error {error}" if error else ""
 
 
 def _ms(duration: timedelta) -> int:

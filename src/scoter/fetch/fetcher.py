@@ -15,6 +15,7 @@ import tempfile
 import time
 from collections import deque
 from collections.abc import AsyncIterable, Awaitable, Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import TypeAlias
 
@@ -135,7 +136,9 @@ class Fetcher:
             for task in tuple(self._tasks):
                 task.cancel()
             await asyncio.gather(ticking, feeding, *self._tasks, return_exceptions=True)
-            await self._deliver_lost()
+            with suppress(TimeoutError):  # a sink that hangs must not hold the end of the run
+                async with asyncio.timeout(STOP_WITHIN):
+                    await self._deliver_lost()
             self._feeder.close()
             await self._protocols.close()
         last = self.snapshot()

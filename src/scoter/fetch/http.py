@@ -133,12 +133,9 @@ class HttpProtocol:
     def _common_options(self) -> list[tuple[int, object]]:
         http = self._config.http
         version = pycurl.CURL_HTTP_VERSION_2TLS if http.http2 else pycurl.CURL_HTTP_VERSION_1_1
-        check = http.tls_certificates_check
         options: list[tuple[int, object]] = [
             (pycurl.PROTOCOLS, pycurl.PROTO_HTTP | pycurl.PROTO_HTTPS),
             (pycurl.HTTP_VERSION, version),
-            (pycurl.SSL_VERIFYPEER, int(check)),
-            (pycurl.SSL_VERIFYHOST, 2 if check else 0),
             (pycurl.PATH_AS_IS, 1),  # URLs are canonical; what is stored is what is asked for
         ]
         if self._share is not None:

@@ -23,8 +23,9 @@ from msgspec import Struct
 from scoter.compose import Service
 from scoter.config import Config
 from scoter.core.outcome import LONGEST_RETRY_AFTER
-from scoter.core.reply import Exchange, Failed, Fetched, Gone, Moved, NotModified, Reason, Reply, Request
+from scoter.core.reply import Cut, Exchange, Failed, Fetched, Gone, Moved, NotModified, Reason, Reply, Request
 from scoter.core.robots import ALLOW_ALL, LIMIT, Robots, disallow_all
+from scoter.core.robots_store import Stored
 from scoter.core.url import Url, canonical
 from scoter.fetch.decode import content_codings, decode
 
@@ -33,13 +34,6 @@ MOST_ENTRIES = 20_000
 MOST_BYTES = 64 * 1024 * 1024
 
 Hop: TypeAlias = Service[Request, Reply]
-
-
-class Stored(Struct, frozen=True):
-    """A robots.txt as caches share it: none where everything is allowed, and until when it holds (Unix time)."""
-
-    body: bytes | None
-    expires: float
 
 
 class RobotsCache(Protocol):
@@ -182,6 +176,11 @@ class RobotsFilter:
         if reply.exchange is not None:
             self._keep(reply.exchange)
         match reply:
+            case Fetched(exchange) if exchange.cut in (Cut.TIME, Cut.DISCONNECT):
+                # The rule that denies may stand in the part that did not come.
+                unknown = Unknown(Reason.ROBOTS_UNREACHABLE, "robots.txt: only part of it came")
+                self._remember(origin, unknown, now + self._defer_for.total_seconds(), 0)
+                return unknown
             case Fetched(exchange):
                 body = decode(exchange.body, content_codings(exchange.headers), LIMIT + 3).body
                 found: Found = Robots.read(body, self._agents)

@@ -2,6 +2,7 @@
 
 # Without the annotations import: here annotations are data, and cheaper from bytecode than from text.
 from datetime import timedelta
+from pathlib import Path
 from typing import Annotated
 
 from scoter.config.settings import Section, Setting
@@ -23,6 +24,13 @@ class File(Section, frozen=True):
             nutch=("file.crawl.redirect_noncanonical",),
         ),
     ] = True
+    folders: Annotated[
+        tuple[Path, ...],
+        Setting(
+            "Folders that may be read, with all below them and whatever links lead there; none means all.",
+            example='["/srv/pages"]',
+        ),
+    ] = ()
 
 
 class Ftp(Section, frozen=True):
@@ -57,25 +65,45 @@ class Browser(Section, frozen=True):
         Setting("Regular expressions of URLs that are fetched by the browser.", example='["^https://app\\\\."]'),
     ] = ()
     when_empty: Annotated[bool, Setting("Fetch a page again by the browser when it has scripts but no text.")] = False
+    executable: Annotated[
+        Path | None,
+        Setting("The Chromium to run; none takes the first of its names that is on the PATH.", none=""),
+    ] = None
+    sandbox: Annotated[
+        bool | None,
+        Setting("Lock pages into Chromium's own sandbox; auto does unless it runs as root.", none="auto"),
+    ] = None
     page_load_delay: Annotated[
         timedelta,
-        Setting("Wait after a page has loaded before it is read.", nutch=("page.load.delay",)),
+        Setting(
+            "Longest wait after a page has loaded until its scripts ask for nothing more.", nutch=("page.load.delay",)
+        ),
     ] = timedelta(seconds=3)
     javascript_timeout: Annotated[
         timedelta,
         Setting(
-            "Longest time a page's scripts may run.",
+            "Longest time that a page's scripts may run at a stretch.",
             nutch=("htmlunit.javascript.timeout",),
             nutch_unit="ms",
+            at_least=timedelta(milliseconds=100),
         ),
     ] = timedelta(milliseconds=3_500)
-    timeout: Annotated[timedelta, Setting("Longest time for one page in all.", at_least=timedelta(seconds=1))] = (
-        timedelta(seconds=60)
-    )
+    timeout: Annotated[
+        timedelta,
+        Setting("Longest time for the rendering of one page in all.", at_least=timedelta(seconds=1)),
+    ] = timedelta(seconds=60)
+    max_requests: Annotated[
+        int,
+        Setting("Scripts, styles and data that one page may ask for.", at_least=0, at_most=100_000),
+    ] = 200
     pages: Annotated[int, Setting("Pages open at once.", at_least=1, at_most=100)] = 4
-    memory_limit: Annotated[Size, Setting("Memory of the browser, above which it is started anew.", at_least=2**27)] = (
-        Size(2**31)
-    )
+    restart_after: Annotated[
+        int,
+        Setting("Pages after which the browser is started anew.", at_least=1, at_most=1_000_000),
+    ] = 500
+    memory_limit: Annotated[
+        Size, Setting("Memory of the browser, above which its largest page is ended.", at_least=2**27)
+    ] = Size(2**31)
     headless: Annotated[
         bool,
         Setting(
@@ -84,4 +112,3 @@ class Browser(Section, frozen=True):
             departs="a server has no screen",
         ),
     ] = True
-    take_screenshot: Annotated[bool, Setting("Keep a picture of each page.", nutch=("take.screenshot",))] = False

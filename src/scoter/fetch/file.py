@@ -1,0 +1,199 @@
+"""The protocol plug-in for file: URLs: files as they are, folders as pages of links.
+
+It is off unless ``fetch.protocols`` names it, and then a link on any page may lead to any file that this process may
+read; ``file.folders`` narrows that down. What would block or never end (pipes, devices, sockets) is not opened.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import os
+import stat
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+from email.utils import format_datetime
+from pathlib import Path
+from urllib.parse import unquote_to_bytes
+
+from scoter.core.reply import (
+    Cut,
+    Exchange,
+    Failed,
+    Fetched,
+    Gone,
+    Headers,
+    Moved,
+    NotModified,
+    Reason,
+    Reply,
+    Request,
+    Timings,
+)
+from scoter.core.url import Url, canonical
+from scoter.fetch.linkpage import MOST_NAMES, Item, link_page, media_type, path_text
+from scoter.plugins import Setup
+
+THREADS = 4  # a disk is not quicker with more, and a dead network file system holds no more than these
+
+_READ = 1 << 20
+_GONE = {
+    errno.ENOENT: Reason.NOT_FOUND,
+    errno.ENOTDIR: Reason.NOT_FOUND,
+    errno.ELOOP: Reason.NOT_FOUND,
+    errno.ENAMETOOLONG: Reason.BAD_REQUEST,
+}
+
+
+class FileProtocol:
+    """Reads local files, and shows folders as pages of links."""
+
+    schemes = ("file",)
+
+    def __init__(self, setup: Setup, *, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
+        settings = setup.config.file
+        self._limit = settings.content_limit
+        self._parent = settings.crawl_parent
+        self._redirect = settings.crawl_redirect_noncanonical
+        self._folders = tuple(os.fsencode(Path(folder).resolve()) for folder in settings.folders)
+        self._now = now
+        self._threads: ThreadPoolExecutor | None = None
+
+    async def fetch(self, request: Request) -> Reply:
+        """Read one file or folder, in a thread: a disk may be slow."""
+        if self._threads is None:
+            self._threads = ThreadPoolExecutor(THREADS, "file")
+        return await asyncio.get_running_loop().run_in_executor(self._threads, self._read, request)
+
+    async def close(self) -> None:
+        """Let go of the threads, without waiting for a disk that does not answer."""
+        if self._threads is not None:
+            self._threads.shutdown(wait=False, cancel_futures=True)
+            self._threads = None
+
+    def _read(self, request: Request) -> Reply:
+        url = request.url
+        path = unquote_to_bytes(url.path)
+        if url.host:
+            return Gone(url, Reason.BAD_REQUEST, f"{url.host} is another machine; a file: URL names none")
+        if b"\0" in path:
+            return Gone(url, Reason.BAD_REQUEST, "no file name has a NUL in it")
+        try:
+            return self._answer(request, path)
+        except OSError as error:
+            told = error.strerror or str(error)
+            if error.errno in _GONE:
+                return Gone(url, _GONE[error.errno], told)
+            if error.errno in (errno.EACCES, errno.EPERM):
+                return Failed(url, Reason.FORBIDDEN, told, blames_host=False)
+            return Failed(url, Reason.SERVER_ERROR, told, blames_host=False)
+
+    def _answer(self, request: Request, path: bytes) -> Reply:
+        url, started, began = request.url, self._now(), time.monotonic()
+        real = os.path.realpath(path, strict=True)
+        if not self._may_read(real):
+            return Failed(url, Reason.FORBIDDEN, "it is not in file.folders", transient=False, blames_host=False)
+        facts = os.stat(real)  # noqa: PTH116 - a path of bytes
+        is_folder = stat.S_ISDIR(facts.st_mode)
+        if not is_folder and not stat.S_ISREG(facts.st_mode):
+            return Gone(url, Reason.BAD_REQUEST, "it is neither a file nor a folder")
+        if is_folder:
+            real = real.rstrip(b"/") + b"/"
+        modified = datetime.fromtimestamp(int(facts.st_mtime), UTC)
+        base = Exchange(
+            url=url,
+            started=started,
+            request_head=b"",
+            response_head=b"",
+            status=200,
+            headers=(("Last-Modified", format_datetime(modified, usegmt=True)),),
+            body=b"",
+        )
+        proper = canonical(f"file://{path_text(real)}")
+        if self._redirect and proper != url:
+            headers: Headers = (("Location", proper.text),)
+            return Moved(_with(base, began, status=301, headers=headers), proper, permanent=True)
+        if request.modified_since is not None and modified <= request.modified_since:
+            return NotModified(_with(base, began, status=304))
+        if is_folder:
+            body, cut = self._list(real)
+            kind, size = "text/html; charset=utf-8", len(body)
+        else:
+            body, size, cut = self._contents(real)
+            kind = media_type(os.fsdecode(real))
+        headers = (("Content-Type", kind), ("Content-Length", str(size)), *base.headers)
+        return Fetched(_with(base, began, headers=headers, body=body, cut=cut))
+
+    def _may_read(self, real: bytes) -> bool:
+        # realpath has followed every link: what is compared here is what is opened.
+        return not self._folders or any(
+            real == folder or real.startswith(folder.rstrip(b"/") + b"/") for folder in self._folders
+        )
+
+    def _list(self, folder: bytes) -> tuple[bytes, Cut]:
+        items: list[Item] = []
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                # A link to a folder is a name like any other: whoever asks for it is sent to the folder.
+                items.append(Item(entry.name, entry.is_dir(follow_symlinks=False)))
+                if len(items) > MOST_NAMES:
+                    break
+        above = os.path.dirname(folder.rstrip(b"/")) or b"/"  # noqa: PTH120 - a path of bytes
+        page = link_page(folder, items[:MOST_NAMES], parent=self._parent and self._may_read(above), limit=self._limit)
+        return page.body, Cut.LENGTH if len(items) > MOST_NAMES else page.cut
+
+    def _contents(self, path: bytes) -> tuple[bytes, int, Cut]:
+        # Without waiting: since it was looked at, a pipe that nobody writes to may have taken the file's place.
+        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC | os.O_NOFOLLOW)
+        with open(handle, "rb", buffering=0) as file:
+            facts = os.fstat(handle)
+            if not stat.S_ISREG(facts.st_mode):
+                raise FileNotFoundError(errno.ENOENT, "it is no longer a file")
+            limit = self._limit
+            pieces: list[bytes] = []
+            size = 0
+            # One byte more than the limit tells whether there is more; a file may grow while it is read.
+            while limit is None or size <= limit:
+                piece = file.read(_READ if limit is None else min(_READ, limit + 1 - size))
+                if not piece:
+                    break
+                pieces.append(piece)
+                size += len(piece)
+        body = b"".join(pieces)
+        if limit is not None and len(body) > limit:
+            return body[:limit], max(facts.st_size, len(body)), Cut.LENGTH
+        return body, len(body), Cut.NOT
+
+
+def _with(
+    base: Exchange,
+    began: float,
+    *,
+    status: int = 200,
+    headers: Headers | None = None,
+    body: bytes = b"",
+    cut: Cut = Cut.NOT,
+) -> Exchange:
+    """Return an exchange with what was found, and how long it took."""
+    return Exchange(
+        url=base.url,
+        started=base.started,
+        request_head=b"",
+        response_head=b"",
+        status=status,
+        headers=base.headers if headers is None else headers,
+        body=body,
+        cut=cut,
+        timings=Timings(total=time.monotonic() - began),
+    )
+
+
+def url_of(path: Path) -> Url:
+    """Return the file: URL of a path.
+
+    >>> url_of(Path("/srv/a b"))
+    Url('file:///srv/a%20b')
+    """
+    return canonical(f"file://{path_text(os.fsencode(path))}")

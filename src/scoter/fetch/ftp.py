@@ -1,0 +1,257 @@
+"""The protocol plug-in for ftp: URLs, on libcurl: files as they are, folders as pages of links.
+
+Only passive transfers are made, and to the address of the control connection whatever the server says: an answer to
+PASV that names somebody else's machine is of no use. Every socket, for commands and for data, meets the guard.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import OrderedDict
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import UTC, datetime
+from email.utils import format_datetime
+from ipaddress import ip_address
+from typing import Any
+from urllib.parse import unquote_to_bytes
+
+import pycurl
+from msgspec.structs import replace
+
+from scoter.core.domain import is_ip
+from scoter.core.reply import Cut, Exchange, Failed, Fetched, Gone, Headers, Moved, NotModified, Reason, Reply, Request
+from scoter.core.url import Url, canonical
+from scoter.fetch.curl import Ask, CurlLoop, Limits, SocketCheck, Transferred
+from scoter.fetch.ftp_listing import read_list, read_mlsd
+from scoter.fetch.guard import Guard
+from scoter.fetch.linkpage import link_page, media_type
+from scoter.fetch.resolve import CachingResolver, NotResolved, Resolver
+from scoter.fetch.resolve_dns import DnsResolver
+from scoter.plugins import Setup
+
+PORT = 21
+HOSTS_KNOWN = 10_000
+_LOWEST_DATA_PORT = 1_024
+
+_MDTM = re.compile(rb"^213 ([0-9]{14})(?:\.[0-9]+)?\s*$", re.MULTILINE)
+_CONTROL = re.compile(rb"[\x00-\x1f\x7f]")
+_BUSY = frozenset({421, 120})  # too many connections, not ready yet
+_NO_SUCH_COMMAND = frozenset({500, 501, 502, 504})
+
+
+class FtpProtocol:
+    """Fetches files and folders over FTP."""
+
+    schemes = ("ftp",)
+
+    def __init__(
+        self,
+        setup: Setup,
+        *,
+        resolver: Resolver | None = None,
+        guard: Guard | None = None,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        self._config = setup.config
+        self._settings = setup.config.ftp
+        self._guard = guard or Guard(setup.config, self.schemes)
+        self._resolver = resolver
+        self._now = now
+        self._curl: CurlLoop | None = None
+        self._without_mlsd: OrderedDict[str, None] = OrderedDict()
+
+    async def fetch(self, request: Request) -> Reply:
+        """Fetch one file or folder."""
+        url = request.url
+        refusal = self._guard.check_url(url)
+        if refusal is not None:
+            return Failed(url, refusal.reason, refusal.detail, blames_host=False)
+        if _CONTROL.search(unquote_to_bytes(url.path)):
+            return Gone(url, Reason.BAD_REQUEST, "a line break in a path would be a command of its own")
+        if url.query:
+            return Gone(url, Reason.BAD_REQUEST, "an ftp: URL has no query")
+        where = await self._address(url)
+        if isinstance(where, Failed):
+            return where
+        if url.path.endswith("/"):
+            return await self._folder(url, where)
+        return await self._file(request, where)
+
+    async def close(self) -> None:
+        """Close all connections."""
+        if self._curl is not None:
+            self._curl.close()
+            self._curl = None
+
+    async def _address(self, url: Url) -> tuple[str, int, bool] | Failed:
+        """Return where to connect to, and whether the operator has said so."""
+        port = url.port or PORT
+        override = self._guard.override(url.host, port)
+        if override is not None:
+            return (*override, True)
+        if is_ip(url.host):
+            return url.host.strip("[]"), port, False
+        if self._resolver is None:
+            self._resolver = CachingResolver(DnsResolver(), self._guard)
+        answer = await self._resolver.resolve(url.host.removesuffix("."))
+        if isinstance(answer, NotResolved):
+            if answer.refused:
+                return Failed(url, Reason.REFUSED_ADDRESS, answer.reason, blames_host=False)
+            return Failed(url, Reason.UNRESOLVED, answer.reason)
+        return answer.addresses[0], port, False
+
+    async def _file(self, request: Request, where: tuple[str, int, bool]) -> Reply:
+        url, started = request.url, self._now()
+        options: list[tuple[int, object]] = [(pycurl.OPT_FILETIME, 1)]
+        if request.modified_since is not None:
+            # libcurl asks for the time first, and for the file only when it is newer.
+            options += [
+                (pycurl.TIMECONDITION, pycurl.TIMECONDITION_IFMODSINCE),
+                (pycurl.TIMEVALUE, max(1, int(request.modified_since.timestamp()))),
+            ]
+        told = await self._transfer(url.path, url, where, options)
+        modified = _modified(told.head)
+        headers: Headers = ()
+        if modified is not None:
+            headers = (("Last-Modified", format_datetime(modified, usegmt=True)),)
+        if told.reason is None and told.cut is not Cut.DISCONNECT:
+            if modified is not None and request.modified_since is not None and modified <= request.modified_since:
+                return NotModified(_exchange(url, started, told, 304, headers, b""))
+            kind = media_type(unquote_to_bytes(url.path).decode("utf-8", "replace"))
+            return Fetched(_exchange(url, started, told, 200, (("Content-Type", kind), *headers), told.body))
+        failure = _failure(url, told)
+        if isinstance(failure, Gone) and failure.reason is Reason.NOT_FOUND:
+            # Servers say the same of what is missing and of a folder: only going there tells them apart.
+            listed = await self._transfer(f"{url.path}/", url, where, [(pycurl.NOBODY, 1)])
+            if listed.reason is None:
+                target = canonical(f"{url.text}/")
+                return Moved(_exchange(url, started, listed, 301, (("Location", target.text),), b""), target, True)
+        return failure
+
+    async def _folder(self, url: Url, where: tuple[str, int, bool]) -> Reply:
+        started = self._now()
+        told = Transferred(reason=Reason.MALFORMED, status=500)
+        read = read_mlsd
+        if url.host not in self._without_mlsd:
+            told = await self._transfer(url.path, url, where, [(pycurl.CUSTOMREQUEST, "MLSD")])
+        if told.reason is not None and told.status in _NO_SUCH_COMMAND:
+            self._remember_without_mlsd(url.host)
+            read = read_list
+            told = await self._transfer(url.path, url, where, [])
+        if told.reason is not None or told.cut is Cut.DISCONNECT:
+            return _failure(url, told)
+        text = told.body if told.cut is Cut.NOT else told.body[: told.body.rfind(b"\n") + 1]
+        page = link_page(unquote_to_bytes(url.path), read(text), parent=False, limit=self._settings.content_limit)
+        headers = (("Content-Type", "text/html; charset=utf-8"), ("Content-Length", str(len(page.body))))
+        exchange = _exchange(url, started, told, 200, headers, page.body)
+        return Fetched(
+            exchange if page.cut is Cut.NOT else _exchange(url, started, told, 200, headers, page.body, page.cut)
+        )
+
+    def _remember_without_mlsd(self, host: str) -> None:
+        self._without_mlsd[host] = None
+        if len(self._without_mlsd) > HOSTS_KNOWN:
+            self._without_mlsd.popitem(last=False)
+
+    async def _transfer(
+        self, path: str, url: Url, where: tuple[str, int, bool], options: list[tuple[int, object]]
+    ) -> Transferred:
+        address, port, is_named = where
+        shown = f"[{address}]" if ":" in address else address
+        # libcurl would take ";type=a" at the end of a path for a wish to have the file translated.
+        origin = url.text[: -len(url.target)]
+        told = await self._loop().run(
+            Ask(
+                url=f"{origin}{path.replace(';', '%3B')}",
+                connect_to=f"{url.host}:{url.port or PORT}:{shown}:{port}",
+                options=((pycurl.FTP_USE_EPSV, 1), *options),
+                check=self._socket_check(address, port, is_named),
+            )
+        )
+        # What libcurl is content with and the loop is not: it misses the head of an HTTP response.
+        return replace(told, reason=None) if told.reason is Reason.RESET and not told.detail else told
+
+    def _socket_check(self, address: str, port: int, is_named: bool) -> SocketCheck:
+        """Return the check of both sockets: that for data goes to a port which the server has chosen."""
+        control = ip_address(address)
+
+        def check(family: int, where: tuple[Any, ...]) -> str:
+            match where:
+                case (str() as host, int() as to, *_) if ip_address(host) == control:
+                    if to != port and to < _LOWEST_DATA_PORT:
+                        return f"port {to} is another service's, not one for data"
+                    return "" if is_named else self._guard.open_socket_check(family, where)
+                case _:
+                    return "the server sends us elsewhere for the data"
+
+        return check
+
+    def _loop(self) -> CurlLoop:
+        if self._curl is None:
+            settings, fetch = self._settings, self._config.fetch
+            limits = Limits(
+                body=settings.content_limit,
+                connect=settings.timeout,
+                silence=settings.timeout,
+                total=self._config.http.time_limit,
+            )
+            options: list[tuple[int, object]] = [
+                (pycurl.PROTOCOLS, pycurl.PROTO_FTP),
+                (pycurl.USERNAME, settings.username),
+                (pycurl.PASSWORD, settings.password),
+                (pycurl.FTP_SKIP_PASV_IP, 1),
+                (pycurl.FTP_FILEMETHOD, pycurl.FTPMETHOD_SINGLECWD),
+                (pycurl.FTP_RESPONSE_TIMEOUT, max(1, round(settings.timeout.total_seconds()))),
+                (pycurl.FORBID_REUSE, int(not settings.keep_connection)),
+            ]
+            self._curl = CurlLoop(limits, concurrency=fetch.threads, budget=fetch.body_budget, options=options)
+        return self._curl
+
+
+def _failure(url: Url, told: Transferred) -> Gone | Failed:
+    """Return what a transfer that gave nothing means; the server's own number says more than libcurl's."""
+    last = told.head.strip().rpartition(b"\n")[2].decode("latin-1").strip()
+    detail = last if told.status >= 400 and last.startswith(str(told.status)) else told.detail
+    if told.reason in (Reason.REFUSED_ADDRESS, Reason.TIMEOUT, Reason.UNREACHABLE, Reason.UNRESOLVED):
+        return Failed(url, told.reason, told.detail, blames_host=told.reason is not Reason.REFUSED_ADDRESS)
+    match told.status:
+        case 530 | 332 | 532:
+            return Gone(url, Reason.UNAUTHORIZED, detail)
+        case 550 if "denied" in detail.lower() or "permission" in detail.lower():
+            return Failed(url, Reason.FORBIDDEN, detail, blames_host=False)
+        case 550 | 553:
+            return Gone(url, Reason.NOT_FOUND, detail)
+        case status if status in _BUSY:
+            return Failed(url, Reason.BUSY, detail)
+        case status if 400 <= status < 500:
+            return Failed(url, Reason.SERVER_ERROR, detail)
+        case _ if told.cut is Cut.DISCONNECT or told.body:
+            return Failed(url, Reason.RESET, "the file ended before its length")
+        case _:
+            return Failed(url, told.reason or Reason.MALFORMED, detail)
+
+
+def _exchange(url: Url, started: datetime, told: Transferred, status: int, headers: Headers, body: bytes) -> Exchange:
+    """Return what was found, without a head: the archive keeps it as a resource."""
+    return Exchange(
+        url=url,
+        started=started,
+        request_head=b"",
+        response_head=b"",
+        status=status,
+        headers=headers,
+        body=body,
+        cut=told.cut,
+        peer=told.peer,
+        timings=told.timings,
+    )
+
+
+def _modified(head: bytes) -> datetime | None:
+    """Return what the server answered to MDTM; it stands before the answer to SIZE, which has the same number."""
+    found = _MDTM.search(head)
+    if found is not None:
+        with suppress(ValueError):
+            return datetime.strptime(found[1].decode(), "%Y%m%d%H%M%S").replace(tzinfo=UTC)
+    return None

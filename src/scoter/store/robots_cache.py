@@ -1,0 +1,209 @@
+"""What was learnt of robots.txt files, shared: inside a process, or through a SQLite file by several at once.
+
+Both forget what has expired, and the oldest first when they are full. The file may be used by any number of processes;
+a put is in the kernel's hands when it returns, so that a kill loses nothing. It is a cache all the same: when the disk
+fails it answers that it knows nothing, and the crawl goes on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from scoter.core.robots_store import Stored
+from scoter.errors import UsageError
+from scoter.store.disk import telling
+
+ENTRIES = 200_000
+BYTES = 256 * 2**20
+BUSY = 5.0  # seconds that a put waits for another process's
+
+_APPLICATION = 0x5C07_0B07  # PRAGMA application_id: the file is ours
+_FORMAT = 1
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS robots (
+  id INTEGER PRIMARY KEY, origin TEXT NOT NULL UNIQUE, expires REAL NOT NULL, size INTEGER NOT NULL, body BLOB
+) STRICT;
+CREATE INDEX IF NOT EXISTS robots_by_expiry ON robots (expires, size);
+"""
+# A row that is replaced gets a new id, the highest: ids are the order of putting.
+_PUT = "INSERT OR REPLACE INTO robots (origin, expires, size, body) VALUES (?, ?, ?, ?)"
+_GET = "SELECT body, expires FROM robots WHERE origin = ? AND expires > ?"
+_EXPIRE = "DELETE FROM robots WHERE expires <= ?"
+_TOTAL = "SELECT count(*), coalesce(sum(size), 0) FROM robots"
+_OLDEST = "SELECT id, size FROM robots ORDER BY id LIMIT 1000"
+
+
+class MemoryRobotsCache:
+    """Shares robots.txt files inside one process."""
+
+    def __init__(self, *, entries: int = ENTRIES, size: int = BYTES, clock: Callable[[], float] = time.time) -> None:
+        self._entries = entries
+        self._size = size
+        self._clock = clock
+        self._kept: OrderedDict[str, Stored] = OrderedDict()
+        self._held = 0
+
+    def __repr__(self) -> str:
+        return f"MemoryRobotsCache({len(self._kept)} entries, {self._held:,} bytes)"
+
+    async def get(self, origin: str) -> Stored | None:
+        """Return what is known of an origin and has not expired."""
+        stored = self._kept.get(origin)
+        if stored is not None and stored.expires <= self._clock():
+            self._drop(origin)
+            return None
+        return stored
+
+    async def put(self, origin: str, stored: Stored) -> None:
+        """Remember what was learnt."""
+        self._drop(origin)
+        self._kept[origin] = stored
+        self._held += _cost(origin, stored)
+        while len(self._kept) > self._entries or self._held > self._size:
+            self._drop(next(iter(self._kept)))
+
+    def _drop(self, origin: str) -> None:
+        stored = self._kept.pop(origin, None)
+        if stored is not None:
+            self._held -= _cost(origin, stored)
+
+
+class SqliteRobotsCache:
+    """Shares robots.txt files with every process that opens the same file.
+
+    Reading is done in place (a few microseconds: readers never wait in WAL mode); writing in a thread, since a writer
+    may have to wait for another process. The bounds are looked after once in a while, so that the file may exceed them
+    by a sixteenth for each process.
+    """
+
+    def __init__(
+        self, path: Path, *, entries: int = ENTRIES, size: int = BYTES, clock: Callable[[], float] = time.time
+    ) -> None:
+        self._path = path
+        self._entries = entries
+        self._size = size
+        self._clock = clock
+        self._writing = threading.Lock()
+        self._puts = 0
+        self._put_bytes = 0
+        self.failures = 0
+        with telling("open the robots cache", path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+        self._writer = _open(path)
+        self._reader = _connect(path)
+
+    def __repr__(self) -> str:
+        return f"SqliteRobotsCache({self._path}, {self.failures} failures)"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._reader.close()
+        with self._writing:
+            self._writer.close()
+
+    async def get(self, origin: str) -> Stored | None:
+        """Return what any process knows of an origin and has not expired."""
+        try:
+            row = self._reader.execute(_GET, (origin, self._clock())).fetchone()
+        except sqlite3.Error:
+            self.failures += 1
+            return None
+        return None if row is None else Stored(*row)
+
+    async def put(self, origin: str, stored: Stored) -> None:
+        """Remember what was learnt, for every process."""
+        await asyncio.to_thread(self._put, origin, stored)
+
+    def _put(self, origin: str, stored: Stored) -> None:
+        cost = _cost(origin, stored)
+        with self._writing:
+            try:
+                self._writer.execute("BEGIN IMMEDIATE")
+                self._writer.execute(_PUT, (origin, stored.expires, cost, stored.body))
+                self._puts += 1
+                self._put_bytes += cost
+                if self._puts > self._entries // 16 or self._put_bytes > self._size // 16:
+                    self._tidy()
+                self._writer.execute("COMMIT")
+            except sqlite3.Error:
+                self.failures += 1
+                if self._writer.in_transaction:
+                    self._writer.execute("ROLLBACK")
+
+    def _tidy(self) -> None:
+        """Forget what has expired, then the oldest beyond the bounds."""
+        self._puts = self._put_bytes = 0
+        self._writer.execute(_EXPIRE, (self._clock(),))
+        count, held = self._writer.execute(_TOTAL).fetchone()
+        while count and (count > self._entries or held > self._size):
+            last = 0
+            for last, cost in self._writer.execute(_OLDEST):
+                count, held = count - 1, held - cost
+                if count <= self._entries and held <= self._size:
+                    break
+            self._writer.execute("DELETE FROM robots WHERE id <= ?", (last,))
+
+
+def _cost(origin: str, stored: Stored) -> int:
+    return len(origin) + len(stored.body or b"")
+
+
+def _open(path: Path) -> sqlite3.Connection:
+    """Return a connection to a file that is, or becomes, a robots cache."""
+    hint = "Name another file, or delete this one: a cache is learnt again."
+    try:
+        connection = _connect(path)
+        try:
+            _prepare(connection)
+        except BaseException:
+            connection.close()
+            raise
+    except sqlite3.Error as error:
+        raise UsageError(f"cannot be opened as a robots cache: {error}", where=str(path), hint=hint) from error
+    except ValueError as error:
+        raise UsageError(str(error), where=str(path), hint=hint) from None
+    return connection
+
+
+def _prepare(connection: sqlite3.Connection) -> None:
+    connection.execute("BEGIN IMMEDIATE")  # two processes may open a new file at the same moment
+    (application,) = connection.execute("PRAGMA application_id").fetchone()
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    if application != _APPLICATION and (application or version or tables):
+        raise ValueError("is a database, but not a robots cache")
+    if version > _FORMAT:
+        raise ValueError(f"was written by a newer Scoter (format {version}, this one knows {_FORMAT})")
+    for statement in _SCHEMA.strip().split(";\n"):
+        connection.execute(statement)
+    connection.execute(f"PRAGMA application_id = {_APPLICATION}")
+    connection.execute(f"PRAGMA user_version = {_FORMAT}")
+    connection.execute("COMMIT")
+    connection.execute("PRAGMA journal_mode = WAL")
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    # Guarded by the lock of the cache, or only used by the event loop's thread.
+    connection = sqlite3.connect(path, timeout=BUSY, isolation_level=None, check_same_thread=False)
+    try:
+        connection.execute("PRAGMA synchronous = NORMAL")  # outlives a kill; a power failure may cost the last puts
+    except sqlite3.Error:
+        connection.close()
+        raise
+    return connection
