@@ -24,11 +24,11 @@ import msgspec
 from scoter.compose import Service
 from scoter.config import Config
 from scoter.core.reply import Failed, Fetched, Reason, Reply, Request
-from scoter.core.url import Url, queue_key
 from scoter.fetch.budget import RetryBudget
 from scoter.fetch.feeder import Feeder
 from scoter.fetch.filters import Count, Retry
 from scoter.fetch.guard import Guard
+from scoter.fetch.keys import Keys
 from scoter.fetch.policy import policies_of
 from scoter.fetch.protocols import Protocols
 from scoter.fetch.robots import RobotsCache, RobotsFilter
@@ -44,6 +44,12 @@ STOP_WITHIN = 30.0  # seconds that a graceful stop gives what is under way
 _TICK = 1.0
 _RETRY_FEED = 0.05
 
+_TOLD = {
+    Reason.PURGED: "its host failed too often",
+    Reason.STOPPED: "the run came to its end",
+    Reason.UNRESOLVED: "its name has no address",
+    Reason.REFUSED_ADDRESS: "its name leads to an address that is not public",
+}
 _encoder = msgspec.msgpack.Encoder()
 _decoder = msgspec.msgpack.Decoder(Request)
 
@@ -57,6 +63,7 @@ class Fetcher:
         *,
         protocols: Protocols | None = None,
         robots_cache: RobotsCache | None = None,
+        keys: Keys | None = None,
         folder: Path | None = None,
         on_snapshot: Callable[[Snapshot], None] = lambda snapshot: None,
         clock: Callable[[], float] = time.monotonic,
@@ -82,6 +89,7 @@ class Fetcher:
         )
         self.count = Count()
         self._guard = Guard(config, self._protocols.schemes)
+        self._keys = keys or Keys(config, self._guard)
         self._service: Service[Request, Reply] = stack(
             self._protocols,
             config=config,
@@ -91,14 +99,14 @@ class Fetcher:
                 config,
                 cache=robots_cache,
                 set_crawl_delay=lambda url, delay: self._turnstile.bench.set_crawl_delay(
-                    self._key(url), None if delay is None else delay.total_seconds()
+                    self._keys.known(url), None if delay is None else delay.total_seconds()
                 ),
                 lending=self._turnstile.lending,
-                defer=lambda url, delay: self._turnstile.defer(self._key(url), delay.total_seconds()),
+                defer=lambda url, delay: self._turnstile.defer(self._keys.known(url), delay.total_seconds()),
             ),
             retry=Retry(RetryBudget(fetch.retry_budget), clock),
             turnstile=self._turnstile,
-            key_of=self._key_later,
+            key_of=self._keys.of,
         )
         self._publishers: tuple[Publisher, ...] = tuple(plugin for _, plugin in chain("publisher", config))
         self._tasks: set[asyncio.Task[None]] = set()
@@ -158,7 +166,7 @@ class Fetcher:
 
     def add(self, request: Request) -> Refusal | None:
         """Queue one more request while the fetcher runs, such as a link just found; the answer is none, or why not."""
-        refusal = self._feeder.offer(self._key(request.url), _encoder.encode(request), self._clock())
+        refusal = self._feeder.offer(self._keys.known(request.url), _encoder.encode(request), self._clock())
         self._turnstile.pump()
         return refusal
 
@@ -187,10 +195,14 @@ class Fetcher:
     async def _take_in(self, request: Request) -> bool:
         """Queue a request, waiting for room; false when no more are wanted."""
         data = _encoder.encode(request)
+        key = await self._keys.of(request.url)
+        if isinstance(key, Failed):
+            self._lose(data, key.reason)
+            return True
         while True:
             refusal = Refusal.FULL
             if self._feeder.wants_more() or self._stopping.is_set():
-                refusal_or_none = self._feeder.offer(self._key(request.url), data, self._clock())
+                refusal_or_none = self._feeder.offer(key, data, self._clock())
                 if refusal_or_none is None:
                     self._turnstile.pump()
                     return True
@@ -250,7 +262,7 @@ class Fetcher:
         while self._lost:
             data, reason = self._lost.popleft()
             request = _decoder.decode(data)
-            told = "its host failed too often" if reason is Reason.PURGED else "the run came to its end"
+            told = _TOLD.get(reason, "")
             try:
                 await self._deliver(request, Failed(request.url, reason, told, blames_host=False))
             except Exception as error:
@@ -309,9 +321,3 @@ class Fetcher:
     def _publish(self, event: str, facts: dict[str, object]) -> None:
         for publisher in self._publishers:
             publisher.publish(event, facts)
-
-    def _key(self, url: Url) -> str:
-        return queue_key(url, self._config.fetch.queue_mode)
-
-    async def _key_later(self, url: Url) -> str | Failed:
-        return self._key(url)

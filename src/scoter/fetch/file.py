@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import io
 import os
 import stat
 import time
@@ -17,6 +18,8 @@ from datetime import UTC, datetime
 from email.utils import format_datetime
 from pathlib import Path
 from urllib.parse import unquote_to_bytes
+
+from msgspec.structs import replace
 
 from scoter.core.reply import (
     Cut,
@@ -147,7 +150,7 @@ class FileProtocol:
     def _contents(self, path: bytes) -> tuple[bytes, int, Cut]:
         # Without waiting: since it was looked at, a pipe that nobody writes to may have taken the file's place.
         handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC | os.O_NOFOLLOW)
-        with open(handle, "rb", buffering=0) as file:
+        with io.FileIO(handle, "rb") as file:
             facts = os.fstat(handle)
             if not stat.S_ISREG(facts.st_mode):
                 raise FileNotFoundError(errno.ENOENT, "it is no longer a file")
@@ -177,11 +180,8 @@ def _with(
     cut: Cut = Cut.NOT,
 ) -> Exchange:
     """Return an exchange with what was found, and how long it took."""
-    return Exchange(
-        url=base.url,
-        started=base.started,
-        request_head=b"",
-        response_head=b"",
+    return replace(
+        base,
         status=status,
         headers=base.headers if headers is None else headers,
         body=body,

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
 from email.utils import format_datetime
+from enum import Enum
 from ipaddress import ip_address
 from typing import Any
 from urllib.parse import unquote_to_bytes
@@ -40,6 +41,14 @@ _BUSY = frozenset({421, 120})  # too many connections, not ready yet
 _NO_SUCH_COMMAND = frozenset({500, 501, 502, 504})
 
 
+class _Kind(Enum):
+    """What is asked for; libcurl has options for each that a handle cannot lose again."""
+
+    FILE = "file"
+    FOLDER = "folder"
+    PROBE = "probe"  # goes there and asks for the time, without any data
+
+
 class FtpProtocol:
     """Fetches files and folders over FTP."""
 
@@ -58,7 +67,7 @@ class FtpProtocol:
         self._guard = guard or Guard(setup.config, self.schemes)
         self._resolver = resolver
         self._now = now
-        self._curl: CurlLoop | None = None
+        self._loops: dict[_Kind, CurlLoop] = {}
         self._without_mlsd: OrderedDict[str, None] = OrderedDict()
 
     async def fetch(self, request: Request) -> Reply:
@@ -80,9 +89,9 @@ class FtpProtocol:
 
     async def close(self) -> None:
         """Close all connections."""
-        if self._curl is not None:
-            self._curl.close()
-            self._curl = None
+        for loop in self._loops.values():
+            loop.close()
+        self._loops.clear()
 
     async def _address(self, url: Url) -> tuple[str, int, bool] | Failed:
         """Return where to connect to, and whether the operator has said so."""
@@ -102,31 +111,24 @@ class FtpProtocol:
         return answer.addresses[0], port, False
 
     async def _file(self, request: Request, where: tuple[str, int, bool]) -> Reply:
-        url, started = request.url, self._now()
-        options: list[tuple[int, object]] = [(pycurl.OPT_FILETIME, 1)]
-        if request.modified_since is not None:
-            # libcurl asks for the time first, and for the file only when it is newer.
-            options += [
-                (pycurl.TIMECONDITION, pycurl.TIMECONDITION_IFMODSINCE),
-                (pycurl.TIMEVALUE, max(1, int(request.modified_since.timestamp()))),
-            ]
-        told = await self._transfer(url.path, url, where, options)
-        modified = _modified(told.head)
-        headers: Headers = ()
-        if modified is not None:
-            headers = (("Last-Modified", format_datetime(modified, usegmt=True)),)
+        url, started, since = request.url, self._now(), request.modified_since
+        if since is not None:
+            probed = await self._transfer(_Kind.PROBE, url.path, url, where)
+            modified = _modified(probed.head)
+            if probed.reason is None and modified is not None and modified <= since:
+                return NotModified(_exchange(url, started, probed, 304, _last_modified(modified), b""))
+        told = await self._transfer(_Kind.FILE, url.path, url, where)
         if told.reason is None and told.cut is not Cut.DISCONNECT:
-            if modified is not None and request.modified_since is not None and modified <= request.modified_since:
-                return NotModified(_exchange(url, started, told, 304, headers, b""))
             kind = media_type(unquote_to_bytes(url.path).decode("utf-8", "replace"))
-            return Fetched(_exchange(url, started, told, 200, (("Content-Type", kind), *headers), told.body))
+            headers = (("Content-Type", kind), *_last_modified(_modified(told.head)))
+            return Fetched(_exchange(url, started, told, 200, headers, told.body))
         failure = _failure(url, told)
         if isinstance(failure, Gone) and failure.reason is Reason.NOT_FOUND:
             # Servers say the same of what is missing and of a folder: only going there tells them apart.
-            listed = await self._transfer(f"{url.path}/", url, where, [(pycurl.NOBODY, 1)])
-            if listed.reason is None:
+            entered = await self._transfer(_Kind.PROBE, f"{url.path}/", url, where)
+            if entered.reason is None:
                 target = canonical(f"{url.text}/")
-                return Moved(_exchange(url, started, listed, 301, (("Location", target.text),), b""), target, True)
+                return Moved(_exchange(url, started, entered, 301, (("Location", target.text),), b""), target, True)
         return failure
 
     async def _folder(self, url: Url, where: tuple[str, int, bool]) -> Reply:
@@ -134,20 +136,18 @@ class FtpProtocol:
         told = Transferred(reason=Reason.MALFORMED, status=500)
         read = read_mlsd
         if url.host not in self._without_mlsd:
-            told = await self._transfer(url.path, url, where, [(pycurl.CUSTOMREQUEST, "MLSD")])
+            told = await self._transfer(_Kind.FOLDER, url.path, url, where, "MLSD")
         if told.reason is not None and told.status in _NO_SUCH_COMMAND:
             self._remember_without_mlsd(url.host)
             read = read_list
-            told = await self._transfer(url.path, url, where, [])
+            told = await self._transfer(_Kind.FOLDER, url.path, url, where, "LIST")
         if told.reason is not None or told.cut is Cut.DISCONNECT:
             return _failure(url, told)
         text = told.body if told.cut is Cut.NOT else told.body[: told.body.rfind(b"\n") + 1]
         page = link_page(unquote_to_bytes(url.path), read(text), parent=False, limit=self._settings.content_limit)
         headers = (("Content-Type", "text/html; charset=utf-8"), ("Content-Length", str(len(page.body))))
         exchange = _exchange(url, started, told, 200, headers, page.body)
-        return Fetched(
-            exchange if page.cut is Cut.NOT else _exchange(url, started, told, 200, headers, page.body, page.cut)
-        )
+        return Fetched(exchange if page.cut is Cut.NOT else replace(exchange, cut=page.cut))
 
     def _remember_without_mlsd(self, host: str) -> None:
         self._without_mlsd[host] = None
@@ -155,17 +155,18 @@ class FtpProtocol:
             self._without_mlsd.popitem(last=False)
 
     async def _transfer(
-        self, path: str, url: Url, where: tuple[str, int, bool], options: list[tuple[int, object]]
+        self, kind: _Kind, path: str, url: Url, where: tuple[str, int, bool], command: str = ""
     ) -> Transferred:
         address, port, is_named = where
         shown = f"[{address}]" if ":" in address else address
         # libcurl would take ";type=a" at the end of a path for a wish to have the file translated.
         origin = url.text[: -len(url.target)]
-        told = await self._loop().run(
+        told = await self._loop(kind).run(
             Ask(
                 url=f"{origin}{path.replace(';', '%3B')}",
                 connect_to=f"{url.host}:{url.port or PORT}:{shown}:{port}",
-                options=((pycurl.FTP_USE_EPSV, 1), *options),
+                # Never without an option: the loop would take the socket for data for an attempt to ask again.
+                options=((pycurl.CUSTOMREQUEST, command),) if command else ((pycurl.COOKIE, ""),),
                 check=self._socket_check(address, port, is_named),
             )
         )
@@ -187,8 +188,9 @@ class FtpProtocol:
 
         return check
 
-    def _loop(self) -> CurlLoop:
-        if self._curl is None:
+    def _loop(self, kind: _Kind) -> CurlLoop:
+        found = self._loops.get(kind)
+        if found is None:
             settings, fetch = self._settings, self._config.fetch
             limits = Limits(
                 body=settings.content_limit,
@@ -204,15 +206,20 @@ class FtpProtocol:
                 (pycurl.FTP_FILEMETHOD, pycurl.FTPMETHOD_SINGLECWD),
                 (pycurl.FTP_RESPONSE_TIMEOUT, max(1, round(settings.timeout.total_seconds()))),
                 (pycurl.FORBID_REUSE, int(not settings.keep_connection)),
+                (pycurl.OPT_FILETIME, int(kind is not _Kind.FOLDER)),
+                (pycurl.NOBODY, int(kind is _Kind.PROBE)),
             ]
-            self._curl = CurlLoop(limits, concurrency=fetch.threads, budget=fetch.body_budget, options=options)
-        return self._curl
+            found = CurlLoop(limits, concurrency=fetch.threads, budget=fetch.body_budget, options=options)
+            self._loops[kind] = found
+        return found
 
 
 def _failure(url: Url, told: Transferred) -> Gone | Failed:
     """Return what a transfer that gave nothing means; the server's own number says more than libcurl's."""
     last = told.head.strip().rpartition(b"\n")[2].decode("latin-1").strip()
     detail = last if told.status >= 400 and last.startswith(str(told.status)) else told.detail
+    if told.status in _BUSY:
+        return Failed(url, Reason.BUSY, detail)  # which libcurl takes for a time-out
     if told.reason in (Reason.REFUSED_ADDRESS, Reason.TIMEOUT, Reason.UNREACHABLE, Reason.UNRESOLVED):
         return Failed(url, told.reason, told.detail, blames_host=told.reason is not Reason.REFUSED_ADDRESS)
     match told.status:
@@ -222,8 +229,6 @@ def _failure(url: Url, told: Transferred) -> Gone | Failed:
             return Failed(url, Reason.FORBIDDEN, detail, blames_host=False)
         case 550 | 553:
             return Gone(url, Reason.NOT_FOUND, detail)
-        case status if status in _BUSY:
-            return Failed(url, Reason.BUSY, detail)
         case status if 400 <= status < 500:
             return Failed(url, Reason.SERVER_ERROR, detail)
         case _ if told.cut is Cut.DISCONNECT or told.body:
@@ -255,3 +260,7 @@ def _modified(head: bytes) -> datetime | None:
         with suppress(ValueError):
             return datetime.strptime(found[1].decode(), "%Y%m%d%H%M%S").replace(tzinfo=UTC)
     return None
+
+
+def _last_modified(moment: datetime | None) -> Headers:
+    return () if moment is None else (("Last-Modified", format_datetime(moment, usegmt=True)),)

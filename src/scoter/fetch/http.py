@@ -6,11 +6,13 @@ addresses that the guard has seen, and turns what libcurl saw into a reply.
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable
 from datetime import UTC, datetime
 from email.utils import format_datetime
 
 import pycurl
+from msgspec.structs import replace
 
 from scoter.config import Config
 from scoter.core.domain import is_ip
@@ -27,6 +29,7 @@ from scoter.fetch.resolve_dns import DnsResolver
 from scoter.plugins import Setup
 
 ACCEPT_ENCODING = "gzip, deflate, br, zstd"
+MOST_FLAWED = 10_000
 MOST_ADDRESSES = 3  # tried one after the other when a connection fails
 
 _BEARER = 1 << 6  # CURLAUTH_BEARER, for which pycurl has no name
@@ -62,6 +65,8 @@ class HttpProtocol:
         )
         self._share = _cookie_share() if config.http.keep_cookies else None
         self._curl: CurlLoop | None = None
+        # Hosts whose certificate is accepted all the same, and what is wrong with it.
+        self._flawed: OrderedDict[str, str] = OrderedDict()
 
     async def fetch(self, request: Request) -> Reply:
         """Make one hop."""
@@ -78,18 +83,35 @@ class HttpProtocol:
         started = self._now()
         told = Transferred(reason=Reason.UNRESOLVED)
         for address, to in targets:
-            told = await self._loop().run(
+            told = await self._transfer(
+                url.host,
                 Ask(
                     url=url.text,
                     headers=[f"{name}: {value}" if value else f"{name};" for name, value in headers],
                     connect_to=_connect_to(url.host, port, address, to),
                     options=options,
                     check=self._socket_check(),
-                )
+                ),
             )
             if told.reason is not Reason.UNREACHABLE:
                 break
         return self._reply(url, headers, told, started)
+
+    async def _transfer(self, host: str, ask: Ask) -> Transferred:
+        """Make a transfer; where any certificate will do, once more without checks when it was found wanting.
+
+        Only a check can tell what is wrong with a certificate, so it is made even where its verdict is not obeyed.
+        """
+        if self._config.http.tls_certificates_check or not ask.url.startswith("https:"):
+            return await self._loop().run(ask)
+        if host not in self._flawed:
+            told = await self._loop().run(ask)
+            if told.reason is not Reason.TLS:
+                return told
+            self._flawed[host] = told.detail
+            if len(self._flawed) > MOST_FLAWED:
+                self._flawed.popitem(last=False)
+        return await self._loop().run(replace(ask, verify=False))
 
     async def close(self) -> None:
         """Close all connections."""
@@ -184,7 +206,7 @@ class HttpProtocol:
             peer=told.peer,
             http_version=told.http_version,
             tls_version=told.tls_version,
-            tls_problem=told.tls_problem,
+            tls_problem=self._flawed.get(url.host, "") if told.tls_version else "",
             timings=told.timings,
         )
         if partial and 200 <= told.status < 300:

@@ -48,8 +48,8 @@ def link_page(folder: bytes, items: Iterable[Item], *, parent: bool, limit: int 
     ['<li><a href="/a/b%20c.txt">b c.txt</a></li>', '<li><a href="/a/d/">d/</a></li>']
     """
     title = escape(f"Index of {_shown(folder)}")
-    head = f'<!DOCTYPE html>\n<html><head><meta charset="utf-8"><title>{title}</title></head>\n<body><h1>{title}</h1><ul>\n'
-    pieces = [head.encode()]
+    head = f'<!DOCTYPE html>\n<html><head><meta charset="utf-8"><title>{title}</title></head>\n'
+    pieces = [head.encode(), f"<body><h1>{title}</h1><ul>\n".encode()]
     if parent and folder.strip(b"/"):
         above = folder.rstrip(b"/").rpartition(b"/")[0] + b"/"
         pieces.append(_link(above, "../"))

@@ -1,0 +1,52 @@
+"""Whose queue a URL stands in: its host's, its registered domain's, or that of the address its name leads to."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+
+from scoter.config import Config
+from scoter.core.domain import is_ip
+from scoter.core.reply import Failed, Reason
+from scoter.core.url import Url, queue_key
+from scoter.fetch.guard import WEB_PORTS, Guard
+from scoter.fetch.resolve import CachingResolver, NotResolved, Resolver
+from scoter.fetch.resolve_dns import DnsResolver
+
+_KNOWN = 65_536
+
+
+class Keys:
+    """Finds the queue of a URL by ``fetch.queue_mode``."""
+
+    def __init__(self, config: Config, guard: Guard, resolver: Resolver | None = None) -> None:
+        self._mode = config.fetch.queue_mode
+        self._guard = guard
+        self._resolver = resolver
+        self._addresses: OrderedDict[str, str] = OrderedDict()
+
+    async def of(self, url: Url) -> str | Failed:
+        """Return the key of a URL's queue, or why it cannot be told: a name without an address is not asked."""
+        if self._mode != "ip" or is_ip(url.host) or url.host in self._addresses:
+            return self.known(url)
+        override = self._guard.override(url.host, url.port or WEB_PORTS.get(url.scheme, 0))
+        if override is not None:
+            return self._remember(url.host, override[0])
+        if self._resolver is None:
+            self._resolver = CachingResolver(DnsResolver(), self._guard)
+        answer = await self._resolver.resolve(url.host)
+        if isinstance(answer, NotResolved):
+            reason = Reason.REFUSED_ADDRESS if answer.refused else Reason.UNRESOLVED
+            return Failed(url, reason, answer.reason, blames_host=False)
+        return self._remember(url.host, answer.addresses[0])
+
+    def known(self, url: Url) -> str:
+        """Return the key without looking a name up; a name whose address is not known stands for itself."""
+        if self._mode == "ip":
+            return self._addresses.get(url.host, url.host)
+        return queue_key(url, self._mode)
+
+    def _remember(self, host: str, address: str) -> str:
+        self._addresses[host] = address
+        if len(self._addresses) > _KNOWN:
+            self._addresses.popitem(last=False)
+        return address

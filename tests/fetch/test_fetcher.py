@@ -1,0 +1,361 @@
+"""The fetcher: nothing lost, nothing doubled, whatever source, sink, host or person does."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Iterable
+from typing import Any
+
+import pytest
+from tests.fetch.fakes import answer
+
+from scoter.config import load
+from scoter.core.reply import Failed, Fetched, Reason, Reply, Request
+from scoter.core.url import canonical
+from scoter.errors import ConfigError, Defect
+from scoter.fetch.fetcher import Fetcher
+from scoter.fetch.guard import Guard
+from scoter.fetch.keys import Keys
+from scoter.fetch.protocols import Protocols
+from scoter.fetch.resolve import CachingResolver, FakeResolver
+from scoter.fetch.snapshot import Snapshot
+
+Answer = Callable[[Request], Reply]
+
+
+class Fake:
+    """A protocol whose answers cost nothing."""
+
+    schemes: tuple[str, ...] = ("http", "https")
+
+    def __init__(self, reply: Answer | None = None, robots: bytes = b"") -> None:
+        self.asked: list[str] = []
+        self.active: Counter[str] = Counter()
+        self.most: Counter[str] = Counter()
+        self.wait = 0.0
+        self.hold: asyncio.Event | None = None
+        self._reply = reply or (lambda request: answer(request.url, 200, b"page"))
+        self._robots = robots
+
+    async def fetch(self, request: Request) -> Reply:
+        url = request.url
+        self.asked.append(url.text)
+        self.active[url.host] += 1
+        self.most[url.host] = max(self.most[url.host], self.active[url.host])
+        self.most["all"] = max(self.most["all"], sum(self.active.values()))
+        try:
+            if url.path == "/robots.txt":
+                await asyncio.sleep(0)
+                return answer(url, 200, self._robots)
+            if self.hold is not None:
+                await self.hold.wait()
+            await asyncio.sleep(self.wait)
+            return self._reply(request)
+        finally:
+            self.active[url.host] -= 1
+
+
+class Sink:
+    """Keeps every outcome."""
+
+    def __init__(self) -> None:
+        self.got: list[tuple[str, Reply]] = []
+
+    def __call__(self, request: Request, reply: Reply) -> None:
+        self.got.append((request.url.text, reply))
+
+    def reasons(self) -> Counter[str]:
+        return Counter(reply.reason.value if isinstance(reply, Failed) else "page" for _, reply in self.got)
+
+
+async def source(urls: Iterable[str]) -> AsyncIterator[Request]:
+    for text in urls:
+        yield Request(url=canonical(text))
+
+
+def fetcher(fake: Fake, *overrides: str, **ports: Any) -> Fetcher:
+    config = load(overrides=["agent.name=testbot", "fetch.delay=0", "fetch.threads=10", *overrides])
+    return Fetcher(config, protocols=Protocols([("fake", fake)]), **ports)
+
+
+def urls(hosts: int, pages: int) -> list[str]:
+    return [f"http://h{host}.test/{page}" for page in range(pages) for host in range(hosts)]
+
+
+async def test_every_request_reaches_the_sink_once() -> None:
+    fake, sink = Fake(), Sink()
+
+    last = await fetcher(fake).run(source(urls(30, 20)), sink)
+
+    assert Counter(text for text, _ in sink.got) == Counter(urls(30, 20))
+    assert (last.done, last.fetched, last.active, last.queued) == (600, 600, 0, 0)
+    assert Counter(fake.asked) == Counter(urls(30, 20)) + Counter(
+        f"http://h{host}.test/robots.txt" for host in range(30)
+    )
+
+
+@pytest.mark.parametrize(("threads", "per_host"), [(1, 1), (5, 1), (20, 3)])
+async def test_hosts_and_the_whole_stay_below_their_threads(threads: int, per_host: int) -> None:
+    fake, sink = Fake(), Sink()
+    fake.wait = 0.001
+
+    await fetcher(fake, f"fetch.threads={threads}", f"fetch.threads_per_queue={per_host}").run(
+        source(urls(8, 12)), sink
+    )
+
+    assert len(sink.got) == 96
+    assert fake.most["all"] <= threads
+    assert max(fake.most[f"h{host}.test"] for host in range(8)) == min(per_host, threads)
+
+
+async def test_hosts_of_a_domain_share_a_turn_when_asked_to() -> None:
+    fake, sink = Fake(), Sink()
+    fake.wait = 0.001
+    names = [f"http://{name}.example.test/{page}" for page in range(5) for name in "abc"]
+
+    await fetcher(fake, "fetch.queue_mode=domain").run(source(names), sink)
+
+    assert len(sink.got) == 15
+    assert fake.most["all"] == 1
+
+
+async def test_hosts_of_an_address_share_a_turn_when_asked_to_and_names_without_one_are_not_asked() -> None:
+    fake, sink = Fake(), Sink()
+    fake.wait = 0.001
+    settings = ["agent.name=testbot", "fetch.delay=0", "fetch.queue_mode=ip"]
+    config = load(overrides=settings)
+    resolver = FakeResolver(
+        {"a.test": "192.0.43.8", "b.test": "192.0.43.8", "c.test": "192.0.43.9", "p.test": "10.0.0.1"}
+    )
+    guard = Guard(config)
+    running = Fetcher(
+        config,
+        protocols=Protocols([("fake", fake)]),
+        keys=Keys(config, guard, CachingResolver(resolver, guard)),
+    )
+    names = [f"http://{name}.test/{page}" for page in range(5) for name in ("a", "b", "c", "p", "nobody")]
+
+    await running.run(source(names), sink)
+
+    assert sink.reasons() == {"page": 15, "refused_address": 5, "unresolved": 5}
+    assert fake.most["all"] == 2
+
+
+async def test_denied_urls_cost_no_request() -> None:
+    fake, sink = Fake(robots=b"User-agent: *\nDisallow: /"), Sink()
+
+    await fetcher(fake).run(source(urls(3, 10)), sink)
+
+    assert len(sink.got) == 30
+    assert len(fake.asked) == 3
+
+
+async def test_a_host_that_fails_too_often_is_purged_and_nothing_of_it_is_lost() -> None:
+    fake, sink = Fake(lambda request: answer(request.url, 500)), Sink()
+
+    await fetcher(fake, "fetch.max_exceptions_per_queue=3", "fetch.threads=1").run(source(urls(1, 50)), sink)
+
+    assert sink.reasons() == {"server_error": 3, "purged": 47}
+
+
+async def test_a_graceful_stop_ends_what_is_under_way_and_hands_back_the_rest() -> None:
+    fake, sink = Fake(), Sink()
+    fake.hold = asyncio.Event()
+    running = fetcher(fake)
+    task = asyncio.create_task(running.run(source(urls(20, 10)), sink))
+    while sum(fake.active.values()) < 10:
+        await asyncio.sleep(0.001)
+
+    running.stop()
+    fake.hold.set()
+    await asyncio.wait_for(task, 5)
+
+    assert len(sink.got) <= 200
+    assert len({text for text, _ in sink.got}) == len(sink.got)
+    reasons = sink.reasons()
+    assert reasons["page"] == 10
+    assert reasons["page"] + reasons["stopped"] == len(sink.got)
+
+
+async def test_a_stop_does_not_wait_for_ever() -> None:
+    fake, sink = Fake(), Sink()
+    fake.hold = asyncio.Event()
+    running = fetcher(fake)
+    task = asyncio.create_task(running.run(source(urls(3, 3)), sink))
+    while sum(fake.active.values()) < 3:
+        await asyncio.sleep(0.001)
+
+    running.stop(within=0.01)
+    await asyncio.wait_for(task, 5)
+
+    assert sink.reasons() == {"stopped": 9}
+
+
+async def test_an_error_of_the_sink_stops_the_run_and_is_raised() -> None:
+    fake = Fake()
+    got: list[str] = []
+
+    def sink(request: Request, reply: Reply) -> None:
+        got.append(request.url.text)
+        if len(got) == 20:
+            raise OSError("disk full")
+
+    with pytest.raises(OSError, match="disk full"):
+        await asyncio.wait_for(fetcher(fake).run(source(urls(50, 50)), sink), 10)
+
+    assert len(fake.asked) < 500
+
+
+async def test_an_error_of_the_source_stops_the_run_and_is_raised() -> None:
+    sink = Sink()
+
+    async def broken() -> AsyncIterator[Request]:
+        yield Request(url=canonical("http://a.test/1"))
+        raise Defect("the source broke")
+
+    with pytest.raises(Defect, match="the source broke"):
+        await asyncio.wait_for(fetcher(Fake()).run(broken(), sink), 10)
+
+    assert len(sink.got) == 1
+
+
+async def test_a_slow_sink_slows_the_fetching_and_bodies_do_not_pile_up() -> None:
+    fake = Fake(lambda request: answer(request.url, 200, b"x" * 100_000))
+    waiting = most = 0
+
+    async def sink(request: Request, reply: Reply) -> None:
+        nonlocal waiting, most
+        waiting += 1
+        most = max(most, waiting)
+        await asyncio.sleep(0.002)
+        waiting -= 1
+
+    await fetcher(fake, "fetch.threads=50", "fetch.body_budget=1MiB").run(source(urls(100, 3)), sink)
+
+    assert most <= 11 + 50  # the budget's worth, and those under way when it was used up
+
+
+async def test_links_found_while_running_may_be_added() -> None:
+    fake = Fake()
+    got: list[str] = []
+
+    def sink(request: Request, reply: Reply) -> None:
+        got.append(request.url.text)
+        if len(got) < 30:
+            assert running.add(Request(url=canonical(f"http://a.test/{len(got)}"))) is None
+
+    running = fetcher(fake)
+    await asyncio.wait_for(running.run(source(["http://a.test/0"]), sink), 5)
+
+    assert sorted(got) == sorted(f"http://a.test/{number}" for number in range(30))
+
+
+async def test_what_a_request_carries_along_comes_back() -> None:
+    got: list[bytes] = []
+
+    async def numbered() -> AsyncIterator[Request]:
+        for number in range(5):
+            yield Request(url=canonical("http://a.test/"), context=b"%d" % number)
+
+    await fetcher(Fake()).run(numbered(), lambda request, reply: got.append(request.context))
+
+    assert sorted(got) == [b"0", b"1", b"2", b"3", b"4"]
+
+
+async def test_a_plugin_that_raises_fails_its_url_and_nothing_else() -> None:
+    def reply(request: Request) -> Reply:
+        if request.url.path == "/3":
+            raise ZeroDivisionError("oops")
+        return answer(request.url, 200, b"page")
+
+    sink = Sink()
+    await fetcher(Fake(reply)).run(source(urls(1, 6)), sink)
+
+    assert sink.reasons() == {"page": 5, "broken_plugin": 1}
+
+
+async def test_the_time_limit_drops_what_is_queued() -> None:
+    fake, sink = Fake(), Sink()
+    fake.wait = 0.05
+    seen: list[Snapshot] = []
+
+    last = await asyncio.wait_for(
+        fetcher(fake, "fetch.time_limit=1s", "fetch.threads=1", on_snapshot=seen.append).run(
+            source(urls(1, 500)), sink
+        ),
+        10,
+    )
+
+    assert "time limit" in last.told
+    assert seen
+    assert sink.reasons()["page"] < 100
+
+
+async def test_a_snapshot_tells_why_nothing_is_fetched() -> None:
+    fake, sink = Fake(), Sink()
+    running = fetcher(fake, "fetch.delay=1h")
+    task = asyncio.create_task(running.run(source(urls(4, 5)), sink))
+    while len(fake.asked) < 4:
+        await asyncio.sleep(0.001)
+    await asyncio.sleep(0.01)
+
+    assert "4 hosts waiting for their delay" in running.snapshot().why
+    assert "4 hosts waiting" in repr(running)
+    running.stop(within=0)
+    await asyncio.wait_for(task, 5)
+    assert sink.reasons() == {"stopped": 20}
+
+
+class Told:
+    """A publisher that listens."""
+
+    def __init__(self) -> None:
+        self.events: list[str] = []
+
+    def publish(self, event: str, facts: Any) -> None:
+        self.events.append(event)
+
+
+async def test_publishers_are_told_of_start_and_end() -> None:
+    told = Told()
+    running = fetcher(Fake())
+    running._publishers = (told,)
+
+    await running.run(source(urls(1, 1)), Sink())
+
+    assert (told.events[0], told.events[-1]) == ("start", "end")
+
+
+async def test_an_empty_source_ends_at_once() -> None:
+    last = await asyncio.wait_for(fetcher(Fake()).run(source([]), Sink()), 2)
+
+    assert last.done == 0
+
+
+async def test_requests_beyond_the_buffer_wait_on_disk_and_all_come(tmp_path: Any) -> None:
+    fake, sink = Fake(), Sink()
+    running = fetcher(
+        fake, "fetch.queue_buffer=1MiB", "fetch.threads=2", "fetch.queue_depth_multiplier=1", folder=tmp_path
+    )
+
+    await asyncio.wait_for(running.run(source(urls(2, 3_000)), sink), 60)
+
+    assert len({text for text, _ in sink.got}) == len(sink.got) == 6_000
+    assert all(isinstance(reply, Fetched) for _, reply in sink.got)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_two_protocols_for_one_scheme_are_told() -> None:
+    with pytest.raises(ConfigError, match="'two' fetches http: as another does"):
+        Protocols([("one", Fake()), ("two", Fake())])
+
+
+async def test_a_scheme_that_nobody_fetches_is_refused() -> None:
+    sink = Sink()
+
+    await fetcher(Fake()).run(source(["ftp://a.test/x"]), sink)
+
+    ((_, reply),) = sink.got
+    assert isinstance(reply, Failed)
+    assert reply.reason is Reason.REFUSED_SCHEME

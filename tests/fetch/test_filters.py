@@ -1,0 +1,207 @@
+"""The small filters of the stack, and their order."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from datetime import timedelta
+
+import pytest
+from tests.fetch.fakes import Clock, Web, answer, request
+
+from scoter.compose import guard
+from scoter.config import load
+from scoter.core.reply import Failed, Fetched, Gone, Moved, Reason, Reply, Request
+from scoter.core.url import Url
+from scoter.fetch.budget import RetryBudget
+from scoter.fetch.filters import Check, Count, Deadline, Polite, Retry, kind_of
+from scoter.fetch.follow import follow
+from scoter.fetch.guard import Guard
+from scoter.fetch.policy import Policies, Policy
+from scoter.fetch.robots import RobotsFilter
+from scoter.fetch.stack import deadline, stack
+from scoter.fetch.turn import Capacity
+from scoter.fetch.turnstile import Turnstile, size_of
+from scoter.fetch.workbench import Workbench
+
+PAGE = "http://example.com/page"
+
+
+async def by_host(url: Url) -> str | Failed:
+    return url.host
+
+
+def turnstile(policy: Policy, clock: Callable[[], float] = time.monotonic) -> Turnstile:
+    return Turnstile(Workbench(Policies(policy), size_of, Capacity()), concurrency=10, clock=clock)
+
+
+async def test_count_counts_what_comes_back_and_what_is_raised() -> None:
+    count = Count()
+    web = Web({PAGE: b"12345", "http://example.com/gone": 410})
+
+    await count(request(PAGE), web)
+    await count(request("http://example.com/gone"), web)
+
+    async def broken(asked: Request) -> Reply:
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        await count(request(PAGE), broken)
+    assert (count.asked, count.active, count.bytes) == (3, 0, 5)
+    assert count.replies == {"fetched": 1, "removed": 1}
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("gopher://example.com/", Reason.REFUSED_SCHEME),
+        ("http://example.com:22/", Reason.REFUSED_PORT),
+        ("http://127.0.0.1/", Reason.REFUSED_ADDRESS),
+        ("http://[::ffff:10.0.0.1]/", Reason.REFUSED_ADDRESS),
+    ],
+)
+async def test_check_refuses_without_asking(text: str, reason: Reason) -> None:
+    web = Web({})
+
+    reply = await Check(Guard(load()))(request(text), web)
+
+    assert isinstance(reply, Failed)
+    assert (reply.reason, reply.blames_host) == (reason, False)
+    assert web.asked == []
+
+
+async def test_polite_tells_the_queue_what_came_of_a_request() -> None:
+    gate = turnstile(Policy(delay=timedelta(0), max_exceptions=1))
+    polite = Polite(gate, by_host)
+
+    failed = await polite(request(PAGE), Web({PAGE: 500}))
+    refused = await polite(request(PAGE), Web({}))
+
+    assert isinstance(failed, Failed)
+    assert isinstance(refused, Failed)
+    assert (refused.reason, refused.blames_host) == (Reason.PURGED, False)
+
+
+async def test_a_host_that_was_asked_rests_even_when_the_request_was_cancelled() -> None:
+    clock = Clock()
+    gate = turnstile(Policy(delay=timedelta(seconds=5)), clock)
+    web = Web({PAGE: b"x"})
+    web.gate = asyncio.Event()
+
+    asking = asyncio.create_task(Polite(gate, by_host)(request(PAGE), web))
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    asking.cancel()
+    await asyncio.gather(asking, return_exceptions=True)
+    waiting = asyncio.create_task(gate.enter("example.com"))
+    await asyncio.sleep(0)
+
+    assert gate.bench.in_progress == 0
+    assert gate.bench.next_time(clock.now) == clock.now + 5
+    waiting.cancel()
+
+
+async def test_a_deadline_ends_what_hangs() -> None:
+    web = Web({})
+    web.gate = asyncio.Event()
+
+    reply = await Deadline(timedelta(milliseconds=10))(request(PAGE), web)
+
+    assert isinstance(reply, Failed)
+    assert reply.reason is Reason.TIMEOUT
+
+
+async def test_a_connection_that_broke_is_tried_once_more_within_the_budget() -> None:
+    web = Web({PAGE: lambda url: Failed(url, Reason.RESET)})
+    retry = Retry(RetryBudget(ratio=0.0, floor=0.2), Clock())  # two free retries in the window of ten seconds
+
+    for _ in range(4):
+        await retry(request(PAGE), web)
+
+    assert len(web.asked) == 4 + 2
+
+
+@pytest.mark.parametrize("reason", [Reason.TIMEOUT, Reason.SERVER_ERROR, Reason.UNRESOLVED, Reason.BUSY])
+async def test_other_failures_are_left_for_another_day(reason: Reason) -> None:
+    web = Web({PAGE: lambda url: Failed(url, reason)})
+
+    await Retry(RetryBudget(ratio=1.0), Clock())(request(PAGE), web)
+
+    assert len(web.asked) == 1
+
+
+async def test_a_body_that_broke_off_is_not_asked_for_again_at_once() -> None:
+    def broken(url: Url) -> Reply:
+        whole = answer(url, 200, b"part")
+        return Failed(url, Reason.RESET, exchange=whole.exchange)
+
+    web = Web({PAGE: broken})
+    await Retry(RetryBudget(ratio=1.0), Clock())(request(PAGE), web)
+
+    assert len(web.asked) == 1
+
+
+async def test_the_stack_asks_robots_before_the_turn_and_counts_all() -> None:
+    config = load(overrides=["agent.name=testbot", "fetch.delay=0"])
+    gate = turnstile(Policy(delay=timedelta(hours=1), min_crawl_delay=timedelta(0)))
+    count = Count()
+    web = Web({"http://example.com/robots.txt": b"User-agent: *\nDisallow: /", "http://free.test/x": b"x"})
+    service = stack(
+        web,
+        config=config,
+        count=count,
+        gate=Guard(config),
+        robots=RobotsFilter(config),
+        retry=Retry(RetryBudget(0.2)),
+        turnstile=gate,
+        key_of=by_host,
+    )
+
+    denied = [await service(request(f"http://example.com/{number}")) for number in range(3)]
+    refused = await service(request("http://10.0.0.1/"))
+
+    assert all(isinstance(reply, Gone) for reply in denied)
+    assert isinstance(refused, Failed)
+    # One turn for robots.txt, and an hour's rest after it, which no denied URL waited for.
+    assert web.asked == ["http://example.com/robots.txt"]
+    assert count.replies == {"robots_denied": 3, "refused_address": 1}
+    assert guard(web) is web
+
+
+def test_the_deadline_leaves_the_transport_its_own_limits() -> None:
+    assert deadline(load()) > timedelta(minutes=5)
+    assert deadline(load(overrides=["http.time_limit=off"])) < timedelta(minutes=10)
+
+
+def moved(to: str) -> object:
+    return lambda url: answer(url, 302, Location=to)
+
+
+async def test_follow_goes_hop_by_hop_to_the_end() -> None:
+    web = Web({"http://a.test/": moved("http://b.test/"), "http://b.test/": moved("/c"), "http://b.test/c": b"x"})  # type: ignore[dict-item]
+
+    replies = await follow(web, request("http://a.test/"))
+
+    assert [type(reply) for reply in replies] == [Moved, Moved, Fetched]
+    assert web.asked == ["http://a.test/", "http://b.test/", "http://b.test/c"]
+
+
+async def test_follow_ends_a_loop_and_a_chain_that_is_too_long() -> None:
+    loop = Web({"http://a.test/": moved("/b"), "http://a.test/b": moved("/")})  # type: ignore[dict-item]
+    long = Web({f"http://a.test/{number}": moved(f"/{number + 1}") for number in range(20)})  # type: ignore[misc]
+    nowhere = Web({"http://a.test/": moved("javascript:x")})  # type: ignore[dict-item]
+
+    assert len(await follow(loop, request("http://a.test/"))) == 2
+    assert len(await follow(long, request("http://a.test/0"))) == 6
+    assert len(await follow(nowhere, request("http://a.test/"))) == 1
+
+
+def test_every_reply_has_a_word_to_be_counted_under() -> None:
+    url = request(PAGE).url
+
+    assert kind_of(answer(url, 200)) == "fetched"
+    assert kind_of(answer(url, 301, Location="/x")) == "moved"
+    assert kind_of(answer(url, 304)) == "not_modified"
+    assert kind_of(answer(url, 404)) == "not_found"
+    assert kind_of(Failed(url, Reason.TLS)) == "tls"

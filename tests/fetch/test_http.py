@@ -1,0 +1,296 @@
+"""The protocol plug-in for the web, against servers that show what was sent."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from scoter import __version__
+from scoter.config import load
+from scoter.core.reply import Cut, Failed, Fetched, NotModified, Reason, Reply, Request
+from scoter.core.url import canonical
+from scoter.errors import ConfigError, RuleError
+from scoter.fetch.credentials import Credential, parse_cookies, parse_credentials
+from scoter.fetch.http import HttpProtocol
+from scoter.plugins import Setup
+
+Handler = Callable[[bytes], bytes]
+
+
+def response(body: bytes = b"ok", *fields: str, status: str = "200 OK") -> bytes:
+    lines = [f"HTTP/1.1 {status}", f"Content-Length: {len(body)}", *fields]
+    return ("\r\n".join(lines) + "\r\n\r\n").encode() + body
+
+
+@asynccontextmanager
+async def server(handler: Handler) -> AsyncIterator[tuple[int, list[bytes]]]:
+    """Serve each request head with what the handler makes of it; yield the port and the heads."""
+    heads: list[bytes] = []
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            while head := await reader.readuntil(b"\r\n\r\n"):
+                heads.append(head)
+                writer.write(handler(head))
+                await writer.drain()
+        except (asyncio.IncompleteReadError, ConnectionError):
+            pass
+        finally:
+            writer.close()
+
+    listening = await asyncio.start_server(serve, "127.0.0.1", 0)
+    try:
+        yield listening.sockets[0].getsockname()[1], heads
+    finally:
+        listening.close()
+
+
+@asynccontextmanager
+async def protocol(port: int, *overrides: str) -> AsyncIterator[HttpProtocol]:
+    config = load(
+        overrides=["agent.name=testbot", f'fetch.connect_to=["*:*=127.0.0.1:{port}"]', "http.timeout=2s", *overrides]
+    )
+    made = HttpProtocol(Setup(config))
+    try:
+        yield made
+    finally:
+        await made.close()
+
+
+async def get(port: int, text: str, *overrides: str, **known: object) -> Reply:
+    async with protocol(port, *overrides) as http:
+        return await http.fetch(Request(url=canonical(text), **known))  # type: ignore[arg-type]
+
+
+def lines_of(head: bytes) -> list[str]:
+    return head.decode("latin-1").split("\r\n")
+
+
+async def test_the_request_says_who_we_are_and_the_archive_gets_it_as_it_was_sent() -> None:
+    settings = ["agent.url=https://example.org/bot", "agent.email=bot@example.org", 'http.headers=["DNT: 1"]']
+    async with server(lambda head: response()) as (port, heads):
+        reply = await get(port, "http://example.com:8080/a?b", *settings)
+
+    assert isinstance(reply, Fetched)
+    assert reply.exchange.request_head == heads[0]
+    lines = lines_of(heads[0])
+    assert lines[:2] == ["GET /a?b HTTP/1.1", "Host: example.com:8080"]
+    assert f"User-Agent: testbot/{__version__} (https://example.org/bot; bot@example.org)" in lines
+    assert "From: bot@example.org" in lines
+    assert "Accept-Encoding: gzip, deflate, br, zstd" in lines
+    assert "DNT: 1" in lines
+
+
+async def test_the_answer_is_kept_as_it_came() -> None:
+    raw = b"HTTP/1.1 200 Fine, thanks\r\nX-Odd:  two  \r\ncontent-length: 2\r\nX-odd: again\r\n\r\nok"
+    async with server(lambda head: raw) as (port, _):
+        reply = await get(port, "http://example.com/")
+
+    assert isinstance(reply, Fetched)
+    exchange = reply.exchange
+    assert exchange.response_head + exchange.body == raw
+    assert exchange.headers == (("X-Odd", "two"), ("content-length", "2"), ("X-odd", "again"))
+    assert (exchange.peer, exchange.http_version, exchange.tls_version) == ("127.0.0.1", "1.1", "")
+    assert 0 < exchange.timings.first_byte <= exchange.timings.total
+
+
+async def test_what_is_known_of_a_page_is_sent_along() -> None:
+    moment = datetime(2026, 3, 1, 12, tzinfo=UTC)
+    async with server(lambda head: response(b"", status="304 Not Modified")) as (port, heads):
+        reply = await get(port, "http://example.com/", modified_since=moment, etag='"v1"')
+        await get(port, "http://example.com/", "http.enable_if_modified_since_header=false", modified_since=moment)
+
+    assert isinstance(reply, NotModified)
+    assert "If-Modified-Since: Sun, 01 Mar 2026 12:00:00 GMT" in lines_of(heads[0])
+    assert 'If-None-Match: "v1"' in lines_of(heads[0])
+    assert b"If-Modified" not in heads[1]
+
+
+async def test_a_body_over_the_limit_is_cut_and_marked() -> None:
+    async with server(lambda head: response(b"x" * 100_000)) as (port, _):
+        cut = await get(port, "http://example.com/", "fetch.content_limit=50000")
+        whole = await get(port, "http://example.com/", "fetch.content_limit=100000")
+        unlimited = await get(port, "http://example.com/", "fetch.content_limit=off")
+
+    assert isinstance(cut, Fetched)
+    assert (len(cut.exchange.body), cut.exchange.cut) == (50_000, Cut.LENGTH)
+    for reply in (whole, unlimited):
+        assert isinstance(reply, Fetched)
+        assert (len(reply.exchange.body), reply.exchange.cut) == (100_000, Cut.NOT)
+
+
+async def test_bodies_wait_for_each_other_when_the_budget_is_used_up() -> None:
+    async with (
+        server(lambda head: response(b"x" * 400_000)) as (port, _),
+        protocol(port, "fetch.body_budget=1MiB", "fetch.content_limit=300KB") as http,
+    ):
+        urls = [canonical(f"http://h{number}.example/") for number in range(30)]
+        replies = await asyncio.wait_for(asyncio.gather(*(http.fetch(Request(url=url)) for url in urls)), 20)
+
+    assert all(isinstance(reply, Fetched) and len(reply.exchange.body) == 300_000 for reply in replies)
+
+
+async def test_cookies_are_sent_to_their_hosts_only(tmp_path: Path) -> None:
+    (tmp_path / "cookies.txt").write_text("# cookies\nexample.com\tlang=en; x=1\n")
+    setting = f'agent.host_cookie_file="{tmp_path}/cookies.txt"'
+    async with server(lambda head: response()) as (port, heads):
+        await get(port, "http://example.com/", setting)
+        await get(port, "http://www.example.com/", setting)
+        await get(port, "http://example.com/", setting, "http.enable_cookie_header=false")
+
+    assert ["Cookie: lang=en; x=1" in lines_of(head) for head in heads] == [True, False, False]
+
+
+@pytest.mark.parametrize(("setting", "expected"), [("true", True), ("false", False)])
+async def test_cookies_that_servers_set_are_kept_when_wanted(setting: str, expected: bool) -> None:
+    async with (
+        server(lambda head: response(b"", "Set-Cookie: s=1")) as (port, heads),
+        protocol(port, f"http.keep_cookies={setting}") as http,
+    ):
+        for host in ("a.test", "a.test", "b.test"):
+            await http.fetch(Request(url=canonical(f"http://{host}/")))
+
+    assert ["Cookie: s=1" in lines_of(head) for head in heads] == [False, expected, False]
+
+
+def asks_for(kind: str) -> Handler:
+    def handler(head: bytes) -> bytes:
+        if b"Authorization:" in head and (kind != "Digest" or b"response=" in head):
+            return response()
+        challenge = 'realm="r", nonce="n", qop="auth"' if kind == "Digest" else 'realm="r"'
+        return response(b"", f"WWW-Authenticate: {kind} {challenge}", status="401 Unauthorized")
+
+    return handler
+
+
+@pytest.mark.parametrize(
+    ("line", "kind", "sent"),
+    [
+        ("example.com basic joe s3cret", "Basic", "Authorization: Basic " + base64.b64encode(b"joe:s3cret").decode()),
+        ("*.com bearer t0ken", "Bearer", "Authorization: Bearer t0ken"),
+        ("example.com digest joe s3cret", "Digest", 'Authorization: Digest username="joe"'),
+    ],
+)
+async def test_credentials_are_sent_to_their_hosts_and_kept_out_of_the_archive(
+    tmp_path: Path, line: str, kind: str, sent: str
+) -> None:
+    (tmp_path / "auth.txt").write_text(line + "\n")
+    setting = f'http.auth_file="{tmp_path}/auth.txt"'
+    async with server(asks_for(kind)) as (port, heads):
+        reply = await get(port, "http://example.com/", setting)
+        await get(port, "http://example.org/", setting)
+
+    assert isinstance(reply, Fetched)
+    assert any(text.startswith(sent) for head in heads for text in lines_of(head))
+    assert b"Authorization" not in heads[-1]
+    assert b"Authorization" not in reply.exchange.request_head
+
+
+async def test_a_refused_address_is_not_connected_to() -> None:
+    async with server(lambda head: response()) as (port, heads):
+        literal = await get(port, f"http://127.0.0.1:{port}/", f"fetch.allow_ports=[{port}]")
+
+    assert isinstance(literal, Failed)
+    assert (literal.reason, literal.blames_host) == (Reason.REFUSED_ADDRESS, False)
+    assert heads == []
+
+
+async def test_the_next_address_is_tried_when_one_does_not_answer() -> None:
+    from scoter.fetch.resolve import FakeResolver
+
+    async with server(lambda head: response()) as (port, heads):
+        config = load(
+            overrides=["agent.name=testbot", "fetch.allow_networks=127.0.0.0/8", f"fetch.allow_ports=[{port}]"]
+        )
+        http = HttpProtocol(Setup(config), resolver=FakeResolver({"two.test": "127.0.0.9 127.0.0.1"}))
+        reply = await http.fetch(Request(url=canonical(f"http://two.test:{port}/")))
+        await http.close()
+
+    assert isinstance(reply, Fetched)
+    assert reply.exchange.peer == "127.0.0.1"
+    assert len(heads) == 1
+
+
+async def test_a_name_without_an_address_and_a_port_without_a_server_are_told() -> None:
+    from scoter.fetch.resolve import FakeResolver
+
+    config = load(overrides=["agent.name=testbot", "fetch.allow_networks=127.0.0.0/8", "fetch.allow_ports=[1]"])
+    http = HttpProtocol(Setup(config), resolver=FakeResolver({"closed.test": "127.0.0.1", "private.test": "10.0.0.1"}))
+    unknown = await http.fetch(Request(url=canonical("http://nobody.test:1/")))
+    closed = await http.fetch(Request(url=canonical("http://closed.test:1/")))
+    await http.close()
+
+    assert isinstance(unknown, Failed)
+    assert unknown.reason is Reason.UNRESOLVED
+    assert isinstance(closed, Failed)
+    assert closed.reason is Reason.UNREACHABLE
+
+
+async def test_a_download_over_the_time_limit_is_cut_and_a_silent_one_fails() -> None:
+    promised = b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\nsome"
+    async with server(lambda head: promised) as (port, _):
+        late = await get(port, "http://example.com/", "http.time_limit=300ms", "http.timeout=5s")
+        silent = await get(port, "http://example.com/", "http.timeout=1s")
+        kept = await get(port, "http://example.com/", "http.timeout=1s", "http.partial_truncated=true")
+
+    assert isinstance(late, Fetched)
+    assert (late.exchange.body, late.exchange.cut) == (b"some", Cut.TIME)
+    assert isinstance(silent, Failed)
+    assert silent.reason is Reason.TIMEOUT
+    assert isinstance(kept, Fetched)
+    assert kept.exchange.cut is Cut.TIME
+
+
+async def test_a_rotated_name_comes_from_the_file(tmp_path: Path) -> None:
+    (tmp_path / "agents.txt").write_text("onebot/1\ntwobot/2\n")
+    settings = ["agent.rotate=true", f'agent.rotate_file="{tmp_path}/agents.txt"']
+    async with server(lambda head: response()) as (port, heads), protocol(port, *settings) as http:
+        for _ in range(30):
+            await http.fetch(Request(url=canonical("http://example.com/")))
+
+    sent = {line for head in heads for line in lines_of(head) if line.startswith("User-Agent")}
+    assert sent == {"User-Agent: onebot/1", "User-Agent: twobot/2"}
+
+
+@pytest.mark.parametrize(
+    ("overrides", "told"),
+    [
+        ([], "agent.name: is not set"),
+        (["agent.name=x", "agent.rotate=true"], "agent.rotate_file: is empty"),
+        (["agent.name=x", "http.auth_file=/no/such/file"], "http.auth_file: /no/such/file cannot be read"),
+        (["agent.name=x", "http.proxy_host=no-such-host.invalid"], "http.proxy_host: no-such-host.invalid cannot"),
+        (["agent.name=x", "fetch.connect_to=a.test:80=nowhere:80"], "connect_to"),
+    ],
+)
+def test_settings_that_cannot_work_are_told(overrides: list[str], told: str) -> None:
+    with pytest.raises(ConfigError, match=told):
+        HttpProtocol(Setup(load(overrides=overrides)))
+
+
+@pytest.mark.parametrize(
+    "line", ["example.com", "example.com magic a b", "example.com basic joe", "example.com bearer"]
+)
+def test_a_bad_line_of_credentials_is_told_with_its_number(line: str) -> None:
+    with pytest.raises(RuleError, match=r"^auth\.txt:2: "):
+        parse_credentials(["# who", line], "auth.txt")
+
+
+def test_a_bad_line_of_cookies_is_told_with_its_number() -> None:
+    with pytest.raises(RuleError, match=r"^cookies\.txt:1: "):
+        parse_cookies(["example.com lang=en"], "cookies.txt")
+
+
+def test_the_closest_entry_counts_and_no_secret_is_shown() -> None:
+    found = parse_credentials(["*.example.com basic wide w", "a.example.com basic own o"], "auth.txt")
+
+    assert found.get("a.example.com") == Credential("basic", "own", "o")
+    assert found.get("b.example.com") == Credential("basic", "wide", "w")
+    assert found.get("example.com") == Credential("basic", "wide", "w")
+    assert found.get("example.org") is None
+    assert "'o'" not in repr(found.get("a.example.com"))

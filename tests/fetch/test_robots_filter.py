@@ -1,0 +1,284 @@
+"""robots.txt in front of a service: what it lets through, what it asks, what it remembers."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import timedelta
+
+import pytest
+from tests.fetch.fakes import Clock, Web, answer, request
+
+from scoter.config import load
+from scoter.core.reply import Failed, Fetched, Gone, Reason, Reply
+from scoter.core.robots_store import Stored
+from scoter.core.url import Url
+from scoter.fetch.robots import RobotsFilter
+
+ROBOTS = "http://example.com/robots.txt"
+PAGE = "http://example.com/page"
+RULES = b"User-agent: *\nDisallow: /private\nCrawl-delay: 2"
+
+
+def robots_filter(*overrides: str, **ports: object) -> RobotsFilter:
+    return RobotsFilter(load(overrides=["agent.name=testbot", *overrides]), **ports)  # type: ignore[arg-type]
+
+
+def failing(reason: Reason) -> object:
+    return lambda url: Failed(url, reason, "oops")
+
+
+async def test_what_is_allowed_is_asked_after_robots_txt_and_what_is_not_is_never_asked() -> None:
+    web = Web({ROBOTS: RULES, PAGE: b"page"})
+    robots = robots_filter()
+
+    allowed = await robots(request(PAGE), web)
+    denied = await robots(request("http://example.com/private/x"), web)
+
+    assert isinstance(allowed, Fetched)
+    assert isinstance(denied, Gone)
+    assert (denied.reason, denied.detail) == (Reason.ROBOTS_DENIED, "line 2: Disallow: /private")
+    assert web.asked == [ROBOTS, PAGE]
+
+
+async def test_each_origin_has_a_robots_txt_of_its_own() -> None:
+    web = Web({})
+    robots = robots_filter()
+
+    for text in ("http://a.test/1", "https://a.test/1", "http://a.test:8080/1", "http://b.test/1", "http://a.test/2"):
+        await robots(request(text), web)
+
+    asked = [text for text in web.asked if text.endswith("robots.txt")]
+    assert asked == [
+        f"{origin}/robots.txt" for origin in ("http://a.test", "https://a.test", "http://a.test:8080", "http://b.test")
+    ]
+
+
+async def test_one_asks_however_many_wait() -> None:
+    web = Web({ROBOTS: RULES})
+    web.gate = asyncio.Event()
+    robots = robots_filter()
+
+    tasks = [asyncio.create_task(robots(request(f"http://example.com/{number}"), web)) for number in range(50)]
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    assert web.asked == [ROBOTS]
+    web.gate.set()
+    await asyncio.gather(*tasks)
+
+    assert web.asked.count(ROBOTS) == 1
+
+
+async def test_when_the_one_who_asks_is_stopped_another_asks() -> None:
+    web = Web({ROBOTS: RULES, PAGE: b"x"})
+    web.gate = asyncio.Event()
+    robots = robots_filter()
+
+    first = asyncio.create_task(robots(request(PAGE), web))
+    second = asyncio.create_task(robots(request(PAGE), web))
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    first.cancel()
+    web.gate.set()
+
+    assert isinstance(await second, Fetched)
+    assert web.asked.count(ROBOTS) == 2
+
+
+@pytest.mark.parametrize("status", [400, 401, 404, 405, 410, 451, 204])
+async def test_a_site_without_rules_allows_everything(status: int) -> None:
+    web = Web({ROBOTS: status, PAGE: b"x"})
+
+    assert isinstance(await robots_filter()(request(PAGE), web), Fetched)
+
+
+async def test_a_forbidden_robots_txt_is_what_the_setting_says() -> None:
+    web = Web({ROBOTS: 403, PAGE: b"x"})
+
+    assert isinstance(await robots_filter()(request(PAGE), web), Fetched)
+    closed = await robots_filter("http.robots_403_allow=false")(request(PAGE), web)
+    assert isinstance(closed, Gone)
+    assert closed.reason is Reason.ROBOTS_DENIED
+
+
+@pytest.mark.parametrize("reason", [Reason.UNRESOLVED, Reason.TIMEOUT, Reason.RESET, Reason.TLS, Reason.MALFORMED])
+async def test_an_unreachable_robots_txt_means_try_again_another_day(reason: Reason) -> None:
+    web = Web({ROBOTS: failing(reason), PAGE: b"x"})  # type: ignore[dict-item]
+    robots = robots_filter()
+
+    replies = [await robots(request(PAGE), web) for _ in range(3)]
+
+    assert web.asked == [ROBOTS]
+    for reply in replies:
+        assert isinstance(reply, Failed)
+        assert (reply.reason, reply.transient, reply.blames_host) == (Reason.ROBOTS_UNREACHABLE, True, False)
+
+
+async def test_an_address_that_may_not_be_asked_keeps_its_name() -> None:
+    web = Web({ROBOTS: failing(Reason.REFUSED_ADDRESS)})  # type: ignore[dict-item]
+
+    reply = await robots_filter()(request(PAGE), web)
+
+    assert isinstance(reply, Failed)
+    assert reply.reason is Reason.REFUSED_ADDRESS
+
+
+@pytest.mark.parametrize("status", [500, 503, 429])
+async def test_a_troubled_server_is_left_alone_for_a_while_and_asked_again(status: int) -> None:
+    # given a server that recovers at the third look
+    looks: list[int] = []
+
+    def recovering(url: Url) -> Reply:
+        looks.append(1)
+        return answer(url, 200, RULES) if len(looks) == 3 else answer(url, status)
+
+    waits: list[timedelta] = []
+    robots = robots_filter(defer=lambda url, delay: waits.append(delay))
+
+    # then
+    assert isinstance(await robots(request(PAGE), Web({ROBOTS: recovering, PAGE: b"x"})), Fetched)
+    assert waits == [timedelta(minutes=5)] * 2
+
+
+async def test_a_troubled_server_is_given_up_after_some_tries() -> None:
+    waits: list[timedelta] = []
+    web = Web({ROBOTS: lambda url: answer(url, 503, Retry_After="7"), PAGE: b"x"})
+
+    reply = await robots_filter(defer=lambda url, delay: waits.append(delay))(request(PAGE), web)
+
+    assert isinstance(reply, Failed)
+    assert reply.reason is Reason.ROBOTS_UNREACHABLE
+    assert web.asked == [ROBOTS] * 4
+    assert waits == [timedelta(seconds=7)] * 3
+
+
+async def test_redirects_are_followed_five_times_and_no_more() -> None:
+    def hop(number: int) -> object:
+        return lambda url: answer(url, 301, Location=f"http://r{number + 1}.test/robots.txt")
+
+    def chain(length: int) -> Web:
+        answers = {f"http://r{number}.test/robots.txt": hop(number) for number in range(length)}
+        return Web({**answers, f"http://r{length}.test/robots.txt": RULES, "http://r0.test/private": b"x"})  # type: ignore[dict-item]
+
+    five, six = chain(5), chain(6)
+
+    assert isinstance(await robots_filter()(request("http://r0.test/private"), five), Gone)
+    assert isinstance(await robots_filter()(request("http://r0.test/private"), six), Fetched)
+
+
+async def test_a_crawl_delay_is_handed_on_unless_it_is_too_long() -> None:
+    told: list[timedelta | None] = []
+    robots = robots_filter(set_crawl_delay=lambda url, delay: told.append(delay))
+    await robots(request(PAGE), Web({ROBOTS: RULES}))
+
+    slow = await robots_filter()(request(PAGE), Web({ROBOTS: b"User-agent: *\nCrawl-delay: 31"}))
+    any_length = robots_filter("fetch.max_crawl_delay=off")
+    patient = await any_length(request(PAGE), Web({ROBOTS: b"User-agent: *\nCrawl-delay: 31", PAGE: b"x"}))
+
+    assert told == [timedelta(seconds=2)]
+    assert isinstance(slow, Gone)
+    assert slow.reason is Reason.CRAWL_DELAY
+    assert isinstance(patient, Fetched)
+
+
+async def test_rules_are_kept_for_a_day_and_no_longer() -> None:
+    clock = Clock()
+    web = Web({ROBOTS: RULES})
+    robots = robots_filter(clock=clock)
+
+    await robots(request(PAGE), web)
+    clock.now += 86_399
+    await robots(request(PAGE), web)
+    assert web.asked.count(ROBOTS) == 1
+    clock.now += 2
+    await robots(request(PAGE), web)
+
+    assert web.asked.count(ROBOTS) == 2
+
+
+class Shared:
+    """A cache that several crawlers look into."""
+
+    def __init__(self) -> None:
+        self.kept: dict[str, Stored] = {}
+
+    async def get(self, origin: str) -> Stored | None:
+        return self.kept.get(origin)
+
+    async def put(self, origin: str, stored: Stored) -> None:
+        self.kept[origin] = stored
+
+
+async def test_what_one_crawler_learnt_another_need_not_ask() -> None:
+    shared, clock = Shared(), Clock()
+    web = Web({ROBOTS: RULES, "http://free.test/robots.txt": 404})
+
+    for _ in range(2):  # two crawlers
+        robots = robots_filter(cache=shared, clock=clock)
+        assert isinstance(await robots(request("http://example.com/private"), web), Gone)
+        await robots(request("http://free.test/x"), web)
+
+    assert web.asked.count(ROBOTS) == 1
+    assert web.asked.count("http://free.test/robots.txt") == 1
+    clock.now += 86_401
+    await robots_filter(cache=shared, clock=clock)(request("http://example.com/private"), web)
+    assert web.asked.count(ROBOTS) == 2
+
+
+async def test_an_unreachable_robots_txt_is_not_shared() -> None:
+    shared = Shared()
+    web = Web({ROBOTS: failing(Reason.TIMEOUT)})  # type: ignore[dict-item]
+
+    await robots_filter(cache=shared)(request(PAGE), web)
+
+    assert shared.kept == {}
+
+
+async def test_the_rules_are_those_for_our_names() -> None:
+    web = Web(
+        {ROBOTS: b"User-agent: testbot\nDisallow: /t\nUser-agent: other\nDisallow: /o\nUser-agent: *\nDisallow: /"}
+    )
+
+    assert isinstance(await robots_filter()(request("http://example.com/t"), web), Gone)
+    assert web.asked == [ROBOTS]
+    both = robots_filter("http.robots_agents=other", "agent.name=nobody")
+    denied = await both(request("http://example.com/o"), web)
+    assert isinstance(denied, Gone)
+    assert denied.reason is Reason.ROBOTS_DENIED
+
+
+async def test_ones_own_hosts_and_other_schemes_need_no_leave() -> None:
+    web = Web({ROBOTS: b"User-agent: *\nDisallow: /", PAGE: b"x", "file:///tmp/x": b"x"})
+
+    assert isinstance(await robots_filter("http.robot_rules_allowlist=example.com")(request(PAGE), web), Fetched)
+    assert isinstance(await robots_filter()(request("file:///tmp/x"), web), Fetched)
+    assert web.asked == [PAGE, "file:///tmp/x"]
+
+
+async def test_robots_txt_itself_may_always_be_asked_for() -> None:
+    web = Web({ROBOTS: b"User-agent: *\nDisallow: /"})
+
+    assert isinstance(await robots_filter()(request(ROBOTS), web), Fetched)
+    assert web.asked == [ROBOTS]
+
+
+async def test_a_compressed_robots_txt_is_read() -> None:
+    import gzip
+
+    body = gzip.compress(RULES)
+    web = Web({ROBOTS: lambda url: answer(url, 200, body, Content_Encoding="gzip")})
+
+    assert isinstance(await robots_filter()(request("http://example.com/private"), web), Gone)
+
+
+def test_memory_for_rules_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    from scoter.core.robots import ALLOW_ALL
+    from scoter.fetch import robots as module
+
+    monkeypatch.setattr(module, "MOST_ENTRIES", 10)
+    monkeypatch.setattr(module, "MOST_BYTES", 1_000)
+    robots = robots_filter()
+    for number in range(100):
+        robots._remember(f"http://h{number}.test", ALLOW_ALL, 1e12, 300)
+
+    assert repr(robots) == "RobotsFilter(3 known, 0 being asked)"
+    assert robots._recall("http://h99.test") is ALLOW_ALL
