@@ -96,3 +96,18 @@ def test_every_command_stands_in_the_readme_or_the_docs() -> None:
 
     for name in MODULES:
         assert f"scoter {name}" in text
+
+
+def test_the_readmes_python_runs(tmp_path: Path) -> None:
+    from scoter.simweb import WebSpec, running
+
+    (code,) = re.findall(r"^```python\n(.*?)^```", (ROOT / "README.md").read_text("utf-8"), re.MULTILINE | re.DOTALL)
+    with running(WebSpec(hosts=2, pages=4)) as web:
+        first, *_ = web.web.seeds()
+        code = re.sub(r"urls = \[.*\]", f"urls = [{first!r}, 'http://nowhere.invalid.test/']", code)
+        connect = f'fetch.connect_to=["*:*=127.0.0.1:{web.port}"]'
+        code = code.replace('"fetch.delay=2s"', f"'fetch.delay=0', {connect!r}")
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+
+    assert f"200 {first} " in done.stdout
+    assert len(done.stdout.splitlines()) == 2
