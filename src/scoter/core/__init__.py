@@ -13,4 +13,5 @@ be tried at a prompt and tested over its whole range. An import contract keeps i
 - ``filters``, ``normalizers``, ``chain``  which URLs are kept, in which spelling, one rule after another
 - ``reply``, ``outcome``, ``page``  what the web answered, what it means, and what a page says
 - ``rates``             rule files of the adaptive schedules
+- ``expr``              the language that records are selected by
 """

@@ -1,0 +1,83 @@
+"""An expression asked of one record; missing values make three-valued logic, as in SQL."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import Any
+
+from scoter.core.expr.types import Apply, Column, Typed, Value
+
+_TWO: Mapping[str, Callable[[Any, Any], Any]] = {
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "contains": operator.contains,
+    "startswith": str.startswith,
+    "endswith": str.endswith,
+}
+_ONE: Mapping[str, Callable[[Any], Any]] = {
+    "not": operator.not_,
+    "negative": operator.neg,
+    "lower": str.lower,
+    "length": len,
+}
+
+
+def matches(expression: Typed, row: Mapping[str, Any], now: datetime) -> bool:
+    """Tell whether an expression is true of a record."""
+    return value_of(expression, row, now) is True
+
+
+def value_of(part: Typed, row: Mapping[str, Any], now: datetime) -> Any:
+    """Return the value of a part for a record; none where something it needs is missing."""
+    match part:
+        case Value():
+            return now if part.is_now else part.value
+        case Column():
+            found = row.get(part.name)
+            return found if part.entry is None or found is None else found.get(part.entry)
+        case Apply():
+            return _applied(part, row, now)
+
+
+def _applied(part: Apply, row: Mapping[str, Any], now: datetime) -> Any:
+    first = value_of(part.parts[0], row, now)
+    match part.sign:
+        case "missing":
+            return first is None
+        case "present":
+            return first is not None
+        case "and" | "or" as sign:
+            return _logic(sign, first, value_of(part.parts[1], row, now))
+        case "in":
+            return None if first is None else any(first == choice.value for choice in part.parts[1:])  # type: ignore[union-attr]
+    if first is None:
+        return None
+    if part.sign in _ONE:
+        return _ONE[part.sign](first)
+    if part.pattern is not None:
+        return part.pattern.found(first)
+    second = value_of(part.parts[1], row, now)
+    if second is None:
+        return None
+    if part.sign == "/":
+        return first / second if second else None  # engines differ in what a division by zero is
+    try:
+        return _TWO[part.sign](first, second)
+    except OverflowError:
+        return None
+
+
+def _logic(sign: str, first: Any, second: Any) -> bool | None:
+    decisive = sign == "or"
+    if decisive in (first, second):
+        return decisive
+    return None if None in (first, second) else not decisive
