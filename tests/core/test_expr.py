@@ -157,7 +157,41 @@ def test_an_expression_that_is_too_much_ends_in_an_error_or_an_answer(text: str)
 
 
 PIECES = st.sampled_from(
-    ["score", "host", "fetch_time", "now", "interval", "metadata.lang", "status", "'fetched'", "7d", "1", "0.5", "null", "true", "and", "or", "not", "==", "!=", "<", ">", "=~", "in", "+", "-", "*", "/", "(", ")", "[", "]", ",", "lower(", "."]
+    [
+        "score",
+        "host",
+        "fetch_time",
+        "now",
+        "interval",
+        "metadata.lang",
+        "status",
+        "'fetched'",
+        "7d",
+        "1",
+        "0.5",
+        "null",
+        "true",
+        "and",
+        "or",
+        "not",
+        "==",
+        "!=",
+        "<",
+        ">",
+        "=~",
+        "in",
+        "+",
+        "-",
+        "*",
+        "/",
+        "(",
+        ")",
+        "[",
+        "]",
+        ",",
+        "lower(",
+        ".",
+    ]
 )
 
 
