@@ -54,9 +54,8 @@ class Url(Struct, frozen=True, gc=False):
     @property
     def port(self) -> int | None:
         """The port if it is not the scheme's own."""
-        tail = self._authority().rpartition("]")[2] if self.host.startswith("[") else self._authority()
-        digits = tail.rpartition(":")[2] if ":" in tail else ""
-        return int(digits) if digits else None
+        end = self._host_end()
+        return int(self.text[end + 1 : self._authority_end(end)]) if self.text[end : end + 1] == ":" else None
 
     @property
     def path(self) -> str:
@@ -70,7 +69,7 @@ class Url(Struct, frozen=True, gc=False):
     @property
     def target(self) -> str:
         """Path and query, as a request line has them."""
-        return self.text[self.text.index("://") + 3 + len(self._authority()) :] or "/"
+        return self.text[self._authority_end(self._host_end()) :] or "/"
 
     @property
     def domain(self) -> str:
@@ -82,10 +81,15 @@ class Url(Struct, frozen=True, gc=False):
         """The number of path segments: 0 for a site's root."""
         return sum(1 for segment in self.path.split("/") if segment)
 
-    def _authority(self) -> str:
-        start = self.text.index("://") + 3
-        end = _AUTHORITY_END.search(self.text, start)
-        return self.text[start : end.start() if end else len(self.text)]
+    def _host_end(self) -> int:
+        # The canonical form has no user name: the host follows at once.
+        return self.text.index("://") + 3 + len(self.host)
+
+    def _authority_end(self, host_end: int) -> int:
+        if self.text[host_end : host_end + 1] != ":":
+            return host_end
+        end = _AUTHORITY_END.search(self.text, host_end)
+        return end.start() if end else len(self.text)
 
 
 def canonical(text: str) -> Url:

@@ -8,6 +8,7 @@ to connect to, and a hook looks at the address of every socket before it is open
 from __future__ import annotations
 
 import asyncio
+import math
 import socket
 from collections import OrderedDict, deque
 from collections.abc import Callable, Sequence
@@ -18,6 +19,7 @@ import pycurl
 from msgspec import Struct
 
 from scoter.core.reply import Cut, Reason, Timings
+from scoter.fetch.sockets import sockets_on
 
 SocketCheck = Callable[[int, tuple[Any, ...]], str]
 """Given family and address of a socket to be opened: nothing, or why it must not be."""
@@ -28,7 +30,10 @@ _TLS_KNOWN = 4_096
 _PAUSE: int = pycurl.WRITEFUNC_PAUSE
 _NO_SOCKET: int = pycurl.SOCKET_BAD
 _GO_AHEAD: int = pycurl.PREREQFUNC_OK
+_TIME_IS_UP = ((pycurl.SOCKET_TIMEOUT, 0),)
 _HEAD_ENDS = (b"\r\n", b"\n")
+_FEW_LINES = 64
+_SHORT_LINE = 4_096
 _BROKE = "the connection was closed instead of an answer"
 
 _BROKEN = frozenset({16, 18, 55, 56, 92})  # the connection ended, or its stream in HTTP/2
@@ -100,12 +105,15 @@ class CurlLoop:
         self._idle: list[_Handle] = []
         self._busy: dict[pycurl.Curl, _Handle] = {}
         self._kept = concurrency
-        self._timer: asyncio.TimerHandle | asyncio.Handle | None = None
-        self._watched: dict[int, int] = {}
+        self._timer: asyncio.TimerHandle | None = None
+        self._is_closed = False
+        self._due = math.inf
+        self._is_due_now = False
         self._tls: OrderedDict[int, str] = OrderedDict()
         self.opened: list[socket.socket] = []
         self._multi = pycurl.CurlMulti()
-        self._multi.setopt(pycurl.M_SOCKETFUNCTION, self._watch)
+        self._sockets = sockets_on(self._loop, self._act)
+        self._multi.setopt(pycurl.M_SOCKETFUNCTION, self._sockets.watch)
         self._multi.setopt(pycurl.M_TIMERFUNCTION, self._set_timer)
         self._multi.setopt(pycurl.M_MAXCONNECTS, _CONNECTIONS_KEPT * concurrency)
 
@@ -128,6 +136,7 @@ class CurlLoop:
 
     def close(self) -> None:
         """End all transfers and close all connections."""
+        self._is_closed = True
         for handle in tuple(self._busy.values()):
             handle.waited.cancel()
             self._multi.remove_handle(handle.curl)
@@ -138,10 +147,8 @@ class CurlLoop:
         self._idle.clear()
         if self._timer is not None:
             self._timer.cancel()
-        for fd, mask in tuple(self._watched.items()):
-            self._unwatch(fd, mask)
-        self._watched.clear()
         self._multi.close()
+        self._sockets.close()
         self._close_opened()
 
     def _finish(self, handle: _Handle, finished: bool) -> None:
@@ -155,41 +162,44 @@ class CurlLoop:
         else:
             handle.curl.close()
 
-    def _watch(self, what: int, fd: int, multi: object, data: object) -> None:
-        """Watch a socket for what libcurl waits for."""
-        before = self._watched.get(fd, 0)
-        wanted = 0 if what == pycurl.POLL_REMOVE else what
-        if wanted & pycurl.POLL_IN and not before & pycurl.POLL_IN:
-            self._loop.add_reader(fd, self._act, fd, pycurl.CSELECT_IN)
-        if wanted & pycurl.POLL_OUT and not before & pycurl.POLL_OUT:
-            self._loop.add_writer(fd, self._act, fd, pycurl.CSELECT_OUT)
-        self._unwatch(fd, before & ~wanted)
-        if wanted:
-            self._watched[fd] = wanted
-        else:
-            self._watched.pop(fd, None)
-
-    def _unwatch(self, fd: int, mask: int) -> None:
-        if mask & pycurl.POLL_IN:
-            self._loop.remove_reader(fd)
-        if mask & pycurl.POLL_OUT:
-            self._loop.remove_writer(fd)
-
     def _set_timer(self, milliseconds: int) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+        """Wake libcurl later; a timer that is set already and fires too early only looks again."""
         if milliseconds == 0:
-            self._timer = self._loop.call_soon(self._act, pycurl.SOCKET_TIMEOUT, 0)
-        elif milliseconds > 0:
-            self._timer = self._loop.call_later(milliseconds / 1000, self._act, pycurl.SOCKET_TIMEOUT, 0)
+            if not self._is_due_now:
+                self._is_due_now = True
+                self._loop.call_soon(self._act_now)
+            return
+        if milliseconds < 0:
+            self._due = math.inf
+            return
+        self._due = self._loop.time() + milliseconds / 1000
+        if self._timer is None or self._timer.when() > self._due:
+            if self._timer is not None:
+                self._timer.cancel()
+            self._timer = self._loop.call_at(self._due, self._wake)
 
-    def _act(self, fd: int, mask: int) -> None:
-        self._multi.socket_action(fd, mask)
-        self._close_opened()
+    def _wake(self) -> None:
+        self._timer = None
+        if self._loop.time() >= self._due:
+            self._act_now()
+        elif self._due < math.inf:
+            self._timer = self._loop.call_at(self._due, self._wake)
+
+    def _act_now(self) -> None:
+        self._is_due_now = False
+        self._act(_TIME_IS_UP)
+
+    def _act(self, stirred: Sequence[tuple[int, int]]) -> None:
+        if self._is_closed:
+            return
+        multi = self._multi
+        for fd, mask in stirred:
+            multi.socket_action(fd, mask)
+        if self.opened:
+            self._close_opened()
         left = 1
         while left:
-            left, done, failed = self._multi.info_read()
+            left, done, failed = multi.info_read()
             for curl in done:
                 self._end(curl, 0, "")
             for curl, error, message in failed:
@@ -271,6 +281,8 @@ class _Handle:
         self.charged = 0
         self.paused = False
         self._used: tuple[int, ...] = ()
+        self._headers: Sequence[str] | None = None
+        self.is_tls = False
         self.curl = curl = pycurl.Curl()
         for option, value in (
             (pycurl.NOSIGNAL, 1),
@@ -286,14 +298,16 @@ class _Handle:
             (pycurl.WRITEFUNCTION, self._take_body),
             (pycurl.OPENSOCKETFUNCTION, self._open_socket),
             (pycurl.PREREQFUNCTION, self._note_asked),
+            (pycurl.DEBUGFUNCTION, self._listen),
             *owner._options,
         ):
             curl.setopt(option, value)
         self._reset()
 
     def _reset(self) -> None:
-        self._head: list[bytes] = []
-        self._head_size = 0
+        self._lines: list[bytes] = []
+        self._head_lines = 0  # how many there were when the body began; what follows are trailers
+        self._head_size = 0  # not weighed as long as the lines are few and short
         self._body: list[bytes] = []
         self._size = 0
         self._cut = Cut.NOT
@@ -303,7 +317,6 @@ class _Handle:
         self._flooded = ""
         self._tls_seen = ""
         self._check: SocketCheck | None = None
-        self.is_tls = False
 
     def start(self, ask: Ask) -> None:
         """Set the handle up for one transfer."""
@@ -311,19 +324,20 @@ class _Handle:
         self._check = ask.check
         curl = self.curl
         curl.setopt(pycurl.URL, ask.url)
-        curl.setopt(pycurl.HTTPHEADER, list(ask.headers))
+        if ask.headers is not self._headers:
+            self._headers = ask.headers
+            curl.setopt(pycurl.HTTPHEADER, list(ask.headers))
         curl.setopt(pycurl.CONNECT_TO, [ask.connect_to] if ask.connect_to else [])
         for option in self._used:
             curl.unsetopt(option)
         for option, value in ask.options:
             curl.setopt(option, value)
         self._used = tuple(option for option, _ in ask.options)
-        self._url = ask.url
-        self.is_tls = ask.url.startswith("https:")
-        # Only libcurl's own messages tell the TLS version.
-        curl.setopt(pycurl.VERBOSE, self.is_tls)
+        self._is_http = ask.url.startswith("http")
+        was_tls, self.is_tls = self.is_tls, ask.url.startswith("https:")
+        if self.is_tls != was_tls:
+            curl.setopt(pycurl.VERBOSE, self.is_tls)  # only libcurl's own messages tell the TLS version
         if self.is_tls:
-            curl.setopt(pycurl.DEBUGFUNCTION, self._listen)
             curl.setopt(pycurl.SSL_VERIFYPEER, int(ask.verify))
             curl.setopt(pycurl.SSL_VERIFYHOST, 2 if ask.verify else 0)
 
@@ -334,19 +348,24 @@ class _Handle:
         self._reset()
 
     def resume(self) -> None:
-        if not self.waited.done():
+        if self.waited.done():
+            return
+        try:
             self.curl.pause(pycurl.PAUSE_CONT)
+        except pycurl.error as error:  # what libcurl had kept was too much, and the multi handle will not hear of it
+            self._owner._end(self.curl, *error.args)
 
     def outcome(self, error: int, message: str) -> Transferred:
         """Return what libcurl saw."""
         curl = self.curl
-        reason, cut = self._judge(error, message)
+        head = self._head()
+        reason, cut = self._judge(error, message, bool(head))
         connection = curl.getinfo(pycurl.CONN_ID) if self.is_tls else -1
         return Transferred(
             reason=reason,
             detail=self._refused or self._flooded or self._broke or message or _told(error),
             status=curl.getinfo(pycurl.RESPONSE_CODE),
-            head=b"".join(self._head),
+            head=head,
             body=self._body[0] if len(self._body) == 1 else b"".join(self._body),
             cut=cut,
             peer=curl.getinfo(pycurl.PRIMARY_IP),
@@ -361,40 +380,50 @@ class _Handle:
             ),
         )
 
-    def _judge(self, error: int, message: str) -> tuple[Reason | None, Cut]:
+    def _judge(self, error: int, message: str, has_head: bool) -> tuple[Reason | None, Cut]:
         if self._refused:
             return Reason.REFUSED_ADDRESS, Cut.NOT
         if self._broke:
             return Reason.RESET, Cut.NOT
         if self._flooded:
             return Reason.MALFORMED, Cut.NOT
-        if error == pycurl.E_OK and not self._has_head:
+        if error == pycurl.E_OK and not has_head and self._is_http:
             return Reason.RESET, Cut.NOT  # libcurl is content with a head that breaks off between two lines
         if error == pycurl.E_OK or self._cut is Cut.LENGTH:
             return None, self._cut
         if error == pycurl.E_RECV_ERROR and "chunk" in message:
             return Reason.MALFORMED, Cut.NOT  # libcurl has one error for a broken connection and for a bad chunk
-        if error in _BROKEN and self._has_head:
+        if error in _BROKEN and has_head:
             return None, Cut.DISCONNECT
-        if error == pycurl.E_OPERATION_TIMEDOUT and self._has_head:
+        if error == pycurl.E_OPERATION_TIMEDOUT and has_head:
             return Reason.TIMEOUT, Cut.TIME
         return _REASONS.get(error, Reason.MALFORMED), Cut.NOT
 
-    @property
-    def _has_head(self) -> bool:
-        return bool(self._head) and self._head[-1] in _HEAD_ENDS
-
     def _take_head(self, line: bytes) -> int | None:
-        self._head_size += len(line)  # provisional heads and trailers count too, so that a flood of them ends
-        if self._head_size > self._limits.head:
-            self._flooded = f"more than {self._limits.head:,} bytes of headers"
-            return 0
-        if self._has_head:
-            if self._body or not line.startswith(b"HTTP/"):
-                return None  # a trailer, which belongs to no head
-            self._head.clear()  # a provisional response went before
-        self._head.append(line)
-        return None
+        lines = self._lines
+        lines.append(line)
+        if len(lines) <= _FEW_LINES and len(line) <= _SHORT_LINE and not self._head_size:
+            return None
+        # Provisional heads and trailers count too, so that a flood of them ends.
+        self._head_size = self._head_size + len(line) if self._head_size else sum(map(len, lines))
+        if self._head_size <= self._limits.head:
+            return None
+        self._flooded = f"more than {self._limits.head:,} bytes of headers"
+        return 0
+
+    def _head(self) -> bytes:
+        """Return the head of the last response, without provisional ones and trailers; nothing if it broke off."""
+        if not self._is_http:
+            return b"".join(self._lines)
+        lines = self._lines[: self._head_lines] if self._body else self._lines
+        if not lines or lines[-1] not in _HEAD_ENDS:
+            return b""
+        heads: list[list[bytes]] = [[]]
+        for line in lines:
+            heads[-1].append(line)
+            if line in _HEAD_ENDS:
+                heads.append([])
+        return next((b"".join(head) for head in reversed(heads) if head and head[0][:5].upper() == b"HTTP/"), b"")
 
     def _take_body(self, data: bytes) -> int | None:
         limit = self._limits.body
@@ -406,12 +435,14 @@ class _Handle:
             self.paused = True
             self._cut = Cut.NOT
             return _PAUSE
+        if not self._body:
+            self._head_lines = len(self._lines)
         self._size += len(data)
         self._body.append(data)
         return 0 if self._cut is Cut.LENGTH else None
 
     def _note_asked(self, *where: object) -> int:
-        self._asked = self._url.startswith("http")  # FTP has a connection for each file
+        self._asked = self._is_http  # FTP has a connection for each file
         return _GO_AHEAD
 
     def _open_socket(self, purpose: int, address: Any) -> socket.socket | int:

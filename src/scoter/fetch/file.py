@@ -53,7 +53,7 @@ _GONE = {
 class FileProtocol:
     """Reads local files, and shows folders as pages of links."""
 
-    schemes = ("file",)
+    schemes: tuple[str, ...] = ("file",)
 
     def __init__(self, setup: Setup, *, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
         settings = setup.config.file

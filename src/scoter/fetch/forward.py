@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections import deque
+from collections.abc import Collection
 from contextlib import suppress
 from datetime import timedelta
 from types import TracebackType
@@ -51,11 +52,13 @@ class ForwardProxy:
         *,
         patience: timedelta = timedelta(seconds=10),
         most_bytes: int = MOST_BYTES,
+        deny: Collection[str] = (),
     ) -> None:
         self._guard = guard
         self._resolver = resolver
         self._patience = patience.total_seconds()
         self._most_bytes = most_bytes
+        self._deny = frozenset(deny)
         self._server: asyncio.Server | None = None
         self._open: set[asyncio.Task[None]] = set()
         self.refusals: deque[str] = deque(maxlen=_REFUSALS_KEPT)
@@ -105,6 +108,8 @@ class ForwardProxy:
             await _answer(writer, refused)
         except (OSError, EOFError, TimeoutError, asyncio.LimitOverrunError):
             pass  # one of the two has gone, or takes too long: there is nobody to tell
+        except asyncio.CancelledError:
+            pass  # only close() cancels, and the server would complain of a handler that was
         finally:
             self._open.discard(task)
             await _close(writer)
@@ -113,19 +118,22 @@ class ForwardProxy:
         async with asyncio.timeout(self._patience):
             head = await reader.readuntil(b"\r\n\r\n")
         line, _, fields = head.decode("latin-1").partition("\r\n")
-        method, target, version = (*line.split(" "), "", "")[:3]
+        words = line.split(" ")
+        if len(words) != 3 or not words[2].startswith("HTTP/1."):
+            raise Refused(400, f"{line[:200]!r} is no request for a proxy")
+        method, target, _ = words
         if method == "CONNECT":
             url = _read(f"https://{target}/")
             far_reader, far_writer = await self._connect(url)
             writer.write(b"HTTP/1.1 200 Connected\r\n\r\n")
-        elif target.startswith("http://") and version.startswith("HTTP/1."):
+        elif target.startswith("http://"):
             url = _read(target)
             kept, length = _kept(fields)
             far_reader, far_writer = await self._connect(url)
             path = "/" + target[7:].partition("/")[2]
             far_writer.write(f"{method} {path} HTTP/1.1\r\n{kept}Connection: close\r\n\r\n".encode("latin-1"))
         else:
-            raise Refused(400, f"{line[:200]!r} is no request for a proxy")
+            raise Refused(400, f"{target[:200]!r} is not for a proxy")
         try:
             up = asyncio.create_task(self._pump(reader, far_writer, None if method == "CONNECT" else length))
             try:
@@ -141,6 +149,8 @@ class ForwardProxy:
         refusal = self._guard.check_url(url)
         if refusal is not None:
             raise Refused(403, f"{url}: {refusal.detail}")
+        if url.host in self._deny:
+            raise Refused(403, f"{url}: an errand of the browser's own")
         failure = "it has no address"
         for address, port in await self._addresses(url):
             family = socket.AF_INET6 if ":" in address else socket.AF_INET

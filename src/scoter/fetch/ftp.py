@@ -52,7 +52,7 @@ class _Kind(Enum):
 class FtpProtocol:
     """Fetches files and folders over FTP."""
 
-    schemes = ("ftp",)
+    schemes: tuple[str, ...] = ("ftp",)
 
     def __init__(
         self,

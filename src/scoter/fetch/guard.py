@@ -94,22 +94,15 @@ class Guard:
         self._rules = tuple(ConnectTo.read(rule) for rule in fetch.connect_to)
         self._named = frozenset((unmapped(ip_address(rule.address)), rule.to) for rule in self._rules)
         self._verdict = lru_cache(maxsize=VERDICT_CACHE)(self._judge)
+        self._named_at = lru_cache(maxsize=VERDICT_CACHE)(self._is_named)
+        self._refusal = lru_cache(maxsize=VERDICT_CACHE)(self._judge_origin)
 
     def __repr__(self) -> str:
         return f"Guard({len(self._networks)} networks allowed, {len(self._rules)} connect_to rules)"
 
     def check_url(self, url: Url) -> Refusal | None:
         """Return why a URL must not be asked for, as far as can be known before its name is resolved."""
-        scheme, port = url.scheme, url.port
-        if scheme not in self._schemes:
-            return Refusal(Reason.REFUSED_SCHEME, f"no active protocol fetches {scheme}: URLs")
-        # The own port of any other scheme was allowed with its protocol; the web's must be in the list.
-        port = port or WEB_PORTS.get(scheme)
-        if port is not None and not any(port in allowed for allowed in self._ports):
-            return Refusal(Reason.REFUSED_PORT, f"port {port} is not in fetch.allow_ports")
-        if is_ip(url.host) and (why := self.check_address(url.host.strip("[]"))):
-            return Refusal(Reason.REFUSED_ADDRESS, f"{url.host} is not public: {why}")
-        return None
+        return self._refusal(url.scheme, url.host, url.port)
 
     def check_address(self, address: str, port: int = 0) -> str:
         """Return why an address must not be connected to, or nothing.
@@ -117,7 +110,7 @@ class Guard:
         With a port the question is about a socket, and a destination that ``fetch.connect_to`` names is allowed.
         """
         why = self._verdict(address)
-        return "" if why and self._is_named(address, port) else why
+        return "" if why and self._named_at(address, port) else why
 
     def override(self, host: str, port: int) -> tuple[str, int] | None:
         """Return the address and port to connect to instead; never for an IP address, which meets the guard itself."""
@@ -134,6 +127,17 @@ class Guard:
                 return self.check_address(host, port)
             case _:
                 return f"{NOT_AN_ADDRESS} (family {family})"
+
+    def _judge_origin(self, scheme: str, host: str, port: int | None) -> Refusal | None:
+        if scheme not in self._schemes:
+            return Refusal(Reason.REFUSED_SCHEME, f"no active protocol fetches {scheme}: URLs")
+        # The own port of any other scheme was allowed with its protocol; the web's must be in the list.
+        port = port or WEB_PORTS.get(scheme)
+        if port is not None and not any(port in allowed for allowed in self._ports):
+            return Refusal(Reason.REFUSED_PORT, f"port {port} is not in fetch.allow_ports")
+        if is_ip(host) and (why := self.check_address(host.strip("[]"))):
+            return Refusal(Reason.REFUSED_ADDRESS, f"{host} is not public: {why}")
+        return None
 
     def _is_named(self, address: str, port: int) -> bool:
         try:

@@ -182,8 +182,10 @@ class HostQueue(Generic[T]):
             conduct.good = 0
         if turn.busy:
             # What was under way when the host first complained complains too: that is one complaint, not several.
-            # A host that says for how long it wants to be left alone is taken at its word.
-            if turn.retry_after is None and (not conduct.doublings or now >= self.rest):
+            if turn.retry_after is not None:
+                # It says itself for how long it wants to be left alone; being told again does not double that.
+                conduct.doublings = max(conduct.doublings, 1)
+            elif not conduct.doublings or now >= self.rest:
                 conduct.doublings = min(conduct.doublings + 1, _MOST_DOUBLINGS)
         elif not turn.failed and conduct.doublings:
             conduct.good += 1

@@ -6,12 +6,15 @@ addresses that the guard has seen, and turns what libcurl saw into a reply.
 
 from __future__ import annotations
 
+import re
 from collections import OrderedDict
 from collections.abc import Callable
 from datetime import UTC, datetime
 from email.utils import format_datetime
+from functools import lru_cache
 
 import pycurl
+from msgspec import Struct
 from msgspec.structs import replace
 
 from scoter.config import Config
@@ -30,10 +33,32 @@ from scoter.plugins import Setup
 
 ACCEPT_ENCODING = "gzip, deflate, br, zstd"
 MOST_FLAWED = 10_000
+MOST_AGENTS = 100
 MOST_ADDRESSES = 3  # tried one after the other when a connection fails
 
 _BEARER = 1 << 6  # CURLAUTH_BEARER, for which pycurl has no name
+_FIELD = re.compile("^([^:\\n]*):[ \\t]*(.*?)[ \\t\\r]*$", re.MULTILINE)
+_FOLD = re.compile("[ \\t\\r]*\\n[ \\t]+")
 _AUTH = {"basic": pycurl.HTTPAUTH_BASIC, "digest": pycurl.HTTPAUTH_DIGEST, "ntlm": pycurl.HTTPAUTH_NTLM}
+
+
+class Sent(Struct, frozen=True):
+    """Header fields that go out: as libcurl takes them, and as they stand in the archive."""
+
+    lines: tuple[str, ...]
+    text: str
+
+    @classmethod
+    def of(cls, headers: Headers) -> Sent:
+        """Return fields in both forms; libcurl needs a semicolon to send an empty one."""
+        return cls(
+            tuple(f"{name}: {value}" if value else f"{name};" for name, value in headers),
+            "".join(f"{name}: {value}".rstrip() + "\r\n" for name, value in headers),
+        )
+
+    def with_more(self, headers: Headers) -> Sent:
+        more = Sent.of(headers)
+        return Sent(self.lines + more.lines, self.text + more.text)
 
 
 class HttpProtocol:
@@ -55,7 +80,8 @@ class HttpProtocol:
         self._agent = user_agents(config)
         self._guard = guard or Guard(config, self.schemes)
         self._resolver = resolver
-        self._fixed = _fixed_headers(config)
+        fixed = _fixed_headers(config)
+        self._usual = lru_cache(maxsize=MOST_AGENTS)(lambda agent: Sent.of((("User-Agent", agent), *fixed)))
         self._proxy = Proxy.of(config)
         self._credentials = parse_credentials(
             read_lines(config.http.auth_file, "http.auth_file"), str(config.http.auth_file)
@@ -87,7 +113,7 @@ class HttpProtocol:
                 url.host,
                 Ask(
                     url=url.text,
-                    headers=[f"{name}: {value}" if value else f"{name};" for name, value in headers],
+                    headers=headers.lines,
                     connect_to=_connect_to(url.host, port, address, to),
                     options=options,
                     check=self._socket_check(),
@@ -164,9 +190,14 @@ class HttpProtocol:
             options += [(pycurl.SHARE, self._share), (pycurl.COOKIEFILE, "")]
         return options
 
-    def _headers(self, request: Request) -> Headers:
+    def _headers(self, request: Request) -> Sent:
         """Return what is sent beyond Host, in order."""
-        headers = [("User-Agent", self._agent()), *self._fixed]
+        usual = self._usual(self._agent())
+        more = self._more_headers(request)
+        return usual.with_more(more) if more else usual
+
+    def _more_headers(self, request: Request) -> Headers:
+        headers: list[tuple[str, str]] = []
         if request.modified_since is not None and self._config.http.enable_if_modified_since_header:
             headers.append(("If-Modified-Since", format_datetime(request.modified_since.astimezone(UTC), usegmt=True)))
         if request.etag:
@@ -189,7 +220,7 @@ class HttpProtocol:
         """Return the second lock: it sees the address of every socket, whatever names and caches said before."""
         return self._guard.open_socket_check if self._proxy is None else self._proxy.checked(self._guard)
 
-    def _reply(self, url: Url, sent: Headers, told: Transferred, started: datetime) -> Reply:
+    def _reply(self, url: Url, sent: Sent, told: Transferred, started: datetime) -> Reply:
         late = told.cut is Cut.TIME and self._is_overtime(told)
         partial = told.cut in (Cut.TIME, Cut.DISCONNECT) and self._config.http.partial_truncated
         if told.reason is not None and not late and not partial:
@@ -197,7 +228,7 @@ class HttpProtocol:
         exchange = Exchange(
             url=url,
             started=started,
-            request_head=_request_head(url, sent, told.http_version),
+            request_head=_request_head(url, sent),
             response_head=told.head,
             status=told.status,
             headers=_fields(told.head),
@@ -252,23 +283,22 @@ def _connect_to(host: str, port: int, address: str, to: int) -> str:
     return f"{host}:{port}:{shown}:{to}"
 
 
-def _request_head(url: Url, sent: Headers, version: str) -> bytes:
+def _request_head(url: Url, sent: Sent) -> bytes:
     """Return the head as libcurl writes it; credentials that libcurl adds do not belong into an archive."""
     host = url.host if url.port is None else f"{url.host}:{url.port}"
-    lines = [f"GET {url.target} HTTP/1.1", f"Host: {host}", *(f"{name}: {value}".rstrip() for name, value in sent)]
-    return ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1", errors="replace")
+    head = f"GET {url.target} HTTP/1.1\r\nHost: {host}\r\n{sent.text}\r\n"
+    return head.encode("latin-1", errors="replace")
 
 
 def _fields(head: bytes) -> Headers:
     """Return the fields of a response head; a folded line belongs to the one before it (RFC 9112 5.2)."""
-    fields: list[tuple[str, str]] = []
-    for line in head.decode("latin-1").split("\n")[1:]:
-        text = line.removesuffix("\r")
-        if text[:1] in (" ", "\t") and fields:
-            name, value = fields[-1]
-            fields[-1] = (name, f"{value} {text.strip()}".strip())
-            continue
-        name, colon, value = text.partition(":")
-        if colon:
-            fields.append((name, value.strip(" \t")))
-    return tuple(fields)
+    text = head.decode("latin-1")
+    if "\n " in text or "\n\t" in text:
+        text = _unfolded(text)
+    return tuple(_FIELD.findall(text, text.find("\n") + 1))
+
+
+def _unfolded(text: str) -> str:
+    status, _, fields = text.partition("\n")
+    # The first field has none before it that it could belong to.
+    return status + "\n" + _FOLD.sub(" ", fields.lstrip(" \t"))

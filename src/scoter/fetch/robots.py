@@ -16,6 +16,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from datetime import timedelta
+from functools import lru_cache
 from typing import Protocol, TypeAlias
 
 from msgspec import Struct
@@ -31,6 +32,8 @@ from scoter.fetch.decode import content_codings, decode
 
 LONGEST = timedelta(hours=24)  # RFC 9309 2.4
 MOST_ENTRIES = 20_000
+SHORT = 1_024
+SHORT_ENTRIES = 4_096
 MOST_BYTES = 64 * 1024 * 1024
 
 Hop: TypeAlias = Service[Request, Reply]
@@ -79,6 +82,8 @@ class RobotsFilter:
     ) -> None:
         http = config.http
         self._agents = tuple(filter(None, (config.agent.name, *http.robots_agents)))
+        # Many sites have the same few lines, which came with their software.
+        self._read_short = lru_cache(maxsize=SHORT_ENTRIES)(lambda body: Robots.read(body, self._agents))
         self._own = tuple(host.lower().lstrip("*.") for host in http.robot_rules_allowlist)
         self._forbidden_allows = http.robots_403_allow
         self._tries = http.robots_503_defer_visits_retries if http.robots_503_defer_visits else 0
@@ -114,6 +119,9 @@ class RobotsFilter:
         self._set_crawl_delay(url, delay)
         return await service(request)
 
+    def _read(self, body: bytes) -> Robots:
+        return self._read_short(body) if len(body) <= SHORT else Robots.read(body, self._agents)
+
     def _is_own(self, host: str) -> bool:
         return any(host == own or host.endswith("." + own) for own in self._own)
 
@@ -148,7 +156,7 @@ class RobotsFilter:
         stored = await self._shared.get(origin)
         if stored is None or stored.expires <= self._clock():
             return None
-        found = ALLOW_ALL if stored.body is None else Robots.read(stored.body, self._agents)
+        found = ALLOW_ALL if stored.body is None else self._read(stored.body)
         self._remember(origin, found, stored.expires, len(stored.body or b""))
         return found
 
@@ -183,7 +191,7 @@ class RobotsFilter:
                 return unknown
             case Fetched(exchange):
                 body = decode(exchange.body, content_codings(exchange.headers), LIMIT + 3).body
-                found: Found = Robots.read(body, self._agents)
+                found: Found = self._read(body)
                 stored = Stored(body, now + LONGEST.total_seconds())
             case Failed(reason=Reason.FORBIDDEN) if not self._forbidden_allows:
                 found = disallow_all("robots.txt is forbidden (403)")

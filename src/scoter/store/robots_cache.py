@@ -152,12 +152,12 @@ class SqliteRobotsCache:
         self._writer.execute(_EXPIRE, (self._clock(),))
         count, held = self._writer.execute(_TOTAL).fetchone()
         while count and (count > self._entries or held > self._size):
-            last = 0
-            for last, cost in self._writer.execute(_OLDEST):
+            upto = 0
+            for upto, cost in self._writer.execute(_OLDEST).fetchall():  # noqa: B007 - the last one that has to go
                 count, held = count - 1, held - cost
                 if count <= self._entries and held <= self._size:
                     break
-            self._writer.execute("DELETE FROM robots WHERE id <= ?", (last,))
+            self._writer.execute("DELETE FROM robots WHERE id <= ?", (upto,))
 
 
 def _cost(origin: str, stored: Stored) -> int:

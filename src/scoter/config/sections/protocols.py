@@ -102,7 +102,7 @@ class Browser(Section, frozen=True):
         Setting("Pages after which the browser is started anew.", at_least=1, at_most=1_000_000),
     ] = 500
     memory_limit: Annotated[
-        Size, Setting("Memory of the browser, above which its largest page is ended.", at_least=2**27)
+        Size, Setting("Memory of the browser, above which its largest page is ended.", at_least=2**29)
     ] = Size(2**31)
     headless: Annotated[
         bool,

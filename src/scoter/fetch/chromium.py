@@ -1,0 +1,268 @@
+"""A headless Chromium: started, watched, and started anew when it has become old, large or silent.
+
+It is driven by Playwright's package and reaches the network through one proxy only. Each page has a context of its own:
+no cookie, cache or storage outlives it. A watch looks at the memory of all its processes twice a second and kills the
+largest page when they have too much: the others go on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import os
+import secrets
+import shutil
+import signal
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+
+from scoter.config.sections.protocols import Browser as Settings
+from scoter.errors import ConfigError
+
+if TYPE_CHECKING:
+    from playwright.async_api import Browser, BrowserContext, Playwright
+
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+ERRANDS = (
+    "accounts.google.com",
+    "android.clients.google.com",
+    "clients1.google.com",
+    "clients2.google.com",
+    "clients2.googleusercontent.com",
+    "content-autofill.googleapis.com",
+    "edgedl.me.gvt1.com",
+    "mtalk.google.com",
+    "optimizationguide-pa.googleapis.com",
+    "redirector.gvt1.com",
+    "safebrowsing.googleapis.com",
+    "update.googleapis.com",
+)
+"""Hosts that a Chromium asks of its own accord, whatever its flags say; nobody else crawls through it."""
+
+_WATCH = 0.5  # seconds between two looks at the memory
+_CLOSE = 5.0  # seconds that Chromium has to close something
+_PAGE = os.sysconf("SC_PAGE_SIZE")
+_RENDERER = b"--type=renderer"
+
+
+class Process(Struct, frozen=True):
+    """A process of ours: its parent, the bytes that are its own, and how it was called."""
+
+    pid: int
+    parent: int
+    own: int
+    call: bytes
+
+
+class Chromium:
+    """Gives contexts of a browser that is kept running, one after the other."""
+
+    def __init__(self, settings: Settings, executable: str) -> None:
+        self._settings = settings
+        self._executable = executable
+        self._lock = asyncio.Lock()
+        self._current: _Instance | None = None
+        self._ending: set[asyncio.Task[None]] = set()
+        self.started = 0
+
+    def __repr__(self) -> str:
+        return f"Chromium({self._executable}, started {self.started} times, now {self._current})"
+
+    @asynccontextmanager
+    async def context(self, proxy_port: int, **options: Any) -> AsyncIterator[BrowserContext]:
+        """Give a fresh context, and take everything of it away afterwards."""
+        instance = await self._instance(proxy_port)
+        try:
+            context = await instance.browser.new_context(**options)
+            try:
+                yield context
+            finally:
+                try:
+                    async with asyncio.timeout(_CLOSE):
+                        await context.close()
+                except Exception:  # a browser that cannot close a page is of no more use, whatever it says
+                    instance.kill()
+        finally:
+            instance.active -= 1
+            self._retire_if_done(instance)
+
+    async def close(self) -> None:
+        """End the browser."""
+        async with self._lock:
+            if self._current is not None:
+                await self._current.close()
+                self._current = None
+        await asyncio.gather(*self._ending, return_exceptions=True)
+
+    async def _instance(self, proxy_port: int) -> _Instance:
+        async with self._lock:
+            current = self._current
+            if current is not None and (current.opened >= self._settings.restart_after or not current.is_alive):
+                self._current = None
+                self._retire_if_done(current)
+                current = None
+            if current is None:
+                current = self._current = await _start(self._settings, self._executable, proxy_port)
+                self.started += 1
+            current.opened += 1
+            current.active += 1
+            return current
+
+    def _retire_if_done(self, instance: _Instance) -> None:
+        if instance is self._current or instance.active:
+            return
+        task = asyncio.create_task(instance.close())
+        self._ending.add(task)
+        task.add_done_callback(self._ending.discard)
+
+
+class _Instance:
+    """One run of the browser."""
+
+    def __init__(self, playwright: Playwright, browser: Browser, mark: bytes, memory: int) -> None:
+        self.playwright = playwright
+        self.browser = browser
+        self.opened = 0
+        self.active = 0
+        self._mark = mark
+        self._memory = memory
+        self._watching = asyncio.create_task(self._watch())
+
+    def __repr__(self) -> str:
+        return f"{self.opened} pages, {self.active} open"
+
+    @property
+    def is_alive(self) -> bool:
+        return bool(self.browser.is_connected())
+
+    def kill(self) -> None:
+        """End the browser at once, with all its processes."""
+        for process in self._processes():
+            _kill(process.pid)
+
+    async def close(self) -> None:
+        """End the browser, kindly first."""
+        self._watching.cancel()
+        for closing in (self.browser.close(), self.playwright.stop()):
+            try:
+                async with asyncio.timeout(_CLOSE):
+                    await closing
+            except Exception:  # whatever is still there is killed
+                self.kill()
+        self.kill()
+
+    async def _watch(self) -> None:
+        while True:
+            await asyncio.sleep(_WATCH)
+            found = self._processes()
+            if sum(process.own for process in found) <= self._memory:
+                continue
+            pages = [process for process in found if _RENDERER in process.call]
+            if pages:
+                _kill(max(pages, key=lambda page: page.own).pid)
+            else:
+                self.kill()
+
+    def _processes(self) -> tuple[Process, ...]:
+        # By its mark each time: once it has ended, another process may have its number.
+        everything = processes()
+        pid = next((process.pid for process in everything if self._mark in process.call), 0)
+        return family(pid, everything)
+
+
+def find_executable(settings: Settings) -> str:
+    """Return the Chromium to run, or say what is missing."""
+    if importlib.util.find_spec("playwright") is None:
+        raise ConfigError(
+            '"browser" needs Playwright\'s package, which is not installed',
+            where="fetch.protocols",
+            hint="Install it with: pip install 'scoter[browser]'",
+        )
+    wanted = settings.executable
+    found = next(filter(None, map(shutil.which, NAMES if wanted is None else (str(wanted),))), None)
+    if found is None:
+        missing = f"{wanted} is not a program that can be run" if wanted else "no Chromium was found on the PATH"
+        raise ConfigError(
+            missing,
+            where="browser.executable",
+            hint="Install Chromium (on Debian: apt-get install chromium), or name where it is.",
+        )
+    return found
+
+
+async def _start(settings: Settings, executable: str, proxy_port: int) -> _Instance:
+    from playwright.async_api import async_playwright  # an extra: not everybody has it
+
+    sandbox = settings.sandbox if settings.sandbox is not None else os.geteuid() != 0
+    mark = f"--started-by={secrets.token_hex(8)}"
+    playwright = await async_playwright().start()
+    try:
+        browser = await playwright.chromium.launch(
+            executable_path=executable,
+            headless=settings.headless,
+            chromium_sandbox=sandbox,
+            args=[mark, *arguments(proxy_port)],
+            # Not our environment: what stands there is no page's business.
+            env={"PATH": os.environ.get("PATH", os.defpath), "HOME": os.environ.get("HOME", "/"), "LANG": "C.UTF-8"},
+            timeout=settings.timeout.total_seconds() * 1000,
+        )
+    except BaseException:
+        await playwright.stop()
+        raise
+    return _Instance(playwright, browser, mark.encode(), settings.memory_limit)
+
+
+def arguments(proxy_port: int) -> list[str]:
+    """Return how Chromium is called so that the proxy is its only way out."""
+    return [
+        f"--proxy-server=http://127.0.0.1:{proxy_port}",
+        "--proxy-bypass-list=<-loopback>",  # by default it would go to loopback directly
+        "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",  # the proxy resolves; it never does
+        "--webrtc-ip-handling-policy=disable_non_proxied_udp",
+        "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
+        "--disable-quic",
+        "--disable-background-networking",
+        "--disable-component-update",
+        "--disable-domain-reliability",
+        "--disable-sync",
+        "--dns-prefetch-disable",
+        "--no-pings",
+        "--disable-gpu",
+        "--disable-file-system",
+        "--disable-notifications",
+        "--disable-crash-reporter",
+        "--deny-permission-prompts",
+        "--js-flags=--max-old-space-size=512",
+        "--block-new-web-contents",  # window.open
+    ]
+
+
+def family(pid: int, everything: tuple[Process, ...]) -> tuple[Process, ...]:
+    """Return a process and all that descend from it."""
+    members = {pid} if pid else set()
+    while True:
+        more = {process.pid for process in everything if process.parent in members} - members
+        if not more:
+            return tuple(process for process in everything if process.pid in members)
+        members |= more
+
+
+def processes() -> tuple[Process, ...]:
+    """Return all processes that can be seen; none where there is no /proc."""
+    found: list[Process] = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError, ValueError, IndexError):  # it has ended meanwhile
+            parent = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
+            resident, shared = (folder / "statm").read_text().split()[1:3]
+            own = (int(resident) - int(shared)) * _PAGE
+            found.append(Process(int(folder.name), parent, own, (folder / "cmdline").read_bytes()))
+    return tuple(found)
+
+
+def _kill(pid: int) -> None:
+    with suppress(ProcessLookupError, PermissionError):
+        os.kill(pid, signal.SIGKILL)

@@ -1,0 +1,110 @@
+"""The built-in publisher: what a line holds, where it goes, and what happens when it cannot."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from scoter.builtin.publishers import LONGEST_LINE, FilePublisher, FilePublisherSettings
+from scoter.config import Config, load
+from scoter.errors import ConfigError
+from scoter.plugins import POINTS, Setup, chain, find
+
+MOMENT = datetime(2026, 11, 5, 7, 8, 9, tzinfo=UTC)
+
+
+def publisher(path: Path | None) -> FilePublisher:
+    return FilePublisher(Setup(Config(), FilePublisherSettings(path)), now=lambda: MOMENT)
+
+
+def test_an_event_is_a_line_with_its_time_its_name_and_its_facts(tmp_path: Path) -> None:
+    told = publisher(tmp_path / "events.jsonl")
+
+    told.publish("start", {})
+    told.publish("report", {"pages": 3, "slowest": [("a.example", 1.5)], "event": "forged", "note": "two\nlines"})
+    told.close()
+
+    lines = (tmp_path / "events.jsonl").read_text("utf-8").splitlines()
+    assert [json.loads(line) for line in lines] == [
+        {"time": "2026-11-05T07:08:09.000+00:00", "event": "start"},
+        {
+            "time": "2026-11-05T07:08:09.000+00:00",
+            "event": "report",
+            "pages": 3,
+            "slowest": [["a.example", 1.5]],
+            "note": "two\nlines",
+        },
+    ]
+
+
+def test_a_line_is_on_disk_as_soon_as_it_is_published_and_older_ones_stay(tmp_path: Path) -> None:
+    path = tmp_path / "events.jsonl"
+    path.write_text('{"event":"old"}\n', "utf-8")
+    first, second = publisher(path), publisher(path)
+
+    first.publish("a", {})
+    second.publish("b", {})
+    first.publish("c", {})
+
+    assert [json.loads(line)["event"] for line in path.read_text("utf-8").splitlines()] == ["old", "a", "b", "c"]
+    first.close()
+    second.close()
+
+
+def test_facts_that_would_make_a_line_too_long_are_left_out(tmp_path: Path) -> None:
+    told = publisher(tmp_path / "events.jsonl")
+
+    told.publish("report", {"much": "x" * LONGEST_LINE})
+    told.close()
+
+    line = (tmp_path / "events.jsonl").read_bytes()
+    assert len(line) < 200
+    assert "bytes of facts" in json.loads(line)["left_out"]
+
+
+@pytest.mark.parametrize("path", ["-", '""'])
+def test_a_dash_and_nothing_mean_stdout(path: str, capsys: pytest.CaptureFixture[str]) -> None:
+    config = load(overrides=["publisher.order=file", f"plugin.publisher-file.path={path}"])
+    ((name, told),) = chain("publisher", config)
+
+    told.publish("end", {"pages": 1})
+
+    assert name == "file"
+    assert json.loads(capsys.readouterr().out)["event"] == "end"
+
+
+def test_it_is_installed_under_its_name() -> None:
+    assert find(POINTS["publisher"], "file").load() is FilePublisher
+
+
+def test_a_file_that_cannot_be_opened_is_told_with_its_setting(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"^plugin\.publisher-file\.path: .*No such file or directory") as caught:
+        publisher(tmp_path / "missing" / "events.jsonl")
+
+    assert '"-" for stdout' in str(caught.value)
+
+
+def test_a_pipe_that_nobody_reads_does_not_hold_up_the_fetch(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+
+    with pytest.raises(ConfigError, match="cannot be written to"):
+        publisher(tmp_path / "pipe")
+
+
+def test_a_failing_disk_is_told_once_and_does_not_end_the_fetch(caplog: pytest.LogCaptureFixture) -> None:
+    told = publisher(Path("/dev/full"))
+
+    with caplog.at_level(logging.WARNING):
+        told.publish("a", {})
+        told.publish("b", {})
+    told.close()
+
+    assert [record.getMessage() for record in caplog.records] == [
+        "events can no longer be written to /dev/full: [Errno 28] No space left on device"
+    ]
+    assert repr(told) == "FilePublisher(/dev/full, 2 events lost)"

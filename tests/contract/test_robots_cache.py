@@ -1,0 +1,156 @@
+"""What every shared cache of robots.txt files promises, whatever it is made of."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from scoter.core.robots_store import Stored
+from scoter.fetch.robots import RobotsCache
+from scoter.store.robots_cache import MemoryRobotsCache, SqliteRobotsCache
+
+Make = Callable[..., RobotsCache]
+
+
+class Clock:
+    """Unix time that passes when a test says so."""
+
+    def __init__(self) -> None:
+        self.now = 1_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+def make(request: pytest.FixtureRequest) -> Iterator[Make]:
+    with TemporaryDirectory() as folder:
+        opened: list[SqliteRobotsCache] = []
+
+        def made(**options: object) -> RobotsCache:
+            if request.param == "memory":
+                return MemoryRobotsCache(**options)  # type: ignore[arg-type]
+            opened.append(SqliteRobotsCache(Path(folder) / f"{len(opened)}.sqlite", **options))  # type: ignore[arg-type]
+            return opened[-1]
+
+        yield made
+        for each in opened:
+            each.close()
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+async def test_what_was_put_is_found_and_nothing_else(make: Make, clock: Clock) -> None:
+    cache = make(clock=clock)
+
+    await cache.put("https://a.example", Stored(b"User-agent: *\nDisallow: /\xff\x00", 2_000.0))
+    await cache.put("http://a.example", Stored(None, 2_000.5))
+
+    assert await cache.get("https://a.example") == Stored(b"User-agent: *\nDisallow: /\xff\x00", 2_000.0)
+    assert await cache.get("http://a.example") == Stored(None, 2_000.5)
+    assert await cache.get("https://a.example:8443") is None
+
+
+async def test_an_empty_file_is_not_the_same_as_none(make: Make, clock: Clock) -> None:
+    cache = make(clock=clock)
+
+    await cache.put("https://a.example", Stored(b"", 2_000.0))
+
+    assert await cache.get("https://a.example") == Stored(b"", 2_000.0)
+
+
+async def test_the_last_put_holds(make: Make, clock: Clock) -> None:
+    cache = make(clock=clock)
+
+    await cache.put("https://a.example", Stored(b"first", 3_000.0))
+    await cache.put("https://a.example", Stored(None, 2_000.0))
+
+    assert await cache.get("https://a.example") == Stored(None, 2_000.0)
+
+
+async def test_what_has_expired_is_not_found(make: Make, clock: Clock) -> None:
+    cache = make(clock=clock)
+    await cache.put("https://a.example", Stored(b"", 1_060.0))
+
+    clock.now = 1_059.9
+    assert await cache.get("https://a.example") is not None
+
+    clock.now = 1_060.0
+    assert await cache.get("https://a.example") is None
+
+
+async def test_a_full_cache_forgets_what_was_put_longest_ago(make: Make, clock: Clock) -> None:
+    cache = make(clock=clock, entries=3)
+
+    for name in ("a", "b", "c", "a", "d"):
+        await cache.put(name, Stored(b"", 2_000.0))
+
+    assert [name for name in "abcd" if await cache.get(name) is not None] == ["a", "c", "d"]
+
+
+async def test_large_files_do_not_fill_it_beyond_its_bytes(make: Make, clock: Clock) -> None:
+    cache = make(clock=clock, size=1_000)
+
+    for name in "abcd":
+        await cache.put(name, Stored(b"x" * 400, 2_000.0))
+    assert [name for name in "abcd" if await cache.get(name) is not None] == ["c", "d"]
+
+    await cache.put("e", Stored(b"x" * 2_000, 2_000.0))
+    assert await cache.get("e") is None
+
+
+async def test_many_may_ask_and_put_at_once(make: Make, clock: Clock) -> None:
+    cache = make(clock=clock)
+
+    await asyncio.gather(*(cache.put(f"o{number}", Stored(b"%d" % number, 2_000.0)) for number in range(100)))
+    found = await asyncio.gather(*(cache.get(f"o{number}") for number in range(100)))
+
+    assert found == [Stored(b"%d" % number, 2_000.0) for number in range(100)]
+
+
+STEPS = st.lists(
+    st.one_of(
+        st.tuples(st.just("put"), st.sampled_from("abcdef"), st.binary(max_size=40) | st.none(), st.integers(0, 90)),
+        st.tuples(st.just("wait"), st.just(""), st.none(), st.integers(0, 50)),
+    ),
+    max_size=30,
+)
+
+
+@settings(max_examples=40, deadline=None)
+@given(steps=STEPS)
+@pytest.mark.parametrize("kind", ["memory", "sqlite"])
+def test_what_is_found_is_what_was_put_last_and_never_more_than_fits(
+    kind: str, steps: list[tuple[str, str, bytes | None, int]]
+) -> None:
+    async def check(cache: RobotsCache, clock: Clock) -> None:
+        put: dict[str, Stored] = {}
+        for step, origin, body, number in steps:
+            if step == "wait":
+                clock.now += number
+                continue
+            put.pop(origin, None)
+            put[origin] = Stored(body, clock.now + number)
+            await cache.put(origin, put[origin])
+            found = {each: await cache.get(each) for each in "abcdef"}
+            there = {each: stored for each, stored in found.items() if stored is not None}
+            assert all(put[each] == stored and stored.expires > clock.now for each, stored in there.items())
+            assert len(there) <= 4
+            # what was put last and still holds is there: nothing is forgotten without need
+            assert all(each in there for each in list(put)[-4:] if put[each].expires > clock.now)
+
+    clock = Clock()
+    if kind == "memory":
+        asyncio.run(check(MemoryRobotsCache(entries=4, clock=clock), clock))
+        return
+    with TemporaryDirectory() as folder, SqliteRobotsCache(Path(folder) / "c", entries=4, clock=clock) as cache:
+        asyncio.run(check(cache, clock))

@@ -1,0 +1,278 @@
+"""The protocol for local files: pages of links, bytes, redirects, and what must not be opened."""
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
+from html import unescape
+from pathlib import Path
+
+import pytest
+
+from scoter.config import Config, Size, load
+from scoter.config.sections.protocols import File
+from scoter.core.reply import Cut, Exchange, Failed, Fetched, Gone, Moved, NotModified, Reason, Reply, Request
+from scoter.core.url import Url, canonical, join
+from scoter.fetch import file as module
+from scoter.fetch.fetcher import Fetcher
+from scoter.fetch.file import FileProtocol, url_of
+from scoter.plugins import Setup
+
+NOON = datetime(2026, 11, 5, 12, 0, 0, tzinfo=UTC)
+
+
+async def fetch(url: Url | str, since: datetime | None = None, *, settings: File | None = None) -> Reply:
+    protocol = FileProtocol(Setup(Config(file=settings or File())))
+    try:
+        where = url if isinstance(url, Url) else canonical(url)
+        return await protocol.fetch(Request(url=where, modified_since=since))
+    finally:
+        await protocol.close()
+
+
+def fetched(reply: Reply) -> Exchange:
+    assert isinstance(reply, Fetched), reply
+    return reply.exchange
+
+
+def links(exchange: Exchange) -> list[str]:
+    found = [join(exchange.url, unescape(href)) for href in re.findall('href="([^"]*)"', exchange.body.decode())]
+    return [url.text for url in found if url is not None]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path.resolve()
+
+
+async def test_a_file_comes_with_its_type_its_length_and_its_time(folder: Path) -> None:
+    page = folder / "page.html"
+    page.write_bytes(b"<p>hello")
+    os.utime(page, (NOON.timestamp(), NOON.timestamp()))
+
+    exchange = fetched(await fetch(url_of(page)))
+
+    assert exchange.body == b"<p>hello"
+    assert exchange.headers == (
+        ("Content-Type", "text/html"),
+        ("Content-Length", "8"),
+        ("Last-Modified", "Thu, 05 Nov 2026 12:00:00 GMT"),
+    )
+    # no head: the archive keeps it as a resource, not as an answer of a server
+    assert (exchange.status, exchange.response_head, exchange.request_head) == (200, b"", b"")
+
+
+async def test_a_folder_is_a_page_that_links_to_all_in_it_and_above_it(folder: Path) -> None:
+    for name in ("b.txt", "a & <b>.txt", "100%.txt", "c#d?e.txt", "ü.txt"):
+        (folder / name).write_text("", "utf-8")
+    (folder / "sub").mkdir()
+    (folder / os.fsdecode(b"latin\xfc.txt")).write_text("", "utf-8")
+
+    exchange = fetched(await fetch(f"{url_of(folder)}/"))
+
+    base = f"{url_of(folder)}/"
+    assert links(exchange) == [
+        f"{url_of(folder.parent)}/",
+        f"{base}100%25.txt",
+        f"{base}a%20&%20%3Cb%3E.txt",
+        f"{base}b.txt",
+        f"{base}c%23d%3Fe.txt",
+        f"{base}latin%FC.txt",
+        f"{base}sub/",
+        f"{base}%C3%BC.txt",
+    ]
+    assert exchange.header("content-type") == "text/html; charset=utf-8"
+    assert b"a &amp; &lt;b&gt;.txt</a>" in exchange.body
+    for link in links(exchange)[1:]:
+        fetched(await fetch(link))
+
+
+async def test_the_link_to_the_folder_above_can_be_left_out(folder: Path) -> None:
+    (folder / "a").write_text("", "utf-8")
+
+    exchange = fetched(await fetch(f"{url_of(folder)}/", settings=File(crawl_parent=False)))
+
+    assert links(exchange) == [f"{url_of(folder)}/a"]
+
+
+async def test_the_root_has_nothing_above_it() -> None:
+    exchange = fetched(await fetch("file:///"))
+
+    assert "file:///" not in links(exchange)
+    assert "file:///etc/" in links(exchange)
+
+
+@pytest.mark.parametrize(("size", "cut"), [(99, Cut.NOT), (100, Cut.NOT), (101, Cut.LENGTH), (3_000_000, Cut.LENGTH)])
+async def test_a_file_beyond_the_limit_is_cut_and_says_so(folder: Path, size: int, cut: Cut) -> None:
+    (folder / "f").write_bytes(b"x" * size)
+
+    exchange = fetched(await fetch(url_of(folder / "f"), settings=File(content_limit=Size(100))))
+
+    assert len(exchange.body) == min(size, 100)
+    assert exchange.cut is cut
+    assert exchange.header("content-length") == str(size)
+
+
+async def test_without_a_limit_a_file_is_read_whole(folder: Path) -> None:
+    (folder / "f").write_bytes(b"x" * 3_000_000)
+
+    exchange = fetched(await fetch(url_of(folder / "f"), settings=File(content_limit=None)))
+
+    assert (len(exchange.body), exchange.cut) == (3_000_000, Cut.NOT)
+
+
+async def test_a_huge_folder_is_cut_between_two_links(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(60):
+        (folder / f"{number:04d}").write_text("", "utf-8")
+
+    short = fetched(await fetch(f"{url_of(folder)}/", settings=File(content_limit=Size(2_000))))
+    monkeypatch.setattr(module, "MOST_NAMES", 50)
+    few = fetched(await fetch(f"{url_of(folder)}/", settings=File(crawl_parent=False)))
+
+    assert len(short.body) <= 2_000
+    assert short.body.endswith(b"</html>\n")
+    assert short.cut is Cut.LENGTH
+    assert len(links(few)) == 50
+    assert few.cut is Cut.LENGTH
+
+
+async def test_a_path_through_a_link_is_moved_to_the_real_one(folder: Path) -> None:
+    (folder / "real").mkdir()
+    (folder / "real" / "f").write_text("x", "utf-8")
+    (folder / "link").symlink_to("real")
+
+    through = await fetch(url_of(folder / "link" / "f"))
+    to_folder = await fetch(url_of(folder / "link"))
+
+    assert isinstance(through, Moved)
+    assert (through.target, through.permanent) == (url_of(folder / "real" / "f"), True)
+    assert isinstance(to_folder, Moved)
+    assert to_folder.target == canonical(f"{url_of(folder / 'real')}/")
+
+
+@pytest.mark.parametrize("spelling", ["//f", "/f?query", "/%66", "/x/%2E./f"])
+async def test_every_other_spelling_is_moved_to_the_proper_one_or_is_the_same(folder: Path, spelling: str) -> None:
+    (folder / "f").write_text("x", "utf-8")
+    (folder / "x").mkdir()
+
+    reply = await fetch(f"{url_of(folder)}{spelling}")
+
+    assert (reply.target if isinstance(reply, Moved) else reply.url) == url_of(folder / "f")
+
+
+async def test_a_folder_without_its_slash_is_moved(folder: Path) -> None:
+    reply = await fetch(url_of(folder))
+
+    assert isinstance(reply, Moved)
+    assert reply.target == canonical(f"{url_of(folder)}/")
+
+
+async def test_links_are_read_through_when_redirects_are_off(folder: Path) -> None:
+    (folder / "real").write_text("x", "utf-8")
+    (folder / "link").symlink_to("real")
+
+    exchange = fetched(await fetch(url_of(folder / "link"), settings=File(crawl_redirect_noncanonical=False)))
+
+    assert exchange.body == b"x"
+
+
+@pytest.mark.parametrize(("seconds", "kind"), [(-1, Fetched), (0, NotModified), (1, NotModified)])
+async def test_a_file_that_was_not_changed_since_is_not_read_again(folder: Path, seconds: int, kind: type) -> None:
+    (folder / "f").write_text("x", "utf-8")
+    os.utime(folder / "f", (NOON.timestamp() + 0.7,) * 2)
+
+    reply = await fetch(url_of(folder / "f"), NOON + timedelta(seconds=seconds))
+
+    assert isinstance(reply, kind)
+
+
+async def test_what_is_not_there_is_gone(folder: Path) -> None:
+    (folder / "f").write_text("x", "utf-8")
+    (folder / "loop").symlink_to("loop")
+    (folder / "broken").symlink_to("nowhere")
+
+    for path in ("missing", "f/below", "loop", "broken", "%00", "n" * 300, "f%00"):
+        reply = await fetch(f"{url_of(folder)}/{path}")
+        assert isinstance(reply, Gone), path
+
+
+async def test_a_file_on_another_machine_is_not_ours_to_read() -> None:
+    reply = await fetch("file://server.example/etc/passwd")
+
+    assert isinstance(reply, Gone)
+    assert reply.reason is Reason.BAD_REQUEST
+
+
+async def test_what_never_ends_or_blocks_is_not_opened(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    os.mkfifo(folder / "pipe")
+    monkeypatch.chdir(folder)  # the path of a socket must be short
+    with socket.socket(socket.AF_UNIX) as unix:
+        unix.bind("socket")
+
+        for path in (folder / "pipe", folder / "socket", Path("/dev/zero"), Path("/dev/null")):
+            reply = await fetch(url_of(path))
+            assert isinstance(reply, Gone), path
+            assert reply.detail == "it is neither a file nor a folder"
+
+
+async def test_only_the_folders_that_are_named_may_be_read(folder: Path) -> None:
+    (folder / "open").mkdir()
+    (folder / "open" / "f").write_text("x", "utf-8")
+    (folder / "open" / "out").symlink_to("/etc/hostname")
+    (folder / "openly").write_text("secret", "utf-8")
+    settings = File(folders=(folder / "open",))
+
+    inside = fetched(await fetch(url_of(folder / "open" / "f"), settings=settings))
+    listing = fetched(await fetch(f"{url_of(folder / 'open')}/", settings=settings))
+
+    assert inside.body == b"x"
+    assert links(listing) == [url_of(folder / "open" / "f").text, url_of(folder / "open" / "out").text]
+    for path in (folder / "openly", folder / "open" / "out", folder, Path("/etc/passwd")):
+        reply = await fetch(url_of(path), settings=settings)
+        assert isinstance(reply, Failed), path
+        assert (reply.reason, reply.transient, reply.blames_host) == (Reason.FORBIDDEN, False, False)
+
+
+async def test_a_file_that_may_not_be_read_is_forbidden(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (folder / "f").write_text("x", "utf-8")
+
+    def refuse(*arguments: object) -> int:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(os, "open", refuse)  # the tests may run as root, whom nobody refuses anything
+    reply = await fetch(url_of(folder / "f"))
+
+    assert isinstance(reply, Failed)
+    assert (reply.reason, reply.blames_host) == (Reason.FORBIDDEN, False)
+
+
+async def test_a_pipe_that_takes_a_files_place_does_not_block(folder: Path) -> None:
+    os.mkfifo(folder / "pipe")
+    protocol = FileProtocol(Setup(Config()))
+
+    with pytest.raises(FileNotFoundError):
+        protocol._contents(os.fsencode(folder / "pipe"))
+
+
+async def test_a_folder_is_crawled_by_the_fetcher(folder: Path) -> None:
+    (folder / "a.txt").write_text("a", "utf-8")
+    (folder / "sub").mkdir()
+    config = load(overrides=["agent.name=test", "fetch.protocols=file", "fetch.delay=0"])
+    outcomes: dict[str, Reply] = {}
+
+    async def source() -> AsyncIterator[Request]:
+        for url in (f"{url_of(folder)}/", url_of(folder / "a.txt").text, url_of(folder / "none").text):
+            yield Request(url=canonical(url))
+        yield Request(url=canonical("http://example.org/"))
+
+    await Fetcher(config).run(source(), lambda request, reply: outcomes.update({request.url.text: reply}))
+
+    assert len(outcomes) == 4
+    assert links(fetched(outcomes[f"{url_of(folder)}/"]))[1:] == [f"{url_of(folder)}/a.txt", f"{url_of(folder)}/sub/"]
+    assert isinstance(outcomes[url_of(folder / "none").text], Gone)
+    refused = outcomes["http://example.org/"]
+    assert isinstance(refused, Failed)
+    assert refused.reason is Reason.REFUSED_SCHEME

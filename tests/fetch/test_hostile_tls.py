@@ -1,0 +1,163 @@
+"""Certificates that are not what they should be, and what is recorded of TLS and HTTP/2."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import ssl
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pycurl
+import pytest
+from tests.fetch.certificates import Authority, needs_openssl
+from tests.fetch.hostile import KEEP, config_for, ok, serving
+
+from scoter.config import Config
+from scoter.core.reply import Failed, Fetched, Reply, Request
+from scoter.core.url import canonical
+from scoter.fetch.filters import kind_of
+from scoter.fetch.http import HttpProtocol
+from scoter.plugins import Setup
+
+pytestmark = needs_openssl
+HOST = "www.good.test"
+
+
+class Trusting(HttpProtocol):
+    """As on a machine on which an authority of ours is trusted, and no other."""
+
+    authority: Path
+
+    def _common_options(self) -> list[tuple[int, object]]:
+        return [*super()._common_options(), (pycurl.CAINFO, str(self.authority))]
+
+
+@pytest.fixture(scope="module")
+def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
+    return Authority(tmp_path_factory.mktemp("certificates"))
+
+
+@pytest.fixture(scope="module")
+def contexts(authority: Authority) -> dict[str, ssl.SSLContext]:
+    stranger = authority.self_signed("stranger", HOST)
+    assert stranger is not None
+    return {
+        "good": authority.sign("good", HOST),
+        "wildcard": authority.sign("wildcard", "*.good.test"),
+        "wrong-name": authority.sign("wrong", "other.test"),
+        "expired": authority.sign("expired", HOST, days=-1),
+        "self-signed": stranger,
+    }
+
+
+async def _fetch(config: Config, authority: Authority, *paths: str) -> list[Reply]:
+    protocol = Trusting(Setup(config))
+    protocol.authority = authority.file
+    try:
+        return [await protocol.fetch(Request(url=canonical(f"https://{HOST}{path}"))) for path in paths]
+    finally:
+        await protocol.close()
+
+
+@pytest.mark.parametrize(
+    ("kind", "problem"),
+    [
+        ("good", ""),
+        ("wildcard", ""),
+        ("wrong-name", "no alternative certificate subject name"),
+        ("expired", "expired"),
+        ("self-signed", "self-signed"),
+    ],
+)
+async def test_the_setting_decides_on_a_bad_certificate_and_what_is_wrong_is_recorded(
+    authority: Authority, contexts: dict[str, ssl.SSLContext], kind: str, problem: str
+) -> None:
+    async with serving({"/": (ok(), KEEP), "/again": (ok(), KEEP)}, tls=contexts[kind]) as server:
+        # when certificates are checked
+        (reply,) = await _fetch(config_for(server.port), authority, "/")
+
+        # then a bad one ends the hop before anything is sent
+        if problem:
+            assert isinstance(reply, Failed)
+            assert kind_of(reply) == "tls"
+            assert problem in reply.detail
+            assert not server.asked
+        else:
+            assert isinstance(reply, Fetched)
+            assert reply.exchange.tls_problem == ""
+
+        # when they are not checked, then the page comes, and the fault is recorded for each page of the connection
+        replies = await _fetch(config_for(server.port, "http.tls_certificates_check=false"), authority, "/", "/again")
+        for each in replies:
+            assert isinstance(each, Fetched)
+            assert problem in each.exchange.tls_problem
+            assert bool(problem) == bool(each.exchange.tls_problem)
+            assert each.exchange.tls_version == "TLSv1.3"
+
+
+async def test_a_plain_server_behind_https_and_a_tls_server_behind_http_are_failures(
+    authority: Authority, contexts: dict[str, ssl.SSLContext]
+) -> None:
+    async with serving({"/": (ok(), KEEP)}) as plain:
+        (reply,) = await _fetch(config_for(plain.port), authority, "/")
+    assert kind_of(reply) in ("tls", "timeout")  # the server waits for the end of a head that never comes
+
+    async with serving({"/": (ok(), KEEP)}, tls=contexts["good"]) as secure:
+        protocol = HttpProtocol(Setup(config_for(secure.port)))
+        reply = await protocol.fetch(Request(url=canonical(f"http://{HOST}/")))
+        await protocol.close()
+    assert kind_of(reply) in ("reset", "malformed")
+
+
+@pytest.fixture(scope="module")
+def nginx(authority: Authority, tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
+    if shutil.which("nginx") is None:
+        pytest.skip("nginx is not installed; it is what speaks HTTP/2 here")
+    authority.sign("h2", HOST)
+    certificate, key = authority.files("h2")
+    folder = tmp_path_factory.mktemp("nginx")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port: int = free.getsockname()[1]
+    temporary = " ".join(
+        f"{kind}_temp_path {folder}/{kind};" for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+    )
+    (folder / "nginx.conf").write_text(
+        f"daemon off; pid {folder}/pid; error_log stderr crit; events {{}}\n"
+        f"http {{ access_log off; {temporary} server {{ listen 127.0.0.1:{port} ssl http2;"
+        f" ssl_protocols TLSv1.2 TLSv1.3;"
+        f' ssl_certificate {certificate}; ssl_certificate_key {key}; location / {{ return 200 "hello"; }} }} }}\n'
+    )
+    process = subprocess.Popen(["nginx", "-p", str(folder), "-c", "nginx.conf"], stderr=subprocess.DEVNULL)
+    try:
+        _await_port(port)
+        yield port
+    finally:
+        process.terminate()
+        process.wait(10)
+
+
+def _await_port(port: int) -> None:
+    until = time.monotonic() + 10
+    while time.monotonic() < until:
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)) == 0:
+                return
+    raise TimeoutError("nginx did not start")
+
+
+@pytest.mark.parametrize(("http2", "version"), [("true", "2"), ("false", "1.1")])
+async def test_http_2_is_spoken_where_it_is_on_and_recorded(
+    authority: Authority, nginx: int, http2: str, version: str
+) -> None:
+    (reply,) = await _fetch(config_for(nginx, f"http.http2={http2}"), authority, "/page")
+
+    assert isinstance(reply, Fetched)
+    assert reply.exchange.http_version == version
+    assert reply.exchange.tls_version == "TLSv1.3"
+    assert reply.exchange.body == b"hello"
+    assert reply.exchange.response_head.endswith(b"\r\n\r\n")
+    assert reply.exchange.header("content-length") == "5"

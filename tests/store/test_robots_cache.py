@@ -1,0 +1,137 @@
+"""The SQLite cache as a file: several processes, a kill, a foreign or broken file."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from scoter.core.robots_store import Stored
+from scoter.errors import UsageError
+from scoter.store.robots_cache import SqliteRobotsCache
+
+NEVER = 4e9
+PUTTING = """
+import asyncio, sys
+from pathlib import Path
+from scoter.core.robots_store import Stored
+from scoter.store.robots_cache import SqliteRobotsCache
+path, prefix, count = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
+async def main():
+    cache = SqliteRobotsCache(path)
+    for number in range(count):
+        await cache.put(f"{prefix}{number}", Stored(b"%d" % number * 1000, 4e9))
+        print(number, flush=True)
+    print("failures", cache.failures, flush=True)
+asyncio.run(main())
+"""
+
+
+def putting(path: Path, prefix: str, count: int) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        [sys.executable, "-c", PUTTING, str(path), prefix, str(count)], stdout=subprocess.PIPE, env=dict(os.environ)
+    )
+
+
+async def test_several_processes_share_one_file(tmp_path: Path) -> None:
+    path = tmp_path / "robots.sqlite"
+
+    writers = [putting(path, prefix, 150) for prefix in "abc"]
+    told = [writer.communicate(timeout=60)[0].split() for writer in writers]
+
+    assert [each[-2:] for each in told] == [[b"failures", b"0"]] * 3
+    with SqliteRobotsCache(path) as cache:
+        for prefix in "abc":
+            for number in range(150):
+                assert await cache.get(f"{prefix}{number}") == Stored(b"%d" % number * 1000, NEVER)
+
+
+async def test_a_kill_loses_nothing_that_was_put(tmp_path: Path) -> None:
+    path = tmp_path / "robots.sqlite"
+    writer = putting(path, "k", 100_000)
+    assert writer.stdout is not None
+
+    last = [int(writer.stdout.readline()) for _ in range(200)][-1]
+    writer.send_signal(signal.SIGKILL)
+    writer.communicate(timeout=10)
+
+    with SqliteRobotsCache(path) as cache:
+        found = [await cache.get(f"k{number}") for number in range(last + 1)]
+        assert found == [Stored(b"%d" % number * 1000, NEVER) for number in range(last + 1)]
+        await cache.put("after", Stored(None, NEVER))
+        assert await cache.get("after") == Stored(None, NEVER)
+        assert cache.failures == 0
+
+
+def test_a_file_that_is_no_database_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "notes.txt"
+    path.write_text("not a database, and longer than the head of one would be: " + "x" * 100, "utf-8")
+
+    with pytest.raises(UsageError, match="cannot be opened as a robots cache") as caught:
+        SqliteRobotsCache(path)
+
+    assert str(path) in str(caught.value)
+    assert path.read_text("utf-8").startswith("not a database")
+
+
+def test_somebody_elses_database_is_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "theirs.sqlite"
+    theirs = sqlite3.connect(path)
+    theirs.execute("CREATE TABLE robots (name TEXT)")
+    theirs.commit()
+
+    with pytest.raises(UsageError, match="is a database, but not a robots cache"):
+        SqliteRobotsCache(path)
+
+    assert theirs.execute("SELECT sql FROM sqlite_master").fetchall() == [("CREATE TABLE robots (name TEXT)",)]
+    theirs.close()
+
+
+def test_a_cache_of_a_newer_format_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "robots.sqlite"
+    SqliteRobotsCache(path).close()
+    newer = sqlite3.connect(path)
+    newer.execute("PRAGMA user_version = 99")
+    newer.close()
+
+    with pytest.raises(UsageError, match="was written by a newer Scoter"):
+        SqliteRobotsCache(path)
+
+
+def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("", "utf-8")
+
+    with pytest.raises(UsageError, match="cannot open the robots cache"):
+        SqliteRobotsCache(tmp_path / "file" / "robots.sqlite")
+
+
+async def test_a_cache_that_breaks_knows_nothing_and_says_so(tmp_path: Path) -> None:
+    path = tmp_path / "robots.sqlite"
+    with SqliteRobotsCache(path) as cache:
+        await cache.put("a", Stored(None, NEVER))
+        other = sqlite3.connect(path)
+        other.execute("DROP TABLE robots")
+        other.close()
+
+        await cache.put("b", Stored(None, NEVER))
+
+        assert await cache.get("a") is None
+        assert cache.failures == 2
+
+
+async def test_a_large_cache_comes_back_within_its_bounds(tmp_path: Path) -> None:
+    path = tmp_path / "robots.sqlite"
+    with SqliteRobotsCache(path) as large:
+        for number in range(2_100):
+            large._put(f"o{number}", Stored(b"x" * 10, NEVER))
+
+    with SqliteRobotsCache(path, entries=10) as small:
+        await small.put("last", Stored(None, NEVER))
+
+        found = [number for number in range(2_100) if await small.get(f"o{number}") is not None]
+        assert found == list(range(2_091, 2_100))
