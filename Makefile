@@ -4,7 +4,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help setup demo test check fmt bench docs clean
+.PHONY: help setup demo test check fmt bench docs clean \
+  fuzz-fetch soak-fetch polite-fetch bench-fetch
 
 help: ## Show this list.
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -38,5 +39,28 @@ bench: $(READY) ## Measure the hot paths; fails when a target is missed.
 docs: $(READY) ## Write the docs pages that are generated from the code.
 	@$(BIN)/python -m scoter.config.docs docs/settings.md
 
+fuzz-fetch: $(READY) ## Fuzz the response path for a minute.
+	@$(BIN)/python -m tests.long.fuzz_fetch
+
+soak-fetch: $(READY) ## Fetch at 300 concurrent for SOAK_MINUTES (10), with flat memory and nothing lost.
+	@$(BIN)/python -m tests.long.soak_fetch
+
+polite-fetch: $(READY) ## Fetch from 200 hosts for POLITE_SECONDS (120) a run, and read the ledger.
+	@$(BIN)/python -m tests.long.polite_fetch
+
+BENCH_VENV := .venv-bench
+SCRAPY := $(BENCH_VENV)/.ready
+
+$(SCRAPY):
+	@test -x $(BENCH_VENV)/bin/python || $(PYTHON) -m venv $(BENCH_VENV)
+	@$(BENCH_VENV)/bin/python -m pip install --quiet --disable-pip-version-check 'scrapy>=2.13,<3'
+	@touch $@
+
+bench-fetch: $(READY) $(SCRAPY) ## Measure what a fetched page costs, beside Scrapy; needs nginx.
+	@command -v nginx >/dev/null || test -x /usr/sbin/nginx || \
+	  { test "$$(id -u)" = 0 && apt-get install -y -qq nginx-light >/dev/null; } || \
+	  { echo "nginx is needed: apt-get install nginx-light" >&2; exit 2; }
+	@$(BIN)/python -m benchmarks.fetch --scrapy $(BENCH_VENV)/bin/python
+
 clean: ## Remove what the other targets made.
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(BENCH_VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -106,7 +106,10 @@ _SIZE = "a size (B, KB, KiB, MB, MiB, GB or GiB; a plain number is bytes)"
         ),
         (
             "[agent]\nname = 'my bot'\n",
-            '2: agent.name = "my bot" is not in the form it needs; it accepts a word without spaces and slashes, such as "examplebot"',
+            (
+                '2: agent.name = "my bot" '
+                'is not in the form it needs; it accepts a word without spaces and slashes, such as "examplebot"'
+            ),
         ),
         (
             '[agent]\nurl = "http://x/\\r\\nCookie: a"\n',

@@ -189,6 +189,6 @@ async def settled_files(before: int, within: float = 2.0) -> int:
     """Return the open files once they are back at a number, or as many as there are when time is up."""
     with suppress(TimeoutError):
         async with asyncio.timeout(within):
-            while open_files() > before:  # noqa: ASYNC110 - nothing tells when the other side has closed
+            while open_files() > before:
                 await asyncio.sleep(0.01)
     return open_files()

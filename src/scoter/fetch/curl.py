@@ -107,7 +107,8 @@ class CurlLoop:
         self._kept = concurrency
         self._timer: asyncio.TimerHandle | None = None
         self._is_closed = False
-        self._due = math.inf
+        self._due = math.inf  # when libcurl wants to be woken
+        self._wakes = math.inf  # when the timer fires, which is no later
         self._is_due_now = False
         self._tls: OrderedDict[int, str] = OrderedDict()
         self.opened: list[socket.socket] = []
@@ -138,8 +139,9 @@ class CurlLoop:
         """End all transfers and close all connections."""
         self._is_closed = True
         for handle in tuple(self._busy.values()):
-            handle.waited.cancel()
-            self._multi.remove_handle(handle.curl)
+            if not handle.waited.done():
+                handle.waited.cancel()
+                self._multi.remove_handle(handle.curl)
             handle.curl.close()
         self._busy.clear()
         for handle in self._idle:
@@ -172,18 +174,24 @@ class CurlLoop:
         if milliseconds < 0:
             self._due = math.inf
             return
-        self._due = self._loop.time() + milliseconds / 1000
-        if self._timer is None or self._timer.when() > self._due:
-            if self._timer is not None:
-                self._timer.cancel()
-            self._timer = self._loop.call_at(self._due, self._wake)
+        # One more, lest it be woken a hair too early and not tell again.
+        self._due = self._loop.time() + (milliseconds + 1) / 1000
+        if self._wakes > self._due:
+            self._wake_at_due()
+
+    def _wake_at_due(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._wakes = self._due
+        self._timer = self._loop.call_at(self._due, self._wake)
 
     def _wake(self) -> None:
-        self._timer = None
+        self._timer, self._wakes = None, math.inf
         if self._loop.time() >= self._due:
+            self._due = math.inf
             self._act_now()
         elif self._due < math.inf:
-            self._timer = self._loop.call_at(self._due, self._wake)
+            self._wake_at_due()
 
     def _act_now(self) -> None:
         self._is_due_now = False

@@ -43,6 +43,7 @@ Sink: TypeAlias = Callable[[Request, Reply], Awaitable[None] | None]
 STOP_WITHIN = 30.0  # seconds that a graceful stop gives what is under way
 _TICK = 1.0
 _RETRY_FEED = 0.05
+_BREATH = 0.005  # seconds for which the source is read in one go
 
 _TOLD = {
     Reason.PURGED: "its host failed too often",
@@ -180,9 +181,13 @@ class Fetcher:
 
     async def _feed(self, source: AsyncIterable[Request]) -> None:
         try:
+            breathed = time.monotonic()
             async for request in source:
                 if not await self._take_in(request):
                     break
+                if time.monotonic() - breathed > _BREATH:
+                    await asyncio.sleep(0)  # a source that never waits must not keep those under way waiting
+                    breathed = time.monotonic()
         except asyncio.CancelledError:
             raise
         except Exception as error:

@@ -66,6 +66,7 @@ class HostQueue(Generic[T]):
         "reserved",
         "rest",
         "size",
+        "used",
     )
 
     def __init__(self, key: str, policy: Policy) -> None:
@@ -77,6 +78,7 @@ class HostQueue(Generic[T]):
         self.in_progress = 0
         self.rest = 0.0  # until when the host is left alone because of what ended
         self.next = 0.0  # until when nothing is handed out: the rest, or the pause since the last hand-out
+        self.used = -LONGEST_BACKOFF  # when a request last began, where several may be under way
         self.place = Place.IDLE
         self.entry = 0  # which of its entries in the heap of turns is valid
         self.reserved = False

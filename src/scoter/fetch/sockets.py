@@ -1,9 +1,9 @@
 """How an event loop watches libcurl's sockets.
 
 libcurl says for every transfer when to begin and when to cease watching a socket. Telling the event loop each time
-costs more than the transfer itself, so on Linux the sockets stand behind one epoll descriptor, which is all that the loop
-watches. There a socket that libcurl no longer waits for stays registered until it stirs, since most connections are
-used again soon; one that was closed has left the set by itself.
+costs more than the transfer itself, so on Linux the sockets stand behind one epoll descriptor, which is all that the
+loop watches. There a socket that libcurl no longer waits for stays registered until it stirs, since most connections
+are used again soon; one that was closed has left the set by itself.
 """
 
 from __future__ import annotations

@@ -105,12 +105,14 @@ class Turnstile:
     async def enter(self, key: str) -> Reason | None:
         """Wait for a host's turn; the answer is none, or why it will not come."""
         held = _held.get()
-        if held is not None and held.is_free and held.key == key:
-            held.is_free = False
-            return None
-        if lent := self._lent.get(key):
-            lent.pop().is_free = False
-            return None
+        free = held if held is not None and held.is_free and held.key == key else None
+        if free is None and (lent := self._lent.get(key)):
+            free = lent.pop()
+        if free is not None:
+            free.is_free = False
+            if self.bench.begin(key, self.clock()):
+                return None
+            self.leave(key, UNUSED)  # it was kept for too long: another request has begun just now
         waiter = Waiter(self._loop)
         # Work that has begun comes before what is only queued, lest all that is queued began and waited.
         begun = held is not None
@@ -155,7 +157,8 @@ class Turnstile:
         if held is None or not held.is_free:
             yield
             return
-        if any(waiter.begin() for waiter in self._begun.get(held.key, ())):
+        waiting = self._begun.get(held.key)
+        if waiting and self.bench.begin(held.key, self.clock()) and any(waiter.begin() for waiter in waiting):
             held.is_free = False  # somebody waited for it already; what is left of him in the queue is passed over
             yield
             return
@@ -193,7 +196,9 @@ class Turnstile:
             key, entry = taken
             if isinstance(entry, bytes):
                 self._launch(key, entry)
-            elif not entry.begin():
+            elif entry.begin():
+                bench.begin(key, now)
+            else:
                 bench.done(key, UNUSED, now)
         if self._timer is not None:
             self._timer.cancel()

@@ -135,6 +135,22 @@ class Workbench(Generic[T]):
             self._settle(queue, now)
         return queue.key, item
 
+    def begin(self, key: str, now: float) -> bool:
+        """Use a turn that was handed out, perhaps a while ago; false when it has to be given back for another.
+
+        The pause of a queue with several threads lies between requests. Of turns that were all kept waiting, for a
+        robots.txt say, only the first may be used when the wait is over.
+        """
+        queue = self._queues[key]
+        if queue.policy.threads == 1:
+            return True
+        pause = queue.pause()
+        if queue.used + pause > now:
+            return False
+        queue.used = now
+        queue.next = max(queue.next, now + pause)
+        return True
+
     def next_time(self, now: float) -> float | None:
         """Return when ``take`` may next hand something out; none as long as nothing is added or done."""
         return self._turns.next_time(now)

@@ -1,0 +1,1 @@
+"""What a fetched page costs, beside a bare download loop and beside Scrapy; ``make bench-fetch`` runs all of it."""

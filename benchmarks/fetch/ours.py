@@ -1,0 +1,154 @@
+"""The contestants that are made of our own parts, each run in a process of its own.
+
+    python -m benchmarks.fetch.ours KIND PORT PAGES HOSTS
+
+``bare`` only downloads; ``fetcher`` has queues and robots.txt; ``archive`` writes WARC files too; ``large`` asks for
+bodies beyond the limit, 500 at once. One line of JSON tells what it took, start-up left out.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import sys
+import tempfile
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import NamedTuple
+
+import pycurl
+import uvloop
+
+from benchmarks.fetch.site import PAGES
+from scoter.config import load
+from scoter.core.reply import Fetched, Reply, Request
+from scoter.core.url import canonical
+from scoter.fetch.fetcher import Fetcher
+from scoter.store.warc import About, WarcWriter
+
+CONCURRENT = 50
+LARGE_CONCURRENT = 500
+
+
+def cpu_seconds() -> float:
+    """Return user and system time of this process so far."""
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    return used.ru_utime + used.ru_stime
+
+
+class Spent(NamedTuple):
+    """What a run brought and took."""
+
+    pages: int
+    cpu: float
+
+
+def bare(port: int, pages: int, hosts: int) -> Spent:
+    """Download with nothing but libcurl: no queues, no robots.txt, no loop of Python's."""
+    used = cpu_seconds()
+    multi, done = pycurl.CurlMulti(), 0
+    multi.setopt(pycurl.M_MAXCONNECTS, 2 * CONCURRENT)
+    urls = iter([f"http://127.0.0.{1 + number % hosts}:{port}/{number % PAGES}.html" for number in range(pages)])
+    bodies: dict[pycurl.Curl, list[bytes]] = {}
+
+    def begin(curl: pycurl.Curl) -> bool:
+        url = next(urls, None)
+        if url is None:
+            return False
+        bodies[curl] = []
+        curl.setopt(pycurl.URL, url)
+        curl.setopt(pycurl.WRITEFUNCTION, bodies[curl].append)
+        multi.add_handle(curl)
+        return True
+
+    handles = [pycurl.Curl() for _ in range(CONCURRENT)]
+    active = sum(begin(curl) for curl in handles)
+    while active:
+        multi.perform()
+        while True:
+            left, finished, failed = multi.info_read()
+            if failed:
+                raise SystemExit(f"a download failed: {failed[0][1:]}")
+            for curl in finished:
+                done += bool(b"".join(bodies[curl]))
+                multi.remove_handle(curl)
+                active -= not begin(curl)
+            if not left:
+                break
+        if active:
+            multi.select(1.0)
+    return Spent(done, cpu_seconds() - used)
+
+
+def fetch(port: int, pages: int, hosts: int, keep: Callable[[Reply], object], *settings: str) -> Spent:
+    """Fetch with all that politeness needs, but no delay."""
+    config = load(
+        overrides=[
+            *("agent.name=bench", f'fetch.connect_to=["*:80=127.0.0.1:{port}"]', f"fetch.threads={CONCURRENT}"),
+            *("fetch.delay=0", "fetch.min_crawl_delay=0s", *settings),
+        ]
+    )
+    fetched = 0
+
+    def sink(request: Request, reply: Reply) -> None:
+        nonlocal fetched
+        fetched += isinstance(reply, Fetched)
+        keep(reply)
+
+    async def run() -> None:
+        await Fetcher(config).run(source(), sink)
+
+    # Made before the clock starts, as a crawl's URLs are canonical before they are fetched.
+    name = "large" if settings else ""
+    requests = [Request(url=canonical(url)) for url in _urls(pages, hosts, name)]
+
+    async def source() -> AsyncIterator[Request]:
+        for request in requests:
+            yield request
+
+    used = cpu_seconds()
+    uvloop.run(run())
+    return Spent(fetched, cpu_seconds() - used)
+
+
+def archive(port: int, pages: int, hosts: int) -> Spent:
+    """Fetch, and write what came into WARC files."""
+    with tempfile.TemporaryDirectory() as folder:
+        about = About(software="bench")
+        with WarcWriter(Path(folder), "bench", about, size=2**30, age=timedelta(hours=1)) as writer:
+            return fetch(port, pages, hosts, lambda reply: reply.exchange and writer.write(reply.exchange))
+
+
+def large(port: int, pages: int, hosts: int) -> Spent:
+    """Fetch bodies that are longer than the limit."""
+    return fetch(
+        port, pages, hosts, lambda reply: None, f"fetch.threads={LARGE_CONCURRENT}", "fetch.content_limit=1MiB"
+    )
+
+
+def _urls(pages: int, hosts: int, name: str) -> Iterator[str]:
+    for number in range(pages):
+        yield f"http://h{number % hosts}.test/{name or number % PAGES}.html"
+
+
+def main() -> None:
+    kind, port, pages, hosts = sys.argv[1], *map(int, sys.argv[2:5])
+    contestants: dict[str, Callable[[int, int, int], Spent]] = {
+        "bare": bare,
+        "fetcher": lambda port, pages, hosts: fetch(port, pages, hosts, lambda reply: None),
+        "archive": archive,
+        "large": large,
+    }
+    began = time.monotonic()
+    done, cpu = contestants[kind](port, pages, hosts)
+    wall = time.monotonic() - began
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    if done != pages:
+        raise SystemExit(f"{kind}: {done} of {pages} pages came")
+    print(json.dumps({"pages": done, "cpu": cpu, "wall": wall, "peak_mib": peak}))
+
+
+if __name__ == "__main__":
+    main()
