@@ -1,0 +1,238 @@
+"""A folder on this machine: names are given by renaming, locks are the kernel's and die with their holder."""
+# mypy: disable-error-code="import-untyped"
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import shutil
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import pyarrow.fs as arrow_fs
+
+from scoter.errors import UsageError
+from scoter.store.disk import sync_folder, telling
+from scoter.store.tables.holder import Holder, decode_holder, encode_holder, refusal
+from scoter.store.tables.place import Release
+
+_DRAFT = ".open"
+_NEW = ".new"
+_HOLDER_SIZE = 4096
+
+
+class LocalPlace:
+    """A folder on a local or mounted disk."""
+
+    lasting_names = True
+
+    def __init__(self, root: Path) -> None:
+        self.root = root.absolute()
+
+    def __repr__(self) -> str:
+        return f"LocalPlace({self.root})"
+
+    @property
+    def filesystem(self) -> Any:
+        return arrow_fs.LocalFileSystem()
+
+    def arrow_path(self, name: str) -> str:
+        return str(self.root / name)
+
+    def location(self, name: str = "") -> str:
+        return str(self.root / name)
+
+    def make(self, name: str = "") -> None:
+        folder = self.root / name
+        with telling("create the folder", folder):
+            folder.mkdir(parents=True, exist_ok=True)
+            sync_folder(folder.parent)
+
+    def entries(self, name: str = "") -> dict[str, int | None] | None:
+        folder = self.root / name
+        found: dict[str, int | None] = {}
+        try:
+            with telling("list the folder", folder), os.scandir(folder) as listing:
+                for entry in listing:
+                    with suppress(FileNotFoundError):  # renamed or removed since it was listed
+                        found[entry.name] = None if entry.is_dir() else entry.stat().st_size
+        except UsageError as failure:
+            if isinstance(failure.__cause__, FileNotFoundError) and not folder.exists():
+                return None
+            raise
+        return found
+
+    def read(self, name: str) -> bytes | None:
+        file = self.open(name)
+        if file is None:
+            return None
+        with telling("read the file", self.root / name), file:
+            return file.read()
+
+    def open(self, name: str) -> BinaryIO | None:
+        path = self.root / name
+        with telling("open the file", path):
+            try:
+                return path.open("rb")
+            except (FileNotFoundError, NotADirectoryError):
+                return None
+
+    def replace(self, name: str, data: bytes) -> None:
+        path = self.root / name
+        new = path.with_name(path.name + _NEW)
+        with telling("write the file", path):
+            try:
+                with new.open("wb") as file:
+                    file.write(data)
+                    file.flush()
+                    os.fsync(file.fileno())
+                new.replace(path)
+            except BaseException:
+                new.unlink(missing_ok=True)
+                raise
+            sync_folder(path.parent)
+
+    def draft(self, name: str) -> Path:
+        return self.root / f"{name}{_DRAFT}"
+
+    def finish(self, name: str, draft: Path) -> None:
+        path = self.root / name
+        with telling("name the file", path):
+            with draft.open("rb") as file:
+                os.fsync(file.fileno())
+            try:
+                draft.replace(path)
+            except OSError as failure:
+                if failure.errno != errno.EXDEV:
+                    raise
+                self._carry(draft, path)
+            sync_folder(path.parent)
+
+    def sync(self, name: str = "") -> None:
+        with telling("write the folder", self.root / name):
+            sync_folder(self.root / name)
+
+    def remove(self, name: str) -> None:
+        path = self.root / name
+        with telling("remove the file", path):
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path)
+            else:
+                path.unlink(missing_ok=True)
+
+    def hold(self, name: str) -> tuple[bytes, Release] | None:
+        path = self.root / name
+        with telling("read the manifest", path):
+            try:
+                handle = os.open(path, os.O_RDONLY)
+            except (FileNotFoundError, NotADirectoryError):
+                return None
+            if not _flock(handle, fcntl.LOCK_SH) or os.fstat(handle).st_nlink == 0:
+                os.close(handle)
+                return None
+            try:
+                with os.fdopen(handle, "rb", closefd=False) as file:
+                    data = file.read()
+            except BaseException:
+                os.close(handle)
+                raise
+        return data, _once(handle)
+
+    def remove_version(self, name: str, manifest: str) -> bool:
+        path = self.root / name / manifest
+        with telling("remove the version", path.parent):
+            try:
+                handle = os.open(path, os.O_RDWR)  # NFS locks exclusively only what is open for writing
+            except (FileNotFoundError, NotADirectoryError):
+                self.remove(name)
+                return True
+            try:
+                if not _flock(handle, fcntl.LOCK_EX):
+                    return False
+                path.unlink()
+                self.remove(name)
+            finally:
+                os.close(handle)
+        return True
+
+    def lock(self, name: str, holder: Holder) -> LocalLock:
+        path = self.root / name
+        with telling("lock the table", path):
+            handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+            try:
+                if not _flock(handle, fcntl.LOCK_EX):
+                    found = decode_holder(os.pread(handle, _HOLDER_SIZE, 0))
+                    hint = "Wait until it is done, or stop that process; the lock goes with it."
+                    raise refusal(found, self.location(), hint)
+                with suppress(OSError):  # on a full disk the lock has no name in it, but cleaning can make room
+                    os.ftruncate(handle, 0)
+                    os.pwrite(handle, encode_holder(holder), 0)
+            except BaseException:
+                os.close(handle)
+                raise
+        return LocalLock(handle)
+
+    def break_lock(self, name: str) -> Holder | None:
+        raise UsageError(
+            "a lock on this machine cannot be broken",
+            where=self.location(name),
+            hint="It is gone when its process is: stop that process.",
+        )
+
+    def close(self) -> None:
+        """Nothing: what was not finished lies in the folder, where recovery finds it."""
+
+    def _carry(self, draft: Path, path: Path) -> None:
+        """Bring a file from another disk."""
+        new = path.with_name(path.name + _NEW)
+        try:
+            shutil.copyfile(draft, new)
+            with new.open("rb") as file:
+                os.fsync(file.fileno())
+            new.replace(path)
+        except BaseException:
+            new.unlink(missing_ok=True)
+            raise
+        draft.unlink()
+
+
+class LocalLock:
+    """A lock that the kernel takes back when its process ends, in whatever way."""
+
+    def __init__(self, handle: int) -> None:
+        self._handle: int | None = handle
+
+    def check(self) -> None:
+        """Nothing to ask: the kernel gives it to no one else."""
+
+    def release(self) -> None:
+        """Empty the file, which stays: were it removed, two processes could lock two files of one name."""
+        handle, self._handle = self._handle, None
+        if handle is not None:
+            with suppress(OSError):  # a name left in it is overwritten by the next writer
+                os.ftruncate(handle, 0)
+            os.close(handle)
+
+
+def _flock(handle: int, kind: int) -> bool:
+    try:
+        fcntl.flock(handle, kind | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:  # a file system without locks: the operator's promise
+        return True
+    return True
+
+
+def _once(handle: int) -> Callable[[], None]:
+    """Return what closes a handle, and does nothing the second time: its number may be another file's by then."""
+    handles = [handle]
+
+    def close() -> None:
+        if handles:
+            os.close(handles.pop())
+
+    return close

@@ -1,0 +1,219 @@
+"""One Parquet file on its way: rows are gathered into row groups, and the file is bounded in size.
+
+A draft is locked while it is written, so that whoever tidies up can tell it from one that a killed process left.
+"""
+# mypy: disable-error-code="import-untyped"
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Any, BinaryIO, Self
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import xxhash
+from msgspec import Struct
+
+from scoter.errors import Defect, UserError
+from scoter.store.disk import disk_error, telling
+from scoter.store.tables.evolution import Defaults, conform
+from scoter.store.tables.manifest import StoredPart
+from scoter.store.tables.place import Place
+
+_CHUNK = 2**20
+
+
+class Bounds(Struct, frozen=True, kw_only=True):
+    """How large the pieces of a table may become.
+
+    A file is closed at the first row group that brings it to ``part_bytes``; rows wait in memory for their row group,
+    at most ``row_group_bytes`` and one batch of them.
+    """
+
+    row_group_rows: int = 122_880  # what DuckDB hands to one thread
+    row_group_bytes: int = 64 * 2**20
+    part_bytes: int = 512 * 2**20
+    level: int = 3
+
+
+class ParquetDraft:
+    """A Parquet file that takes record batches until it is sealed."""
+
+    def __init__(self, path: Path, schema: Any, bounds: Bounds) -> None:
+        self.path = path
+        self.rows = 0
+        self._bounds = bounds
+        self._pending: list[Any] = []
+        self._pending_rows = self._pending_bytes = 0
+        with telling("open the file", path):
+            self._lock = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
+        try:
+            lock_draft(self._lock)
+            with telling("write the file", path):  # opening writes the first bytes
+                self._sink = pa.OSFile(str(path), "wb")
+                self._writer = pq.ParquetWriter(
+                    self._sink, schema, compression="zstd", compression_level=bounds.level, write_page_index=True
+                )
+        except BaseException:
+            os.close(self._lock)
+            path.unlink(missing_ok=True)
+            raise
+        self._schema = schema
+        self._open = True
+
+    @property
+    def size(self) -> int:
+        """The bytes that have gone to the file; what waits for its row group is not counted."""
+        return int(self._sink.tell()) if self._open else self.path.stat().st_size
+
+    def write(self, batch: Any) -> None:
+        """Take rows of the file's own schema."""
+        if not self._open:
+            raise Defect(f"{self.path} is written to after it was closed")
+        at = 0
+        while at < batch.num_rows:
+            piece = batch.slice(at, self._bounds.row_group_rows - self._pending_rows)
+            at += piece.num_rows
+            self._pending.append(piece)
+            self._pending_rows += piece.num_rows
+            self._pending_bytes += piece.nbytes
+            full = self._pending_rows >= self._bounds.row_group_rows
+            if full or self._pending_bytes >= self._bounds.row_group_bytes:
+                self._flush()
+        self.rows += batch.num_rows
+
+    def seal(self, name: str) -> StoredPart:
+        """Put the file on disk for good, and return what a manifest says of it under its final name."""
+        self._flush()
+        try:
+            self._writer.close()
+            self._sink.close()
+            self._open = False
+            os.fsync(self._lock)
+        except (OSError, pa.ArrowException) as failure:
+            raise self._failed(failure) from failure
+        with telling("read the file", self.path), self.path.open("rb") as file:
+            return StoredPart(name, self.size, self.rows, checksum(file))
+
+    def close(self) -> None:
+        """Let go of the file as it is."""
+        self._pending.clear()
+        if self._open:
+            self._open = False
+            self._writer.is_open = False  # or else it would write its end when it is forgotten
+            with suppress(OSError, pa.ArrowException):
+                self._sink.close()
+        if self._lock >= 0:
+            os.close(self._lock)
+            self._lock = -1
+
+    def discard(self) -> None:
+        """Remove the file."""
+        self.close()
+        self.path.unlink(missing_ok=True)
+
+    def _flush(self) -> None:
+        if not self._pending:
+            return
+        table = pa.Table.from_batches(self._pending, self._schema)
+        self._pending, self._pending_rows, self._pending_bytes = [], 0, 0
+        try:
+            self._writer.write_table(table, row_group_size=self._bounds.row_group_rows)
+        except (OSError, pa.ArrowException) as failure:
+            raise self._failed(failure) from failure
+
+    def _failed(self, failure: Exception) -> UserError:
+        self.close()
+        if isinstance(failure, OSError):
+            return disk_error("write the file", self.path, failure)
+        return UserError(f"cannot write the file: {failure}", where=str(self.path))
+
+
+class PartWriter:
+    """Takes record batches and makes as many files of them as their size asks for.
+
+    Batches are brought into the table's form: columns by name, missing ones with their defaults.
+    """
+
+    def __init__(
+        self,
+        place: Place,
+        schema: Any,
+        defaults: Defaults,
+        bounds: Bounds,
+        *,
+        new_name: Callable[[], str],
+        finished: Callable[[str, StoredPart], None],
+        closed: Callable[[PartWriter], None],
+    ) -> None:
+        self._place = place
+        self._schema = schema
+        self._defaults = defaults
+        self._bounds = bounds
+        self._new_name = new_name
+        self._finished = finished
+        self._closed = closed
+        self._name = ""
+        self._draft: ParquetDraft | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, _: object, __: TracebackType | None) -> None:
+        self.close() if kind is None else self.discard()
+
+    def write(self, batch: Any) -> None:
+        """Write a record batch."""
+        batch = conform(batch, self._schema, self._defaults, self._place.location())
+        if self._draft is None:
+            self._name = self._new_name()
+            self._draft = ParquetDraft(self._place.draft(self._name), self._schema, self._bounds)
+        self._draft.write(batch)
+        if self._draft.size >= self._bounds.part_bytes:
+            self._finish(self._draft)
+
+    def close(self) -> None:
+        """Finish the last file."""
+        try:
+            if self._draft is not None:
+                self._finish(self._draft)
+        finally:
+            self.discard()
+
+    def discard(self) -> None:
+        """Give up the file that is being written; those before it stay."""
+        if self._draft is not None:
+            self._draft.discard()
+            self._draft = None
+        self._closed(self)
+
+    def _finish(self, draft: ParquetDraft) -> None:
+        part = draft.seal(self._name.rsplit("/", 1)[-1])
+        self._place.finish(self._name, draft.path)
+        draft.close()
+        self._draft = None
+        self._finished(self._name, part)
+
+
+def checksum(file: BinaryIO) -> str:
+    """Return the 128-bit XXH3 of a file's bytes, in hexadecimal."""
+    state = xxhash.xxh3_128()
+    while chunk := file.read(_CHUNK):
+        state.update(chunk)
+    return state.hexdigest()
+
+
+def lock_draft(handle: int) -> bool:
+    """Claim an unfinished file for this process; false when another one has it."""
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:  # a file system without locks: the operator's promise
+        return True
+    return True

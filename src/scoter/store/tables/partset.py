@@ -1,0 +1,222 @@
+"""The parts of a segment: each is written under a working name, and counts from the moment it gets its own.
+
+``seal`` and ``publish`` are apart, so that a part can be named together with its archive file.
+"""
+# mypy: disable-error-code="import-untyped"
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from scoter.errors import Defect, UsageError, UserError
+from scoter.plugins import Column
+from scoter.store.disk import telling
+from scoter.store.tables.evolution import Defaults, conform, defaults_of, with_columns
+from scoter.store.tables.local import LocalPlace
+from scoter.store.tables.manifest import OPEN, PARQUET, StoredPart, part_name
+from scoter.store.tables.parquet import Bounds, ParquetDraft, lock_draft
+from scoter.store.tables.place import Place, place_at
+from scoter.store.tables.reading import BATCH_ROWS, batches, count_rows, dataset_of
+
+_NUMBERED = re.compile(rf"part-(\d+)(?:-[0-9a-f]+)?{re.escape(PARQUET)}(?:{re.escape(OPEN)})?")
+
+
+class OpenPart:
+    """A part that takes record batches until it is finished."""
+
+    def __init__(self, place: Place, name: str, draft: ParquetDraft, schema: Any, defaults: Defaults) -> None:
+        self.name = name
+        self._place = place
+        self._draft = draft
+        self._schema = schema
+        self._defaults = defaults
+        self._sealed: StoredPart | None = None
+        self._done = False
+
+    def __repr__(self) -> str:
+        return f"OpenPart({self._place.location(self.name)}, {self.rows} rows)"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, _: object, __: TracebackType | None) -> None:
+        if kind is not None:
+            self.discard()
+        elif not self._done:
+            self.finish()
+
+    @property
+    def rows(self) -> int:
+        """The rows taken so far."""
+        return self._draft.rows
+
+    @property
+    def size(self) -> int:
+        """The bytes written so far."""
+        return self._draft.size
+
+    def write(self, batch: Any) -> None:
+        """Write a record batch; its columns are found by name, missing ones get their defaults."""
+        self._draft.write(conform(batch, self._schema, self._defaults, self._place.location(self.name)))
+
+    def seal(self) -> StoredPart:
+        """Put the part on disk for good, under its working name; nothing can be added after."""
+        if self._sealed is None:
+            self._sealed = self._draft.seal(self.name)
+        return self._sealed
+
+    def publish(self) -> StoredPart:
+        """Give a sealed part its name: from now on it counts."""
+        if self._sealed is None:
+            raise Defect(f"{self!r} is published before it is sealed")
+        self._place.finish(self.name, self._draft.path)
+        self._draft.close()
+        self._done = True
+        return self._sealed
+
+    def finish(self) -> StoredPart:
+        """Seal and publish."""
+        self.seal()
+        return self.publish()
+
+    def discard(self) -> None:
+        """Remove the part, unless it is finished."""
+        if not self._done:
+            self._draft.discard()
+            self._done = True
+
+
+class PartSet:
+    """A folder of finished parts, written by any number of processes and read as one."""
+
+    def __init__(
+        self,
+        folder: str | Path | Place,
+        schema: Any,
+        *,
+        extra: Sequence[Column] = (),
+        defaults: Defaults | None = None,
+        bounds: Bounds | None = None,
+        options: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.schema = with_columns(schema, extra)
+        self._place = place_at(folder, options)
+        self._defaults = defaults_of(extra, defaults)
+        self._bounds = bounds or Bounds()
+
+    def __repr__(self) -> str:
+        return f"PartSet({self._place.location()})"
+
+    def part(self, name: str = "") -> OpenPart:
+        """Open a part under a name of its own (``part-00001``), or under the next number that nobody has."""
+        self._place.make()
+        if name:
+            return self._open(name + PARQUET)
+        number = max(self._numbers(), default=0)
+        if not isinstance(self._place, LocalPlace):
+            # Drafts of other machines cannot be seen, so that a number alone might be given twice.
+            return self._open(f"part-{number + 1:05d}-{secrets.token_hex(4)}{PARQUET}")
+        while True:
+            number += 1
+            try:
+                return self._open(part_name(number))
+            except UsageError as failure:
+                # Another process was quicker; it has this number, and the next one may be free.
+                if not isinstance(failure.__cause__, FileExistsError):
+                    raise
+
+    def finished(self) -> list[str]:
+        """Return the names of the finished parts, in order."""
+        return sorted(name for name in self._place.entries() or () if name.endswith(PARQUET))
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The paths or URLs of the finished parts, for engines that read them on their own."""
+        return tuple(self._place.location(name) for name in self.finished())
+
+    def recover(self) -> list[str]:
+        """Remove what killed processes left unfinished, and return its names; what is being written stays."""
+        if not isinstance(self._place, LocalPlace):
+            return []  # drafts of a remote set lie on the machine that wrote them
+        left = sorted(name for name in self._place.entries() or () if name.endswith(PARQUET + OPEN))
+        return [name for name in left if _remove_if_left(self._place.root / name)]
+
+    def dataset(self) -> Any:
+        """Return all finished parts as one Arrow dataset of the wanted columns."""
+        return dataset_of(
+            self._place, [(name, self._stored(name)) for name in self.finished()], self.schema, self._defaults
+        )
+
+    def scan(self, columns: Sequence[str] | None = None, where: Any = None) -> Iterator[Any]:
+        """Yield record batches of some columns, of the rows that pass a filter (an Arrow expression)."""
+        return batches(self.dataset(), columns, where, self._explain)
+
+    def count(self, where: Any = None) -> int:
+        """Return the number of rows in finished parts, or of those that pass a filter."""
+        return count_rows(self.dataset(), where, self._explain)
+
+    def close(self) -> None:
+        """Remove drafts of this process that were never finished and lie elsewhere."""
+        self._place.close()
+
+    def _open(self, name: str) -> OpenPart:
+        draft = ParquetDraft(self._place.draft(name), self.schema, self._bounds)
+        # Looked at after the draft is ours: the one who had its name before may have finished in between.
+        if name in (self._place.entries() or ()):
+            draft.discard()
+            taken = UsageError("there is a part of this name already", where=self._place.location(name))
+            raise taken from FileExistsError(name)
+        return OpenPart(self._place, name, draft, self.schema, self._defaults)
+
+    def _numbers(self) -> Iterator[int]:
+        for name in self._place.entries() or ():
+            if found := _NUMBERED.fullmatch(name):
+                yield int(found[1])
+
+    def _stored(self, name: str) -> Any:
+        try:
+            return pq.read_schema(self._place.arrow_path(name), filesystem=self._place.filesystem)
+        except (OSError, pa.ArrowException) as failure:
+            raise self._damaged(name, failure) from failure
+
+    def _explain(self, failure: Exception) -> UserError:
+        for name in self.finished():
+            try:
+                with pq.ParquetFile(self._place.arrow_path(name), filesystem=self._place.filesystem) as file:
+                    deque(file.iter_batches(BATCH_ROWS), maxlen=0)
+            except (OSError, pa.ArrowException) as found:
+                return self._damaged(name, found)
+        return UserError(f"cannot read the parts: {failure}", where=self._place.location())
+
+    def _damaged(self, name: str, failure: Exception) -> UserError:
+        text = str(failure).partition("\n")[0]
+        hint = "Remove it; what it held is fetched or parsed again."
+        return UserError(f"the file is damaged: {text}", where=self._place.location(name), hint=hint)
+
+
+def _remove_if_left(path: Path) -> bool:
+    with telling("remove the unfinished part", path):
+        try:
+            handle = os.open(path, os.O_RDWR)
+        except FileNotFoundError:
+            return False  # finished in between
+        try:
+            if not lock_draft(handle):
+                return False
+            # Its writer may have finished and let go since: then this handle is the finished part's.
+            same = path.exists() and os.fstat(handle).st_ino == path.stat().st_ino
+            if same:
+                path.unlink()
+            return same
+        finally:
+            os.close(handle)

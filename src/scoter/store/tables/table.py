@@ -1,0 +1,183 @@
+"""A table: whole versions of Parquet files, of which one is current."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from scoter.errors import UsageError, UserError
+from scoter.plugins import Column
+from scoter.store.tables.evolution import Defaults, defaults_of, missing, with_columns
+from scoter.store.tables.manifest import MANIFEST, Manifest, StoredPart, decode, version_name
+from scoter.store.tables.parquet import checksum
+from scoter.store.tables.place import Place, Release, place_at
+from scoter.store.tables.reading import batches, count_rows, dataset_of
+from scoter.store.tables.versions import current_version, lost_manifest, no_table
+from scoter.store.tables.writing import NewVersion
+
+_TRIES = 20
+
+
+class Table:
+    """One version of a table, as it was when it was opened.
+
+    Whatever is written meanwhile, this stays what it is. On this machine the version is kept until it is closed; in
+    an object store it lasts until two more versions have been made.
+    """
+
+    write = NewVersion
+    """The next version, to be filled in a ``with`` and committed; leaving without a commit removes what was written."""
+
+    def __init__(self, place: Place, manifest: Manifest, release: Release, want: Any, defaults: Defaults) -> None:
+        self.manifest = manifest
+        self.stored = manifest.schema()
+        self.schema = self.stored if want is None else want
+        self._place = place
+        self._defaults = defaults
+        self._close = weakref.finalize(self, release)
+        where = place.location(manifest.name)
+        self.missing = missing(self.stored, self.schema, defaults, where)
+
+    @classmethod
+    def open(
+        cls,
+        path: str | Path | Place,
+        schema: Any = None,
+        *,
+        extra: Sequence[Column] = (),
+        defaults: Defaults | None = None,
+        version: int | None = None,
+        options: Mapping[str, Any] | None = None,
+    ) -> Table:
+        """Open the current version (or another that is still there) to read the columns of a schema.
+
+        ``extra`` are the columns of plug-ins, beside the schema's own. Columns that the files lack get their
+        defaults. Without a schema, the columns are those of the files.
+        """
+        place = place_at(path, options)
+        manifest, release = _held(place, version)
+        try:
+            want = None if schema is None else with_columns(schema, extra)
+            table = cls(place, manifest, release, want, defaults_of(extra, defaults))
+            table._check_sizes()
+        except BaseException:
+            release()
+            raise
+        return table
+
+    def __repr__(self) -> str:
+        return f"Table({self._place.location(self.manifest.name)}, {self.manifest.rows} rows)"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, _: object, __: object, ___: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let the version go; it may be removed from now on."""
+        self._close()
+
+    @property
+    def version(self) -> int:
+        """The number of the version."""
+        return self.manifest.version
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The paths or URLs of the version's files, for engines that read them on their own.
+
+        Such an engine sees the columns of ``stored``, and has to add those of ``missing``.
+        """
+        return tuple(self._place.location(self._name(part)) for part in self.manifest.parts)
+
+    def dataset(self) -> Any:
+        """Return the version as an Arrow dataset of the wanted columns."""
+        files = [(self._name(part), self.stored) for part in self.manifest.parts]
+        return dataset_of(self._place, files, self.schema, self._defaults)
+
+    def scan(self, columns: Sequence[str] | None = None, where: Any = None) -> Iterator[Any]:
+        """Yield record batches of some columns, of the rows that pass a filter (an Arrow expression)."""
+        return batches(self.dataset(), columns, where, self._explain)
+
+    def count(self, where: Any = None) -> int:
+        """Return the number of rows, or of those that pass a filter."""
+        if where is None:
+            return self.manifest.rows
+        return count_rows(self.dataset(), where, self._explain)
+
+    def verify(self) -> None:
+        """Read every file, and raise if one is not what was written."""
+        for part in self.manifest.parts:
+            file = self._place.open(self._name(part))
+            if file is None:
+                raise self._gone(part)
+            try:
+                with file:
+                    found = checksum(file)
+            except OSError as failure:
+                raise self._damaged(part, f"it cannot be read: {failure}") from failure
+            if found != part.xxh3_128:
+                raise self._damaged(part, f"its checksum is {found}, not {part.xxh3_128}")
+
+    def _check_sizes(self) -> None:
+        sizes = self._place.entries(self.manifest.name) or {}
+        for part in self.manifest.parts:
+            if part.name not in sizes:
+                raise self._gone(part)
+            if sizes[part.name] != part.size:
+                raise self._damaged(part, f"it has {sizes[part.name]} bytes, not {part.size}")
+
+    def _explain(self, failure: Exception) -> UserError:
+        """Return what a failed read was about: the table's files are looked through for the one to blame."""
+        try:
+            self._check_sizes()
+            self.verify()
+        except UserError as found:
+            return found
+        return UserError(f"cannot read the table: {failure}", where=self._place.location(self.manifest.name))
+
+    def _gone(self, part: StoredPart) -> UserError:
+        where = self._place.location(self._name(part))
+        if current_version(self._place) == self.version:
+            hint = "The table is damaged; to go back to the version before, write its name into CURRENT."
+            return UserError("a file of the current version is missing", where=where, hint=hint)
+        return _outdated(where)
+
+    def _damaged(self, part: StoredPart, how: str) -> UserError:
+        hint = "To go back to the version before, write its name into CURRENT."
+        return UserError(f"the file is damaged: {how}", where=self._place.location(self._name(part)), hint=hint)
+
+    def _name(self, part: StoredPart) -> str:
+        return f"{self.manifest.name}/{part.name}"
+
+
+def _held(place: Place, version: int | None) -> tuple[Manifest, Release]:
+    """Return a version that is there, and what lets it go."""
+    missed = None
+    for _ in range(_TRIES):
+        number = current_version(place) if version is None else version
+        if number is None:
+            raise no_table(place)
+        if number == missed:
+            # Looked for twice: it is not that writers were quicker than we.
+            raise lost_manifest(place, number) if version is None else _outdated(place.location(version_name(number)))
+        name = f"{version_name(number)}/{MANIFEST}"
+        held = place.hold(name)
+        if held is not None:
+            data, release = held
+            try:
+                return decode(data, place.location(name)), release
+            except BaseException:
+                release()
+                raise
+        missed = number
+    raise _outdated(place.location())
+
+
+def _outdated(where: str) -> UsageError:
+    message = "this version is not there any more: newer ones took its place, and it was removed"
+    return UsageError(message, where=where, hint="Open the table again to read the current version.")

@@ -1,0 +1,278 @@
+"""A version in the making.
+
+Everything is written into the new version's own folder, which nobody looks into. Then comes its manifest, and last
+``CURRENT``, which makes it the table: a kill before that leaves the table as it was, a kill after it changes nothing.
+"""
+# mypy: disable-error-code="import-untyped"
+
+from __future__ import annotations
+
+import itertools
+import shutil
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from scoter.errors import Defect, UsageError, UserError
+from scoter.plugins import Column
+from scoter.store.disk import telling
+from scoter.store.tables.evolution import Defaults, defaults_of, missing, with_columns
+from scoter.store.tables.holder import Holder, this_process
+from scoter.store.tables.manifest import (
+    CURRENT,
+    LOCK,
+    MANIFEST,
+    Manifest,
+    StoredPart,
+    encode,
+    part_name,
+    stored_columns,
+    version_name,
+)
+from scoter.store.tables.parquet import Bounds, PartWriter, checksum
+from scoter.store.tables.place import Lock, Place, place_at
+from scoter.store.tables.versions import (
+    KEEP,
+    current_manifest,
+    current_version,
+    no_table,
+    refuse_foreign,
+    sweep,
+)
+
+Clock = Callable[[], datetime]
+
+
+def utc_now() -> datetime:
+    """Return the time on this machine."""
+    return datetime.now(UTC)
+
+
+class NewVersion:
+    """What ``Table.write`` hands out: takes parts, and becomes the table when it is committed."""
+
+    def __init__(
+        self,
+        path: str | Path | Place,
+        schema: Any,
+        *,
+        extra: Sequence[Column] = (),
+        defaults: Defaults | None = None,
+        writer: str = "",
+        keep: int = KEEP,
+        bounds: Bounds | None = None,
+        clock: Clock = utc_now,
+        options: Mapping[str, Any] | None = None,
+    ) -> None:
+        if keep < 1:
+            raise Defect(f"a table keeps at least one version before the current one, not {keep}")
+        self.schema = with_columns(schema, extra)
+        self.previous: Manifest | None = None
+        self.version = 0
+        self._place = place_at(path, options)
+        self._extra = tuple(extra)
+        self._defaults = defaults_of(extra, defaults)
+        self._writer = writer
+        self._keep = keep
+        self._bounds = bounds or Bounds()
+        self._clock = clock
+        self._lock: Lock | None = None
+        self._numbers = itertools.count(1)
+        self._parts: dict[str, StoredPart] = {}
+        self._writing: set[PartWriter] = set()
+        self._workspace: Path | None = None
+        self._announced = self._committed = False
+
+    def __repr__(self) -> str:
+        state = "committed" if self._committed else "open" if self._lock else "closed"
+        return f"NewVersion({self._place.location(self.name)}, {len(self._parts)} parts, {state})"
+
+    @property
+    def name(self) -> str:
+        """The version's folder."""
+        return version_name(self.version)
+
+    def __enter__(self) -> Self:
+        # Looked at before anything is made: a folder that is something else is not even locked.
+        refuse_foreign(self._place)
+        self._place.make()
+        self._lock = self._place.lock(LOCK, this_process(self._writer, self._clock()))
+        try:
+            self.previous = current_manifest(self._place)
+            _, highest = sweep(self._place, self.previous, self._keep)
+            # A number is not used twice, so that no name ever meant something else.
+            self.version = max(highest, self.previous.version if self.previous else 0) + 1
+            self._place.make(self.name)
+        except BaseException:
+            self._end()
+            raise
+        return self
+
+    def __exit__(self, _: object, __: object, ___: TracebackType | None) -> None:
+        try:
+            for writer in tuple(self._writing):
+                writer.discard()
+            if not self._committed:
+                self._take_back()
+        finally:
+            self._end()
+
+    def part(self) -> PartWriter:
+        """Return a writer of record batches; several may be used side by side, each by one thread at a time."""
+        self._check_open()
+        made = PartWriter(
+            self._place,
+            self.schema,
+            self._defaults,
+            self._bounds,
+            new_name=self._new_name,
+            finished=self._parts.__setitem__,
+            closed=self._writing.discard,
+        )
+        self._writing.add(made)
+        return made
+
+    @property
+    def workspace(self) -> Path:
+        """A folder on this machine where other processes may write files that are to be adopted."""
+        self._check_open()
+        if self._workspace is None:
+            self._workspace = self._place.draft(f"{self.name}/workspace")
+            with telling("create the folder", self._workspace):
+                self._workspace.mkdir(parents=True, exist_ok=True)
+        return self._workspace
+
+    def adopt(self, file: str | Path) -> StoredPart:
+        """Make a finished Parquet file, written by whomever, a part of this version; it is moved, not copied."""
+        self._check_open()
+        path = Path(file)
+        with telling("read the file", path), path.open("rb") as opened:
+            try:
+                found = pq.ParquetFile(opened)
+                rows, stored = found.metadata.num_rows, found.schema_arrow
+            except pa.ArrowException as failure:
+                raise UserError(f"this is no whole Parquet file: {failure}", where=str(path)) from None
+            absent = missing(stored, self.schema, self._defaults, str(path))
+            if absent:
+                raise UsageError(f"the column {min(absent)} is missing", where=str(path))
+            opened.seek(0)
+            digest = checksum(opened)
+            size = opened.tell()
+        name = self._new_name()
+        self._place.finish(name, path)
+        part = StoredPart(name.rsplit("/", 1)[-1], size, rows, digest)
+        self._parts[name] = part
+        return part
+
+    def commit(self, applied: Collection[str] = (), *, forget: Collection[str] = ()) -> Manifest:
+        """Make this version the table, and return its manifest.
+
+        ``applied`` names the segments that went into it beside those of the version before; those in ``forget`` are
+        no longer remembered. A segment cannot be applied twice.
+        """
+        self._check_open()
+        if self._writing:
+            raise Defect(f"{self._place.location(self.name)} is committed while a part of it is being written")
+        if isinstance(applied, str) or isinstance(forget, str):
+            raise Defect("segments are given as a list of names, not as one name")
+        known = self.previous.applied if self.previous else ()
+        twice = sorted(set(applied) & set(known))
+        if twice:
+            raise UsageError(f"the segment {twice[0]} has been applied already", where=self._place.location())
+        if not self._parts:
+            self._write_empty()
+        parts = tuple(self._parts[name] for name in sorted(self._parts))
+        manifest = Manifest(
+            version=self.version,
+            previous=self.previous.version if self.previous else None,
+            created=self._clock(),
+            writer=self._writer,
+            rows=sum(part.rows for part in parts),
+            columns=stored_columns(self.schema),
+            plugin_columns=self._extra,
+            applied=tuple(sorted({*known, *applied} - set(forget))),
+            parts=parts,
+        )
+        self._remove_workspace()
+        self._announce(manifest)
+        with suppress(UserError):  # the version is the table by now; what could not be removed is swept next time
+            sweep(self._place, manifest, self._keep)
+        return manifest
+
+    def _announce(self, manifest: Manifest) -> None:
+        self._place.replace(f"{self.name}/{MANIFEST}", encode(manifest))
+        self._place.sync()  # the folder's own name, before anything mentions it
+        if self._lock is not None:
+            self._lock.check()
+        self._announced = True
+        self._place.replace(CURRENT, f"{self.name}\n".encode())
+        self._committed = True
+
+    def _new_name(self) -> str:
+        return f"{self.name}/{part_name(next(self._numbers))}"
+
+    def _write_empty(self) -> None:
+        # Other tools cannot open a table of no files; an empty one tells them the columns.
+        with self.part() as part:
+            part.write(pa.RecordBatch.from_pylist([], schema=self.schema))
+
+    def _take_back(self) -> None:
+        """Remove what was written, unless it became the table, or may yet."""
+        self._remove_workspace()
+        if self._announced and not self._place.lasting_names:
+            return  # the store may still carry out what it failed to answer; the next writer sweeps
+        if current_version(self._place) != self.version:
+            self._place.remove(self.name)
+
+    def _remove_workspace(self) -> None:
+        if self._workspace is not None:
+            shutil.rmtree(self._workspace, ignore_errors=True)
+            self._workspace = None
+
+    def _check_open(self) -> None:
+        if self._lock is None or self._committed:
+            raise Defect(f"{self!r} is not open for writing")
+
+    def _end(self) -> None:
+        lock, self._lock = self._lock, None
+        try:
+            if lock is not None:
+                lock.release()
+        finally:
+            self._place.close()
+
+
+def clean(
+    path: str | Path | Place,
+    *,
+    keep: int = KEEP,
+    clock: Clock = utc_now,
+    options: Mapping[str, Any] | None = None,
+) -> list[str]:
+    """Remove a table's stray and outdated versions, and return their names.
+
+    Never the current one, the ``keep`` before it (at least one), or one that somebody on this machine reads.
+    """
+    place = place_at(path, options)
+    if current_version(place) is None:
+        raise no_table(place)
+    lock = place.lock(LOCK, this_process("clean", clock()))
+    try:
+        removed, _ = sweep(place, current_manifest(place), max(keep, 1))
+        return removed
+    finally:
+        lock.release()
+
+
+def break_lock(path: str | Path | Place, *, options: Mapping[str, Any] | None = None) -> Holder | None:
+    """Remove the lock that a killed writer left in an object store, and return whose it was.
+
+    Should that writer be alive after all, it notices before it makes its version current, and gives up.
+    """
+    return place_at(path, options).break_lock(LOCK)

@@ -1,0 +1,75 @@
+"""Places that tables are tried on: a folder, fsspec's memory, and a real server that speaks S3, on loopback."""
+
+from __future__ import annotations
+
+import atexit
+import itertools
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec import Struct
+from tests.store.tables.rows import SCHEMA, write
+
+from scoter.store.tables import Manifest, NewVersion, Table
+from scoter.store.tables.place import Place, place_at
+
+_NAMES = itertools.count()
+
+
+class Store(Struct, frozen=True):
+    """A place for one table, and what fsspec needs to reach it."""
+
+    root: str
+    options: Mapping[str, Any]
+
+    @property
+    def is_remote(self) -> bool:
+        return "://" in self.root
+
+    @property
+    def place(self) -> Place:
+        return place_at(self.root, self.options)
+
+    def names(self, path: str = "") -> set[str]:
+        return set(self.place.entries(path) or ())
+
+    def versions(self) -> list[int]:
+        return sorted(int(name[1:]) for name in self.names() if name.startswith("v"))
+
+    def write(self, mark: int, **settings: Any) -> Manifest:
+        return write(self.root, mark, options=self.options, **settings)
+
+    def new(self, **settings: Any) -> NewVersion:
+        return Table.write(self.root, SCHEMA, options=self.options, **settings)
+
+    def open(self, *wanted: Any, **settings: Any) -> Table:
+        return Table.open(self.root, *wanted, options=self.options, **settings)
+
+
+def make_store(kind: str, folder: Path) -> Store:
+    """Return an empty place of a kind."""
+    if kind == "folder":
+        return Store(str(folder / "table"), {})
+    if kind == "memory":
+        return Store(f"memory://{next(_NAMES)}/table", {})
+    return Store(f"s3://crawls/{next(_NAMES)}/table", _server())
+
+
+@cache
+def _server() -> Mapping[str, Any]:
+    """Start the server once for all tests, and return how it is reached."""
+    pytest.importorskip("moto", reason="moto is not installed")
+    s3fs = pytest.importorskip("s3fs", reason="s3fs is not installed")
+    from moto.server import ThreadedMotoServer
+
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    server.start()
+    atexit.register(server.stop)
+    host, port = server.get_host_and_port()
+    region = {"region_name": "eu-west-1"}
+    options = {"key": "test", "secret": "test", "endpoint_url": f"http://{host}:{port}", "client_kwargs": region}
+    s3fs.S3FileSystem(**options).mkdir("crawls")
+    return options
