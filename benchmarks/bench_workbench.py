@@ -13,9 +13,9 @@ import time
 import tracemalloc
 from datetime import timedelta
 
-from scoter.fetch.policy import Policies, Policy
-from scoter.fetch.turn import SERVED, Capacity
-from scoter.fetch.workbench import Workbench
+from scoter.fetch.queues.policy import Policies, Policy
+from scoter.fetch.queues.turn import SERVED, Capacity
+from scoter.fetch.queues.workbench import Workbench
 
 ITEMS = 1_000_000
 SIZES = (50, 1_000, 10_000, 200_000)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Final
 
-from scoter.fetch.policy import Policies, Policy
-from scoter.fetch.turn import Capacity, Turn
-from scoter.fetch.workbench import Workbench
+from scoter.fetch.queues.policy import Policies, Policy
+from scoter.fetch.queues.turn import Capacity, Turn
+from scoter.fetch.queues.workbench import Workbench
 
 FAILED: Final = Turn(failed=True)
 

@@ -12,7 +12,7 @@ from tests.fetch.browsers import Site, browser, fetch, needs_browser, rendered, 
 from scoter.config import Size
 from scoter.core.reply import Cut, Failed, Fetched, Moved, NotModified
 from scoter.core.url import canonical
-from scoter.fetch.chromium import family, processes
+from scoter.fetch.protocols.chromium import family, processes
 
 pytestmark = needs_browser
 

@@ -12,9 +12,9 @@ import pytest
 
 from scoter.config import Config, Network, PortRange
 from scoter.config.sections.fetch import Fetch
-from scoter.fetch.forward import ForwardProxy
-from scoter.fetch.guard import Guard
-from scoter.fetch.resolve import CachingResolver, FakeResolver
+from scoter.fetch.reach.forward import ForwardProxy
+from scoter.fetch.reach.guard import Guard
+from scoter.fetch.reach.resolve import CachingResolver, FakeResolver
 
 Handler = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Coroutine[Any, Any, None]]
 

@@ -20,10 +20,10 @@ from scoter.config.sections.protocols import Browser
 from scoter.core.reply import Exchange, Fetched, Moved, Reply, Request
 from scoter.core.url import canonical
 from scoter.errors import ConfigError
-from scoter.fetch import browser as module
-from scoter.fetch import chromium
-from scoter.fetch.browser import BrowserProtocol
-from scoter.fetch.scripted import LITTLE_TEXT, needs_scripts
+from scoter.fetch.protocols import browser as module
+from scoter.fetch.protocols import chromium
+from scoter.fetch.protocols.browser import BrowserProtocol
+from scoter.fetch.protocols.scripted import LITTLE_TEXT, needs_scripts
 from scoter.plugins import Setup
 
 MOMENT = datetime(2026, 11, 5, 7, 8, 9, tzinfo=UTC)
@@ -196,7 +196,7 @@ def test_a_pattern_that_is_none_and_a_proxy_are_told() -> None:
 
 
 def test_the_module_is_imported_without_the_package() -> None:
-    code = "import sys; sys.modules['playwright'] = None; import scoter.fetch.browser"
+    code = "import sys; sys.modules['playwright'] = None; import scoter.fetch.protocols.browser"
 
     assert subprocess.run([sys.executable, "-c", code], check=False, timeout=60).returncode == 0
 

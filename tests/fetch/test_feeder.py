@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scoter.fetch.feeder import SMALLEST_PART, Feeder
-from scoter.fetch.policy import Policies, Policy
-from scoter.fetch.spill import Spill
-from scoter.fetch.turn import SERVED, Capacity, Refusal, Turn
+from scoter.fetch.queues.feeder import SMALLEST_PART, Feeder
+from scoter.fetch.queues.policy import Policies, Policy
+from scoter.fetch.queues.spill import Spill
+from scoter.fetch.queues.turn import SERVED, Capacity, Refusal, Turn
 
 EAGER = Policy(delay=timedelta(0), max_exceptions=1)
 SHARE = 100

@@ -15,10 +15,10 @@ from scoter.core.reply import Failed, Fetched, Reason, Reply, Request
 from scoter.core.url import canonical
 from scoter.errors import ConfigError, Defect
 from scoter.fetch.fetcher import Fetcher
-from scoter.fetch.guard import Guard
-from scoter.fetch.keys import Keys
-from scoter.fetch.protocols import Protocols
-from scoter.fetch.resolve import CachingResolver, FakeResolver
+from scoter.fetch.protocols.dispatch import Protocols
+from scoter.fetch.queues.keys import Keys
+from scoter.fetch.reach.guard import Guard
+from scoter.fetch.reach.resolve import CachingResolver, FakeResolver
 from scoter.fetch.snapshot import Snapshot
 
 Answer = Callable[[Request], Reply]

@@ -16,9 +16,9 @@ from scoter.config import Config, Size, load
 from scoter.config.sections.protocols import File
 from scoter.core.reply import Cut, Exchange, Failed, Fetched, Gone, Moved, NotModified, Reason, Reply, Request
 from scoter.core.url import Url, canonical, join
-from scoter.fetch import file as module
 from scoter.fetch.fetcher import Fetcher
-from scoter.fetch.file import FileProtocol, url_of
+from scoter.fetch.protocols import file as module
+from scoter.fetch.protocols.file import FileProtocol, url_of
 from scoter.plugins import Setup
 
 NOON = datetime(2026, 11, 5, 12, 0, 0, tzinfo=UTC)

@@ -14,16 +14,16 @@ from scoter.compose import guard
 from scoter.config import load
 from scoter.core.reply import Failed, Fetched, Gone, Moved, Reason, Reply, Request
 from scoter.core.url import Url
-from scoter.fetch.budget import RetryBudget
 from scoter.fetch.filters import Check, Count, Deadline, Polite, Retry, kind_of
 from scoter.fetch.follow import follow
-from scoter.fetch.guard import Guard
-from scoter.fetch.policy import Policies, Policy
+from scoter.fetch.queues.budget import RetryBudget
+from scoter.fetch.queues.policy import Policies, Policy
+from scoter.fetch.queues.turn import Capacity
+from scoter.fetch.queues.turnstile import Turnstile, size_of
+from scoter.fetch.queues.workbench import Workbench
+from scoter.fetch.reach.guard import Guard
 from scoter.fetch.robots import RobotsFilter
 from scoter.fetch.stack import deadline, stack
-from scoter.fetch.turn import Capacity
-from scoter.fetch.turnstile import Turnstile, size_of
-from scoter.fetch.workbench import Workbench
 
 PAGE = "http://example.com/page"
 

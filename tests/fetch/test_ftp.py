@@ -20,8 +20,8 @@ from scoter.config.sections.fetch import Fetch
 from scoter.config.sections.protocols import Ftp
 from scoter.core.reply import Cut, Exchange, Failed, Fetched, Gone, Moved, NotModified, Reason, Reply, Request
 from scoter.core.url import canonical, join
-from scoter.fetch.ftp import FtpProtocol
-from scoter.fetch.resolve import FakeResolver
+from scoter.fetch.protocols.ftp import FtpProtocol
+from scoter.fetch.reach.resolve import FakeResolver
 from scoter.plugins import Setup
 
 NOON = datetime(2026, 11, 5, 12, 0, 0, tzinfo=UTC)

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scoter.fetch.ftp_listing import read_list, read_mlsd
-from scoter.fetch.linkpage import Item
+from scoter.fetch.protocols.ftp_listing import read_list, read_mlsd
+from scoter.fetch.protocols.linkpage import Item
 
 NAMES = st.binary(min_size=1, max_size=30).filter(
     lambda name: name not in (b".", b"..") and b"/" not in name and all(byte >= 32 and byte != 127 for byte in name)

@@ -16,7 +16,7 @@ from tests.fetch.hostile import Script, config_for, open_files, serving, settled
 
 from scoter.core.reply import Failed, Reply, Request
 from scoter.core.url import canonical
-from scoter.fetch.http import HttpProtocol
+from scoter.fetch.protocols.http import HttpProtocol
 from scoter.plugins import Setup
 
 LONGEST = 5.0

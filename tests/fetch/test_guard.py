@@ -12,7 +12,7 @@ from scoter.config.sections.fetch import Fetch
 from scoter.core.reply import Reason
 from scoter.core.url import canonical, join
 from scoter.errors import ConfigError, UrlError
-from scoter.fetch.guard import ConnectTo, Guard
+from scoter.fetch.reach.guard import ConnectTo, Guard
 
 
 def guard(*, networks: tuple[str, ...] = (), rules: tuple[str, ...] = (), ports: tuple[int, ...] = ()) -> Guard:

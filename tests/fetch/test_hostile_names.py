@@ -13,9 +13,9 @@ from scoter.config import Config, load
 from scoter.core.reply import Failed, Fetched, Reply, Request
 from scoter.core.url import canonical
 from scoter.fetch.filters import kind_of
-from scoter.fetch.guard import Guard
-from scoter.fetch.http import HttpProtocol
-from scoter.fetch.resolve import Answer, CachingResolver, FakeResolver, Resolved
+from scoter.fetch.protocols.http import HttpProtocol
+from scoter.fetch.reach.guard import Guard
+from scoter.fetch.reach.resolve import Answer, CachingResolver, FakeResolver, Resolved
 from scoter.plugins import Setup
 
 PUBLIC = "93.184.215.14"

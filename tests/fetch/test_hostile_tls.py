@@ -19,7 +19,7 @@ from scoter.config import Config
 from scoter.core.reply import Failed, Fetched, Reply, Request
 from scoter.core.url import canonical
 from scoter.fetch.filters import kind_of
-from scoter.fetch.http import HttpProtocol
+from scoter.fetch.protocols.http import HttpProtocol
 from scoter.plugins import Setup
 
 pytestmark = needs_openssl

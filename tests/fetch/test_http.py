@@ -16,8 +16,8 @@ from scoter.config import load
 from scoter.core.reply import Cut, Failed, Fetched, NotModified, Reason, Reply, Request
 from scoter.core.url import canonical
 from scoter.errors import ConfigError, RuleError
-from scoter.fetch.credentials import Credential, parse_cookies, parse_credentials
-from scoter.fetch.http import HttpProtocol
+from scoter.fetch.protocols.credentials import Credential, parse_cookies, parse_credentials
+from scoter.fetch.protocols.http import HttpProtocol
 from scoter.plugins import Setup
 
 Handler = Callable[[bytes], bytes]
@@ -202,7 +202,7 @@ async def test_a_refused_address_is_not_connected_to() -> None:
 
 
 async def test_the_next_address_is_tried_when_one_does_not_answer() -> None:
-    from scoter.fetch.resolve import FakeResolver
+    from scoter.fetch.reach.resolve import FakeResolver
 
     async with server(lambda head: response()) as (port, heads):
         config = load(
@@ -218,7 +218,7 @@ async def test_the_next_address_is_tried_when_one_does_not_answer() -> None:
 
 
 async def test_a_name_without_an_address_and_a_port_without_a_server_are_told() -> None:
-    from scoter.fetch.resolve import FakeResolver
+    from scoter.fetch.reach.resolve import FakeResolver
 
     config = load(overrides=["agent.name=testbot", "fetch.allow_networks=127.0.0.0/8", "fetch.allow_ports=[1]"])
     http = HttpProtocol(Setup(config), resolver=FakeResolver({"closed.test": "127.0.0.1", "private.test": "10.0.0.1"}))

@@ -8,7 +8,7 @@ import pytest
 
 from scoter.config import load
 from scoter.errors import ConfigError
-from scoter.fetch.policy import Policies, Policy, policies_of
+from scoter.fetch.queues.policy import Policies, Policy, policies_of
 
 
 def policies(*entries: str, **settings: str) -> Policies:

@@ -12,16 +12,16 @@ from tests.fetch import nameserver as ns
 from tests.fetch.nameserver import AAAA, CNAME, A, Nameserver, Record, nameserver
 
 from scoter.config import Config
-from scoter.fetch import resolve_dns
-from scoter.fetch.guard import Guard
-from scoter.fetch.resolve import (
+from scoter.fetch.reach import resolve_dns
+from scoter.fetch.reach.guard import Guard
+from scoter.fetch.reach.resolve import (
     LONGEST,
     Answer,
     CachingResolver,
     NotResolved,
     Resolved,
 )
-from scoter.fetch.resolve_dns import SHORTEST, DnsResolver
+from scoter.fetch.reach.resolve_dns import SHORTEST, DnsResolver
 
 
 def script(name: str, kind: int, before: int) -> ns.Answer:

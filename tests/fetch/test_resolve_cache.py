@@ -8,8 +8,8 @@ import pytest
 
 from scoter.config import Config, Network
 from scoter.config.sections.fetch import Fetch
-from scoter.fetch.guard import Guard
-from scoter.fetch.resolve import (
+from scoter.fetch.reach.guard import Guard
+from scoter.fetch.reach.resolve import (
     ADDRESSES,
     FAILED_FOR,
     LONGEST,

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scoter.errors import Defect
-from scoter.fetch.spill import LARGEST_RECORD, Spill
+from scoter.fetch.queues.spill import LARGEST_RECORD, Spill
 
 
 def test_each_host_gets_its_records_back_in_order(tmp_path: Path) -> None:

@@ -8,10 +8,10 @@ from datetime import timedelta
 from tests.fetch.fakes import Clock
 
 from scoter.core.reply import Reason
-from scoter.fetch.policy import Policies, Policy
-from scoter.fetch.turn import SERVED, UNUSED, Capacity, Turn
-from scoter.fetch.turnstile import Turnstile, size_of
-from scoter.fetch.workbench import Workbench
+from scoter.fetch.queues.policy import Policies, Policy
+from scoter.fetch.queues.turn import SERVED, UNUSED, Capacity, Turn
+from scoter.fetch.queues.turnstile import Turnstile, size_of
+from scoter.fetch.queues.workbench import Workbench
 
 QUICK = Policy(delay=timedelta(0), min_crawl_delay=timedelta(0), max_exceptions=2, exception_delay=timedelta(0))
 

@@ -7,7 +7,7 @@ from datetime import timedelta
 from msgspec.structs import replace
 
 from scoter.config import load
-from scoter.fetch.watch import Advice, Limits, Order, Pulse, Watch, limits_of
+from scoter.fetch.queues.watch import Advice, Limits, Order, Pulse, Watch, limits_of
 
 
 def pulse(*, requests: int = 0, pages: int = 0, size: int = 0, workers: int = 10, useful: int = 1_000) -> Pulse:

@@ -6,8 +6,8 @@ import pytest
 from tests.fetch.benches import filled, seconds, taken, workbench
 
 from scoter.errors import Defect
-from scoter.fetch.policy import Policy
-from scoter.fetch.turn import SERVED, UNUSED
+from scoter.fetch.queues.policy import Policy
+from scoter.fetch.queues.turn import SERVED, UNUSED
 
 # Hand-out
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from tests.fetch.benches import FAILED, filled, seconds, taken, workbench
 
-from scoter.fetch.policy import Policy
-from scoter.fetch.turn import SERVED, UNUSED, Refusal, Turn
+from scoter.fetch.queues.policy import Policy
+from scoter.fetch.queues.turn import SERVED, UNUSED, Refusal, Turn
 
 # Failures
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from tests.fetch.benches import FAILED, filled, seconds, taken, workbench
 
-from scoter.fetch.policy import Policy
-from scoter.fetch.turn import SERVED, Capacity, Refusal
+from scoter.fetch.queues.policy import Policy
+from scoter.fetch.queues.turn import SERVED, Capacity, Refusal
 
 # Bounds and ends
 

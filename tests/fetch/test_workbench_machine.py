@@ -10,10 +10,10 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from scoter.fetch.hostqueue import LONGEST_BACKOFF, SLOW, SLOWEST
-from scoter.fetch.policy import Policies, Policy
-from scoter.fetch.turn import SERVED, UNUSED, Capacity, Refusal, Turn
-from scoter.fetch.workbench import Workbench
+from scoter.fetch.queues.hostqueue import LONGEST_BACKOFF, SLOW, SLOWEST
+from scoter.fetch.queues.policy import Policies, Policy
+from scoter.fetch.queues.turn import SERVED, UNUSED, Capacity, Refusal, Turn
+from scoter.fetch.queues.workbench import Workbench
 
 POLICIES = {
     "a": Policy(delay=timedelta(seconds=2), adaptive=False),

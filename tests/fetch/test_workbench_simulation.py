@@ -8,9 +8,9 @@ from collections import defaultdict
 from datetime import timedelta
 from itertools import pairwise
 
-from scoter.fetch.policy import Policies, Policy
-from scoter.fetch.turn import Capacity, Turn
-from scoter.fetch.workbench import Workbench
+from scoter.fetch.queues.policy import Policies, Policy
+from scoter.fetch.queues.turn import Capacity, Turn
+from scoter.fetch.queues.workbench import Workbench
 
 HOSTS = 200
 SECONDS = 120.0

@@ -24,7 +24,7 @@ from tests.long.memory import resident_mib
 from scoter.core.reply import Request
 from scoter.core.url import canonical
 from scoter.fetch.filters import kind_of
-from scoter.fetch.http import HttpProtocol
+from scoter.fetch.protocols.http import HttpProtocol
 from scoter.plugins import Setup
 
 LONGEST = 8.0  # seconds for one case, twice its time limit

@@ -24,19 +24,19 @@ import msgspec
 from scoter.compose import Service
 from scoter.config import Config
 from scoter.core.reply import Failed, Fetched, Reason, Reply, Request
-from scoter.fetch.budget import RetryBudget
-from scoter.fetch.feeder import Feeder
 from scoter.fetch.filters import Count, Retry
-from scoter.fetch.guard import Guard
-from scoter.fetch.keys import Keys
-from scoter.fetch.policy import policies_of
-from scoter.fetch.protocols import Protocols
+from scoter.fetch.protocols.dispatch import Protocols
+from scoter.fetch.queues.budget import RetryBudget
+from scoter.fetch.queues.feeder import Feeder
+from scoter.fetch.queues.keys import Keys
+from scoter.fetch.queues.policy import policies_of
+from scoter.fetch.queues.turn import Capacity, Refusal
+from scoter.fetch.queues.turnstile import Turnstile
+from scoter.fetch.queues.watch import Order, Pulse, Watch, limits_of
+from scoter.fetch.reach.guard import Guard
 from scoter.fetch.robots import RobotsCache, RobotsFilter
 from scoter.fetch.snapshot import Rates, Snapshot
 from scoter.fetch.stack import stack
-from scoter.fetch.turn import Capacity, Refusal
-from scoter.fetch.turnstile import Turnstile
-from scoter.fetch.watch import Order, Pulse, Watch, limits_of
 from scoter.plugins import Publisher, chain
 
 Sink: TypeAlias = Callable[[Request, Reply], Awaitable[None] | None]

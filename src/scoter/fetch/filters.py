@@ -11,10 +11,10 @@ from datetime import timedelta
 from scoter.compose import Service
 from scoter.core.reply import Failed, Fetched, Gone, Moved, NotModified, Reason, Reply, Request
 from scoter.core.url import Url
-from scoter.fetch.budget import RetryBudget
-from scoter.fetch.guard import Guard
-from scoter.fetch.turn import SERVED, turn_of
-from scoter.fetch.turnstile import Turnstile
+from scoter.fetch.queues.budget import RetryBudget
+from scoter.fetch.queues.turn import SERVED, turn_of
+from scoter.fetch.queues.turnstile import Turnstile
+from scoter.fetch.reach.guard import Guard
 
 Hop = Service[Request, Reply]
 KeyOf = Callable[[Url], Awaitable["str | Failed"]]

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from scoter.fetch.filters import Count
-from scoter.fetch.turn import Stats
+from scoter.fetch.queues.turn import Stats
 
 _WINDOW = 10.0  # seconds over which rates are reckoned
 _NO_ERRORS = frozenset({"fetched", "moved", "not_modified", "not_found", "removed", "robots_denied"})

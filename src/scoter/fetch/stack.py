@@ -12,9 +12,9 @@ from scoter.compose import Service, guard
 from scoter.config import Config
 from scoter.core.reply import Reply, Request
 from scoter.fetch.filters import Check, Count, Deadline, KeyOf, Polite, Retry
-from scoter.fetch.guard import Guard
+from scoter.fetch.queues.turnstile import Turnstile
+from scoter.fetch.reach.guard import Guard
 from scoter.fetch.robots import RobotsFilter
-from scoter.fetch.turnstile import Turnstile
 
 GRACE = timedelta(seconds=5)
 """What the deadline leaves the transport to keep its own time limits."""

@@ -10,8 +10,8 @@ from __future__ import annotations
 from enum import Enum
 from typing import Final, Generic, TypeVar
 
-from scoter.fetch.policy import Policy
-from scoter.fetch.turn import Turn
+from scoter.fetch.queues.policy import Policy
+from scoter.fetch.queues.turn import Turn
 
 T = TypeVar("T")
 

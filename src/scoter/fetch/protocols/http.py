@@ -22,13 +22,13 @@ from scoter.core.domain import is_ip
 from scoter.core.outcome import reply_to
 from scoter.core.reply import Cut, Exchange, Failed, Fetched, Headers, Reason, Reply, Request
 from scoter.core.url import Url
-from scoter.fetch.credentials import Credential, parse_cookies, parse_credentials, read_lines
-from scoter.fetch.curl import Ask, CurlLoop, Limits, SocketCheck, Transferred
-from scoter.fetch.guard import WEB_PORTS, Guard
-from scoter.fetch.identity import user_agents
-from scoter.fetch.proxy import Proxy
-from scoter.fetch.resolve import CachingResolver, NotResolved, Resolver
-from scoter.fetch.resolve_dns import DnsResolver
+from scoter.fetch.protocols.credentials import Credential, parse_cookies, parse_credentials, read_lines
+from scoter.fetch.protocols.curl import Ask, CurlLoop, Limits, SocketCheck, Transferred
+from scoter.fetch.protocols.identity import user_agents
+from scoter.fetch.reach.guard import WEB_PORTS, Guard
+from scoter.fetch.reach.proxy import Proxy
+from scoter.fetch.reach.resolve import CachingResolver, NotResolved, Resolver
+from scoter.fetch.reach.resolve_dns import DnsResolver
 from scoter.plugins import Setup
 
 ACCEPT_ENCODING = "gzip, deflate, br, zstd"

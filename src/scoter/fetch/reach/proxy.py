@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from scoter.config import Config
 from scoter.errors import ConfigError
-from scoter.fetch.guard import Guard
+from scoter.fetch.reach.guard import Guard
 
 _DEFAULT_PORT = {"http": 8080, "socks": 1080}
 

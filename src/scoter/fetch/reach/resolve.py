@@ -16,7 +16,7 @@ from typing import Protocol, TypeAlias
 from msgspec import Struct
 
 from scoter.core.domain import is_ip
-from scoter.fetch.guard import Guard
+from scoter.fetch.reach.guard import Guard
 
 ENTRIES = 65_536
 ADDRESSES = 16  # of one name that are kept; all of them are checked

@@ -19,8 +19,8 @@ from typing import Self
 from scoter.core.domain import is_ip
 from scoter.core.url import Url, canonical
 from scoter.errors import UrlError
-from scoter.fetch.guard import WEB_PORTS, Guard
-from scoter.fetch.resolve import NotResolved, Resolver
+from scoter.fetch.reach.guard import WEB_PORTS, Guard
+from scoter.fetch.reach.resolve import NotResolved, Resolver
 
 MOST_CONNECTIONS = 256
 MOST_BYTES = 64 * 2**20

@@ -17,7 +17,7 @@ from typing import Self, TypeAlias
 
 import pycares
 
-from scoter.fetch.resolve import LONGEST, Answer, NotResolved, Resolved
+from scoter.fetch.reach.resolve import LONGEST, Answer, NotResolved, Resolved
 
 SHORTEST = 30.0  # seconds: a lower TTL would mean a question for nearly every page of a host
 CHANNEL_LOOKUPS = 8_192

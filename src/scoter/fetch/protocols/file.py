@@ -36,7 +36,7 @@ from scoter.core.reply import (
     Timings,
 )
 from scoter.core.url import Url, canonical
-from scoter.fetch.linkpage import MOST_NAMES, Item, link_page, media_type, path_text
+from scoter.fetch.protocols.linkpage import MOST_NAMES, Item, link_page, media_type, path_text
 from scoter.plugins import Setup
 
 THREADS = 4  # a disk is not quicker with more, and a dead network file system holds no more than these

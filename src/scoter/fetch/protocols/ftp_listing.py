@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from scoter.fetch.linkpage import MOST_NAMES, Item
+from scoter.fetch.protocols.linkpage import MOST_NAMES, Item
 
 # -rw-r--r--   1 owner group   1234 Nov 05 07:08 name; the group is missing at some, and the owner may have spaces.
 _UNIX = re.compile(

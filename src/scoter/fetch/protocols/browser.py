@@ -19,16 +19,16 @@ from scoter.core.pattern import Pattern, compile_pattern
 from scoter.core.reply import Exchange, Failed, Fetched, Headers, Moved, Reason, Reply, Request
 from scoter.core.url import Url
 from scoter.errors import ConfigError
-from scoter.fetch.chromium import ERRANDS, Chromium, find_executable
 from scoter.fetch.decode import CEILING, content_codings, decode
-from scoter.fetch.forward import ForwardProxy
-from scoter.fetch.guard import Guard
-from scoter.fetch.http import HttpProtocol
-from scoter.fetch.identity import user_agents
-from scoter.fetch.rendering import NotRendered, Rendered, Rendering
-from scoter.fetch.resolve import CachingResolver, Resolver
-from scoter.fetch.resolve_dns import DnsResolver
-from scoter.fetch.scripted import needs_scripts
+from scoter.fetch.protocols.chromium import ERRANDS, Chromium, find_executable
+from scoter.fetch.protocols.http import HttpProtocol
+from scoter.fetch.protocols.identity import user_agents
+from scoter.fetch.protocols.rendering import NotRendered, Rendered, Rendering
+from scoter.fetch.protocols.scripted import needs_scripts
+from scoter.fetch.reach.forward import ForwardProxy
+from scoter.fetch.reach.guard import Guard
+from scoter.fetch.reach.resolve import CachingResolver, Resolver
+from scoter.fetch.reach.resolve_dns import DnsResolver
 from scoter.plugins import FetchProtocol, Setup
 
 MARK = "X-Crawler-Rendered"

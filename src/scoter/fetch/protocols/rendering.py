@@ -17,7 +17,7 @@ from scoter.config.sections.protocols import Browser as Settings
 from scoter.core.reply import Cut, Exchange, Reason
 from scoter.core.url import Url, canonical, join
 from scoter.errors import UrlError
-from scoter.fetch.guard import Guard
+from scoter.fetch.reach.guard import Guard
 
 if TYPE_CHECKING:
     from playwright.async_api import BrowserContext, CDPSession, Page, Request, Route, WebSocketRoute

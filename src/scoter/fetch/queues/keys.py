@@ -8,9 +8,9 @@ from scoter.config import Config
 from scoter.core.domain import is_ip
 from scoter.core.reply import Failed, Reason
 from scoter.core.url import Url, queue_key
-from scoter.fetch.guard import WEB_PORTS, Guard
-from scoter.fetch.resolve import CachingResolver, NotResolved, Resolver
-from scoter.fetch.resolve_dns import DnsResolver
+from scoter.fetch.reach.guard import WEB_PORTS, Guard
+from scoter.fetch.reach.resolve import CachingResolver, NotResolved, Resolver
+from scoter.fetch.reach.resolve_dns import DnsResolver
 
 _KNOWN = 65_536
 

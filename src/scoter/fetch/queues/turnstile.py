@@ -16,8 +16,8 @@ from typing import Any, TypeAlias
 
 from scoter.core.reply import Reason
 from scoter.errors import Defect
-from scoter.fetch.turn import UNUSED, Refusal, Stats, Turn
-from scoter.fetch.workbench import Workbench
+from scoter.fetch.queues.turn import UNUSED, Refusal, Stats, Turn
+from scoter.fetch.queues.workbench import Workbench
 
 _WAITER_SIZE = 1_024  # bytes, about what a waiting coroutine costs
 

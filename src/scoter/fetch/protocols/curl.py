@@ -19,7 +19,7 @@ import pycurl
 from msgspec import Struct
 
 from scoter.core.reply import Cut, Reason, Timings
-from scoter.fetch.sockets import sockets_on
+from scoter.fetch.protocols.sockets import sockets_on
 
 SocketCheck = Callable[[int, tuple[Any, ...]], str]
 """Given family and address of a socket to be opened: nothing, or why it must not be."""

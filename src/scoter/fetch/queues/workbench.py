@@ -18,10 +18,10 @@ from collections.abc import Callable, Sequence
 from typing import Generic, TypeVar
 
 from scoter.errors import Defect
-from scoter.fetch.hostqueue import HostQueue, Place
-from scoter.fetch.policy import Policy
-from scoter.fetch.turn import SERVED, UNUSED, Capacity, Refusal, Reserve, Stats, Turn
-from scoter.fetch.turns import Turns
+from scoter.fetch.queues.hostqueue import HostQueue, Place
+from scoter.fetch.queues.policy import Policy
+from scoter.fetch.queues.turn import SERVED, UNUSED, Capacity, Refusal, Reserve, Stats, Turn
+from scoter.fetch.queues.turns import Turns
 
 T = TypeVar("T")
 

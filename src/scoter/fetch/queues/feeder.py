@@ -12,11 +12,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
-from scoter.fetch.policy import Policy
-from scoter.fetch.spill import Spill
-from scoter.fetch.turn import Capacity, Refusal
-from scoter.fetch.turnstile import Entry, size_of
-from scoter.fetch.workbench import Workbench
+from scoter.fetch.queues.policy import Policy
+from scoter.fetch.queues.spill import Spill
+from scoter.fetch.queues.turn import Capacity, Refusal
+from scoter.fetch.queues.turnstile import Entry, size_of
+from scoter.fetch.queues.workbench import Workbench
 
 # 16 KiB of 64 MiB, some fifty URLs: what a host consumes in minutes. A larger share would let the first few hundred
 # hosts of a sorted source fill the memory, and all others would have to wait for them.

@@ -6,7 +6,7 @@ import heapq
 from collections import deque
 from typing import Final, Generic, TypeVar
 
-from scoter.fetch.hostqueue import HostQueue, Place
+from scoter.fetch.queues.hostqueue import HostQueue, Place
 
 T = TypeVar("T")
 
