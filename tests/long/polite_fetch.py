@@ -33,7 +33,9 @@ from scoter.simweb.robots import RobotsKind
 WEB = WebSpec(hosts=200, pages=4_000, page_bytes=4_000, seed=7)
 CONCURRENT = 400
 SHARE = 0.9
-TOLERANCE = 0.002  # seconds by which two clocks may differ on what one event loop tells the other
+# The web notes the end of a request after it has sent the last byte; on a busy machine that note comes milliseconds
+# late, and the gap looks shorter than it was (measured beside the fetcher's own clock, which never saw one).
+TOLERANCE = 0.01
 CONNECTING = 0.1  # seconds that connecting may take one request longer than the next; the web sees only its end
 WARM_UP = 5.0  # seconds in which robots.txt files are asked for
 
