@@ -5,10 +5,10 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .PHONY: help setup demo test check fmt bench docs clean \
-  fuzz-fetch soak-fetch polite-fetch bench-fetch
+  test-browser fuzz-fetch soak-fetch polite-fetch bench-fetch
 
 help: ## Show this list.
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
 
 setup: $(READY) ## Create .venv with Scoter and all it needs.
 
@@ -21,7 +21,12 @@ demo: $(READY) ## Start a synthetic web and show what the checkers say of it.
 	@$(BIN)/python examples/demo.py
 
 test: check ## Run every check and test.
-	@$(BIN)/pytest
+	@$(BIN)/pytest -m "not browser"
+
+test-browser: $(READY) ## Run the tests that need Chromium, which root gets from Debian's packages.
+	@command -v chromium >/dev/null || { apt-get update -qq && apt-get install -y -qq chromium >/dev/null; }
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,browser]'
+	@$(BIN)/pytest -m browser
 
 check: $(READY) ## Run the linters, the type checker and the import contracts.
 	@$(BIN)/ruff check --quiet

@@ -152,6 +152,10 @@ class Fetcher:
             await self._protocols.close()
         last = self.snapshot()
         self._publish("end", msgspec.structs.asdict(last))
+        for publisher in self._publishers:
+            close = getattr(publisher, "close", None)
+            if close is not None:
+                close()
         if self._error is not None:
             raise self._error
         return last

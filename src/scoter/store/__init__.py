@@ -1,7 +1,9 @@
 """What a crawl keeps on disk, behind small faces.
 
-``warc/``   the archive: what was asked and what came back, as WARC 1.1 files with a CDXJ index each
-``disk.py`` what a disk does wrong, told as an error a person can act on
+``warc/``    the archive: what was asked and what came back, as WARC 1.1 files with a CDXJ index each
+``tables/``  versioned Parquet tables: atomic versions, one writer, evolving columns
+``robots_cache.py``  what crawlers that work together learnt of robots.txt files
+``disk.py``  what a disk does wrong, told as an error a person can act on
 
-Tables and key-value stores have their place here as well. Nothing here fetches or parses.
+Nothing here fetches or parses.
 """
