@@ -294,3 +294,33 @@ def test_the_closest_entry_counts_and_no_secret_is_shown() -> None:
     assert found.get("example.com") == Credential("basic", "wide", "w")
     assert found.get("example.org") is None
     assert "'o'" not in repr(found.get("a.example.com"))
+
+
+async def test_a_cancellation_at_the_moment_of_the_answer_leaves_the_transport_sound() -> None:
+    async with server(lambda head: response()) as (port, _), protocol(port) as http:
+        for pause in range(60):
+            asking = asyncio.create_task(http.fetch(Request(url=canonical("http://example.com/"))))
+            await asyncio.sleep(pause / 20_000)
+            asking.cancel()
+            (ended,) = await asyncio.gather(asking, return_exceptions=True)
+            assert isinstance(ended, asyncio.CancelledError | Fetched)
+
+        assert isinstance(await http.fetch(Request(url=canonical("http://example.com/"))), Fetched)
+
+
+async def test_a_transfer_that_ends_after_it_was_cancelled_is_taken_back_once() -> None:
+    async with server(lambda head: response()) as (port, _), protocol(port) as http:
+        await http.fetch(Request(url=canonical("http://example.com/")))
+        loop = http._loop()
+        asking = asyncio.create_task(http.fetch(Request(url=canonical("http://example.com/"))))
+        await asyncio.sleep(0)
+        while not loop._busy:
+            await asyncio.sleep(0)
+        (curl,) = loop._busy
+        asking.cancel()  # the task has not run yet when libcurl says that it is done
+        loop.end(curl, 0, "")
+
+        (ended,) = await asyncio.gather(asking, return_exceptions=True)
+
+        assert isinstance(ended, asyncio.CancelledError)
+        assert isinstance(await http.fetch(Request(url=canonical("http://example.com/"))), Fetched)

@@ -23,9 +23,10 @@ from msgspec.structs import replace
 from scoter.core.domain import is_ip
 from scoter.core.reply import Cut, Exchange, Failed, Fetched, Gone, Headers, Moved, NotModified, Reason, Reply, Request
 from scoter.core.url import Url, canonical
-from scoter.fetch.protocols.curl import Ask, CurlLoop, Limits, SocketCheck, Transferred
+from scoter.fetch.protocols.curl import CurlLoop
 from scoter.fetch.protocols.ftp_listing import read_list, read_mlsd
 from scoter.fetch.protocols.linkpage import link_page, media_type
+from scoter.fetch.protocols.transfer import Ask, Limits, SocketCheck, Transferred
 from scoter.fetch.reach.guard import Guard
 from scoter.fetch.reach.resolve import CachingResolver, NotResolved, Resolver
 from scoter.fetch.reach.resolve_dns import DnsResolver

@@ -23,8 +23,9 @@ from scoter.core.outcome import reply_to
 from scoter.core.reply import Cut, Exchange, Failed, Fetched, Headers, Reason, Reply, Request
 from scoter.core.url import Url
 from scoter.fetch.protocols.credentials import Credential, parse_cookies, parse_credentials, read_lines
-from scoter.fetch.protocols.curl import Ask, CurlLoop, Limits, SocketCheck, Transferred
+from scoter.fetch.protocols.curl import CurlLoop
 from scoter.fetch.protocols.identity import user_agents
+from scoter.fetch.protocols.transfer import Ask, Limits, SocketCheck, Transferred
 from scoter.fetch.reach.guard import WEB_PORTS, Guard
 from scoter.fetch.reach.proxy import Proxy
 from scoter.fetch.reach.resolve import CachingResolver, NotResolved, Resolver

@@ -1,0 +1,50 @@
+"""What a transfer is told, what it may not exceed, and what came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+from typing import Any
+
+from msgspec import Struct
+
+from scoter.core.reply import Cut, Reason, Timings
+
+SocketCheck = Callable[[int, tuple[Any, ...]], str]
+"""Given family and address of a socket to be opened: nothing, or why it must not be."""
+
+
+class Limits(Struct, frozen=True, kw_only=True):
+    """What no transfer may exceed."""
+
+    body: int | None = 1 << 20
+    head: int = 256 * 1024
+    connect: timedelta = timedelta(seconds=10)
+    silence: timedelta = timedelta(seconds=10)
+    total: timedelta | None = timedelta(minutes=5)
+
+
+class Ask(Struct, frozen=True, kw_only=True):
+    """What libcurl is told for one transfer, beyond the options that all have."""
+
+    url: str
+    headers: Sequence[str] = ()
+    connect_to: str = ""
+    verify: bool = True
+    options: tuple[tuple[int, Any], ...] = ()
+    check: SocketCheck | None = None
+
+
+class Transferred(Struct, frozen=True, kw_only=True):
+    """What came of a transfer; ``reason`` is none when libcurl was content."""
+
+    reason: Reason | None = None
+    detail: str = ""
+    status: int = 0
+    head: bytes = b""
+    body: bytes = b""
+    cut: Cut = Cut.NOT
+    peer: str = ""
+    http_version: str = "1.1"
+    tls_version: str = ""
+    timings: Timings = Timings()
