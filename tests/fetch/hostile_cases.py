@@ -111,6 +111,11 @@ CASES: Final[dict[str, Case]] = {
     "folded-first": Case("folds the first header", _with(b" folded: nothing\r\n" + LENGTH), "fetched"),
     "nul-value": Case("sends NUL in a value", _with(b"X-Nul: a\0b\r\n" + LENGTH), "malformed"),
     "nul-name": Case("sends NUL in a name", _with(b"X\0Nul: a\r\n" + LENGTH), "malformed"),
+    "nul-end": Case(
+        "ends a provisional head with NUL",
+        (b"HTTP/1.1 103 Hints\r\nLink: </x>\r\n\r\0\nHTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello",),
+        "malformed",
+    ),
     "no-colon": Case("sends a header without colon", _with(b"This is no header\r\n" + LENGTH), "malformed"),
     "empty-name": Case("sends a header without name", _with(b": nothing\r\n" + LENGTH), "fetched"),
     "not-ascii": Case("sends headers that are not ASCII", _with(b"X-Caf\xe9: \xff\xfe\r\n" + LENGTH), "fetched"),

@@ -171,8 +171,8 @@ class Handle:
             return Reason.REFUSED_ADDRESS, Cut.NOT
         if self._broke:
             return Reason.RESET, Cut.NOT
-        if self._flooded:
-            return Reason.MALFORMED, Cut.NOT
+        if self._flooded or any(b"\0" in line for line in self._lines):
+            return Reason.MALFORMED, Cut.NOT  # libcurl lets a NUL pass where it takes a line for an empty one
         if error == pycurl.E_OK and not has_head and self._is_http:
             return Reason.RESET, Cut.NOT  # libcurl is content with a head that breaks off between two lines
         if error == pycurl.E_OK or self._cut is Cut.LENGTH:
