@@ -44,8 +44,9 @@ bench: $(READY) ## Measure the hot paths; fails when a target is missed.
 docs: $(READY) ## Write the docs pages that are generated from the code.
 	@$(BIN)/python -m scoter.config.docs docs/settings.md
 
-fuzz-fetch: $(READY) ## Fuzz the response path for a minute.
-	@$(BIN)/python -m tests.long.fuzz_fetch
+FUZZ_SECONDS ?= 60
+fuzz-fetch: $(READY) ## Fuzz the response path for FUZZ_SECONDS (60).
+	@$(BIN)/python -m tests.long.fuzz_fetch --seconds $(FUZZ_SECONDS)
 
 soak-fetch: $(READY) ## Fetch at 300 concurrent for SOAK_MINUTES (10), with flat memory and nothing lost.
 	@$(BIN)/python -m tests.long.soak_fetch
