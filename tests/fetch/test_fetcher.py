@@ -41,13 +41,13 @@ class Fake:
     async def fetch(self, request: Request) -> Reply:
         url = request.url
         self.asked.append(url.text)
+        if url.path == "/robots.txt":
+            await asyncio.sleep(0)
+            return answer(url, 200, self._robots)
         self.active[url.host] += 1
         self.most[url.host] = max(self.most[url.host], self.active[url.host])
         self.most["all"] = max(self.most["all"], sum(self.active.values()))
         try:
-            if url.path == "/robots.txt":
-                await asyncio.sleep(0)
-                return answer(url, 200, self._robots)
             if self.hold is not None:
                 await self.hold.wait()
             await asyncio.sleep(self.wait)
