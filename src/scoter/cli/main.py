@@ -17,6 +17,35 @@ from scoter.errors import UsageError, UserError
 # Name → module and one sentence. Modules are imported when their command is used, so that `scoter --help` and every
 # short command start at once. A test holds the sentences against the commands' own.
 COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
+    "Crawl": {
+        "crawl": ("crawl", "Crawl from seeds in rounds, or go on with a crawl."),
+    },
+    "Step by step": {
+        "inject": ("inject", "Put seed URLs into the crawldb."),
+        "generate": ("generate", "Make segments of the URLs that are due."),
+        "freegen": ("freegen", "Make a segment of the URLs in files, whatever the crawldb says."),
+        "fetch": ("fetch", "Fetch a segment, or what is left of it."),
+        "parse": ("parse", "Parse the pages of fetched segments."),
+        "updatedb": ("updatedb", "Bring what segments found into the crawldb."),
+        "invertlinks": ("invertlinks", "Bring the links of segments into the linkdb."),
+        "dedup": ("dedup", "Mark pages of the same content as duplicates."),
+    },
+    "Look at a crawl": {
+        "readdb": ("readdb", "Show what the crawldb knows: statistics, one URL, the best, or all."),
+        "readseg": ("readseg", "Show what lies in segments."),
+        "readlinkdb": ("readlinkdb", "Show who links to a URL, or the whole linkdb."),
+        "domainstats": ("domainstats", "Count pages by host, domain, suffix or top-level domain."),
+        "protocolstats": ("protocolstats", "Count what the fetches of segments led to."),
+        "crawlcomplete": ("crawlcomplete", "Count fetched and unfetched URLs by host or domain."),
+        "sql": ("sql", "Ask the tables of a crawl by SQL."),
+        "explain": ("explain", "Tell all that is known of a URL, and why it was fetched or not."),
+    },
+    "Care for crawls": {
+        "mergedb": ("mergedb", "Merge the crawldbs of several crawls into a new one."),
+        "mergelinkdb": ("mergelinkdb", "Merge the linkdbs of several crawls into a new one."),
+        "mergesegs": ("mergesegs", "Merge segments into new ones."),
+        "prune": ("prune", "Remove old segments and versions of tables."),
+    },
     "Check what the rules do": {
         "filterchecker": ("filterchecker", "Show what each URL filter of the chain says of URLs."),
         "normalizerchecker": ("normalizerchecker", "Show what each URL normaliser of the chain makes of URLs."),

@@ -12,15 +12,24 @@ from scoter.core.url import Url
 
 EMPTY: Mapping[str, Any] = MappingProxyType({})
 
+SOON = 5.0
+"""Seconds under which a refresh counts as a redirect; a page that is shown for longer is a page of its own."""
+
 
 class Content(Struct, frozen=True, kw_only=True):
-    """Bytes as they came, with the media type that was found for them."""
+    """Bytes as they came, with the media type that was found for them.
+
+    ``encoding`` is the charset that the server named, ``robots`` what its ``X-Robots-Tag`` fields say, one a line;
+    ``truncated`` tells that there was more of it.
+    """
 
     url: Url
     media_type: str
     body: bytes
     encoding: str = ""
     metadata: Mapping[str, str] = EMPTY
+    robots: str = ""
+    truncated: bool = False
 
 
 class Outlink(Struct, frozen=True, kw_only=True):
@@ -33,8 +42,27 @@ class Outlink(Struct, frozen=True, kw_only=True):
     extra: Mapping[str, Any] = EMPTY
 
 
+class Refresh(Struct, frozen=True):
+    """A page's wish that its reader go elsewhere after a while.
+
+    >>> from scoter.core.url import canonical
+    >>> Refresh(canonical("http://example.org/"), 0.0).is_redirect
+    True
+    """
+
+    target: Url
+    seconds: float
+
+    @property
+    def is_redirect(self) -> bool:
+        return self.seconds < SOON
+
+
 class Page(Struct, frozen=True, kw_only=True):
-    """A parsed page."""
+    """A parsed page.
+
+    ``base`` is what its links are relative to, when it is not the page's own URL; ``encoding`` the one it was read in.
+    """
 
     url: Url
     title: str = ""
@@ -43,6 +71,11 @@ class Page(Struct, frozen=True, kw_only=True):
     metadata: Mapping[str, str] = EMPTY
     noindex: bool = False
     nofollow: bool = False
+    noarchive: bool = False
+    canonical: Url | None = None
+    refresh: Refresh | None = None
+    base: Url | None = None
+    encoding: str = ""
 
 
 class Document(Struct, frozen=True, kw_only=True):

@@ -144,6 +144,11 @@ class PartSet:
         """The paths or URLs of the finished parts, for engines that read them on their own."""
         return tuple(self._place.location(name) for name in self.finished())
 
+    @property
+    def defaults(self) -> Defaults:
+        """What stands where a file lacks a column, by its name."""
+        return self._defaults
+
     def recover(self) -> list[str]:
         """Remove what killed processes left unfinished, and return its names; what is being written stays."""
         if not isinstance(self._place, LocalPlace):

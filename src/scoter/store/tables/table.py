@@ -94,6 +94,11 @@ class Table:
         """
         return tuple(self._place.location(self._name(part)) for part in self.manifest.parts)
 
+    @property
+    def defaults(self) -> Defaults:
+        """What stands where a file lacks a column, by its name."""
+        return self._defaults
+
     def dataset(self) -> Any:
         """Return the version as an Arrow dataset of the wanted columns."""
         files = [(self._name(part), self.stored) for part in self.manifest.parts]

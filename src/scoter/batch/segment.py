@@ -1,0 +1,111 @@
+"""A segment: a fetch list, what became of it, and how far it has come.
+
+```
+segments/20261115033000/
+  segment.json                      what it is: when and how it was made, how many lists and URLs
+  crawl_generate/list-00000.parquet the fetch lists, one file each
+  crawl_fetch/    parts: what each fetch led to
+  content/        parts: the WARC files, each with its CDXJ index
+  parse_data/ parse_text/ crawl_parse/   parts: what pages say, their text, their links
+  FETCHED  PARSED                   empty files that say that a step has come to its end
+  LOCK                              who fetches or parses it now
+```
+
+Parts of one name belong together. While a segment is fetched, the part of ``crawl_fetch`` gets its name last, and makes
+the others count; when it is parsed apart from that, it is the part of ``parse_data``.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+
+from scoter.batch import schemas
+from scoter.errors import UserError
+from scoter.plugins import Column
+from scoter.store.disk import sync_folder, telling
+from scoter.store.tables import PartSet
+from scoter.store.tables.holder import this_process
+from scoter.store.tables.local import LocalPlace
+
+LOCK = "LOCK"
+FETCHED = "FETCHED"
+PARSED = "PARSED"
+ABOUT = "segment.json"
+
+
+class About(msgspec.Struct, frozen=True, kw_only=True):
+    """What a segment says of itself."""
+
+    created: datetime
+    lists: int
+    urls: int
+    made_by: str = "generate"
+    partition: str = "host"
+
+
+class Segment:
+    """One segment on disk."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.name = path.name
+        self.content = path / "content"
+
+    def __repr__(self) -> str:
+        return f"Segment({self.name!r})"
+
+    def about(self) -> About:
+        """Return what the segment says of itself."""
+        file = self.path / ABOUT
+        with telling("read the segment", file):
+            data = file.read_bytes()
+        try:
+            return msgspec.json.decode(data, type=About)
+        except msgspec.DecodeError as failure:
+            raise UserError(f"the file is damaged: {failure}", where=str(file)) from failure
+
+    @property
+    def is_fetched(self) -> bool:
+        return (self.path / FETCHED).exists()
+
+    @property
+    def is_parsed(self) -> bool:
+        return (self.path / PARSED).exists()
+
+    def finish(self, step: str) -> None:
+        """Say for good that a step (``FETCHED``, ``PARSED``) has come to its end."""
+        with telling("finish the segment", self.path):
+            handle = os.open(self.path / step, os.O_CREAT | os.O_WRONLY, 0o644)
+            os.fsync(handle)
+            os.close(handle)
+            sync_folder(self.path)
+
+    def crawl_generate(self, extra: Sequence[Column] = ()) -> PartSet:
+        return PartSet(self.path / "crawl_generate", schemas.CRAWL_GENERATE, extra=extra)
+
+    def crawl_fetch(self, extra: Sequence[Column] = ()) -> PartSet:
+        return PartSet(self.path / "crawl_fetch", schemas.CRAWL_FETCH, extra=extra)
+
+    def parse_data(self) -> PartSet:
+        return PartSet(self.path / "parse_data", schemas.PARSE_DATA)
+
+    def parse_text(self) -> PartSet:
+        return PartSet(self.path / "parse_text", schemas.PARSE_TEXT)
+
+    def crawl_parse(self, extra: Sequence[Column] = ()) -> PartSet:
+        return PartSet(self.path / "crawl_parse", schemas.CRAWL_PARSE, extra=extra)
+
+    @contextmanager
+    def lock(self, command: str) -> Iterator[None]:
+        """Keep every other command out that fetches or parses this segment."""
+        lock = LocalPlace(self.path).lock(LOCK, this_process(command, datetime.now(UTC)))
+        try:
+            yield
+        finally:
+            lock.release()

@@ -1,0 +1,55 @@
+"""What every command over a crawl directory needs: the crawl, its lock, an engine, the time, and a line of progress."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from datetime import UTC, datetime
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from scoter.cli.invocation import invocation
+from scoter.cli.progress import StatusLine, percent
+
+if TYPE_CHECKING:
+    from scoter.batch.directory import CrawlDir
+    from scoter.config import Config
+    from scoter.engine import Engine
+
+
+class Work:
+    """A command's surroundings while it runs."""
+
+    def __init__(self, command: str, crawl: CrawlDir, stack: ExitStack) -> None:
+        said = invocation()
+        self.command = command
+        self.crawl = crawl
+        self.config: Config = said.config
+        self.now = datetime.now(UTC)
+        self.line = StatusLine(said.quiet)
+        self._stack = stack
+
+    @cached_property
+    def engine(self) -> Engine:
+        """The engine, started when it is first needed."""
+        from scoter.engine import open_engine
+
+        opened = open_engine(
+            self.config, self.crawl.scratch, lambda share: self.line.show(percent(self.command, share))
+        )
+        return self._stack.enter_context(opened)
+
+
+@contextmanager
+def working(command: str, directory: str, *, create: bool = False, lock: bool = True) -> Iterator[Work]:
+    """Open a crawl directory for a command; with ``lock``, no other command changes the crawldb meanwhile."""
+    from scoter.batch.directory import CrawlDir
+
+    now = datetime.now(UTC)
+    crawl = CrawlDir.create(directory, now) if create else CrawlDir.open(directory)
+    with ExitStack() as stack:
+        if lock:
+            stack.enter_context(crawl.lock(command, now))
+        work = Work(command, crawl, stack)
+        stack.callback(work.line.clear)
+        yield work

@@ -1,0 +1,48 @@
+"""From the configuration to an engine."""
+
+from __future__ import annotations
+
+import os
+from importlib.metadata import entry_points
+from pathlib import Path
+
+from scoter.config import Config
+from scoter.engine.port import Engine, Progress
+from scoter.errors import ConfigError, nearest
+
+GROUP = "scoter.engine"
+_OF_THE_MACHINE = 0.6
+
+
+def open_engine(config: Config, folder: Path, progress: Progress = lambda share: None) -> Engine:
+    """Start the engine that ``engine.kind`` names; a folder of its own in ``folder`` takes what it spills.
+
+    Engines are found by the entry points of the group ``scoter.engine``: a callable that takes the configuration, the
+    folder and whom to tell of progress.
+    """
+    kind = config.engine.kind
+    found = {entry.name: entry for entry in entry_points(group=GROUP)}
+    if kind not in found:
+        close = nearest(kind, found)
+        raise ConfigError(
+            f"{kind!r} is not an engine" + (f"; did you mean {close!r}?" if close else ""),
+            where="engine.kind",
+            hint=f"Installed: {', '.join(sorted(found))}.",
+        )
+    opened: Engine = found[kind].load()(config, folder, progress)
+    return opened
+
+
+def open_duckdb(config: Config, folder: Path, progress: Progress) -> Engine:
+    """Start the embedded engine."""
+    from scoter.engine.duckdb import DuckDbEngine
+
+    return DuckDbEngine(folder, memory_limit(config), progress=progress)
+
+
+def memory_limit(config: Config) -> int:
+    """Return the memory of a job in bytes: what the configuration says, or 60 % of the machine's."""
+    if config.engine.memory_limit is not None:
+        return int(config.engine.memory_limit)
+    machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return int(machine * _OF_THE_MACHINE)

@@ -1,0 +1,56 @@
+"""What a job asks of an engine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol, Self, TypeAlias
+
+from scoter.engine.sources import Source
+from scoter.store.tables import NewVersion
+
+Rows: TypeAlias = Any
+"""An Ibis table expression; Ibis is imported only where a job runs."""
+
+Job: TypeAlias = Callable[[Mapping[str, Rows]], Rows]
+"""From tables by name to the rows to be written.
+
+An engine may call it several times, each time with the rows of one range of keys: what it returns for two ranges
+together must be what it returns for each of them. So it joins and groups by ``url`` or ``key``, and by nothing else.
+"""
+
+Progress: TypeAlias = Callable[[float], None]
+"""Told how much of a job is done, from 0 to 1."""
+
+
+class Engine(Protocol):
+    """Runs Ibis expressions over tables."""
+
+    name: str
+
+    def read(self, source: Source) -> Rows:
+        """Return a source's rows, with the columns of its schema."""
+        ...
+
+    def write(self, job: Job, inputs: Mapping[str, Source], new: NewVersion) -> None:
+        """Run a job over inputs that share a key, and make its rows, by ``key`` and ``url``, parts of a version."""
+        ...
+
+    def save(self, rows: Rows, schema: Any, file: Path, order: Sequence[str] = ()) -> int:
+        """Write rows as one Parquet file of a schema, in an order, and return their number."""
+        ...
+
+    def batches(self, rows: Rows) -> Iterator[Any]:
+        """Yield rows as Arrow record batches, in the order of the expression."""
+        ...
+
+    def map_batches(self, rows: Rows, function: Callable[[Any], Any], schema: Any) -> Rows:
+        """Return what a function makes of the rows: record batch in, record batch of the schema out."""
+        ...
+
+    def close(self) -> None:
+        """Remove what was spilled."""
+        ...
+
+    def __enter__(self) -> Self: ...
+    def __exit__(self, *_: object) -> None: ...
