@@ -26,6 +26,7 @@ import msgspec
 from scoter.batch.segment import Segment
 from scoter.errors import UsageError, UserError
 from scoter.store.disk import telling
+from scoter.store.scratch import sweep
 from scoter.store.tables.holder import this_process
 from scoter.store.tables.local import LocalPlace
 
@@ -100,12 +101,11 @@ class CrawlDir:
         """Keep every other command that changes the crawldb out; what killed ones left in ``tmp`` is removed."""
         lock = LocalPlace(self.path).lock(LOCK, this_process(command, now or datetime.now(UTC)))
         try:
-            shutil.rmtree(self.scratch, ignore_errors=True)
+            sweep(self.scratch)
             for left in self.segments.glob(".*"):
                 shutil.rmtree(left, ignore_errors=True)
             yield
         finally:
-            shutil.rmtree(self.scratch, ignore_errors=True)
             lock.release()
 
     def all_segments(self) -> list[Segment]:

@@ -29,7 +29,7 @@ from scoter.batch import schemas
 from scoter.errors import UserError
 from scoter.plugins import Column
 from scoter.store.disk import sync_folder, telling
-from scoter.store.tables import PartSet
+from scoter.store.tables import Bounds, PartSet
 from scoter.store.tables.holder import this_process
 from scoter.store.tables.local import LocalPlace
 
@@ -37,6 +37,8 @@ LOCK = "LOCK"
 FETCHED = "FETCHED"
 PARSED = "PARSED"
 ABOUT = "segment.json"
+# A fetching process has five of these open at once; and what it writes it should not spend its time on compressing.
+_BOUNDS = Bounds(row_group_bytes=16 * 2**20, level=1)
 
 
 class About(msgspec.Struct, frozen=True, kw_only=True):
@@ -87,19 +89,19 @@ class Segment:
             sync_folder(self.path)
 
     def crawl_generate(self, extra: Sequence[Column] = ()) -> PartSet:
-        return PartSet(self.path / "crawl_generate", schemas.CRAWL_GENERATE, extra=extra)
+        return PartSet(self.path / "crawl_generate", schemas.CRAWL_GENERATE, extra=extra, bounds=_BOUNDS)
 
     def crawl_fetch(self, extra: Sequence[Column] = ()) -> PartSet:
-        return PartSet(self.path / "crawl_fetch", schemas.CRAWL_FETCH, extra=extra)
+        return PartSet(self.path / "crawl_fetch", schemas.CRAWL_FETCH, extra=extra, bounds=_BOUNDS)
 
     def parse_data(self) -> PartSet:
-        return PartSet(self.path / "parse_data", schemas.PARSE_DATA)
+        return PartSet(self.path / "parse_data", schemas.PARSE_DATA, bounds=_BOUNDS)
 
     def parse_text(self) -> PartSet:
-        return PartSet(self.path / "parse_text", schemas.PARSE_TEXT)
+        return PartSet(self.path / "parse_text", schemas.PARSE_TEXT, bounds=_BOUNDS)
 
     def crawl_parse(self, extra: Sequence[Column] = ()) -> PartSet:
-        return PartSet(self.path / "crawl_parse", schemas.CRAWL_PARSE, extra=extra)
+        return PartSet(self.path / "crawl_parse", schemas.CRAWL_PARSE, extra=extra, bounds=_BOUNDS)
 
     @contextmanager
     def lock(self, command: str) -> Iterator[None]:

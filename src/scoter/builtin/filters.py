@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from scoter.builtin.rulefiles import read_rules, slow_warnings
 from scoter.config import Setting
-from scoter.core.filters import domain, fast, prefix, regex, suffix, validator
+from scoter.core.filters import domain, fast, prefix, regex, scope, suffix, validator
 from scoter.core.url import Url
 from scoter.errors import RuleError
 from scoter.plugins import Setup
@@ -76,6 +76,14 @@ class SuffixUrlFilter(_Ruled):
     def __init__(self, setup: Setup) -> None:
         file = read_rules(setup.config.urlfilter.suffix_file, "urlfilter.suffix_file", "suffix-urlfilter.txt")
         super().__init__(suffix.parse(file.lines, file.source))
+
+
+class ScopeUrlFilter(_Ruled):
+    """Keeps the URLs of the hosts or domains that a crawl was started with."""
+
+    def __init__(self, setup: Setup) -> None:
+        file = read_rules(setup.config.urlfilter.scope_file, "urlfilter.scope_file")
+        super().__init__(scope.parse(file.lines, file.source))
 
 
 class DomainUrlFilter(_Ruled):

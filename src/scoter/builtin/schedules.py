@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any
 
 from msgspec import Struct
 
+from scoter.builtin import schedule_columns
 from scoter.builtin.rulefiles import read_rules
 from scoter.config import Setting
 from scoter.core.datum import CrawlDatum
@@ -40,6 +42,21 @@ class _Scheduled:
 
     def due(self, datum: CrawlDatum, now: datetime) -> tuple[bool, CrawlDatum]:
         return self.rules.due(datum, now)
+
+    def first_columns(self, table: Any) -> Mapping[str, Any]:
+        return schedule_columns.first(self.rules, table)
+
+    def fetched_columns(self, table: Any) -> Mapping[str, Any]:
+        return schedule_columns.fetched(self.rules, table)
+
+    def retry_columns(self, table: Any) -> Mapping[str, Any]:
+        return schedule_columns.retry(self.rules, table)
+
+    def gone_columns(self, table: Any) -> Mapping[str, Any]:
+        return schedule_columns.gone(self.rules, table)
+
+    def force_columns(self, table: Any) -> Mapping[str, Any]:
+        return schedule_columns.force(self.rules, table)
 
 
 class DefaultFetchSchedule(_Scheduled):

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from scoter.cli.invocation import invocation
@@ -38,6 +39,15 @@ class Work:
             self.config, self.crawl.scratch, lambda share: self.line.show(percent(self.command, share))
         )
         return self._stack.enter_context(opened)
+
+    @cached_property
+    def scratch(self) -> Path:
+        """A folder for what is needed only while the command runs."""
+        from scoter.store.scratch import Scratch
+
+        made = Scratch(self.crawl.scratch, self.command)
+        self._stack.callback(made.close)
+        return made.path
 
 
 @contextmanager

@@ -8,6 +8,7 @@ Intervals are whole seconds, rounded down, as every store keeps them.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 from enum import Enum
@@ -25,6 +26,10 @@ RETRY_AFTER = timedelta(days=1)
 LONGEST = timedelta(seconds=2**31 - 1)  # what the interval column can hold
 MEDIA_TYPE = "Content-Type"
 """Metadata key under which a datum knows its media type."""
+
+FIXED_NUMBER = r"^[0-9]{1,15}(\.[0-9]{0,15})?([eE][+]?[0-9]{1,2})?$"
+"""A number of seconds as seed lists have it; a narrow form, which every engine reads alike."""
+_FIXED_NUMBER = re.compile(FIXED_NUMBER.replace("$", r"\Z"))
 
 Number = TypeVar("Number", float, timedelta)
 
@@ -65,12 +70,12 @@ class Schedule(Struct, frozen=True, kw_only=True):
     def gone(self, datum: CrawlDatum, fetched: datetime) -> CrawlDatum:
         """Look at a page that is gone less and less often."""
         longer = whole((datum.interval or self.default_interval).total_seconds() * 1.5)
-        interval = longer if longer < self.max_interval else self._nine_tenths()
+        interval = longer if longer < self.max_interval else nine_tenths(self.max_interval)
         return replace(datum, interval=interval, fetch_time=later(fetched, interval))
 
     def force(self, datum: CrawlDatum) -> CrawlDatum:
         """Forget what is known of a page's content, so that its next fetch is unconditional."""
-        interval = self._nine_tenths() if datum.interval > self.max_interval else datum.interval
+        interval = nine_tenths(self.max_interval) if datum.interval > self.max_interval else datum.interval
         return replace(
             datum, interval=interval, status=DbStatus.UNFETCHED, retries=0, signature=None, modified_time=None
         )
@@ -78,12 +83,9 @@ class Schedule(Struct, frozen=True, kw_only=True):
     def due(self, datum: CrawlDatum, now: datetime) -> tuple[bool, CrawlDatum]:
         """Tell whether a URL is due, and return it with a time too far away brought back to now."""
         if datum.fetch_time - now > self.max_interval:
-            interval = self._nine_tenths() if datum.interval > self.max_interval else datum.interval
+            interval = nine_tenths(self.max_interval) if datum.interval > self.max_interval else datum.interval
             datum = replace(datum, interval=interval, fetch_time=now)
         return datum.fetch_time <= now, datum
-
-    def _nine_tenths(self) -> timedelta:
-        return whole(self.max_interval.total_seconds() * 0.9)
 
 
 class Rates(Struct, frozen=True):
@@ -125,9 +127,9 @@ class AdaptiveSchedule(Schedule, frozen=True, kw_only=True):
         if self.sync:
             unchanged = max(fetched - modified, timedelta(0))  # a page may claim to come from the future
             interval = max(interval, unchanged)
-            offset = timedelta(seconds=round(unchanged.total_seconds() * self.sync_rate))
+            offset = whole(unchanged.total_seconds() * self.sync_rate + 0.5)
             if offset > bounds.high:
-                offset = self.sync_rate * bounds.high
+                offset = whole((self.sync_rate * bounds.high).total_seconds())
         interval = whole(clamp(interval, bounds.low, bounds.high).total_seconds())
         return replace(
             datum,
@@ -170,12 +172,13 @@ def last_fetch(datum: CrawlDatum) -> datetime:
 
 def fixed_interval(datum: CrawlDatum) -> timedelta | None:
     """Return the interval that the seed list fixed for a URL, if it is a number of seconds at all."""
-    text = datum.metadata.get(FIXED_INTERVAL)
-    try:
-        seconds = float(text) if text else math.nan
-    except ValueError:
-        return None
-    return whole(seconds) if seconds >= 0 else None
+    text = datum.metadata.get(FIXED_INTERVAL, "")
+    return whole(float(text)) if _FIXED_NUMBER.search(text) else None
+
+
+def nine_tenths(interval: timedelta) -> timedelta:
+    """Return what an interval that has grown too long is cut to."""
+    return whole(interval.total_seconds() * 0.9)
 
 
 def whole(seconds: float) -> timedelta:

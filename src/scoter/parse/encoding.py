@@ -44,8 +44,10 @@ class Decoded(Struct, frozen=True):
     source: Source
 
 
-def decoded(body: bytes, http: str = "", default: str = "windows-1252") -> Decoded:
+def decoded(body: bytes, http: str = "", default: str = "windows-1252", *, markup: bool = True) -> Decoded:
     """Return a page as UTF-8; what is invalid in its encoding becomes U+FFFD.
+
+    ``markup`` is off for plain text, in which a ``<meta>`` means nothing.
 
     >>> decoded("naïve".encode("latin-1"), http="ISO-8859-1")
     Decoded(utf8=b'na\\xc3\\xafve', encoding='windows-1252', source='http')
@@ -55,11 +57,13 @@ def decoded(body: bytes, http: str = "", default: str = "windows-1252") -> Decod
             return _as_utf8(body[len(mark) :], name, "bom")
     if http and (name := encoding_name(http)):
         return _as_utf8(body, name, "http")
-    if name := prescan(body[:PRESCAN]):
+    if markup and (name := prescan(body[:PRESCAN])):
         return _as_utf8(body, name, "meta")
+    if name := _looks_like_utf16(body[:PRESCAN]):  # which may be valid UTF-8, too
+        return _as_utf8(body, name, "detected")
     if is_utf8(body):
         return _as_utf8(body, "utf-8", "valid")
-    if name := _looks_like_utf16(body) or _detected(body[:SAMPLE]):
+    if name := _detected(body[:SAMPLE]):
         return _as_utf8(body, name, "detected")
     return _as_utf8(body, encoding_name(default) or "windows-1252", "default")
 
@@ -153,10 +157,9 @@ def _declared(head: bytes, place: int) -> tuple[str, int]:
     return {"utf-16be": "utf-8", "utf-16le": "utf-8", "x-user-defined": "windows-1252"}.get(charset, charset), place
 
 
-def _looks_like_utf16(body: bytes) -> str:
-    """Return UTF-16 without its mark by the zeros that every second byte of markup has then."""
-    head = body[:PRESCAN]
-    if head.count(0) * 4 < len(head):
+def _looks_like_utf16(head: bytes) -> str:
+    """Return UTF-16 without its mark by the zeros that every second byte of markup is then."""
+    if not head.count(0) or head.count(0) * 4 < len(head):
         return ""
     even, odd = head[::2].count(0), head[1::2].count(0)
     return "utf-16be" if even > 4 * odd else "utf-16le" if odd > 4 * even else ""

@@ -8,16 +8,17 @@ of 25 KB with 55 links: the tree 98 µs, the list 15, the loop with links and an
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from typing import Any, Final
+from collections.abc import Collection
+from typing import Final, TypeAlias
 
 from msgspec import Struct
 from selectolax.lexbor import LexborCSSSelector, LexborDocumentOptions, LexborHTMLParser, LexborNode, create_tag
 
 from scoter.config import Config
-from scoter.core.page import EMPTY, Content, Outlink, Page, Refresh
+from scoter.core.page import Content, Outlink, Page, Refresh
 from scoter.core.url import Url, join
 from scoter.parse.encoding import decoded
+from scoter.parse.joining import Joiner
 from scoter.parse.refresh import read_refresh
 from scoter.parse.robots_meta import concerns, directives
 
@@ -25,16 +26,14 @@ MOST_LINKS: Final = 10_000
 """Links that are read of one page; a page with more is no page for readers."""
 LONGEST_TITLE: Final = 1_000
 LONGEST_ANCHOR: Final = 500
+_ENOUGH: Final = 4 * LONGEST_ANCHOR  # characters in which an anchor is looked for, white space included
 
-LINE_SEPARATORS: Final = tuple(
-    "article aside blockquote canvas dd div dl dt fieldset figcaption figure footer form h1 h2 h3 h4 h5 h6 header hr li"
-    " main nav noscript ol output p pre section table tfoot ul video".split()
-)
 _TEXT_LEVEL: Final = (
-    "a abbr acronym b bdi bdo big blink cite code data del dfn em font i ins kbd label mark nobr q rb ruby s samp small"
-    " span strike strong sub sup time tt u var wbr"
-).split()
-_NO_TEXT: Final = "script style noscript template noframes noembed iframe object svg math".split()
+    *("a", "abbr", "acronym", "b", "bdi", "bdo", "big", "blink", "cite", "code", "data", "del", "dfn", "em", "font"),
+    *("i", "ins", "kbd", "label", "mark", "nobr", "q", "rb", "ruby", "s", "samp", "small", "span", "strike", "strong"),
+    *("sub", "sup", "time", "tt", "u", "var", "wbr"),
+)
+_NO_TEXT: Final = ("script", "style", "noscript", "template", "noframes", "noembed", "iframe", "svg")
 # Where an element keeps its link. Nutch takes the same, forms by setting.
 _LINKS: Final = {
     **dict.fromkeys(("a", "area", "link"), "href"),
@@ -44,7 +43,9 @@ _OPTIONS: Final = LexborDocumentOptions.WO_EVENTS.value  # else <selectedcontent
 _BREAK: Final = "\x1e"  # a control character that stands for the end of a line until white space is dealt with
 _SPACES: Final = "\n\t\r\f\xa0"
 
-_LINK, _PIECE, _OUT, _TITLE, _META, _BASE = range(1, 7)
+_PIECE, _ANCHOR, _LINK, _OUT, _TITLE, _META, _BASE = range(1, 8)
+
+_RawLink: TypeAlias = tuple[str, str, str, int]  # href, anchor, rel, and the number of the element's name
 
 
 class HtmlOptions(Struct, frozen=True):
@@ -52,7 +53,7 @@ class HtmlOptions(Struct, frozen=True):
 
     form_actions: bool = False
     ignored: tuple[str, ...] = ()
-    line_separators: tuple[str, ...] = LINE_SEPARATORS
+    line_separators: tuple[str, ...] = ()
     element_name: str = ""
     default_encoding: str = "windows-1252"
     agents: tuple[str, ...] = ()
@@ -77,105 +78,112 @@ class HtmlReader:
     def __init__(self, options: HtmlOptions = HtmlOptions()) -> None:  # noqa: B008 - frozen
         self._options = options
         self._kinds, self._links = _kinds(options)
-        self._selector = LexborCSSSelector()
+        self._joiner = Joiner()
+        self._selector = LexborCSSSelector()  # type: ignore[no-untyped-call]
 
     def read(self, content: Content) -> Page:
         """Return what a page says; whatever its bytes are, it says something."""
         options = self._options
-        text = decoded(content.body, content.encoding, options.default_encoding)
+        url = content.url
+        source = decoded(content.body, content.encoding, options.default_encoding)
         # Frameworks leave empty comments between pieces of one text; the pieces belong together.
-        markup = text.utf8.replace(b"<!-- -->", b"") if b"<!-- -->" in text.utf8 else text.utf8
+        markup = source.utf8.replace(b"<!-- -->", b"") if b"<!-- -->" in source.utf8 else source.utf8
         tree = LexborHTMLParser(markup, options=_OPTIONS)
-        found = _Found(content.url)
+        found = _Found()
         self._walk(tree, found)
+        base = (found.base and join(url, found.base)) or url
         said = directives(found.robots, content.robots, options.agents)
+        refresh = read_refresh(found.refresh, base) if found.refresh else None
         return Page(
-            url=content.url,
+            url=url,
             title=found.title,
             text=_text(tree),
-            outlinks=tuple(self._outlinks(found)),
-            metadata=EMPTY,
+            outlinks=self._outlinks(found.links, base, refresh),
             noindex=said.noindex,
             nofollow=said.nofollow,
             noarchive=said.noarchive,
-            canonical=join(found.base, found.canonical) if found.canonical else None,
-            refresh=found.refresh,
-            base=None if found.base is content.url else found.base,
-            encoding=text.encoding,
+            canonical=_canonical(found.links, base),
+            refresh=refresh,
+            base=None if base is url else base,
+            encoding=source.encoding,
         )
 
     def _walk(self, tree: LexborHTMLParser, found: _Found) -> None:
-        """Go over the elements once; what is taken apart or out stays in the list and is still looked at."""
+        """Go over the elements once, from the last to the first: a script in a link is out before the link is read.
+
+        What is taken apart or out stays in the list and is still looked at, such as the links in a ``noscript``.
+        """
         root = tree.root
         if root is None:
             return
         kind_of, links, agents = self._kinds.get, found.links, self._options.agents
-        for node in self._selector.find("*", root):
-            kind = kind_of(node.tag_id)
+        nodes = self._selector.find("*", root)
+        nodes.reverse()
+        for node in nodes:
+            number = node.tag_id
+            kind = kind_of(number)
             if kind is None:
                 continue
             if kind == _PIECE:
                 node.unwrap(True)
+            elif kind == _ANCHOR:  # half of a page's links and more: here, to save a call
+                attributes = node.attributes
+                href = attributes.get("href")
+                if href is not None:
+                    rel = attributes.get("rel")
+                    words = " ".join(node.text_lexbor()[:_ENOUGH].split()) or _alternative(node)
+                    links.append((href, words[:LONGEST_ANCHOR], rel.lower() if rel else "", number))
+                node.unwrap(True)
             elif kind == _LINK:
-                self._link(node, links)
+                self._link(node, number, links)
             elif kind == _OUT:
                 node.decompose(False)
             elif kind == _META:
                 _meta(node, found, agents)
             elif kind == _TITLE:
-                if not found.title and _name_of(node.parent) != "svg":
-                    found.title = _words(node.text_lexbor(), LONGEST_TITLE)
-            elif not found.based:
-                found.set_base(node.attrs.get("href"))
-        if (first := next((link for link in links if link[2] == "canonical"), None)) is not None:
-            found.canonical = first[0]
+                if _name_of(node.parent) != "svg":
+                    found.title = _words(node.text_lexbor(), LONGEST_TITLE) or found.title
+            elif (href := node.attrs.get("href")) is not None:
+                found.base = href
+        links.reverse()
 
-    def _link(self, node: LexborNode, links: list[tuple[str, str, str, int]]) -> None:
-        number = node.tag_id
-        name, kind = self._links[number]
-        attrs = node.attrs
-        href = attrs.get(name)
-        if href is not None and len(links) < MOST_LINKS:
-            links.append((href, _anchor(node, number, attrs), (attrs.get("rel") or "").lower(), number))
+    def _link(self, node: LexborNode, number: int, links: list[_RawLink]) -> None:
+        place, kind = self._links[number]
+        attributes = node.attributes
+        href = attributes.get(place)
+        if href is not None:
+            words = _words(attributes.get("alt") or attributes.get("title") or "", LONGEST_ANCHOR)
+            links.append((href, words, (attributes.get("rel") or "").lower(), number))
         if kind == _PIECE:
             node.unwrap(True)
         elif kind == _OUT:
             node.decompose(False)
 
-    def _outlinks(self, found: _Found) -> list[Outlink]:
-        base, extra = found.base, self._extra
-        links = [
-            Outlink(target=target, anchor=anchor, rel=rel, extra=extra(number))
-            for href, anchor, rel, number in found.links
-            if (target := join(base, href)) is not None
+    def _outlinks(self, links: list[_RawLink], base: Url, refresh: Refresh | None) -> tuple[Outlink, ...]:
+        name, joined = self._options.element_name, self._joiner.join
+        known = self._joiner.known(base)
+        where = known.get
+        found = [
+            Outlink(target=target, anchor=anchor, rel=rel)
+            if not name
+            else Outlink(target=target, anchor=anchor, rel=rel, extra={name: _NAMES[number]})
+            for href, anchor, rel, number in links[:MOST_LINKS]
+            if (target := where(href) or joined(base, href, known)) is not None
         ]
-        if found.refresh is not None and not found.refresh.is_redirect:
-            links.append(Outlink(target=found.refresh.target))
-        return links
-
-    def _extra(self, number: int) -> Mapping[str, Any]:
-        name = self._options.element_name
-        return {name: _NAMES[number]} if name else EMPTY
+        if refresh is not None and not refresh.is_redirect:
+            found.append(Outlink(target=refresh.target))
+        return tuple(found)
 
 
 class _Found:
-    """What the walk has come upon so far."""
+    """What the walk has come upon; it goes backwards, so that the last word is the page's first."""
 
-    def __init__(self, url: Url) -> None:
-        self.url = url
-        self.base = url
-        self.based = False
+    def __init__(self) -> None:
         self.title = ""
-        self.canonical = ""
-        self.refresh: Refresh | None = None
+        self.base = ""
+        self.refresh = ""
         self.robots: list[str] = []
-        self.links: list[tuple[str, str, str, int]] = []
-
-    def set_base(self, href: str | None) -> None:
-        """Take the first base element that has a link, good or not (HTML standard, 4.2.3)."""
-        if href is not None:
-            self.based = True
-            self.base = join(self.url, href) or self.url
+        self.links: list[_RawLink] = []
 
 
 def parse_html(content: Content, options: HtmlOptions = HtmlOptions()) -> Page:  # noqa: B008 - frozen
@@ -206,35 +214,37 @@ def _text(tree: LexborHTMLParser) -> str:
 
 
 def _words(text: str, longest: int) -> str:
-    # A cut in front spares the work on a page that is one long title.
+    # The first cut spares the work on a page that is one long title.
     return " ".join(text[: 4 * longest].split())[:longest]
 
 
-def _anchor(node: LexborNode, number: int, attrs: Any) -> str:
-    if number != _A:
-        return _words(attrs.get("alt") or attrs.get("title") or "", LONGEST_ANCHOR)
-    text = _words(node.text_lexbor(), LONGEST_ANCHOR)
-    if not text and (image := node.css_first("img[alt]")) is not None:
-        text = _words(image.attrs.get("alt") or "", LONGEST_ANCHOR)
-    return text
+def _alternative(node: LexborNode) -> str:
+    """Return what stands for the image that a link without words shows."""
+    image = node.css_first("img[alt]")
+    return "" if image is None else _words(image.attributes["alt"] or "", LONGEST_ANCHOR)
+
+
+def _canonical(links: list[_RawLink], base: Url) -> Url | None:
+    for href, _, rel, number in links:
+        if number == _LINK_ELEMENT and "canonical" in rel.split():
+            return join(base, href)
+    return None
 
 
 def _meta(node: LexborNode, found: _Found, agents: Collection[str]) -> None:
-    attrs = node.attrs
-    content = attrs.get("content")
+    attributes = node.attributes
+    content = attributes.get("content")
     if not content:
         return
-    name = attrs.get("name")
-    if name is not None:
-        if concerns(name.strip().lower(), agents):
-            found.robots.append(content)
+    name = attributes.get("name")
+    if name is not None and concerns(name.strip().lower(), agents):
+        found.robots.append(content)
     elif (
-        found.refresh is None
-        and (attrs.get("http-equiv") or "").strip().lower() == "refresh"
+        (attributes.get("http-equiv") or "").strip().lower() == "refresh"
         # A page that only readers without scripts are sent away from is meant to be read.
         and _name_of(node.parent) != "noscript"
     ):
-        found.refresh = read_refresh(content, found.base)
+        found.refresh = content
 
 
 def _name_of(node: LexborNode | None) -> str:
@@ -246,6 +256,7 @@ def _number(name: str) -> int:
 
 
 _A: Final = _number("a")
+_LINK_ELEMENT: Final = _number("link")
 _NAMES: Final = {_number(name): name for name in (*_LINKS, "form")}
 
 
@@ -256,5 +267,12 @@ def _kinds(options: HtmlOptions) -> tuple[dict[int, int], dict[int, tuple[str, i
     kinds |= {_number(name): _OUT for name in _NO_TEXT}
     kinds |= {_number("title"): _TITLE, _number("meta"): _META, _number("base"): _BASE}
     places = _LINKS | ({"form": "action"} if options.form_actions else {})
-    links = {_number(name): (place, kinds.get(_number(name), 0)) for name, place in places.items() if name not in options.ignored}
-    return kinds | dict.fromkeys(links, _LINK), links
+    links = {
+        _number(name): (place, kinds.get(_number(name), 0))
+        for name, place in places.items()
+        if name not in options.ignored
+    }
+    kinds |= dict.fromkeys(links, _LINK)
+    if links.pop(_A, None) is not None:
+        kinds[_A] = _ANCHOR
+    return kinds, links

@@ -1,0 +1,158 @@
+"""Which links of a page are kept.
+
+A link is dropped when the page or the link itself says nofollow, when its target is too long, is the page itself,
+leads where the crawl does not go (internal and external rules), is no URL after normalising, is refused by the URL
+filters, or was met on the page before; of the rest the first ``db.max_outlinks_per_page`` are kept.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
+from typing import Final, TypeAlias
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from scoter.config import Config
+from scoter.core.chain import Scope, keeps, normalize
+from scoter.core.page import Outlink, Page
+from scoter.core.url import Url
+from scoter.plugins import UrlExemption, UrlFilter, UrlNormalizer, chain
+
+CACHE: Final = 16_384
+_CACHED: Final = 512  # characters; what is longer is judged each time
+
+
+class Dropped(StrEnum):
+    """Why a link is not kept."""
+
+    PAGE_NOFOLLOW = "page_nofollow"
+    NOFOLLOW = "nofollow"
+    TOO_LONG = "too_long"
+    SELF = "self"
+    INTERNAL = "internal"
+    EXTERNAL = "external"
+    NO_URL = "no_url"
+    FILTERED = "filtered"
+    REPEATED = "repeated"
+    TOO_MANY = "too_many"
+
+
+class Kept(Struct, frozen=True):
+    """The links that are kept of a page, how many there were, and why the others are not."""
+
+    links: tuple[Outlink, ...]
+    found: int
+    dropped: Mapping[Dropped, int]
+
+
+Verdict: TypeAlias = Url | Dropped
+
+
+class LinkRules:
+    """Decides about links by a configuration and its chains of normalisers, filters and exemptions."""
+
+    def __init__(
+        self,
+        config: Config,
+        normalizers: Sequence[tuple[str, UrlNormalizer]] | None = None,
+        filters: Sequence[tuple[str, UrlFilter]] | None = None,
+        exemptions: Sequence[tuple[str, UrlExemption]] | None = None,
+    ) -> None:
+        """Chains that are not given are made as the configuration says."""
+        db, parse = config.db, config.parse
+        self._normalizers = chain("urlnormalizer", config) if normalizers is None else tuple(normalizers)
+        self._filters = chain("urlfilter", config) if filters is None else tuple(filters)
+        self._exemptions = chain("urlexemption", config) if exemptions is None else tuple(exemptions)
+        self._normalizing, self._filtering = parse.normalize_urls, parse.filter_urls
+        self._loops = config.urlnormalizer.loop_count
+        self._longest = db.max_outlink_length
+        self._most = db.max_outlinks_per_page
+        self._no_internal, self._no_external = db.ignore_internal_links, db.ignore_external_links
+        self._by_domain = db.ignore_external_links_mode == "domain"
+        self._redirects_too = db.ignore_also_redirects
+        self._verdicts: dict[str, Verdict] = {}
+
+    def keep(self, page: Page) -> Kept:
+        """Return the links of a page that are kept, in their order, each target once.
+
+        The first link to a target counts, with the first anchor that has any words.
+        """
+        found = len(page.outlinks)
+        if page.nofollow:
+            return Kept((), found, {Dropped.PAGE_NOFOLLOW: found} if found else {})
+        kept: dict[str, Outlink] = {}
+        dropped: list[Dropped] = []
+        most = found if self._most is None else self._most
+        for link in page.outlinks:
+            verdict = self._judge(page.url, link)
+            if isinstance(verdict, Dropped):
+                dropped.append(verdict)
+                continue
+            before = kept.get(verdict.text)
+            if before is not None:
+                dropped.append(Dropped.REPEATED)
+                if link.anchor and not before.anchor:
+                    kept[verdict.text] = replace(before, anchor=link.anchor)
+            elif len(kept) >= most:
+                dropped.append(Dropped.TOO_MANY)
+            else:
+                kept[verdict.text] = link if verdict is link.target else replace(link, target=verdict)
+        return Kept(tuple(kept.values()), found, Counter(dropped) if dropped else {})
+
+    def redirect(self, source: Url, target: Url) -> Verdict:
+        """Return where a redirect leads in the spelling under which it is stored, or why it is not followed."""
+        if self._redirects_too and (self._no_internal or self._no_external):
+            side = self._wrong_side(source, target)
+            if side is not None:
+                return side
+        verdict = self._fit(target, "fetcher")
+        return Dropped.SELF if isinstance(verdict, Url) and verdict.text == source.text else verdict
+
+    def _judge(self, source: Url, link: Outlink) -> Verdict:
+        target = link.target
+        text = target.text
+        if link.rel and "nofollow" in link.rel.split():
+            return Dropped.NOFOLLOW
+        if text == source.text:
+            return Dropped.SELF
+        if self._no_internal or self._no_external:
+            side = self._wrong_side(source, target)
+            if side is not None:
+                return side
+        verdict = self._verdicts.get(text)
+        if verdict is None:
+            verdict = self._fit(target, "outlink")
+            self._remember(text, verdict)
+        if isinstance(verdict, Url) and verdict.text == source.text:
+            return Dropped.SELF
+        return verdict
+
+    def _wrong_side(self, source: Url, target: Url) -> Dropped | None:
+        own = source.domain == target.domain if self._by_domain else source.host == target.host
+        if own:
+            return Dropped.INTERNAL if self._no_internal else None
+        if self._no_external and not any(each.exempts(source, target) for _, each in self._exemptions):
+            return Dropped.EXTERNAL
+        return None
+
+    def _fit(self, target: Url, scope: Scope) -> Verdict:
+        """Judge a target whatever page it stands on."""
+        if self._longest is not None and len(target.text) > self._longest:
+            return Dropped.TOO_LONG
+        if self._normalizing:
+            normal = normalize(target.text, self._normalizers, scope, self._loops)
+            if normal is None:
+                return Dropped.NO_URL
+            if normal.text != target.text:
+                target = normal
+        return target if not self._filtering or keeps(target, self._filters) else Dropped.FILTERED
+
+    def _remember(self, text: str, verdict: Verdict) -> None:
+        if len(text) > _CACHED:
+            return
+        if len(self._verdicts) >= CACHE:
+            self._verdicts.clear()  # a crawl that has moved on to other sites has no use for the old ones
+        self._verdicts[text] = verdict

@@ -1,0 +1,75 @@
+"""What a crawl calls: from content to pages, by the parser for its type and the parse filters.
+
+A parser may have ``in_place(content)``, which tells that it cannot take long over a content. What no parser vouches
+for is parsed in a process that can be stopped (``containment``), so that a hostile page costs its own time limit and
+nothing else.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from types import TracebackType
+
+from scoter.config import Config
+from scoter.core.page import Content
+from scoter.parse.chain import Outcome, Parsed, ParseFailed, ParserChain
+from scoter.parse.containment import Confinement
+from scoter.plugins import ParseFilter, Parser
+
+__all__ = ["Outcome", "ParseFailed", "Parsed", "Parsing"]
+
+
+class Parsing:
+    """Parses contents, one after another; the process for hostile ones is ended by ``close``.
+
+    Parsers and filters that are handed in stay in this process, whatever they are given.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        parsers: Sequence[tuple[str, Parser]] | None = None,
+        filters: Sequence[tuple[str, ParseFilter]] = (),
+        *,
+        confinement: Confinement | None = None,
+    ) -> None:
+        self._skip_truncated = config.parse.skip_truncated
+        self._chain = ParserChain.of(config) if parsers is None else ParserChain(parsers, filters)
+        self._confinement = Confinement.of(config) if parsers is None and confinement is None else confinement
+
+    def parse(self, content: Content) -> Outcome:
+        """Return the pages of a content, or why there are none; this may take as long as ``parse.timeout``."""
+        if (refused := self._refused(content)) is not None:
+            return refused
+        if self._confinement is None or self._chain.in_place(content):
+            return self._chain.parse(content)
+        return self._confinement.parse(content)
+
+    async def parse_async(self, content: Content) -> Outcome:
+        """Do as ``parse`` does; what is parsed in the other process leaves the event loop free."""
+        if (refused := self._refused(content)) is not None:
+            return refused
+        if self._confinement is None or self._chain.in_place(content):
+            return self._chain.parse(content)
+        return await asyncio.to_thread(self._confinement.parse, content)
+
+    def close(self) -> None:
+        """End the process, if there is one."""
+        if self._confinement is not None:
+            self._confinement.close()
+
+    def __enter__(self) -> Parsing:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _refused(self, content: Content) -> ParseFailed | None:
+        if content.truncated and self._skip_truncated:
+            return ParseFailed("truncated")
+        if not self._chain.reads(content.media_type):
+            return ParseFailed("no_parser", content.media_type)
+        return None

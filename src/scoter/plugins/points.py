@@ -88,7 +88,8 @@ class ScoringFilter(Protocol):
     These are the row faces. Each hook may be given as ``HOOK_columns(table)`` instead, or as well: it gets a
     table with the datum's columns and returns column expressions by name (``sort_value`` and ``index``: one
     expression), and runs inside the engine without a Python call per row. In ``update_columns`` the old
-    record's columns are prefixed ``old_`` and the inlinks', merged, ``link_`` (``link_score`` is their sum).
+    record's columns are prefixed ``old_`` and the inlinks', merged, ``link_`` (``link_score`` is their sum); in it
+    and in ``orphaned_columns`` the column ``now`` tells the time.
     """
 
     def injected(self, url: Url, datum: CrawlDatum) -> CrawlDatum: ...
@@ -121,7 +122,13 @@ class IndexWriter(Protocol):
 
 
 class FetchSchedule(Protocol):
-    """Says when a page is due again after each outcome."""
+    """Says when a page is due again after each outcome.
+
+    A schedule may have column faces beside these: ``first_columns``, ``fetched_columns``, ``retry_columns``,
+    ``gone_columns`` and ``force_columns``, each of which gets a table with the datum's columns and returns what
+    changes, as column expressions by name. The table also has ``fetched`` (when it was), ``change`` (``unknown``,
+    ``modified``, ``notmodified``) and ``now``. With all five a job asks nothing row by row.
+    """
 
     def first(self, datum: CrawlDatum, now: datetime) -> CrawlDatum: ...
     def fetched(self, url: Url, datum: CrawlDatum, fetched: datetime, change: Change) -> CrawlDatum: ...
@@ -187,3 +194,4 @@ POINTS: Mapping[str, Point] = {
 SCORING_HOOKS = tuple(name for name in vars(ScoringFilter) if not name.startswith("_"))
 # Parsing works on one page at a time and never inside the engine.
 COLUMN_HOOKS = tuple(f"{hook}_columns" for hook in SCORING_HOOKS if not hook.endswith("_parsing"))
+SCHEDULE_COLUMNS = ("first_columns", "fetched_columns", "retry_columns", "gone_columns", "force_columns")

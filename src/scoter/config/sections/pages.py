@@ -14,7 +14,7 @@ class Parse(Section, frozen=True):
     parsers: Annotated[
         tuple[str, ...],
         Setting("Parsers in their order; the first that reads a page's type takes it.", example='["html"]'),
-    ] = ()
+    ] = ("html", "text")
     filter_order: Annotated[
         tuple[str, ...],
         Setting(
@@ -51,6 +51,9 @@ class Parse(Section, frozen=True):
             "Give pages that cannot be parsed a status of their own and delete them from the index.",
             nutch=("parser.delete.failed.parse",),
         ),
+    ] = False
+    simhash: Annotated[
+        bool, Setting("Sign the text of pages so that near duplicates can be found (`scoter dedup --near`).")
     ] = False
     store_text: Annotated[bool, Setting("Keep the text of pages.", nutch=("parser.store.text",))] = True
     extractor: Annotated[

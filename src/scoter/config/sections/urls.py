@@ -63,6 +63,10 @@ class Urlfilter(Section, frozen=True):
             none="",
         ),
     ] = None
+    scope_file: Annotated[
+        Path | None,
+        Setting("Lines `host NAME` or `domain NAME` that the filter scope lets pass; `scoter crawl` writes it.", none=""),
+    ] = None
     fast_file: Annotated[
         Path | None,
         Setting(

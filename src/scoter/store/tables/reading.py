@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.dataset as ds
 
 from scoter.errors import UsageError, UserError, nearest
 from scoter.store.tables.evolution import Defaults, guarantee, missing
@@ -20,6 +19,9 @@ Explain = Callable[[Exception], UserError]
 
 def dataset_of(place: Place, files: Iterable[tuple[str, Any]], want: Any, defaults: Defaults) -> Any:
     """Return files, each with the schema it was written with, as one dataset of the wanted columns."""
+    # Not above: it brings pandas along, half a second that processes which only write should not pay.
+    import pyarrow.dataset as ds
+
     form, filesystem = ds.ParquetFileFormat(), place.filesystem
     fragments = []
     for name, have in files:

@@ -1,0 +1,166 @@
+"""What the jobs over whole tables cost: CPU, time and memory, on a crawl of any size.
+
+Run it with ``python -m benchmarks.batch_tables --rows 1000000 --memory 1GiB``. It makes a crawl of that many URLs, of
+which a tenth was fetched, with two links for each, and runs commands on it, each in a process of its own; the crawldb
+is taken back after each. ``--keep DIR`` leaves the crawl there, and finds it the next time. The fingerprint is the same
+whatever the memory.
+"""
+# mypy: disable-error-code="import-untyped"
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+import duckdb
+import msgspec
+
+from scoter.batch import schemas
+from scoter.batch.directory import CrawlDir
+from scoter.batch.segment import ABOUT, FETCHED, PARSED, About, Segment
+from scoter.config.units import read_size
+from scoter.store.tables import Table
+
+NOW = datetime(2026, 11, 15, tzinfo=UTC)
+SEGMENT = "20261115000000"
+GOALS = {"updatedb": {"4GiB": 120.0, "1GiB": 200.0}}
+"""CPU seconds on 10 million URLs, by the memory given."""
+FULL = 10_000_000
+SLACK = 1.3  # resident memory over the limit given
+HOSTS = 100  # URLs a host
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--rows", type=int, default=1_000_000)
+    parser.add_argument("--memory", action="append", help="may be given again; default: 4GiB and 1GiB")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--keep", type=Path, help="make the crawl here, and leave it")
+    parser.add_argument("-D", action="append", default=[], metavar="SETTING", help="handed on to the command")
+    said = parser.parse_args(arguments)
+    with tempfile.TemporaryDirectory() as folder:
+        path = said.keep or Path(folder) / "crawl"
+        crawl = CrawlDir.open(path) if path.exists() else make(path, said.rows, said.seed)
+        missed = [
+            memory
+            for memory in said.memory or ("4GiB", "1GiB")
+            if not measured(crawl, "updatedb", memory, said.rows, said.D)
+        ]
+    return 1 if missed else 0
+
+
+def measured(crawl: CrawlDir, command: str, memory: str, rows: int, settings: Sequence[str]) -> bool:
+    """Run a command, say what it cost, take its result back, and tell whether it kept to its goals."""
+    begun = time.monotonic()
+    more = [word for setting in settings for word in ("-D", setting)]
+    words = [command, str(crawl.path), "--quiet", "-D", f"engine.memory_limit={memory}", *more]
+    child = os.posix_spawn(sys.executable, [sys.executable, "-m", "scoter.cli.main", *words], os.environ)
+    _, status, used = os.wait4(child, 0)
+    cpu, resident = used.ru_utime + used.ru_stime, used.ru_maxrss * 1024
+    print(
+        f"{command} {rows:,} URLs, {memory}: {cpu:.1f} CPU s, {time.monotonic() - begun:.1f} s, "
+        f"{resident / 2**20:,.0f} MiB resident, fingerprint {fingerprint(crawl)}",
+        flush=True,
+    )
+    take_back(crawl)
+    goal = GOALS[command].get(memory)
+    in_time = goal is None or rows < FULL or cpu <= goal
+    return status == 0 and in_time and resident <= SLACK * read_size(memory)
+
+
+def make(path: Path, rows: int, seed: int) -> CrawlDir:
+    """Make a crawl whose last segment has been parsed and is not in the crawldb yet."""
+    crawl = CrawlDir.create(path, NOW)
+    connection = duckdb.connect(config={"threads": 2, "memory_limit": "2GiB", "preserve_insertion_order": False})
+    connection.execute(f"SET TimeZone = 'UTC'; SET temp_directory = '{path}'")
+    connection.execute(f"CREATE MACRO dice(i, salt) AS (hash(i * 16 + salt + {seed} * 7919) % 1000003) / 1000003.0")
+    for name, text in _PARTS_OF_A_URL.items():
+        connection.execute(f"CREATE MACRO {name}_of(i) AS {text.format(hosts=max(1, rows // HOSTS))}")
+    with Table.write(crawl.crawldb, schemas.CRAWLDB, writer="benchmark") as new:
+        file = new.workspace / "all.parquet"
+        _copy(connection, _CRAWLDB, file, rows, order="ORDER BY key, url")
+        new.adopt(file)
+        new.commit()
+    segment = Segment(crawl.segments / SEGMENT)
+    segment.path.mkdir(parents=True)
+    about = About(created=NOW, lists=1, urls=rows // 10)
+    (segment.path / ABOUT).write_bytes(msgspec.json.encode(about))
+    for folder, query, count in (
+        ("crawl_fetch", _FETCH, rows // 10),
+        ("parse_data", _PAGES, rows // 10),
+        ("crawl_parse", _LINKS, rows * 2),
+    ):
+        (segment.path / folder).mkdir()
+        _copy(connection, query.replace("$rows", str(rows)), segment.path / folder / "part-00001.parquet", count)
+    segment.finish(FETCHED)
+    segment.finish(PARSED)
+    return crawl
+
+
+def take_back(crawl: CrawlDir) -> None:
+    """Make the version before the current one again."""
+    with Table.open(crawl.crawldb) as table:
+        before = table.manifest.previous
+    if before is not None:
+        (crawl.crawldb / "CURRENT").write_text(f"v{before:06d}\n")
+
+
+def fingerprint(crawl: CrawlDir) -> str:
+    """Return a short text that differs when the crawldb does; scores count to six digits of their sum.
+
+    New URLs are due when they are found, which differs from run to run.
+    """
+    with Table.open(crawl.crawldb) as table:
+        told = duckdb.execute(
+            "SELECT count(*), sum(hash(url, key, status, nullif(fetch_time, ?), modified_time, retries, interval, signature)"
+            "::HUGEINT) % 1000000007, sum(score) FROM read_parquet(?)",
+            [table.manifest.created, list(table.files)],
+        ).fetchone()
+    return "-" if told is None else f"{told[0]}-{told[1]}-{told[2]:.6g}"
+
+
+def _copy(connection: duckdb.DuckDBPyConnection, query: str, file: Path, rows: int, order: str = "") -> None:
+    connection.execute(
+        f"COPY (SELECT * FROM ({query.format(rows=rows)}) {order}) TO '{file}' (FORMAT parquet, COMPRESSION zstd)"
+    )
+
+
+_PARTS_OF_A_URL = {
+    "host": "'www.site' || (i % {hosts}) || '.example.com'",
+    "url": "'http://www.site' || (i % {hosts}) || '.example.com/section/' || (i % 97) || '/page-' || i || '.html'",
+    "key": "'com,example,site' || (i % {hosts}) || ',www)/section/' || (i % 97) || '/page-' || i || '.html'",
+}
+_NAMED = "url_of(i) AS url, key_of(i) AS key, host_of(i) AS host"
+_DATUM = f"""{_NAMED}, CASE WHEN i % 3 = 0 THEN 'fetched' ELSE 'unfetched' END AS status,
+    TIMESTAMPTZ '2026-10-01 00:00:00+00' + to_seconds(i % 5000000) AS fetch_time,
+    CASE WHEN i % 3 = 0 THEN TIMESTAMPTZ '2026-09-01 00:00:00+00' + to_seconds(i % 500000) END AS modified_time,
+    0::INT AS retries, 2592000::INT AS interval, dice(i, 1)::DOUBLE AS score,
+    CASE WHEN i % 3 = 0 THEN unhex(md5((i % 7000000)::VARCHAR)) END AS signature, NULL::MAP(VARCHAR, VARCHAR) AS metadata"""
+_CRAWLDB = f"SELECT {_DATUM} FROM range({{rows}}) t(i)"
+_FETCH = f"""SELECT * REPLACE (
+        CASE WHEN i % 20 = 0 THEN 'retry' WHEN i % 21 = 0 THEN 'gone' WHEN i % 23 = 0 THEN 'redir_perm' ELSE 'success' END
+            AS status,
+        TIMESTAMPTZ '2026-11-15 00:00:00+00' + to_seconds(i % 5000) AS fetch_time, NULL::TIMESTAMPTZ AS modified_time),
+    200::INT AS http_status, '' AS reason, NULL::VARCHAR AS detail,
+    CASE WHEN i % 23 = 0 THEN url_of(i + 1) END AS redirect_to, CASE WHEN i % 23 = 0 THEN key_of(i + 1) END AS redirect_key,
+    CASE WHEN i % 23 = 0 THEN host_of(i + 1) END AS redirect_host, 'text/html' AS content_type, 25000::BIGINT AS length,
+    NULL::VARCHAR AS truncated, 'part-00001.warc.gz' AS warc_file, i * 9000 AS warc_offset, 8000::BIGINT AS warc_length,
+    80::INT AS response_ms, '192.0.2.1' AS ip
+    FROM (SELECT i, {_DATUM} FROM (SELECT j * 10 AS i FROM range({{rows}}) r(j)))"""
+_PAGES = f"""SELECT {_NAMED}, CASE WHEN i % 50 = 0 THEN 'failed' ELSE 'success' END AS parse_status, NULL::VARCHAR AS reason,
+    'Page ' || i AS title, 'en' AS language, 'text/html' AS content_type, 'utf-8' AS encoding, NULL::VARCHAR AS canonical,
+    false AS noindex, false AS nofollow, 20::INT AS outlinks, unhex(md5((i % 6000000)::VARCHAR)) AS signature,
+    i AS simhash, NULL::MAP(VARCHAR, VARCHAR) AS metadata FROM (SELECT j * 10 AS i FROM range({{rows}}) r(j))"""
+_LINKS = f"""SELECT url_of((j // 20) * 10) AS source, {_NAMED}, 'anchor text ' || (i % 1000) AS anchor, '' AS rel,
+    0.05 * dice(j, 2)::DOUBLE AS score
+    FROM (SELECT j, floor(dice(j, 3) * dice(j, 4) * $rows * 1.3)::BIGINT AS i FROM range({{rows}}) r(j))"""
+
+
+if __name__ == "__main__":
+    sys.exit(main())

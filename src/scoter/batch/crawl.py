@@ -1,0 +1,246 @@
+"""Crawl in rounds: generate, fetch and parse, updatedb, invertlinks, dedup, until nothing is due.
+
+A crawl holds no state of its own. What is to be done next is read from the directory: the oldest segment that is not
+in the crawldb yet is brought to its end first, whichever step it was in when somebody stopped or killed it.
+"""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+
+from msgspec import Struct
+
+from scoter.batch.dedup import dedup
+from scoter.batch.directory import STOP, CrawlDir
+from scoter.batch.fetch import FetchDone, FetchState, fetch
+from scoter.batch.fetching.pool import Pool
+from scoter.batch.generate import generate
+from scoter.batch.invertlinks import invertlinks
+from scoter.batch.parse import parse
+from scoter.batch.segment import Segment
+from scoter.batch.stopping import Stopping
+from scoter.batch.updatedb import updatedb
+from scoter.config import Config
+from scoter.engine import Engine, source_of
+from scoter.store.tables import Table
+from scoter.store.tables.local import LocalPlace
+from scoter.store.tables.versions import current_manifest
+
+_LOOK_AT_DISK = 5.0
+
+
+class Progress(Struct, frozen=True, kw_only=True):
+    """Where a crawl stands."""
+
+    round: int
+    rounds: int | None
+    step: str
+    share: float | None = None
+    fetch: FetchState | None = None
+
+
+class Round(Struct, frozen=True, kw_only=True):
+    """What one round did."""
+
+    number: int
+    segment: str
+    fetched: int
+    pages: int
+    new: int
+    seconds: float
+
+
+class Crawled(Struct, frozen=True, kw_only=True):
+    """What a crawl did, and why it ended."""
+
+    rounds: tuple[Round, ...]
+    ended_by: str
+    is_done: bool
+    by_status: dict[str, int]
+
+
+class Rounds(Struct, frozen=True, kw_only=True):
+    """How far a crawl is to go."""
+
+    most: int | None = 5
+    top_n: int | None = 50_000
+    add_days: int = 0
+    dedup: bool = True
+
+
+def crawl(
+    directory: CrawlDir,
+    engine: Engine,
+    config: Config,
+    *,
+    rounds: Rounds,
+    tell: Callable[[Progress], None] = lambda progress: None,
+    note: Callable[[str], None] = lambda text: None,
+    stopping: Stopping | None = None,
+    clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+) -> Crawled:
+    """Go on with a crawl until its rounds are done, nothing is due, or the end is wanted."""
+    with Pool() as pool:
+        return _Crawl(directory, engine, config, rounds, tell, note, stopping or Stopping(), clock, pool).run()
+
+
+class _Crawl:
+    """One run over a crawl directory."""
+
+    def __init__(
+        self,
+        directory: CrawlDir,
+        engine: Engine,
+        config: Config,
+        rounds: Rounds,
+        tell: Callable[[Progress], None],
+        note: Callable[[str], None],
+        stopping: Stopping,
+        clock: Callable[[], datetime],
+        pool: Pool,
+    ) -> None:
+        self._directory = directory
+        self._engine = engine
+        self._config = config
+        self._rounds = rounds
+        self._tell = tell
+        self._note = note
+        self._stopping = stopping
+        self._clock = clock
+        self._pool = pool
+        self._number = 0
+        self._done: list[Round] = []
+        self._next_look = 0.0
+
+    def run(self) -> Crawled:
+        self._catch_up()
+        while not self._stopping:
+            if self._rounds.most is not None and self._number >= self._rounds.most:
+                return self._ended(f"{self._number} rounds are done", is_done=False)
+            if not self._has_room():
+                break
+            self._number += 1
+            if not self._round():
+                return self._ended("nothing is due", is_done=True)
+        (self._directory.path / STOP).unlink(missing_ok=True)
+        return self._ended(f"stopped by {self._stopping.by}", is_done=False)
+
+    def _round(self) -> bool:
+        """Do a round, or the rest of one; false when there was nothing to do."""
+        started = time.monotonic()
+        segment = self._open_segment() or self._generated()
+        if segment is None:
+            return False
+        fetched = None if segment.is_fetched else self._fetch(segment)
+        if self._stopping:
+            return True
+        if not segment.is_parsed:
+            self._step("parse")
+            parse(
+                segment,
+                self._config,
+                tell=lambda done, total: self._step("parse", done / max(total, 1)),
+                stopping=self._stopping,
+            )
+            if self._stopping:
+                return True
+        self._step("updatedb")
+        updated = updatedb(self._directory, self._engine, self._config, [segment], now=self._clock())
+        self._catch_up()
+        self._done.append(
+            Round(
+                number=self._number,
+                segment=segment.name,
+                fetched=updated.fetched,
+                pages=0 if fetched is None else fetched.pages,
+                new=updated.new,
+                seconds=time.monotonic() - started,
+            )
+        )
+        return True
+
+    def _open_segment(self) -> Segment | None:
+        """Return the oldest segment that is not in the crawldb yet."""
+        known = applied(self._directory.crawldb)
+        return next((each for each in self._directory.all_segments() if each.name not in known), None)
+
+    def _generated(self) -> Segment | None:
+        self._step("generate")
+        made = generate(
+            self._directory,
+            self._engine,
+            self._config,
+            now=self._clock(),
+            top_n=self._rounds.top_n,
+            add_days=self._rounds.add_days,
+        )
+        return self._directory.segment(next(iter(made.segments))) if made.segments else None
+
+    def _fetch(self, segment: Segment) -> FetchDone:
+        self._step("fetch")
+        return fetch(
+            self._directory,
+            segment,
+            self._config,
+            engine=lambda: self._engine,
+            parses=True,
+            tell=self._fetching,
+            note=self._note,
+            stopping=self._stopping,
+            pool=self._pool,
+        )
+
+    def _fetching(self, state: FetchState) -> None:
+        self._tell(Progress(round=self._number, rounds=self._rounds.most, step="fetch", fetch=state))
+        self._has_room()
+
+    def _catch_up(self) -> None:
+        """Bring the links of all segments into the linkdb that are in the crawldb, and mark duplicates."""
+        in_crawldb, in_linkdb = applied(self._directory.crawldb), applied(self._directory.linkdb)
+        behind = [
+            each
+            for each in self._directory.all_segments()
+            if each.is_parsed and each.name in in_crawldb and each.name not in in_linkdb
+        ]
+        if not behind:
+            return
+        if self._rounds.dedup:
+            self._step("dedup")
+            dedup(self._directory, self._engine, self._config, now=self._clock())
+        self._step("invertlinks")
+        invertlinks(self._directory, self._engine, self._config, behind, now=self._clock())
+
+    def _has_room(self) -> bool:
+        """Look at the disk now and then; below ``store.disk_floor`` the crawl comes to its end until there is room."""
+        floor = self._config.store.disk_floor
+        if time.monotonic() >= self._next_look:
+            self._next_look = time.monotonic() + _LOOK_AT_DISK
+            free = shutil.disk_usage(self._directory.path).free
+            if free < floor and not self._stopping.by:
+                self._stopping.by = f"store.disk_floor: {free / 2**20:,.0f} MiB are free, {floor / 2**20:,.0f} must be"
+        return not self._stopping.by
+
+    def _step(self, name: str, share: float | None = None) -> None:
+        self._tell(Progress(round=self._number, rounds=self._rounds.most, step=name, share=share))
+
+    def _ended(self, why: str, *, is_done: bool) -> Crawled:
+        return Crawled(
+            rounds=tuple(self._done), ended_by=why, is_done=is_done, by_status=_statuses(self._directory, self._engine)
+        )
+
+
+def _statuses(directory: CrawlDir, engine: Engine) -> dict[str, int]:
+    with Table.open(directory.crawldb) as crawldb:
+        rows = engine.read(source_of(crawldb, ["status"]))
+        counted = rows.group_by("status").agg(urls=rows.count())
+        return {row["status"]: row["urls"] for batch in engine.batches(counted) for row in batch.to_pylist()}
+
+
+def applied(table: Path) -> frozenset[str]:
+    """Return the segments that went into a table; none if there is no table."""
+    found = current_manifest(LocalPlace(table)) if table.is_dir() else None
+    return frozenset(found.applied if found is not None else ())

@@ -1,0 +1,110 @@
+"""Rows written to a file: CSV, JSON lines, Parquet, or plain text; whole, or not at all."""
+# mypy: disable-error-code="import-untyped"
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+import secrets
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import msgspec
+import pyarrow.parquet as pq
+
+from scoter.batch.plain import plain, shown
+from scoter.errors import UsageError
+from scoter.store.disk import telling
+
+FORMATS = ("csv", "json", "parquet", "plain")
+_PIECE = 4_096  # rows that are Python objects at once
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[BinaryIO]:
+    """Open a file that takes its name, in the place of what had it, when all has been written."""
+    if path.is_dir():
+        raise UsageError("is a directory", where=str(path), hint="Name a file to write to.")
+    draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    with telling("write the file", path):
+        file = draft.open("xb")
+        try:
+            with file:
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
+            draft.replace(path)
+        finally:
+            draft.unlink(missing_ok=True)
+
+
+def dump(batches: Iterable[Any], schema: Any, out: BinaryIO, form: str) -> int:
+    """Write record batches of a schema in one of ``FORMATS``, and return the number of rows."""
+    if form == "parquet":
+        return _parquet(batches, schema, out)
+    if form == "csv":
+        out.write(_csv_line(schema.names))
+    spell = _SPELLINGS[form]
+    number = 0
+    for row in rows(batches):
+        out.write(spell(row))
+        number += 1
+    return number
+
+
+def rows(batches: Iterable[Any]) -> Iterator[dict[str, Any]]:
+    """Yield the rows of record batches."""
+    for batch in batches:
+        for start in range(0, batch.num_rows, _PIECE):
+            yield from batch.slice(start, _PIECE).to_pylist(maps_as_pydicts="lossy")
+
+
+def json_line(row: Mapping[str, Any]) -> bytes:
+    """Return a row as a line of JSON."""
+    return msgspec.json.encode(plain(row)) + b"\n"
+
+
+def csv_row(row: Mapping[str, Any]) -> bytes:
+    """Return a row as a line of CSV; what has parts stands there as JSON."""
+    return _csv_line([value if isinstance(value, float) else shown(value) for value in row.values()])
+
+
+def plain_block(row: Mapping[str, Any]) -> bytes:
+    """Return a row as a block for people: its URL, then a line for each column that has a value."""
+    widest = max(map(len, row))
+    lines = [str(row.get("url", ""))]
+    lines += [
+        f"  {name:<{widest}}  {_one_line(shown(value))}"
+        for name, value in row.items()
+        if value not in (None, {}, []) and name != "url"
+    ]
+    return ("\n".join(lines) + "\n\n").encode("utf-8", "replace")
+
+
+_SPELLINGS: Mapping[str, Callable[[Mapping[str, Any]], bytes]] = {
+    "csv": csv_row,
+    "json": json_line,
+    "plain": plain_block,
+}
+
+
+def _parquet(batches: Iterable[Any], schema: Any, out: BinaryIO) -> int:
+    number = 0
+    with pq.ParquetWriter(out, schema, compression="zstd") as writer:
+        for batch in batches:
+            writer.write_batch(batch.cast(schema))
+            number += batch.num_rows
+    return number
+
+
+def _csv_line(cells: Sequence[Any]) -> bytes:
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerow(cells)
+    return text.getvalue().encode("utf-8", "replace")
+
+
+def _one_line(text: str) -> str:
+    return text if text.isprintable() else "".join(each if each.isprintable() else " " for each in text)

@@ -1,0 +1,237 @@
+"""All that is known of one URL, found by its key: a crawl of any size is asked without an engine."""
+# mypy: disable-error-code="import-untyped"
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from datetime import datetime
+from typing import Any
+
+import pyarrow.compute as pc
+from msgspec import Struct
+
+from scoter.batch import schemas
+from scoter.batch.counted import Counted, counted
+from scoter.batch.directory import CrawlDir
+from scoter.batch.lookup import find, knows_host, rows_of
+from scoter.batch.rows import datum_of
+from scoter.batch.segment import Segment
+from scoter.config import Config
+from scoter.core.chain import Step, trace_filters, trace_normalize
+from scoter.core.datum import CrawlDatum
+from scoter.core.url import Url, canonical
+from scoter.engine.sources import source_of
+from scoter.plugins import Column, chain
+from scoter.store.tables import Table
+
+SHOWN = 5
+"""How many of its links, inlinks, duplicates and redirects are told of a URL."""
+HOPS = 5
+
+Row = Mapping[str, Any]
+
+
+class Some(Struct, frozen=True):
+    """The first few of so many rows."""
+
+    count: int = 0
+    first: tuple[Row, ...] = ()
+
+
+class Explanation(Struct, frozen=True, kw_only=True):
+    """What is known of a URL.
+
+    ``ahead`` is the number of due URLs with a higher score, for one that is due itself. ``rules`` says in words what
+    the configuration holds against links to it. ``links`` are those that pages in segments have to it, with what they
+    carry, best first; ``inlinks`` those of the linkdb.
+    """
+
+    asked: str
+    url: Url
+    domain: str
+    normalizers: tuple[Step, ...]
+    filters: tuple[Step, ...]
+    is_kept: bool
+    rules: tuple[str, ...]
+    record: Row | None
+    datum: CrawlDatum | None
+    is_due: bool = False
+    ahead: int = 0
+    listed: tuple[str, ...] = ()
+    fetches: tuple[Row, ...] = ()
+    parses: tuple[Row, ...] = ()
+    links: Some = Some()
+    link_score: float = 0.0
+    inlinks: Some = Some()
+    redirected_from: Some = Some()
+    redirects: tuple[Row, ...] = ()
+    duplicates: Some = Some()
+    applied: tuple[str, ...] = ()
+    is_host_known: bool = False
+
+
+class _Crawl:
+    """The tables of a crawl, open for one question."""
+
+    def __init__(self, crawl: CrawlDir, config: Config, stack: ExitStack) -> None:
+        self.extra: tuple[Column, ...] = schemas.plugin_columns(chain("scoring", config))
+        self.segments: Sequence[tuple[Segment, Counted]] = [
+            (segment, counted([segment], self.extra)) for segment in crawl.all_segments()
+        ]
+        self.crawldb = self.linkdb = None
+        if crawl.crawldb.exists():
+            self.crawldb = stack.enter_context(Table.open(crawl.crawldb, schemas.CRAWLDB, extra=self.extra))
+        if crawl.linkdb.exists():
+            self.linkdb = stack.enter_context(Table.open(crawl.linkdb, schemas.LINKDB))
+
+    def record(self, url: Url) -> Row | None:
+        return None if self.crawldb is None else next(rows_of(source_of(self.crawldb), url), None)
+
+    def fetches(self, url: Url) -> tuple[Row, ...]:
+        found = [
+            {"segment": segment.name, **row} for segment, parts in self.segments for row in rows_of(parts.fetch, url)
+        ]
+        return tuple(sorted(found, key=lambda row: (row["fetch_time"] is not None, row["fetch_time"])))
+
+    def parses(self, url: Url) -> Iterator[Row]:
+        for segment, parts in self.segments:
+            for row in rows_of(parts.parse_data, url):
+                yield {"segment": segment.name, **row}
+
+    def links(self, url: Url) -> Iterator[Row]:
+        for segment, parts in self.segments:
+            for row in rows_of(parts.links, url):
+                yield {"segment": segment.name, **row}
+
+    def redirects_to(self, url: Url) -> Iterator[Row]:
+        for segment, parts in self.segments:
+            for row in find(parts.fetch, {"redirect_key": url.key, "redirect_to": url.text}):
+                yield {"segment": segment.name, "url": row["url"], "status": row["status"]}
+
+    def listed(self, url: Url) -> Iterator[str]:
+        """Yield the unfinished segments that have a URL in their fetch lists and have not come to it."""
+        for segment, parts in self.segments:
+            if (
+                not segment.is_fetched
+                and any(True for _ in rows_of(parts.generate, url))
+                and not any(True for _ in rows_of(parts.fetch, url))
+            ):
+                yield segment.name
+
+    def inlinks(self, url: Url) -> Some:
+        row = None if self.linkdb is None else next(rows_of(source_of(self.linkdb), url), None)
+        found = sorted((row or {}).get("inlinks") or (), key=lambda link: (link["url"], link["anchor"] or ""))
+        return Some(len(found), tuple(found[:SHOWN]))
+
+    def duplicates(self, url: Url, signature: bytes | None) -> Some:
+        if self.crawldb is None or not signature:
+            return Some()
+        source = source_of(self.crawldb, ["url", "status", "score", "signature"])
+        alike = (row for row in find(source, {"signature": signature}) if row["url"] != url.text)
+        return _some({name: row[name] for name in ("url", "status", "score")} for row in alike)
+
+
+def explain(crawl: CrawlDir, config: Config, url: str, *, now: datetime) -> Explanation:
+    """Return all that is known of a URL, in whatever spelling."""
+    asked = canonical(url)
+    normal, steps = trace_normalize(
+        asked.text, chain("urlnormalizer", config), "default", config.urlnormalizer.loop_count
+    )
+    with ExitStack() as stack:
+        known = _Crawl(crawl, config, stack)
+        record = known.record(asked)
+        # What was stored before the rules changed is found under its old spelling.
+        wanted = asked if record is not None or normal is None else normal
+        record = record or known.record(wanted)
+        is_kept, filters = trace_filters(wanted, chain("urlfilter", config))
+        datum = None if record is None else datum_of(record, extra=schemas.names(known.extra))
+        is_due = datum is not None and _schedule(config).due(datum, now)[0]
+        fetches = known.fetches(wanted)
+        links, link_score = _best_links(known.links(wanted))
+        return Explanation(
+            asked=url,
+            url=wanted,
+            domain=wanted.domain,
+            normalizers=steps,
+            filters=filters,
+            is_kept=is_kept and normal is not None,
+            rules=tuple(_rules(config)),
+            record=record,
+            datum=datum,
+            is_due=is_due,
+            ahead=_ahead(known.crawldb, datum, now) if is_due and datum is not None else 0,
+            listed=tuple(known.listed(wanted)),
+            fetches=fetches,
+            parses=tuple(known.parses(wanted)),
+            links=links,
+            link_score=link_score,
+            inlinks=known.inlinks(wanted),
+            redirected_from=_some(known.redirects_to(wanted)),
+            redirects=tuple(_hops(known, wanted, fetches)),
+            duplicates=known.duplicates(wanted, datum.signature if datum else None),
+            applied=known.crawldb.manifest.applied if known.crawldb is not None else (),
+            is_host_known=record is not None
+            or (known.crawldb is not None and knows_host(source_of(known.crawldb, ["key"]), wanted)),
+        )
+
+
+def _schedule(config: Config) -> Any:
+    return chain("schedule", config)[0][1]
+
+
+def _ahead(crawldb: Any, datum: CrawlDatum, now: datetime) -> int:
+    better = pc.field("score") > datum.score
+    return int(crawldb.count(better & (pc.field("fetch_time") <= pc.scalar(now))))
+
+
+def _best_links(links: Iterable[Row]) -> tuple[Some, float]:
+    """Return the links that carry most, their number, and all that they carry together."""
+    count, total = 0, 0.0
+    best: list[tuple[float, int, Row]] = []
+    for count, link in enumerate(links, 1):
+        score = link["score"] or 0.0
+        total += score
+        heapq.heappush(best, (score, -count, link))
+        if len(best) > SHOWN:
+            heapq.heappop(best)
+    shown = ("segment", "source", "anchor", "rel", "score")
+    ordered = sorted(best, key=lambda each: (-each[0], -each[1]))
+    return Some(count, tuple({name: link[name] for name in shown} for _, _, link in ordered)), total
+
+
+def _hops(known: _Crawl, url: Url, fetches: Sequence[Row]) -> Iterator[Row]:
+    """Yield where a URL led when it was last fetched, where that led, and so on."""
+    seen = {url.text}
+    for _ in range(HOPS):
+        if not fetches or not fetches[-1]["redirect_to"]:
+            return
+        last = fetches[-1]
+        target = Url(last["redirect_to"], last["redirect_key"], last["redirect_host"])
+        record = known.record(target)
+        known_as = record["status"] if record is not None else None
+        yield {"from": last["url"], "to": target.text, "http_status": last["http_status"], "known_as": known_as}
+        if target.text in seen:
+            return
+        seen.add(target.text)
+        fetches = known.fetches(target)
+
+
+def _rules(config: Config) -> Iterator[str]:
+    own = config.db.ignore_external_links_mode
+    if config.db.ignore_external_links:
+        yield f"db.ignore_external_links: a link from another {own} is dropped"
+    if config.db.ignore_internal_links:
+        yield f"db.ignore_internal_links: a link from the same {own} is dropped"
+    if not config.db.update_additions_allowed:
+        yield "db.update_additions_allowed is off: links bring no new URLs"
+
+
+def _some(rows: Iterable[Row]) -> Some:
+    first: list[Row] = []
+    count = 0
+    for count, row in enumerate(rows, 1):  # noqa: B007 - the last number is how many there were
+        if len(first) < SHOWN:
+            first.append(row)
+    return Some(count, tuple(first))

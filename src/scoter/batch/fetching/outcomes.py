@@ -1,0 +1,199 @@
+"""From a reply to what is written of it, and to what is fetched next because of it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from scoter.batch.fetching.known import Known, decode, encode
+from scoter.batch.fetching.lists import ETAG, microseconds
+from scoter.batch.fetching.paging import PageRows, Paging
+from scoter.batch.fetching.parts import FetchPart
+from scoter.batch.fetching.seen import Seen
+from scoter.config import Config
+from scoter.core.datum import short_name
+from scoter.core.outcome import fetch_status
+from scoter.core.reply import Failed, Fetched, Gone, Moved, Reason, Reply, Request
+from scoter.core.url import Url
+
+# What was never asked has no outcome: it stays as it is in the crawldb, and is due as before.
+_NOT_ASKED = frozenset({Reason.STOPPED, Reason.PURGED})
+_LONGEST_ETAG = 200
+
+
+class Outcomes:
+    """Writes down what came of each request."""
+
+    def __init__(
+        self,
+        config: Config,
+        extra: Sequence[str],
+        *,
+        part: Callable[[], FetchPart],
+        paging: Paging,
+        parses: bool,
+        belongs: Callable[[Url], bool],
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        """``part`` gives the part that is open; ``belongs`` tells whether a URL is this process's to fetch."""
+        fetch = config.fetch
+        self.add: Callable[[Request], Any] = lambda request: None
+        self.not_asked: Counter[str] = Counter()
+        self.links_followed = 0
+        self._part = part
+        self._paging = paging
+        self._parses = parses
+        self._belongs = belongs
+        self._clock = clock
+        self._extra = tuple(extra)
+        self._interval = int(config.db.fetch_interval_default.total_seconds())
+        self._signs = fetch.signature
+        self._redirects = fetch.redirect_max
+        self._skips_last = fetch.redirect_max_exceeded_skip
+        self._depth = fetch.follow_outlinks_depth if parses else None
+        self._per_page = fetch.follow_outlinks_num_links
+        self._stays = fetch.follow_outlinks_ignore_external
+        self._seen = Seen(max(fetch.redirect_dedupcache_size, 100_000 if self._depth else 0))
+
+    async def take(self, request: Request, reply: Reply) -> None:
+        """Write a reply down."""
+        if isinstance(reply, Failed) and reply.reason in _NOT_ASKED:
+            self.not_asked[reply.reason.value] += 1
+            return
+        known = decode(request.context)
+        exchange = reply.exchange
+        place = self._part().archive(exchange) if exchange is not None and exchange.response_head else None
+        signature: bytes | None = None
+        pages: Sequence[PageRows] = ()
+        if isinstance(reply, Fetched) and (self._parses or self._signs):
+            datum = known.datum()
+            got = reply.exchange
+            content = self._paging.content(request.url, datum, got.headers, got.body, got.cut)
+            if self._parses:
+                pages = await self._paging.rows(datum, content)
+            else:
+                signature = self._paging.sign(content, "")
+        target = self._target(request.url, reply, known) if isinstance(reply, Moved) else None
+        # Asked again: while a page was parsed elsewhere, the next part may have been begun. Its row then stands in
+        # another part than its archive record, which does no harm: the earlier part counts before the later one.
+        self._write(self._part(), request, reply, known, place, signature, pages, target)
+        if isinstance(target, Url):
+            self._follow_redirect(target, known)
+        if self._depth is not None and pages:
+            self._follow_links(request.url, known, pages[0])
+
+    def _write(
+        self,
+        part: FetchPart,
+        request: Request,
+        reply: Reply,
+        known: Known,
+        place: Any,
+        signature: bytes | None,
+        pages: Sequence[PageRows],
+        target: Url | str | None,
+    ) -> None:
+        exchange, url = reply.exchange, request.url
+        reason, detail = _why(reply, target)
+        to = target if isinstance(target, Url) else None
+        got = None if exchange is None else exchange
+        part.fetches.add(
+            (
+                url.text,
+                url.key,
+                url.host,
+                short_name(fetch_status(reply)),
+                microseconds(self._clock() if got is None else got.started),
+                known.modified,
+                known.retries,
+                known.interval,
+                known.score,
+                signature,
+                _metadata(known, reply),
+                None if got is None else got.status,
+                reason,
+                detail,
+                None if to is None else to.text,
+                None if to is None else to.key,
+                None if to is None else to.host,
+                None if got is None else got.header("content-type") or None,
+                None if got is None else len(got.body),
+                None if got is None or not got.cut else got.cut.value,
+                None if place is None else place.file,
+                None if place is None else place.offset,
+                None if place is None else place.length,
+                None if got is None else round(got.timings.total * 1000),
+                None if got is None else got.peer or None,
+                *((known.extra or {}).get(name) for name in self._extra),
+            )
+        )
+        part.rows += 1
+        if part.pages is None or part.texts is None or part.links is None:
+            return
+        for page in pages:
+            part.pages.add(page.data)
+            if page.text is not None:
+                part.texts.add(page.text, len(page.text[2]))
+            if page.links:
+                part.links.extend(page.links)
+
+    # What is fetched next
+
+    def _target(self, source: Url, reply: Moved, known: Known) -> Url | str | None:
+        """Return where a redirect leads if that is to be recorded, or why it is not."""
+        if reply.target is None:
+            return None
+        if self._skips_last and known.hops >= self._redirects > 0:
+            return f"too many redirects: {reply.target.text}"
+        verdict = self._paging.link_rules.redirect(source, reply.target)
+        return verdict if isinstance(verdict, Url) else f"{verdict.value}: {reply.target.text}"
+
+    def _follow_redirect(self, target: Url, known: Known) -> None:
+        if known.hops >= self._redirects or not self._belongs(target) or not self._seen.add(target.text):
+            return
+        on = Known(interval=self._interval, metadata=known.metadata, extra=known.extra, hops=known.hops + 1)
+        self.add(Request(url=target, context=encode(on)))
+
+    def _follow_links(self, url: Url, known: Known, page: PageRows) -> None:
+        if self._depth is None or known.steps >= self._depth:
+            return
+        self._seen.add(url.text)
+        followed = 0
+        for link in page.kept:
+            if followed >= self._per_page:
+                return
+            if (self._stays and link.target.host != url.host) or not self._belongs(link.target):
+                continue
+            if self._seen.add(link.target.text):
+                on = Known(
+                    interval=self._interval, score=link.score, extra=dict(link.extra) or None, steps=known.steps + 1
+                )
+                self.add(Request(url=link.target, context=encode(on)))
+                self.links_followed += 1
+                followed += 1
+
+
+def _why(reply: Reply, target: Url | str | None) -> tuple[str | None, str | None]:
+    """Return reason and detail of a reply that is no page."""
+    if isinstance(reply, Gone | Failed):
+        return reply.reason.value, reply.detail or None
+    if not isinstance(reply, Moved):
+        return None, None
+    if isinstance(target, Url):
+        return "moved", None
+    return "moved", "it does not say where" if target is None else f"target not kept: {target}"
+
+
+def _metadata(known: Known, reply: Reply) -> list[tuple[str, str]] | None:
+    """Return what goes on to be known of the URL: what was, and the entity tag of the page that we have now."""
+    kept = known.metadata
+    if isinstance(reply, Fetched):
+        tag = reply.exchange.header("etag")
+        if tag and len(tag) <= _LONGEST_ETAG:
+            kept = {**(kept or {}), ETAG: tag}
+        elif kept and ETAG in kept:
+            # The old one must not stand for the new page; metadata is laid over what was known, so it is emptied.
+            kept = {**kept, ETAG: ""}
+    return list(kept.items()) if kept else None

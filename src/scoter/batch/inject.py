@@ -1,0 +1,183 @@
+"""inject: put seeds into the crawldb.
+
+Seeds are read a line at a time into a temporary file; the engine tells which of them are known, and writes the next
+version of the crawldb. A known URL stays as it is, unless its record is to be replaced (``overwrite``) or brought up to
+date (``update``: metadata are merged, score and interval changed where the seed says them). Of a URL that stands in
+the seeds twice the first line counts. When nothing would change, no version is written.
+"""
+# mypy: disable-error-code="import-untyped"
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack, closing
+from datetime import datetime
+from pathlib import Path
+from typing import IO, Any, Literal, TypeAlias
+
+import ibis
+import pyarrow as pa
+from msgspec import Struct
+from msgspec.structs import replace
+
+from scoter.batch import schemas
+from scoter.batch.directory import CrawlDir
+from scoter.batch.resift import resifted
+from scoter.batch.seeds import Complaint, origins, read
+from scoter.batch.sift import Sieve
+from scoter.batch.sowing import HAS_INTERVAL, HAS_SCORE, NUMBER, Sower, seed_schema
+from scoter.config import Config
+from scoter.engine import Engine, Source, source_of
+from scoter.engine.port import Rows
+from scoter.plugins import Column, chain
+from scoter.store.scratch import Scratch
+from scoter.store.tables import Table
+from scoter.store.tables.evolution import defaults_of, with_columns
+from scoter.store.tables.manifest import CURRENT
+
+Mode: TypeAlias = Literal["keep", "overwrite", "update"]
+SEEDS = "seeds.parquet"
+_KNOWN = "seed_is_known"
+_OLD = "old_"
+
+
+class Injected(Struct, frozen=True, kw_only=True):
+    """What became of the seeds. Of lines: ``filtered``, ``not_urls``, ``bad_fields``; of distinct URLs the others."""
+
+    new: int = 0
+    known: int = 0
+    changed: int = 0
+    """Known ones whose record was replaced or brought up to date."""
+    filtered: int = 0
+    not_urls: int = 0
+    bad_fields: int = 0
+    """Lines of which a field was left out."""
+    dropped: int = 0
+    """URLs that left the crawldb, when all of it was filtered and normalised."""
+    complaints: tuple[Complaint, ...] = ()
+    """The first of what was wrong with lines."""
+
+
+def inject(
+    crawl: CrawlDir,
+    engine: Engine,
+    config: Config,
+    seeds: Iterable[str],
+    *,
+    now: datetime,
+    overwrite: bool | None = None,
+    update: bool | None = None,
+    filter: bool = True,  # noqa: A002 - as the option is called
+    normalize: bool = True,
+    filter_normalize_all: bool = False,
+    stdin: IO[bytes] | None = None,
+) -> Injected:
+    """Put the URLs of files, folders, arguments and standard input (``-``) into the crawldb.
+
+    ``overwrite`` and ``update`` follow the settings ``db.injector_…`` when nothing is said; the first wins. With
+    ``filter_normalize_all`` the URLs that the crawldb holds go through the normalisers and filters too.
+    """
+    mode = _mode(config, overwrite, update)
+    sources = origins(seeds)
+    sieve = Sieve.of(config, "inject", filter=filter, normalize=normalize)
+    scoring = chain("scoring", config)
+    columns = schemas.plugin_columns(scoring)
+    sower = Sower(sieve, scoring, columns, config, now)
+    with closing(Scratch(crawl.scratch, "inject")) as scratch, ExitStack() as held:
+        folder = scratch.path
+        sower.write(read(sources, stdin), folder / SEEDS)
+        known = _crawldb(crawl, columns, held)
+        dropped, moved = 0, False
+        if filter_normalize_all and known.files:
+            known, dropped, moved = resifted(engine, known, sieve, folder)
+        flagged, new, old = _flag(engine, known, columns, folder)
+        changed = 0 if mode == "keep" else old
+        if new or changed or moved:
+            put = _put(engine, known, flagged, mode, folder / "put.parquet")
+            with Table.write(crawl.crawldb, schemas.CRAWLDB, extra=columns, writer="inject") as version:
+                engine.write(_adding if mode == "keep" else _replacing, {"known": known, "put": put}, version)
+                version.commit()
+    return Injected(
+        new=new,
+        known=old,
+        changed=changed,
+        filtered=sower.filtered,
+        not_urls=sower.not_urls,
+        bad_fields=sower.bad_fields,
+        dropped=dropped,
+        complaints=tuple(sower.complaints),
+    )
+
+
+def _mode(config: Config, overwrite: bool | None, update: bool | None) -> Mode:
+    if config.db.injector_overwrite if overwrite is None else overwrite:
+        return "overwrite"
+    return "update" if (config.db.injector_update if update is None else update) else "keep"
+
+
+def _crawldb(crawl: CrawlDir, columns: Sequence[Column], held: ExitStack) -> Source:
+    """Return the crawldb, or one without a row before the first seeds."""
+    if (crawl.crawldb / CURRENT).exists():
+        table = held.enter_context(Table.open(crawl.crawldb, schemas.CRAWLDB, extra=columns))
+        return source_of(table, is_sorted=True)
+    return Source(files=(), schema=with_columns(schemas.CRAWLDB, columns), defaults=defaults_of(columns))
+
+
+def _flag(engine: Engine, known: Source, columns: Sequence[Column], folder: Path) -> tuple[Source, int, int]:
+    """Return the first of equal seeds, each with a word on whether it is known; how many are new, and how many not."""
+    schema = seed_schema(columns)
+    sown = engine.read(_file(folder / SEEDS, schema))
+    first = sown.mutate(seed_turn=ibis.row_number().over(group_by=sown.url, order_by=sown[NUMBER]))
+    first = first.filter(first.seed_turn == 0).drop("seed_turn")
+    there = engine.read(replace(known, schema=pa.schema([known.schema.field("url")]))).select(there_url="url")
+    met = first.left_join(there, first.url == there.there_url)
+    schema = schema.append(pa.field(_KNOWN, pa.bool_()))
+    flagged = _file(folder / "flagged.parquet", schema)
+    total = engine.save(met.mutate(**{_KNOWN: met.there_url.notnull()}), schema, Path(flagged.files[0]))
+    rows = engine.read(flagged)
+    counted = rows.filter(rows[_KNOWN]).aggregate(known=rows[_KNOWN].count())
+    old = sum(batch["known"][0].as_py() for batch in engine.batches(counted) if batch.num_rows)
+    return flagged, total - old, old
+
+
+def _put(engine: Engine, known: Source, flagged: Source, mode: Mode, file: Path) -> Source:
+    """Return the records that are to stand in the next version as they are here."""
+    rows, names = engine.read(flagged), known.schema.names
+    put = rows if mode == "overwrite" else rows.filter(~rows[_KNOWN])
+    put = put.select(names)
+    if mode == "update":
+        again, old = rows.filter(rows[_KNOWN]), engine.read(known)
+        old = old.select(**{_OLD + name: old[name] for name in names})
+        met = again.join(old, again.url == old[_OLD + "url"])
+        put = put.union(engine.map_batches(met, lambda batch: _updated(batch, known.schema), known.schema))
+    engine.save(put, known.schema, file)
+    return _file(file, known.schema)
+
+
+def _updated(batch: Any, schema: Any) -> Any:
+    """Return known records with what their seeds say of them."""
+    return pa.RecordBatch.from_pylist([_merged(row, schema.names) for row in batch.to_pylist()], schema=schema)
+
+
+def _merged(row: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
+    merged = {name: row[_OLD + name] for name in names}
+    merged["metadata"] = list({**dict(merged["metadata"] or ()), **dict(row["metadata"] or ())}.items()) or None
+    for name in names[len(schemas.CRAWLDB.names) :]:
+        if row[name] is not None:
+            merged[name] = row[name]
+    for name, is_given in (("score", row[HAS_SCORE]), ("interval", row[HAS_INTERVAL])):
+        if is_given:
+            merged[name] = row[name]
+    return merged
+
+
+def _adding(inputs: Mapping[str, Rows]) -> Rows:
+    return inputs["known"].union(inputs["put"])
+
+
+def _replacing(inputs: Mapping[str, Rows]) -> Rows:
+    return inputs["known"].anti_join(inputs["put"], "url").union(inputs["put"])
+
+
+def _file(file: Path, schema: Any) -> Source:
+    return Source(files=(str(file),), schema=schema, defaults={})

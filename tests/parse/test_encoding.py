@@ -1,0 +1,142 @@
+"""In which characters a page is written: the cases of the HTML standard's sniffing algorithm, and some real ones."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scoter.parse.encoding import PRESCAN, decoded, is_utf8, prescan
+
+RUSSIAN = "Серый тюлень плавает вдоль берега и ловит рыбу, а потом спит на тёплых камнях. " * 6
+JAPANESE = "灰色アザラシは海岸に沿って泳ぎ、魚を捕まえてから温かい岩の上で眠ります。" * 6
+CHINESE = "灰海豹沿着海岸游泳，捕鱼，然后在温暖的岩石上睡觉。这是一个很长的句子。" * 6
+KOREAN = "회색 물범은 해안을 따라 헤엄치며 물고기를 잡은 다음 따뜻한 바위에서 잠을 잡니다. " * 6
+
+
+@pytest.mark.parametrize(
+    ("head", "name"),
+    [
+        (b"<meta charset=utf-8>", "utf-8"),
+        (b"<META CHARSET='ISO-8859-1'>", "windows-1252"),
+        (b'<meta charset = "shift-jis" >', "shift_jis"),
+        (b"<meta/charset=gbk>", "gbk"),
+        (b"<meta\n\tcharset=big5\n>", "big5"),
+        (b'<meta http-equiv="Content-Type" content="text/html; charset=euc-kr">', "euc-kr"),
+        (b"<meta content='text/html;charset=koi8-r' http-equiv=content-type>", "koi8-r"),
+        (b"<meta http-equiv=content-type content=\"text/html; charset = 'euc-jp' \">", "euc-jp"),
+        (b'<meta content="text/html; charset=gbk">', ""),  # without the pragma it does not count
+        (b'<meta http-equiv=refresh content="0; charset=gbk">', ""),
+        (b"<meta name=charset content=gbk>", ""),
+        (b"<meta charset=klingon>", ""),
+        (b"<meta charset=klingon><meta charset=gbk>", "gbk"),
+        (b"<meta charset=gbk charset=big5>", "gbk"),  # the first of a name counts
+        (b"<meta charset=utf-16>", "utf-8"),
+        (b"<meta charset=utf-16be>", "utf-8"),
+        (b"<meta charset=x-user-defined>", "windows-1252"),
+        (b"<!-- <meta charset=gbk> --><meta charset=big5>", "big5"),
+        (b"<!--><meta charset=gbk>", "gbk"),  # the standard lets the dashes overlap
+        (b"<!-- <meta charset=gbk>", ""),
+        (b"<!doctype <meta charset=gbk>", ""),
+        (b"<?xml <meta charset=gbk>", ""),
+        (b"</ <meta charset=gbk>", ""),
+        (b'<p title="<meta charset=gbk>"><meta charset=big5>', "big5"),
+        (b"<p title='<meta charset=gbk>'>", ""),
+        (b"</p x='<meta charset=gbk>'>", ""),
+        (b"<metadata charset=gbk>", ""),
+        (b"<script><meta charset=gbk></script>", "gbk"),  # the prescan knows no elements
+        (b"<meta charset=gbk", ""),  # it may go on as gbk2312 beyond what is seen
+        (b"text < 3 <meta charset=gbk>", "gbk"),
+        (b"<title>x</title>\n<meta charset='gb18030'/>", "gb18030"),
+    ],
+)
+def test_the_prescan_reads_declarations_as_the_standard_does(head: bytes, name: str) -> None:
+    assert prescan(head) == name
+
+
+def test_a_declaration_counts_in_the_first_kilobyte_only() -> None:
+    body = b" " * PRESCAN + b"<meta charset=koi8-r>" + RUSSIAN.encode("utf-8")
+
+    assert decoded(body).encoding == "utf-8"
+
+
+@pytest.mark.parametrize(
+    ("body", "http", "name", "source"),
+    [
+        (b"\xef\xbb\xbf<meta charset=gbk>x", "big5", "utf-8", "bom"),
+        ("\ufeffgrau".encode("utf-16-le"), "", "utf-16le", "bom"),
+        ("\ufeffgrau".encode("utf-16-be"), "utf-8", "utf-16be", "bom"),
+        (b"<meta charset=gbk>x", "Big5", "big5", "http"),
+        (b"<meta charset=gbk>x", "klingon", "gbk", "meta"),
+        (b"<p>plain", "", "utf-8", "valid"),
+        ("<p>grüße".encode(), "", "utf-8", "valid"),
+        ("<html><p>grau</p></html>".encode("utf-16-le"), "", "utf-16le", "detected"),
+        ("<html><p>grau</p></html>".encode("utf-16-be"), "", "utf-16be", "detected"),
+    ],
+)
+def test_the_strongest_sign_decides(body: bytes, http: str, name: str, source: str) -> None:
+    found = decoded(body, http)
+
+    assert (found.encoding, found.source) == (name, source)
+
+
+@pytest.mark.parametrize(
+    ("label", "text"),
+    [
+        *(("windows-1251", RUSSIAN), ("koi8-r", RUSSIAN), ("iso-8859-5", RUSSIAN)),
+        *(("shift_jis", JAPANESE), ("euc-jp", JAPANESE), ("iso-2022-jp", JAPANESE)),
+        *(("gbk", CHINESE), ("gb18030", CHINESE), ("euc-kr", KOREAN), ("utf-8", KOREAN)),
+        ("windows-1252", "naïve café – “quoted” €"),
+        ("big5", "灰海豹沿著海岸游泳,捕魚,然後在溫暖的岩石上睡覺"),
+    ],
+)
+def test_a_declared_encoding_is_read_as_declared(label: str, text: str) -> None:
+    body = f"<meta charset={label}><p>{text}".encode(label)
+
+    assert decoded(body).utf8.decode() == f"<meta charset={label}><p>{text}"
+
+
+@pytest.mark.parametrize(
+    ("label", "text"),
+    [("windows-1251", RUSSIAN), ("koi8-r", RUSSIAN), ("shift_jis", JAPANESE), ("euc-jp", JAPANESE), ("gbk", CHINESE)],
+)
+def test_an_undeclared_encoding_is_detected(label: str, text: str) -> None:
+    found = decoded(f"<html><body><p>{text}".encode(label))
+
+    assert found.source == "detected"
+    assert text in found.utf8.decode()
+
+
+def test_a_wrong_declaration_leaves_the_markup_whole() -> None:
+    found = decoded(b"<meta charset=utf-8><p>caf\xe9</p>")
+
+    assert found.utf8.decode() == "<meta charset=utf-8><p>caf\ufffd</p>"
+
+
+def test_a_page_that_was_cut_inside_a_character_is_still_utf8() -> None:
+    body = "<p>grüße".encode() + "ü".encode()[:1]
+
+    assert is_utf8(body)
+    assert decoded(body).utf8.decode() == "<p>grüße\ufffd"
+
+
+def test_utf8_passes_through_as_it_is() -> None:
+    body = "<p>grüße".encode()
+
+    assert decoded(body).utf8 is body
+
+
+def test_a_meta_in_plain_text_means_nothing() -> None:
+    assert decoded(b"<meta charset=gbk>", markup=False).encoding == "utf-8"
+
+
+@given(
+    st.binary(max_size=3_000), st.sampled_from(["", "utf-8", "gbk", "utf-16", "iso-2022-jp", "replacement", "é", "x"])
+)
+def test_what_comes_out_is_always_utf8(body: bytes, http: str) -> None:
+    decoded(body, http).utf8.decode()
+
+
+@given(st.binary(max_size=1_024).map(lambda tail: b"<meta " + tail))
+def test_no_bytes_break_the_prescan(head: bytes) -> None:
+    prescan(head)

@@ -1,0 +1,287 @@
+"""What is read of an HTML page."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.parse.contents import URL, content, read
+
+from scoter.core.url import canonical
+from scoter.parse.html import LONGEST_ANCHOR, LONGEST_TITLE, MOST_LINKS, HtmlOptions, HtmlReader
+
+TAGS = [
+    *(
+        "a",
+        "b",
+        "body",
+        "br",
+        "div",
+        "frameset",
+        "head",
+        "html",
+        "iframe",
+        "img",
+        "li",
+        "math",
+        "meta",
+        "noscript",
+        "p",
+    ),
+    *("plaintext", "script", "select", "span", "style", "svg", "table", "td", "template", "textarea", "title", "ul"),
+]
+
+
+def targets(body: str, options: HtmlOptions | None = None) -> list[str]:
+    return [link.target.text for link in read(body, options).outlinks]
+
+
+def test_a_block_is_a_line_and_text_level_markup_does_not_part_words() -> None:
+    page = read("<h1>Grey   seal</h1><p>un<b>real</b>, <i>fast</i></p><div>a<br>b</div>tail<ul><li>1</li><li>2</ul>")
+
+    assert page.text == "Grey seal\nunreal, fast\na\nb\ntail\n1\n2"
+
+
+def test_white_space_becomes_one_space() -> None:
+    page = read("<p>\n  one \t two\r\n   three&nbsp;&nbsp;four  <b> five</b>\f</p>")
+
+    assert page.text == "one two three four five"
+
+
+@pytest.mark.parametrize(
+    "hidden",
+    [
+        "<script>SECRET</script>",
+        "<style>SECRET</style>",
+        "<noscript><p>SECRET</p></noscript>",
+        "<template><p>SECRET</p></template>",
+        "<iframe>SECRET</iframe>",
+        "<!-- SECRET -->",
+        "<svg><title>SECRET</title></svg>",
+        "<b><script>SECRET</script></b>",
+    ],
+)
+def test_what_no_reader_sees_is_no_text(hidden: str) -> None:
+    page = read(f"<body><p>before</p>{hidden}<p>after</p>")
+
+    assert page.text == "before\nafter"
+
+
+def test_empty_comments_of_frameworks_do_not_part_words() -> None:
+    assert read("<p>Page <!-- -->3<!-- --> of 9</p>").text == "Page 3 of 9"
+
+
+def test_a_line_separator_of_the_settings_ends_a_line() -> None:
+    assert read("<p>a<span>b</span>c", HtmlOptions(line_separators=("span",))).text == "a\nb\nc"
+
+
+def test_the_title_is_the_first_that_is_not_a_pictures() -> None:
+    page = read("<svg><title>icon</title></svg><title>\n Grey\n  seals </title><title>other</title>")
+
+    assert page.title == "Grey seals"
+
+
+def test_a_title_is_bounded() -> None:
+    assert len(read("<title>" + "x" * 100_000).title) == LONGEST_TITLE
+
+
+def test_links_come_from_every_element_that_has_them_in_the_order_of_the_page() -> None:
+    page = read(
+        '<link rel="Alternate" href="/feed"><script src="/s.js"></script><a href="b">B</a><img src="/i.png" alt="I">'
+        '<map><area href="/area" alt="Area"></map><iframe src="/f" title="Frame"></iframe><form action="/send"></form>'
+    )
+
+    found = [(link.target.text.removeprefix("http://a.example"), link.anchor, link.rel) for link in page.outlinks]
+    assert found == [
+        ("/feed", "", "alternate"),
+        ("/s.js", "", ""),
+        ("/dir/b", "B", ""),
+        ("/i.png", "I", ""),
+        ("/area", "Area", ""),
+        ("/f", "Frame", ""),
+    ]
+
+
+def test_frames_are_links() -> None:
+    assert targets('<frameset><frame src="/left"><frame src="/right"></frameset>') == [
+        "http://a.example/left",
+        "http://a.example/right",
+    ]
+
+
+def test_forms_are_links_and_elements_are_not_by_setting() -> None:
+    body = '<a href="/a">a</a><img src="/i.png"><form action="/send"></form>'
+
+    assert targets(body, HtmlOptions(form_actions=True, ignored=("img", "a"))) == ["http://a.example/send"]
+
+
+def test_a_link_tells_its_element_by_setting() -> None:
+    page = read('<a href="/a">a</a><img src="/i.png">', HtmlOptions(element_name="_element"))
+
+    assert [link.extra for link in page.outlinks] == [{"_element": "a"}, {"_element": "img"}]
+
+
+@pytest.mark.parametrize(
+    ("href", "target"),
+    [
+        ("/x?a=1&amp;b=2", "http://a.example/x?a=1&b=2"),
+        ("  /x\n", "http://a.example/x"),
+        ("", "http://a.example/dir/page.html"),
+        ("#top", "http://a.example/dir/page.html"),
+        ("?q", "http://a.example/dir/page.html?q"),
+        ("//b.example/x", "http://b.example/x"),
+        ("../x", "http://a.example/x"),
+        ("HTTPS://B.example", "https://b.example/"),
+        ("ünï", "http://a.example/dir/%C3%BCn%C3%AF"),
+        ("/a b", "http://a.example/a%20b"),
+        ("javascript:void(0)", None),
+        ("mailto:me@a.example", None),
+        ("http://", None),
+        ("data:text/plain,x", None),
+    ],
+)
+def test_a_link_leads_where_a_browser_would_go(href: str, target: str | None) -> None:
+    assert targets(f'<a href="{href}">x</a>') == ([target] if target else [])
+
+
+def test_a_link_without_a_target_is_none() -> None:
+    assert targets("<a>x</a><a name=y>z</a><img><iframe></iframe>") == []
+
+
+def test_links_in_a_noscript_are_found_and_those_in_templates_comments_and_scripts_are_not() -> None:
+    body = (
+        '<noscript><a href="/1">one</a></noscript><template><a href="/2">2</a></template><!--<a href="/3">3</a>-->'
+        "<script>'<a href=\"/4\">'</script>"
+    )
+
+    page = read(body)
+
+    assert [(link.target.text, link.anchor) for link in page.outlinks] == [("http://a.example/1", "one")]
+
+
+def test_links_are_relative_to_the_first_base_that_has_a_link() -> None:
+    page = read('<base target=_top><base href="/other/"><base href="/third/"><a href="x">x</a>')
+
+    assert page.base == canonical("http://a.example/other/")
+    assert page.outlinks[0].target.text == "http://a.example/other/x"
+
+
+def test_a_base_that_is_no_url_is_the_pages_own() -> None:
+    page = read('<base href="http://"><a href="x">x</a>')
+
+    assert page.base is None
+    assert page.outlinks[0].target.text == "http://a.example/dir/x"
+
+
+def test_a_link_means_the_same_whether_its_site_is_known_or_not() -> None:
+    reader = HtmlReader()
+    hrefs = ["/x", "//b.example/y", "https://c.example/", "z", "?q", "/x"]
+    body = "".join(f'<a href="{href}">x</a>' for href in hrefs)
+
+    first = [link.target for link in reader.read(content(body)).outlinks]
+    again = [link.target for link in reader.read(content(body)).outlinks]
+
+    assert first == again == [link.target for link in read(body).outlinks]
+
+
+def test_an_anchor_is_the_links_text_or_what_stands_for_its_image() -> None:
+    page = read(
+        '<a href="/1"> Grey\n <b>se</b>al </a><a href="/2"><img alt="A seal" src="/s.png"></a><a href="/3"><i></i></a>'
+        '<a href="/4">x<script>SECRET</script></a>'
+    )
+
+    assert [link.anchor for link in page.outlinks if "png" not in link.target.text] == ["Grey seal", "A seal", "", "x"]
+
+
+def test_an_anchor_is_bounded() -> None:
+    assert len(read(f'<a href="/x">{"y" * 9_999}</a>').outlinks[0].anchor) == LONGEST_ANCHOR
+
+
+def test_a_page_of_links_only_is_bounded() -> None:
+    page = read("".join(f'<a href="/{number}">' for number in range(MOST_LINKS + 5)))
+
+    assert len(page.outlinks) == MOST_LINKS
+    assert page.outlinks[0].target.text == "http://a.example/0"
+
+
+def test_rel_is_kept_with_its_link() -> None:
+    assert read('<a rel="NoFollow ugc" href="/x">x</a>').outlinks[0].rel == "nofollow ugc"
+
+
+def test_the_canonical_link_is_joined_to_the_base() -> None:
+    page = read('<base href="/b/"><link rel="Canonical" href="c"><link rel=canonical href="d">')
+
+    assert page.canonical == canonical("http://a.example/b/c")
+
+
+def test_a_canonical_anchor_is_no_canonical_link() -> None:
+    assert read('<a rel=canonical href="/c">c</a>').canonical is None
+
+
+@pytest.mark.parametrize(
+    ("body", "noindex", "nofollow", "noarchive"),
+    [
+        ('<meta name="ROBOTS" content="NOINDEX, NoFollow">', True, True, False),
+        ('<meta name=robots content="none">', True, True, False),
+        ('<meta name=robots content="all">', False, False, False),
+        ('<meta name=robots content="noindex"><meta name=robots content="nofollow,noarchive">', True, True, True),
+        ('<meta name=otherbot content="noindex">', False, False, False),
+        ('<meta name=examplebot content="noindex">', True, False, False),
+    ],
+)
+def test_a_page_says_what_robots_may_not(body: str, noindex: bool, nofollow: bool, noarchive: bool) -> None:
+    page = read(body, HtmlOptions(agents=("examplebot",)))
+
+    assert (page.noindex, page.nofollow, page.noarchive) == (noindex, nofollow, noarchive)
+
+
+def test_the_header_field_adds_to_what_the_page_says() -> None:
+    page = read('<meta name=robots content="noindex">', robots="nofollow\notherbot: noarchive")
+
+    assert (page.noindex, page.nofollow, page.noarchive) == (True, True, False)
+
+
+def test_a_refresh_that_comes_soon_is_a_redirect_and_a_later_one_a_link() -> None:
+    soon = read('<meta http-equiv="Refresh" content="0; url=/there">')
+    later = read('<meta http-equiv=refresh content="30;URL=/there">')
+
+    assert soon.refresh is not None
+    assert soon.refresh.is_redirect
+    assert soon.refresh.target == canonical("http://a.example/there")
+    assert soon.outlinks == ()
+    assert later.refresh is not None
+    assert not later.refresh.is_redirect
+    assert [link.target.text for link in later.outlinks] == ["http://a.example/there"]
+
+
+def test_a_refresh_for_readers_without_scripts_is_none() -> None:
+    assert read('<head><noscript><meta http-equiv=refresh content="0;url=/nojs"></noscript>').refresh is None
+
+
+@pytest.mark.parametrize("body", [b"", b"\0", b"\xff\xfe", b"<", b"%PDF-1.7 \x00\x01", bytes(range(256)) * 20])
+def test_anything_is_a_page(body: bytes) -> None:
+    page = read(body)
+
+    assert page.url == canonical(URL)
+
+
+@given(st.binary(max_size=2_000))
+@settings(max_examples=200)
+def test_no_bytes_break_the_reader(body: bytes) -> None:
+    read(body).text.encode()
+
+
+@given(st.lists(st.one_of(st.sampled_from(TAGS), st.sampled_from(["/" + tag for tag in TAGS]), st.text(max_size=5))))
+@settings(max_examples=300)
+def test_no_script_is_text_and_every_target_is_canonical_whatever_the_nesting(pieces: list[str]) -> None:
+    body = "<script>SECRET</script>" + "".join(
+        f'<{piece} href="/x" src="?{number}">' if piece.strip("/") in TAGS else piece
+        for number, piece in enumerate(pieces)
+    )
+
+    page = read(body.encode("utf-8", "replace"))
+
+    assert "SECRET" not in page.text
+    assert "\x1e" not in page.text
+    assert all(canonical(link.target.text) == link.target for link in page.outlinks)
+    assert page.text == "\n".join(" ".join(line.split(" ")) for line in page.text.split("\n"))

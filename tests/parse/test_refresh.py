@@ -1,0 +1,46 @@
+"""Meta refresh, by the cases of the HTML standard's algorithm."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scoter.core.url import canonical
+from scoter.parse.refresh import read_refresh
+
+BASE = canonical("http://a.example/dir/")
+
+
+@pytest.mark.parametrize(
+    ("content", "path", "seconds"),
+    [
+        ("0;url=x", "x", 0),
+        ("5; URL=x", "x", 5),
+        (" 5 , url = 'x' ignored", "x", 5),
+        ('1; url="x', "x", 1),
+        ("1.9; url=x", "x", 1),
+        (".5; url=x", "x", 0),
+        ("2 x", "x", 2),
+        ("2; x", "x", 2),
+        ("2; url=x;y", "x;y", 2),
+        ("0;url=http://b.example/", "http://b.example/", 0),
+        ("99999999999999999999;url=x", "x", 999999999),
+    ],
+)
+def test_a_refresh_says_where_and_when(content: str, path: str, seconds: float) -> None:
+    found = read_refresh(content, BASE)
+
+    assert found is not None
+    assert found.target.text == (path if path.startswith("http") else f"http://a.example/dir/{path}")
+    assert found.seconds == seconds
+
+
+@pytest.mark.parametrize("content", ["", "5", "5;", "5; url=", "url=x", "x; url=y", "-1; url=x", "5; url=javascript:x"])
+def test_a_refresh_that_leads_nowhere_is_none(content: str) -> None:
+    assert read_refresh(content, BASE) is None
+
+
+@given(st.text())
+def test_no_text_breaks_it(content: str) -> None:
+    read_refresh(content, BASE)
