@@ -107,10 +107,34 @@ def test_an_undeclared_encoding_is_detected(label: str, text: str) -> None:
     assert text in found.utf8.decode()
 
 
-def test_a_wrong_declaration_leaves_the_markup_whole() -> None:
-    found = decoded(b"<meta charset=utf-8><p>caf\xe9</p>")
+@pytest.mark.parametrize("declared", ["iso-8859-1", "windows-1251", "gbk", "shift_jis"])
+def test_valid_utf8_is_utf8_whatever_is_declared(declared: str) -> None:
+    body = f"<meta charset={declared}><p>{RUSSIAN}".encode()
 
-    assert found.utf8.decode() == "<meta charset=utf-8><p>caf\ufffd</p>"
+    assert decoded(body).encoding == "utf-8"
+    assert decoded(body, http=declared).encoding == "utf-8"
+
+
+def test_two_characters_of_gbk_that_are_valid_utf8_by_chance_are_gbk() -> None:
+    body = "通通".encode("gbk")
+    assert is_utf8(body)
+
+    assert decoded(body, http="gbk").utf8.decode() == "通通"
+
+
+def test_what_is_mostly_invalid_is_not_the_utf8_that_is_declared() -> None:
+    body = "<p>Le café était fermé; où déjeuner à présent? Très étrange, ces drôles de fenêtres.".encode("windows-1252")
+
+    assert decoded(body, http="utf-8").utf8.decode().startswith("<p>Le café était fermé")
+
+
+def test_a_few_invalid_bytes_leave_utf8_what_it_is() -> None:
+    body = f"<p>{RUSSIAN}".encode() + b"\xe9"
+
+    found = decoded(body + b"</p>", http="utf-8")
+
+    assert (found.encoding, found.source) == ("utf-8", "http")
+    assert found.utf8.decode().endswith("\ufffd</p>")
 
 
 def test_a_page_that_was_cut_inside_a_character_is_still_utf8() -> None:

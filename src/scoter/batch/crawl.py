@@ -52,6 +52,8 @@ class Round(Struct, frozen=True, kw_only=True):
     pages: int
     new: int
     seconds: float
+    cpu: dict[str, float]
+    """CPU seconds of each step, those of fetching processes included."""
 
 
 class Crawled(Struct, frozen=True, kw_only=True):
@@ -115,6 +117,8 @@ class _Crawl:
         self._number = 0
         self._done: list[Round] = []
         self._next_look = 0.0
+        self._cpu: dict[str, float] = {}
+        self._step_now = ("", 0.0)
 
     def run(self) -> Crawled:
         self._catch_up()
@@ -159,6 +163,7 @@ class _Crawl:
                 pages=0 if fetched is None else fetched.pages,
                 new=updated.new,
                 seconds=time.monotonic() - started,
+                cpu=self._spent(),
             )
         )
         return True
@@ -182,7 +187,7 @@ class _Crawl:
 
     def _fetch(self, segment: Segment) -> FetchDone:
         self._step("fetch")
-        return fetch(
+        done = fetch(
             self._directory,
             segment,
             self._config,
@@ -193,6 +198,8 @@ class _Crawl:
             stopping=self._stopping,
             pool=self._pool,
         )
+        self._cpu["fetch"] = self._cpu.get("fetch", 0.0) + done.cpu
+        return done
 
     def _fetching(self, state: FetchState) -> None:
         self._tell(Progress(round=self._number, rounds=self._rounds.most, step="fetch", fetch=state))
@@ -224,7 +231,21 @@ class _Crawl:
                 self._stopping.by = f"store.disk_floor: {free / 2**20:,.0f} MiB are free, {floor / 2**20:,.0f} must be"
         return not self._stopping.by
 
+    def _spent(self) -> dict[str, float]:
+        """Return the CPU seconds of the steps since the last time this was asked."""
+        self._clock_in("")
+        spent, self._cpu = self._cpu, {}
+        return {name: round(seconds, 3) for name, seconds in spent.items()}
+
+    def _clock_in(self, step: str) -> None:
+        before, since = self._step_now
+        now = time.process_time()
+        if before:
+            self._cpu[before] = self._cpu.get(before, 0.0) + now - since
+        self._step_now = (step, now)
+
     def _step(self, name: str, share: float | None = None) -> None:
+        self._clock_in(name)
         self._tell(Progress(round=self._number, rounds=self._rounds.most, step=name, share=share))
 
     def _ended(self, why: str, *, is_done: bool) -> Crawled:

@@ -17,6 +17,7 @@ from scoter.batch.counted import Counted, counted
 from scoter.batch.directory import CrawlDir
 from scoter.batch.lookup import find, knows_host, rows_of
 from scoter.batch.rows import datum_of
+from scoter.batch.scope import within
 from scoter.batch.segment import Segment
 from scoter.config import Config
 from scoter.core.chain import Step, trace_filters, trace_normalize
@@ -136,6 +137,7 @@ class _Crawl:
 def explain(crawl: CrawlDir, config: Config, url: str, *, now: datetime) -> Explanation:
     """Return all that is known of a URL, in whatever spelling."""
     asked = canonical(url)
+    config = within(config, crawl)
     normal, steps = trace_normalize(
         asked.text, chain("urlnormalizer", config), "default", config.urlnormalizer.loop_count
     )

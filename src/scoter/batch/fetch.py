@@ -67,6 +67,8 @@ class FetchDone(Struct, frozen=True, kw_only=True):
     pages: int
     replies: dict[str, int]
     not_asked: dict[str, int]
+    cpu: float = 0.0
+    """CPU seconds of the fetching processes, their start included."""
     told: str = ""
 
 
@@ -214,6 +216,7 @@ class _Watch:
             pages=state.pages,
             replies=dict(replies),
             not_asked=dict(not_asked),
+            cpu=sum(said.cpu for said in self._ended.values()),
             told="; ".join(dict.fromkeys(each.told for each in self._last.values() if each.told)),
         )
 

@@ -20,16 +20,16 @@ from contextlib import closing
 from datetime import datetime, timedelta
 from typing import Any
 
+import ibis
 import pyarrow as pa
-import pyarrow.parquet as pq
 from msgspec import Struct
 
 from scoter.batch import schemas
 from scoter.batch.directory import CrawlDir
 from scoter.batch.packing import pack
-from scoter.batch.picking import PICKED, Limits, Picker
+from scoter.batch.picking import Limits, Picker, save
 from scoter.batch.segment import About
-from scoter.batch.selection import IS_DUE, VALUE, Rules, Step, brought_forward, next_due, steps
+from scoter.batch.selection import VALUE, Rules, Step, brought_forward, next_due, steps
 from scoter.batch.sift import Sieve
 from scoter.config import Config
 from scoter.core.datum import later
@@ -38,7 +38,6 @@ from scoter.engine import Engine, Source, source_of
 from scoter.engine.port import Rows
 from scoter.errors import UsageError
 from scoter.plugins import chain
-from scoter.store.disk import telling
 from scoter.store.scratch import Scratch
 from scoter.store.tables import Table
 
@@ -105,10 +104,7 @@ def generate(
         waiting = _waiting(crawl, engine, table, rules, config) if marks and not force else None
         rows = engine.read(known)
         selected = steps(engine, rows, rules, waiting)
-        picked = scratch.path / "picked.parquet"
-        with telling("write temporary files", picked), pq.ParquetWriter(picked, PICKED, compression="lz4") as writer:
-            for batch in _picked(engine, selected[-1].rows, picker, limits):
-                writer.write_batch(batch)
+        picked = save(_picked(engine, selected[-1].rows, picker, limits), scratch.path)
         skipped = {"dropped by filters": picker.filtered, "over the limit of their host": picker.capped}
         if not picker.picked:
             return Generated(
@@ -117,14 +113,21 @@ def generate(
                 skipped=_present({**_counted(engine, selected, table.manifest.rows), **skipped}),
                 next_due=_one(engine, next_due(rows, rules)),
             )
-        found = engine.read(Source(files=(str(picked),), schema=PICKED, defaults={}))
-        full = brought_forward(engine, found.join(rows, found.picked_url == rows.url), rules).drop(IS_DUE)
+        found = engine.read(picked)
+        full = brought_forward(engine, found.join(rows, found.picked_url == rows.url), rules)
         about = About(created=now, lists=limits.lists, urls=0, partition=limits.partition)
         segments = pack(crawl, engine, full, columns, about, now, scratch.path)
         return Generated(segments=segments, known=table.manifest.rows, skipped=_present(skipped))
 
 
-def limits_of(config: Config, *, top_n: int | None = None, lists: int | None = None, max_segments: int = 1) -> Limits:
+def limits_of(
+    config: Config,
+    *,
+    top_n: int | None = None,
+    lists: int | None = None,
+    max_segments: int = 1,
+    is_capped: bool = True,
+) -> Limits:
     """Return how many URLs may be picked, and how they are dealt out."""
     for name, value in (("--top-n", top_n), ("--fetchers", lists), ("--max-segments", max_segments)):
         if value is not None and value < 1:
@@ -134,7 +137,7 @@ def limits_of(config: Config, *, top_n: int | None = None, lists: int | None = N
     return Limits(
         top_n=top_n,
         segments=max_segments,
-        max_count=settings.max_count,
+        max_count=settings.max_count if is_capped else None,
         count_mode=settings.count_mode,
         partition=settings.partition_mode,
         lists=1 if by_address else lists or config.fetch.processes or os.cpu_count() or 1,
@@ -177,7 +180,7 @@ def _picked(engine: Engine, rows: Rows, picker: Picker, limits: Limits) -> Itera
 
 
 def _ordered(rows: Rows) -> Rows:
-    return rows.order_by([rows[VALUE].desc(), rows.key, rows.url]).select("url", "key", "host")
+    return rows.select("url", "key", "host", VALUE).order_by([ibis.desc(VALUE), "key", "url"])
 
 
 def _best(engine: Engine, rows: Rows, wanted: int) -> Rows:

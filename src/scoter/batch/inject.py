@@ -15,7 +15,6 @@ from datetime import datetime
 from pathlib import Path
 from typing import IO, Any, Literal, TypeAlias
 
-import ibis
 import pyarrow as pa
 from msgspec import Struct
 from msgspec.structs import replace
@@ -25,7 +24,7 @@ from scoter.batch.directory import CrawlDir
 from scoter.batch.resift import resifted
 from scoter.batch.seeds import Complaint, origins, read
 from scoter.batch.sift import Sieve
-from scoter.batch.sowing import HAS_INTERVAL, HAS_SCORE, NUMBER, Sower, seed_schema
+from scoter.batch.sowing import HAS_INTERVAL, HAS_SCORE, Sower, first_seeds, seed_schema
 from scoter.config import Config
 from scoter.engine import Engine, Source, source_of
 from scoter.engine.port import Rows
@@ -125,13 +124,10 @@ def _crawldb(crawl: CrawlDir, columns: Sequence[Column], held: ExitStack) -> Sou
 
 def _flag(engine: Engine, known: Source, columns: Sequence[Column], folder: Path) -> tuple[Source, int, int]:
     """Return the first of equal seeds, each with a word on whether it is known; how many are new, and how many not."""
-    schema = seed_schema(columns)
-    sown = engine.read(_file(folder / SEEDS, schema))
-    first = sown.mutate(seed_turn=ibis.row_number().over(group_by=sown.url, order_by=sown[NUMBER]))
-    first = first.filter(first.seed_turn == 0).drop("seed_turn")
+    first = first_seeds(engine, folder / SEEDS, columns)
     there = engine.read(replace(known, schema=pa.schema([known.schema.field("url")]))).select(there_url="url")
     met = first.left_join(there, first.url == there.there_url)
-    schema = schema.append(pa.field(_KNOWN, pa.bool_()))
+    schema = seed_schema(columns).append(pa.field(_KNOWN, pa.bool_()))
     flagged = _file(folder / "flagged.parquet", schema)
     total = engine.save(met.mutate(**{_KNOWN: met.there_url.notnull()}), schema, Path(flagged.files[0]))
     rows = engine.read(flagged)

@@ -1,6 +1,6 @@
 """Parse the pages of a fetched segment, read back from its archive.
 
-A part of the fetch becomes a part of the same name in ``parse_text``, ``crawl_parse`` and ``parse_data``, in this order:
+A part of the fetch becomes parts of the same name in ``parse_text``, ``crawl_parse`` and ``parse_data``, in this order;
 the last makes the others count. What was parsed before a kill is not parsed again.
 """
 # mypy: disable-error-code="import-untyped"
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +17,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from msgspec import Struct
 
-from scoter.batch.fetching.paging import Paging
-from scoter.batch.fetching.parts import Tables
+from scoter.batch.fetching.paging import PageRows, Paging
+from scoter.batch.fetching.parts import ParsedPart
 from scoter.batch.rows import FETCH, datum_of, url_of
 from scoter.batch.schemas import names, plugin_columns
 from scoter.batch.segment import PARSED, Segment
@@ -66,7 +66,7 @@ class _Parse:
         self._segment = segment
         self._columns = plugin_columns(chain("scoring", config))
         self._fetches = segment.crawl_fetch(self._columns)
-        self._paging = Paging(config, names(self._columns))
+        self._paging = Paging(config)
         self._tell = tell
         self._stopping = stopping
         self._counts: Counter[str] = Counter()
@@ -74,11 +74,11 @@ class _Parse:
         self._reader: WarcReader | None = None
 
     async def run(self) -> ParseDone:
-        sets = (self._segment.parse_text(), self._segment.crawl_parse(self._columns), self._segment.parse_data())
-        for each in sets:
+        texts, links, pages = self._segment.parse_text(), self._segment.crawl_parse(), self._segment.parse_data()
+        for each in (texts, links, pages):
             each.recover()
-        parsed = set(sets[-1].finished())
-        for folder, each in zip(("parse_text", "crawl_parse"), sets, strict=False):
+        parsed = set(pages.finished())
+        for folder, each in (("parse_text", texts), ("crawl_parse", links)):
             for name in set(each.finished()) - parsed:
                 (self._segment.path / folder / name).unlink()
         total = self._fetches.count(pc.field("status") == "success")
@@ -87,7 +87,7 @@ class _Parse:
                 if self._stopping:
                     return self._ended(False)
                 if file not in parsed:
-                    await self._part(Tables(sets, Path(file).stem), file, total)
+                    await self._part(ParsedPart(self._segment, Path(file).stem, self._columns), file, total)
         finally:
             self._paging.close()
             if self._reader is not None:
@@ -95,35 +95,31 @@ class _Parse:
         self._segment.finish(PARSED)
         return self._ended(True)
 
-    async def _part(self, tables: Tables, file: str, total: int) -> None:
-        texts, links, pages = tables.gathered
+    async def _part(self, part: ParsedPart, file: str, total: int) -> None:
         try:
             for row in self._rows(file):
                 for page in await self._parsed(row):
-                    pages.add(page.data)
-                    if page.text is not None:
-                        texts.add(page.text, len(page.text[2]))
-                    links.extend(page.links)
+                    part.add(page)
                     self._pages += 1
                     self._links += len(page.links)
                     self._counts[page.data[_STATUS]] += 1
                 self._done += 1
                 if self._done % _BATCH == 0:
                     self._tell(self._done, total)
-            tables.seal()
-            tables.publish()
+            part.seal()
+            part.publish()
         except BaseException:
-            tables.discard()
+            part.discard()
             raise
 
-    def _rows(self, file: str) -> Any:
+    def _rows(self, file: str) -> Iterator[dict[str, Any]]:
         path = self._segment.path / "crawl_fetch" / file
         for batch in pq.ParquetFile(path, pre_buffer=False).iter_batches(_BATCH):
             for row in batch.to_pylist():
                 if row["status"] == "success" and row["warc_file"]:
                     yield {name: row.get(name) for name in self._fetches.schema.names}
 
-    async def _parsed(self, row: dict[str, Any]) -> Any:
+    async def _parsed(self, row: dict[str, Any]) -> list[PageRows]:
         capture = self._archive(row["warc_file"]).at(row["warc_offset"])
         datum = datum_of(row, FETCH, names(self._columns))
         content = self._paging.content(url_of(row), datum, capture.headers, capture.body, Cut(row["truncated"] or ""))

@@ -3,17 +3,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from hashlib import md5
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 from msgspec import Struct
 
 from scoter.batch.partition import list_of
 from scoter.batch.sift import Sieve
 from scoter.core.chain import keeps, normalize
 from scoter.core.url import Url, queue_key
+from scoter.engine import Source
+from scoter.store.disk import telling
 
 PICKED = pa.schema(
     [
@@ -107,6 +111,15 @@ class Picker:
         if sieve.normalizers:
             url = normalize(url.text, sieve.normalizers, sieve.scope, sieve.loops) or url
         return queue_key(url, self._limits.count_mode)
+
+
+def save(batches: Iterable[Any], folder: Path) -> Source:
+    """Write what was picked to a temporary file."""
+    file = folder / "picked.parquet"
+    with telling("write temporary files", file), pq.ParquetWriter(file, PICKED, compression="lz4") as writer:
+        for batch in batches:
+            writer.write_batch(batch)
+    return Source(files=(str(file),), schema=PICKED, defaults={})
 
 
 def place(text: str) -> int:

@@ -72,4 +72,4 @@ def in_order(batch: Any) -> Any:
 def _matching(batch: Any, pattern: Pattern | None) -> Any:
     if pattern is None:
         return batch
-    return batch.filter(pa.array([pattern.found_in(url) for url in batch.column("url").to_pylist()], pa.bool_()))
+    return batch.filter(pa.array([bool(pattern.found(url)) for url in batch.column("url").to_pylist()], pa.bool_()))

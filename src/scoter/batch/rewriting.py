@@ -19,7 +19,7 @@ from scoter.engine import Engine
 from scoter.engine.port import Rows
 from scoter.errors import UrlError
 
-CHANGES = pa.schema([("was", pa.utf8()), ("becomes", pa.utf8()), ("its_key", pa.utf8()), ("its_host", pa.utf8())])
+CHANGES = pa.schema([("changed", pa.utf8()), ("becomes", pa.utf8()), ("its_key", pa.utf8()), ("its_host", pa.utf8())])
 """A URL that changes, and what it becomes: nothing when it is dropped."""
 
 
@@ -34,8 +34,8 @@ def rewritten(rows: Rows, changes: Rows, url: str = "url", beside: Mapping[str, 
     ``beside`` says which columns follow the URL: name → ``its_key`` or ``its_host``.
     """
     columns = tuple(rows.columns)
-    joined = rows.left_join(changes, rows[url] == changes.was)
-    kept = joined.filter(joined.was.isnull() | joined.becomes.notnull())
+    joined = rows.left_join(changes, rows[url] == changes.changed)
+    kept = joined.filter(joined.changed.isnull() | joined.becomes.notnull())
     new = {url: "becomes", **(beside or {})}
     return kept.select(
         **{name: kept[new[name]].fill_null(kept[name]) if name in new else kept[name] for name in columns}
@@ -47,9 +47,9 @@ def _changes(sieve: Sieve, batch: Any) -> Any:
     for text in batch.column("url").to_pylist():
         url = _sifted(text, sieve)
         if url is None:
-            found.append({"was": text})
+            found.append({"changed": text})
         elif url.text != text:
-            found.append({"was": text, "becomes": url.text, "its_key": url.key, "its_host": url.host})
+            found.append({"changed": text, "becomes": url.text, "its_key": url.key, "its_host": url.host})
     return pa.RecordBatch.from_pylist(found, schema=CHANGES)
 
 

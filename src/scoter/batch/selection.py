@@ -7,6 +7,7 @@ value, the longest interval. The URL filters come after them, on what is left (`
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
@@ -108,7 +109,9 @@ def _valued(engine: Engine, rows: Rows, rules: Rules) -> Rows:
     rows = rows.mutate(score=rows.score.fill_null(0.0), **{VALUE: ibis.literal(1.0)})
     for _, plugin in rules.scoring:
         if (columns := getattr(plugin, "sort_value_columns", None)) is not None:
-            rows = rows.mutate(**{VALUE: columns(rows).cast("float64").fill_null(0.0)})
+            value = columns(rows).cast("float64")
+            # What is no number would stand before or after all others, as the engine likes.
+            rows = rows.mutate(**{VALUE: ibis.ifelse(value.isnan(), 0.0, value).fill_null(0.0)})
         elif (hook := getattr(plugin, "sort_value", None)) is not None:
             rows = engine.map_batches(rows, _Valuing(hook, rules.extra), _with(rows))
     return rows
@@ -122,9 +125,8 @@ class _Valuing:
         self._extra = extra
 
     def __call__(self, batch: Any) -> Any:
-        values = [
-            float(self._hook(url_of(row), datum_of(row, extra=self._extra), row[VALUE])) for row in batch.to_pylist()
-        ]
+        found = (self._hook(url_of(row), datum_of(row, extra=self._extra), row[VALUE]) for row in batch.to_pylist())
+        values = [0.0 if math.isnan(value) else value for value in found]
         return batch.set_column(batch.schema.get_field_index(VALUE), VALUE, pa.array(values, pa.float64()))
 
 

@@ -8,6 +8,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+import ibis
 import pyarrow as pa
 import pyarrow.parquet as pq
 from msgspec.structs import replace
@@ -20,6 +21,8 @@ from scoter.config import Config
 from scoter.core.datum import CrawlDatum, DbStatus
 from scoter.core.scoring import ScoringChain
 from scoter.core.url import Url
+from scoter.engine import Engine, Source
+from scoter.engine.port import Rows
 from scoter.errors import UrlError
 from scoter.plugins import Column
 from scoter.store.disk import telling
@@ -35,6 +38,13 @@ def seed_schema(columns: Sequence[Column]) -> Any:
     """Return the columns of the temporary file: a record, its place among the seeds, and what its line said."""
     own = [(NUMBER, pa.int64()), (HAS_SCORE, pa.bool_()), (HAS_INTERVAL, pa.bool_())]
     return pa.schema([*with_columns(schemas.CRAWLDB, columns), *map(pa.field, *zip(*own, strict=True))])
+
+
+def first_seeds(engine: Engine, file: Path, columns: Sequence[Column]) -> Rows:
+    """Return the seeds of a file, of equal URLs the first."""
+    sown = engine.read(Source(files=(str(file),), schema=seed_schema(columns), defaults={}))
+    sown = sown.mutate(seed_turn=ibis.row_number().over(group_by=sown.url, order_by=sown[NUMBER]))
+    return sown.filter(sown.seed_turn == 0).drop("seed_turn")
 
 
 class Sower:

@@ -1,12 +1,13 @@
 """Questions in SQL: DuckDB over the tables of a crawl, as views; nothing but these can be read, and nothing written."""
 # mypy: disable-error-code="import-untyped"
+# ruff: noqa: S608 - SQL is what it is made of; texts in it are quoted
 
 from __future__ import annotations
 
-import os
-import shutil
+import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -17,8 +18,9 @@ from scoter.batch import schemas
 from scoter.batch.counted import counted
 from scoter.batch.directory import CrawlDir
 from scoter.batch.dumping import rows
-from scoter.engine.ranges import quoted
+from scoter.engine.sql import name_sql, quoted
 from scoter.errors import UsageError, UserError
+from scoter.store.scratch import Scratch
 from scoter.store.tables import Table
 
 _SEGMENTS = pa.schema(
@@ -112,19 +114,17 @@ class Session:
 @contextmanager
 def sql(crawl: CrawlDir, *, memory_limit: int) -> Iterator[Session]:
     """Open a crawl for questions: the views crawldb, linkdb, segments, fetches, pages and outlinks."""
-    spill = crawl.scratch / f"sql-{os.getpid()}"
     with ExitStack() as stack:
-        with suppress(OSError):  # a crawl that cannot be written to can be asked as long as nothing has to be spilled
-            crawl.scratch.mkdir(exist_ok=True)
+        spill = _spill(crawl)
+        stack.callback(spill.close)
         connection = duckdb.connect(
             config={
                 "memory_limit": f"{memory_limit // 2**20}MiB",
-                "temp_directory": str(spill),
+                "temp_directory": str(spill.path),
                 "autoinstall_known_extensions": "false",
                 "python_enable_replacements": "false",
             }
         )
-        stack.callback(_remove, crawl, spill)
         stack.callback(connection.close)
         connection.execute("SET TimeZone = 'UTC'")
         files = _make_views(connection, crawl, stack)
@@ -157,7 +157,7 @@ def _make_views(connection: Any, crawl: CrawlDir, stack: ExitStack) -> list[str]
     data, text = (
         _scan(connection, each.files, each.schema, segment=True) for each in (parts.parse_data, parts.parse_text)
     )
-    texts = f"SELECT segment, url, text, main_text FROM ({text})"  # noqa: S608 - our own SQL
+    texts = f"SELECT segment, url, text, main_text FROM ({text})"
     _view(connection, "pages", f"SELECT * FROM ({data}) LEFT JOIN ({texts}) USING (segment, url)")
     for source in (parts.fetch, parts.links, parts.parse_data, parts.parse_text):
         files += source.files
@@ -190,23 +190,26 @@ def _scan(connection: Any, files: Sequence[str], schema: Any, *, segment: bool =
     wanted = {row[0]: row[1] for row in connection.execute("DESCRIBE SELECT * FROM shape").fetchall()}
     connection.unregister("shape")
     if not files:
-        columns = [f"NULL::{kind} AS {_name(name)}" for name, kind in wanted.items()]
+        columns = [f"NULL::{kind} AS {name_sql(name)}" for name, kind in wanted.items()]
         return f"SELECT {'NULL::VARCHAR AS segment, ' * segment}{', '.join(columns)} WHERE false"
     listed = ", ".join(map(quoted, files))
     scan = f"read_parquet([{listed}], union_by_name = true, hive_partitioning = false, filename = '_file')"
-    described = connection.execute(f"DESCRIBE SELECT * EXCLUDE (_file) FROM {scan}").fetchall()  # noqa: S608 - quoted
+    described = connection.execute(f"DESCRIBE SELECT * EXCLUDE (_file) FROM {scan}").fetchall()
     stored = [row[0] for row in described]
-    columns = [_name(name) if name in stored else f"NULL::{kind} AS {_name(name)}" for name, kind in wanted.items()]
-    columns += [_name(name) for name in stored if name not in wanted]
+    columns = [
+        name_sql(name) if name in stored else f"NULL::{kind} AS {name_sql(name)}" for name, kind in wanted.items()
+    ]
+    columns += [name_sql(name) for name in stored if name not in wanted]
     if segment:
         columns.insert(0, "parse_path(_file)[-3] AS segment")
-    return f"SELECT {', '.join(columns)} FROM {scan}"  # noqa: S608 - quoted
+    return f"SELECT {', '.join(columns)} FROM {scan}"
 
 
-def _remove(crawl: CrawlDir, spill: Any) -> None:
-    shutil.rmtree(spill, ignore_errors=True)
-    with suppress(OSError):  # others may have spilled there too
-        crawl.scratch.rmdir()
+def _spill(crawl: CrawlDir) -> Scratch:
+    try:
+        return Scratch(crawl.scratch, "sql")
+    except UserError:  # a crawl that cannot be written to can be asked all the same
+        return Scratch(Path(tempfile.gettempdir()), "scoter-sql")
 
 
 def _distinct(names: Sequence[str]) -> list[str]:
@@ -216,10 +219,6 @@ def _distinct(names: Sequence[str]) -> list[str]:
         number = names[: len(found)].count(name)
         found.append(f"{name}_{number}" if number else name)
     return found
-
-
-def _name(text: str) -> str:
-    return '"' + text.replace('"', '""') + '"'
 
 
 def _told(failure: Exception) -> str:

@@ -157,8 +157,8 @@ def _later(table: Any, seconds: Any) -> Any:
 
 
 def _whole(seconds: Any) -> Any:
-    """Return whole seconds, at most what the interval column holds."""
-    return (seconds < _LONGEST).ifelse(seconds.floor(), float(_LONGEST)).cast("int64")
+    """Return whole seconds, at most what the interval column holds; nothing of nothing."""
+    return (seconds >= _LONGEST).ifelse(_LONGEST, seconds.floor().cast("int64"))
 
 
 def _looked_up(column: Any, values: Sequence[tuple[str, Any]], otherwise: Any) -> Any:

@@ -11,6 +11,7 @@ from scoter.cli.jobs import working
 from scoter.cli.output import note, print_json, visible
 
 if TYPE_CHECKING:
+    from scoter.batch.freegen import FreelyGenerated
     from scoter.batch.inject import Injected
 
 
@@ -45,7 +46,10 @@ def command(
       scoter inject mycrawl https://example.org/
       scoter inject mycrawl seeds.txt --update
     """
+    from scoter.batch.seeds import origins
+
     said = invocation()
+    origins(seeds)  # before a directory is made: a typing error should leave nothing behind
     with working("inject", directory, create=True) as work:
         from scoter.batch.inject import inject
 
@@ -78,8 +82,12 @@ def _tell(done: Injected, quiet: bool) -> None:
         "taken out of the crawldb": done.dropped,
     }
     click.echo(", ".join([f"{done.new:,} new", *(f"{count:,} {what}" for what, count in counts.items() if count)]))
-    if quiet:
-        return
+    if not quiet:
+        tell_complaints(done)
+
+
+def tell_complaints(done: Injected | FreelyGenerated) -> None:
+    """Tell what was wrong with lines of seed lists."""
     for each in done.complaints:
         note(f"  {each.where}: {visible(each.text)}: {visible(each.why)}")
     if (more := done.not_urls + done.bad_fields - len(done.complaints)) > 0:

@@ -118,6 +118,8 @@ def join(base: Url, href: str) -> Url | None:
     >>> join(canonical("http://example.com/"), "mailto:me@example.com")
     """
     text = base.text
+    if href.startswith(("http://", "https://")) and len(href) <= _CACHED:
+        return _absolute(href)  # the same from every page of the web
     if _depends_on_folder(href) and text.startswith(("http://", "https://")):
         folder = text[: text.rindex("/", 0, _path_end(text)) + 1]
         if len(folder) + len(href) <= _CACHED:
@@ -161,7 +163,15 @@ def _join(base: str, href: str) -> Url | None:
         return None
 
 
+def _parse(href: str) -> Url | None:
+    try:
+        return _tidy(ada_url.normalize_url(href))
+    except ValueError:
+        return None
+
+
 _join_in_folder = lru_cache(maxsize=JOIN_CACHE)(_join)
+_absolute = lru_cache(maxsize=JOIN_CACHE)(_parse)
 
 
 def _tidy(href: str) -> Url | None:

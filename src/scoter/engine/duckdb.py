@@ -7,24 +7,42 @@ import itertools
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Self
 
+import duckdb
 import ibis
 import pyarrow.parquet as pq
-from msgspec.structs import replace
 
+from scoter.engine.literals import with_literals_stored
 from scoter.engine.port import Job, Progress, Rows
-from scoter.engine.ranges import cuts, how_many, number_sql, quoted, within_sql
-from scoter.engine.sampling import extent, sample
+from scoter.engine.ranges import cuts, how_many, one_key_in
 from scoter.engine.sources import Source
-from scoter.engine.watching import telling, watched
+from scoter.engine.sql import cast_sql, number_sql, quoted, scan_sql, within_sql
+from scoter.engine.surveying import Alike, Survey, sample, survey
+from scoter.engine.watching import Steps, telling
+from scoter.store import disk
 from scoter.store.tables import NewVersion
 
 ROW_GROUP = 122_880
 _BATCH = 65_536
 _SORTED_BY = ("key", "url")
+_RANGE = "range_of_key"
+_OUTSIDE = 2**28
+"""Memory that DuckDB does not count: the interpreter and its libraries, Parquet writers, what allocators keep."""
+_A_THREAD = 2**27
+"""The least memory that DuckDB's guide advises for each thread."""
+_SETTINGS = (
+    "SET GLOBAL TimeZone = 'UTC'",
+    # Progress is reckoned only for a bar, and the bar is printed unless it is told not to.
+    "SET enable_progress_bar = true",
+    "SET enable_progress_bar_print = false",
+    "SET progress_bar_time = 0",
+    # A sorted table's footers are read again for every range otherwise.
+    "SET GLOBAL parquet_metadata_cache = true",
+)
 
 
 class DuckDbEngine:
@@ -47,16 +65,19 @@ class DuckDbEngine:
         self._memory_limit = memory_limit
         self._ranges = ranges
         self._progress = progress
-        self._names = (f"t{number}" for number in itertools.count(1))
+        self._numbers = itertools.count(1)
+        self._made: list[tuple[str, Path | None]] = []
+        own = max(memory_limit - _OUTSIDE, memory_limit // 2)
         self.ibis = ibis.duckdb.connect(
-            threads=threads or os.cpu_count() or 1,
-            memory_limit=f"{memory_limit // 2**20}MiB",
+            threads=threads or max(1, min(len(os.sched_getaffinity(0)), own // _A_THREAD)),
+            memory_limit=f"{own // 2**20}MiB",
             temp_directory=str(self._folder / "spill"),
             # With it a COPY keeps whole inputs in memory; where an order is wanted, the query says so.
             preserve_insertion_order=False,
             autoinstall_known_extensions=False,
         )
-        self._run("SET TimeZone = 'UTC'")
+        for setting in _SETTINGS:
+            self._run(setting)
 
     def __repr__(self) -> str:
         return f"DuckDbEngine({self._folder}, {self._memory_limit // 2**20} MiB)"
@@ -72,104 +93,128 @@ class DuckDbEngine:
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def read(self, source: Source) -> Rows:
-        return self._view(self._scan(source))
+        return self._view(scan_sql(survey(source).alike, self._types(source.schema)))
 
     def write(self, job: Job, inputs: Mapping[str, Source], new: NewVersion) -> None:
-        ranges = self._ranges or how_many(sum(map(extent, inputs.values())), self._memory_limit)
-        edges = cuts([key for source in inputs.values() for key in sample(source)], ranges) if ranges > 1 else []
-        dealt = {name: self._dealt(source, edges) for name, source in inputs.items()}
-        share = 1 / (len(edges) + 1)
-        for number in range(len(edges) + 1):
-            rows = job({name: self._view(scan(number)) for name, scan in dealt.items()})
-            file = new.workspace / f"{number:05d}.parquet"
-            if self._copy(rows, new.schema, file, _SORTED_BY, number * share, share):
-                new.adopt(file)
-        self._progress(1.0)
+        surveys = {name: survey(source) for name, source in inputs.items()}
+        edges = self._edges(list(surveys.values()))
+        unsorted = sum(not each.source.is_sorted for each in surveys.values()) if edges else 0
+        steps = Steps(self._progress, unsorted + len(edges) + 1)
+        dealing = self._folder / self._new_name()
+        try:
+            dealt = {name: self._dealt(each, edges, dealing / name, steps) for name, each in surveys.items()}
+            for number in range(len(edges) + 1):
+                with self._forgetting():
+                    rows = job({name: self._view(scan(number)) for name, scan in dealt.items()})
+                    file = new.workspace / f"{number:05d}.parquet"
+                    if self._copy(rows, new.schema, file, _SORTED_BY, steps):
+                        new.adopt(file)
+                for done in dealing.glob(f"*/{_RANGE}={number}"):
+                    shutil.rmtree(done, ignore_errors=True)
+        finally:
+            shutil.rmtree(dealing, ignore_errors=True)
 
     def save(self, rows: Rows, schema: Any, file: Path, order: Sequence[str] = ()) -> int:
-        return self._copy(rows, schema, file, order, 0.0, 1.0)
+        return self._copy(rows, schema, file, order, Steps(self._progress, 1))
 
     def batches(self, rows: Rows) -> Iterator[Any]:
-        reader = self._run(self.ibis.compile(rows)).to_arrow_reader(_BATCH)
-        while True:
-            with telling(self._folder):
-                batch = next(reader, None)
-            if batch is None:
-                return
-            yield batch
+        sql = self._compiled(rows)
+        # A connection of its own: another query on the same one would end this one's rows.
+        with telling(self._folder), self.ibis.con.cursor() as cursor:
+            reader = cursor.execute(sql).to_arrow_reader(_BATCH)
+            while (batch := next(reader, None)) is not None:
+                yield batch
 
     def map_batches(self, rows: Rows, function: Callable[[Any], Any], schema: Any) -> Rows:
-        file = self._folder / f"{next(self._names)}.parquet"
-        with pq.ParquetWriter(file, schema, compression="lz4") as writer:
-            for batch in self.batches(rows):
-                writer.write_batch(function(batch))
-        return self.read(Source(files=(str(file),), schema=schema, defaults={}))
+        return self._kept((function(batch) for batch in self.batches(rows)), schema)
 
-    def _dealt(self, source: Source, edges: Sequence[str]) -> Callable[[int], str]:
+    def _edges(self, surveys: Sequence[Survey]) -> list[str]:
+        """Return the keys at which the inputs of a job are cut into ranges."""
+        ranges = self._ranges or how_many(sum(each.size for each in surveys), self._memory_limit)
+        if ranges == 1:
+            return []
+        one_in = one_key_in(sum(each.rows for each in surveys))
+        return cuts([key for each in surveys for key in sample(each, one_in, ranges)], ranges)
+
+    def _dealt(self, survey: Survey, edges: Sequence[str], folder: Path, steps: Steps) -> Callable[[int], str]:
         """Return the SQL that scans a source's rows of a range; what is not sorted is dealt out to ranges first."""
-        if not edges or not source.files:
-            return lambda number: self._scan(source)
-        if source.is_sorted:
-            return lambda number: f"{self._scan(source)} WHERE {within_sql(edges, number)}"
-        folder = self._folder / next(self._names)
-        self._run(
-            f"COPY (SELECT *, {number_sql(edges)} AS range FROM ({self._scan(source)})) TO {quoted(str(folder))}"
-            " (FORMAT parquet, COMPRESSION lz4, PARTITION_BY range)"
-        )
-        return lambda number: self._scan(
-            replace(source, files=tuple(map(str, sorted((folder / f"range={number}").glob("*.parquet")))))
-        )
-
-    def _scan(self, source: Source) -> str:
-        """Return the SQL that reads a source with exactly its columns."""
-        types = ibis.Schema.from_pyarrow(source.schema)
-        spelled = {name: self.ibis.compiler.type_mapper.to_string(types[name]) for name in source.schema.names}
-        if not source.files:
-            return (
-                "SELECT "
-                + ", ".join(f"NULL::{kind} AS {_name(name)}" for name, kind in spelled.items())
-                + " WHERE false"
+        types = self._types(survey.source.schema)
+        scan = scan_sql(survey.alike, types)
+        if not edges:
+            return lambda number: scan
+        if survey.source.is_sorted:
+            return lambda number: f"SELECT * FROM ({scan}) WHERE {within_sql(edges, number)}"
+        folder.mkdir(parents=True)
+        with steps.watched(self.ibis.con):
+            self._run(
+                f"COPY (SELECT *, {number_sql(edges)} AS {_RANGE} FROM ({scan})) TO {quoted(str(folder))}"
+                f" (FORMAT parquet, COMPRESSION lz4, PARTITION_BY {_RANGE}, OVERWRITE_OR_IGNORE)"
             )
-        files = "[" + ", ".join(map(quoted, source.files)) + "]"
-        scan = f"read_parquet({files}, union_by_name = true, hive_partitioning = false)"
-        stored = {row[0]: row[1] for row in self._run(f"DESCRIBE SELECT * FROM {scan}").fetchall()}
-        return (
-            "SELECT "
-            + ", ".join(
-                _column(name, kind, stored.get(name), source.defaults.get(name)) for name, kind in spelled.items()
-            )
-            + f" FROM {scan}"
-        )
 
-    def _view(self, sql: str) -> Rows:
-        name = next(self._names)
-        self._run(f"CREATE TEMP VIEW {name} AS {sql}")
+        def of_range(number: int) -> str:
+            files = tuple(map(str, sorted((folder / f"{_RANGE}={number}").glob("*.parquet"))))
+            return scan_sql([Alike(files)] if files else [], types)
+
+        return of_range
+
+    def _types(self, schema: Any) -> dict[str, str]:
+        spelled = self.ibis.compiler.type_mapper.to_string
+        return {name: spelled(kind) for name, kind in ibis.Schema.from_pyarrow(schema).items()}
+
+    def _view(self, sql: str, file: Path | None = None) -> Rows:
+        name = self._new_name()
+        self._run(f"CREATE VIEW {name} AS {sql}")
+        self._made.append((name, file))
         return self.ibis.table(name)
 
-    def _copy(self, rows: Rows, schema: Any, file: Path, order: Sequence[str], begun: float, share: float) -> int:
-        """Write rows as a Parquet file of a schema; progress goes on from where it has come."""
-        rows = rows.select(**{name: rows[name].cast(kind) for name, kind in ibis.Schema.from_pyarrow(schema).items()})
-        ordered = rows.order_by(list(order)) if order else rows
-        sql = (
-            f"COPY ({self.ibis.compile(ordered)}) TO {quoted(str(file))}"
-            f" (FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE {ROW_GROUP})"
-        )
-        with watched(self.ibis.con, lambda done: self._progress(begun + done * share)):
-            return int(self._run(sql).fetchone()[0])
+    @contextmanager
+    def _forgetting(self) -> Iterator[None]:
+        """Drop the views that were made inside, and the files that were written for them."""
+        before = len(self._made)
+        try:
+            yield
+        finally:
+            while len(self._made) > before:
+                name, file = self._made.pop()
+                with suppress(duckdb.Error, OSError):  # what could not be removed goes with the engine's folder
+                    self.ibis.con.execute(f"DROP VIEW {name}")
+                    if file is not None:
+                        file.unlink()
+
+    def _copy(self, rows: Rows, schema: Any, file: Path, order: Sequence[str], steps: Steps) -> int:
+        """Write rows as a Parquet file of a schema; it is one step."""
+        wanted = cast_sql(self._compiled(rows), self._types(schema))
+        ordered = f"{wanted} ORDER BY {', '.join(order)}" if order else wanted
+        try:
+            with steps.watched(self.ibis.con):
+                return int(
+                    self._run(
+                        f"COPY ({ordered}) TO {quoted(str(file))}"
+                        f" (FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE {ROW_GROUP})"
+                    ).fetchone()[0]
+                )
+        except BaseException:
+            with suppress(OSError):
+                file.unlink()
+            raise
+
+    def _compiled(self, rows: Rows) -> str:
+        return str(self.ibis.compile(with_literals_stored(rows, self._stored)))
+
+    def _stored(self, table: Any) -> Rows:
+        return self._kept(table.to_batches(), table.schema)
+
+    def _kept(self, batches: Iterable[Any], schema: Any) -> Rows:
+        """Put record batches into a file, and return its rows."""
+        file = self._folder / f"{self._new_name()}.parquet"
+        with disk.telling("write temporary rows", file), pq.ParquetWriter(file, schema, compression="lz4") as writer:
+            for batch in batches:
+                writer.write_batch(batch)
+        return self._view(scan_sql([Alike((str(file),))], self._types(schema)), file)
+
+    def _new_name(self) -> str:
+        return f"t{next(self._numbers)}"
 
     def _run(self, sql: str) -> Any:
         with telling(self._folder):
             return self.ibis.con.execute(sql)
-
-
-def _name(text: str) -> str:
-    return '"' + text.replace('"', '""') + '"'
-
-
-def _column(name: str, kind: str, stored: str | None, default: Any) -> str:
-    if stored == kind:
-        return _name(name)
-    if stored is not None:
-        return f"CAST({_name(name)} AS {kind}) AS {_name(name)}"
-    literal = "NULL" if default is None else quoted(default) if isinstance(default, str) else repr(default)
-    return f"CAST({literal} AS {kind}) AS {_name(name)}"

@@ -14,26 +14,42 @@ from scoter.engine.port import Progress
 from scoter.errors import UserError
 
 _INTERVAL = 0.5
+_DISK_SIGNS = ("max_temp_directory_size", "No space left", "File too large", "Disk quota")
 
 
-@contextmanager
-def watched(connection: Any, progress: Progress) -> Iterator[None]:
-    """Tell how far the query that is run inside has come, twice a second."""
-    ended = threading.Event()
+class Steps:
+    """Tells of the progress of several queries, one after the other, as that of one job; it never goes back."""
 
-    def watch() -> None:
-        while not ended.wait(_INTERVAL):
-            done = connection.query_progress()
-            if done >= 0:
-                progress(min(done / 100, 1.0))
+    def __init__(self, progress: Progress, count: int) -> None:
+        self._progress = progress
+        self._count = count
+        self._done = 0
+        self._told = 0.0
 
-    thread = threading.Thread(target=watch, name="progress", daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        ended.set()
-        thread.join()
+    @contextmanager
+    def watched(self, connection: Any) -> Iterator[None]:
+        """Tell twice a second how far the query that is run inside has come; it is one step."""
+        ended = threading.Event()
+
+        def watch() -> None:
+            while not ended.wait(_INTERVAL):
+                self._tell(min(max(connection.query_progress(), 0.0) / 100, 1.0))
+
+        thread = threading.Thread(target=watch, name="progress", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            thread.join()
+        self._done += 1
+        self._tell(0.0)
+
+    def _tell(self, share: float) -> None:
+        whole = (self._done + share) / self._count
+        if whole > self._told:
+            self._told = whole
+            self._progress(whole)
 
 
 @contextmanager
@@ -41,20 +57,24 @@ def telling(folder: Path) -> Iterator[None]:
     """Turn what DuckDB raises about memory, disks and files into messages that say what to do."""
     try:
         yield
-    except duckdb.OutOfMemoryException as failure:
-        raise UserError(
-            f"the job does not fit into its memory: {_first(failure)}",
-            where="engine.memory_limit",
-            hint="Give it more, for example: -D engine.memory_limit=8GiB",
-        ) from failure
-    except duckdb.IOException as failure:
-        raise UserError(
-            _first(failure), hint=f"Temporary files lie in {folder}; is there room on the disk?"
-        ) from failure
-    except duckdb.InvalidInputException as failure:
+    except (duckdb.OutOfMemoryException, duckdb.IOException) as failure:
+        text = _first(failure)
+        if any(sign in str(failure) for sign in _DISK_SIGNS):
+            hint = f"Make room on the disk; temporary files lie in {folder}."
+            raise UserError(f"the disk is full: {text}", hint=hint) from failure
+        if isinstance(failure, duckdb.OutOfMemoryException):
+            raise UserError(
+                f"the job does not fit into its memory: {text}",
+                where="engine.memory_limit",
+                hint="Give it more, for example: -D engine.memory_limit=8GiB",
+            ) from failure
+        raise UserError(f"a file cannot be read or written: {text}") from failure
+    except (duckdb.InvalidInputException, duckdb.SerializationException) as failure:
         if "parquet" in str(failure).lower():
             raise UserError(f"a file is damaged: {_first(failure)}") from failure
         raise
+    except duckdb.InterruptException as failure:
+        raise KeyboardInterrupt from failure
 
 
 def _first(failure: Exception) -> str:

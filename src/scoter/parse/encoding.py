@@ -1,8 +1,9 @@
 """In which characters a page is written.
 
 The order is the HTML standard's: a byte order mark, the server's word, a ``<meta>`` near the top; then, where a browser
-would guess, whether the bytes are valid UTF-8, and at last a detector. What comes out is UTF-8, since that is what the
-HTML parser reads; a page that is written in it (nearly all are) passes through as it is.
+would guess, whether the bytes are valid UTF-8, and at last a detector. A declaration that the bytes belie does not
+count, which is more than a browser does: valid UTF-8 is UTF-8, and what is mostly invalid is not. What comes out is
+UTF-8, since that is what the HTML parser reads; a page that is written in it (nearly all are) passes through as it is.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ SAMPLE: Final = 16_384
 Source: TypeAlias = Literal["bom", "http", "meta", "valid", "detected", "default"]
 
 _BOMS: Final = ((b"\xef\xbb\xbf", "utf-8"), (b"\xfe\xff", "utf-16be"), (b"\xff\xfe", "utf-16le"))
-_SPACES: Final = "\t\n\f\r "
+_HIGH: Final = bytes(range(0x80, 0x100))
+_PROOF: Final = 6  # bytes beyond ASCII; two characters of GBK may happen to be valid UTF-8, many do not
 _TAG_START = re.compile(rb"<(?:!--|[mM][eE][tT][aA][\t\n\f\r /]|/?[a-zA-Z]|[!/?])")
 # An attribute as the standard's prescan reads it: a name, and perhaps a value in quotes or without.
 _ATTRIBUTE = re.compile(
@@ -55,10 +57,10 @@ def decoded(body: bytes, http: str = "", default: str = "windows-1252", *, marku
     for mark, name in _BOMS:
         if body.startswith(mark):
             return _as_utf8(body[len(mark) :], name, "bom")
-    if http and (name := encoding_name(http)):
-        return _as_utf8(body, name, "http")
-    if markup and (name := prescan(body[:PRESCAN])):
-        return _as_utf8(body, name, "meta")
+    if http and (name := encoding_name(http)) and (found := _as_declared(body, name, "http")):
+        return found
+    if markup and (name := prescan(body[:PRESCAN])) and (found := _as_declared(body, name, "meta")):
+        return found
     if name := _looks_like_utf16(body[:PRESCAN]):  # which may be valid UTF-8, too
         return _as_utf8(body, name, "detected")
     if is_utf8(body):
@@ -175,6 +177,21 @@ def _detected(sample: bytes) -> str:
 
 # What Python calls an encoding and the standard does not.
 _NAMES: Final = {"cp949": "euc-kr", "johab": "euc-kr", "cp932": "shift_jis", "cp950": "big5", "mac-roman": "macintosh"}
+
+
+def _as_declared(body: bytes, name: str, source: Source) -> Decoded | None:
+    """Return a page by its declaration, or nothing if that is plainly wrong."""
+    if name == "utf-8":
+        found = _as_utf8(body, name, source)
+        return found if found.utf8 is body or not _mostly_broken(found.utf8.decode()) else None
+    if not body.isascii() and is_utf8(body) and len(body) - len(body.translate(None, _HIGH)) >= _PROOF:
+        return None
+    return _as_utf8(body, name, source)
+
+
+def _mostly_broken(text: str) -> bool:
+    broken = text.count("\ufffd")
+    return 2 * broken > len(text) - len(text.encode("ascii", "ignore"))
 
 
 def _as_utf8(body: bytes, name: str, source: Source) -> Decoded:

@@ -2,8 +2,8 @@
 
 Lexbor builds the tree; ``*`` lists its elements in the order of the page, and one loop over that list does the rest. To
 get the text by a single call, the loop takes text-level elements apart as it goes (``un<b>real</b>`` becomes one word),
-takes out what is not text (scripts, styles), and leaves the others, which end a line each. By way of measure, on a page
-of 25 KB with 55 links: the tree 98 µs, the list 15, the loop with links and anchors 37, the text 22, white space 26.
+takes out what is not text (scripts, styles), and leaves the others, which end a line each. Measured over pages of 25 KB
+with 55 links: the tree 108 µs, the list 28, the loop with links and anchors 76, text 50, white space 30, targets 15.
 """
 
 from __future__ import annotations

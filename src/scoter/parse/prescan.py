@@ -41,12 +41,9 @@ _MOST_ROOTS: Final = 4
 _VALUE = rb"(?:\"[^\"]*+(?:\"|\Z)|'[^']*+(?:'|\Z)|[^\t\n\f\r >]*+)"
 _ATTRIBUTE = rb"[\t\n\f\r /]*+[^\t\n\f\r />][^\t\n\f\r />=]*+(?:[\t\n\f\r ]*+=[\t\n\f\r ]*+" + _VALUE + rb")?+"
 _ATTRIBUTES = re.compile(_ATTRIBUTE)
-# Where the tokenizer may be when a block begins: between attributes, in a value in double quotes, in single quotes,
-# in one without quotes, or before one.
-_PLACES = tuple(
-    re.compile(place + rb"()(?:" + _ATTRIBUTE + rb")*+[\t\n\f\r /]*+(\Z)?")
-    for place in (rb"", rb"[^\"]*+(?:\"|\Z)", rb"[^']*+(?:'|\Z)", rb"[^\t\n\f\r >]*+", rb"[\t\n\f\r ]*+" + _VALUE)
-)
+_TO_THE_END = re.compile(rb"(?:" + _ATTRIBUTE + rb")*+[\t\n\f\r /]*+\Z")
+_UNQUOTED = re.compile(rb"[^\t\n\f\r >]*+")
+_BEFORE_VALUE = re.compile(rb"[\t\n\f\r ]*+" + _VALUE)
 
 
 def harmless(body: bytes) -> bool:
@@ -77,16 +74,30 @@ def harmless(body: bytes) -> bool:
 def _few_attributes(body: bytes, size: int) -> bool:
     """Tell whether no tag can have very many attributes.
 
-    A tag that is longer than two blocks has a block to itself; whatever the tokenizer was about when that block began,
-    one of the places is where it was. What ends a tag in a block from every place holds no long tag.
+    A tag that is longer than two blocks has a block to itself. Wherever the tokenizer was when that block began, the
+    attributes go on from one of the places; and where a tag ends in the block from all of them, there is no long tag.
     """
     width = _STEADY // size
     most = 0
     for start in range(0, size - width, width):
         block = body[start : start + width]
-        inside = [found for place in _PLACES if (found := place.match(block)) is not None and found[2] is not None]
+        inside = [place for place in _places(block) if _TO_THE_END.match(block, place)]
         if inside:
-            most += max(len(_ATTRIBUTES.findall(block, found.end(1))) for found in inside)
+            most += max(len(_ATTRIBUTES.findall(block, place)) for place in inside)
             if most > _MOST_ATTRIBUTES:
                 return False
     return True
+
+
+def _places(block: bytes) -> set[int]:
+    """Return where attributes may go on in a block that begins in the middle of a tag: between two attributes, in a
+    value in double or single quotes, in one without quotes, or before one; a block that is all value has no such place.
+    """
+    places = {0, _end(_UNQUOTED, block), _end(_BEFORE_VALUE, block)}
+    places |= {quote + 1 for quote in (block.find(b'"'), block.find(b"'")) if quote >= 0}
+    return places
+
+
+def _end(pattern: re.Pattern[bytes], block: bytes) -> int:
+    found = pattern.match(block)
+    return 0 if found is None else found.end()

@@ -20,7 +20,7 @@ _FOREVER = 9  # digits; thirty years
 
 
 def read_refresh(content: str, base: Url) -> Refresh | None:
-    """Return where a refresh leads and when; nothing when it leads nowhere, or to the page itself.
+    """Return where a refresh leads and when; nothing when it leads nowhere or does no more than load the page again.
 
     >>> from scoter.core.url import canonical
     >>> read_refresh("3; URL='/there'", canonical("http://a.example/here"))

@@ -123,7 +123,7 @@ def _body(atlas: Atlas, site: Site, number: int, title: str, links: tuple[Link, 
     sentences = text.sayings((*news, *rolls[3:]), bits)
     canonical = f"{site.origin}{site.path(number)}" if number % 3 else ""
     head = ""
-    if number == 0:
+    if number == 0 and not site.fault:  # hosts with faults have no feed
         head = "".join(
             f'<link rel="alternate" type="application/{kind}+xml" title="{site.name}" href="{path}">\n'
             for kind, path in (feed_of(site),)

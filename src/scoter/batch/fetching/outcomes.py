@@ -130,14 +130,9 @@ class Outcomes:
             )
         )
         part.rows += 1
-        if part.pages is None or part.texts is None or part.links is None:
-            return
-        for page in pages:
-            part.pages.add(page.data)
-            if page.text is not None:
-                part.texts.add(page.text, len(page.text[2]))
-            if page.links:
-                part.links.extend(page.links)
+        if part.parsed is not None:
+            for page in pages:
+                part.parsed.add(page)
 
     # What is fetched next
 
@@ -161,7 +156,7 @@ class Outcomes:
             return
         self._seen.add(url.text)
         followed = 0
-        for link in page.kept:
+        for link in page.links:
             if followed >= self._per_page:
                 return
             if (self._stays and link.target.host != url.host) or not self._belongs(link.target):

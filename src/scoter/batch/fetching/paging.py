@@ -31,20 +31,17 @@ class PageRows(Struct, frozen=True):
 
     data: Row
     text: Row | None
-    links: Sequence[Row]
-    kept: Sequence[Outlink]
+    links: Sequence[Outlink]
 
 
 class Paging:
     """Turns bodies into rows, by the configuration's parsers, link rules, scoring and signature."""
 
-    def __init__(self, config: Config, extra: Sequence[str]) -> None:
-        """``extra`` names the plug-ins' columns, in the tables' order."""
+    def __init__(self, config: Config) -> None:
         self.parsing = Parsing(config)
         self.link_rules = LinkRules(config)
         self._scoring = ScoringChain(chain("scoring", config))
         ((_, self._signature),) = chain("signature", config)
-        self._extra = tuple(extra)
         self._limit = config.fetch.content_limit
         self._sniffs = config.parse.mime_type_magic
         self._store_text = config.parse.store_text
@@ -80,7 +77,7 @@ class Paging:
         failed = self._marks_failures and failure.reason not in _NOT_TRIED
         reason = f"{failure.reason}: {failure.detail}" if failure.detail else failure.reason
         signature = self.sign(content, "")
-        return PageRows(self._data(content, FAILED if failed else SKIPPED, signature, reason=reason), None, (), ())
+        return PageRows(self._data(content, FAILED if failed else SKIPPED, signature, reason=reason), None, ())
 
     def _page(self, datum: CrawlDatum, content: Content, page: Page) -> PageRows:
         url = page.url
@@ -88,29 +85,16 @@ class Paging:
         kept = self.link_rules.keep(page)
         links = self._scoring.distribute(url, datum, kept.links, kept.found)
         status = PARSED
-        rows = [self._link(url, link) for link in links]
         if page.refresh is not None and page.refresh.is_redirect:
-            status = REDIRECT
-            rows = self._refresh(url, page.refresh.target, datum)
-            links = ()
+            status, links = REDIRECT, self._refreshed(url, page.refresh.target, datum)
         text = (url.text, url.key, page.text, None) if self._store_text else None
-        return PageRows(
-            self._data(content, status, self.sign(content, page.text), page=page, links=len(rows)), text, rows, links
-        )
+        data = self._data(content, status, self.sign(content, page.text), page=page, links=len(links))
+        return PageRows(data, text, links)
 
-    def _refresh(self, url: Url, target: Url, datum: CrawlDatum) -> list[Row]:
+    def _refreshed(self, url: Url, target: Url, datum: CrawlDatum) -> Sequence[Outlink]:
         """A page that sends its reader on at once is a redirect: its target is linked as one, and its links are not."""
         verdict = self.link_rules.redirect(url, target)
-        if not isinstance(verdict, Url):
-            return []
-        return [self._link(url, Outlink(target=verdict, rel="refresh", extra=datum.extra))]
-
-    def _link(self, url: Url, link: Outlink) -> Row:
-        target = link.target
-        row = (url.text, target.text, target.key, target.host, link.anchor, link.rel, link.score)
-        if not self._extra:
-            return row
-        return (*row, *(link.extra.get(name) for name in self._extra))
+        return (Outlink(target=verdict, rel="refresh", extra=datum.extra),) if isinstance(verdict, Url) else ()
 
     def _data(
         self,

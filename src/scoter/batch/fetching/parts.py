@@ -7,21 +7,27 @@ whatever a kill leaves, a part is whole or is not there.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
+from scoter.batch.fetching.paging import PageRows
+from scoter.batch.schemas import CRAWL_PARSE
 from scoter.batch.segment import Segment
+from scoter.core.page import Outlink
 from scoter.core.reply import Exchange
+from scoter.core.url import Url
 from scoter.plugins import Column
 from scoter.store.tables import OpenPart, PartSet
 from scoter.store.warc import Location, WarcPart
 from scoter.store.warc.record import About
 
 _ROWS = 4_096
+_LINKS = 65_536
 _WEIGHT = 8 * 2**20
 
 
@@ -39,12 +45,6 @@ class Gathered:
         self._rows.append(row)
         self._weight += weight
         if len(self._rows) >= _ROWS or self._weight >= _WEIGHT:
-            self._write()
-
-    def extend(self, rows: Iterable[tuple[Any, ...]]) -> None:
-        """Take rows of moderate size."""
-        self._rows.extend(rows)
-        if len(self._rows) >= _ROWS:
             self._write()
 
     @property
@@ -70,28 +70,102 @@ class Gathered:
             self._weight = 0
 
 
-class Tables:
-    """The tables of one part, in the order in which they get their names; the last makes the others count."""
+class GatheredLinks(Gathered):
+    """Links on their way into a part.
 
-    def __init__(self, sets: Sequence[PartSet], name: str) -> None:
-        self.gathered: list[Gathered] = []
+    Most of what a crawl writes is links, and most links of a site lead to the same pages: a target is turned into a
+    column's values once in a batch, and a source once a page. On pages of 51 links that takes a third of the time.
+    """
+
+    def __init__(self, parts: PartSet, name: str) -> None:
+        super().__init__(parts, name)
+        self._extra = parts.schema.names[len(CRAWL_PARSE) :]
+        self._begin()
+
+    def add_page(self, source: str, links: Sequence[Outlink]) -> None:
+        """Take the links of a page."""
+        numbers, known = self._numbers, self._known
+        for link in links:
+            text = link.target.text
+            number = known.get(text)
+            if number is None:
+                number = known[text] = len(self._targets)
+                self._targets.append(link.target)
+            numbers.append(number)
+        self._anchors += [link.anchor for link in links]
+        self._rels += [link.rel for link in links]
+        self._scores += [link.score for link in links]
+        for name, column in self._columns.items():
+            column += [link.extra.get(name) for link in links]
+        self._sources.append(source)
+        self._counts.append(len(links))
+        if len(numbers) >= _LINKS:
+            self._write()
+
+    def _begin(self) -> None:
+        self._known: dict[str, int] = {}
+        self._targets: list[Url] = []
+        self._numbers: list[int] = []
+        self._anchors: list[str] = []
+        self._rels: list[str] = []
+        self._scores: list[float] = []
+        self._sources: list[str] = []
+        self._counts: list[int] = []
+        self._columns: dict[str, list[Any]] = {name: [] for name in self._extra}
+
+    def _write(self) -> None:
+        if not self._numbers:
+            return
+        numbers = np.array(self._numbers)
+        sources = pa.array(self._sources, pa.utf8()).take(np.repeat(np.arange(len(self._sources)), self._counts))
+        targets = [
+            pa.array([getattr(target, part) for target in self._targets], pa.utf8()).take(numbers)
+            for part in ("text", "key", "host")
+        ]
+        own = [
+            pa.array(self._anchors, pa.utf8()),
+            pa.array(self._rels, pa.utf8()),
+            pa.array(self._scores, pa.float64()),
+        ]
+        extra = [pa.array(self._columns[name], self._schema.field(name).type) for name in self._extra]
+        self._part.write(pa.RecordBatch.from_arrays([sources, *targets, *own, *extra], schema=self._schema))
+        self._begin()
+
+
+class ParsedPart:
+    """What pages say: their text, links and records, which get their names in this order."""
+
+    def __init__(self, segment: Segment, name: str, extra: Sequence[Column]) -> None:
+        opened: list[Gathered] = []
         try:
-            for each in sets:
-                self.gathered.append(Gathered(each, name))
+            self.texts = Gathered(segment.parse_text(), name)
+            opened.append(self.texts)
+            self.links = GatheredLinks(segment.crawl_parse(extra), name)
+            opened.append(self.links)
+            self.pages = Gathered(segment.parse_data(), name)
         except BaseException:
-            self.discard()
+            for each in opened:
+                each.discard()
             raise
 
+    def add(self, page: PageRows) -> None:
+        """Take a page."""
+        self.pages.add(page.data)
+        if page.text is not None:
+            self.texts.add(page.text, len(page.text[2]))
+        if page.links:
+            self.links.add_page(page.data[0], page.links)
+
     def seal(self) -> None:
-        for each in self.gathered:
+        for each in (self.texts, self.links, self.pages):
             each.seal()
 
     def publish(self) -> None:
-        for each in self.gathered:
+        for each in (self.texts, self.links, self.pages):
             each.publish()
 
     def discard(self) -> None:
-        for each in self.gathered:
+        for each in (self.texts, self.links, self.pages):
             each.discard()
 
 
@@ -114,13 +188,13 @@ class FetchPart:
         self.rows = 0
         self._warc: WarcPart | None = None
         self._warc_args = None if about is None else (segment.content, f"{segment.name}-{name}", about)
-        parsed = (segment.parse_text(), segment.crawl_parse(extra), segment.parse_data()) if parses else ()
-        self._tables = Tables((*parsed, segment.crawl_fetch(extra)), name)
-        *below, self.fetches = self._tables.gathered
-        self.texts: Gathered | None
-        self.links: Gathered | None
-        self.pages: Gathered | None
-        self.texts, self.links, self.pages = below or (None, None, None)
+        self.parsed = ParsedPart(segment, name, extra) if parses else None
+        try:
+            self.fetches = Gathered(segment.crawl_fetch(extra), name)
+        except BaseException:
+            if self.parsed is not None:
+                self.parsed.discard()
+            raise
 
     def __repr__(self) -> str:
         return f"FetchPart({self.name}, {self.rows} rows)"
@@ -139,20 +213,19 @@ class FetchPart:
             self._warc = WarcPart(folder, name, about, opened=self.opened)
         return self._warc.append(exchange, facts)
 
-    def finish(self) -> Path | None:
-        """Make the part count."""
-        if self._warc is not None:
-            self._warc.seal()
-        self._tables.seal()
-        archived = self._warc.publish() if self._warc is not None else None
-        self._tables.publish()
-        return archived
+    def finish(self) -> None:
+        """Make the part count: put all of it on disk for good, then give it its names, that of the fetches last."""
+        files = [each for each in (self._warc, self.parsed, self.fetches) if each is not None]
+        for each in files:
+            each.seal()
+        for each in files:
+            each.publish()
 
     def discard(self) -> None:
         """Remove it."""
-        self._tables.discard()
-        if self._warc is not None:
-            self._warc.discard()
+        for each in (self._warc, self.parsed, self.fetches):
+            if each is not None:
+                each.discard()
 
 
 def recover_fetch(segment: Segment) -> list[str]:

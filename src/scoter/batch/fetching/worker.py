@@ -10,6 +10,7 @@ import asyncio
 import fcntl
 import os
 import signal
+import time
 from collections.abc import Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
@@ -19,6 +20,7 @@ from pathlib import Path
 
 import uvloop
 from msgspec import Struct
+from msgspec.structs import replace
 
 from scoter.batch.fetching.lists import requests
 from scoter.batch.fetching.outcomes import Outcomes
@@ -65,11 +67,13 @@ class Said(Struct, frozen=True):
     complete: bool = False
     not_asked: dict[str, int] = {}
     problem: tuple[str, str, str] | None = None
+    cpu: float = 0.0
 
 
 def serve(pipe: Connection) -> None:
     """Do one task after another, until the pipe closes."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group, and the parent decides
+    used = 0.0
     while True:
         try:
             task: Task | None = pipe.recv()
@@ -77,8 +81,9 @@ def serve(pipe: Connection) -> None:
             return
         if task is not None:  # a wish to stop may come when there is nothing left to stop
             said = _do(task, pipe)
+            before, used = used, time.process_time()
             with suppress(OSError):
-                pipe.send(said)
+                pipe.send(replace(said, cpu=used - before))
 
 
 def _do(task: Task, pipe: Connection) -> Said:
@@ -115,7 +120,7 @@ class Worker:
         """Fetch all of the lists, or until told to stop."""
         task = self._task
         scratch = Scratch(self._segment.path / "tmp", f"worker-{task.worker}")
-        paging = Paging(task.config, names(self._columns))
+        paging = Paging(task.config)
         outcomes = Outcomes(
             task.config,
             names(self._columns),
@@ -167,7 +172,7 @@ class Worker:
             return  # one at a time; a slow disk makes parts longer, not more
         if part.size >= self._size or datetime.now(UTC) - part.opened >= self._age:
             self._open = None
-            self._finishing = asyncio.create_task(asyncio.to_thread(part.finish))  # type: ignore[arg-type]
+            self._finishing = asyncio.create_task(asyncio.to_thread(part.finish))
 
     async def _finish_all(self) -> None:
         if self._finishing is not None:
@@ -206,8 +211,6 @@ def _about(config: Config) -> About:
 
 def share(config: Config, processes: int) -> Config:
     """Return the configuration of one process of several: what is said for all of them is divided."""
-    from msgspec.structs import replace
-
     if processes == 1:
         return config
     fetch = config.fetch

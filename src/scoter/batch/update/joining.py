@@ -82,22 +82,20 @@ def _fetched(inputs: Mapping[str, Rows], shape: Shape) -> Rows:
     """Return the newest fetch of each URL, with what its own segment's page says."""
     names = [*schemas.DATUM.names, *schemas.names(shape.extra)]
     fetches = _union([_of_segment(inputs[f"{FETCH}{number}"], names, number) for number in range(shape.segments)])
-    newest = _first(fetches, "url", [ibis.desc("fetch_time"), ibis.desc("segment"), "status", ibis.desc("score")])
-    fetched = _datum(newest, "f_", shape.extra, segment=newest.segment)
+    fetched = _datum(fetches, "f_", shape.extra, segment=fetches.segment)
     names = ["url", "parse_status", "signature", *(["metadata"] if shape.parse_keys else [])]
     pages = _union([_of_segment(inputs[f"{PARSE}{number}"], names, number) for number in range(shape.segments)])
-    # One page a URL and segment: a page that was fetched twice must not double its record.
-    page = _first(pages, ["url", "segment"], [ibis.desc("parse_status"), "signature"])
-    said = page.select(
-        p_url=page.url,
-        p_segment=page.segment,
-        p_status=page.parse_status,
-        p_signature=page.signature,
-        p_metadata=maps.only(page.metadata, shape.parse_keys) if shape.parse_keys else maps.NONE,
+    said = pages.select(
+        p_url=pages.url,
+        p_segment=pages.segment,
+        p_status=pages.parse_status,
+        p_signature=pages.signature,
+        p_metadata=maps.only(pages.metadata, shape.parse_keys) if shape.parse_keys else maps.NONE,
     )
-    return fetched.left_join(said, (fetched.f_url == said.p_url) & (fetched.segment == said.p_segment)).drop(
-        "segment", "p_url", "p_segment"
-    )
+    rows = fetched.left_join(said, (fetched.f_url == said.p_url) & (fetched.segment == said.p_segment))
+    newest = [ibis.desc("f_fetch_time"), ibis.desc("segment"), "f_status", ibis.desc("f_score")]
+    # A page that was parsed twice must not double its record.
+    return _first(rows, "f_url", [*newest, ibis.desc("p_status"), "p_signature"]).drop("segment", "p_url", "p_segment")
 
 
 def _linked(inputs: Mapping[str, Rows], shape: Shape) -> Rows:
@@ -132,7 +130,7 @@ def _union(tables: Sequence[Rows]) -> Rows:
     return tables[0] if len(tables) == 1 else ibis.union(*tables)
 
 
-def _first(rows: Rows, by: str | list[str], order: Sequence[Any]) -> Rows:
+def _first(rows: Rows, by: str, order: Sequence[Any]) -> Rows:
     """Return the first row of each group."""
     numbered = rows.mutate(place=ibis.row_number().over(ibis.window(group_by=by, order_by=list(order))))
     return numbered.filter(numbered.place == 0).drop("place")

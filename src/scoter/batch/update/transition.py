@@ -35,10 +35,13 @@ class Limits(Struct, frozen=True, kw_only=True):
 def outcomes(rows: Rows, now: datetime) -> Rows:
     """Add what happened to each URL: ``outcome`` (``none`` where nothing did), ``change``, ``fetched`` and ``now``."""
     failed = (rows.f_status == "success") & (rows.p_status == "failed").fill_null(False)
+    # A page that sends its reader on at once: parsing found out that it is a temporary redirect.
+    sends_on = (rows.f_status == "success") & (rows.p_status == "redirect").fill_null(False)
     outcome = ibis.cases(
         (rows.f_url.isnull() & rows.l_url.isnull(), "none"),
         (rows.f_url.isnull(), "linked"),
         (failed, "parse_failed"),
+        (sends_on, "redir_temp"),
         else_=rows.f_status,
     )
     rows = rows.mutate(

@@ -1,0 +1,1 @@
+"""What a batch crawl costs: whole crawls beside Scrapy, jobs over large tables, memory of a fetch."""

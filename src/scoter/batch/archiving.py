@@ -1,0 +1,187 @@
+"""Captures copied out of archives into new ones, byte by byte.
+
+Each record is a gzip member of its own, and what belongs to a capture (response, request, metadata) lies together. So
+all of it is copied as it is, up to the next capture that the index names. Only a duplicate, which refers to a response
+by its place in the file, is packed anew; the response is copied before it, wanted or not.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import zlib
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from pathlib import Path
+from types import TracebackType
+from typing import BinaryIO, Self
+
+import msgspec
+from isal import isal_zlib
+from msgspec import Struct
+from msgspec.structs import replace
+
+from scoter.errors import UserError
+from scoter.store.disk import sync_folder, telling
+from scoter.store.warc import About, Location
+from scoter.store.warc.cdxj import Entry, Index
+from scoter.store.warc.part import SUFFIX, new_id
+from scoter.store.warc.record import member, warc_date, warcinfo
+
+LARGEST = 2**30
+"""Bytes after which a new file is begun; what comes out of one archive goes into one file."""
+
+_REVISIT = "warc/revisit"
+_PLACE = re.compile(rb"(?<=\r\nWARC-Refers-To-File-Offset: )\d+(?=\r\n)")
+_HEAD_END = b"\r\n\r\n"
+_GZIP = 16 + zlib.MAX_WBITS
+_CHUNK = 2**20
+
+
+class Captures(Struct, frozen=True):
+    """What an archive's index tells: where captures begin, and of those that are wanted the key, date and entry."""
+
+    archive: Path
+    size: int
+    places: list[int]
+    wanted: dict[int, tuple[bytes, Entry]]
+
+    @classmethod
+    def read(cls, archive: Path, wanted: Iterable[int]) -> Self:
+        index = archive.with_name(f"{archive.name.removesuffix(SUFFIX)}.cdxj")
+        chosen, places, found = set(wanted), [], {}
+        with telling("read the index of the archive", index), index.open("rb") as file:
+            for number, line in enumerate(file, 1):
+                key, date, text = [*line.split(b" ", 2), b"", b""][:3]
+                try:
+                    entry = msgspec.json.decode(text, type=Entry)
+                    place = int(entry.offset)
+                except ValueError as failure:
+                    raise UserError(f"the line is damaged: {failure}", where=f"{index}:{number}") from failure
+                places.append(place)
+                if place in chosen:
+                    found[place] = (b"%b %b " % (key, date), entry)
+        for place in chosen - found.keys():
+            raise UserError(f"the index does not name the capture at byte {place} of its archive", where=str(index))
+        return cls(archive, archive.stat().st_size, sorted(places), found)
+
+    def end_of(self, place: int) -> int:
+        """Return where the next capture begins."""
+        after = bisect_right(self.places, place)
+        return self.places[after] if after < len(self.places) else self.size
+
+
+class NewArchive:
+    """An archive that takes captures of other ones."""
+
+    def __init__(self, path: Path, about: About, now: datetime) -> None:
+        self.path = path
+        self.size = 0
+        self._index = Index(path.parent)
+        self._file = path.open("xb")
+        self._write(member(warcinfo(about, path.name, record_id=new_id(), date=warc_date(now))))
+
+    def take(self, captures: Captures) -> Iterator[tuple[int, Location]]:
+        """Copy the captures that are wanted, and yield for each where it lay and where it lies now."""
+        copied: dict[int, int] = {}
+        with captures.archive.open("rb") as source:
+            for place, (start, entry) in sorted(captures.wanted.items()):
+                length = int(entry.length)
+                if entry.mime == _REVISIT:
+                    record = self._revisit(source, captures, place, length, copied)
+                    offset, length = self.size, len(record)
+                    self._write(record)
+                    self._copy(source, place + int(entry.length), captures.end_of(place))
+                else:
+                    offset = copied[place] = self.size
+                    self._copy(source, place, captures.end_of(place))
+                if self._index.is_full:
+                    self._index.make_room()
+                entry = replace(entry, offset=str(offset), length=str(length), filename=self.path.name)
+                self._index.add(b"%b%b\n" % (start, msgspec.json.encode(entry)))
+                yield place, Location(self.path.name, offset, length)
+
+    def finish(self) -> None:
+        """Put the archive and its index on disk for good."""
+        self._file.flush()
+        os.fsync(self._file.fileno())
+        self._file.close()
+        self._index.write(self.path.with_name(f"{self.path.name.removesuffix(SUFFIX)}.cdxj"))
+        self._index.close()
+
+    def close(self) -> None:
+        """Let go of the archive as it is."""
+        self._file.close()
+        self._index.close()
+
+    def _revisit(self, source: BinaryIO, captures: Captures, place: int, length: int, copied: dict[int, int]) -> bytes:
+        """Return the record of a duplicate with the place that its response has here."""
+        source.seek(place)
+        packed = source.read(length)
+        try:
+            record = isal_zlib.decompress(packed, _GZIP)
+        except Exception as failure:  # the library's error is no exception class to its stubs
+            raise UserError(f"the record at byte {place} is broken", where=str(captures.archive)) from failure
+        head, end, block = record.partition(_HEAD_END)
+        refers = _PLACE.search(head)
+        if refers is None:
+            return packed
+        first = int(refers[0])
+        if first not in copied:
+            copied[first] = self.size
+            self._copy(source, first, captures.end_of(first))
+        return member(_PLACE.sub(b"%d" % copied[first], head) + end + block)
+
+    def _copy(self, source: BinaryIO, start: int, end: int) -> None:
+        source.seek(start)
+        while start < end:
+            piece = source.read(min(_CHUNK, end - start))
+            if not piece:
+                return
+            self._write(piece)
+            start += len(piece)
+
+    def _write(self, piece: bytes) -> None:
+        self._file.write(piece)
+        self.size += len(piece)
+
+
+class ArchiveCopy:
+    """Copies captures into a folder, into one archive after another."""
+
+    def __init__(self, folder: Path, prefix: str, about: About, now: datetime, largest: int = LARGEST) -> None:
+        self._folder = folder
+        self._prefix = prefix
+        self._about = about
+        self._now = now
+        self._largest = largest
+        self._number = 0
+        self._open: NewArchive | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, _: object, __: TracebackType | None) -> None:
+        with telling("write the archive", self._folder):
+            if self._open is not None:
+                self._open.finish() if kind is None else self._open.close()
+            if kind is None and self._number:
+                sync_folder(self._folder)
+
+    def take(self, archive: Path, places: Iterable[int]) -> Iterator[tuple[int, Location]]:
+        """Copy the captures that begin at these bytes of an archive; yield for each where it lay and lies now."""
+        with telling("copy the archive", archive):
+            captures = Captures.read(archive, places)
+            yield from self._archive().take(captures)
+
+    def _archive(self) -> NewArchive:
+        if self._open is not None and self._open.size >= self._largest:
+            self._open.finish()
+            self._open = None
+        if self._open is None:
+            self._number += 1
+            self._folder.mkdir(parents=True, exist_ok=True)
+            name = f"{self._prefix}-{self._number:05d}{SUFFIX}"
+            self._open = NewArchive(self._folder / name, self._about, self._now)
+        return self._open

@@ -1,0 +1,32 @@
+"""How far a crawl has come, by host or domain."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from scoter.batch.directory import CrawlDir
+from scoter.batch.domainstats import FETCHED
+from scoter.batch.dumping import rows
+from scoter.batch.grouping import regrouped
+from scoter.batch.readdb import open_crawldb
+from scoter.config import Config
+from scoter.engine import Engine, source_of
+
+
+def crawlcomplete(crawl: CrawlDir, engine: Engine, config: Config, *, by: str) -> Iterator[dict[str, Any]]:
+    """Yield each group with its numbers of URLs: all, fetched, unfetched, and settled otherwise, largest first.
+
+    Settled otherwise are pages that are gone, moved, duplicates, orphans or unreadable. ``done`` is the share of all
+    that is not unfetched.
+    """
+    with open_crawldb(crawl, config) as table:
+        urls = engine.read(source_of(table, ["host", "status"]))
+        by_host = urls.group_by("host").aggregate(
+            urls=urls.count(),
+            fetched=urls.status.isin(FETCHED).cast("int64").sum(),
+            unfetched=(urls.status == "unfetched").cast("int64").sum(),
+        )
+        for row in rows(engine.batches(regrouped(engine, by_host, ["urls", "fetched", "unfetched"], by))):
+            other = row["urls"] - row["fetched"] - row["unfetched"]
+            yield {**row, "other": other, "done": (row["urls"] - row["unfetched"]) / row["urls"]}

@@ -1,0 +1,82 @@
+"""freegen: make a segment of the URLs in files, whatever the crawldb says.
+
+As in Nutch the records are those of new URLs, also where the crawldb knows one: its update meets the known record with
+what the fetch led to. Lines may bear the fields of seed lists.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from contextlib import closing
+from datetime import datetime
+from typing import IO
+
+from msgspec import Struct
+
+from scoter.batch import schemas
+from scoter.batch.directory import CrawlDir
+from scoter.batch.generate import limits_of
+from scoter.batch.packing import pack
+from scoter.batch.picking import Picker, save
+from scoter.batch.seeds import Complaint, origins, read
+from scoter.batch.segment import About
+from scoter.batch.sift import Sieve
+from scoter.batch.sowing import Sower, first_seeds
+from scoter.config import Config
+from scoter.engine import Engine
+from scoter.plugins import chain
+from scoter.store.scratch import Scratch
+
+
+class FreelyGenerated(Struct, frozen=True, kw_only=True):
+    """What was made; counts of what was left out are of lines."""
+
+    segments: Mapping[str, int]
+    filtered: int = 0
+    not_urls: int = 0
+    bad_fields: int = 0
+    complaints: tuple[Complaint, ...] = ()
+
+    @property
+    def urls(self) -> int:
+        return sum(self.segments.values())
+
+
+def freegen(
+    crawl: CrawlDir,
+    engine: Engine,
+    config: Config,
+    files: Iterable[str],
+    *,
+    now: datetime,
+    filter: bool = False,  # noqa: A002 - as the option is called
+    normalize: bool = False,
+    lists: int | None = None,
+    stdin: IO[bytes] | None = None,
+) -> FreelyGenerated:
+    """Make one segment of the URLs in files, folders and standard input (``-``)."""
+    # Limits by host are generate's: who names URLs wants these.
+    limits = limits_of(config, lists=lists, is_capped=False)
+    sources = origins(files, may_be_urls=False)
+    scoring = chain("scoring", config)
+    columns = schemas.plugin_columns(scoring)
+    sower = Sower(Sieve.of(config, "inject", filter=filter, normalize=normalize), scoring, columns, config, now)
+    with closing(Scratch(crawl.scratch, "freegen")) as scratch:
+        file = scratch.path / "seeds.parquet"
+        sower.write(read(sources, stdin), file)
+        segments: Mapping[str, int] = {}
+        if sower.kept:
+            rows = first_seeds(engine, file, columns)
+            picker = Picker(limits, Sieve((), (), "default"))
+            picked = save(map(picker.pick, engine.batches(rows.select("url", "key", "host"))), scratch.path)
+            found = engine.read(picked)
+            about = About(created=now, lists=limits.lists, urls=0, made_by="freegen", partition=limits.partition)
+            full = found.join(rows, found.picked_url == rows.url)
+            segments = pack(crawl, engine, full, columns, about, now, scratch.path)
+    return FreelyGenerated(
+        segments=segments,
+        filtered=sower.filtered,
+        not_urls=sower.not_urls,
+        bad_fields=sower.bad_fields,
+        complaints=tuple(sower.complaints),
+    )

@@ -1,0 +1,80 @@
+"""Merge the linkdbs of several crawls: of each URL all its links, as many as are kept."""
+# mypy: disable-error-code="import-untyped"
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from datetime import datetime
+from pathlib import Path
+
+import ibis
+import pyarrow as pa
+from msgspec import Struct
+
+from scoter.batch import schemas
+from scoter.batch.directory import CrawlDir
+from scoter.batch.linking import capped, known_links, linkdb_of
+from scoter.batch.mergedb import check_new
+from scoter.batch.rewriting import changes_of, rewritten
+from scoter.batch.sift import Sieve
+from scoter.config import Config
+from scoter.engine import Engine, Source
+from scoter.engine.port import Rows
+from scoter.store.tables import Table
+
+_LINKS = pa.schema([("url", pa.utf8()), ("key", pa.utf8()), ("source", pa.utf8()), ("anchor", pa.utf8())])
+
+
+class MergedLinkdb(Struct, frozen=True, kw_only=True):
+    """How many rows there were in all, and how many URLs have inlinks now."""
+
+    records: int
+    urls: int
+
+
+def mergelinkdb(
+    out: CrawlDir,
+    crawls: Sequence[CrawlDir],
+    engine: Engine,
+    config: Config,
+    *,
+    now: datetime,
+    filter: bool = False,  # noqa: A002 - as the option is called
+    normalize: bool = False,
+) -> MergedLinkdb:
+    """Write the linkdb of a crawl that has none yet out of those of others.
+
+    A page that links to a URL in several of them counts once. The new linkdb knows of every segment that was brought
+    into one of them.
+    """
+    check_new(out, out.linkdb, "linkdb")
+    sieve = Sieve.of(config, "linkdb", filter=filter, normalize=normalize)
+    is_sifted = bool(sieve.filters or sieve.normalizers)
+    out.scratch.mkdir(parents=True, exist_ok=True)
+    with ExitStack() as stack:
+        known = [stack.enter_context(linkdb_of(each)) for each in crawls]
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=out.scratch)))
+        inputs = {
+            str(number): _sifted(engine, each.source, sieve, folder / f"{number}.parquet") if is_sifted else each.source
+            for number, each in enumerate(known)
+        }
+
+        def job(tables: Mapping[str, Rows]) -> Rows:
+            links = [rows if is_sifted else known_links(rows) for rows in tables.values()]
+            return capped({0: ibis.union(*links)}, config.linkdb.max_inlinks)
+
+        new = stack.enter_context(Table.write(out.linkdb, schemas.LINKDB, writer="mergelinkdb", clock=lambda: now))
+        engine.write(job, inputs, new)
+        manifest = new.commit(applied={name for each in known for name in each.applied})
+        return MergedLinkdb(records=sum(each.rows for each in known), urls=manifest.rows)
+
+
+def _sifted(engine: Engine, linkdb: Source, sieve: Sieve, file: Path) -> Source:
+    """Return a linkdb's links one by one, from and to the URLs that pass."""
+    links = known_links(engine.read(linkdb))
+    changes = changes_of(engine, ibis.union(links.select("url"), links.select(url="source")), sieve)
+    links = rewritten(rewritten(links, changes, beside={"key": "its_key"}), changes, "source")
+    engine.save(links, _LINKS, file)
+    return Source(files=(str(file),), schema=_LINKS, defaults={})

@@ -1,0 +1,247 @@
+"""Merge segments: of each page what the newest fetch led to, with its text, its links and its archived bytes.
+
+A fetch that is to be tried again, or that found a page unmodified, tells nothing of a page and is left out. Where Nutch
+takes the newest of each part on its own, all parts of a page come from one segment here: a page that is gone does not
+keep the text of an older fetch.
+"""
+# mypy: disable-error-code="import-untyped"
+
+from __future__ import annotations
+
+import math
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime
+from functools import partial
+from importlib.metadata import version
+from itertools import groupby
+from operator import itemgetter
+from pathlib import Path
+from typing import Any
+
+import ibis
+import msgspec
+import pyarrow as pa
+import pyarrow.parquet as pq
+from msgspec import Struct
+
+from scoter.batch import schemas
+from scoter.batch.archiving import ArchiveCopy
+from scoter.batch.counted import Counted, counted
+from scoter.batch.directory import CrawlDir
+from scoter.batch.rewriting import changes_of, rewritten
+from scoter.batch.segment import ABOUT, FETCHED, PARSED, About, Segment
+from scoter.batch.sift import Sieve
+from scoter.config import Config
+from scoter.core.datum import FetchStatus, short_name
+from scoter.engine import Engine, Source
+from scoter.engine.port import Rows
+from scoter.errors import UsageError
+from scoter.plugins import Column, chain
+from scoter.store.disk import sync_folder, telling
+from scoter.store.warc import About as ArchiveAbout
+
+_SAYS_NOTHING = [short_name(FetchStatus.RETRY), short_name(FetchStatus.NOTMODIFIED)]
+_MOVED = pa.schema([("page", pa.utf8()), ("file", pa.utf8()), ("offset", pa.int64()), ("size", pa.int64())])
+_ROWS = 10_000
+_BESIDE = {"key": "its_key", "host": "its_host"}
+
+
+class MergedSegments(Struct, frozen=True, kw_only=True):
+    """The segments that were made, and how many pages they hold in all."""
+
+    segments: tuple[str, ...]
+    urls: int
+
+
+def finished_segments(paths: Sequence[str]) -> tuple[list[Segment], list[Segment]]:
+    """Return the segments of crawls, or those named by their own paths: the fetched ones, and the others."""
+    found: list[Segment] = []
+    for path in paths:
+        alone = Path(path)
+        found += [Segment(alone)] if (alone / ABOUT).exists() else CrawlDir.open(path).all_segments()
+    return [each for each in found if each.is_fetched], [each for each in found if not each.is_fetched]
+
+
+def mergesegs(
+    out: CrawlDir,
+    segments: Sequence[Segment],
+    engine: Engine,
+    config: Config,
+    *,
+    now: datetime,
+    filter: bool = False,  # noqa: A002 - as the option is called
+    normalize: bool = False,
+    slice: int | None = None,  # noqa: A002 - as the option is called
+) -> MergedSegments:
+    """Write the segments of a crawl that has none yet out of others, with at most ``slice`` URLs each.
+
+    Newer is what has the name that sorts later. The new segment has the name of the newest that went into it, so that
+    a crawldb merged out of those that the old ones were brought into knows it; several are numbered.
+    """
+    segments = sorted(segments, key=lambda each: each.name)
+    _check(out, segments, slice)
+    extra = schemas.plugin_columns(chain("scoring", config))
+    sieve = Sieve.of(config, "default", filter=filter, normalize=normalize)
+    out.scratch.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=out.scratch) as folder:
+        merge = _Merge(engine, segments, extra, sieve, Path(folder))
+        urls = merge.choose(slice)
+        number = math.ceil(urls / slice) if slice else 1
+        newest = segments[-1].name
+        names = [newest] if number <= 1 else [f"{newest}-{each:03d}" for each in range(1, number + 1)]
+        agent = config.agent
+        about = ArchiveAbout(
+            software=f"Scoter/{version('scoter')}", agent=agent.name, operator=agent.email or agent.url
+        )
+        for each, name in enumerate(names):
+            _write(out, name, now, partial(merge.fill, each, about, now))
+    return MergedSegments(segments=tuple(names), urls=urls)
+
+
+def _check(out: CrawlDir, segments: Sequence[Segment], most: int | None) -> None:
+    if most is not None and most < 1:
+        raise UsageError(f"{most} is not a number of URLs", where="--slice", hint="Name one of 1 or more.")
+    if out.all_segments():
+        raise UsageError("this crawl has segments already", where=str(out.path), hint="Name a new directory.")
+    if not segments:
+        raise UsageError("there is no segment to be merged")
+    for each in segments:
+        if not each.is_fetched:
+            raise UsageError("the segment is not fetched to its end", where=str(each.path))
+    if len({each.is_parsed for each in segments}) > 1:
+        left = next(each for each in segments if not each.is_parsed)
+        raise UsageError(
+            "the segment is not parsed, but others are",
+            where=str(left.path),
+            hint=f"Run: scoter parse {left.path.parent.parent} {left.name}",
+        )
+
+
+def _write(out: CrawlDir, name: str, now: datetime, fill: Callable[[Segment], tuple[int, bool]]) -> None:
+    """Make a segment under a working name; it gets its own when all of it is there."""
+    draft = Segment(out.segments / f".{name}")
+    shutil.rmtree(draft.path, ignore_errors=True)
+    with telling("write the segment", draft.path):
+        draft.path.mkdir(parents=True)
+        urls, is_parsed = fill(draft)
+        about = About(created=now, lists=1, urls=urls, made_by="mergesegs")
+        (draft.path / ABOUT).write_bytes(msgspec.json.encode(about) + b"\n")
+        draft.finish(FETCHED)
+        if is_parsed:
+            draft.finish(PARSED)
+        draft.path.rename(out.segments / name)
+        sync_folder(out.segments)
+
+
+class _Merge:
+    """The rows of many segments, and which of them stay."""
+
+    def __init__(
+        self, engine: Engine, segments: Sequence[Segment], extra: Sequence[Column], sieve: Sieve, folder: Path
+    ) -> None:
+        self._engine = engine
+        self._segments = segments
+        self._counted = [counted([each], extra) for each in segments]
+        self._extra = extra
+        self._sieve = sieve
+        self._folder = folder
+        self._changes: Rows | None = None
+
+    def choose(self, most: int | None) -> int:
+        """Choose the newest fetch of each page, deal them out to slices by key, and return how many there are."""
+        fetches = self._all(lambda each: each.fetch)
+        fetches = fetches.filter(fetches.status.notin(_SAYS_NOTHING))
+        if self._sieve.filters or self._sieve.normalizers:
+            texts = ibis.union(fetches.select("url"), self._all(lambda each: each.links).select("url"))
+            self._changes = changes_of(self._engine, texts, self._sieve)
+        fetches = self._followed(fetches.mutate(was=fetches.url))
+        newest = [
+            fetches.segment.desc(),
+            fetches.fetch_time.desc(),
+            fetches.was,
+            fetches.warc_file,
+            fetches.warc_offset,
+        ]
+        ranked = fetches.mutate(turn=ibis.row_number().over(group_by=fetches.url, order_by=newest))
+        chosen = ranked.filter(ranked.turn == 0)
+        place = ibis.row_number().over(order_by=[chosen.key, chosen.url])
+        number = (place / most).floor().cast("int32") if most else ibis.literal(0, "int32")
+        schema = self._counted[0].fetch.schema
+        for name, kind in (("was", pa.utf8()), ("segment", pa.int32()), ("slice", pa.int32())):
+            schema = schema.append(pa.field(name, kind))
+        file = self._folder / "chosen.parquet"
+        urls = self._engine.save(chosen.mutate(slice=number), schema, file)
+        self._chosen = self._engine.read(Source(files=(str(file),), schema=schema, defaults={}))
+        return urls
+
+    def fill(self, number: int, about: ArchiveAbout, now: datetime, into: Segment) -> tuple[int, bool]:
+        """Write a slice into a segment; return how many pages it has, and whether they are parsed."""
+        chosen = self._chosen.filter(self._chosen.slice == number)
+        with ArchiveCopy(into.content, f"{into.name.removeprefix('.')}-merged", about, now) as archive:
+            moved = self._engine.read(self._moved(chosen, archive, self._folder / f"moved-{number}.parquet"))
+        joined = chosen.left_join(moved, chosen.url == moved.page)
+        fetches = joined.mutate(warc_file=joined.file, warc_offset=joined.offset, warc_length=joined.size)
+        urls = self._save(fetches, into.crawl_fetch(self._extra).schema, into.path / "crawl_fetch" / "part-00001")
+        generates = self._of(chosen, self._all(lambda each: each.generate))
+        self._save(generates, into.crawl_generate(self._extra).schema, into.path / "crawl_generate" / "list-00000")
+        if not self._segments[0].is_parsed:
+            return urls, False
+        datas = self._of(chosen, self._all(lambda each: each.parse_data))
+        texts = self._of(chosen, self._all(lambda each: each.parse_text))
+        links = self._links(chosen)
+        self._save(datas, into.parse_data().schema, into.path / "parse_data" / "part-00001")
+        self._save(texts, into.parse_text().schema, into.path / "parse_text" / "part-00001")
+        self._save(links, into.crawl_parse(self._extra).schema, into.path / "crawl_parse" / "part-00001")
+        return urls, True
+
+    def _all(self, part: Callable[[Counted], Source]) -> Rows:
+        """Return the rows of one part of all segments, each with its segment's number."""
+        found = [self._engine.read(part(each)) for each in self._counted]
+        return ibis.union(*(rows.mutate(segment=ibis.literal(n, "int32")) for n, rows in enumerate(found)))
+
+    def _of(self, chosen: Rows, rows: Rows) -> Rows:
+        """Return the rows of chosen pages, under the URLs that these have now."""
+        names = [name for name in ("url", "key", "host") if name in rows.columns]
+        now = chosen.select("was", in_segment="segment", **{f"new_{name}": name for name in names})
+        joined = rows.join(now, [rows.url == now.was, rows.segment == now.in_segment])
+        return joined.mutate(**{name: joined[f"new_{name}"] for name in names})
+
+    def _links(self, chosen: Rows) -> Rows:
+        links = self._followed(self._all(lambda each: each.links))
+        now = chosen.select("was", in_segment="segment", new_source="url")
+        joined = links.join(now, [links.source == now.was, links.segment == now.in_segment])
+        return joined.mutate(source=joined.new_source)
+
+    def _followed(self, rows: Rows) -> Rows:
+        return rows if self._changes is None else rewritten(rows, self._changes, beside=_BESIDE)
+
+    def _save(self, rows: Rows, schema: Any, file: Path) -> int:
+        file.parent.mkdir(exist_ok=True)
+        return self._engine.save(rows.select(*schema.names), schema, file.with_suffix(".parquet"))
+
+    def _moved(self, chosen: Rows, archive: ArchiveCopy, file: Path) -> Source:
+        """Copy the captures of chosen pages, archive by archive, and return where they lie now."""
+        wanted = chosen.filter(chosen.warc_file.notnull())
+        wanted = wanted.select("segment", "warc_file", "warc_offset", "url")
+        rows = _rows(self._engine.batches(wanted.order_by(["segment", "warc_file", "warc_offset"])))
+        with pq.ParquetWriter(file, _MOVED) as writer:
+            for (segment, name), pages in groupby(rows, key=itemgetter("segment", "warc_file")):
+                # One archive's captures at once: its places are what a copy has to know.
+                urls: dict[int, list[str]] = {}
+                for row in pages:
+                    urls.setdefault(row["warc_offset"], []).append(row["url"])
+                found = [
+                    {"page": url, "file": lies.file, "offset": lies.offset, "size": lies.length}
+                    for place, lies in archive.take(self._segments[segment].content / name, urls)
+                    for url in urls[place]
+                ]
+                writer.write_batch(pa.RecordBatch.from_pylist(found, schema=_MOVED))
+        return Source(files=(str(file),), schema=_MOVED, defaults={})
+
+
+def _rows(batches: Iterator[Any]) -> Iterator[dict[str, Any]]:
+    for batch in batches:
+        for start in range(0, batch.num_rows, _ROWS):
+            yield from batch.slice(start, _ROWS).to_pylist()

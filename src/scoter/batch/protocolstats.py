@@ -1,0 +1,19 @@
+"""What the fetches of segments led to, counted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from scoter.batch.counted import counted
+from scoter.batch.dumping import rows
+from scoter.batch.segment import Segment
+from scoter.engine import Engine, source_of
+
+
+def protocolstats(engine: Engine, segments: Sequence[Segment]) -> Iterator[dict[str, Any]]:
+    """Yield status, reason and HTTP status of fetches with their number, the most frequent first."""
+    columns = ["status", "reason", "http_status"]
+    fetches = engine.read(source_of(counted(segments).fetch, columns))
+    found = fetches.group_by(columns).aggregate(fetches=fetches.count())
+    yield from rows(engine.batches(found.order_by([found.fetches.desc(), *columns])))

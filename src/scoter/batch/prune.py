@@ -1,0 +1,138 @@
+"""Remove segments whose results are in the tables, and versions of tables that nobody needs any more.
+
+A segment goes in two steps: its name, at once, then its files. What a kill leaves of the second is removed by the next
+command that changes the crawl.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from msgspec import Struct
+
+from scoter.batch.directory import CrawlDir
+from scoter.batch.segment import Segment
+from scoter.errors import UsageError
+from scoter.store.disk import sync_folder, telling
+from scoter.store.tables import clean
+from scoter.store.tables.local import LocalPlace
+from scoter.store.tables.manifest import version_number
+from scoter.store.tables.versions import current_manifest
+
+
+class Item(Struct, frozen=True, kw_only=True):
+    """A segment, or a version of a table, and the bytes it takes."""
+
+    kind: str
+    name: str
+    size: int
+
+
+class Spared(Struct, frozen=True, kw_only=True):
+    """A segment that was old enough to go, and why it stays."""
+
+    name: str
+    why: str
+
+
+class Pruned(Struct, frozen=True, kw_only=True):
+    """What was removed, or would be, and what was not."""
+
+    removed: tuple[Item, ...]
+    spared: tuple[Spared, ...]
+
+    @property
+    def size(self) -> int:
+        return sum(each.size for each in self.removed)
+
+
+def prune(
+    crawl: CrawlDir,
+    *,
+    now: datetime,
+    older_than: timedelta | None = None,
+    keep: int | None = None,
+    versions: bool = False,
+    dry_run: bool = False,
+    force: bool = False,
+) -> Pruned:
+    """Remove segments that are older and not among the newest ``keep``, and with ``versions`` outdated versions.
+
+    A segment that is not in the crawldb, or not in the linkdb where there is one, stays unless ``force`` is given.
+    """
+    if older_than is None and keep is None and not versions:
+        hint = "Say --segments-older-than, --keep-segments or --versions."
+        raise UsageError("nothing to be removed was named", hint=hint)
+    if keep is not None and keep < 0:
+        raise UsageError(f"{keep} is not a number of segments", where="--keep-segments", hint="Name one of 0 or more.")
+    removed: list[Item] = []
+    spared: list[Spared] = []
+    known = {name: _applied(table) for name, table in (("crawldb", crawl.crawldb), ("linkdb", crawl.linkdb))}
+    for segment in _old_enough(crawl, now, older_than, keep):
+        why = "" if force else _needed(segment, known)
+        if why:
+            spared.append(Spared(name=segment.name, why=why))
+            continue
+        removed.append(Item(kind="segment", name=segment.name, size=_size(segment.path)))
+        if not dry_run:
+            _remove(segment)
+    for table in (crawl.crawldb, crawl.linkdb) if versions else ():
+        removed += _prune_versions(table, dry_run)
+    return Pruned(removed=tuple(removed), spared=tuple(spared))
+
+
+def _old_enough(crawl: CrawlDir, now: datetime, older_than: timedelta | None, keep: int | None) -> Iterator[Segment]:
+    if older_than is None and keep is None:
+        return
+    segments = crawl.all_segments()
+    for segment in segments[: max(len(segments) - (keep or 0), 0)]:
+        if older_than is None or segment.about().created < now - older_than:
+            yield segment
+
+
+def _needed(segment: Segment, known: dict[str, frozenset[str] | None]) -> str:
+    """Return why a segment has to stay; nothing when it may go."""
+    if not segment.is_fetched:
+        return "it is not fetched to its end"
+    for name, applied in known.items():
+        # Without a linkdb nobody wants one; without a crawldb nothing is in it.
+        if (applied is None and name == "crawldb") or (applied is not None and segment.name not in applied):
+            return f"it is not in the {name} yet"
+    return ""
+
+
+def _applied(table: Path) -> frozenset[str] | None:
+    """Return the segments that were brought into a table; nothing when there is no table."""
+    manifest = current_manifest(LocalPlace(table))
+    return None if manifest is None else frozenset(manifest.applied)
+
+
+def _remove(segment: Segment) -> None:
+    gone = segment.path.with_name(f".removed-{segment.name}")
+    with segment.lock("prune"), telling("remove the segment", segment.path):
+        segment.path.rename(gone)
+        sync_folder(gone.parent)
+    shutil.rmtree(gone, ignore_errors=True)
+
+
+def _prune_versions(table: Path, dry_run: bool) -> list[Item]:
+    manifest = current_manifest(LocalPlace(table))
+    if manifest is None:
+        return []
+    kept = {manifest.version, manifest.previous}
+    sizes = {
+        path.name: _size(path)
+        for path in sorted(table.iterdir())
+        if (number := version_number(path.name)) is not None and number not in kept
+    }
+    # Others may read a version, which then stays.
+    gone = sorted(sizes) if dry_run or not sizes else clean(table)
+    return [Item(kind=table.name, name=name, size=sizes.get(name, 0)) for name in gone]
+
+
+def _size(folder: Path) -> int:
+    with telling("measure the folder", folder):
+        return sum(path.lstat().st_size for path in folder.rglob("*") if path.is_file())

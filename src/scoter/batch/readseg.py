@@ -1,0 +1,192 @@
+"""What lies in segments: how far each has come, and all that one of them has of a URL."""
+# mypy: disable-error-code="import-untyped"
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow.compute as pc
+from msgspec import Struct
+
+from scoter.batch import schemas
+from scoter.batch.counted import counted
+from scoter.batch.directory import CrawlDir
+from scoter.batch.lookup import find, rows_of
+from scoter.batch.segment import Segment
+from scoter.config import Config
+from scoter.core.reply import Headers, header
+from scoter.core.url import canonical
+from scoter.errors import UsageError
+from scoter.fetch.decode import content_codings, decode
+from scoter.parse.encoding import decoded
+from scoter.parse.mediatype import declared
+from scoter.plugins import chain
+from scoter.store.tables import PartSet, Table
+from scoter.store.warc import WarcReader
+
+Row = Mapping[str, Any]
+
+
+class Summary(Struct, frozen=True, kw_only=True):
+    """How far a segment has come; ``state`` is generated, fetching, fetched, parsed or applied."""
+
+    segment: str
+    state: str
+    created: datetime
+    generated: int
+    fetched: int
+    parsed: int
+    fetch_start: datetime | None
+    fetch_end: datetime | None
+    size: int
+    statuses: Mapping[str, int]
+
+
+class Content(Struct, frozen=True, kw_only=True):
+    """What was archived of a page, without its content codings."""
+
+    status: int
+    headers: Headers
+    body: bytes
+    problem: str = ""
+
+    @property
+    def is_binary(self) -> bool:
+        return b"\0" in self.body[:1_024]
+
+
+class Holding(Struct, frozen=True, kw_only=True):
+    """All that a segment has of a URL."""
+
+    segment: str
+    url: str
+    generate: Row | None = None
+    fetch: Row | None = None
+    content: Content | None = None
+    parse_data: Row | None = None
+    parse_text: Row | None = None
+    outlinks: tuple[Row, ...] = ()
+
+
+class Archive:
+    """The archive files of a segment, of which the last one asked for stays open."""
+
+    def __init__(self, segment: Segment, *, recode: bool = False) -> None:
+        self._folder = segment.content
+        self._recode = recode
+        self._reader: WarcReader | None = None
+
+    def content(self, fetch: Row) -> Content | None:
+        """Return what was archived of a fetch, if anything was; with ``recode``, text is in UTF-8."""
+        name, offset = fetch["warc_file"], fetch["warc_offset"]
+        if not name or offset is None:
+            return None
+        # The name comes out of a file: it may not lead out of the folder.
+        path = self._folder / Path(name).name
+        if self._reader is None or self._reader.path != path:
+            self.close()
+            self._reader = WarcReader(path)
+        found = self._reader.at(offset)
+        plain = decode(found.body, content_codings(found.headers), None)
+        body = plain.body
+        media_type, charset = declared(header(found.headers, "Content-Type"))
+        if self._recode and (media_type.startswith("text/") or media_type.endswith(("xml", "json"))):
+            body = decoded(body, charset, markup=media_type != "text/plain").utf8
+        return Content(status=found.status, headers=found.headers, body=body, problem=plain.problem)
+
+    def close(self) -> None:
+        """Close the file that is open."""
+        if self._reader is not None:
+            self._reader.close()
+            self._reader = None
+
+
+def listing(crawl: CrawlDir, segments: Sequence[Segment]) -> Iterator[Summary]:
+    """Yield how far each segment has come."""
+    applied: Sequence[str] = ()
+    if crawl.crawldb.exists():
+        with Table.open(crawl.crawldb) as table:
+            applied = table.manifest.applied
+    for segment in segments:
+        about = segment.about()
+        statuses, start, end = _fetched(segment.crawl_fetch())
+        parsed: Counter[str] = Counter()
+        for batch in segment.parse_data().scan(["parse_status"]):
+            parsed += _counts(batch["parse_status"])
+        yield Summary(
+            segment=segment.name,
+            state=_state(segment, applied, statuses.total()),
+            created=about.created,
+            generated=about.urls,
+            fetched=statuses.total(),
+            parsed=parsed["success"],
+            fetch_start=start,
+            fetch_end=end,
+            size=sum(file.stat().st_size for file in segment.path.rglob("*") if file.is_file()),
+            statuses=dict(sorted(statuses.items())),
+        )
+
+
+def get(config: Config, segments: Sequence[Segment], url: str, *, recode: bool = False) -> Iterator[Holding]:
+    """Yield what each segment that knows a URL, in whatever spelling, has of it."""
+    wanted = canonical(url)
+    extra = schemas.plugin_columns(chain("scoring", config))
+    for segment in segments:
+        parts = counted([segment], extra)
+        generate = next(rows_of(parts.generate, wanted), None)
+        fetch = next(rows_of(parts.fetch, wanted), None)
+        if generate is None and fetch is None:
+            continue
+        archive = Archive(segment, recode=recode)
+        try:
+            yield Holding(
+                segment=segment.name,
+                url=wanted.text,
+                generate=generate,
+                fetch=fetch,
+                content=archive.content(fetch) if fetch is not None else None,
+                parse_data=next(rows_of(parts.parse_data, wanted), None),
+                parse_text=next(rows_of(parts.parse_text, wanted), None),
+                outlinks=tuple(find(parts.links, {"source": wanted.text})),
+            )
+        finally:
+            archive.close()
+
+
+def chosen(crawl: CrawlDir, name: str | None, *, newest: bool = False) -> Sequence[Segment]:
+    """Return the segment of a name; without one all of them, or the newest."""
+    if name or newest:
+        return [crawl.segment(name or "")]
+    found = crawl.all_segments()
+    if not found:
+        raise UsageError("there are no segments", where=str(crawl.path), hint=f"Run: scoter generate {crawl.path}")
+    return found
+
+
+def _fetched(parts: PartSet) -> tuple[Counter[str], datetime | None, datetime | None]:
+    statuses: Counter[str] = Counter()
+    times: list[datetime] = []
+    for batch in parts.scan(["status", "fetch_time"]):
+        statuses += _counts(batch["status"])
+        reach = pc.min_max(batch["fetch_time"]).as_py()
+        times = [each for each in (*times, reach["min"], reach["max"]) if each is not None]
+        times = [min(times), max(times)] if times else []
+    return statuses, min(times, default=None), max(times, default=None)
+
+
+def _counts(column: Any) -> Counter[str]:
+    return Counter({each["values"]: each["counts"] for each in pc.value_counts(column).to_pylist()})
+
+
+def _state(segment: Segment, applied: Sequence[str], fetched: int) -> str:
+    if segment.name in applied:
+        return "applied"
+    if segment.is_parsed:
+        return "parsed"
+    if segment.is_fetched:
+        return "fetched"
+    return "fetching" if fetched else "generated"

@@ -1,0 +1,134 @@
+"""What prune removes, what it never does, and what it only says."""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+from pathlib import Path
+
+import msgspec
+import pytest
+from tests.batch.crawls import NOW, crawl_at, datum, write_crawldb, write_linkdb, write_segment
+from tests.cli.conftest import Run, run
+
+from scoter.batch.directory import CrawlDir
+from scoter.batch.prune import prune
+from scoter.batch.segment import ABOUT, FETCHED, About
+from scoter.errors import UsageError
+from scoter.store.tables import Table
+
+__all__ = ["run"]
+
+DAY = timedelta(days=1)
+
+
+@pytest.fixture
+def crawl(tmp_path: Path) -> CrawlDir:
+    """Four segments, made 40, 30, 20 and 10 days ago; the first three are in the crawldb."""
+    made = crawl_at(tmp_path / "crawl")
+    for number, days in enumerate((40, 30, 20, 10), 1):
+        segment = write_segment(made, str(number), fetches=[datum("http://a.org/", "success")])
+        about = About(created=NOW - days * DAY, lists=1, urls=1)
+        (segment.path / ABOUT).write_bytes(msgspec.json.encode(about))
+    write_crawldb(made, [datum("http://a.org/")], applied=["1", "2", "3"])
+    return made
+
+
+def left(crawl: CrawlDir) -> str:
+    return "".join(each.name for each in crawl.all_segments())
+
+
+def test_segments_that_are_older_and_in_the_crawldb_go(crawl: CrawlDir) -> None:
+    size = sum(path.stat().st_size for path in (crawl.segments / "1").rglob("*") if path.is_file())
+
+    made = prune(crawl, now=NOW, older_than=30 * DAY)
+
+    assert [(each.kind, each.name, each.size) for each in made.removed] == [("segment", "1", size)]
+    assert left(crawl) == "234"
+    assert not list(crawl.segments.glob(".*"))
+
+
+def test_the_newest_segments_stay_however_old(crawl: CrawlDir) -> None:
+    prune(crawl, now=NOW, keep=3, older_than=DAY)
+
+    assert left(crawl) == "234"
+
+
+def test_a_segment_that_is_not_in_the_crawldb_stays_and_it_is_said_why(crawl: CrawlDir) -> None:
+    made = prune(crawl, now=NOW, keep=0)
+
+    assert left(crawl) == "4"
+    assert [(each.name, each.why) for each in made.spared] == [("4", "it is not in the crawldb yet")]
+
+
+def test_where_there_is_a_linkdb_a_segment_must_be_in_it_too(crawl: CrawlDir) -> None:
+    write_linkdb(crawl, {}, applied=["1"])
+
+    prune(crawl, now=NOW, keep=0)
+
+    assert left(crawl) == "234"
+
+
+def test_an_unfinished_segment_stays_whatever_the_tables_say(crawl: CrawlDir) -> None:
+    (crawl.segments / "2" / FETCHED).unlink()
+
+    prune(crawl, now=NOW, keep=0)
+
+    assert left(crawl) == "24"
+
+
+def test_force_spares_nothing_but_what_is_being_worked_on(crawl: CrawlDir) -> None:
+    (crawl.segments / "1" / FETCHED).unlink()
+
+    with crawl.segment("4").lock("fetch"), pytest.raises(UsageError, match="fetch"):
+        prune(crawl, now=NOW, keep=0, force=True)
+
+    assert left(crawl) == "4"
+
+
+def test_a_dry_run_removes_nothing(crawl: CrawlDir) -> None:
+    made = prune(crawl, now=NOW, keep=1, dry_run=True)
+
+    assert [each.name for each in made.removed] == ["1", "2", "3"]
+    assert left(crawl) == "1234"
+
+
+def test_versions_that_are_no_longer_kept_go_unless_somebody_reads_them(crawl: CrawlDir) -> None:
+    read = Table.open(crawl.crawldb)
+    held = Table.open(crawl.crawldb)
+    for _ in range(3):
+        write_crawldb(crawl, [datum("http://a.org/")])
+    names = [path.name for path in sorted(crawl.crawldb.glob("v*"))]
+    assert names == ["v000001", "v000003", "v000004"]
+
+    read.close()
+    first = prune(crawl, now=NOW, versions=True)
+    held.close()
+    shown = prune(crawl, now=NOW, versions=True, dry_run=True)
+    second = prune(crawl, now=NOW, versions=True)
+
+    assert first.removed == ()
+    assert [(each.kind, each.name) for each in shown.removed] == [("crawldb", "v000001")]
+    assert second == shown
+    assert [path.name for path in sorted(crawl.crawldb.glob("v*"))] == names[1:]
+    assert left(crawl) == "1234"
+
+
+def test_what_makes_no_sense_is_refused(crawl: CrawlDir) -> None:
+    with pytest.raises(UsageError, match="nothing to be removed"):
+        prune(crawl, now=NOW)
+    with pytest.raises(UsageError, match="--keep-segments"):
+        prune(crawl, now=NOW, keep=-1)
+
+
+def test_the_command_shows_what_goes(crawl: CrawlDir, run: Run) -> None:
+    shown = run("prune", crawl.path, "--keep-segments", "2", "--dry-run")
+    done = run("prune", crawl.path, "--keep-segments", "2", "--json")
+    again = run("prune", crawl.path, "--keep-segments", "2")
+    wrong = run("prune", crawl.path, "--segments-older-than", "soon")
+
+    assert (shown.code, "would be freed" in shown.out) == (0, True)
+    assert [json.loads(line)["name"] for line in done.out.splitlines()] == ["1", "2"]
+    assert (again.code, again.out) == (1, "")
+    assert (wrong.code, "--segments-older-than" in wrong.err) == (2, True)
+    assert left(crawl) == "34"

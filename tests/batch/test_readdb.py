@@ -1,0 +1,209 @@
+"""The crawldb read: statistics, one record, the best, and those that are selected."""
+# mypy: disable-error-code="import-untyped"
+
+from __future__ import annotations
+
+import io
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.batch.crawls import NOW, crawl_at, datum, write_crawldb
+
+from scoter.batch.directory import CrawlDir
+from scoter.batch.dumping import dump, replacing
+from scoter.batch.quantiles import Bin, of_bins, quantiles
+from scoter.batch.readdb import Selection, host_statuses, record, select, stats, top
+from scoter.config import load
+from scoter.engine import Engine, Source
+from scoter.errors import UserError
+
+CONFIG = load(None, {}, ["db.stats_score_quantiles=[0.5, 1.0]"])
+EARLY = datetime(2020, 1, 1, tzinfo=UTC)
+
+
+@pytest.fixture
+def crawl(tmp_path: Path) -> CrawlDir:
+    found = crawl_at(tmp_path / "crawl")
+    write_crawldb(
+        found,
+        [
+            datum("http://a.org/", score=4.0, metadata=[("lang", "en")], signature=b"\x01\xff"),
+            datum("http://a.org/new", "unfetched", score=1.0, fetch_time=EARLY, retries=2),
+            datum("http://a.org/gone", "gone", score=0.0, interval=86_400),
+            datum("http://b.org/é", score=2.0),
+        ],
+    )
+    return found
+
+
+def selected(crawl: CrawlDir, engine: Engine, **wanted: Any) -> list[str]:
+    _, batches = select(crawl, engine, CONFIG, Selection(**wanted), now=NOW)
+    return [url for batch in batches for url in batch["url"].to_pylist()]
+
+
+def test_statistics_count_every_url_once(crawl: CrawlDir, engine: Engine) -> None:
+    found = stats(crawl, engine, CONFIG)
+
+    assert found.urls == 4
+    assert found.statuses == {"fetched": 2, "gone": 1, "unfetched": 1}
+    assert found.retries == {0: 3, 2: 1}
+    assert (found.hosts, found.top_hosts) == (2, {"a.org": 3, "b.org": 1})
+    assert (found.score.least, found.score.most, found.score.mean) == (0.0, 4.0, 1.75)
+    assert found.score_quantiles == pytest.approx({"p50": 1.5, "p100": 4.0})
+    assert (found.fetch_time.least, found.interval.least, found.interval.most) == (EARLY, 86_400, 2_592_000)
+
+
+def test_an_empty_crawldb_has_statistics_too(tmp_path: Path, engine: Engine) -> None:
+    crawl = crawl_at(tmp_path / "empty")
+    write_crawldb(crawl, [])
+
+    found = stats(crawl, engine, CONFIG)
+
+    assert (found.urls, found.hosts, found.statuses, found.score_quantiles) == (0, 0, {}, {})
+    assert found.score.least is None
+
+
+def test_a_crawl_without_a_crawldb_is_told_what_to_do(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="no crawldb yet") as error:
+        record(crawl_at(tmp_path / "none"), CONFIG, "http://a.org/")
+
+    assert "scoter inject" in str(error.value)
+
+
+def test_hosts_come_with_their_statuses_the_largest_first(crawl: CrawlDir, engine: Engine) -> None:
+    first, second = host_statuses(crawl, engine, CONFIG)
+
+    assert (first["host"], first["urls"], first["fetched"], first["gone"], first["orphan"]) == ("a.org", 3, 1, 1, 0)
+    assert second["host"] == "b.org"
+
+
+def test_a_record_is_found_in_any_spelling_of_its_url(crawl: CrawlDir) -> None:
+    found = record(crawl, CONFIG, "HTTP://B.org:80/x/../%C3%A9#here")
+
+    assert found is not None
+    assert found["score"] == 2.0
+    assert record(crawl, CONFIG, "http://b.org/") is None
+
+
+def test_the_best_come_first_and_ties_by_url(crawl: CrawlDir, engine: Engine) -> None:
+    assert [row["url"] for row in top(crawl, engine, CONFIG, n=2)] == ["http://a.org/", "http://b.org/%C3%A9"]
+    assert len(list(top(crawl, engine, CONFIG, n=9, min_score=1.0))) == 3
+    with pytest.raises(UserError, match="not a number of URLs"):
+        list(top(crawl, engine, CONFIG, n=0))
+
+
+@pytest.mark.parametrize(
+    ("wanted", "found"),
+    [
+        ({"status": "gone"}, ["http://a.org/gone"]),
+        ({"status": "db_gone"}, ["http://a.org/gone"]),
+        ({"retry": 2}, ["http://a.org/new"]),
+        ({"regex": r"^http://b\.|'"}, ["http://b.org/%C3%A9"]),
+        ({"expr": "score > 1 and metadata.lang == 'en'"}, ["http://a.org/"]),
+        ({"expr": "fetch_time < now - 7d", "status": "gone"}, []),
+        ({"sample": 0.0}, []),
+        ({"sample": 1.0, "status": "gone"}, ["http://a.org/gone"]),
+    ],
+)
+def test_records_are_selected_by_all_that_is_said(
+    crawl: CrawlDir, engine: Engine, wanted: dict[str, Any], found: list[str]
+) -> None:
+    assert selected(crawl, engine, **wanted) == found
+
+
+def test_all_records_come_by_key(crawl: CrawlDir, engine: Engine) -> None:
+    urls = selected(crawl, engine)
+
+    assert urls == ["http://a.org/", "http://a.org/gone", "http://a.org/new", "http://b.org/%C3%A9"]
+
+
+def test_a_sample_is_a_part_of_all_and_the_same_each_time(tmp_path: Path, engine: Engine) -> None:
+    crawl = crawl_at(tmp_path / "many")
+    write_crawldb(crawl, [datum(f"http://a.org/{number}") for number in range(400)])
+
+    some = selected(crawl, engine, sample=0.25)
+
+    assert 60 < len(some) < 140
+    assert selected(crawl, engine, sample=0.25) == some
+    assert set(some) < set(selected(crawl, engine, sample=0.5))
+
+
+@pytest.mark.parametrize(
+    ("wanted", "told"),
+    [
+        ({"status": "fetchd"}, "Did you mean fetched"),
+        ({"sample": 2.0}, "not a share"),
+        ({"regex": "("}, "without its )"),
+        ({"expr": "scor > 1"}, "did you mean score"),
+    ],
+)
+def test_a_selection_that_means_nothing_is_told(
+    crawl: CrawlDir, engine: Engine, wanted: dict[str, Any], told: str
+) -> None:
+    with pytest.raises(UserError) as error:
+        selected(crawl, engine, **wanted)
+
+    assert told in str(error.value)
+
+
+def test_every_format_of_a_dump_holds_the_same_records(crawl: CrawlDir, engine: Engine, tmp_path: Path) -> None:
+    texts = {}
+    for form in ("csv", "json", "parquet", "plain"):
+        schema, batches = select(crawl, engine, CONFIG, Selection(), now=NOW)
+        out = io.BytesIO()
+        assert dump(batches, schema, out, form) == 4
+        texts[form] = out
+
+    first = json.loads(texts["json"].getvalue().splitlines()[0])
+    assert (first["url"], first["signature"], first["metadata"]) == ("http://a.org/", "01ff", {"lang": "en"})
+    assert first["fetch_time"] == "2026-12-15T04:00:00Z"
+    lines = texts["csv"].getvalue().decode().splitlines()
+    assert len(lines) == 5
+    assert lines[0].startswith("url,key,host,status")
+    assert '"{""lang"":""en""}"' in lines[1]
+    assert pq.read_table(texts["parquet"]).column_names == list(first)
+    assert pq.read_table(texts["parquet"]).num_rows == 4
+    assert texts["plain"].getvalue().decode().startswith("http://a.org/\n  key")
+
+
+def test_a_dump_that_fails_leaves_what_was_there(tmp_path: Path) -> None:
+    file = tmp_path / "out.csv"
+    file.write_text("before")
+
+    with pytest.raises(TypeError), replacing(file) as out:
+        out.writelines([b"half", None])  # type: ignore[list-item]
+
+    assert file.read_text() == "before"
+    assert list(tmp_path.iterdir()) == [file]
+
+
+@given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=30), st.floats(0, 1))
+def test_quantiles_of_single_values_are_exact(values: list[float], share: float) -> None:
+    ordered = sorted(values)
+    rank = share * (len(ordered) - 1)
+    low = int(rank)
+    high = min(low + 1, len(ordered) - 1)
+
+    (found,) = of_bins([Bin(value, value, 1) for value in values], [share])
+
+    assert found == pytest.approx(ordered[low] + (ordered[high] - ordered[low]) * (rank - low))
+
+
+def test_quantiles_of_a_column_are_right_within_half_a_percent(tmp_path: Path, engine: Engine) -> None:
+    scores = [number**3 / 1_000 - 5 for number in range(1, 2_000)] + [0.0] * 500
+    ordered = sorted(scores)
+    schema = pa.schema([("score", pa.float64())])
+    pq.write_table(pa.table({"score": scores}, schema=schema), tmp_path / "scores.parquet")
+    table = engine.read(Source(files=(str(tmp_path / "scores.parquet"),), schema=schema, defaults={}))
+
+    found = quantiles(engine, table, "score", [0.1, 0.5, 0.99])
+
+    exact = [ordered[round(share * (len(ordered) - 1))] for share in (0.1, 0.5, 0.99)]
+    assert found == pytest.approx(exact, rel=0.005)

@@ -1,0 +1,214 @@
+"""Questions in SQL: what can be asked, and that nothing else can be read or changed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.batch.crawls import NOW, crawl_at, datum, link, named, page, write_crawldb, write_linkdb, write_segment
+
+from scoter.batch import schemas
+from scoter.batch.directory import CrawlDir
+from scoter.batch.segment import FETCHED
+from scoter.batch.sql import sql
+from scoter.errors import UserError
+from scoter.plugins import Column
+
+MEMORY = 2**28
+A, B = "http://a.org/", "http://b.org/it's"
+VIEWS = {
+    "crawldb": schemas.CRAWLDB.names,
+    "linkdb": schemas.LINKDB.names,
+    "fetches": ["segment", *schemas.CRAWL_FETCH.names],
+    "outlinks": ["segment", *schemas.CRAWL_PARSE.names],
+    "pages": ["segment", *schemas.PARSE_DATA.names, "text", "main_text"],
+}
+
+
+@pytest.fixture
+def crawl(tmp_path: Path) -> CrawlDir:
+    found = crawl_at(tmp_path / "it's a crawl")
+    write_crawldb(found, [datum(A, metadata=[("k", "v")]), datum(B, "gone")], applied=["1"])
+    write_linkdb(found, {B: [(A, "see")]}, applied=["1"])
+    text = {**named(A), "text": "all of it", "main_text": "it"}
+    for name in ("1", "2"):
+        write_segment(
+            found,
+            name,
+            fetches=[{**datum(A, "success"), "http_status": 200}, datum(B, "gone")],
+            pages=[page(A, title=f"Title {name}")],
+            texts=[text],
+            links=[link(A, B, "see")],
+        )
+    return found
+
+
+def ask(crawl: CrawlDir, query: str) -> list[dict[str, Any]]:
+    with sql(crawl, memory_limit=MEMORY) as session:
+        return list(session.ask(query).rows)
+
+
+def test_an_empty_crawl_has_all_the_views_with_their_columns_and_no_rows(tmp_path: Path) -> None:
+    crawl = crawl_at(tmp_path / "empty")
+
+    with sql(crawl, memory_limit=MEMORY) as session:
+        views = {view.name: [name for name, _ in view.columns] for view in session.views()}
+        counts = [list(session.ask(f"select count(*) as n from {name}").rows) for name in views]
+
+    assert {name: columns for name, columns in views.items() if name != "segments"} == VIEWS
+    assert views["segments"][0] == "segment"
+    assert counts == [[{"n": 0}]] * 6
+
+
+def test_a_crawl_has_the_same_views_as_an_empty_one(crawl: CrawlDir) -> None:
+    with sql(crawl, memory_limit=MEMORY) as session:
+        views = {view.name: [name for name, _ in view.columns] for view in session.views()}
+
+    assert {name: columns for name, columns in views.items() if name != "segments"} == VIEWS
+
+
+def test_every_view_has_its_rows_and_segments_their_names(crawl: CrawlDir) -> None:
+    assert ask(crawl, "select url, metadata['k'] as k from crawldb where status = 'fetched'") == [{"url": A, "k": "v"}]
+    assert ask(crawl, "select inlinks[1].anchor as anchor from linkdb") == [{"anchor": "see"}]
+    assert ask(crawl, "select segment, title, main_text from pages order by 1") == [
+        {"segment": "1", "title": "Title 1", "main_text": "it"},
+        {"segment": "2", "title": "Title 2", "main_text": "it"},
+    ]
+    assert ask(crawl, "select segment, count(*) as n from fetches where http_status = 200 group by 1 order by 1") == [
+        {"segment": "1", "n": 1},
+        {"segment": "2", "n": 1},
+    ]
+    assert len(ask(crawl, "select * from outlinks where anchor = 'see'")) == 2
+    assert ask(crawl, "select segment, created, is_applied from segments order by segment") == [
+        {"segment": "1", "created": NOW, "is_applied": True},
+        {"segment": "2", "created": NOW, "is_applied": False},
+    ]
+
+
+def test_what_a_killed_fetch_left_without_its_fetches_is_not_shown(crawl: CrawlDir) -> None:
+    segment = write_segment(crawl, "3", fetches=[datum(A, "success")], done=())
+    with segment.parse_data().part("part-00009") as part:
+        part.write(_one_page())
+
+    assert ask(crawl, "select count(*) as n from pages where segment = '3'") == [{"n": 0}]
+    segment.finish(FETCHED)
+    assert ask(crawl, "select count(*) as n from pages where segment = '3'") == [{"n": 1}]
+
+
+def test_columns_of_plugins_are_seen_whether_they_are_active_or_not(tmp_path: Path) -> None:
+    crawl = crawl_at(tmp_path / "crawl")
+    write_crawldb(crawl, [{**datum(A), "depth": 3}], extra=[Column("depth", "int32")])
+
+    assert ask(crawl, "select depth from crawldb") == [{"depth": 3}]
+
+
+def test_columns_of_one_name_stay_apart(crawl: CrawlDir) -> None:
+    with sql(crawl, memory_limit=MEMORY) as session:
+        answer = session.ask("select 1 as a, 2 as a, 3 as a")
+
+        assert answer.columns == ("a", "a_1", "a_2")
+        assert list(answer.rows) == [{"a": 1, "a_1": 2, "a_2": 3}]
+
+
+def test_a_pivot_and_a_description_are_questions(crawl: CrawlDir) -> None:
+    (row,) = ask(crawl, "pivot crawldb on status using count(*) group by interval")
+
+    assert (row["fetched"], row["gone"]) == (1, 1)
+    assert ask(crawl, "describe crawldb")[0]["column_name"] == "url"
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "",
+        "copy crawldb to '{out}'",
+        "explain analyze copy crawldb to '{out}'",
+        "select 1; copy crawldb to '{out}'",
+        "create table t as select 1; copy t to '{out}'; select 1",
+        "attach '{out}'",
+        "install httpfs",
+        "set enable_external_access = true",
+        "export database '{out}'",
+        "drop view crawldb",
+        "create table t as select 1",
+        "pragma memory_limit = '1GB'",
+    ],
+)
+def test_what_is_no_question_is_refused(crawl: CrawlDir, tmp_path: Path, query: str) -> None:
+    out = tmp_path / "out"
+
+    with pytest.raises(UserError):
+        ask(crawl, query.format(out=out))
+
+    assert not out.exists()
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "select * from read_text('{file}')",
+        "select * from read_csv('{file}')",
+        "select * from '{file}'",
+        "select * from read_parquet('{crawl}/crawldb/../../secret.parquet')",
+        "select * from glob('{crawl}/*')",
+        "select * from 'https://example.org/x.parquet'",
+        "select * from duckdb_secrets()",
+        "select * from query('select * from read_text(''{file}'')')",
+    ],
+)
+def test_nothing_but_the_crawls_tables_can_be_read(crawl: CrawlDir, tmp_path: Path, query: str) -> None:
+    secret = tmp_path / "secret.csv"
+    secret.write_text("a\n1\n")
+
+    with pytest.raises(UserError, match=r"Permission|disabled"):
+        ask(crawl, query.format(file=secret, crawl=str(crawl.path).replace("'", "''")))
+
+
+def test_the_files_of_the_crawl_itself_cannot_be_written_over(crawl: CrawlDir) -> None:
+    file = next(crawl.crawldb.glob("v*/*.parquet"))
+    before = file.read_bytes()
+
+    with pytest.raises(UserError):
+        ask(crawl, f"copy (select 1) to '{str(file).replace(chr(39), chr(39) * 2)}'")
+
+    assert file.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("query", "told"),
+    [
+        ("select * from crawl", "There are crawldb, fetches, linkdb, outlinks, pages, segments."),
+        ("select stats from crawldb", "not found"),
+        ("selec 1", "syntax error"),
+        ("select url::int as n from crawldb", "Could not convert"),
+    ],
+)
+def test_a_mistake_in_a_query_is_told_in_one_message(crawl: CrawlDir, query: str, told: str) -> None:
+    with pytest.raises(UserError) as error:
+        ask(crawl, query)
+
+    assert told in str(error.value)
+    assert "Stack" not in str(error.value)
+
+
+def test_a_variable_of_the_program_is_no_table(crawl: CrawlDir) -> None:
+    ours = schemas.CRAWLDB.empty_table()
+
+    with pytest.raises(UserError, match="does not exist"):
+        ask(crawl, "select * from ours")
+
+    assert ours.num_rows == 0
+
+
+def test_a_crawl_that_cannot_be_written_to_can_be_asked(crawl: CrawlDir) -> None:
+    crawl.scratch.write_text("in the way of a folder")
+
+    assert ask(crawl, "select count(*) as n from crawldb") == [{"n": 2}]
+
+
+def _one_page() -> Any:
+    import pyarrow as pa  # type: ignore[import-untyped]
+
+    row = page(A)
+    return pa.RecordBatch.from_pylist([{name: row.get(name) for name in schemas.PARSE_DATA.names}], schemas.PARSE_DATA)

@@ -1,0 +1,24 @@
+"""Whatever a web does, a complete crawl knows of each of its URLs what is so."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.long.batch_truth import complete, differences, statuses
+
+from scoter.simweb import WebSpec, running
+
+# Nobody waits: a silent host is given up after a second, and what fails is tried again in the next round only.
+QUICK = ("http.timeout=1s", "http.time_limit=3s", "fetch.retry_budget=0", "fetch.processes=1")
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_every_url_of_a_web_with_faults_ends_in_the_status_that_is_true(seed: int, tmp_path: Path) -> None:
+    spec = WebSpec(hosts=8, pages=96, seed=seed, faults=True, drip_seconds=0.5)
+
+    with running(spec) as server:
+        directory, done = complete(tmp_path / "crawl", server, *QUICK)
+
+    assert done.is_done, done.ended_by
+    assert differences(server.web, statuses(directory)) == []

@@ -1,0 +1,214 @@
+"""Which links of a page are kept."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scoter.config import load
+from scoter.core.chain import Scope
+from scoter.core.page import Outlink, Page
+from scoter.core.url import Url, canonical
+from scoter.parse.links import Dropped, LinkRules
+
+HOME = "http://www.a.example/"
+
+
+class Only:
+    """A filter that keeps what holds a word, and remembers what it was asked."""
+
+    def __init__(self, word: str) -> None:
+        self.word = word
+        self.asked: list[str] = []
+
+    def keeps(self, url: Url) -> bool:
+        self.asked.append(url.text)
+        return self.word in url.text
+
+
+class Without:
+    """A normaliser that takes a word out, and finds no URL in what has another."""
+
+    def __init__(self, word: str, no_url: str = "nothing") -> None:
+        self.word, self.no_url = word, no_url
+        self.scopes: set[str] = set()
+
+    def normalize(self, text: str, scope: Scope) -> str | None:
+        self.scopes.add(scope)
+        return None if self.no_url in text else text.replace(self.word, "")
+
+
+class Exempt:
+    """Lets links to one host leave."""
+
+    def exempts(self, source: Url, target: Url) -> bool:
+        return target.host == "cdn.b.example"
+
+
+def rules(
+    *settings: str,
+    word: str = "",
+    normalizer: Without | None = None,
+    filtering: Only | None = None,
+    exempt: bool = False,
+) -> LinkRules:
+    return LinkRules(
+        load(overrides=settings),
+        [("without", normalizer)] if normalizer else [],
+        [("only", filtering or Only(word))],
+        [("exempt", Exempt())] if exempt else [],
+    )
+
+
+def page(*links: str | tuple[str, str] | tuple[str, str, str], nofollow: bool = False) -> Page:
+    outlinks = []
+    for link in links:
+        href, anchor, rel = (*((link,) if isinstance(link, str) else link), "", "")[:3]
+        outlinks.append(Outlink(target=canonical(href), anchor=anchor, rel=rel))
+    return Page(url=canonical(HOME), outlinks=tuple(outlinks), nofollow=nofollow)
+
+
+def test_links_are_kept_in_their_order_each_target_once_with_the_first_words() -> None:
+    kept = rules().keep(
+        page(
+            ("http://b.example/", ""),
+            ("http://c.example/", "C"),
+            ("http://b.example/", "B"),
+            ("http://c.example/", "D"),
+        )
+    )
+
+    assert [(link.target.text, link.anchor) for link in kept.links] == [
+        ("http://b.example/", "B"),
+        ("http://c.example/", "C"),
+    ]
+    assert kept.found == 4
+    assert kept.dropped == {Dropped.REPEATED: 2}
+
+
+def test_nothing_is_kept_of_a_page_that_says_nofollow() -> None:
+    kept = rules().keep(page("http://b.example/", "http://c.example/", nofollow=True))
+
+    assert kept.links == ()
+    assert kept.dropped == {Dropped.PAGE_NOFOLLOW: 2}
+
+
+def test_a_nofollow_link_is_dropped_and_its_like_is_not() -> None:
+    kept = rules().keep(page(("http://b.example/", "", "ugc nofollow"), ("http://c.example/", "", "nofollowing")))
+
+    assert [link.target.host for link in kept.links] == ["c.example"]
+    assert kept.dropped == {Dropped.NOFOLLOW: 1}
+
+
+def test_the_page_itself_is_no_target_before_or_after_normalising() -> None:
+    kept = rules(normalizer=Without("?sid=1")).keep(page(HOME, HOME + "?sid=1", HOME + "?sid=12"))
+
+    assert [link.target.text for link in kept.links] == [HOME + "2"]
+    assert kept.dropped == {Dropped.SELF: 2}
+
+
+def test_a_long_target_is_dropped() -> None:
+    kept = rules("db.max_outlink_length=30").keep(page("http://b.example/" + "x" * 13, "http://b.example/" + "x" * 14))
+
+    assert len(kept.links) == 1
+    assert kept.dropped == {Dropped.TOO_LONG: 1}
+
+
+def test_the_first_links_are_kept_that_pass_and_the_rest_are_counted() -> None:
+    links = [f"http://b.example/{'bad' if number % 2 else 'good'}/{number}" for number in range(10)]
+
+    kept = rules("db.max_outlinks_per_page=3", word="good").keep(page(*links))
+
+    assert [link.target.path for link in kept.links] == ["/good/0", "/good/2", "/good/4"]
+    assert kept.dropped == {Dropped.FILTERED: 5, Dropped.TOO_MANY: 2}
+
+
+def test_without_a_most_every_link_is_kept() -> None:
+    links = [f"http://b.example/{number}" for number in range(150)]
+
+    assert len(rules().keep(page(*links)).links) == 100
+    assert len(rules("db.max_outlinks_per_page=-1").keep(page(*links)).links) == 150
+
+
+@pytest.mark.parametrize(
+    ("settings", "kept", "dropped"),
+    [
+        (["db.ignore_external_links=true"], ["www.a.example"], {Dropped.EXTERNAL: 2}),
+        (["db.ignore_internal_links=true"], ["shop.a.example", "b.example"], {Dropped.INTERNAL: 1}),
+        (
+            ["db.ignore_external_links=true", "db.ignore_external_links_mode=domain"],
+            ["www.a.example", "shop.a.example"],
+            {Dropped.EXTERNAL: 1},
+        ),
+        (
+            ["db.ignore_internal_links=true", "db.ignore_external_links_mode=domain"],
+            ["b.example"],
+            {Dropped.INTERNAL: 2},
+        ),
+    ],
+)
+def test_links_stay_on_their_side_by_setting(settings: list[str], kept: list[str], dropped: dict[Dropped, int]) -> None:
+    found = rules(*settings).keep(page(HOME + "x", "http://shop.a.example/", "http://b.example/"))
+
+    assert [link.target.host for link in found.links] == kept
+    assert found.dropped == dropped
+
+
+def test_an_exemption_lets_a_link_leave() -> None:
+    found = rules("db.ignore_external_links=true", exempt=True).keep(page("http://cdn.b.example/", "http://b.example/"))
+
+    assert [link.target.host for link in found.links] == ["cdn.b.example"]
+
+
+def test_a_target_is_kept_in_the_spelling_of_the_normalisers() -> None:
+    normalizer = Without("www.")
+
+    kept = rules(normalizer=normalizer).keep(page(("http://www.b.example/", "B"), "http://www.b.example/nothing"))
+
+    assert [(link.target, link.anchor) for link in kept.links] == [(canonical("http://b.example/"), "B")]
+    assert kept.dropped == {Dropped.NO_URL: 1}
+    assert normalizer.scopes == {"outlink"}
+
+
+def test_filters_and_normalisers_are_left_out_by_setting() -> None:
+    found = rules("parse.filter_urls=false", "parse.normalize_urls=false", word="no", normalizer=Without("www."))
+
+    assert [link.target.host for link in found.keep(page("http://www.b.example/")).links] == ["www.b.example"]
+
+
+def test_a_target_is_judged_once() -> None:
+    filtering = Only("good")
+    judge = rules(filtering=filtering)
+
+    first = judge.keep(page("http://b.example/good", "http://b.example/bad"))
+    again = judge.keep(page("http://b.example/good", "http://b.example/bad"))
+
+    assert first == again
+    assert filtering.asked == ["http://b.example/good", "http://b.example/bad"]
+
+
+def test_a_redirect_is_held_to_the_same_rules() -> None:
+    normalizer = Without("www.")
+    judge = rules("db.ignore_external_links=true", "db.max_outlink_length=40", word="a.example", normalizer=normalizer)
+    home = canonical("http://a.example/")
+
+    assert judge.redirect(home, canonical("http://a.example/x")) == canonical("http://a.example/x")
+    assert judge.redirect(home, canonical("http://b.example/")) is Dropped.EXTERNAL
+    assert judge.redirect(home, canonical("http://a.example/" + "x" * 40)) is Dropped.TOO_LONG
+    assert judge.redirect(home, home) is Dropped.SELF
+    assert normalizer.scopes == {"fetcher"}
+
+
+def test_a_redirect_may_leave_by_setting() -> None:
+    judge = rules("db.ignore_external_links=true", "db.ignore_also_redirects=false")
+
+    assert judge.redirect(canonical(HOME), canonical("http://b.example/")) == canonical("http://b.example/")
+
+
+@given(st.lists(st.sampled_from(["http://b.example/1", "http://b.example/2", HOME, "http://c.example/bad"])))
+def test_every_link_is_kept_or_dropped_for_one_reason(links: list[str]) -> None:
+    kept = rules(word="b.example").keep(page(*links))
+
+    assert kept.found == len(links) == len(kept.links) + sum(kept.dropped.values())
+    assert len({link.target.text for link in kept.links}) == len(kept.links)

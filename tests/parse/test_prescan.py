@@ -1,0 +1,106 @@
+"""Pages that could take long are told from those that cannot."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.parse.contents import read
+
+from scoter.parse.prescan import LARGEST, MOST_TAGS, harmless
+
+PAGE = b"<div class='row'><p>words and <a href=\"/x\">a link</a>, and words</p></div>\n"
+NAMES = [b"%x" % number for number in range(20_000)]
+
+
+def tag(names: list[bytes]) -> bytes:
+    return b"<p " + b" ".join(names) + b">"
+
+
+def hidden(names: list[bytes], quote: bytes) -> bytes:
+    """A tag whose many attributes are hidden behind values that look like the end of it."""
+    return (
+        b"<p ' "
+        + b" ".join(name + b"=" + quote + b">'<" + quote if n % 40 == 0 else name for n, name in enumerate(names))
+        + b">"
+    )
+
+
+@pytest.mark.parametrize("size", [1_000, 25_000, 60_000, 125_000, 200_000])
+def test_an_ordinary_page_is_harmless(size: int) -> None:
+    block = b"<p>" + b"words that fill a paragraph, as they do. " * 12 + b"</p>\n"
+    body = (PAGE + block) * (size // len(PAGE + block))
+
+    assert harmless(body)
+
+
+@pytest.mark.parametrize(
+    "inside",
+    [
+        b'<img alt="x" src="data:image/png;base64,' + b"QUJDREVGR0hJSktMTU5PUFFSU1RVVldYWVo/" * 1_500 + b'">',
+        b"<style>" + b"p { color: red; margin: 0 }\n" * 600 + b"</style>",
+        b"<script>" + b'var a = {"key": "value", "other": [1, 2, 3]}; if (a < 2) { b = \'c\'; }\n' * 800 + b"</script>",
+        b"<p>" + b"It's a long text with apostrophes, isn't it? " * 1_500 + b"</p>",
+    ],
+    ids=["image", "style", "script", "text"],
+)
+def test_what_pages_embed_is_harmless(inside: bytes) -> None:
+    assert harmless(PAGE * 50 + inside + PAGE * 50)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"<div>" * 10_000,
+        b"<div>" * 5_000 + b"</x>" * 5_000,
+        b"<b><p>" * 5_000,
+        b"<p>" + b"".join(b"<b %d>" % number for number in range(1_500)) + b"<p>x" * 1_500,
+        b"<p>" + b"".join(b"<FONT\nx=%d>" % number for number in range(1_500)) + b"<p>x" * 1_500,
+        tag(NAMES),
+        PAGE * 300 + tag(NAMES) + PAGE * 300,
+        hidden(NAMES, b'"'),
+        PAGE * 300 + hidden(NAMES, b'"') + PAGE * 300,
+        b"".join(b"<HTML " + b" ".join(NAMES[n : n + 500]) + b">" for n in range(0, 20_000, 500)),
+        b"x" * (LARGEST + 1),
+        "<html><p>words".encode("utf-16"),
+        b"<p>\x1b$B4A\x1b(B",
+    ],
+)
+def test_what_could_take_long_or_cannot_be_judged_is_not_harmless(body: bytes) -> None:
+    assert not harmless(body)
+
+
+FILL: list[Callable[[int], bytes]] = [
+    lambda n: b"<div>" * n,
+    lambda n: b"<span>" * (n // 2) + b"x<br>" * (n // 2),
+    lambda n: b"<div>" * (n // 2) + b"</p>" * (n // 2),
+    lambda n: b"<a href=x><object>" * (n // 2) + b"x" * 50_000,
+    lambda n: b"<p>" + b"".join(b"<b %d>" % number for number in range(490)) + b"<p>x" * 490,
+    lambda n: b"<p>" + b"<b><i><u><s><em><tt><big><font><code><small><strong>" * 3 + b"<p>x" * (n - 120),
+    lambda n: (b"<i>" + b"<div>" * 8 + b"</i>") * (n // 10),
+    lambda n: b"".join(b"<body a%d>" % number for number in range(4)) + tag(NAMES[:7_000]),
+]
+
+
+@pytest.mark.parametrize("fill", FILL, ids=range(len(FILL)))
+def test_the_worst_that_is_let_through_takes_no_more_than_a_second(fill: Callable[[int], bytes]) -> None:
+    body = fill(MOST_TAGS - 10)
+    assert harmless(body)
+
+    start = time.process_time()
+    read(body)
+
+    assert time.process_time() - start < 1.0
+
+
+@given(st.lists(st.sampled_from(["'", '"', "=", ">", "<p ", " ", "/", "x"]), max_size=60))
+@settings(max_examples=50, deadline=None)
+def test_a_tag_of_very_many_attributes_is_found_whatever_stands_before_it(pieces: list[str]) -> None:
+    names = b" ".join(NAMES)
+    closed = b"".join(itertools.chain([b"<p>\"'>"], [piece.encode() for piece in pieces], [b"\"'>"]))
+
+    assert not harmless(closed + b"<p " + names)

@@ -1,0 +1,48 @@
+"""The pages of the synthetic web say to the reader what its truth, which shares no code with it, says of them."""
+
+from __future__ import annotations
+
+import pytest
+
+from scoter.core.url import canonical
+from scoter.parse.html import HtmlReader
+from scoter.parse.mediatype import received
+from scoter.simweb import WebSpec
+from scoter.simweb.facts import AnswerClass
+from scoter.simweb.web import SimWeb
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_every_page_of_the_synthetic_web_is_read_as_its_truth_has_it(seed: int) -> None:
+    web = SimWeb(WebSpec(seed=seed, hosts=24, pages=400))
+    reader = HtmlReader()
+    wrong = []
+    pages = 0
+
+    for host in web.hosts():
+        for resource in web.resources(host):
+            if resource.answer not in (AnswerClass.PAGE, AnswerClass.REFRESH_NOW, AnswerClass.REFRESH_LATER):
+                continue
+            headers = (("Content-Type", resource.content_type), *resource.headers)
+            content = received(canonical(resource.url), headers, resource.body(0))
+            if content.media_type != "text/html":
+                continue
+            page = reader.read(content)
+            pages += 1
+            # A page's own canonical link and its feeds are no links of its truth's.
+            told = [link for link in page.outlinks if link.rel not in ("canonical", "alternate")]
+            found = {(link.target.text, "nofollow" in link.rel) for link in told}
+            links = {(link.url, link.nofollow) for link in resource.links if link.url.startswith("http")}
+            if resource.answer is AnswerClass.REFRESH_LATER:
+                links.add((resource.target, False))
+            if resource.answer is AnswerClass.REFRESH_NOW:
+                assert page.refresh is not None
+                assert page.refresh.is_redirect
+                assert page.refresh.target.text == resource.target
+            if (found, page.noindex, page.nofollow) != (links, resource.noindex, resource.nofollow):
+                wrong.append((resource.url, sorted(found ^ links)))
+            if resource.title and page.title != resource.title:
+                wrong.append((resource.url, [(page.title, False)]))
+
+    assert wrong == []
+    assert pages > 400
