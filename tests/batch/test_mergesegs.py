@@ -140,7 +140,9 @@ def test_a_duplicate_body_is_read_though_its_first_copy_is_not_kept(crawl: Crawl
     (made,) = merge(crawl, [older, newer], engine)
 
     assert bodies_in(made) == {A: b"other", B: body, C: body, D: b"d"}
-    captures = [found.url for file in made.content.glob("*.warc.gz") for found in WarcReader(file)]
+    (file,) = made.content.glob("*.warc.gz")
+    with WarcReader(file) as reader:
+        captures = [found.url for found in reader]
     assert sorted(captures) == [A, A, B, C, D]
     lines = [line for file in made.content.glob("*.cdxj") for line in file.read_bytes().splitlines()]
     assert len(lines) == 4

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
@@ -69,7 +70,7 @@ def assert_same(found: Mapping[str, Row], expected: Mapping[str, Row]) -> None:
     for url, row in expected.items():
         got = {**found[url], "metadata": dict(found[url]["metadata"] or ())}
         want = {**row, "metadata": dict(row["metadata"] or ())}
-        assert got.pop("score") == pytest.approx(want.pop("score"), rel=1e-9, abs=1e-12), url
+        assert got.pop("score") == pytest.approx(want.pop("score"), rel=1e-9, abs=1e-9, nan_ok=True), url
         # Told by hand: pytest explains asserts in test modules only.
         assert got == want, {url: [(name, got[name], want[name]) for name in want if got[name] != want[name]]}
 
@@ -86,8 +87,12 @@ def _links(told: Told, urls: dict[str, Url], extra: Sequence[str]) -> dict[str, 
             found[url.text].append(CrawlDatum(status=PartStatus.LINKED, metadata=metadata, extra=values))
     for each in sorted(_noted(told.links, urls), key=lambda row: str(row["source"])):
         values = present({name: each.get(name) for name in extra})
-        found[each["url"]].append(CrawlDatum(status=PartStatus.LINKED, score=each["score"], extra=values))
+        found[each["url"]].append(CrawlDatum(status=PartStatus.LINKED, score=_finite(each["score"]), extra=values))
     return found
+
+
+def _finite(score: float | None) -> float:
+    return score if score is not None and math.isfinite(score) else 0.0
 
 
 def _datum(row: Row, statuses: Mapping[str, Any], extra: Sequence[str]) -> CrawlDatum:

@@ -125,6 +125,20 @@ async def test_a_suspicious_page_leaves_the_event_loop_free() -> None:
     assert steps > 2
 
 
+async def test_a_crawl_that_stops_does_not_wait_for_a_hostile_page() -> None:
+    both = Parsing(CONFIG, PARSERS, confinement=Watched())
+    await both.parse_async(content(SUSPICIOUS))  # the process has started
+    hostile = asyncio.create_task(both.parse_async(content(b"<div>" * 200_000)))
+    done, _ = await asyncio.wait([hostile], timeout=0.1)
+    assert not done
+
+    both.close()
+
+    outcome = await asyncio.wait_for(hostile, 10)
+    assert isinstance(outcome, ParseFailed)
+    assert outcome.reason == "crash"
+
+
 async def test_an_ordinary_page_is_parsed_at_once() -> None:
     outcome = await parsing().parse_async(content(b"<p>words"))
 

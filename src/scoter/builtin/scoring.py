@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
@@ -16,6 +17,8 @@ from scoter.core.pattern import compile_pattern
 from scoter.core.url import Url
 from scoter.errors import ConfigError
 from scoter.plugins import Column, Setup
+
+_LARGEST = sys.float_info.max
 
 SEED_LIMIT = "_maxdepth_"
 """Metadata key by which a seed sets the depth that its links may reach."""
@@ -54,7 +57,9 @@ class OpicScoring:
         return replace(new, score=opic.update(old, new, links))
 
     def update_columns(self, table: Any) -> Mapping[str, Any]:
-        return {"score": table.old_score.coalesce(table.score) + table.link_score.coalesce(0.0)}
+        before = table.old_score.coalesce(table.score)
+        total = (before.abs() <= _LARGEST).ifelse(before, 0.0) + table.link_score.coalesce(0.0)
+        return {"score": (total.abs() <= _LARGEST).ifelse(total, _LARGEST)}
 
     def index(self, url: Url, datum: CrawlDatum, boost: float) -> float:
         return opic.boost(datum.score, boost, self._factors.index_power)

@@ -69,7 +69,9 @@ class Confinement:
             return found
 
     def close(self) -> None:
-        """End the process."""
+        """End the process, and with it what it is about."""
+        if (process := self._process) is not None:
+            process.kill()  # whoever waits for it learns of it at once, and gives up the turn
         with self._turn:
             self._end()
 

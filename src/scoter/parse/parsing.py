@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
 
 from scoter.config import Config
@@ -37,6 +38,8 @@ class Parsing:
         self._skip_truncated = config.parse.skip_truncated
         self._chain = ParserChain.of(config) if parsers is None else ParserChain(parsers, filters)
         self._confinement = Confinement.of(config) if parsers is None and confinement is None else confinement
+        # A thread of its own: a hostile page must not hold up what else the event loop's threads do.
+        self._thread = ThreadPoolExecutor(1, "parsing")
 
     def parse(self, content: Content) -> Outcome:
         """Return the pages of a content, or why there are none; this may take as long as ``parse.timeout``."""
@@ -52,10 +55,11 @@ class Parsing:
             return refused
         if self._confinement is None or self._chain.in_place(content):
             return self._chain.parse(content)
-        return await asyncio.to_thread(self._confinement.parse, content)
+        return await asyncio.get_running_loop().run_in_executor(self._thread, self._confinement.parse, content)
 
     def close(self) -> None:
-        """End the process, if there is one."""
+        """End the process, if there is one, and what it was about."""
+        self._thread.shutdown(wait=False, cancel_futures=True)
         if self._confinement is not None:
             self._confinement.close()
 

@@ -1,0 +1,218 @@
+"""Segments read: how far they have come, all of one URL, and all of a segment."""
+
+from __future__ import annotations
+
+import gzip
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+from tests.batch.crawls import NOW, crawl_at, datum, link, named, page, write_crawldb, write_segment
+
+from scoter.batch.directory import CrawlDir
+from scoter.batch.readseg import chosen, get, listing
+from scoter.batch.segdump import Wanted, as_lines, as_object, holdings
+from scoter.batch.segment import FETCHED, Segment
+from scoter.config import load
+from scoter.core.reply import Exchange
+from scoter.core.url import canonical
+from scoter.engine import Engine
+from scoter.errors import UserError
+from scoter.store.warc import About, WarcPart
+
+CONFIG = load(None, {})
+A, B = "http://a.org/", "http://b.org/"
+BODY = "<p>naïve</p>".encode("latin-1")
+
+
+@pytest.fixture
+def crawl(tmp_path: Path) -> CrawlDir:
+    return crawl_at(tmp_path / "crawl")
+
+
+def archived(crawl: CrawlDir, name: str, body: bytes = BODY, **fields: str) -> dict[str, Any]:
+    """Archive a page in a segment that is still to be made, and return its fetch."""
+    folder = crawl.segments / name / "content"
+    folder.mkdir(parents=True)
+    headers = tuple((key.replace("_", "-"), value) for key, value in fields.items())
+    head = "HTTP/1.1 200 OK\r\n" + "".join(f"{name}: {value}\r\n" for name, value in headers) + "\r\n"
+    part = WarcPart(folder, "part", About(software="test"), opened=NOW)
+    place = part.append(
+        Exchange(
+            url=canonical(A),
+            started=NOW,
+            request_head=b"GET / HTTP/1.1\r\n\r\n",
+            response_head=head.encode(),
+            status=200,
+            headers=headers,
+            body=body,
+        )
+    )
+    part.finish()
+    where = {"warc_file": place.file, "warc_offset": place.offset, "warc_length": place.length}
+    return {**datum(A, "success", fetch_time=NOW), "http_status": 200, **where}
+
+
+def whole(crawl: CrawlDir) -> Segment:
+    fetch = archived(crawl, "draft", Content_Type="text/html; charset=iso-8859-1")
+    segment = write_segment(
+        crawl,
+        "1",
+        generates=[datum(A, "unfetched"), datum(B, "unfetched")],
+        fetches=[datum(B, "gone"), fetch],
+        pages=[page(A, title="A title")],
+        texts=[{**named(A), "text": "naïve"}],
+        links=[link(A, "http://c.org/", "see"), link(A, B)],
+    )
+    (crawl.segments / "draft" / "content").rename(segment.content)
+    (crawl.segments / "draft").rmdir()
+    return segment
+
+
+def test_a_listing_tells_how_far_each_segment_has_come(crawl: CrawlDir) -> None:
+    write_crawldb(crawl, [datum(A)], applied=["1"])
+    early = {**datum(B, "gone"), "fetch_time": NOW - timedelta(minutes=5)}
+    late = {**datum(A, "success"), "fetch_time": NOW}
+    pages = [page(A), page(B, "failed")]
+    write_segment(crawl, "1", fetches=[late, early], pages=pages)
+    write_segment(crawl, "2", fetches=[late], done=[FETCHED])
+    write_segment(crawl, "3", generates=[datum(A, "unfetched")] * 3, fetches=[late], done=[])
+    write_segment(crawl, "4", generates=[datum(A, "unfetched")], done=[])
+
+    first, *others = listing(crawl, crawl.all_segments())
+
+    assert (first.segment, first.state, first.fetched, first.parsed) == ("1", "applied", 2, 1)
+    assert (first.fetch_start, first.fetch_end) == (NOW - timedelta(minutes=5), NOW)
+    assert first.statuses == {"gone": 1, "success": 1}
+    assert first.size > 1_000
+    assert [(each.state, each.generated, each.fetched) for each in others] == [
+        ("fetched", 1, 1),
+        ("fetching", 3, 1),
+        ("generated", 1, 0),
+    ]
+
+
+def test_all_that_a_segment_has_of_a_url_is_found_with_its_archived_bytes(crawl: CrawlDir) -> None:
+    whole(crawl)
+
+    (found,) = get(CONFIG, crawl.all_segments(), "HTTP://a.org")
+
+    assert (found.segment, found.url) == ("1", A)
+    assert found.generate is not None
+    assert found.fetch is not None
+    assert found.parse_data is not None
+    assert found.parse_data["title"] == "A title"
+    assert found.parse_text is not None
+    assert found.parse_text["text"] == "naïve"
+    assert [row["url"] for row in found.outlinks] == ["http://c.org/", B]
+    assert found.content is not None
+    assert (found.content.status, found.content.body) == (200, BODY)
+
+
+def test_a_page_can_be_had_in_utf_8(crawl: CrawlDir) -> None:
+    whole(crawl)
+
+    (found,) = get(CONFIG, crawl.all_segments(), A, recode=True)
+
+    assert found.content is not None
+    assert found.content.body == "<p>naïve</p>".encode()
+
+
+def test_content_codings_are_undone(crawl: CrawlDir) -> None:
+    fetch = archived(crawl, "1", gzip.compress(b"hello"), Content_Encoding="gzip", Content_Type="text/plain")
+    (crawl.segments / "1").rename(crawl.path / "aside")
+    segment = write_segment(crawl, "1", fetches=[fetch])
+    (crawl.path / "aside" / "content").rename(segment.content)
+
+    (found,) = get(CONFIG, [segment], A)
+
+    assert found.content is not None
+    assert found.content.body == b"hello"
+
+
+def test_an_archive_name_cannot_lead_out_of_the_segment(crawl: CrawlDir, tmp_path: Path) -> None:
+    fetch = archived(crawl, "1", Content_Type="text/html")
+    (crawl.segments / "1").rename(tmp_path / "aside")
+    segment = write_segment(crawl, "1", fetches=[{**fetch, "warc_file": f"{tmp_path}/aside/content/part.warc.gz"}])
+
+    with pytest.raises(UserError, match="cannot read the archive"):
+        list(get(CONFIG, [segment], A))
+
+
+def test_a_url_is_found_in_every_segment_that_has_it(crawl: CrawlDir) -> None:
+    write_segment(crawl, "1", fetches=[datum(A, "retry")])
+    write_segment(crawl, "2", fetches=[datum(B, "success")])
+    write_segment(crawl, "3", generates=[datum(A, "unfetched")], done=[])
+
+    assert [found.segment for found in get(CONFIG, crawl.all_segments(), A)] == ["1", "3"]
+    assert list(get(CONFIG, crawl.all_segments(), "http://nobody.org/")) == []
+
+
+def test_a_dump_has_every_url_once_with_all_its_parts(crawl: CrawlDir, engine: Engine) -> None:
+    segment = whole(crawl)
+
+    first, second = holdings(crawl, engine, CONFIG, segment, Wanted(), recode=True)
+
+    assert (first.url, second.url) == (A, B)
+    same = next(get(CONFIG, [segment], A, recode=True))
+    assert first == replace(same, outlinks=tuple(sorted(same.outlinks, key=lambda link: str(link["url"]))))
+    assert second.fetch is not None
+    assert (second.fetch["status"], second.content, second.parse_data) == ("gone", None, None)
+    assert not list(crawl.scratch.glob("readseg-*"))
+
+
+def test_a_dump_leaves_out_what_is_not_wanted(crawl: CrawlDir, engine: Engine) -> None:
+    segment = whole(crawl)
+
+    (only_content, _) = holdings(
+        crawl,
+        engine,
+        CONFIG,
+        segment,
+        Wanted(fetch=False, generate=False, outlinks=False, parse_data=False, parse_text=False),
+    )
+    assert (only_content.fetch, only_content.generate, only_content.outlinks) == (None, None, ())
+    assert only_content.content is not None
+
+    (no_content, _) = holdings(crawl, engine, CONFIG, segment, Wanted(content=False))
+    assert no_content.content is None
+    assert no_content.fetch is not None
+
+
+def test_a_holding_reads_as_text_and_as_an_object(crawl: CrawlDir) -> None:
+    (found,) = get(CONFIG, [whole(crawl)], A, recode=True)
+
+    lines = list(as_lines(found))
+    shown = as_object(found)
+
+    assert lines[0] == "http://a.org/  (segment 1)"
+    assert "  http://c.org/  see" in lines
+    assert "  <p>naïve</p>" in lines
+    assert shown["content"]["body"] == "<p>naïve</p>"
+    assert shown["parse_data"]["title"] == "A title"
+
+
+def test_a_body_that_is_no_text_is_not_shown_as_text(crawl: CrawlDir) -> None:
+    fetch = archived(crawl, "draft", b"\x89PNG\x00\x00", Content_Type="image/png")
+    (crawl.segments / "draft").rename(crawl.path / "aside")
+    segment = write_segment(crawl, "1", fetches=[fetch])
+    (crawl.path / "aside" / "content").rename(segment.content)
+    (found,) = get(CONFIG, [segment], A)
+
+    assert as_object(found)["content"]["body_base64"] == "iVBORwAA"
+    assert not any("PNG" in line for line in as_lines(found))
+
+
+def test_a_segment_is_chosen_by_name_or_the_newest_is_taken(crawl: CrawlDir) -> None:
+    with pytest.raises(UserError, match="no segments"):
+        chosen(crawl, None)
+    write_segment(crawl, "1")
+    write_segment(crawl, "2")
+
+    assert [each.name for each in chosen(crawl, None)] == ["1", "2"]
+    assert [each.name for each in chosen(crawl, None, newest=True)] == ["2"]
+    assert [each.name for each in chosen(crawl, "1")] == ["1"]
+    with pytest.raises(UserError, match="no segment 9"):
+        chosen(crawl, "9")
