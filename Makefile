@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .PHONY: help setup demo test check fmt bench docs clean \
-  test-browser fuzz-fetch soak-fetch polite-fetch bench-fetch
+  test-browser test-spark fuzz-fetch soak-fetch polite-fetch bench-fetch kill-batch bench-batch
 
 help: ## Show this list.
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -17,16 +17,21 @@ $(READY): pyproject.toml constraints.txt
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	@touch $@
 
-demo: $(READY) ## Start a synthetic web and show what the checkers say of it.
+demo: $(READY) ## Crawl a synthetic web in three rounds and look at what was found.
 	@$(BIN)/python examples/demo.py
 
 test: check ## Run every check and test.
-	@$(BIN)/pytest -m "not browser"
+	@$(BIN)/pytest -m "not browser and not spark"
 
 test-browser: $(READY) ## Run the tests that need Chromium, which root gets from Debian's packages.
 	@command -v chromium >/dev/null || { apt-get update -qq && apt-get install -y -qq chromium >/dev/null; }
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,browser]'
 	@$(BIN)/pytest -m browser
+
+test-spark: $(READY) ## Run the engine's contract and every job on Spark in local mode; root gets Java from Debian's packages.
+	@command -v java >/dev/null || { apt-get update -qq && apt-get install -y -qq default-jre-headless >/dev/null; }
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,spark]'
+	@$(BIN)/pytest -m spark
 
 check: $(READY) ## Run the linters, the type checker and the import contracts.
 	@$(BIN)/ruff check --quiet
@@ -62,11 +67,22 @@ $(SCRAPY):
 	@$(BENCH_VENV)/bin/python -m pip install --quiet --disable-pip-version-check 'scrapy>=2.13,<3'
 	@touch $@
 
-bench-fetch: $(READY) $(SCRAPY) ## Measure what a fetched page costs, beside Scrapy; needs nginx.
+.PHONY: nginx
+nginx:
 	@command -v nginx >/dev/null || test -x /usr/sbin/nginx || \
 	  { test "$$(id -u)" = 0 && apt-get install -y -qq nginx-light >/dev/null; } || \
 	  { echo "nginx is needed: apt-get install nginx-light" >&2; exit 2; }
+
+bench-fetch: $(READY) $(SCRAPY) nginx ## Measure what a fetched page costs, beside Scrapy; needs nginx.
 	@$(BIN)/python -m benchmarks.fetch --scrapy $(BENCH_VENV)/bin/python
+
+KILLS ?= 40
+kill-batch: $(READY) ## Kill a crawl KILLS (40) times at random moments, and compare with one that nobody disturbed.
+	@$(BIN)/python -m tests.long.kill_batch --kills $(KILLS)
+
+bench-batch: $(READY) $(SCRAPY) nginx ## Measure whole crawls beside Scrapy, jobs over 10 million URLs, and the memory of a fetch.
+	@$(BIN)/python -m benchmarks.batch --scrapy $(BENCH_VENV)/bin/python
+	@$(BIN)/python -m benchmarks.batch_tables --rows 10000000
 
 clean: ## Remove what the other targets made.
 	rm -rf $(VENV) $(BENCH_VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -66,9 +66,7 @@ def test_a_url_that_is_not_due_is_told_when_it_will_be(crawl: CrawlDir) -> None:
 
     _, sentence = told(crawl, A)
 
-    assert sentence == (
-        "tried 1 times, the last one (server_error, HTTP 500) 2 h ago; not due before 2026-11-16 05:00 UTC"
-    )
+    assert sentence == "tried once (server_error, HTTP 500) 2 h ago; not due before 2026-11-16 05:00 UTC"
 
 
 def test_the_robots_rule_that_applied_is_told_as_it_was_recorded(crawl: CrawlDir) -> None:
@@ -143,6 +141,16 @@ def test_a_url_in_an_unfinished_fetch_list_waits_there_until_it_is_fetched(crawl
 
     assert told(crawl, A)[1] == "waiting in the fetch list of segment 1; run `scoter fetch`"
     assert told(crawl, B)[0].listed == ()
+
+
+def test_a_segment_that_ended_without_asking_is_told(crawl: CrawlDir) -> None:
+    write_crawldb(crawl, [datum(A, "unfetched", fetch_time=NOW - DAY)])
+    write_segment(crawl, "1", generates=[datum(A, "unfetched")])
+
+    found, sentence = told(crawl, A)
+
+    assert (found.listed, found.skipped) == ((), ("1",))
+    assert sentence.startswith("waiting; due since")
 
 
 def test_redirects_are_followed_hop_by_hop_and_loops_end(crawl: CrawlDir) -> None:

@@ -18,7 +18,7 @@ from tests.batch.making import DAY, NOW, known, make_crawl
 from scoter.batch import schemas
 from scoter.batch.generate import generate
 from scoter.batch.rows import datum_of, url_of
-from scoter.batch.selection import VALUE, Rules, steps
+from scoter.batch.selection import VALUE, Rules, select
 from scoter.config import Config, load
 from scoter.core.datum import CrawlDatum
 from scoter.core.domain import registered_domain
@@ -34,7 +34,7 @@ DEPTH = 'scoring.filter_order=["opic", "depth"]'
 EXPRESSIONS = (
     "",
     "score > 0.5",
-    'status in ("unfetched", "gone") and not host == "a.org"',
+    'status in ["unfetched", "gone"] and not host == "a.org"',
     'fetch_time < now - 1d or metadata.lang == "en"',
     "modified_time == null and interval > 10d",
 )
@@ -56,18 +56,24 @@ URLS = st.builds(
     st.integers(0, 9),
     st.sampled_from(["", ".jpg"]),
 )
+
+
+def _known(url: str, status: str, depths: tuple[int | None, int | None], **columns: Any) -> dict[str, Any]:
+    return known(url, status, depth=depths[0], max_depth=depths[1], **columns)
+
+
 ROWS = st.lists(
     st.builds(
-        known,
+        _known,
         URLS,
         st.sampled_from(["unfetched", "fetched", "gone"]),
         fetch_time=st.sampled_from([None, NOW, *(NOW + timedelta(days=days) for days in (-3, -1, 1, 11, 200))]),
         modified_time=st.sampled_from([None, NOW - 5 * DAY]),
+        signature=st.sampled_from([None, b"\x01"]),
         interval=st.sampled_from([3600, 20 * 86_400, 100 * 86_400]),
         score=st.sampled_from([None, -2.0, 0.0, 0.25, 1.0, 1.5]),
         metadata=st.sampled_from([None, {"lang": "en"}, {"lang": "de", "x": ""}]),
-        depth=st.sampled_from([None, 1, 4]),
-        max_depth=st.sampled_from([None, 4]),
+        depths=st.sampled_from([(None, None), (1, None), (1, 4), (4, 4)]),
     ),
     max_size=25,
     unique_by=lambda row: row["url"],
@@ -122,7 +128,7 @@ def _told(row: Mapping[str, Any], datum: CrawlDatum) -> dict[str, Any]:
     return {**row, **own}
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(
     rows=ROWS,
     given_settings=SETTINGS,
@@ -183,11 +189,11 @@ def test_row_faces_select_what_column_faces_select(duckdb: Engine, rows: list[di
                 {
                     (row["url"], row[VALUE], row["fetch_time"], row["interval"])
                     for batch in duckdb.batches(
-                        steps(
+                        select(
                             duckdb,
                             duckdb.read(source_of(table)),
                             Rules(moment=NOW, schedule=clock, scoring=each, extra=schemas.names(columns)),
-                        )[-1].rows
+                        ).candidates
                     )
                     for row in batch.to_pylist()
                 }

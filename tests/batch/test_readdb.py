@@ -16,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.batch.crawls import NOW, crawl_at, datum, write_crawldb
 
+from scoter.batch import schemas
 from scoter.batch.directory import CrawlDir
 from scoter.batch.dumping import dump, replacing
 from scoter.batch.quantiles import Bin, of_bins, quantiles
@@ -23,6 +24,7 @@ from scoter.batch.readdb import Selection, host_statuses, record, select, stats,
 from scoter.config import load
 from scoter.engine import Engine, Source
 from scoter.errors import UserError
+from scoter.plugins import Column, chain
 
 CONFIG = load(None, {}, ["db.stats_score_quantiles=[0.5, 1.0]"])
 EARLY = datetime(2020, 1, 1, tzinfo=UTC)
@@ -90,6 +92,22 @@ def test_a_record_is_found_in_any_spelling_of_its_url(crawl: CrawlDir) -> None:
     assert found is not None
     assert found["score"] == 2.0
     assert record(crawl, CONFIG, "http://b.org/") is None
+
+
+def test_columns_of_active_plugins_are_part_of_a_record_whether_they_are_stored_or_not(tmp_path: Path) -> None:
+    active = load(None, {}, ["scoring.filter_order=depth"])
+    names = [column.name for column in schemas.plugin_columns(chain("scoring", active))]
+    crawl = crawl_at(tmp_path / "crawl")
+    write_crawldb(crawl, [datum("http://a.org/")])
+
+    before = record(crawl, active, "http://a.org/")
+    write_crawldb(crawl, [{**datum("http://a.org/"), names[0]: 3}], extra=[Column(names[0], "int32")])
+    after = record(crawl, active, "http://a.org/")
+
+    assert before is not None
+    assert after is not None
+    assert [before[name] for name in names] == [None] * len(names)
+    assert after[names[0]] == 3
 
 
 def test_the_best_come_first_and_ties_by_url(crawl: CrawlDir, engine: Engine) -> None:

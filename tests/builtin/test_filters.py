@@ -12,7 +12,7 @@ import pytest
 from scoter.builtin import filters
 from scoter.builtin.rulefiles import read_rules
 from scoter.config import Config, load
-from scoter.core.filters import domain, exemption, fast, prefix, regex, suffix
+from scoter.core.filters import domain, exemption, fast, prefix, regex, scope, suffix
 from scoter.core.normalizers import host, protocol, slash
 from scoter.core.normalizers import regex as regex_normalizer
 from scoter.core.url import canonical
@@ -33,6 +33,7 @@ PARSERS: dict[str, Callable[[list[str], str], object]] = {
     "prefix": prefix.parse,
     "suffix": suffix.parse,
     "domain": domain.parse,
+    "scope": scope.parse,
     "fast": fast.parse,
     "exemption": exemption.parse,
     "regex-normalize": regex_normalizer.parse,
@@ -53,7 +54,7 @@ def test_every_example_of_the_documentation_can_be_read() -> None:
 
 
 def test_every_filter_explains_itself() -> None:
-    assert len(ALL) == 8
+    assert len(ALL) == 9
     assert all(callable(getattr(each, "explain", None)) for each in ALL)
 
 
@@ -72,6 +73,8 @@ def test_every_filter_explains_itself() -> None:
             "http://a.example/",
             "http://b.example/",
         ),
+        (filters.ScopeUrlFilter, "scope_file", "domain a.example\n", "http://x.a.example/", "http://b.example/"),
+        (filters.ScopeUrlFilter, "scope_file", "host a.example\n", "http://a.example/", "http://x.a.example/"),
         (filters.FastUrlFilter, "fast_file", "Host b.example\nDenyPath .*\n", "http://a.example/", "http://b.example/"),
     ],
 )

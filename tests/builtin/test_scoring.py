@@ -63,13 +63,19 @@ class Cell:
     def __gt__(self, other: Any) -> Cell:
         return self._with(other, lambda a, b: a > b)
 
+    def __le__(self, other: Any) -> Cell:
+        return self._with(other, lambda a, b: a <= b)
+
+    def abs(self) -> Cell:
+        return Cell(None if self.value is None else abs(self.value))
+
     def coalesce(self, other: Any) -> Cell:
         return self if self.value is not None else other if isinstance(other, Cell) else Cell(other)
 
     def clip(self, *, lower: float) -> Cell:
         return Cell(None if self.value is None else max(self.value, lower))
 
-    def ifelse(self, yes: Cell, no: Cell) -> Cell:
+    def ifelse(self, yes: Any, no: Any) -> Any:
         return yes if self.value else no
 
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -28,6 +31,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items[:] = [item for item in items if not item.get_closest_marker("spark")]
 
 
+@cache
+def _session() -> Any:
+    """Start Spark once for all tests; it ends with the process."""
+    from scoter.engine.spark import start_session
+
+    return start_session(Path(tempfile.mkdtemp(prefix="scoter-spark-")), MEMORY, 2)
+
+
 @pytest.fixture(params=ENGINES)
 def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Engine]:
     with open_by_name(request.param, tmp_path / "engine") as opened:
@@ -38,5 +49,5 @@ def open_by_name(name: str, folder: Path) -> Engine:
     if name == "spark":
         from scoter.engine.spark import SparkEngine
 
-        return SparkEngine(folder, MEMORY)
+        return SparkEngine(folder, MEMORY, session=_session())
     return DuckDbEngine(folder, MEMORY, threads=2, ranges=3 if name == "duckdb in ranges" else None)

@@ -86,8 +86,9 @@ def crawl(
     clock: Callable[[], datetime] = lambda: datetime.now(UTC),
 ) -> Crawled:
     """Go on with a crawl until its rounds are done, nothing is due, or the end is wanted."""
+    wish = Stopping() if stopping is None else stopping  # one that nobody has used yet is false
     with Pool() as pool:
-        return _Crawl(directory, engine, config, rounds, tell, note, stopping or Stopping(), clock, pool).run()
+        return _Crawl(directory, engine, config, rounds, tell, note, wish, clock, pool).run()
 
 
 class _Crawl:

@@ -44,7 +44,8 @@ class Some(Struct, frozen=True):
 class Explanation(Struct, frozen=True, kw_only=True):
     """What is known of a URL.
 
-    ``ahead`` is the number of due URLs with a higher score, for one that is due itself. ``rules`` says in words what
+    ``ahead`` is the number of due URLs with a higher score, for one that is due itself. ``listed`` are the segments in
+    whose fetch lists it waits, ``skipped`` those that ended without asking for it. ``rules`` says in words what
     the configuration holds against links to it. ``links`` are those that pages in segments have to it, with what they
     carry, best first; ``inlinks`` those of the linkdb.
     """
@@ -61,6 +62,7 @@ class Explanation(Struct, frozen=True, kw_only=True):
     is_due: bool = False
     ahead: int = 0
     listed: tuple[str, ...] = ()
+    skipped: tuple[str, ...] = ()
     fetches: tuple[Row, ...] = ()
     parses: tuple[Row, ...] = ()
     links: Some = Some()
@@ -111,15 +113,11 @@ class _Crawl:
             for row in find(parts.fetch, {"redirect_key": url.key, "redirect_to": url.text}):
                 yield {"segment": segment.name, "url": row["url"], "status": row["status"]}
 
-    def listed(self, url: Url) -> Iterator[str]:
-        """Yield the unfinished segments that have a URL in their fetch lists and have not come to it."""
+    def listed(self, url: Url) -> Iterator[Segment]:
+        """Yield the segments that have a URL in their fetch lists, and no word of what came of it."""
         for segment, parts in self.segments:
-            if (
-                not segment.is_fetched
-                and any(True for _ in rows_of(parts.generate, url))
-                and not any(True for _ in rows_of(parts.fetch, url))
-            ):
-                yield segment.name
+            if _any(rows_of(parts.generate, url)) and not _any(rows_of(parts.fetch, url)):
+                yield segment
 
     def inlinks(self, url: Url) -> Some:
         row = None if self.linkdb is None else next(rows_of(source_of(self.linkdb), url), None)
@@ -150,7 +148,7 @@ def explain(crawl: CrawlDir, config: Config, url: str, *, now: datetime) -> Expl
         is_kept, filters = trace_filters(wanted, chain("urlfilter", config))
         datum = None if record is None else datum_of(record, extra=schemas.names(known.extra))
         is_due = datum is not None and _schedule(config).due(datum, now)[0]
-        fetches = known.fetches(wanted)
+        fetches, listed = known.fetches(wanted), tuple(known.listed(wanted))
         links, link_score = _best_links(known.links(wanted))
         return Explanation(
             asked=url,
@@ -164,7 +162,8 @@ def explain(crawl: CrawlDir, config: Config, url: str, *, now: datetime) -> Expl
             datum=datum,
             is_due=is_due,
             ahead=_ahead(known.crawldb, datum, now) if is_due and datum is not None else 0,
-            listed=tuple(known.listed(wanted)),
+            listed=tuple(segment.name for segment in listed if not segment.is_fetched),
+            skipped=tuple(segment.name for segment in listed if segment.is_fetched),
             fetches=fetches,
             parses=tuple(known.parses(wanted)),
             links=links,
@@ -228,6 +227,10 @@ def _rules(config: Config) -> Iterator[str]:
         yield f"db.ignore_internal_links: a link from the same {own} is dropped"
     if not config.db.update_additions_allowed:
         yield "db.update_additions_allowed is off: links bring no new URLs"
+
+
+def _any(rows: Iterable[Row]) -> bool:
+    return any(True for _ in rows)
 
 
 def _some(rows: Iterable[Row]) -> Some:

@@ -99,7 +99,7 @@ def fetch(
             "the pages would be neither parsed nor kept", hint="Give --parse, or set fetch.store_content = true."
         )
     with segment.lock("fetch"), ExitStack() as stack:
-        stopping = stopping or Stopping()
+        stopping = Stopping() if stopping is None else stopping  # one that nobody has used yet is false
         pool = pool or stack.enter_context(Pool())
         for attempt in itertools.count(1):
             _wait_for_others(segment, note)

@@ -15,7 +15,7 @@ rewritten, a kill leaves no mark without a segment, and removing a segment frees
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from datetime import datetime, timedelta
 from typing import Any
@@ -29,13 +29,14 @@ from scoter.batch.directory import CrawlDir
 from scoter.batch.packing import pack
 from scoter.batch.picking import Limits, Picker, save
 from scoter.batch.segment import About
-from scoter.batch.selection import VALUE, Rules, Step, brought_forward, next_due, steps
+from scoter.batch.selection import VALUE, Rules, Selection, brought_forward, next_due, select
 from scoter.batch.sift import Sieve
 from scoter.config import Config
 from scoter.core.datum import later
 from scoter.core.expr import compile_expr
 from scoter.engine import Engine, Source, source_of
 from scoter.engine.port import Rows
+from scoter.engine.portable import real
 from scoter.errors import UsageError
 from scoter.plugins import chain
 from scoter.store.scratch import Scratch
@@ -103,8 +104,8 @@ def generate(
         known = source_of(table, is_sorted=True)
         waiting = _waiting(crawl, engine, table, rules, config) if marks and not force else None
         rows = engine.read(known)
-        selected = steps(engine, rows, rules, waiting)
-        picked = save(_picked(engine, selected[-1].rows, picker, limits), scratch.path)
+        selected = select(engine, rows, rules, waiting)
+        picked = save(_picked(engine, selected.candidates, picker, limits), scratch.path)
         skipped = {"dropped by filters": picker.filtered, "over the limit of their host": picker.capped}
         if not picker.picked:
             return Generated(
@@ -191,15 +192,15 @@ def _best(engine: Engine, rows: Rows, wanted: int) -> Rows:
     values = rows.select(VALUE)
     last = engine.batches(values.order_by(values[VALUE].desc()).limit(1, offset=wanted - 1))
     edge = next((batch.column(0)[0].as_py() for batch in last if batch.num_rows), None)
-    return rows if edge is None else rows.filter(rows[VALUE] >= edge)
+    return rows if edge is None else rows.filter(rows[VALUE] >= real(edge))
 
 
-def _counted(engine: Engine, selected: Sequence[Step], known: int) -> dict[str, int]:
+def _counted(engine: Engine, selected: Selection, known: int) -> dict[str, int]:
     """Return how many URLs each rule left out."""
     counts, before = {}, known
-    for step in selected:
-        left = _one(engine, step.rows.aggregate(left=step.rows.count()))
-        counts[step.reason] = before - left
+    for reason, rows in selected.left:
+        left = _one(engine, rows.aggregate(left=rows.count()))
+        counts[reason] = before - left
         before = left
     return counts
 

@@ -15,6 +15,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import IO, Any, Literal, TypeAlias
 
+import ibis
 import pyarrow as pa
 from msgspec import Struct
 from msgspec.structs import replace
@@ -28,6 +29,7 @@ from scoter.batch.sowing import HAS_INTERVAL, HAS_SCORE, Sower, first_seeds, see
 from scoter.config import Config
 from scoter.engine import Engine, Source, source_of
 from scoter.engine.port import Rows
+from scoter.engine.portable import map_concat
 from scoter.plugins import Column, chain
 from scoter.store.scratch import Scratch
 from scoter.store.tables import Table
@@ -145,26 +147,20 @@ def _put(engine: Engine, known: Source, flagged: Source, mode: Mode, file: Path)
         again, old = rows.filter(rows[_KNOWN]), engine.read(known)
         old = old.select(**{_OLD + name: old[name] for name in names})
         met = again.join(old, again.url == old[_OLD + "url"])
-        put = put.union(engine.map_batches(met, lambda batch: _updated(batch, known.schema), known.schema))
+        put = put.union(_updated(met, names))
     engine.save(put, known.schema, file)
     return _file(file, known.schema)
 
 
-def _updated(batch: Any, schema: Any) -> Any:
+def _updated(met: Rows, names: Sequence[str]) -> Rows:
     """Return known records with what their seeds say of them."""
-    return pa.RecordBatch.from_pylist([_merged(row, schema.names) for row in batch.to_pylist()], schema=schema)
-
-
-def _merged(row: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
-    merged = {name: row[_OLD + name] for name in names}
-    merged["metadata"] = list({**dict(merged["metadata"] or ()), **dict(row["metadata"] or ())}.items()) or None
+    merged = {name: met[_OLD + name] for name in names}
     for name in names[len(schemas.CRAWLDB.names) :]:
-        if row[name] is not None:
-            merged[name] = row[name]
-    for name, is_given in (("score", row[HAS_SCORE]), ("interval", row[HAS_INTERVAL])):
-        if is_given:
-            merged[name] = row[name]
-    return merged
+        merged[name] = met[name].coalesce(merged[name])
+    merged["metadata"] = map_concat(merged["metadata"], met.metadata)
+    merged["score"] = ibis.ifelse(met[HAS_SCORE], met.score, merged["score"])
+    merged["interval"] = ibis.ifelse(met[HAS_INTERVAL], met.interval, merged["interval"])
+    return met.select(**merged)
 
 
 def _adding(inputs: Mapping[str, Rows]) -> Rows:

@@ -56,7 +56,8 @@ def parse(
     if segment.is_parsed:
         raise UsageError("this segment is parsed already", where=str(segment.path))
     with segment.lock("parse"):
-        return asyncio.run(_Parse(segment, config, tell, stopping or Stopping()).run())
+        wish = Stopping() if stopping is None else stopping  # one that nobody has used yet is false
+        return asyncio.run(_Parse(segment, config, tell, wish).run())
 
 
 class _Parse:

@@ -13,6 +13,7 @@ from scoter.batch import schemas
 from scoter.batch.directory import CrawlDir
 from scoter.batch.dumping import rows
 from scoter.batch.lookup import rows_of
+from scoter.batch.matching import matching
 from scoter.batch.quantiles import quantiles
 from scoter.batch.rows import DB
 from scoter.config import Config
@@ -25,7 +26,7 @@ from scoter.plugins import chain
 from scoter.store.tables import Table
 
 TOP_HOSTS = 10
-_SHARES = 1_000_000
+_SHARES = 100_000
 
 
 class Numbers(Struct, frozen=True):
@@ -161,7 +162,7 @@ def select(
 
 
 def _selected(engine: Engine, urls: Any, wanted: Selection, now: datetime) -> Any:
-    from scoter.engine.expressions import where
+    # Not above: it brings in Ibis, which takes longer to import than one URL takes to be found.
     from scoter.engine.portable import bucket
 
     if wanted.status:
@@ -171,9 +172,9 @@ def _selected(engine: Engine, urls: Any, wanted: Selection, now: datetime) -> An
     if wanted.sample is not None:
         urls = urls.filter(bucket(urls.url, _SHARES) < int(wanted.sample * _SHARES))
     if wanted.expr:
-        urls = where(engine, urls, compile_expr(wanted.expr), now)
+        urls = matching(engine, urls, compile_expr(wanted.expr), now)
     if wanted.regex:
-        urls = where(engine, urls, compile_expr(f"url =~ {_text(wanted.regex)}"), now)
+        urls = matching(engine, urls, compile_expr(f"url =~ {_text(wanted.regex)}"), now)
     return urls
 
 

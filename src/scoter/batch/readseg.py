@@ -29,6 +29,8 @@ from scoter.store.tables import PartSet, Table
 from scoter.store.warc import WarcReader
 
 Row = Mapping[str, Any]
+PARSED = ("success", "redirect")
+"""What ``parse_data`` says of a page that was parsed; ``redirect`` of one that sends its reader on at once."""
 
 
 class Summary(Struct, frozen=True, kw_only=True):
@@ -123,7 +125,7 @@ def listing(crawl: CrawlDir, segments: Sequence[Segment]) -> Iterator[Summary]:
             created=about.created,
             generated=about.urls,
             fetched=statuses.total(),
-            parsed=parsed["success"],
+            parsed=sum(parsed[status] for status in PARSED),
             fetch_start=start,
             fetch_end=end,
             size=sum(file.stat().st_size for file in segment.path.rglob("*") if file.is_file()),

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from scoter.batch.rewriting import changes_of, rewritten
 from scoter.batch.sift import Sieve
 from scoter.engine import Engine, Source
+from scoter.engine.portable import first_rows
 
 _BESIDE = {"key": "its_key", "host": "its_host"}
 
@@ -29,8 +30,7 @@ def resifted(engine: Engine, known: Source, sieve: Sieve, folder: Path) -> tuple
     was = rows.mutate(sift_was=rows.url)
     new = rewritten(was, changes, beside=_BESIDE)
     last = ibis.ifelse(new.status == "unfetched", 0, new.fetch_time.epoch_seconds() - new.interval)
-    order = [last.desc(), new.fetch_time.desc(), new.sift_was]
-    new = new.mutate(sift_turn=ibis.row_number().over(group_by=new.url, order_by=order))
+    kept = first_rows(new, ["url"], [last.desc(), new.fetch_time.desc(), new.sift_was])
     file = folder / "resifted.parquet"
-    left = engine.save(new.filter(new.sift_turn == 0), known.schema, file)
+    left = engine.save(kept, known.schema, file)
     return replace(known, files=(str(file),), is_sorted=False), total - left, True

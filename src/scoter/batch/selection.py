@@ -22,6 +22,7 @@ from scoter.core.expr import Typed, matches
 from scoter.core.schedule import Schedule, whole
 from scoter.engine import Engine
 from scoter.engine.port import Rows
+from scoter.engine.portable import real
 
 VALUE = "sort_value"
 IS_DUE = "is_due"
@@ -41,39 +42,39 @@ class Rules(Struct, frozen=True, kw_only=True):
     longest_interval: timedelta | None = None
 
 
-class Step(Struct, frozen=True):
-    """The rows that a rule leaves, and what is to be said of the others."""
+class Selection(Struct, frozen=True):
+    """The candidates, with their sort values; and for each rule the rows it leaves, by what is said of the others."""
 
-    reason: str
-    rows: Rows
+    candidates: Rows
+    left: Sequence[tuple[str, Rows]]
 
 
-def steps(engine: Engine, known: Rows, rules: Rules, waiting: Rows | None = None) -> list[Step]:
-    """Return what each rule leaves of the crawldb, in order; the last rows have a sort value.
+def select(engine: Engine, known: Rows, rules: Rules, waiting: Rows | None = None) -> Selection:
+    """Return what the rules, in order, leave of the crawldb.
 
     ``waiting`` has the URLs that stand in segments which an update has not seen yet.
     """
-    found: list[Step] = []
+    left: list[tuple[str, Rows]] = []
     rows = brought_forward(engine, known, rules)
     rows = rows.filter(rows[IS_DUE]).drop(IS_DUE)
-    found.append(Step("not due", rows))
+    left.append(("not due", rows))
     if waiting is not None:
         rows = rows.anti_join(waiting, "url")
-        found.append(Step("waiting in a segment", rows))
+        left.append(("waiting in a segment", rows))
     rows = _valued(engine, rows, rules)
     if rules.expression is not None:
         rows = _matching(engine, rows, rules.expression, rules)
-        found.append(Step("not matched by the expression", rows))
+        left.append(("not matched by the expression", rows))
     if rules.status is not None:
         rows = rows.filter(rows.status == rules.status)
-        found.append(Step("of another status", rows))
+        left.append(("of another status", rows))
     if rules.least_value is not None:
-        rows = rows.filter(rows[VALUE] >= rules.least_value)
-        found.append(Step("below the least score", rows))
+        rows = rows.filter(rows[VALUE] >= real(rules.least_value))
+        left.append(("below the least score", rows))
     if rules.longest_interval is not None:
         rows = rows.filter(rows.interval <= int(rules.longest_interval.total_seconds()))
-        found.append(Step("of a longer interval", rows))
-    return found
+        left.append(("of a longer interval", rows))
+    return Selection(rows, left)
 
 
 def brought_forward(engine: Engine, known: Rows, rules: Rules) -> Rows:
@@ -106,12 +107,12 @@ def _rules_of(schedule: Any) -> Schedule | None:
 
 def _valued(engine: Engine, rows: Rows, rules: Rules) -> Rows:
     """Give every record its sort value: hooks with a column face inside the engine, the others row by row."""
-    rows = rows.mutate(score=rows.score.fill_null(0.0), **{VALUE: ibis.literal(1.0)})
+    rows = rows.mutate(score=rows.score.fill_null(real(0.0)), **{VALUE: real(1.0)})
     for _, plugin in rules.scoring:
         if (columns := getattr(plugin, "sort_value_columns", None)) is not None:
             value = columns(rows).cast("float64")
             # What is no number would stand before or after all others, as the engine likes.
-            rows = rows.mutate(**{VALUE: ibis.ifelse(value.isnan(), 0.0, value).fill_null(0.0)})
+            rows = rows.mutate(**{VALUE: ibis.ifelse(value.isnan(), real(0.0), value).fill_null(real(0.0))})
         elif (hook := getattr(plugin, "sort_value", None)) is not None:
             rows = engine.map_batches(rows, _Valuing(hook, rules.extra), _with(rows))
     return rows

@@ -8,7 +8,6 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-import ibis
 import pyarrow as pa
 import pyarrow.parquet as pq
 from msgspec.structs import replace
@@ -23,6 +22,7 @@ from scoter.core.scoring import ScoringChain
 from scoter.core.url import Url
 from scoter.engine import Engine, Source
 from scoter.engine.port import Rows
+from scoter.engine.portable import first_rows
 from scoter.errors import UrlError
 from scoter.plugins import Column
 from scoter.store.disk import telling
@@ -43,8 +43,7 @@ def seed_schema(columns: Sequence[Column]) -> Any:
 def first_seeds(engine: Engine, file: Path, columns: Sequence[Column]) -> Rows:
     """Return the seeds of a file, of equal URLs the first."""
     sown = engine.read(Source(files=(str(file),), schema=seed_schema(columns), defaults={}))
-    sown = sown.mutate(seed_turn=ibis.row_number().over(group_by=sown.url, order_by=sown[NUMBER]))
-    return sown.filter(sown.seed_turn == 0).drop("seed_turn")
+    return first_rows(sown, ["url"], [sown[NUMBER]])
 
 
 class Sower:

@@ -71,9 +71,8 @@ def _waiting(found: Explanation, datum: CrawlDatum, now: datetime) -> str:
         return f"fetched{_when(found, datum, now)} ({_outcome(pending[-1])}); `scoter updatedb` has not seen it yet"
     if not found.is_kept:
         return f"never fetched: {_dropped(found)}"
-    tried = (
-        f"tried {datum.retries} times, the last one{_cause(found)}{_when(found, datum, now)}" if datum.retries else ""
-    )
+    times = "once" if datum.retries == 1 else f"{datum.retries} times, the last one"
+    tried = f"tried {times}{_cause(found)}{_when(found, datum, now)}" if datum.retries else ""
     if not found.is_due:
         return f"{tried or 'never fetched'}; not due before {_day(datum.fetch_time)}"
     queue = f"{found.ahead:,} due URLs have a higher score" if found.ahead else "no due URL has a higher score"

@@ -81,9 +81,12 @@ def _lines(found: Explanation, sentence: str, now: datetime) -> Iterator[str]:
     yield from _record(found, now)
     for name in found.listed:
         yield f"listed        in segment {name}, not fetched yet"
+    for name in found.skipped:
+        yield f"listed        in segment {name}, which ended without asking for it"
     for row in found.fetches:
         yield f"fetch         segment {row['segment']}, {_moment(row['fetch_time'], now)}: {_facts(row, _FETCH)}"
-        yield f"              {_facts(row, _PLACE)}"
+        if place := _facts(row, _PLACE):
+            yield f"              {place}"
     for row in found.parses:
         yield f"parse         segment {row['segment']}: {_facts(row, _PARSE)}"
     for hop in found.redirects:

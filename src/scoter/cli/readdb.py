@@ -139,7 +139,7 @@ def _print_stats(found: Stats) -> None:
     from scoter.cli.output import print_table
 
     print_table([{"status": name, "urls": f"{n:,}"} for name, n in found.statuses.items()], ["status", "urls"])
-    click.echo(f"\n{found.urls:,} URLs on {found.hosts:,} hosts")
+    click.echo(f"\nURLs        {found.urls:,}, on {found.hosts:,} hosts")
     if not found.urls:
         return
     click.echo("retries     " + "  ".join(f"{times}: {n:,}" for times, n in found.retries.items()))

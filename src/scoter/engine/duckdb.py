@@ -16,6 +16,7 @@ import duckdb
 import ibis
 import pyarrow.parquet as pq
 
+from scoter.engine.leaving import as_told, told_schema
 from scoter.engine.literals import with_literals_stored
 from scoter.engine.port import Job, Progress, Rows
 from scoter.engine.ranges import cuts, how_many, one_key_in
@@ -118,12 +119,12 @@ class DuckDbEngine:
         return self._copy(rows, schema, file, order, Steps(self._progress, 1))
 
     def batches(self, rows: Rows) -> Iterator[Any]:
-        sql = self._compiled(rows)
+        sql, told = self._compiled(rows), told_schema(rows)
         # A connection of its own: another query on the same one would end this one's rows.
         with telling(self._folder), self.ibis.con.cursor() as cursor:
             reader = cursor.execute(sql).to_arrow_reader(_BATCH)
             while (batch := next(reader, None)) is not None:
-                yield batch
+                yield as_told(batch, told)
 
     def map_batches(self, rows: Rows, function: Callable[[Any], Any], schema: Any) -> Rows:
         return self._kept((function(batch) for batch in self.batches(rows)), schema)

@@ -40,6 +40,17 @@ def open_duckdb(config: Config, folder: Path, progress: Progress) -> Engine:
     return DuckDbEngine(folder, memory_limit(config), progress=progress)
 
 
+def open_spark(config: Config, folder: Path, progress: Progress) -> Engine:
+    """Start Spark in local mode."""
+    try:
+        from scoter.engine.spark import SparkEngine
+    except ImportError as failure:
+        raise ConfigError(
+            f"Spark is not installed: {failure}", where="engine.kind", hint="Run: pip install 'scoter[spark]'"
+        ) from failure
+    return SparkEngine(folder, memory_limit(config), threads=os.cpu_count() or 1, progress=progress)
+
+
 def memory_limit(config: Config) -> int:
     """Return the memory of a job in bytes: what the configuration says, or 60 % of the machine's."""
     if config.engine.memory_limit is not None:

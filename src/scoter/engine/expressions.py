@@ -1,0 +1,215 @@
+"""The column face of ``scoter.core.expr``: the rows of which an expression is true.
+
+It selects what ``core.expr.matches`` selects, record by record. Numbers are doubles here, durations are microseconds;
+a column ``interval`` holds whole seconds. Two things are not equal to the last: letters whose lower case is longer than
+they are (engines keep their length), and scores that are no number.
+"""
+# mypy: disable-error-code="import-untyped"
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
+from functools import reduce
+from operator import or_
+from typing import Any, TypeAlias, assert_never
+
+import ibis
+import pyarrow as pa
+
+from scoter.core.expr import Kind, Typed
+from scoter.core.expr.rows import value_of
+from scoter.core.expr.types import Apply, Column, Value
+from scoter.core.pattern import LONGEST_TEXT, Pattern
+from scoter.engine.port import Engine, Rows
+from scoter.engine.portable import Value as Expression
+from scoter.engine.portable import micros, moment, ratio, real
+
+_MICROS = timedelta(microseconds=1)
+_SECOND = 1_000_000
+_FIRST, _LAST = -62_135_596_800 * _SECOND, 253_402_300_800 * _SECOND  # what a datetime holds: the years 1 to 9999
+_TEXT, _FOUND = "pattern_text_{}", "pattern_found_{}"
+_SMALL = 2_048  # of a larger pattern, shorter texts are too long
+_NULLS = {Kind.NUMBER: "float64", Kind.TEXT: "string", Kind.TIME: "int64", Kind.DURATION: "float64"}
+_COMPARED: Mapping[str, Callable[[Any, Any], Any]] = {
+    "==": lambda left, right: left == right,
+    "!=": lambda left, right: left != right,
+    "<": lambda left, right: left < right,
+    "<=": lambda left, right: left <= right,
+    ">": lambda left, right: left > right,
+    ">=": lambda left, right: left >= right,
+    "contains": lambda left, right: left.contains(right),
+    "startswith": lambda left, right: left.startswith(right),
+    "endswith": lambda left, right: left.endswith(right),
+}
+
+Found: TypeAlias = Callable[[Pattern, Expression], Expression]
+"""From a pattern and a text to whether it is found there."""
+
+
+def where(engine: Engine, rows: Rows, expression: Typed, now: datetime) -> Rows:
+    """Return the rows of which an expression is true.
+
+    DuckDB looks for patterns itself, by the same RE2 as ``core.pattern``; elsewhere, and where RE2 cannot, it is done
+    row by row.
+    """
+    patterns = [(part.parts[0], part.pattern) for part in _asking(expression) if part.pattern]
+    if not patterns or (engine.name == "duckdb" and all(_is_small(pattern) for _, pattern in patterns)):
+        return rows.filter(condition(rows, expression, now))
+    found = _asked_by_row(engine, rows, patterns, now)
+    answers = iter([found[_FOUND.format(number)] for number in range(len(patterns))])
+    return found.filter(condition(found, expression, now, lambda pattern, text: next(answers))).select(*rows.columns)
+
+
+def condition(rows: Rows, expression: Typed, now: datetime, found: Found | None = None) -> Expression:
+    """Return an expression as one of Ibis; ``found`` answers for patterns, by default RE2 as DuckDB has it."""
+    return _Columns(rows, now, found or _found_by_re2).of(expression)
+
+
+class _Columns:
+    """Parts of an expression as columns of rows."""
+
+    def __init__(self, rows: Rows, now: datetime, found: Found) -> None:
+        self._rows = rows
+        self._now = now
+        self._found = found
+
+    def of(self, part: Typed) -> Expression:
+        if not _has_column(part):
+            return _literal(value_of(part, {}, self._now), part.kind)
+        match part:
+            case Column():
+                return self._column(part)
+            case Apply():
+                return self._applied(part)
+            case Value():
+                raise AssertionError(part)  # a value has no column
+            case _:
+                assert_never(part)
+
+    def _column(self, part: Column) -> Expression:
+        column = self._rows[part.name]
+        if part.entry is not None:
+            return column.get(part.entry)
+        match part.kind:
+            case Kind.NUMBER:
+                return column.cast("float64")
+            case Kind.DURATION:
+                return column.cast("float64") * real(_SECOND)
+            case Kind.TIME:
+                return micros(column)
+            case _:
+                return column
+
+    def _applied(self, part: Apply) -> Expression:
+        first = self.of(part.parts[0])
+        match part.sign:
+            case "missing":
+                return first.isnull()
+            case "present":
+                return first.notnull()
+            case "not":
+                return ~first
+            case "negative":
+                return -first
+            case "lower":
+                return first.lower()
+            case "length":
+                return first.length().cast("float64")
+            case "in":
+                return self._one_of(first, part)
+        if part.pattern is not None:
+            return self._found(part.pattern, first)
+        second = self.of(part.parts[1])
+        match part.sign:
+            case "and":
+                return first & second
+            case "or":
+                return first | second
+            case "+" | "-" | "*" | "/":
+                return _reckoned(part, first, second)
+            case sign:
+                return _COMPARED[sign](first, second)
+
+    def _one_of(self, first: Expression, part: Apply) -> Expression:
+        # A null in the list equals nothing, and does not make the answer unknown.
+        known = [choice for choice in part.parts[1:] if isinstance(choice, Value) and choice.value is not None]
+        equal = [first == self.of(choice) for choice in known]
+        return reduce(or_, equal) if equal else ibis.ifelse(first.isnull(), None, ibis.literal(value=False))
+
+
+def _reckoned(part: Apply, first: Expression, second: Expression) -> Expression:
+    kinds = (part.parts[0].kind, part.parts[1].kind)
+    if part.sign == "/":
+        made = ratio(first, second)
+    elif part.sign == "*":
+        made = first * second
+    else:
+        made = first + second if part.sign == "+" else first - second
+    if part.kind is Kind.TIME:
+        return ibis.ifelse((made >= _FIRST) & (made < _LAST), made, None)
+    if part.kind is Kind.DURATION and Kind.NUMBER in kinds:
+        return made.round()
+    return made
+
+
+def _literal(value: Any, kind: Kind) -> Expression:
+    match value:
+        case None:
+            return ibis.literal(None, type=_NULLS.get(kind, "boolean"))
+        case bool() | str():
+            return ibis.literal(value)
+        case datetime():
+            return micros(moment(value))
+        case timedelta():
+            return real(value // _MICROS)
+        case _:
+            return real(_as_float(value))
+
+
+def _as_float(number: float) -> float:
+    try:
+        return float(number)
+    except OverflowError:
+        return math.copysign(math.inf, number)
+
+
+def _has_column(part: Typed) -> bool:
+    return isinstance(part, Column) or (isinstance(part, Apply) and any(map(_has_column, part.parts)))
+
+
+def _asking(part: Typed) -> Iterator[Apply]:
+    """Yield what looks for a pattern in something of a row, in the order in which ``_Columns`` comes to it."""
+    if isinstance(part, Apply) and _has_column(part):
+        for inner in part.parts:
+            yield from _asking(inner)
+        if part.pattern is not None:
+            yield part
+
+
+def _is_small(pattern: Pattern) -> bool:
+    """Tell whether RE2 has the pattern, and ``core.pattern`` tries it on texts up to ``LONGEST_TEXT``."""
+    return pattern.linear and pattern.size <= _SMALL
+
+
+def _found_by_re2(pattern: Pattern, text: Expression) -> Expression:
+    return ibis.ifelse(text.length() > LONGEST_TEXT, None, text.re_search(pattern.translation.linear))
+
+
+def _asked_by_row(engine: Engine, rows: Rows, patterns: Sequence[tuple[Typed, Pattern]], now: datetime) -> Rows:
+    """Return rows with a column for each pattern that says whether it is found in its text."""
+    numbers = range(len(patterns))
+    texts = {_TEXT.format(number): condition(rows, patterns[number][0], now) for number in numbers}
+    kept = rows.schema().to_pyarrow()
+    schema = pa.schema([*kept, *((_FOUND.format(number), pa.bool_()) for number in numbers)])
+
+    def ask(batch: Any) -> Any:
+        answers = [_answers(patterns[number][1], batch[_TEXT.format(number)]) for number in numbers]
+        return pa.RecordBatch.from_arrays([*(batch[name] for name in kept.names), *answers], schema=schema)
+
+    return engine.map_batches(rows.mutate(**texts), ask, schema)
+
+
+def _answers(pattern: Pattern, texts: Any) -> Any:
+    return pa.array([None if text is None else pattern.found(text) for text in texts.to_pylist()], pa.bool_())

@@ -1,0 +1,48 @@
+"""docs/crawl-directory.md tells every column of every table, with its type and a sentence."""
+# mypy: disable-error-code="import-untyped"
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scoter.batch import schemas
+
+PAGE = (Path(__file__).parents[2] / "docs" / "crawl-directory.md").read_text()
+TABLES = {
+    "crawldb": schemas.CRAWLDB,
+    "linkdb": schemas.LINKDB,
+    "crawl_generate": schemas.CRAWL_GENERATE,
+    "crawl_fetch": schemas.CRAWL_FETCH,
+    "parse_data": schemas.PARSE_DATA,
+    "parse_text": schemas.PARSE_TEXT,
+    "crawl_parse": schemas.CRAWL_PARSE,
+}
+ROW = re.compile(r"^\| `(\w+)` \| (.+?) \| (.+) \|$", re.MULTILINE)
+
+
+def sections() -> dict[str, str]:
+    _, *found = re.split(r"^### (\w+)$", PAGE, flags=re.MULTILINE)
+    return dict(zip(found[::2], found[1::2], strict=True))
+
+
+def test_every_table_has_its_section() -> None:
+    assert sections().keys() == TABLES.keys()
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_a_section_tells_exactly_the_columns_of_its_table(name: str) -> None:
+    told: list[Any] = ROW.findall(sections()[name])
+
+    assert [(column, kind) for column, kind, _ in told] == [(field.name, str(field.type)) for field in TABLES[name]]
+    assert all(sentence.endswith(".") for _, _, sentence in told)
+
+
+def test_every_status_is_named() -> None:
+    from scoter.batch.rows import DB
+
+    for status in DB:
+        assert f"`{status}`" in PAGE

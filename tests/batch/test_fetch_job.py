@@ -1,0 +1,231 @@
+"""The fetch job: processes, parts, stopping and going on; what it follows, and what it keeps."""
+# mypy: disable-error-code="import-untyped"
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+import pytest
+from tests.batch.crawls import NOW, crawl_at, datum
+from tests.long.batch_truth import settings
+
+from scoter.batch.directory import CrawlDir
+from scoter.batch.fetch import FetchDone, FetchState, fetch
+from scoter.batch.parse import parse
+from scoter.batch.partition import list_of
+from scoter.batch.segment import ABOUT, About, Segment
+from scoter.batch.stopping import Stopping
+from scoter.config import load
+from scoter.core.url import canonical
+from scoter.engine.duckdb import DuckDbEngine
+from scoter.simweb import SimServer, WebSpec, running
+from scoter.store.tables import PartSet
+
+Row = dict[str, Any]
+# Slow enough to be stopped in the middle; its hosts stand in both of two lists.
+SLOW = WebSpec(seed=3, hosts=6, pages=120, page_bytes=1_500, links=3, latency=0.15)
+PARSED = (Segment.parse_data, Segment.parse_text, Segment.crawl_parse)
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[SimServer]:
+    with running(SLOW) as opened:
+        yield opened
+
+
+@pytest.fixture
+def crawl(tmp_path: Path) -> CrawlDir:
+    return crawl_at(tmp_path / "crawl")
+
+
+def pages_of(server: SimServer) -> list[str]:
+    """Return the ordinary pages of a web."""
+    return [fact.url for name in server.web.hosts() for fact in server.web.resources(name) if "/private" not in fact.url]
+
+
+def segment_of(crawl: CrawlDir, urls: Iterable[str], lists: int = 2, **columns: Any) -> Segment:
+    """Write a segment to be fetched."""
+    segment = Segment(crawl.segments / "20261115050000")
+    segment.path.mkdir(parents=True)
+    rows = [{**datum(url, "unfetched", **columns), "list": list_of(canonical(url), "host", lists)} for url in urls]
+    about = About(created=NOW, lists=lists, urls=len(rows))
+    (segment.path / ABOUT).write_bytes(msgspec.json.encode(about))
+    parts = segment.crawl_generate()
+    for number in range(lists):
+        with parts.part(f"list-{number:05d}") as part:
+            mine = [{name: row.get(name) for name in parts.schema.names} for row in rows if row["list"] == number]
+            part.write(pa.RecordBatch.from_pylist(mine, schema=parts.schema))
+    return segment
+
+
+def fetched(crawl: CrawlDir, segment: Segment, server: SimServer, *more: str, **given: Any) -> FetchDone:
+    """Fetch what is left of a segment, and parse it unless said otherwise."""
+    config = load(overrides=settings(server.port, 'store.warc_age="1s"', "fetch.processes=2", *more))
+    with DuckDbEngine(crawl.scratch, 2**28, threads=1) as engine:
+        return fetch(crawl, segment, config, engine=lambda: engine, **{"parses": True, **given})
+
+
+def rows_of(parts: PartSet) -> list[Row]:
+    return [row for batch in parts.scan() for row in batch.to_pylist()]
+
+
+def urls_of(segment: Segment) -> list[str]:
+    return sorted(row["url"] for row in rows_of(segment.crawl_fetch()))
+
+
+def asked(server: SimServer, since: int = 0) -> list[str]:
+    entries = server.ledger.requests(since=since)
+    return [f"http://{entry.host}{entry.path}" for entry in entries if entry.path != "/robots.txt"]
+
+
+def at_first_part(segment: Segment, act: Callable[[], None]) -> Callable[[FetchState], None]:
+    """Return what does something once, when the first part is finished."""
+    done: list[bool] = []
+
+    def tell(state: FetchState) -> None:
+        if not done and segment.crawl_fetch().finished():
+            done.append(True)
+            act()
+
+    return tell
+
+
+def test_a_fetch_that_was_stopped_goes_on_and_asks_for_nothing_that_is_in_a_finished_part(
+    crawl: CrawlDir, server: SimServer
+) -> None:
+    wanted = pages_of(server)
+    segment = segment_of(crawl, wanted)
+    stopping = Stopping()
+
+    def stop() -> None:
+        stopping.by = "the test"
+
+    first = fetched(crawl, segment, server, tell=at_first_part(segment, stop), stopping=stopping)
+    have, before = urls_of(segment), server.ledger.count()
+    second = fetched(crawl, segment, server)
+
+    assert (first.complete, second.complete) == (False, True)
+    assert not segment.path.joinpath("tmp").exists()
+    assert 0 < len(have) < len(wanted)
+    assert not set(asked(server, before)) & set(have)
+    assert urls_of(segment) == sorted(wanted)
+    assert (segment.is_fetched, segment.is_parsed) == (True, True)
+
+
+def test_a_fetching_process_that_is_killed_is_replaced(crawl: CrawlDir, server: SimServer) -> None:
+    wanted = pages_of(server)
+    segment = segment_of(crawl, wanted)
+    notes: list[str] = []
+
+    def kill() -> None:
+        victim = multiprocessing.active_children()[0]
+        assert victim.pid is not None
+        os.kill(victim.pid, signal.SIGKILL)
+
+    done = fetched(crawl, segment, server, tell=at_first_part(segment, kill), note=notes.append)
+
+    assert done.complete
+    assert "signal 9" in notes[0]
+    assert urls_of(segment) == sorted(wanted)
+
+
+def test_ctrl_c_ends_a_fetch_cleanly_and_the_same_command_does_the_rest(crawl: CrawlDir, server: SimServer) -> None:
+    wanted = pages_of(server)
+    segment = segment_of(crawl, wanted)
+    options = [text for each in settings(server.port, 'store.warc_age="1s"') for text in ("-D", each)]
+    command = [sys.executable, "-m", "scoter.cli.main", "fetch", str(crawl.path), "--parse", "--json", *options]
+    before = server.ledger.count()
+
+    with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True) as running_:
+        while server.ledger.count() < before + 20 and running_.poll() is None:
+            os.sched_yield()
+        os.killpg(running_.pid, signal.SIGINT)
+        said, complaint = running_.communicate(timeout=60)
+    have, since = urls_of(segment), server.ledger.count()
+    again = subprocess.run(command, capture_output=True, timeout=60, check=False)
+
+    assert running_.returncode == 0, complaint
+    assert b"Traceback" not in complaint
+    assert msgspec.json.decode(said)["complete"] is False
+    assert 0 < len(have) < len(wanted)
+    assert again.returncode == 0, again.stderr
+    assert not set(asked(server, since)) & set(have)
+    assert urls_of(segment) == sorted(wanted)
+
+
+def test_parsing_apart_from_fetching_gives_the_same_rows(crawl: CrawlDir, server: SimServer, tmp_path: Path) -> None:
+    wanted = pages_of(server)[:60]
+    apart, at_once = segment_of(crawl, wanted), segment_of(crawl_at(tmp_path / "other"), wanted)
+
+    fetched(crawl, apart, server, parses=False)
+    assert not apart.is_parsed
+    parse(apart, load(overrides=settings(server.port)))
+    fetched(crawl, at_once, server)
+
+    for table in PARSED:
+        assert _sorted(rows_of(table(apart))) == _sorted(rows_of(table(at_once)))
+    assert rows_of(apart.crawl_parse())
+
+
+def test_without_storing_content_pages_are_parsed_and_no_archive_is_written(crawl: CrawlDir, server: SimServer) -> None:
+    wanted = pages_of(server)[:10]
+    segment = segment_of(crawl, wanted)
+
+    fetched(crawl, segment, server, "fetch.store_content=false")
+
+    assert not segment.content.exists()
+    assert urls_of(segment) == sorted(wanted)
+    assert {row["warc_file"] for row in rows_of(segment.crawl_fetch())} == {None}
+    assert rows_of(segment.parse_data())
+
+
+def test_redirects_are_followed_at_once_within_their_list_and_recorded_elsewhere(
+    crawl: CrawlDir, server: SimServer
+) -> None:
+    moved = [fact for name in server.web.hosts() for fact in server.web.resources(name) if fact.target]
+    chain = next(fact for fact in moved if "chain" in fact.shows)
+    across = next(fact for fact in moved if _list(fact.url) != _list(fact.target))
+    segment = segment_of(crawl, [chain.url, across.url])
+
+    fetched(crawl, segment, server, "fetch.redirect_max=5")
+
+    rows = {row["url"]: row for row in rows_of(segment.crawl_fetch())}
+    here, hops = chain.url, 0
+    while rows[here]["redirect_to"]:
+        here, hops = rows[here]["redirect_to"], hops + 1
+    assert hops >= 2
+    assert rows[here]["status"] == "success"
+    assert rows[across.url]["redirect_to"] == across.target
+    assert across.target not in rows
+
+
+def test_links_are_followed_within_a_fetch_to_the_depth_that_is_set(crawl: CrawlDir, server: SimServer) -> None:
+    front = server.web.seeds()[0]
+    segment = segment_of(crawl, [front])
+    options = ("fetch.follow_outlinks_depth=1", "fetch.follow_outlinks_num_links=5")
+
+    fetched(crawl, segment, server, *options)
+
+    linked = {row["url"] for row in rows_of(segment.crawl_parse()) if row["source"] == front}
+    followed = set(urls_of(segment)) - {front}
+    assert len(followed) == 5
+    assert followed <= linked
+    assert {canonical(url).host for url in followed} == {canonical(front).host}
+
+
+def _list(url: str) -> int:
+    return list_of(canonical(url), "host", 2)
+
+
+def _sorted(rows: Sequence[Row]) -> list[str]:
+    return sorted(msgspec.json.encode(row).decode() for row in rows)

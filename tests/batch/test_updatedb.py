@@ -1,0 +1,298 @@
+"""updatedb as a job: which segments it takes, what it leaves out, and what it says it did."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from tests.batch.making import DAY, NOW, crawldb_of, fetch, known, link, make_crawl, make_segment, page, put
+from tests.batch.truth import Told, assert_same, truth
+
+from scoter.batch.directory import CrawlDir
+from scoter.batch.schemas import plugin_columns
+from scoter.batch.segment import FETCHED
+from scoter.batch.updatedb import pending, updatedb
+from scoter.config import load
+from scoter.engine import Engine
+from scoter.errors import UsageError
+from scoter.plugins import chain, installed
+from scoter.store.tables import Table
+
+CONFIG = load()
+A, B, C = "http://a.example/", "http://b.example/", "http://c.example/"
+
+
+def test_a_segment_comes_into_the_crawldb_and_is_remembered_there(engine: Engine, tmp_path: Path) -> None:
+    crawl = make_crawl(tmp_path / "crawl", [known(A), known(B)])
+    segment = make_segment(crawl, fetches=[fetch(A), fetch(B, "gone")], links=[link(A, C, 0.5), link(A, B, 0.5)])
+    assert pending(crawl) != []
+
+    done = updatedb(crawl, engine, CONFIG, [segment], now=NOW)
+
+    assert (done.fetched, done.links, done.new, done.urls, done.urls_before) == (2, 2, 1, 3, 2)
+    assert done.statuses == {"fetched": 1, "gone": 1, "unfetched": 1}
+    assert {url: row["status"] for url, row in crawldb_of(crawl).items()} == {A: "fetched", B: "gone", C: "unfetched"}
+    assert Table.open(crawl.crawldb).manifest.applied == (segment.name,)
+    assert pending(crawl) == []
+
+
+def test_a_segment_comes_in_once_unless_it_is_forced(engine: Engine, tmp_path: Path) -> None:
+    crawl = make_crawl(tmp_path / "crawl", [known(A), known(B, score=1.0)])
+    segment = make_segment(crawl, fetches=[fetch(A)], links=[link(A, B, 0.5)])
+    updatedb(crawl, engine, CONFIG, [segment], now=NOW)
+
+    with pytest.raises(UsageError, match=f"the segment {segment.name} is in the crawldb already"):
+        updatedb(crawl, engine, CONFIG, [segment], now=NOW)
+    assert crawldb_of(crawl)[B]["score"] == 1.5
+
+    updatedb(crawl, engine, CONFIG, [segment], now=NOW, force=True)
+    assert crawldb_of(crawl)[B]["score"] == 2.0
+
+
+def test_an_unfinished_segment_is_refused_and_forced_only_with_its_finished_parts(
+    engine: Engine, tmp_path: Path
+) -> None:
+    # given a part of links whose fetches never got their name
+    crawl = make_crawl(tmp_path / "crawl", [known(A), known(B)])
+    segment = make_segment(crawl, fetches=[fetch(A)], pages=[page(A)], links=[link(A, C)], steps=[])
+    put(segment.crawl_parse(), [link(B, "http://lost.example/")], "part-00002")
+    put(segment.parse_data(), [page(B)], "part-00002")
+
+    with pytest.raises(UsageError, match="not fetched to its end"):
+        updatedb(crawl, engine, CONFIG, [segment], now=NOW)
+    assert pending(crawl) == []
+
+    done = updatedb(crawl, engine, CONFIG, [segment], now=NOW, force=True)
+    assert set(crawldb_of(crawl)) == {A, B, C}
+    assert done.unparsed == (segment.name,)
+
+
+def test_of_two_fetches_the_newest_counts_with_what_its_own_page_said(engine: Engine, tmp_path: Path) -> None:
+    crawl = make_crawl(tmp_path / "crawl", [known(A), known(B)])
+    newer = make_segment(
+        crawl,
+        "20261101000000",
+        fetches=[fetch(A, fetch_time=NOW), fetch(B, "gone", fetch_time=NOW - DAY)],
+        pages=[page(A, signature=b"new")],
+    )
+    older = make_segment(
+        crawl,
+        "20261102000000",
+        fetches=[fetch(A, fetch_time=NOW - DAY), fetch(B, fetch_time=NOW - DAY)],
+        pages=[page(A, "failed", signature=b"old"), page(B, signature=b"b")],
+    )
+
+    updatedb(crawl, engine, CONFIG, [older, newer], now=NOW)
+
+    found = crawldb_of(crawl)
+    assert (found[A]["status"], found[A]["signature"]) == ("fetched", b"new")
+    # At equal times the later segment counts.
+    assert (found[B]["status"], found[B]["signature"]) == ("fetched", b"b")
+
+
+def test_the_target_of_a_redirect_is_added_with_what_its_source_carries(engine: Engine, tmp_path: Path) -> None:
+    crawl = make_crawl(tmp_path / "crawl", [known(A)])
+    segment = make_segment(crawl, fetches=[fetch(A, "redir_perm", to=B, metadata={"topic": "news"})])
+
+    updatedb(crawl, engine, CONFIG, [segment], now=NOW)
+
+    found = crawldb_of(crawl)
+    assert (found[A]["status"], found[B]["status"]) == ("redir_perm", "unfetched")
+    assert (found[B]["score"], found[B]["metadata"]) == (0.0, [("topic", "news")])
+    assert found[B]["fetch_time"] == NOW
+
+
+def test_nothing_is_added_when_additions_are_off(engine: Engine, tmp_path: Path) -> None:
+    crawl = make_crawl(tmp_path / "crawl", [known(A)])
+    segment = make_segment(crawl, fetches=[fetch(A)], links=[link(A, C)])
+
+    done = updatedb(crawl, engine, CONFIG, [segment], now=NOW, additions=False)
+
+    assert (set(crawldb_of(crawl)), done.new) == ({A}, 0)
+
+
+def test_gone_and_orphaned_urls_are_purged_when_the_settings_say_so(engine: Engine, tmp_path: Path) -> None:
+    crawl = make_crawl(tmp_path / "crawl", [known(A), known(B, "gone"), known(C, "orphan")])
+    segment = make_segment(crawl, fetches=[fetch(A, "gone")])
+    config = load(overrides=["db.update_purge_404=true", "db.update_purge_orphans=true"])
+
+    done = updatedb(crawl, engine, config, [segment], now=NOW)
+
+    # What is gone only now is dropped the next time.
+    assert {url: row["status"] for url, row in crawldb_of(crawl).items()} == {A: "gone"}
+    assert (done.new, done.urls) == (0, 1)
+
+
+def test_filters_run_over_everything_that_goes_in(engine: Engine, tmp_path: Path) -> None:
+    rules = tmp_path / "rules.txt"
+    rules.write_text("-drop\n+.\n")
+    config = load(overrides=['urlfilter.order=["regex"]', f"urlfilter.regex_file={rules}"])
+    crawl = make_crawl(tmp_path / "crawl", [known(A), known(A + "drop")])
+    segment = make_segment(
+        crawl,
+        fetches=[fetch(A, "redir_temp", to=A + "drop/redirect")],
+        links=[link(A, B), link(A, B + "drop")],
+    )
+
+    updatedb(crawl, engine, config, [segment], now=NOW, filter=True)
+
+    assert set(crawldb_of(crawl)) == {A, B}
+
+
+def test_of_two_urls_that_normalise_to_one_the_newest_record_stays(engine: Engine, tmp_path: Path) -> None:
+    rules = tmp_path / "rules.xml"
+    rules.write_text(
+        "<regex-normalize><regex><pattern>//z\\.</pattern><substitution>//a.</substitution></regex></regex-normalize>"
+    )
+    config = load(overrides=['urlnormalizer.order=["regex"]', f"urlnormalizer.regex_file={rules}"])
+    moved = "http://z.example/"
+    crawl = make_crawl(tmp_path / "crawl", [known(A, score=1.0), known(moved, score=7.0, fetch_time=NOW)])
+    segment = make_segment(crawl, fetches=[fetch(B)], links=[link(B, moved, 0.5), link(B, A, 0.25)])
+
+    done = updatedb(crawl, engine, config, [segment], now=NOW, normalize=True)
+
+    found = crawldb_of(crawl)
+    assert set(found) == {A, B}
+    assert found[A]["score"] == 7.75
+    assert (found[A]["host"], done.new) == ("a.example", 1)
+
+
+def test_no_more_links_count_than_the_setting_allows_and_the_best_do(engine: Engine, tmp_path: Path) -> None:
+    crawl = make_crawl(tmp_path / "crawl", [known(A, score=0.0)])
+    links = [link(f"http://s{number}.example/", A, float(number)) for number in range(10)]
+    segment = make_segment(crawl, links=links)
+
+    updatedb(crawl, engine, load(overrides=["db.update_max_inlinks=3"]), [segment], now=NOW)
+
+    assert crawldb_of(crawl)[A]["score"] == 9 + 8 + 7
+
+
+def test_a_column_that_a_plugin_brings_later_gets_its_place(engine: Engine, tmp_path: Path) -> None:
+    crawl = make_crawl(tmp_path / "crawl", [known(A)])
+    config = load(overrides=['scoring.filter_order=["depth", "opic"]'])
+    extra = plugin_columns(chain("scoring", config))
+    segment = make_segment(crawl, fetches=[fetch(A)], links=[link(A, B, depth=4, max_depth=9)], extra=extra)
+
+    updatedb(crawl, engine, config, [segment], now=NOW)
+
+    found = crawldb_of(crawl, extra)
+    assert (found[A]["depth"], found[B]["depth"], found[B]["max_depth"]) == (None, 4, 9)
+
+
+def test_nothing_changes_when_no_segment_is_given(engine: Engine, tmp_path: Path) -> None:
+    crawl = make_crawl(tmp_path / "crawl", [known(A)])
+
+    with pytest.raises(UsageError, match="no segment is given"):
+        updatedb(crawl, engine, CONFIG, [], now=NOW)
+
+    assert Table.open(crawl.crawldb).version == 1
+
+
+ROW_BY_ROW = """
+from msgspec.structs import replace
+from scoter.builtin.schedules import AdaptiveFetchSchedule
+from scoter.builtin.scoring import DepthScoring, OpicScoring
+from scoter.core.datum import DbStatus
+from scoter.plugins import Column
+
+class Schedule(AdaptiveFetchSchedule):
+    first_columns = fetched_columns = retry_columns = gone_columns = force_columns = None
+
+class Opic(OpicScoring):
+    initial_columns = update_columns = None
+
+class Depth(DepthScoring):
+    update_columns = None
+
+class Watching:
+    columns = (Column("met", "string"), Column("most", "int64", merge="max"), Column("some", "float64", merge="first"))
+    def __init__(self, setup): pass
+    def initial(self, url, datum):
+        return replace(datum, extra={**datum.extra, "met": url.host})
+    def update(self, url, old, new, links, now):
+        told = " ".join(f"{each.score:g}{dict(each.metadata)}" for each in links)
+        return replace(new, extra={**new.extra, "met": f"{new.extra.get('met')} {told} {old is None} {now}"})
+    def orphaned(self, url, datum, now):
+        return replace(datum, status=DbStatus.ORPHAN, extra={**datum.extra, "most": 99})
+"""
+
+
+@pytest.fixture
+def row_by_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Install plug-ins that have row faces only."""
+    folder = tmp_path / "packages"
+    info = folder / "rowbyrow-1.0.dist-info"
+    info.mkdir(parents=True)
+    (folder / "rowbyrow.py").write_text(ROW_BY_ROW)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: rowbyrow\nVersion: 1.0\n")
+    scoring = "slow-opic = rowbyrow:Opic\nslow-depth = rowbyrow:Depth\nwatching = rowbyrow:Watching"
+    (info / "entry_points.txt").write_text(
+        f"[scoter.schedule]\nslow = rowbyrow:Schedule\n[scoter.scoring]\n{scoring}\n"
+    )
+    monkeypatch.syspath_prepend(str(folder))
+    installed.cache_clear()
+    yield
+    installed.cache_clear()
+    sys.modules.pop("rowbyrow", None)
+
+
+@pytest.mark.usefixtures("row_by_row")
+@pytest.mark.parametrize(
+    "overrides",
+    [
+        ["db.fetch_schedule_class=slow"],
+        ["db.fetch_schedule_class=slow", 'scoring.filter_order=["slow-depth", "slow-opic"]'],
+        ['scoring.filter_order=["opic", "slow-depth"]'],
+        ['scoring.filter_order=["slow-opic", "watching", "depth"]', "db.update_max_inlinks=2"],
+    ],
+    ids=["schedule", "everything", "one after a column face", "one between"],
+)
+def test_plugins_without_column_faces_are_asked_row_by_row(
+    engine: Engine, tmp_path: Path, overrides: list[str], told: Callable[[], Told]
+) -> None:
+    config, rows = load(overrides=overrides), told()
+    extra = plugin_columns(chain("scoring", config))
+    crawl: CrawlDir = make_crawl(tmp_path / "crawl", rows.crawldb, extra=extra)
+    segment = make_segment(crawl, fetches=rows.fetches, pages=rows.pages, links=rows.links, extra=extra)
+
+    updatedb(crawl, engine, config, [segment], now=NOW)
+
+    assert_same(crawldb_of(crawl, extra), truth(rows, config, NOW))
+
+
+@pytest.fixture
+def told() -> Callable[[], Told]:
+    """A crawl with something of everything."""
+
+    def rows() -> Told:
+        statuses = ("unfetched", "fetched", "gone", "redir_temp", "orphan")
+        urls = [f"http://h{number}.example/" for number in range(20)]
+        return Told(
+            crawldb=[
+                known(url, statuses[n % 5], depth=n % 4 or None, max_depth=9 if n % 4 else None, most=n, some=0.5)
+                for n, url in enumerate(urls[:14])
+            ],
+            fetches=[
+                fetch(url, ("success", "retry", "gone", "success")[n % 4], signature=b"s", retries=n % 3, met="before")
+                for n, url in enumerate(urls[::2])
+            ]
+            + [fetch("http://moved.example/", "redir_temp", to=urls[19], metadata={"k": "v"}, depth=2, max_depth=5)],
+            pages=[page(urls[0], "failed"), page(urls[6], signature=b"other")],
+            links=[
+                link(urls[n % 5], urls[(n * 7) % 18], n / 8, depth=n % 5 + 1, max_depth=9, most=n, some=n / 2)
+                for n in range(40)
+            ],
+        )
+
+    return rows
+
+
+def test_a_segment_that_is_fetched_and_not_parsed_comes_in_and_is_told(engine: Engine, tmp_path: Path) -> None:
+    crawl = make_crawl(tmp_path / "crawl", [known(A)])
+    segment = make_segment(crawl, fetches=[fetch(A)], steps=[FETCHED])
+
+    done = updatedb(crawl, engine, CONFIG, pending(crawl), now=NOW)
+
+    assert (done.segments, done.unparsed) == ((segment.name,), (segment.name,))

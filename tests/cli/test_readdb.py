@@ -1,0 +1,91 @@
+"""`scoter readdb` as people and programs see it."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+from pathlib import Path
+
+import pytest
+from tests.batch.crawls import crawl_at, datum, write_crawldb
+from tests.cli.conftest import Run
+from tests.cli.inside import run_inside
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    return partial(run_inside, tmp_path)
+
+
+@pytest.fixture
+def crawl(tmp_path: Path) -> Path:
+    found = crawl_at(tmp_path / "crawl")
+    write_crawldb(found, [datum("http://a.org/", score=2.0), datum("http://a.org/gone", "gone", score=0.5)])
+    return found.path
+
+
+def test_statistics_are_a_few_tables_for_people_and_one_object_for_programs(run: Run, crawl: Path) -> None:
+    people = run("readdb", crawl, "--stats", "--sort")
+    programs = run("readdb", crawl, "--stats", "--json")
+
+    assert people.code == 0
+    assert "URLs        2, on 1 hosts" in people.out
+    assert "fetched  1" in people.out
+    assert "a.org  2     0          1        1" in people.out
+    found = json.loads(programs.out)
+    assert (found["urls"], found["statuses"]) == (2, {"fetched": 1, "gone": 1})
+    assert found["score"] == {"least": 0.5, "most": 2.0, "mean": 1.25}
+    assert found["fetch_time"]["least"].endswith("Z")
+
+
+def test_one_url_is_shown_and_an_unknown_one_is_nothing(run: Run, crawl: Path) -> None:
+    known = run("readdb", crawl, "--url", "HTTP://a.org", "--json")
+    unknown = run("readdb", crawl, "--url", "http://a.org/other")
+
+    assert json.loads(known.out)["status"] == "fetched"
+    assert (unknown.code, unknown.out) == (1, "")
+    assert "scoter explain" in unknown.err
+
+
+def test_the_best_are_listed(run: Run, crawl: Path) -> None:
+    assert run("readdb", crawl, "--top-n", "1").out.splitlines()[2].split() == ["2", "fetched", "http://a.org/"]
+
+
+def test_a_dump_goes_to_a_file_or_to_stdout(run: Run, crawl: Path, tmp_path: Path) -> None:
+    to_file = run("readdb", crawl, "--dump", tmp_path / "out.csv", "--format", "csv", "--status", "gone")
+    to_stdout = run("readdb", crawl, "--dump", "-", "--json")
+
+    assert (to_file.code, to_file.out) == (0, "")
+    assert "1 records written" in to_file.err
+    assert len((tmp_path / "out.csv").read_text().splitlines()) == 2
+    rows = [json.loads(line) for line in to_stdout.out.splitlines()]
+    assert [(row["url"], row["status"]) for row in rows] == [
+        ("http://a.org/", "fetched"),
+        ("http://a.org/gone", "gone"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ([], "one of --stats"),
+        (["--stats", "--top-n", "3"], "one of --stats"),
+        (["--url", "nope"], "not a URL"),
+        (["--dump", "out", "--expr", "score >"], "was expected"),
+        (["--dump", "missing/out"], "missing/out"),
+    ],
+)
+def test_a_mistake_is_one_message(run: Run, crawl: Path, options: list[str], told: str) -> None:
+    shown = run("readdb", crawl, *options)
+
+    assert shown.code == 2
+    assert told in shown.err
+    assert "Traceback" not in shown.err
+    assert not (crawl.parent / "out").exists()
+
+
+def test_what_is_no_crawl_is_told(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+
+    assert "no such directory" in run("readdb", "nowhere", "--stats").err
+    assert "not a crawl directory" in run("readdb", "other", "--stats").err

@@ -1,0 +1,61 @@
+"""`scoter sql` as people and programs see it."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+from pathlib import Path
+
+import pytest
+from tests.batch.crawls import crawl_at, datum, write_crawldb
+from tests.cli.conftest import Run
+from tests.cli.inside import run_inside
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    return partial(run_inside, tmp_path)
+
+
+@pytest.fixture
+def crawl(tmp_path: Path) -> Path:
+    found = crawl_at(tmp_path / "crawl")
+    write_crawldb(found, [datum(f"http://a.org/{number}", score=float(number)) for number in range(3)])
+    return found.path
+
+
+def test_an_answer_is_a_table_json_or_csv(run: Run, crawl: Path) -> None:
+    query = "select url, fetch_time, metadata from crawldb order by score desc"
+
+    table = run("sql", "crawl", query, "--limit", "1")
+    rows = [json.loads(line) for line in run("sql", crawl, query, "--json").out.splitlines()]
+    lines = run("sql", crawl, query, "--csv").out.splitlines()
+
+    assert table.out.splitlines()[2].split() == ["http://a.org/2", "2026-12-15T04:00:00Z"]
+    assert len(table.out.splitlines()) == 3
+    assert [row["url"] for row in rows] == ["http://a.org/2", "http://a.org/1", "http://a.org/0"]
+    assert lines[:2] == ["url,fetch_time,metadata", "http://a.org/2,2026-12-15T04:00:00Z,"]
+
+
+def test_without_a_query_the_views_are_listed(run: Run, crawl: Path) -> None:
+    rows = [json.loads(line) for line in run("sql", crawl, "--json").out.splitlines()]
+
+    assert {row["view"] for row in rows} == {"crawldb", "linkdb", "segments", "fetches", "pages", "outlinks"}
+    assert {"view": "crawldb", "column": "score", "type": "DOUBLE"} in rows
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["select * from nowhere"], "There are crawldb"),
+        (["selec"], "syntax error"),
+        (["copy crawldb to 'out'"], "Write one SELECT"),
+        (["select 1", "--json", "--csv"], "exclude each other"),
+    ],
+)
+def test_a_mistake_is_one_message(run: Run, crawl: Path, arguments: list[str], told: str) -> None:
+    shown = run("sql", crawl, *arguments)
+
+    assert (shown.code, shown.out) == (2, "")
+    assert told in shown.err
+    assert "Traceback" not in shown.err

@@ -1,0 +1,203 @@
+"""What lies in a crawl directory, read by no code of the jobs: to compare crawls, and to watch one while it runs."""
+# mypy: disable-error-code="import-untyped"
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator
+from hashlib import sha1
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+from msgspec import Struct
+
+from scoter.errors import ScoterError, UsageError
+from scoter.store.tables import Table
+from scoter.store.warc import WarcReader
+
+_SCORE = 1e-9
+TABLES = ("crawldb", "linkdb")
+
+
+class State(Struct, frozen=True, kw_only=True):
+    """A crawl at its end."""
+
+    statuses: dict[str, str]
+    scores: dict[str, float]
+    signatures: dict[str, bytes | None]
+    inlinks: dict[str, frozenset[tuple[str, str]]]
+    digests: dict[str, str]
+    """Of the bodies of the pages fetched, read back from the archive."""
+
+
+def state_of(crawl: Path) -> State:
+    """Read a crawl; what cannot be read raises."""
+    records = list(_table(crawl / "crawldb"))
+    linked = _table(crawl / "linkdb")
+    return State(
+        statuses={row["url"]: row["status"] for row in records},
+        scores={row["url"]: row["score"] for row in records},
+        signatures={row["url"]: row["signature"] for row in records},
+        inlinks={row["url"]: frozenset((each["url"], each["anchor"]) for each in row["inlinks"]) for row in linked},
+        digests=dict(_digests(crawl)),
+    )
+
+
+def differences(got: State, wanted: State) -> list[str]:
+    """Return in what two crawls of one web differ."""
+    found = [
+        f"{name}: {len(wrong)} URLs differ, among them {wrong[0]}: {_shown(ours.get(wrong[0]), theirs.get(wrong[0]))}"
+        for name, ours, theirs in _aspects(got, wanted)
+        if (wrong := sorted(url for url in ours.keys() | theirs.keys() if ours.get(url) != theirs.get(url)))
+    ]
+    scores = [
+        url
+        for url in got.scores.keys() & wanted.scores.keys()
+        if abs(got.scores[url] - wanted.scores[url]) > _SCORE * max(1.0, wanted.scores[url])
+    ]
+    if scores:
+        found.append(f"scores: {len(scores)} differ, among them that of {min(scores)}: a segment counted twice?")
+    return found
+
+
+def leftovers(crawl: Path) -> list[str]:
+    """Return what should not be there any more once a crawl has ended."""
+    strays = [*(crawl / "tmp").glob("*"), *(crawl / "segments").glob(".*"), *(crawl / "segments").glob("*/tmp/*")]
+    for segment in (crawl / "segments").iterdir():
+        whole = {path.stem for path in (segment / "crawl_fetch").glob("*.parquet")}
+        for path in chain(*((segment / name).glob("*") for name in ("parse_data", "parse_text", "crawl_parse"))):
+            if path.suffix != ".parquet" or path.stem not in whole:
+                strays.append(path)
+        strays += [
+            path
+            for path in (segment / "content").glob("*")
+            if path.name.partition(".")[0].removeprefix(f"{segment.name}-") not in whole
+        ]
+    return [f"left over: {path.relative_to(crawl)}" for path in strays]
+
+
+class Watcher:
+    """Reads a crawl's tables and finished parts all the time, and remembers when each part was first seen."""
+
+    def __init__(self, crawl: Path, requests: Callable[[], int]) -> None:
+        """``requests`` tells how many requests the web has had."""
+        self.problems: list[str] = []
+        self.looks = 0
+        self._crawl = crawl
+        self._requests = requests
+        self._parts: dict[Path, tuple[int, frozenset[str]]] = {}
+        self._end = threading.Event()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        self._end.set()
+        self._thread.join()
+        self._look()
+
+    def fetched_again(self, requested: Callable[[int], Iterator[str]]) -> list[str]:
+        """Return the URLs that were asked for after the part that holds them was finished."""
+        found = []
+        for path, (seen, urls) in self._parts.items():
+            if not path.exists():
+                found.append(f"the finished part {path.relative_to(self._crawl)} has vanished")
+            again = sorted(set(requested(seen)) & urls)
+            if again:
+                found.append(f"{len(again)} URLs of {path.name} were fetched again, among them {again[0]}")
+        return found
+
+    def _watch(self) -> None:
+        while not self._end.wait(0.1):
+            self._look()
+
+    def _look(self) -> None:
+        self.looks += 1
+        for name in TABLES:
+            if not (self._crawl / name / "CURRENT").exists():
+                continue
+            try:
+                with Table.open(self._crawl / name) as table:
+                    table.verify()
+            except ScoterError as failure:
+                self._complain(f"{name}: {failure}")
+        for path in self._crawl.glob("segments/2*/crawl_fetch/*.parquet"):
+            if path not in self._parts:
+                self._remember(path)
+
+    def _remember(self, path: Path) -> None:
+        try:
+            urls = frozenset(pq.read_table(path, columns=["url"]).column("url").to_pylist())
+            for row in pq.read_table(path, columns=["warc_file"]).to_pylist():
+                if row["warc_file"] and not (path.parents[1] / "content" / row["warc_file"]).exists():
+                    raise UsageError(f"its archive {row['warc_file']} is not there")
+            for name in ("parse_data", "parse_text", "crawl_parse"):
+                pq.read_metadata(path.parents[1] / name / path.name)
+        except Exception as failure:
+            self._complain(f"{path.relative_to(self._crawl)}: {failure!r}")
+            return
+        self._parts[path] = (self._requests(), urls)
+
+    def _complain(self, text: str) -> None:
+        if len(self.problems) < 20:
+            self.problems.append(text)
+
+
+def _aspects(got: State, wanted: State) -> Iterator[tuple[str, dict[str, Any], dict[str, Any]]]:
+    yield "statuses", _alike(got, wanted), wanted.statuses
+    yield "signatures", got.signatures, wanted.signatures
+    yield "contents", got.digests, wanted.digests
+    yield "inlinks", got.inlinks, wanted.inlinks
+
+
+def _alike(got: State, wanted: State) -> dict[str, str]:
+    """Return statuses in which the duplicates of a group may be others, if there are as many of them.
+
+    Among pages of one content and one score the one fetched last stays, and which that is is the network's to say.
+    """
+    ours, theirs = _groups(got), _groups(wanted)
+    return {
+        url: wanted.statuses.get(url, status)
+        if {status, wanted.statuses.get(url)} == {"fetched", "duplicate"}
+        and ours[got.signatures[url], round(got.scores[url], 9)]
+        == theirs[wanted.signatures[url], round(wanted.scores[url], 9)]
+        else status
+        for url, status in got.statuses.items()
+    }
+
+
+def _groups(state: State) -> Counter[tuple[bytes | None, float]]:
+    return Counter(
+        (state.signatures[url], round(state.scores[url], 9))
+        for url, status in state.statuses.items()
+        if status == "duplicate"
+    )
+
+
+def _digests(crawl: Path) -> Iterator[tuple[str, str]]:
+    seen: set[str] = set()
+    for path in sorted(crawl.glob("segments/2*/crawl_fetch/*.parquet")):
+        for row in pq.read_table(path).to_pylist():
+            if row["url"] in seen:
+                raise AssertionError(f"{row['url']} was fetched twice, the second time in {path}")
+            seen.add(row["url"])
+            if row["status"] != "success":
+                continue
+            with WarcReader(path.parents[1] / "content" / row["warc_file"]) as archive:
+                page = archive.at(row["warc_offset"])
+            if page.url != row["url"] or len(page.body) != row["length"]:
+                raise AssertionError(f"at {row['warc_offset']} of {row['warc_file']} lies not {row['url']}")
+            yield row["url"], sha1(page.body).hexdigest()
+
+
+def _table(path: Path) -> Iterator[Any]:
+    with Table.open(path) as table:
+        table.verify()
+        for batch in table.scan():
+            yield from batch.to_pylist()
+
+
+def _shown(ours: Any, theirs: Any) -> str:
+    return f"{str(ours)[:100]} instead of {str(theirs)[:100]}"
