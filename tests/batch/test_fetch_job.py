@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-import shutil
 import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +50,9 @@ def crawl(tmp_path: Path) -> CrawlDir:
 
 def pages_of(server: SimServer) -> list[str]:
     """Return the ordinary pages of a web."""
-    return [fact.url for name in server.web.hosts() for fact in server.web.resources(name) if "/private" not in fact.url]
+    return [
+        fact.url for name in server.web.hosts() for fact in server.web.resources(name) if "/private" not in fact.url
+    ]
 
 
 def segment_of(crawl: CrawlDir, urls: Iterable[str], lists: int = 2, **columns: Any) -> Segment:
@@ -147,8 +149,9 @@ def test_ctrl_c_ends_a_fetch_cleanly_and_the_same_command_does_the_rest(crawl: C
     before = server.ledger.count()
 
     with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True) as running_:
-        while server.ledger.count() < before + 20 and running_.poll() is None:
-            os.sched_yield()
+        while server.ledger.count() < before + 20:
+            with suppress(subprocess.TimeoutExpired):
+                raise AssertionError(f"it ended by itself with {running_.wait(0.05)}")
         os.killpg(running_.pid, signal.SIGINT)
         said, complaint = running_.communicate(timeout=60)
     have, since = urls_of(segment), server.ledger.count()

@@ -72,20 +72,17 @@ def matrix() -> Told:
     )
     for number, (old, fetched, links, (before, after), (retries, interval), modified) in enumerate(cases):
         url = f"http://h{number % 7}.example/{number}"
-        metadata = METADATA[number % len(METADATA)]
+        same: dict[str, Any] = {"interval": interval, "retries": retries, "score": 2.5}
+        deep: dict[str, Any]
         if old is not None:
-            times = {"fetch_time": NOW - 30 * DAY, "modified_time": modified, "interval": interval, "retries": retries}
-            shown = {"metadata": metadata, "depth": (None, 3, 7)[number % 3], "max_depth": (None, 9, 9)[number % 3]}
-            rows["crawldb"].append(known(url, old, signature=before, score=2.5, **times, **shown))
+            more = same | {"fetch_time": NOW - 30 * DAY, "modified_time": modified, "signature": before}
+            deep = {"depth": (None, 3, 7)[number % 3], "max_depth": (None, 9, 9)[number % 3]}
+            rows["crawldb"].append(known(url, old, metadata=METADATA[number % len(METADATA)], **more, **deep))
         if fetched is not None:
             status = "success" if fetched == "parse_failed" else fetched
-            times = {"modified_time": (None, NOW - DAY)[number % 2], "interval": interval, "retries": retries}
-            shown = {
-                "metadata": METADATA[number % 5],
-                "depth": (None, 4)[number % 2],
-                "max_depth": (None, 9)[number % 2],
-            }
-            rows["fetches"].append(fetch(url, status, fetch_time=NOW - DAY / 7, score=2.5, **times, **shown))
+            more = same | {"fetch_time": NOW - DAY / 7, "modified_time": (None, NOW - DAY)[number % 2]}
+            deep = {"depth": (None, 4)[number % 2], "max_depth": (None, 9)[number % 2]}
+            rows["fetches"].append(fetch(url, status, metadata=METADATA[number % 5], **more, **deep))
             if fetched == "parse_failed" or (status == "success" and after is not None):
                 failed = "failed" if fetched == "parse_failed" else "success"
                 said = {"lang": "en", "left": "out"} if number % 2 else None
@@ -112,7 +109,9 @@ MOMENTS = st.datetimes(datetime(1999, 1, 1), datetime(2050, 1, 1), timezones=st.
 SCORES = st.floats(-1e6, 1e6) | st.sampled_from([0.0, 1e-300, float("inf"), float("nan")])
 SECONDS = st.integers(0, 2**31 - 1) | st.integers(0, 100)
 SIGNATURES = st.none() | st.sampled_from([A, B])
-DEPTHS = st.none() | st.integers(1, 5)
+DEPTH_COLUMNS: st.SearchStrategy[dict[str, Any]] = st.just({}) | st.fixed_dictionaries(
+    {"depth": st.integers(1, 5), "max_depth": st.integers(1, 9)}
+)
 TEXTS = st.dictionaries(
     st.sampled_from(["_ngt_", "fixedInterval", "Content-Type", "lang", "é"]),
     st.sampled_from(["", "60", "1e9", "7e12", "-3", "1_0", "nan", "inf", "text/html", "Text/HTML;q=1", " 5", "5."]),
@@ -133,9 +132,6 @@ def data(draw: st.DrawFn) -> dict[str, Any]:
         "metadata": draw(st.none() | TEXTS),
         **draw(DEPTH_COLUMNS),
     }
-
-
-DEPTH_COLUMNS = st.just({}) | st.fixed_dictionaries({"depth": st.integers(1, 5), "max_depth": st.integers(1, 9)})
 
 
 @st.composite

@@ -41,6 +41,7 @@ from scoter.errors import UsageError
 from scoter.plugins import chain
 from scoter.store.scratch import Scratch
 from scoter.store.tables import Table
+from scoter.store.tables.manifest import CURRENT
 
 SLACK, MORE, GROWTH = 1.2, 1_000, 4
 """Candidates asked for beyond those wanted, and how much more of them are asked for when filters drop too many."""
@@ -83,6 +84,9 @@ def generate(
     limit they count for, and does not change them. ``force`` takes URLs that wait in other segments all the same.
     """
     limits = limits_of(config, top_n=top_n, lists=lists, max_segments=max_segments)
+    if not (crawl.crawldb / CURRENT).exists():
+        hint = f"Put URLs into it: scoter inject {crawl.path} URL"
+        raise UsageError("there is no crawldb yet", where=str(crawl.path), hint=hint)
     scoring = chain("scoring", config)
     columns = schemas.plugin_columns(scoring)
     rules = Rules(

@@ -20,7 +20,7 @@ from msgspec import Struct
 
 from scoter.batch import schemas
 from scoter.batch.directory import CrawlDir
-from scoter.batch.linking import capped, known_links, linkdb_of
+from scoter.batch.linking import capped, crowded, known_links, linkdb_of
 from scoter.batch.rewriting import changes_of, rewritten
 from scoter.batch.segment import Segment
 from scoter.batch.sift import Sieve
@@ -82,13 +82,16 @@ def invertlinks(
         latest = engine.read(_saved(engine, latest, _PARSED, Path(scratch) / "parsed.parquet"))
         inputs = {"linkdb": linkdb.source, **{f"links{number}": each for number, each in enumerate(links)}}
 
+        most = config.linkdb.max_inlinks
+        crowds = crowded(engine, links, [linkdb.source], most, Path(scratch) / "crowds.parquet")
+
         def job(tables: Mapping[str, Rows]) -> Rows:
             found = [_wanted(tables[f"links{number}"], config.linkdb, number) for number in range(len(links))]
             fresh = ibis.union(*found)
             fresh = fresh.semi_join(latest, ["source", "segment"]).drop("segment")
             before = known_links(tables["linkdb"])
             before = before.anti_join(latest, "source")
-            return capped({0: before, 1: fresh}, config.linkdb.max_inlinks)
+            return capped({0: before, 1: fresh}, most, crowds)
 
         with Table.write(crawl.linkdb, schemas.LINKDB, writer="invertlinks", clock=lambda: now) as new:
             engine.write(job, inputs, new)

@@ -17,11 +17,11 @@ from scoter.batch import schemas
 from scoter.batch.directory import CrawlDir
 from scoter.batch.rewriting import changes_of, rewritten
 from scoter.batch.sift import Sieve
-from scoter.batch.update.maps import laid_over
 from scoter.config import Config
 from scoter.core.datum import EPOCH, DbStatus, short_name
 from scoter.engine import Engine, Source, source_of
 from scoter.engine.port import Rows
+from scoter.engine.portable import map_concat
 from scoter.errors import UsageError
 from scoter.plugins import chain
 from scoter.store.tables import Table
@@ -97,7 +97,7 @@ def _newest(tables: Mapping[str, Rows]) -> Rows:
         older = ranked.filter((ranked.turn == turn) & ranked.metadata.notnull())
         older = older.select(again="url", under="metadata")
         joined = result.left_join(older, result.url == older.again)
-        result = joined.mutate(metadata=laid_over(joined.under, joined.metadata)).drop("again", "under")
+        result = joined.mutate(metadata=map_concat(joined.under, joined.metadata)).drop("again", "under")
     return result
 
 

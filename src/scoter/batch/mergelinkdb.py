@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from scoter.batch import schemas
 from scoter.batch.directory import CrawlDir
-from scoter.batch.linking import capped, known_links, linkdb_of
+from scoter.batch.linking import capped, crowded, known_links, linkdb_of
 from scoter.batch.mergedb import check_new
 from scoter.batch.rewriting import changes_of, rewritten
 from scoter.batch.sift import Sieve
@@ -61,9 +61,14 @@ def mergelinkdb(
             for number, each in enumerate(known)
         }
 
+        most = config.linkdb.max_inlinks
+        sources = list(inputs.values())
+        links, linkdbs = (sources, []) if is_sifted else ([], sources)
+        crowds = crowded(engine, links, linkdbs, most, folder / "crowds.parquet")
+
         def job(tables: Mapping[str, Rows]) -> Rows:
-            links = [rows if is_sifted else known_links(rows) for rows in tables.values()]
-            return capped({0: ibis.union(*links)}, config.linkdb.max_inlinks)
+            found = [rows if is_sifted else known_links(rows) for rows in tables.values()]
+            return capped({0: ibis.union(*found)}, most, crowds)
 
         new = stack.enter_context(Table.write(out.linkdb, schemas.LINKDB, writer="mergelinkdb", clock=lambda: now))
         engine.write(job, inputs, new)

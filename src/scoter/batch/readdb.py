@@ -13,7 +13,6 @@ from scoter.batch import schemas
 from scoter.batch.directory import CrawlDir
 from scoter.batch.dumping import rows
 from scoter.batch.lookup import rows_of
-from scoter.batch.matching import matching
 from scoter.batch.quantiles import quantiles
 from scoter.batch.rows import DB
 from scoter.config import Config
@@ -162,7 +161,8 @@ def select(
 
 
 def _selected(engine: Engine, urls: Any, wanted: Selection, now: datetime) -> Any:
-    # Not above: it brings in Ibis, which takes longer to import than one URL takes to be found.
+    # Not above: they bring in Ibis, which takes longer to import than one URL takes to be found.
+    from scoter.engine.expressions import where
     from scoter.engine.portable import bucket
 
     if wanted.status:
@@ -172,9 +172,9 @@ def _selected(engine: Engine, urls: Any, wanted: Selection, now: datetime) -> An
     if wanted.sample is not None:
         urls = urls.filter(bucket(urls.url, _SHARES) < int(wanted.sample * _SHARES))
     if wanted.expr:
-        urls = matching(engine, urls, compile_expr(wanted.expr), now)
+        urls = where(engine, urls, compile_expr(wanted.expr), now)
     if wanted.regex:
-        urls = matching(engine, urls, compile_expr(f"url =~ {_text(wanted.regex)}"), now)
+        urls = where(engine, urls, compile_expr(f"url =~ {_text(wanted.regex)}"), now)
     return urls
 
 

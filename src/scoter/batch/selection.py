@@ -18,11 +18,12 @@ from msgspec import Struct
 
 from scoter.batch.rows import datum_of, row_of, url_of
 from scoter.core.datum import EPOCH, later
-from scoter.core.expr import Typed, matches
+from scoter.core.expr import Typed
 from scoter.core.schedule import Schedule, whole
 from scoter.engine import Engine
+from scoter.engine.expressions import where
 from scoter.engine.port import Rows
-from scoter.engine.portable import real
+from scoter.engine.portable import moment, real
 
 VALUE = "sort_value"
 IS_DUE = "is_due"
@@ -63,7 +64,7 @@ def select(engine: Engine, known: Rows, rules: Rules, waiting: Rows | None = Non
         left.append(("waiting in a segment", rows))
     rows = _valued(engine, rows, rules)
     if rules.expression is not None:
-        rows = _matching(engine, rows, rules.expression, rules)
+        rows = where(engine, rows, rules.expression, rules.moment)
         left.append(("not matched by the expression", rows))
     if rules.status is not None:
         rows = rows.filter(rows.status == rules.status)
@@ -82,18 +83,18 @@ def brought_forward(engine: Engine, known: Rows, rules: Rules) -> Rows:
     columns = _rules_of(rules.schedule)
     if columns is None:
         return engine.map_batches(known, lambda batch: _due(batch, rules), _with(known, **{IS_DUE: pa.bool_()}))
-    now = ibis.literal(rules.moment, "timestamp('UTC')")
-    far = known.fetch_time > ibis.literal(later(rules.moment, columns.max_interval), "timestamp('UTC')")
+    now = moment(rules.moment)
+    far = known.fetch_time > moment(later(rules.moment, columns.max_interval))
     longest = int(columns.max_interval.total_seconds())
     shorter = int(whole(columns.max_interval.total_seconds() * 0.9).total_seconds())
-    fetch_time = ibis.ifelse(far, now, known.fetch_time.fill_null(ibis.literal(EPOCH, "timestamp('UTC')")))
+    fetch_time = ibis.ifelse(far, now, known.fetch_time.fill_null(moment(EPOCH)))
     interval = ibis.ifelse(far & (known.interval > longest), shorter, known.interval).cast("int32")
     return known.mutate(fetch_time=fetch_time, interval=interval, **{IS_DUE: fetch_time <= now})
 
 
 def next_due(known: Rows, rules: Rules) -> Rows:
     """Return one row with the earliest time at which a URL that is not due now will be."""
-    later_ones = known.filter(known.fetch_time > ibis.literal(rules.moment, "timestamp('UTC')"))
+    later_ones = known.filter(known.fetch_time > moment(rules.moment))
     return later_ones.aggregate(next_due=later_ones.fetch_time.min())
 
 
@@ -129,18 +130,6 @@ class _Valuing:
         found = (self._hook(url_of(row), datum_of(row, extra=self._extra), row[VALUE]) for row in batch.to_pylist())
         values = [0.0 if math.isnan(value) else value for value in found]
         return batch.set_column(batch.schema.get_field_index(VALUE), VALUE, pa.array(values, pa.float64()))
-
-
-def _matching(engine: Engine, rows: Rows, expression: Typed, rules: Rules) -> Rows:
-    def match(batch: Any) -> Any:
-        kept = [matches(expression, _told(row), rules.moment) for row in batch.to_pylist()]
-        return batch.filter(pa.array(kept, pa.bool_()))
-
-    return engine.map_batches(rows, match, _with(rows))
-
-
-def _told(row: Mapping[str, Any]) -> dict[str, Any]:
-    return {**row, "interval": timedelta(seconds=row["interval"] or 0), "metadata": dict(row["metadata"] or ())}
 
 
 def _due(batch: Any, rules: Rules) -> Any:

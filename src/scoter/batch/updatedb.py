@@ -13,6 +13,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 from msgspec import Struct
 
@@ -25,7 +26,7 @@ from scoter.batch.update.links import may_exceed
 from scoter.config import Config
 from scoter.engine import Engine, Source, source_of
 from scoter.engine.port import Rows
-from scoter.errors import UsageError
+from scoter.errors import UsageError, UserError
 from scoter.plugins import Column, chain
 from scoter.plugins.points import SCHEDULE_COLUMNS
 from scoter.store.tables import Table
@@ -215,4 +216,11 @@ def _only(engine: Engine, rows: Rows) -> list[dict[str, Any]]:
 
 
 def _rows(source: Source) -> int:
-    return sum(pq.ParquetFile(file).metadata.num_rows for file in source.files)
+    return sum(map(_length, source.files))
+
+
+def _length(file: str) -> int:
+    try:
+        return int(pq.read_metadata(file).num_rows)
+    except (OSError, pa.ArrowException) as failure:
+        raise UserError(f"the file is damaged: {str(failure).partition(chr(10))[0]}", where=file) from failure

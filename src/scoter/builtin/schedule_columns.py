@@ -45,7 +45,7 @@ def retry(rules: Schedule, table: Any) -> Columns:
 
 
 def gone(rules: Schedule, table: Any) -> Columns:
-    longer = _whole(_interval(rules, table) * 1.5)
+    longer = _whole(_interval(rules, table) * _real(1.5))
     limit = seconds_of(nine_tenths(rules.max_interval))
     interval = (longer < rules.max_interval.total_seconds()).ifelse(longer, limit)
     return {"interval": interval, "fetch_time": _later(table, interval)}
@@ -87,7 +87,7 @@ def _adaptive(rules: AdaptiveSchedule, table: Any) -> Columns:
         unchanged = (unchanged > 0).ifelse(unchanged, 0)
         whole = (unchanged / _MICROSECONDS).floor().cast("int64")
         interval = (whole > interval).ifelse(whole, interval)
-        offset = (unchanged / _MICROSECONDS * rules.sync_rate + 0.5).floor().cast("int64")
+        offset = (unchanged / _MICROSECONDS * _real(rules.sync_rate) + 0.5).floor().cast("int64")
         offset = (offset > high).ifelse(far, offset)
     interval = (interval > high).ifelse(high, interval)
     interval = (interval < low).ifelse(low, interval)
@@ -114,14 +114,14 @@ def _adapted(rules: AdaptiveSchedule, table: Any) -> Any:
 
 
 def _rates(rules: AdaptiveSchedule, table: Any) -> tuple[Any, Any]:
-    shorter, longer = 1 - rules.rates.shorter, 1 + rules.rates.longer
+    shorter, longer = _real(1 - rules.rates.shorter), _real(1 + rules.rates.longer)
     if not isinstance(rules, MimeAdaptiveSchedule) or not rules.by_media_type:
         return shorter, longer
     told = table.metadata.get(MEDIA_TYPE, "").re_extract(r"^\s*([^;]*?)\s*(;|$)", 1).lower()
     found: Sequence[tuple[str, Rates]] = sorted(rules.by_media_type.items())
     return (
-        _looked_up(told, [(name, 1 - rates.shorter) for name, rates in found], shorter),
-        _looked_up(told, [(name, 1 + rates.longer) for name, rates in found], longer),
+        _looked_up(told, [(name, _real(1 - rates.shorter)) for name, rates in found], shorter),
+        _looked_up(told, [(name, _real(1 + rates.longer)) for name, rates in found], longer),
     )
 
 
@@ -154,6 +154,13 @@ def _later(table: Any, seconds: Any) -> Any:
 
     number = ibis.literal(seconds) if isinstance(seconds, int) else seconds
     return table.fetched + number.cast("int64").as_interval("s")
+
+
+def _real(number: float) -> Any:
+    """Return a double: DuckDB takes a written number for a decimal, which is multiplied otherwise."""
+    import ibis
+
+    return ibis.literal(repr(number)).cast("float64")
 
 
 def _whole(seconds: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import sys
 import time
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from scoter.cli.fetch import described, span
-from scoter.cli.invocation import invocation
+from scoter.cli.invocation import Invocation, invocation
 from scoter.cli.jobs import Work, working
 from scoter.cli.output import note, print_json, print_table, visible
 from scoter.cli.progress import percent
@@ -23,6 +24,12 @@ if TYPE_CHECKING:
     from scoter.config import Config
 
 NOTHING = 1
+
+
+def _named(context: click.Context, _: click.Parameter, name: str | None) -> None:
+    """Take the agent's name as a setting, before the settings are read."""
+    if name:
+        context.ensure_object(Invocation).overrides.append(f"agent.name={json.dumps(name)}")
 
 
 @click.command()
@@ -38,7 +45,7 @@ NOTHING = 1
     show_default=True,
     help="Stay on the seeds' hosts or registered domains, or go anywhere.",
 )
-@click.option("--agent", metavar="NAME", help="Who is crawling (agent.name).")
+@click.option("--agent", metavar="NAME", expose_value=False, callback=_named, help="Who is crawling (agent.name).")
 @click.option("--add-days", type=click.IntRange(0), default=0, help="Fetch what is due within so many days already.")
 @click.option("--dedup/--no-dedup", default=True, show_default=True, help="Mark pages of the same content.")
 def command(
@@ -48,7 +55,6 @@ def command(
     until_done: bool,
     top_n: int,
     scope: str,
-    agent: str | None,
     add_days: int,
     dedup: bool,
 ) -> int:
@@ -67,11 +73,14 @@ def command(
     """
     from scoter.batch.crawl import Rounds, crawl
     from scoter.batch.directory import STOP
+    from scoter.batch.seeds import origins
     from scoter.batch.stopping import Stopping
+    from scoter.fetch.protocols.identity import user_agent
 
     said = invocation()
-    if agent:
-        said.overrides.append(f"agent.name={agent}")
+    # Before a directory is made: a mistake should leave nothing behind.
+    user_agent(said.config)
+    origins(seeds)
     with working("crawl", directory, create=bool(seeds)) as work:
         config = _scoped(work, seeds, scope)
         stopping = Stopping(work.crawl.path / STOP)
@@ -99,9 +108,7 @@ def _scoped(work: Work, seeds: tuple[str, ...], scope: str) -> Config:
     """Put the seeds into the crawldb, and return the configuration that keeps the crawl where it is to stay."""
     from scoter.batch.inject import inject
     from scoter.batch.scope import ANY, extend, hosts_of, within
-    from scoter.fetch.protocols.identity import user_agent
 
-    user_agent(work.config)  # said before anything is written
     if seeds:
         seeds = tuple(str(_kept(work)) if seed == "-" else seed for seed in seeds)
         done = inject(work.crawl, work.engine, work.config, seeds, now=work.now)

@@ -29,6 +29,11 @@ class Invocation:
         self.debug = False
         self._loaded: Loaded | None = None
 
+    def override(self, setting: str) -> None:
+        """Set one setting, as ``-D`` does: a command's own option for it."""
+        self.overrides.append(setting)
+        self._loaded = None
+
     def loaded(self) -> Loaded:
         """Return the effective configuration with its origins."""
         if self._loaded is None:

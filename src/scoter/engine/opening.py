@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from importlib.metadata import entry_points
+from importlib.util import find_spec
 from pathlib import Path
 
 from scoter.config import Config
@@ -42,12 +43,11 @@ def open_duckdb(config: Config, folder: Path, progress: Progress) -> Engine:
 
 def open_spark(config: Config, folder: Path, progress: Progress) -> Engine:
     """Start Spark in local mode."""
-    try:
-        from scoter.engine.spark import SparkEngine
-    except ImportError as failure:
-        raise ConfigError(
-            f"Spark is not installed: {failure}", where="engine.kind", hint="Run: pip install 'scoter[spark]'"
-        ) from failure
+    from scoter.engine.spark import SparkEngine
+
+    if find_spec("pyspark") is None:
+        hint = "Run: pip install 'scoter[spark]'"
+        raise ConfigError("Spark is not installed", where="engine.kind", hint=hint)
     return SparkEngine(folder, memory_limit(config), threads=os.cpu_count() or 1, progress=progress)
 
 

@@ -106,7 +106,7 @@ def real(number: float) -> Value:
 
 def first_rows(rows: Rows, by: Sequence[str], order: Sequence[Value], most: int = 1) -> Rows:
     """Return the first rows of each group, in an order that leaves no ties; missing values come last."""
-    place = ibis.row_number().over(group_by=list(by), order_by=list(order))
+    place = ibis.row_number().over(group_by=[rows[name] for name in by], order_by=list(order))
     placed = rows.mutate(**{_PLACE: place})
     return placed.filter(placed[_PLACE] < most).drop(_PLACE)
 

@@ -1,17 +1,16 @@
 """Spark, in local mode: the same jobs on the engine that clusters run.
 
-Everything leaves Spark through Parquet, since maps cannot leave it otherwise. ``map_batches`` runs in this process: what a
-job hands to it may hold compiled patterns, which do not travel, and may count what it sees.
+Everything leaves Spark through Parquet, since maps cannot leave it otherwise. ``map_batches`` runs in this process:
+what a job hands to it may hold compiled patterns, which do not travel, and may count what it sees. Spark is an extra,
+and imported only where it is used.
 """
 # mypy: disable-error-code="import-untyped, import-not-found"
 
 from __future__ import annotations
 
 import itertools
-import os
 import re
 import shutil
-import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -20,9 +19,6 @@ from typing import Any, Self
 
 import ibis
 import pyarrow.parquet as pq
-from pyspark.errors import PySparkException, PySparkRuntimeError
-from pyspark.sql import SparkSession
-from pyspark.sql import functions as sql
 
 from scoter.engine.leaving import as_told, told_schema
 from scoter.engine.literals import with_literals_stored
@@ -56,7 +52,9 @@ _SETTINGS = {
 
 def start_session(folder: Path, memory_limit: int, threads: int) -> Any:
     """Start Spark in local mode; its shuffles lie in a folder."""
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    from pyspark.errors import PySparkRuntimeError
+    from pyspark.sql import SparkSession
+
     builder = SparkSession.builder.master(f"local[{threads}]").appName("scoter")
     settings = {
         **_SETTINGS,
@@ -157,6 +155,8 @@ class SparkEngine:
         return self._kept((function(batch) for batch in self.batches(rows)), schema)
 
     def _frame(self, alike: Alike, types: Mapping[str, str]) -> Any:
+        from pyspark.sql import functions as sql
+
         # Looked up one by one: no folder's name is to be taken for a column.
         reader = self._session.read.option("recursiveFileLookup", "true")
         with _telling():
@@ -221,6 +221,8 @@ def _escaped(file: str) -> str:
 @contextmanager
 def _telling() -> Iterator[None]:
     """Turn what Spark raises about memory and disks into messages that say what to do."""
+    from pyspark.errors import PySparkException
+
     try:
         yield
     except PySparkException as failure:

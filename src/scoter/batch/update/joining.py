@@ -18,6 +18,7 @@ from scoter.batch import schemas
 from scoter.batch.update import links, maps
 from scoter.core.datum import EPOCH
 from scoter.engine.port import Rows
+from scoter.engine.portable import first_rows, moment
 from scoter.plugins import Column
 
 CRAWLDB = "crawldb"
@@ -25,7 +26,6 @@ LINKS = "links"
 REDIRECTS = "redirects"
 FETCH = "fetch"
 PARSE = "parse"
-TIME = "timestamp('UTC', 6)"
 
 
 class Shape(Struct, frozen=True, kw_only=True):
@@ -74,7 +74,7 @@ def _old(rows: Rows, shape: Shape) -> Rows:
     if shape.purged:
         rows = rows.filter(~rows.status.isin(shape.purged))
     if shape.is_merged:
-        rows = _first(rows, "url", [ibis.desc("fetch_time"), ibis.desc("score"), "status"])
+        rows = first_rows(rows, ["url"], [ibis.desc("fetch_time"), ibis.desc("score"), "status"])
     return _datum(rows, "old_", shape.extra)
 
 
@@ -95,7 +95,9 @@ def _fetched(inputs: Mapping[str, Rows], shape: Shape) -> Rows:
     rows = fetched.left_join(said, (fetched.f_url == said.p_url) & (fetched.segment == said.p_segment))
     newest = [ibis.desc("f_fetch_time"), ibis.desc("segment"), "f_status", ibis.desc("f_score")]
     # A page that was parsed twice must not double its record.
-    return _first(rows, "f_url", [*newest, ibis.desc("p_status"), "p_signature"]).drop("segment", "p_url", "p_segment")
+    return first_rows(rows, ["f_url"], [*newest, ibis.desc("p_status"), "p_signature"]).drop(
+        "segment", "p_url", "p_segment"
+    )
 
 
 def _linked(inputs: Mapping[str, Rows], shape: Shape) -> Rows:
@@ -113,7 +115,7 @@ def _linked(inputs: Mapping[str, Rows], shape: Shape) -> Rows:
 def _datum(rows: Rows, prefix: str, extra: Sequence[Column], **more: Any) -> Rows:
     """Return a datum's columns under a prefix; where a file left something out, it is as a new datum has it."""
     filled = {
-        "fetch_time": rows.fetch_time.coalesce(ibis.literal(EPOCH, type=TIME)),
+        "fetch_time": rows.fetch_time.coalesce(moment(EPOCH)),
         "retries": rows.retries.coalesce(0),
         "interval": rows.interval.coalesce(0),
         "score": rows.score.coalesce(0.0),
@@ -128,9 +130,3 @@ def _of_segment(rows: Rows, names: Sequence[str], number: int) -> Rows:
 
 def _union(tables: Sequence[Rows]) -> Rows:
     return tables[0] if len(tables) == 1 else ibis.union(*tables)
-
-
-def _first(rows: Rows, by: str, order: Sequence[Any]) -> Rows:
-    """Return the first row of each group."""
-    numbered = rows.mutate(place=ibis.row_number().over(ibis.window(group_by=by, order_by=list(order))))
-    return numbered.filter(numbered.place == 0).drop("place")

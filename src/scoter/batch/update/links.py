@@ -19,6 +19,7 @@ from scoter.batch.schemas import METADATA
 from scoter.batch.update import maps
 from scoter.engine import Engine, Source
 from scoter.engine.port import Rows
+from scoter.engine.portable import first_rows
 from scoter.plugins import Column
 from scoter.store.tables.evolution import with_columns
 
@@ -85,9 +86,7 @@ def united(links: Rows, redirects: Rows | None, limit: int | None, *, collect: b
     if limit is None:
         return known
     order = [ibis.desc("score"), ibis.desc("is_redirect"), *(["source"] if "source" in names else [])]
-    place = ibis.row_number().over(ibis.window(group_by="url", order_by=order))
-    numbered = known.mutate(place=place)
-    return numbered.filter(numbered.place < limit).drop("place")
+    return first_rows(known, ["url"], order, limit)
 
 
 def gathered(links: Rows, extra: Sequence[Column], *, collect: bool = False) -> Rows:
@@ -120,9 +119,7 @@ def gathered(links: Rows, extra: Sequence[Column], *, collect: bool = False) -> 
 
 def carried(redirects: Rows) -> Rows:
     """Return the metadata that redirects bring to their targets: for each target that of the first."""
-    place = ibis.row_number().over(ibis.window(group_by="url", order_by="source"))
-    numbered = redirects.mutate(place=place)
-    first = numbered.filter(numbered.place == 0)
+    first = first_rows(redirects, ["url"], [redirects.source])
     return first.select(r_url=first.url, r_metadata=first.metadata)
 
 

@@ -1,41 +1,24 @@
-"""Metadata as column expressions: maps from text to text, of which any may be missing."""
+"""Metadata as column expressions: maps from text to text, of which nearly all are missing."""
 # mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import ibis
 
-_TEXTS = "map<string, string>"
+from scoter.engine.portable import map_without
 
-NONE = ibis.literal(None, type=_TEXTS)
-
-
-@ibis.udf.scalar.builtin(name="map_concat", signature=((_TEXTS, _TEXTS), _TEXTS))  # type: ignore[untyped-decorator]
-def _map_concat(under: Any, over: Any) -> Any: ...
-
-
-def laid_over(under: Any, over: Any) -> Any:
-    """Return one map over another: where both have a key, the value of ``over``."""
-    # Nearly all maps are missing; what is not asked is not built.
-    return ibis.cases((over.isnull(), under), (under.isnull(), over), else_=_map_concat(under, over))
+NONE = ibis.literal(None, type="map<string, string>")
 
 
 def without(found: Any, key: str) -> Any:
-    """Return a map without a key."""
-    return (found.isnull() | ~found.contains(key)).ifelse(found, _kept(found, lambda each: each != key))
+    """Return a map without a key; one that does not have it is not built anew."""
+    return (found.isnull() | ~found.contains(key)).ifelse(found, map_without(found, key))
 
 
-def only(found: Any, keys: Sequence[str]) -> Any:
+def only(found: Any, wanted: Sequence[str]) -> Any:
     """Return a map with no other keys than these; nothing when it has none of them."""
-    if not keys:
-        return NONE
-    kept = _kept(found, lambda each: each.isin(list(keys)))
-    return (kept.length() > 0).ifelse(kept, NONE)
-
-
-def _kept(found: Any, keeps: Callable[[Any], Any]) -> Any:
-    keys = found.keys().filter(keeps)
-    return ibis.map(keys, keys.map(lambda each: found[each]))
+    keys = found.keys().filter(lambda each: each.isin(list(wanted)))
+    return (keys.length() > 0).ifelse(ibis.map(keys, keys.map(lambda each: found.get(each))), NONE)

@@ -16,9 +16,9 @@ from msgspec import Struct
 
 from scoter.batch import schemas
 from scoter.batch.update import maps
-from scoter.batch.update.joining import TIME
 from scoter.core.datum import GENERATE_MARK
 from scoter.engine.port import Rows
+from scoter.engine.portable import map_concat, moment
 from scoter.plugins import Column
 
 ANSWERED = ("success", "redir_temp", "redir_perm", "notmodified")
@@ -47,7 +47,7 @@ def outcomes(rows: Rows, now: datetime) -> Rows:
     rows = rows.mutate(
         outcome=outcome,
         fetched=rows.f_fetch_time,
-        now=ibis.literal(now, type=TIME),
+        now=moment(now),
         known_signature=rows.p_signature.coalesce(rows.f_signature),
     )
     compared = (rows.outcome == "success") & rows.old_signature.notnull() & rows.known_signature.notnull()
@@ -63,8 +63,8 @@ def outcomes(rows: Rows, now: datetime) -> Rows:
 def over(rows: Rows, extra: Sequence[Column]) -> Rows:
     """Add the record before any rule: what was found laid over what was known."""
     is_new = rows.old_url.isnull() & rows.f_url.isnull()
-    found = maps.laid_over(rows.old_metadata, rows.f_metadata)
-    found = (rows.outcome == "success").ifelse(maps.laid_over(found, rows.p_metadata), found)
+    found = map_concat(rows.old_metadata, rows.f_metadata)
+    found = (rows.outcome == "success").ifelse(map_concat(found, rows.p_metadata), found)
     touched = is_new.ifelse(rows.best_metadata, found)
     return rows.mutate(
         status=rows.old_status.coalesce("unfetched"),

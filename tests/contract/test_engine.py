@@ -1,0 +1,209 @@
+"""What every engine promises: DuckDB at once and in ranges, and Spark."""
+# mypy: disable-error-code="import-untyped"
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import ibis
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from tests.engine.rows import NOW, SCHEMA, column, new_table, page, rows_of, source, stored
+
+from scoter.engine import Engine
+from scoter.errors import UsageError, UserError
+from scoter.store.tables import Table
+
+
+def test_what_lies_in_files_is_read(engine: Engine, tmp_path: Path) -> None:
+    first = stored(tmp_path / "it's [1]{a}.parquet", [page("b", None), page("a", 0.5, {"lang": "en"})])
+    second = stored(tmp_path / "2.parquet", [page("c", notes={"lang": "de", "x": None})])
+
+    rows = engine.read(source(first, second))
+
+    assert rows_of(engine, rows.order_by("key")) == [
+        {**page("a", 0.5), "notes": {"lang": "en"}},
+        page("b", None),
+        {**page("c"), "notes": {"lang": "de", "x": None}},
+    ]
+
+
+def test_a_file_that_lacks_a_column_has_its_default_there(engine: Engine, tmp_path: Path) -> None:
+    more = {"depth": pa.int32(), "rank": pa.float64(), "note": pa.utf8(), "ok": pa.bool_(), "kind": pa.utf8()}
+    schema = pa.schema([*SCHEMA, *more.items()])
+    told = {"depth": 3, "rank": 0.5, "note": "it's \\ new", "ok": True, "kind": None}
+    old = stored(tmp_path / "old.parquet", [page("a")])
+    new = stored(tmp_path / "new.parquet", [{**page("b"), "depth": 1, "ok": None}], schema)
+
+    rows = rows_of(engine, engine.read(source(old, new, schema=schema, defaults=told)).order_by("key"))
+
+    assert {name: rows[0][name] for name in more} == told
+    assert {name: rows[1][name] for name in more} == {"depth": 1, "rank": None, "note": None, "ok": None, "kind": None}
+
+
+def test_a_type_may_have_become_wider(engine: Engine, tmp_path: Path) -> None:
+    narrow = pa.schema([("n", pa.int32()), ("f", pa.float32()), ("t", pa.timestamp("ms", tz="UTC"))])
+    wide = pa.schema([("n", pa.int64()), ("f", pa.float64()), ("t", pa.timestamp("us", tz="UTC"))])
+    old = stored(tmp_path / "old.parquet", [{"n": 1, "f": 0.5, "t": NOW}], narrow)
+    new = stored(tmp_path / "new.parquet", [{"n": 2**40, "f": 0.1, "t": NOW}], wide)
+
+    rows = list(engine.batches(engine.read(source(old, new, schema=wide)).order_by("n")))
+
+    assert rows[0].schema.equals(wide)
+    assert [row for batch in rows for row in batch.to_pylist()] == [
+        {"n": 1, "f": 0.5, "t": NOW},
+        {"n": 2**40, "f": 0.1, "t": NOW},
+    ]
+
+
+def test_a_column_of_another_kind_is_told(engine: Engine, tmp_path: Path) -> None:
+    file = stored(tmp_path / "a.parquet", [{"score": "high"}], pa.schema([("score", pa.utf8())]))
+
+    with pytest.raises(UsageError, match="the column score holds string, but double is wanted") as told:
+        engine.read(source(file, schema=pa.schema([("score", pa.float64())])))
+
+    assert told.value.where == file
+
+
+def test_no_files_are_no_rows_of_the_columns(engine: Engine) -> None:
+    rows = engine.read(source())
+
+    assert list(rows.columns) == SCHEMA.names
+    assert rows_of(engine, rows) == []
+    assert rows_of(engine, rows.group_by("url").agg(score=rows.score.sum())) == []
+
+
+def test_a_damaged_file_is_named(engine: Engine, tmp_path: Path) -> None:
+    whole = Path(stored(tmp_path / "whole.parquet", [page("a")]))
+    cut = tmp_path / "cut.parquet"
+    cut.write_bytes(whole.read_bytes()[:-9])
+
+    with pytest.raises(UserError, match="damaged") as told:
+        engine.read(source(str(whole), str(cut)))
+
+    assert str(cut) in str(told.value)
+
+
+def test_a_job_becomes_a_version_sorted_by_key_and_url(engine: Engine, tmp_path: Path) -> None:
+    names = [f"{number:04d}" for number in range(500)]
+    old = stored(tmp_path / "old.parquet", [page(name, 1.0) for name in names])
+    new = stored(tmp_path / "new.parquet", [page(name, 2.0, {"n": name}) for name in reversed(names[100:200])])
+    more = stored(tmp_path / "more.parquet", [page(f"{number}x", 3.0) for number in range(9)])
+
+    with new_table(tmp_path / "table") as made:
+        engine.write(_newest, {"old": source(old, is_sorted=True), "new": source(new, more), "none": source()}, made)
+        made.commit()
+
+    table = Table.open(tmp_path / "table")
+    rows = [row for batch in table.scan() for row in batch.to_pylist()]
+    assert [row["url"] for row in rows] == sorted(row["url"] for row in rows)
+    assert [(row["url"][-4:], row["score"]) for row in rows if row["url"][-1] != "x"] == [
+        (name, 2.0 if 100 <= int(name) < 200 else 1.0) for name in names
+    ]
+    assert sum(row["score"] == 3.0 for row in rows) == 9
+    assert [dict(row["notes"]) for row in rows if row["notes"]] == [{"n": name} for name in names[100:200]]
+    assert {row["seen"] for row in rows} == {NOW}
+    assert [pq.read_schema(file).field("seen").type for file in table.files] == [SCHEMA.field("seen").type] * len(
+        table.files
+    )
+
+
+def test_a_job_of_no_rows_is_an_empty_version(engine: Engine, tmp_path: Path) -> None:
+    with new_table(tmp_path / "table") as made:
+        engine.write(lambda inputs: inputs["old"], {"old": source()}, made)
+        made.commit()
+
+    assert Table.open(tmp_path / "table").count() == 0
+
+
+def test_what_is_written_has_the_types_of_the_schema(engine: Engine, tmp_path: Path) -> None:
+    schema = pa.schema([("n", pa.int64()), ("f", pa.float64()), ("g", pa.float64()), ("t", pa.utf8())])
+    rows = engine.read(source(stored(tmp_path / "a.parquet", [page("a", 2.0)])))
+
+    made = engine.save(rows.select(t=rows.url, n=1, f=0.5, g=rows.score.floor()), schema, tmp_path / "out.parquet")
+
+    assert made == 1
+    assert pq.read_schema(tmp_path / "out.parquet").remove_metadata().equals(schema)
+
+
+def test_a_file_is_saved_in_an_order(engine: Engine, tmp_path: Path) -> None:
+    rows = engine.read(source(stored(tmp_path / "a.parquet", [page(f"{n % 7}-{n}", float(n)) for n in range(300)])))
+
+    count = engine.save(rows, SCHEMA, tmp_path / "o'ut.parquet", ["key"])
+
+    found = pq.read_table(tmp_path / "o'ut.parquet")
+    keys = found["key"].to_pylist()
+    assert (count, keys) == (300, sorted(keys))
+    assert engine.save(rows.filter(rows.score < 0), SCHEMA, tmp_path / "none.parquet", ["key"]) == 0
+    assert pq.read_table(tmp_path / "none.parquet").num_rows == 0
+
+
+def test_batches_come_in_the_order_of_the_expression(engine: Engine, tmp_path: Path) -> None:
+    files = [stored(tmp_path / f"{n}.parquet", [page(f"{n}-{m}", m + n / 10) for m in range(60)]) for n in range(5)]
+    rows = engine.read(source(*files))
+
+    scores = column(engine, rows.order_by(rows.score.desc()).limit(120), "score")
+
+    assert scores == [m + n / 10 for m in reversed(range(60)) for n in reversed(range(5))][:120]
+
+
+def test_another_question_may_be_asked_between_batches(engine: Engine, tmp_path: Path) -> None:
+    rows = engine.read(source(stored(tmp_path / "a.parquet", [page(str(n), float(n)) for n in range(3)])))
+
+    first = engine.batches(rows)
+    next(first)
+
+    assert column(engine, rows.agg(most=rows.score.max()), "most") == [2.0]
+    assert list(first) == []
+
+
+def test_batches_have_the_types_that_the_expression_tells(engine: Engine, tmp_path: Path) -> None:
+    rows = engine.read(source(stored(tmp_path / "a.parquet", [page("a", 2.0)])))
+
+    batch = next(engine.batches(rows.select("seen", "notes", half=rows.score.round() + 0.5, count=rows.url.length())))
+
+    assert [batch.schema.field(name).type for name in ("seen", "half")] == [SCHEMA.field("seen").type, pa.float64()]
+    assert batch["half"].to_pylist() == [2.5]
+
+
+def test_a_function_maps_batches(engine: Engine, tmp_path: Path) -> None:
+    rows = engine.read(source(stored(tmp_path / "a.parquet", [page(f"{n}", float(n), {"n": "1"}) for n in range(99)])))
+    schema = pa.schema([("url", pa.utf8()), ("twice", pa.float64()), ("notes", SCHEMA.field("notes").type)])
+    seen = []
+
+    def double(batch: Any) -> Any:
+        seen.append(batch.num_rows)
+        twice = pa.array([2 * score for score in batch["score"].to_pylist()])
+        return pa.RecordBatch.from_arrays([batch["url"], twice, batch["notes"]], schema=schema)
+
+    made = engine.map_batches(rows.filter(rows.score >= 10), double, schema)
+
+    assert sum(seen) == 89
+    assert column(engine, made.agg(sum=made.twice.sum()), "sum") == [2.0 * sum(range(10, 99))]
+    assert rows_of(engine, made.filter(made.twice == 20.0)) == [
+        {"url": "http://x.example/10", "twice": 20.0, "notes": {"n": "1"}}
+    ]
+
+
+def test_no_rows_are_mapped_to_no_rows(engine: Engine) -> None:
+    made = engine.map_batches(engine.read(source()), lambda batch: batch, SCHEMA)
+
+    assert rows_of(engine, made) == []
+
+
+def test_a_table_may_be_written_out_in_a_job(engine: Engine, tmp_path: Path) -> None:
+    rows = engine.read(source(stored(tmp_path / "a.parquet", [page("a"), page("b")])))
+    weights = ibis.memtable(pa.table({"url": ["http://x.example/b"], "weight": [7]}))
+
+    found = rows.inner_join(weights, "url")
+
+    assert column(engine, found, "weight") == [7]
+
+
+def _newest(inputs: Mapping[str, Any]) -> Any:
+    old, new, none = inputs["old"], inputs["new"], inputs["none"]
+    left = old.anti_join(new, "url").anti_join(none, "url")
+    return left.union(new)

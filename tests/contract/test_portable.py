@@ -1,0 +1,144 @@
+"""What would differ between engines, and does not."""
+# mypy: disable-error-code="import-untyped"
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import ibis
+import pyarrow as pa
+import pytest
+from tests.engine.rows import MAP, NOW, TIME, column, rows_of, source, stored
+
+from scoter.engine import Engine
+from scoter.engine.portable import (
+    bucket,
+    bucket_of,
+    first_rows,
+    floor_to_int,
+    gathered,
+    map_concat,
+    map_without,
+    micros,
+    moment,
+    plus_seconds,
+    ratio,
+    real,
+)
+
+SCHEMA = pa.schema(
+    [
+        ("id", pa.int32()),
+        ("url", pa.utf8()),
+        ("old", MAP),
+        ("new", MAP),
+        ("seen", TIME),
+        ("seconds", pa.int32()),
+        ("score", pa.float64()),
+    ]
+)
+OLD_TIME = datetime(1969, 12, 31, 23, 59, 59, 250_000, tzinfo=UTC)
+ROWS = [
+    (0, "a", [("x", "1"), ("y", "2")], [("x", "9"), ("z", None)], NOW, 60, 1.5),
+    (1, "b", None, [("q", "1")], OLD_TIME, -1, -1.5),
+    (2, "c", [("x", None)], None, None, 5, 0.0),
+    (3, "é", None, None, NOW, None, None),
+    (4, "a", [], [("x", "1")], NOW, 2_592_000, 1.5),
+]
+
+
+@pytest.fixture
+def rows(engine: Engine, tmp_path: Path) -> Any:
+    made = [dict(zip(SCHEMA.names, row, strict=True)) for row in ROWS]
+    return engine.read(source(stored(tmp_path / "rows.parquet", made, SCHEMA), schema=SCHEMA))
+
+
+def test_the_right_map_wins_and_a_missing_one_has_no_entries(engine: Engine, rows: Any) -> None:
+    both = column(engine, rows.select("id", both=map_concat(rows.old, rows.new)), "both", by=["id"])
+
+    assert both == [{"x": "9", "y": "2", "z": None}, {"q": "1"}, {"x": None}, None, {"x": "1"}]
+
+
+def test_an_entry_can_be_taken_out_of_a_map(engine: Engine, rows: Any) -> None:
+    less = column(engine, rows.select("id", less=map_without(rows.old, "x")), "less", by=["id"])
+
+    assert [each or None for each in less] == [{"y": "2"}, None, None, None, None]
+    assert [each is None for each in less] == [False, True, False, True, False]
+
+
+def test_seconds_are_added_to_a_time(engine: Engine, rows: Any) -> None:
+    later = column(engine, rows.select("id", later=plus_seconds(rows.seen, rows.seconds)), "later", by=["id"])
+
+    assert later == [
+        NOW + timedelta(minutes=1),
+        OLD_TIME - timedelta(seconds=1),
+        None,
+        None,
+        NOW + timedelta(days=30),
+    ]
+
+
+def test_a_time_in_microseconds_is_whole(engine: Engine, rows: Any) -> None:
+    found = rows_of(engine, rows.select("id", m=micros(rows.seen), n=rows.seen == moment(NOW)).order_by("id"))
+
+    epoch = datetime(1970, 1, 1, tzinfo=UTC)
+    now = (NOW - epoch) // timedelta(microseconds=1)
+    assert [row["m"] for row in found] == [now, -750_000, None, now, now]
+    assert [row["n"] for row in found] == [True, False, None, True, True]
+
+
+def test_buckets_are_those_of_the_row_function(engine: Engine, rows: Any) -> None:
+    for count in (1, 7, 100_000):
+        found = column(engine, rows.select("id", b=bucket(rows.url, count)), "b", by=["id"])
+
+        assert found == [bucket_of(row[1], count) for row in ROWS]
+
+
+def test_a_number_is_made_whole_downwards(engine: Engine, rows: Any) -> None:
+    assert column(engine, rows.select("id", n=floor_to_int(rows.score)), "n", by=["id"]) == [1, -2, 0, None, 1]
+
+
+def test_a_quotient_by_zero_is_missing(engine: Engine, rows: Any) -> None:
+    found = rows.select("id", a=ratio(rows.seconds, rows.score), b=ratio(rows.id, rows.id))
+
+    assert column(engine, found, "a", by=["id"]) == [40.0, 1 / 1.5, None, None, 1_728_000.0]
+    assert column(engine, found, "b", by=["id"]) == [None, 1.0, 1.0, 1.0, 1.0]
+
+
+def test_a_written_number_is_a_double(engine: Engine, rows: Any) -> None:
+    found = rows.select("id", a=real(0.1) + real(0.2), b=real(1e300) * rows.id)
+
+    assert column(engine, found, "a", by=["id"])[0] == 0.1 + 0.2
+    assert column(engine, found, "b", by=["id"])[2] == 2e300
+
+
+def test_the_first_rows_of_a_group_are_those_of_an_order(engine: Engine, rows: Any) -> None:
+    best = first_rows(rows, ["url"], [rows.score.desc(), rows.id.desc()])
+    one = rows.mutate(all=1)
+    two = first_rows(one, ["all"], [one.score.desc(), one.id], most=2)
+
+    assert sorted(column(engine, best, "id")) == [1, 2, 3, 4]
+    assert sorted(column(engine, two, "id")) == [0, 4]
+    assert list(best.columns) == SCHEMA.names
+
+
+def test_a_missing_value_comes_last_in_either_direction(engine: Engine, rows: Any) -> None:
+    assert column(engine, rows.order_by([rows.score, rows.id]), "id") == [1, 2, 0, 4, 3]
+    assert column(engine, rows.order_by([rows.score.desc(), rows.id]), "id") == [0, 4, 2, 1, 3]
+
+
+def test_lists_are_gathered_in_order(engine: Engine, rows: Any) -> None:
+    found = gathered(rows, ["url"], "ids", {"neg": -rows.id, "seen": rows.url})
+
+    lists = {row["url"]: row["ids"] for row in rows_of(engine, found)}
+    assert lists["a"] == [{"neg": -4, "seen": "a"}, {"neg": 0, "seen": "a"}]
+    assert {url: len(each) for url, each in lists.items()} == {"a": 2, "b": 1, "c": 1, "é": 1}
+
+
+def test_null_is_neither_equal_nor_different(engine: Engine, rows: Any) -> None:
+    assert sorted(column(engine, rows.filter(rows.score != 1.5), "id")) == [1, 2]
+    assert sorted(column(engine, rows.filter((rows.score == 1.5) | rows.score.isnull()), "id")) == [0, 3, 4]
+    assert sorted(column(engine, rows.filter(~rows.seconds.isin([60, 5])), "id")) == [1, 4]
+    assert column(engine, rows.select("id", c=ibis.coalesce(rows.score, real(7))), "c", by=["id"])[3] == 7.0

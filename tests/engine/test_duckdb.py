@@ -1,0 +1,213 @@
+"""What the embedded engine does beside the contract: ranges, progress, temporary files, and what goes wrong."""
+# mypy: disable-error-code="import-untyped"
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from tests.engine.rows import SCHEMA, column, new_table, page, source, stored
+
+from scoter.engine import surveying
+from scoter.engine.duckdb import DuckDbEngine
+from scoter.engine.watching import Steps
+from scoter.errors import UserError
+from scoter.store.tables import Table
+
+MEMORY = 2**28
+
+
+@pytest.fixture
+def engine(tmp_path: Path) -> Iterator[DuckDbEngine]:
+    with DuckDbEngine(tmp_path / "engine", MEMORY, threads=2, ranges=4) as opened:
+        yield opened
+
+
+def _pages(file: Path, count: int, **more: Any) -> str:
+    return stored(file, [{**page(f"{number:06d}"), **more} for number in range(count)])
+
+
+def test_each_range_is_a_part_and_no_key_is_in_two(engine: DuckDbEngine, tmp_path: Path) -> None:
+    old = source(_pages(tmp_path / "old.parquet", 1_000), is_sorted=True)
+    new = source(_pages(tmp_path / "new.parquet", 1_000))
+
+    with new_table(tmp_path / "table") as made:
+        engine.write(lambda inputs: inputs["old"].union(inputs["new"]), {"old": old, "new": new}, made)
+        made.commit()
+
+    parts = [pq.read_table(file)["key"].to_pylist() for file in Table.open(tmp_path / "table").files]
+    assert [len(part) for part in parts] == [500] * 4
+    assert all(before[-1] < after[0] for before, after in zip(parts, parts[1:], strict=False))
+
+
+def test_what_a_range_needed_is_gone_when_it_is_done(engine: DuckDbEngine, tmp_path: Path) -> None:
+    rows = source(_pages(tmp_path / "new.parquet", 400))
+    seen = []
+
+    def job(inputs: Any) -> Any:
+        made = engine.map_batches(inputs["new"], lambda batch: batch, SCHEMA)
+        files = [path.name for path in (tmp_path / "engine").rglob("*.parquet") if path.parent.name[0] != "r"]
+        views = engine.ibis.con.execute("SELECT count(*) FROM duckdb_views() WHERE NOT internal").fetchone()
+        folders = [path.name for path in (tmp_path / "engine").rglob("range_of_key=*")]
+        seen.append((len(files), views[0], len(folders)))
+        return made
+
+    with new_table(tmp_path / "table") as made:
+        engine.write(job, {"new": rows}, made)
+        made.commit()
+
+    assert seen == [(1, 2, 4), (1, 2, 3), (1, 2, 2), (1, 2, 1)]
+    assert list((tmp_path / "engine").rglob("*.parquet")) == []
+    engine.close()
+    assert list((tmp_path / "engine").iterdir()) == []
+
+
+def test_footers_are_read_once_however_many_ranges_there_are(
+    engine: DuckDbEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = [_pages(tmp_path / f"{number}.parquet", 60) for number in range(100)]
+    opened = []
+    real = surveying._footer
+    monkeypatch.setattr(surveying, "_footer", lambda file: opened.append(file) or real(file))  # type: ignore[func-returns-value]
+
+    with new_table(tmp_path / "table") as made:
+        engine.write(lambda inputs: inputs["new"], {"new": source(*files)}, made)
+        made.commit()
+
+    assert sorted(opened) == sorted(files)
+
+
+def test_progress_is_told_while_a_query_runs_and_never_goes_back() -> None:
+    told: list[float] = []
+    steps = Steps(told.append, 2)
+    connection = duckdb.connect()
+    for setting in ("enable_progress_bar = true", "enable_progress_bar_print = false", "progress_bar_time = 0"):
+        connection.execute(f"SET {setting}")
+
+    # Two seconds and more: it is asked twice a second.
+    for _ in range(2):
+        with steps.watched(connection):
+            connection.execute("SELECT sum(md5_number_lower(i::VARCHAR)) FROM range(8_000_000) t(i)")
+
+    assert told == sorted(told)
+    assert (0 < told[0] < 0.5, 0.5 in told, told[-1]) == (True, True, 1.0)
+
+
+def test_a_job_tells_its_progress_to_the_end(tmp_path: Path) -> None:
+    told: list[float] = []
+    new = source(_pages(tmp_path / "new.parquet", 100))
+
+    with DuckDbEngine(tmp_path / "engine", MEMORY, ranges=3, progress=told.append) as engine:
+        with new_table(tmp_path / "table") as made:
+            engine.write(lambda inputs: inputs["new"], {"new": new}, made)
+            made.commit()
+
+    assert told == [0.25, 0.5, 0.75, 1.0]
+
+
+def test_a_job_that_does_not_fit_says_how_to_give_it_more_memory(tmp_path: Path) -> None:
+    rows = [{**page(f"{number:06d}"), "notes": [("text", "x" * 200)]} for number in range(50_000)]
+    file = tmp_path / "large.parquet"
+    pq.write_table(pa.Table.from_pylist(rows, schema=SCHEMA), file)
+
+    with DuckDbEngine(tmp_path / "engine", 2**24, threads=1) as engine:
+        large = engine.read(source(str(file)))
+        whole = large.group_by(one=large.score).agg(all=large.notes.collect())
+
+        with pytest.raises(UserError, match="does not fit into its memory") as told:
+            list(engine.batches(whole))
+
+    assert "-D engine.memory_limit" in told.value.hint
+
+
+def test_a_full_disk_is_told_and_leaves_no_half_file(engine: DuckDbEngine, tmp_path: Path) -> None:
+    rows = engine.read(source(_pages(tmp_path / "new.parquet", 20_000)))
+    out = tmp_path / "out.parquet"
+
+    with _files_up_to(20_000), pytest.raises(UserError, match="the disk is full") as told:
+        engine.save(rows, SCHEMA, out, ["key"])
+
+    assert "Make room" in told.value.hint
+    assert not out.exists()
+    assert engine.save(rows, SCHEMA, out, ["key"]) == 20_000
+
+
+def test_a_full_disk_is_told_when_rows_are_mapped(engine: DuckDbEngine, tmp_path: Path) -> None:
+    rows = engine.read(source(_pages(tmp_path / "new.parquet", 20_000)))
+
+    with _files_up_to(20_000), pytest.raises(UserError, match="cannot write temporary rows"):
+        engine.map_batches(rows, lambda batch: batch, SCHEMA)
+
+
+def test_a_place_that_cannot_be_written_is_told(engine: DuckDbEngine, tmp_path: Path) -> None:
+    rows = engine.read(source(_pages(tmp_path / "new.parquet", 10)))
+
+    with pytest.raises(UserError, match="a file cannot be read or written"):
+        engine.save(rows, SCHEMA, tmp_path / "nowhere" / "out.parquet")
+
+
+def test_a_file_that_is_missing_is_named(engine: DuckDbEngine, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="No such file") as told:
+        engine.read(source(str(tmp_path / "gone.parquet")))
+
+    assert told.value.where.endswith("gone.parquet")
+
+
+@pytest.mark.parametrize("at", [0.2, 0.5, 0.8])
+def test_a_file_damaged_inside_is_told(engine: DuckDbEngine, tmp_path: Path, at: float) -> None:
+    file = tmp_path / "new.parquet"
+    pq.write_table(pa.Table.from_pylist([page(f"{n}", n / 7) for n in range(5_000)], schema=SCHEMA), file)
+    data = bytearray(file.read_bytes())
+    start = int(len(data) * at)
+    data[start : start + 64] = os.urandom(64)
+    file.write_bytes(data)
+
+    with pytest.raises(UserError, match="damaged|cannot be read"):
+        column(engine, engine.read(source(str(file))), "url")
+
+
+def test_an_interrupt_ends_a_query(tmp_path: Path) -> None:
+    file = _pages(tmp_path / "new.parquet", 20_000)
+    program = f"""
+import sys
+from pathlib import Path
+from scoter.engine.duckdb import DuckDbEngine
+from tests.engine.rows import SCHEMA, source
+with DuckDbEngine(Path({str(tmp_path / "engine")!r}), 2**28, progress=lambda share: print("running", flush=True)) as engine:
+    rows = engine.read(source({file!r}))
+    pairs = rows.cross_join(rows.view()).cross_join(rows.view(), rname="third_{{name}}")
+    engine.save(pairs.agg(url=pairs.url.max()), SCHEMA.empty_table().select(["url"]).schema, Path({str(tmp_path / "out")!r}))
+"""
+    process = subprocess.Popen(
+        [sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=Path.cwd()
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "running\n"
+
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+
+    assert "KeyboardInterrupt" in errors.splitlines()[-1]
+    assert list((tmp_path / "engine").iterdir()) == []
+
+
+@contextmanager
+def _files_up_to(size: int) -> Iterator[None]:
+    """Let no file grow beyond a size, as a full disk would."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
