@@ -1,4 +1,4 @@
-"""Crawl a whole static site with Scoter and with Scrapy, and compare pages per CPU-second; exit 1 if a target is missed.
+"""Crawl a whole static site with Scoter and with Scrapy; exit 1 if pages per CPU-second are below the target.
 
     python -m benchmarks.batch [--page-bytes 25000] [--scrapy .venv-bench/bin/python] [--runs 1]
 
@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import resource
 import subprocess
 import sys
@@ -97,7 +96,7 @@ def main() -> int:
         if best.pages != EXPECTED:
             print(f"the crawl is not complete: {best.pages} of {EXPECTED} pages")
             return 1
-        if not asked.scrapy or not os.path.exists(asked.scrapy):
+        if not asked.scrapy or not Path(asked.scrapy).exists():
             return 0
         peer = scrapy(asked.scrapy, port)
     print(f"scrapy  {peer.pages} pages  {peer.cpu:6.1f} CPU s  {peer.wall:5.1f} s  {peer.rate:6.0f} pages/CPU s")

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.batch.crawls import NOW, crawl_at, crawldb, datum, page, write_crawldb, write_segment
+from tests.cli.conftest import Run, run
 
 from scoter.batch.dedup import Deduplicated, Group, dedup
 from scoter.batch.directory import CrawlDir
@@ -18,6 +19,8 @@ from scoter.batch.nearness import _bands
 from scoter.config import load
 from scoter.engine import Engine
 from scoter.errors import UsageError, UserError
+
+__all__ = ["run"]
 
 CONFIG = load(None, {}, [])
 SAME, OTHER = b"\x01", b"\x02"
@@ -183,6 +186,17 @@ def test_a_large_crowd_is_told_apart_as_by_comparing_all_with_all(crawl: CrawlDi
         if all((simhash ^ simhashes[other]).bit_count() > 3 for other in kept):
             kept.append(number)
     assert duplicates(crawl) == set(urls) - {urls[number] for number in kept}
+
+
+def test_the_command_counts_what_it_marks(crawl: CrawlDir, run: Run) -> None:
+    write_crawldb(crawl, [datum(HTTP, signature=SAME), datum(HTTPS, signature=SAME)])
+
+    wrong = run("dedup", crawl.path, "--compare-order", "scroe")
+    done = run("dedup", crawl.path, "--json")
+
+    assert (wrong.code, "did you mean 'score'" in wrong.err) == (2, True)
+    assert (done.code, done.out) == (0, '{"exact":1,"near":0}\n')
+    assert duplicates(crawl) == {HTTPS}
 
 
 @given(

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from tests.batch.crawls import NOW, crawl_at, link, linkdb, page, write_linkdb, write_segment
+from tests.cli.conftest import Run, run
 
 from scoter.batch.directory import CrawlDir
 from scoter.batch.invertlinks import Inverted, invertlinks, pending
@@ -13,6 +14,8 @@ from scoter.batch.segment import FETCHED
 from scoter.config import Config, load
 from scoter.engine import Engine
 from scoter.errors import UsageError
+
+__all__ = ["run"]
 
 A, B, C, D = "http://a.org/", "http://b.org/", "http://c.org/", "http://d.org/x"
 
@@ -30,14 +33,14 @@ def pairs(crawl: CrawlDir) -> list[tuple[str, str]]:
     return sorted((source, target) for target, inlinks in linkdb(crawl).items() for source, _ in inlinks)
 
 
-def run(crawl: CrawlDir, engine: Engine, *settings: str, **options: bool) -> Inverted:
+def invert(crawl: CrawlDir, engine: Engine, *settings: str, **options: bool) -> Inverted:
     return invertlinks(crawl, engine, config(*settings), pending(crawl), now=NOW, **options)
 
 
 def test_a_link_is_found_under_its_target(crawl: CrawlDir, engine: Engine) -> None:
     write_segment(crawl, "1", pages=[page(A), page(B)], links=[link(A, C, "see"), link(B, C), link(A, D)])
 
-    made = run(crawl, engine)
+    made = invert(crawl, engine)
 
     assert made == Inverted(segments=("1",), urls=2, urls_before=0)
     assert linkdb(crawl) == {C: [(A, "see"), (B, "")], D: [(A, "")]}
@@ -45,7 +48,7 @@ def test_a_link_is_found_under_its_target(crawl: CrawlDir, engine: Engine) -> No
 
 def test_a_segment_comes_in_once(crawl: CrawlDir, engine: Engine) -> None:
     segment = write_segment(crawl, "1", pages=[page(A)], links=[link(A, C)])
-    run(crawl, engine)
+    invert(crawl, engine)
 
     assert pending(crawl) == []
     with pytest.raises(UsageError, match="already"):
@@ -69,7 +72,7 @@ def test_a_page_that_was_parsed_again_replaces_its_links(crawl: CrawlDir, engine
     write_linkdb(crawl, {C: [(A, "old"), (B, "stays")], D: [(A, "old")]}, applied=["1"])
     write_segment(crawl, "2", pages=[page(A)], links=[link(A, C, "new")])
 
-    run(crawl, engine)
+    invert(crawl, engine)
 
     assert linkdb(crawl) == {C: [(A, "new"), (B, "stays")]}
 
@@ -78,7 +81,7 @@ def test_a_page_whose_parsing_failed_keeps_the_links_it_had(crawl: CrawlDir, eng
     write_linkdb(crawl, {C: [(A, "old")]})
     write_segment(crawl, "2", pages=[page(A, "failed")])
 
-    run(crawl, engine)
+    invert(crawl, engine)
 
     assert linkdb(crawl) == {C: [(A, "old")]}
 
@@ -87,7 +90,7 @@ def test_of_several_segments_the_newest_tells_what_a_page_links_to(crawl: CrawlD
     write_segment(crawl, "1", pages=[page(A), page(B)], links=[link(A, C, "old"), link(A, D), link(B, D)])
     write_segment(crawl, "2", pages=[page(A)], links=[link(A, C, "new")])
 
-    run(crawl, engine)
+    invert(crawl, engine)
 
     assert linkdb(crawl) == {C: [(A, "new")], D: [(B, "")]}
 
@@ -110,7 +113,7 @@ def test_internal_links_are_those_within_a_host(crawl: CrawlDir, engine: Engine)
     links = [*INTERNAL, *EXTERNAL]
     write_segment(crawl, "1", pages=[page(source) for source, _ in links], links=[link(*each) for each in links])
 
-    run(crawl, engine)
+    invert(crawl, engine)
     without_internal = pairs(crawl)
     other = ("linkdb.ignore_internal_links=false", "linkdb.ignore_external_links=true")
     invertlinks(crawl, engine, config(*other), crawl.all_segments(), now=NOW, force=True)
@@ -123,7 +126,7 @@ def test_internal_links_are_those_within_a_host(crawl: CrawlDir, engine: Engine)
 def test_an_anchor_is_cut_by_characters_not_bytes(crawl: CrawlDir, engine: Engine) -> None:
     write_segment(crawl, "1", pages=[page(A)], links=[link(A, C, "žluťoučký kůň")])
 
-    run(crawl, engine, "linkdb.max_anchor_length=4")
+    invert(crawl, engine, "linkdb.max_anchor_length=4")
 
     assert linkdb(crawl) == {C: [(A, "žluť")]}
 
@@ -131,7 +134,7 @@ def test_an_anchor_is_cut_by_characters_not_bytes(crawl: CrawlDir, engine: Engin
 def test_a_page_counts_once_however_often_it_links(crawl: CrawlDir, engine: Engine) -> None:
     write_segment(crawl, "1", pages=[page(A), page(A)], links=[link(A, C), link(A, C, "words"), link(A, C, "words")])
 
-    run(crawl, engine)
+    invert(crawl, engine)
 
     assert linkdb(crawl) == {C: [(A, "words")]}
 
@@ -142,7 +145,7 @@ def test_of_too_many_inlinks_the_known_ones_stay_then_the_first_by_name(crawl: C
     links = [link(source, C, anchor) for source in reversed(sources) for anchor in ("", "x")]
     write_segment(crawl, "1", pages=[page(source) for source in sources], links=[*links, link(sources[5], D)])
 
-    run(crawl, engine, "linkdb.max_inlinks=3")
+    invert(crawl, engine, "linkdb.max_inlinks=3")
 
     assert linkdb(crawl) == {
         C: [(sources[0], "x"), (sources[1], "x"), ("http://z.org/", "known")],
@@ -157,7 +160,7 @@ def test_new_links_pass_the_filters_unless_told_not_to(crawl: CrawlDir, engine: 
     links = [link(A, C), link(B, D), link(A, D), link("http://e.org/", D)]
     write_segment(crawl, "1", pages=[page(A), page(B), page("http://e.org/")], links=links)
 
-    run(crawl, engine, *settings)
+    invert(crawl, engine, *settings)
     filtered = linkdb(crawl)
     invertlinks(
         crawl, engine, config(*settings), crawl.all_segments(), now=NOW, filter=False, normalize=False, force=True
@@ -172,6 +175,18 @@ def test_targets_and_sources_that_normalise_to_one_url_become_one(crawl: CrawlDi
     write_linkdb(crawl, {D: [(sources[0], "of an older page")]})
     write_segment(crawl, "1", pages=[page(sources[1])], links=[link(sources[1], target) for target in targets])
 
-    run(crawl, engine, "urlnormalizer.order=['querystring']")
+    invert(crawl, engine, "urlnormalizer.order=['querystring']")
 
     assert linkdb(crawl) == {targets[1]: [(sources[0], "")]}
+
+
+def test_the_command_takes_what_is_not_done_yet(crawl: CrawlDir, run: Run) -> None:
+    write_segment(crawl, "1", pages=[page(A)], links=[link(A, C)])
+
+    done = run("invertlinks", crawl.path)
+    again = run("invertlinks", crawl.path)
+    named = run("invertlinks", crawl.path, "1")
+
+    assert (done.code, done.out) == (0, "1 segment brought in: 1 URLs have inlinks, 0 had before\n")
+    assert (again.code, again.out) == (1, "")
+    assert (named.code, "--force" in named.err) == (2, True)

@@ -17,10 +17,6 @@ MEMORY = 2**28
 ENGINES = ("duckdb", "duckdb in ranges", pytest.param("spark", marks=pytest.mark.spark))
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "spark: needs the package's extra `spark` and a Java runtime")
-
-
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave Spark out unless the markers given by ``-m`` mention it: its start alone takes seconds."""
     if "spark" in config.option.markexpr:

@@ -1,4 +1,4 @@
-"""`scoter crawl` as a process that is watched and killed: its steps are read off the line that it shows on a terminal."""
+"""`scoter crawl`, watched and killed: the step that it is in is read off the line that it shows on a terminal."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ STEPS = ("inject", "generate", "fetch", "updatedb", "dedup", "invertlinks")
 _LINE = re.compile(r"round (\d+)(?:/\d+)?  (\w+)")
 _KEPT = 4_096
 _LOOK = 0.002
+_ALIVE = 300.0  # seconds after which a crawl of this size counts as stuck
 
 
 class Run:
@@ -50,7 +51,11 @@ class Run:
     def reaches(self, step: str, delay: float) -> bool:
         """Wait until it has been in a step for some time, or has left it before; false if it ended first."""
         entered: int | None = None
+        until = time.monotonic() + _ALIVE
         while self.process.poll() is None:
+            if time.monotonic() > until:
+                self.kill_group()
+                return False
             number, name, seconds = self.now()
             if entered is None and name == step:
                 entered = number
@@ -78,12 +83,16 @@ class Run:
 
     def kill_parent(self) -> None:
         self.process.kill()
-        self.ended()
+        self.process.wait()  # and not for its workers: whoever starts the next crawl has to
 
     def ended(self) -> int:
         """Wait for its end, and return its exit code."""
-        code = self.process.wait()
-        self._reader.join(5)  # workers that outlive it keep the terminal open
+        try:
+            code = self.process.wait(_ALIVE)
+        except subprocess.TimeoutExpired:
+            os.killpg(self.process.pid, signal.SIGKILL)
+            code = self.process.wait()
+        self._reader.join(5)  # so that all that it said has been read
         return code
 
     def _read(self, terminal: int) -> None:

@@ -68,9 +68,8 @@ def leftovers(crawl: Path) -> list[str]:
     strays = [*(crawl / "tmp").glob("*"), *(crawl / "segments").glob(".*"), *(crawl / "segments").glob("*/tmp/*")]
     for segment in (crawl / "segments").iterdir():
         whole = {path.stem for path in (segment / "crawl_fetch").glob("*.parquet")}
-        for path in chain(*((segment / name).glob("*") for name in ("parse_data", "parse_text", "crawl_parse"))):
-            if path.suffix != ".parquet" or path.stem not in whole:
-                strays.append(path)
+        tables = chain(*((segment / name).glob("*") for name in ("parse_data", "parse_text", "crawl_parse")))
+        strays += [path for path in tables if path.suffix != ".parquet" or path.stem not in whole]
         strays += [
             path
             for path in (segment / "content").glob("*")

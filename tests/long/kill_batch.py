@@ -31,8 +31,6 @@ from scoter.simweb import SimServer, WebSpec, running
 
 WEB = WebSpec(hosts=12, pages=260, page_bytes=2_000, links=5, trap_size=8, sessions=3, latency=0.12)
 KINDS = ("group", "group", "parent", "worker")
-MOST_RUNS = 6  # without a planned kill being reached, before a crawl counts as stuck
-ALIVE = 300.0
 
 
 class Kill(Struct, frozen=True):

@@ -37,11 +37,11 @@ class Engine(Protocol):
         ...
 
     def save(self, rows: Rows, schema: Any, file: Path, order: Sequence[str] = ()) -> int:
-        """Write rows as one Parquet file of a schema, in an order, and return their number."""
+        """Write rows as one Parquet file of a schema, by columns upwards, and return their number."""
         ...
 
     def batches(self, rows: Rows) -> Iterator[Any]:
-        """Yield rows as Arrow record batches, in the order of the expression."""
+        """Yield rows as Arrow record batches, in the order and of the types of the expression."""
         ...
 
     def map_batches(self, rows: Rows, function: Callable[[Any], Any], schema: Any) -> Rows:

@@ -13,26 +13,27 @@ import duckdb
 from scoter.engine.port import Progress
 from scoter.errors import UserError
 
-_INTERVAL = 0.5
+_INTERVAL = 0.5  # seconds
 _DISK_SIGNS = ("max_temp_directory_size", "No space left", "File too large", "Disk quota")
 
 
 class Steps:
     """Tells of the progress of several queries, one after the other, as that of one job; it never goes back."""
 
-    def __init__(self, progress: Progress, count: int) -> None:
+    def __init__(self, progress: Progress, count: int, interval: float = _INTERVAL) -> None:
         self._progress = progress
         self._count = count
+        self._interval = interval
         self._done = 0
         self._told = 0.0
 
     @contextmanager
     def watched(self, connection: Any) -> Iterator[None]:
-        """Tell twice a second how far the query that is run inside has come; it is one step."""
+        """Tell now and then how far the query that is run inside has come; it is one step."""
         ended = threading.Event()
 
         def watch() -> None:
-            while not ended.wait(_INTERVAL):
+            while not ended.wait(self._interval):
                 self._tell(min(max(connection.query_progress(), 0.0) / 100, 1.0))
 
         thread = threading.Thread(target=watch, name="progress", daemon=True)
@@ -73,8 +74,11 @@ def telling(folder: Path) -> Iterator[None]:
         if "parquet" in str(failure).lower():
             raise UserError(f"a file is damaged: {_first(failure)}") from failure
         raise
-    except duckdb.InterruptException as failure:
-        raise KeyboardInterrupt from failure
+    except (duckdb.InterruptException, RuntimeError) as failure:
+        # Which of the two Ctrl-C becomes depends on where DuckDB notices it.
+        if isinstance(failure, duckdb.InterruptException) or str(failure) == "Query interrupted":
+            raise KeyboardInterrupt from failure
+        raise
 
 
 def _first(failure: Exception) -> str:

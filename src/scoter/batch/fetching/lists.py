@@ -34,7 +34,7 @@ async def requests(files: Sequence[Path], extra: Sequence[str]) -> AsyncIterator
 
 def _read(file: Path, extra: Sequence[str]) -> Iterator[Request]:
     try:
-        with pq.ParquetFile(file, pre_buffer=False) as opened:
+        with pq.ParquetFile(file, pre_buffer=False, buffer_size=65_536) as opened:
             present = [name for name in extra if name in opened.schema_arrow.names]
             for batch in opened.iter_batches(_BATCH, columns=[*_COLUMNS, *present]):
                 yield from _requests(batch, present)

@@ -3,6 +3,7 @@
 When the pipe closes, the parent is gone: the process begins nothing more, finishes what is under way and its part, and
 ends. As long as it runs it holds a shared lock on the segment, so that nobody fetches the rest meanwhile.
 """
+# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 
@@ -18,6 +19,7 @@ from importlib.metadata import version
 from multiprocessing.connection import Connection
 from pathlib import Path
 
+import pyarrow as pa
 import uvloop
 from msgspec import Struct
 from msgspec.structs import replace
@@ -73,6 +75,8 @@ class Said(Struct, frozen=True):
 def serve(pipe: Connection) -> None:
     """Do one task after another, until the pipe closes."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group, and the parent decides
+    # Arrow's own allocator keeps what it was given: 50 MB more after a long fetch list than after a short one.
+    pa.set_memory_pool(pa.system_memory_pool())
     used = 0.0
     while True:
         try:

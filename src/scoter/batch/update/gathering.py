@@ -46,7 +46,9 @@ def with_redirects(
 ) -> dict[str, Source]:
     """Return the inputs with the targets of redirects as an input of their own, since each has its own key."""
     names = [f"{joining.FETCH}{number}" for number in range(segments)]
-    moved = [redirects_of(engine.read(found[name]), extra) for name in names if found[name].files]
+    moved = [
+        redirects_of(engine.read(found[name]), extra, number) for number, name in enumerate(names) if found[name].files
+    ]
     kept = dict(found)
     datum = [*schemas.DATUM.names, *schemas.names(extra)]
     for name in names:

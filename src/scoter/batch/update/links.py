@@ -24,7 +24,8 @@ from scoter.plugins import Column
 from scoter.store.tables.evolution import with_columns
 
 REDIRECTS = pa.schema(
-    [(name, pa.utf8()) for name in ("source", "url", "key", "host")] + [("score", pa.float64()), ("metadata", METADATA)]
+    [(name, pa.utf8()) for name in ("source", "url", "key", "host")]
+    + [("score", pa.float64()), ("metadata", METADATA), ("segment", pa.int32())]
 )
 _LARGEST = sys.float_info.max
 _BUCKETS = 2**20
@@ -41,8 +42,8 @@ def columns_of_links(extra: Sequence[Column], *, sources: bool = False) -> tuple
     return (*ties, "url", "key", "host", "score", *schemas.names(extra))
 
 
-def redirects_of(fetches: Rows, extra: Sequence[Column]) -> Rows:
-    """Return the targets of redirects as links: worth nothing, with what their sources carry."""
+def redirects_of(fetches: Rows, extra: Sequence[Column], segment: int) -> Rows:
+    """Return the targets of a segment's redirects as links: worth nothing, with what their sources carry."""
     moved = fetches.filter(fetches.redirect_to.notnull())
     return moved.select(
         source=moved.url,
@@ -51,6 +52,7 @@ def redirects_of(fetches: Rows, extra: Sequence[Column]) -> Rows:
         host=moved.redirect_host,
         score=ibis.literal(0.0),
         metadata=moved.metadata,
+        segment=ibis.literal(segment, type="int32"),
         **{name: moved[name] for name in schemas.names(extra)},
     )
 
@@ -63,7 +65,7 @@ def schema_of_redirects(extra: Sequence[Column]) -> Any:
 def may_exceed(engine: Engine, sources: Iterable[Source], limit: int) -> bool:
     """Tell whether a URL might have more links than an update looks at; a no is certain.
 
-    Links are counted by a hash of their URL, in a table of fixed size: a tenth of what counting by URL costs.
+    Links are counted by a hash of their URL, in a table of fixed size, which takes little memory.
     """
     tables = [engine.read(each).select("url") for each in sources if each.files]
     if not tables:
@@ -119,7 +121,7 @@ def gathered(links: Rows, extra: Sequence[Column], *, collect: bool = False) -> 
 
 def carried(redirects: Rows) -> Rows:
     """Return the metadata that redirects bring to their targets: for each target that of the first."""
-    first = first_rows(redirects, ["url"], [redirects.source])
+    first = first_rows(redirects, ["url"], [redirects.source, redirects.segment.desc()])
     return first.select(r_url=first.url, r_metadata=first.metadata)
 
 

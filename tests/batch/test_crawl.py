@@ -1,0 +1,222 @@
+"""A crawl in rounds: it goes on from whatever it finds, ends when asked to, and asks again only for what changed."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections import Counter
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from tests.long.batch_truth import settings, statuses
+
+from scoter.batch.crawl import Progress, Rounds, applied, crawl
+from scoter.batch.directory import STOP, CrawlDir
+from scoter.batch.fetch import fetch
+from scoter.batch.generate import generate
+from scoter.batch.inject import inject
+from scoter.batch.stopping import Stopping
+from scoter.batch.updatedb import updatedb
+from scoter.cli.main import main
+from scoter.config import Config, load
+from scoter.engine import Engine
+from scoter.engine.duckdb import DuckDbEngine
+from scoter.simweb import SimServer, WebSpec, running
+from scoter.store.tables import Table
+
+WEB = WebSpec(hosts=3, pages=24, page_bytes=2_000, links=3, trap_size=2, sessions=2, changing=0.0)
+MEMORY = 2**28
+
+
+@pytest.fixture
+def server() -> Iterator[SimServer]:
+    with running(WEB) as opened:
+        yield opened
+
+
+@pytest.fixture
+def config(server: SimServer) -> Config:
+    return load(overrides=settings(server.port, "fetch.processes=1", "store.disk_floor=0B"))
+
+
+@pytest.fixture
+def engine(tmp_path: Path) -> Iterator[Engine]:
+    with DuckDbEngine(tmp_path / "engine", MEMORY, threads=2) as opened:
+        yield opened
+
+
+@pytest.fixture
+def directory(tmp_path: Path, server: SimServer, config: Config, engine: Engine) -> CrawlDir:
+    """A crawl that has its seeds, and nothing else yet."""
+    made = CrawlDir.create(tmp_path / "crawl", now())
+    inject(made, engine, config, server.web.seeds(), now=now())
+    return made
+
+
+def now() -> datetime:
+    return datetime.now(UTC)
+
+
+def rounds(most: int, add_days: int = 0) -> Rounds:
+    return Rounds(most=most, top_n=None, add_days=add_days, dedup=False)
+
+
+def pages(server: SimServer, since: int = 0) -> Counter[int]:
+    """Return how often pages were answered with each status."""
+    entries = server.ledger.requests(since=since)
+    return Counter(entry.status for entry in entries if entry.path != "/robots.txt")
+
+
+def at_step(step: str, act: Callable[[], object]) -> Callable[[Progress], None]:
+    """Return what does something whenever a crawl enters a step."""
+
+    def tell(progress: Progress) -> None:
+        if progress.step == step:
+            act()
+
+    return tell
+
+
+@pytest.mark.parametrize("reached", ["generate", "fetch", "updatedb"])
+def test_a_crawl_goes_on_from_whatever_step_it_finds(
+    reached: str, directory: CrawlDir, engine: Engine, config: Config, server: SimServer
+) -> None:
+    (name,) = generate(directory, engine, config, now=now()).segments
+    segment = directory.segment(name)
+    if reached != "generate":
+        fetch(directory, segment, config, engine=lambda: engine, parses=True)
+    if reached == "updatedb":
+        updatedb(directory, engine, config, [segment], now=now())
+    before = server.ledger.count()
+
+    done = crawl(directory, engine, config, rounds=rounds(0 if reached == "updatedb" else 1))
+
+    assert [each.segment for each in done.rounds] == ([] if reached == "updatedb" else [name])
+    assert sum(pages(server, before).values()) == (len(server.web.seeds()) if reached == "generate" else 0)
+    assert applied(directory.crawldb) == applied(directory.linkdb) == {name}
+
+
+def test_the_file_stop_ends_a_crawl_after_its_step_and_the_next_one_goes_on(
+    directory: CrawlDir, engine: Engine, config: Config
+) -> None:
+    stop = directory.path / STOP
+
+    stopped = crawl(
+        directory,
+        engine,
+        config,
+        rounds=rounds(9),
+        stopping=Stopping(stop),
+        tell=at_step("updatedb", stop.touch),
+    )
+    done = crawl(directory, engine, config, rounds=rounds(60, add_days=2), stopping=Stopping(stop))
+
+    assert (len(stopped.rounds), stopped.is_done, stopped.ended_by) == (1, False, "stopped by the file STOP")
+    assert not stop.exists()
+    assert done.is_done
+    assert "unfetched" not in done.by_status
+
+
+def test_a_wish_to_end_that_comes_while_fetching_leaves_the_segment_to_the_next_crawl(
+    directory: CrawlDir, engine: Engine, config: Config
+) -> None:
+    stopping = Stopping()
+
+    def wish() -> None:
+        stopping.by = "Ctrl-C"
+
+    stopped = crawl(directory, engine, config, rounds=rounds(9), stopping=stopping, tell=at_step("fetch", wish))
+    (segment,) = directory.all_segments()
+    done = crawl(directory, engine, config, rounds=rounds(1))
+
+    assert stopped.rounds == ()
+    assert [each.segment for each in done.rounds] == [segment.name]
+
+
+def test_what_is_crawled_again_is_asked_for_only_if_it_has_changed(
+    directory: CrawlDir, engine: Engine, config: Config, server: SimServer
+) -> None:
+    crawl(directory, engine, config, rounds=rounds(60, add_days=2))
+    first = statuses(directory)
+    before = server.ledger.count()
+
+    at_once = crawl(directory, engine, config, rounds=rounds(5))
+    a_month_later = crawl(directory, engine, config, rounds=rounds(1, add_days=31))
+
+    answers = pages(server, before)
+    now_ = Counter(statuses(directory).values())
+    assert (at_once.rounds, at_once.is_done, at_once.ended_by) == ((), True, "nothing is due")
+    assert a_month_later.rounds[0].new == 0
+    assert answers[304] > len(first) / 3
+    assert now_["notmodified"] >= answers[304]
+    assert statuses(directory).keys() == first.keys()
+
+
+def test_a_crawl_pauses_below_the_disk_floor_before_it_asks_for_anything(
+    directory: CrawlDir, engine: Engine, server: SimServer
+) -> None:
+    config = load(overrides=settings(server.port, "fetch.processes=1", "store.disk_floor=900TiB"))
+
+    done = crawl(directory, engine, config, rounds=rounds(5))
+
+    assert "store.disk_floor" in done.ended_by
+    assert server.ledger.count() == 0
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A disk of six megabytes."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    made = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=6m", "none", str(folder)], capture_output=True, check=False
+    )
+    if made.returncode:
+        pytest.skip("only root may mount a file system")
+    yield folder
+    subprocess.run(["umount", "--lazy", str(folder)], check=True)
+
+
+@pytest.mark.parametrize("left", [0, 40_000, 150_000])
+def test_a_full_disk_is_told_loses_nothing_and_the_crawl_goes_on_once_there_is_room(
+    left: int, small_disk: Path, server: SimServer, capfd: pytest.CaptureFixture[str]
+) -> None:
+    directory, ballast = CrawlDir(small_disk / "crawl"), small_disk / "ballast"
+    extra = ("fetch.processes=1", "store.disk_floor=0B", 'store.warc_age="1s"')
+    options = [text for each in settings(server.port, *extra) for text in ("-D", each)]
+    command = ["crawl", str(directory.path), *server.web.seeds(), "--scope", "any", *options]
+    assert _ended([*command, "--rounds", "1"]) == 0
+    known = statuses(directory)
+    capfd.readouterr()
+
+    _fill(ballast, left)
+    code = _ended([*command, "--until-done"])
+    said = capfd.readouterr().err
+
+    assert code == 2, said
+    assert "No space left on device" in said
+    assert "Traceback" not in said
+    for table in (directory.crawldb, directory.linkdb):
+        with Table.open(table) as opened:
+            opened.verify()
+    assert statuses(directory).keys() >= known.keys()
+
+    ballast.unlink()
+    assert _ended([*command, "--until-done"]) == 0
+    assert "fetched" in statuses(directory).values()
+    assert "unfetched" not in statuses(directory).values()
+
+
+def _fill(ballast: Path, left: int) -> None:
+    """Fill a disk but for some bytes."""
+    free = os.statvfs(ballast.parent)
+    with ballast.open("wb") as file:
+        file.write(b"\x00" * (free.f_bavail * free.f_frsize - left))
+
+
+def _ended(command: list[str]) -> int:
+    with pytest.raises(SystemExit) as ended:
+        main(command)
+    return int(ended.value.code or 0)

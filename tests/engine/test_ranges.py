@@ -1,0 +1,65 @@
+"""Where a job's keys are cut, and how evenly."""
+# mypy: disable-error-code="import-untyped"
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.engine.rows import SCHEMA, page, source
+
+from scoter.engine.ranges import MOST_RANGES, cuts, how_many, one_key_in
+from scoter.engine.sql import number_sql, within_sql
+from scoter.engine.surveying import sample, survey
+
+
+@given(keys=st.lists(st.text(max_size=3)), ranges=st.integers(2, 9))
+def test_there_are_fewer_cuts_than_ranges_in_order_and_none_leaves_a_range_empty(keys: list[str], ranges: int) -> None:
+    edges = cuts(keys, ranges)
+
+    assert len(edges) < ranges
+    assert edges == sorted(set(edges))
+    for low, high in zip([None, *edges], [*edges, None], strict=True):
+        assert not keys or any((low is None or key >= low) and (high is None or key < high) for key in keys)
+
+
+def test_more_rows_than_memory_are_more_ranges_up_to_a_bound() -> None:
+    assert how_many(0, 2**30) == 1
+    assert how_many(2**30, 2**30) > how_many(2**28, 2**30) > 1
+    assert how_many(2**60, 2**30) == MOST_RANGES
+
+
+def test_a_source_is_cut_evenly_whether_sorted_or_not(tmp_path: Path) -> None:
+    rows = [page(f"{number:05d}") for number in range(20_000)]
+    shuffled = [rows[number * 7_919 % len(rows)] for number in range(len(rows))]
+    for name, given_rows in (("sorted", rows), ("not", shuffled)):
+        for size in (200, 20_000):
+            table = pa.Table.from_pylist(given_rows, schema=SCHEMA)
+            pq.write_table(table, tmp_path / f"{name}-{size}.parquet", row_group_size=size)
+            seen = survey(source(str(tmp_path / f"{name}-{size}.parquet"), is_sorted=name == "sorted"))
+
+            edges = cuts(sample(seen, one_key_in(seen.rows), 8), 8)
+
+            places = [0, *(int(edge[-5:]) for edge in edges), len(rows)]
+            sizes = [after - before for before, after in pairwise(places)]
+            assert len(sizes) == 8, (name, size)
+            assert max(sizes) < 2 * len(rows) / 8, (name, size, sizes)
+
+
+def test_a_survey_counts_what_the_wanted_columns_take(tmp_path: Path) -> None:
+    file = tmp_path / "a.parquet"
+    pq.write_table(pa.Table.from_pylist([page(f"{number}") for number in range(1_000)], schema=SCHEMA), file)
+
+    whole, part = survey(source(str(file))), survey(source(str(file), schema=pa.schema([SCHEMA.field("score")])))
+
+    assert whole.rows == part.rows == 1_000
+    assert 0 < part.size < whole.size < file.stat().st_size
+
+
+def test_keys_with_quotes_are_only_text() -> None:
+    assert number_sql(["it's", "m"]) == "CASE WHEN key < 'm' THEN CASE WHEN key < 'it''s' THEN 0 ELSE 1 END ELSE 2 END"
+    assert within_sql(["it's", "m"], 1) == "key >= 'it''s' AND key < 'm'"
