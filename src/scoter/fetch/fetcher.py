@@ -10,7 +10,6 @@ Nothing is lost: whatever was taken from the source reaches the sink, at the lat
 from __future__ import annotations
 
 import asyncio
-import inspect
 import tempfile
 import time
 from collections import deque
@@ -187,7 +186,9 @@ class Fetcher:
         try:
             breathed = time.monotonic()
             async for request in source:
-                if not await self._take_in(request):
+                key, data = self._keys.of(request.url), _encoder.encode(request)
+                taken = isinstance(key, str) and self._offer(key, data) is None
+                if not taken and not await self._take_in(key, data):
                     break
                 if time.monotonic() - breathed > _BREATH:
                     await asyncio.sleep(0)  # a source that never waits must not keep those under way waiting
@@ -201,26 +202,29 @@ class Fetcher:
             self._feeder.bench.source_ended()
             self._changed.set()
 
-    async def _take_in(self, request: Request) -> bool:
-        """Queue a request, waiting for room; false when no more are wanted."""
-        data = _encoder.encode(request)
-        key = await self._keys.of(request.url)
+    async def _take_in(self, found: str | Awaitable[str | Failed], data: bytes) -> bool:
+        """Queue a request, waiting for its key and for room; false when no more are wanted."""
+        key = found if isinstance(found, str) else await found
         if isinstance(key, Failed):
             self._lose(data, key.reason)
             return True
         while True:
-            refusal = Refusal.FULL
-            if self._feeder.wants_more() or self._stopping.is_set():
-                refusal_or_none = self._feeder.offer(key, data, self._clock())
-                if refusal_or_none is None:
-                    self._turnstile.pump()
-                    return True
-                refusal = refusal_or_none
+            refusal = self._offer(key, data)
+            if refusal is None:
+                return True
             if refusal is Refusal.FULL and not self._stopping.is_set():
                 await asyncio.sleep(_RETRY_FEED)
                 continue
             self._lose(data, Reason.PURGED if refusal is Refusal.BLOCKED else Reason.STOPPED)
             return refusal is Refusal.BLOCKED
+
+    def _offer(self, key: str, data: bytes) -> Refusal | None:
+        if not self._feeder.wants_more() and not self._stopping.is_set():
+            return Refusal.FULL
+        refusal = self._feeder.offer(key, data, self._clock())
+        if refusal is None and self._turnstile.has_free_turns:
+            self._turnstile.pump()
+        return refusal
 
     # Under way
 
@@ -231,20 +235,22 @@ class Fetcher:
 
     async def _work(self, key: str, data: bytes) -> None:
         request = _decoder.decode(data)
-        reply: Reply = Failed(request.url, Reason.STOPPED, "the run came to its end", blames_host=False)
+        held = self._turnstile.hold(key)
         try:
-            with self._turnstile.holding(key):
-                reply = await self._service(request)
+            reply = await self._service(request)
         except asyncio.CancelledError:
             self._lost.append((data, Reason.STOPPED))
             return
+        finally:
+            self._turnstile.let_go(held)
         await self._deliver(request, reply)
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
         if not task.cancelled() and task.exception() is not None:
             self._fail(task.exception())
-        self._changed.set()
+        if self._lost or self._is_over():
+            self._changed.set()
 
     # Out
 
@@ -254,13 +260,12 @@ class Fetcher:
         self._delivering_bytes += size
         try:
             handed = self._sink(request, reply)
-            if inspect.isawaitable(handed):
+            if handed is not None:
                 await handed
         finally:
             self._delivering -= 1
             self._delivering_bytes -= size
-            if self._turnstile.bench.queued:
-                self._turnstile.pump()
+            self._turnstile.make_room()
         self._rates.note(isinstance(reply, Fetched))
 
     def _lose(self, data: bytes, reason: Reason) -> None:
