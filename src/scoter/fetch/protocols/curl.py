@@ -45,7 +45,7 @@ class CurlLoop:
         self._wakes = math.inf  # when the timer fires, which is no later
         self._is_due_now = False
         self._tls: OrderedDict[int, str] = OrderedDict()
-        self.opened: list[socket.socket] = []
+        self._opened: list[socket.socket] = []
         self._multi = pycurl.CurlMulti()
         self._sockets = sockets_on(self.loop, self._act)
         self._multi.setopt(pycurl.M_SOCKETFUNCTION, self._sockets.watch)
@@ -63,19 +63,18 @@ class CurlLoop:
         self._multi.add_handle(handle.curl)
         handle.is_running = True
         try:
-            error, message = await handle.waited
-            return handle.outcome(error, message)
-        finally:
-            self._finish(handle)
+            return await handle.waited
+        except asyncio.CancelledError:
+            if handle.is_running:  # the transfer may have ended at the same moment
+                self._take_back(handle)
+            raise
 
     def close(self) -> None:
         """End all transfers and close all connections."""
         self._is_closed = True
         for handle in tuple(self._busy.values()):
             handle.waited.cancel()
-            self._stop(handle)
-            handle.curl.close()
-        self._busy.clear()
+            self._take_back(handle)
         for handle in self._idle:
             handle.curl.close()
         self._idle.clear()
@@ -85,10 +84,11 @@ class CurlLoop:
         self._sockets.close()
         self._close_opened()
 
-    def _finish(self, handle: Handle) -> None:
-        if self._busy.pop(handle.curl, None) is None:
-            return  # closed meanwhile
-        self._stop(handle)
+    def _take_back(self, handle: Handle) -> None:
+        """Take a handle from libcurl, and keep it for the next transfer."""
+        handle.is_running = False
+        del self._busy[handle.curl]
+        self._multi.remove_handle(handle.curl)
         handle.clear()
         if len(self._idle) < self._kept:
             self._idle.append(handle)
@@ -134,7 +134,7 @@ class CurlLoop:
         multi = self._multi
         for fd, mask in stirred:
             multi.socket_action(fd, mask)
-        if self.opened:
+        if self._opened:
             self._close_opened()
         left = 1
         while left:
@@ -146,21 +146,21 @@ class CurlLoop:
 
     def _close_opened(self) -> None:
         """Close our side of new sockets: libcurl has taken copies of their descriptors."""
-        while self.opened:
-            self.opened.pop().close()
-
-    def _stop(self, handle: Handle) -> None:
-        """Take a handle from libcurl, unless its transfer has ended: a cancellation may come at the same moment."""
-        if handle.is_running:
-            handle.is_running = False
-            self._multi.remove_handle(handle.curl)
+        while self._opened:
+            self._opened.pop().close()
 
     def end(self, curl: pycurl.Curl, error: int, message: str) -> None:
         """Take the outcome of a transfer that has ended."""
         handle = self._busy[curl]
-        self._stop(handle)
-        if not handle.waited.done():
-            handle.waited.set_result((error, message))
+        waited = handle.waited
+        if not waited.done():
+            waited.set_result(handle.outcome(error, message))
+        self._take_back(handle)
+
+    def note_opened(self, opened: socket.socket) -> None:
+        """Take our side of a socket that libcurl is about to use."""
+        self._opened.append(opened)
+        self._sockets.forget()
 
     def tls_of(self, connection: int, seen: str) -> str:
         """Remember the TLS version of a new connection, or recall that of one that is used again."""
