@@ -13,7 +13,7 @@ import pycurl
 
 from scoter.core.reply import Cut, Reason, Timings
 from scoter.fetch.protocols.bodybudget import BodyBudget
-from scoter.fetch.protocols.transfer import Ask, Limits, SocketCheck, Transferred
+from scoter.fetch.protocols.transfer import Ask, Limits, Transferred
 
 _IDLE = 30  # seconds after which an idle connection is not used again
 _PAUSE: int = pycurl.WRITEFUNC_PAUSE
