@@ -23,13 +23,14 @@ import msgspec
 from scoter.compose import Service
 from scoter.config import Config
 from scoter.core.reply import Failed, Fetched, Reason, Reply, Request
+from scoter.fetch.crew import Crew
 from scoter.fetch.filters import Count, Retry
 from scoter.fetch.protocols.dispatch import Protocols
 from scoter.fetch.queues.budget import RetryBudget
 from scoter.fetch.queues.feeder import Feeder
 from scoter.fetch.queues.keys import Keys
 from scoter.fetch.queues.policy import policies_of
-from scoter.fetch.queues.turn import Capacity, Refusal
+from scoter.fetch.queues.turn import UNUSED, Capacity, Refusal
 from scoter.fetch.queues.turnstile import Turnstile
 from scoter.fetch.queues.watch import Order, Pulse, Watch, limits_of
 from scoter.fetch.reach.guard import Guard
@@ -79,11 +80,12 @@ class Fetcher:
             Capacity(bytes=fetch.queue_buffer, least=fetch.threads * fetch.queue_depth_multiplier),
             folder or Path(tempfile.gettempdir()),
         )
+        self._crew = Crew(self._work, self._ended)
         self._turnstile = Turnstile(
             self._feeder.bench,
             concurrency=fetch.threads,
             clock=clock,
-            launch=self._launch,
+            launch=self._crew.begin,
             lose=self._lose,
             has_room=self._has_room,
         )
@@ -109,7 +111,6 @@ class Fetcher:
             key_of=self._keys.of,
         )
         self._publishers: tuple[Publisher, ...] = tuple(plugin for _, plugin in chain("publisher", config))
-        self._tasks: set[asyncio.Task[None]] = set()
         self._lost: deque[tuple[bytes, Reason]] = deque()
         self._delivering = 0
         self._delivering_bytes = 0
@@ -141,9 +142,8 @@ class Fetcher:
             ticking.cancel()
             feeding.cancel()
             self._turnstile.close()
-            for task in tuple(self._tasks):
-                task.cancel()
-            await asyncio.gather(ticking, feeding, *self._tasks, return_exceptions=True)
+            self._abort()
+            await asyncio.gather(ticking, feeding, self._crew.join(), return_exceptions=True)
             with suppress(TimeoutError):  # a sink that hangs must not hold the end of the run
                 async with asyncio.timeout(STOP_WITHIN):
                     await self._deliver_lost()
@@ -228,11 +228,6 @@ class Fetcher:
 
     # Under way
 
-    def _launch(self, key: str, data: bytes) -> None:
-        task = asyncio.create_task(self._work(key, data))
-        self._tasks.add(task)
-        task.add_done_callback(self._ended)
-
     async def _work(self, key: str, data: bytes) -> None:
         request = _decoder.decode(data)
         held = self._turnstile.hold(key)
@@ -240,15 +235,14 @@ class Fetcher:
             reply = await self._service(request)
         except asyncio.CancelledError:
             self._lost.append((data, Reason.STOPPED))
-            return
+            raise
         finally:
             self._turnstile.let_go(held)
         await self._deliver(request, reply)
 
-    def _ended(self, task: asyncio.Task[None]) -> None:
-        self._tasks.discard(task)
-        if not task.cancelled() and task.exception() is not None:
-            self._fail(task.exception())
+    def _ended(self, error: BaseException | None) -> None:
+        if error is not None:
+            self._fail(error)
         if self._lost or self._is_over():
             self._changed.set()
 
@@ -290,17 +284,18 @@ class Fetcher:
     # Around
 
     def _is_over(self) -> bool:
-        if self._error is not None and not self._tasks:
-            return True
-        return self._is_fed and not self._tasks and not self._feeder.queued and not self._lost
+        if len(self._crew):
+            return False
+        return self._error is not None or (self._is_fed and not self._feeder.queued and not self._lost)
 
-    def _fail(self, error: BaseException | None) -> None:
+    def _fail(self, error: BaseException) -> None:
         self._error = self._error or error
         self.stop()
 
     def _abort(self) -> None:
-        for task in tuple(self._tasks):
-            task.cancel()
+        for key, data in self._crew.cancel():
+            self._lost.append((data, Reason.STOPPED))
+            self._turnstile.leave(key, UNUSED)
         self._changed.set()
 
     async def _tick(self) -> None:

@@ -40,7 +40,6 @@ MOST_ADDRESSES = 3  # tried one after the other when a connection fails
 _FIELD = re.compile("^([^:\\n]*):[ \\t]*(.*?)[ \\t\\r]*$", re.MULTILINE)
 # Most heads are written without anything odd, and a pattern that need not allow for it is several times quicker.
 _PLAIN_FIELD = re.compile("([^:\\r\\n]*):[ \\t]*([^\\r\\n]*)")
-_ODD = re.compile("\\n[ \\t]|[ \\t]\\r|\\r(?!\\n)|(?<!\\r)\\n")
 _FOLD = re.compile("[ \\t\\r]*\\n[ \\t]+")
 
 
@@ -271,11 +270,19 @@ def _cookie_share() -> pycurl.CurlShare:
 def _fields(head: bytes) -> Headers:
     """Return the fields of a response head; a folded line belongs to the one before it (RFC 9112 5.2)."""
     text = head.decode("latin-1")
-    if _ODD.search(text) is None:
+    if _is_plain(text):
         return tuple(_PLAIN_FIELD.findall(text, text.find("\n") + 1))
     if "\n " in text or "\n\t" in text:
         text = _unfolded(text)
     return tuple(_FIELD.findall(text, text.find("\n") + 1))
+
+
+def _is_plain(head: str) -> bool:
+    """Tell whether all lines end with CR LF, without blanks before or after it."""
+    breaks = head.count("\r\n")
+    if head.count("\n") != breaks or head.count("\r") != breaks:
+        return False
+    return "\n " not in head and "\n\t" not in head and " \r" not in head and "\t\r" not in head
 
 
 def _unfolded(text: str) -> str:

@@ -52,6 +52,7 @@ class HostQueue(Generic[T]):
 
     __slots__ = (
         "conduct",
+        "count",
         "crawl_delay",
         "delay",
         "doomed",
@@ -74,6 +75,7 @@ class HostQueue(Generic[T]):
         self.policy = policy
         self.items: list[T] = []
         self.head = 0
+        self.count = 0
         self.size = 0
         self.in_progress = 0
         self.rest = 0.0  # until when the host is left alone because of what ended
@@ -88,15 +90,17 @@ class HostQueue(Generic[T]):
         self.conduct: Conduct | None = None
 
     def __len__(self) -> int:
-        return len(self.items) - self.head
+        return self.count
 
     def __bool__(self) -> bool:
         raise TypeError("a queue is neither true nor false: ask for its length, or whether it is None")
 
     def push(self, item: T) -> None:
         self.items.append(item)
+        self.count += 1
 
     def push_front(self, item: T) -> None:
+        self.count += 1
         if self.head:
             self.head -= 1
             self.items[self.head] = item
@@ -105,6 +109,7 @@ class HostQueue(Generic[T]):
 
     def pop(self) -> T:
         items, head = self.items, self.head
+        self.count -= 1
         item = items[head]
         head += 1
         if head == len(items):
@@ -122,9 +127,14 @@ class HostQueue(Generic[T]):
         """Return everything that waits, and keep nothing."""
         waiting = self.items[self.head :]
         self.items = []
-        self.head = 0
+        self.head = self.count = 0
         self.size = 0
         return waiting
+
+    @property
+    def has_free_thread(self) -> bool:
+        """Whether one more request may be under way."""
+        return not self.in_progress or self.in_progress < self.threads
 
     @property
     def threads(self) -> int:

@@ -51,7 +51,7 @@ class Turns(Generic[T]):
         while ready:
             queue = ready.popleft()
             queue.place = Place.IDLE
-            if queue.in_progress >= queue.threads:  # slowed since; it comes again when a turn ends
+            if not queue.has_free_thread:  # slowed since; it comes again when a turn ends
                 continue
             if queue.next > now:  # deferred since
                 self.enter(queue, now)
