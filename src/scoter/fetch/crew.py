@@ -1,8 +1,8 @@
 """The tasks that do the fetcher's work: one for each piece under way, which goes on with the next if there is one.
 
-A task that is made, begun and buried for every request would cost as much as a fifth of a fetch does. So a piece of work
-waits for the end of the event loop's turn, and whichever task becomes free until then takes it; only for what is left a
-task is made.
+A task that is made, begun and buried for every request would cost as much as a tenth of a fetch does. So a piece of
+work waits for the end of the event loop's turn, and whichever task becomes free until then takes it; only for what is
+left a task is made.
 """
 
 from __future__ import annotations

@@ -112,6 +112,7 @@ class Fetcher:
         )
         self._publishers: tuple[Publisher, ...] = tuple(plugin for _, plugin in chain("publisher", config))
         self._lost: deque[tuple[bytes, Reason]] = deque()
+        self._most_delivering, self._most_bytes = fetch.threads, fetch.body_budget
         self._delivering = 0
         self._delivering_bytes = 0
         self._is_fed = False
@@ -279,7 +280,7 @@ class Fetcher:
 
     def _has_room(self) -> bool:
         """Tell whether the sink keeps up: otherwise bodies would pile up before it."""
-        return self._delivering < self._config.fetch.threads and self._delivering_bytes < self._config.fetch.body_budget
+        return self._delivering < self._most_delivering and self._delivering_bytes < self._most_bytes
 
     # Around
 

@@ -70,6 +70,7 @@ class Handle:
         self._budget = owner.budget
         self._limits = owner.limits
         self._most = owner.limits.body if owner.limits.body is not None else sys.maxsize
+        self._lines: list[bytes] = []  # of all heads and of trailers
         self.charged = 0
         self.paused = False
         self.is_running = False
@@ -87,7 +88,8 @@ class Handle:
             (pycurl.LOW_SPEED_LIMIT, 1),
             (pycurl.LOW_SPEED_TIME, max(1, round(self._limits.silence.total_seconds()))),
             (pycurl.PROXY, ""),  # not what the environment says
-            (pycurl.HEADERFUNCTION, self._take_head),
+            # No function of ours, since it is called for every line; libcurl itself ends a flood at 300 KiB.
+            (pycurl.HEADERFUNCTION, self._lines.append),
             (pycurl.WRITEFUNCTION, self._take_body),
             (pycurl.OPENSOCKETFUNCTION, self._open_socket),
             (pycurl.PREREQFUNCTION, self._note_asked),
@@ -98,9 +100,8 @@ class Handle:
         self._reset()
 
     def _reset(self) -> None:
-        self._lines: list[bytes] = []
+        self._lines.clear()
         self._head_lines = 0  # how many there were when the body began; what follows are trailers
-        self._head_room = self._limits.head
         self._body: list[bytes] = []
         self._size = 0
         self._cut = Cut.NOT
@@ -159,6 +160,8 @@ class Handle:
         """Return what libcurl saw."""
         getinfo = self.curl.getinfo
         lines = b"".join(self._lines)
+        if len(lines) > self._limits.head:
+            self._fault = Reason.MALFORMED, f"more than {self._limits.head:,} bytes of headers"
         head = self._head(lines)
         reason, cut = self._judge(error, message, lines, bool(head))
         return Transferred(
@@ -203,15 +206,6 @@ class Handle:
         if error == pycurl.E_OPERATION_TIMEDOUT and has_head:
             return Reason.TIMEOUT, Cut.TIME
         return _REASONS.get(error, Reason.MALFORMED), Cut.NOT
-
-    def _take_head(self, line: bytes) -> int | None:
-        # Provisional heads and trailers count too, so that a flood of them ends.
-        self._head_room -= len(line)
-        if self._head_room < 0:
-            self._fault = Reason.MALFORMED, f"more than {self._limits.head:,} bytes of headers"
-            return 0
-        self._lines.append(line)
-        return None
 
     def _head(self, whole: bytes) -> bytes:
         """Return the head of the last response, without provisional ones and trailers; nothing if it broke off."""

@@ -30,7 +30,9 @@ class Keys:
 
         What is waited for may be why the key cannot be told: a name without an address is not asked.
         """
-        if self._mode != "ip" or is_ip(url.host) or url.host in self._addresses:
+        if self._mode != "ip":
+            return queue_key(url, self._mode)
+        if is_ip(url.host) or url.host in self._addresses:
             return self.known(url)
         return self._look_up(url)
 

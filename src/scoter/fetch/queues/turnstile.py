@@ -163,7 +163,6 @@ class Turnstile:
 
     def let_go(self, held: Held) -> None:
         """End work that was begun; a turn that no request has used is given back."""
-        _held.set(None)
         if held.is_free:
             held.is_free = False
             self.leave(held.key, UNUSED)
@@ -175,6 +174,7 @@ class Turnstile:
         try:
             yield
         finally:
+            _held.set(None)
             self.let_go(held)
 
     @contextmanager
