@@ -89,6 +89,7 @@ class Workbench(Generic[T]):
             return Refusal.FULL
         if first:
             queue.push_front(item)
+            self._turns.hurry(queue)
         else:
             queue.push(item)
         self._count_in(queue, item)
