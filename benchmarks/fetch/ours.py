@@ -30,6 +30,7 @@ from scoter.store.warc import About, WarcWriter
 
 CONCURRENT = 50
 LARGE_CONCURRENT = 500
+MOST_ADDRESSES = 200
 
 
 def cpu_seconds() -> float:
@@ -104,7 +105,7 @@ def fetch(port: int, pages: int, hosts: int, keep: Callable[[Reply], object], *s
     """Fetch with all that politeness needs, but no delay."""
     config = load(
         overrides=[
-            *("agent.name=bench", f'fetch.connect_to=["*:80=127.0.0.1:{port}"]', f"fetch.threads={CONCURRENT}"),
+            *("agent.name=bench", f"fetch.connect_to={_addresses(hosts, port)}", f"fetch.threads={CONCURRENT}"),
             *("fetch.delay=0", "fetch.min_crawl_delay=0s", *settings),
         ]
     )
@@ -144,6 +145,19 @@ def large(port: int, pages: int, hosts: int) -> Spent:
     return fetch(
         port, pages, hosts, lambda reply: None, f"fetch.threads={LARGE_CONCURRENT}", "fetch.content_limit=1MiB"
     )
+
+
+def _addresses(hosts: int, port: int) -> str:
+    """Give each host an address of its own, as in the bare loop, or, where they are many, one of ten by its number.
+
+    libcurl looks through all the connections to an address for one that it can use again. Were all hosts at the same
+    address, as hardly any are in the world, it would look through all there are.
+    """
+    if hosts <= MOST_ADDRESSES:
+        rules = [f"h{number}.test:80=127.0.0.{1 + number}:{port}" for number in range(hosts)]
+    else:
+        rules = [f"*{digit}.test:80=127.0.0.{1 + digit}:{port}" for digit in range(10)]
+    return json.dumps(rules)
 
 
 def _urls(pages: int, hosts: int, name: str) -> Iterator[str]:
