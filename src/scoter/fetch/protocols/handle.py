@@ -69,7 +69,7 @@ class Handle:
         self._owner = owner
         self._budget = owner.budget
         self._limits = owner.limits
-        self._most = owner.limits.body if owner.limits.body is not None else sys.maxsize
+        self._usual = owner.limits.body if owner.limits.body is not None else sys.maxsize
         self._lines: list[bytes] = []  # of all heads and of trailers
         self.charged = 0
         self.paused = False
@@ -114,6 +114,7 @@ class Handle:
         """Set the handle up for one transfer."""
         self.waited: asyncio.Future[Transferred] = self._owner.loop.create_future()
         self._check = ask.check
+        self._most = max(self._usual, ask.at_least)
         curl, url = self.curl, ask.url
         curl.setopt(_URL, url)
         if ask.headers is not self._headers:

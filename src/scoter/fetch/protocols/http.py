@@ -20,6 +20,7 @@ from msgspec.structs import replace
 from scoter.config import Config
 from scoter.core.outcome import reply_to
 from scoter.core.reply import Cut, Exchange, Failed, Fetched, Headers, Reason, Reply, Request
+from scoter.core.robots import LIMIT
 from scoter.core.url import Url
 from scoter.fetch.protocols.credentials import parse_cookies, parse_credentials, read_lines
 from scoter.fetch.protocols.curl import CurlLoop
@@ -35,6 +36,7 @@ from scoter.plugins import Setup
 ACCEPT_ENCODING = "gzip, deflate, br, zstd"
 MOST_FLAWED = 10_000
 MOST_AGENTS = 100
+ROBOTS_LIMIT = LIMIT + 3  # with a byte-order mark; a rule that is cut off would not be obeyed
 MOST_ADDRESSES = 3  # tried one after the other when a connection fails
 
 _FIELD = re.compile("^([^:\\n]*):[ \\t]*(.*?)[ \\t\\r]*$", re.MULTILINE)
@@ -115,6 +117,7 @@ class HttpProtocol:
                 return found
             routes = found
         headers = self._headers(request)
+        at_least = ROBOTS_LIMIT if url.text.endswith("/robots.txt") and url.target == "/robots.txt" else 0
         started = self._now()
         told = Transferred(reason=Reason.UNRESOLVED)
         for connect_to in routes:
@@ -124,6 +127,7 @@ class HttpProtocol:
                 connect_to=connect_to,
                 options=site.options,
                 check=self._check_socket,
+                at_least=at_least,
             )
             told = await self._transfer(url.host, ask)
             if told.reason is not Reason.UNREACHABLE:

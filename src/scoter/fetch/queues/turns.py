@@ -1,7 +1,7 @@
 """The order of turns: ready queues first come, first served; resting ones in a heap by the time their rest is over.
 
-A queue whose first item belongs to work that has begun, and has had its robots.txt say, comes before those that have only
-queued work. Otherwise all hosts would begin before any ended, and each connection be closed before it is used again.
+A queue whose first item belongs to work that has begun, and has its robots.txt by now, comes before those that have
+only queued work. Otherwise all hosts would begin before any ended, and no connection would live to be used again.
 """
 
 from __future__ import annotations

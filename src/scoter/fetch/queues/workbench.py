@@ -1,8 +1,8 @@
 """Whose turn it is: items of many hosts, handed out one by one so that no host is asked too often.
 
 The life of a queue. It is made by the first item of its host. While it has items, a free thread and no rest to keep it
-is *ready*, and ready queues are served in the order in which they became so. While its host rests it is *waiting*, in
-a heap by the time of its next turn. Empty, or with all threads in use, it is *idle* and in neither. Each ``take`` is
+is *ready*, and ready queues are served in the order in which they became so, those first that have work begun. While
+its host rests it is *waiting*, in a heap by the time of its next turn. Empty, or with all threads in use, it is *idle* and in neither. Each ``take`` is
 answered by exactly one ``done`` or ``put_back``, which frees the thread and begins the rest. An empty queue is kept as
 long as its host rests, so that no item that comes late finds the host without its delay, and is then reaped. A queue
 with too many failures is emptied and its host blocked for the rest of the run.
