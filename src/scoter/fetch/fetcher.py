@@ -250,17 +250,17 @@ class Fetcher:
     # Out
 
     async def _deliver(self, request: Request, reply: Reply) -> None:
-        size = len(reply.exchange.body) if reply.exchange is not None else 0
-        self._delivering += 1
-        self._delivering_bytes += size
-        try:
-            handed = self._sink(request, reply)
-            if handed is not None:
+        handed = self._sink(request, reply)
+        if handed is not None:
+            size = len(reply.exchange.body) if reply.exchange is not None else 0
+            self._delivering += 1
+            self._delivering_bytes += size
+            try:
                 await handed
-        finally:
-            self._delivering -= 1
-            self._delivering_bytes -= size
-            self._turnstile.make_room()
+            finally:
+                self._delivering -= 1
+                self._delivering_bytes -= size
+                self._turnstile.make_room()
         self._rates.note(isinstance(reply, Fetched))
 
     def _lose(self, data: bytes, reason: Reason) -> None:

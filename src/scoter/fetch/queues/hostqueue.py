@@ -140,7 +140,7 @@ class HostQueue(Generic[T]):
     @property
     def has_free_thread(self) -> bool:
         """Whether one more request may be under way."""
-        return not self.in_progress or self.in_progress < self.threads
+        return self.in_progress < self.threads
 
     @property
     def threads(self) -> int:

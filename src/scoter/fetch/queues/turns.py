@@ -53,7 +53,7 @@ class Turns(Generic[T]):
             queue = self._first()
             self.ready -= 1
             queue.place = Place.IDLE
-            if not queue.has_free_thread:  # slowed since; it comes again when a turn ends
+            if queue.in_progress and not queue.has_free_thread:  # slowed since; it comes again when a turn ends
                 continue
             if queue.next > now:  # deferred since
                 self.enter(queue, now)

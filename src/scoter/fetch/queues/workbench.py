@@ -2,10 +2,10 @@
 
 The life of a queue. It is made by the first item of its host. While it has items, a free thread and no rest to keep it
 is *ready*, and ready queues are served in the order in which they became so, those first that have work begun. While
-its host rests it is *waiting*, in a heap by the time of its next turn. Empty, or with all threads in use, it is *idle* and in neither. Each ``take`` is
-answered by exactly one ``done`` or ``put_back``, which frees the thread and begins the rest. An empty queue is kept as
-long as its host rests, so that no item that comes late finds the host without its delay, and is then reaped. A queue
-with too many failures is emptied and its host blocked for the rest of the run.
+its host rests it is *waiting*, in a heap by the time of its next turn. Empty, or with all threads in use, it is *idle*
+and in neither. Each ``take`` is answered by exactly one ``done`` or ``put_back``, which frees the thread and begins the
+rest. An empty queue is kept as long as its host rests, so that no item that comes late finds the host without its
+delay, and is then reaped. A queue with too many failures is emptied and its host blocked for the rest of the run.
 
 Nothing here waits, reads a clock or sees a socket: every method that needs the time is told it, in seconds of a clock
 that never goes back. All of them take O(log queues), but for ``drain``, ``slowest`` and ``source_ended``.
@@ -316,7 +316,7 @@ class Workbench(Generic[T]):
         if not queue.count:
             if not queue.in_progress and not queue.doomed:
                 self._doom(queue)
-        elif queue.place is Place.IDLE and queue.has_free_thread:
+        elif queue.place is Place.IDLE and (not queue.in_progress or queue.has_free_thread):
             self._turns.enter(queue, now)
 
     def _emptied(self, queue: HostQueue[T]) -> Sequence[T]:
