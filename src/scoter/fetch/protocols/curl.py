@@ -63,18 +63,19 @@ class CurlLoop:
         self._multi.add_handle(handle.curl)
         handle.is_running = True
         try:
-            return await handle.waited
-        except asyncio.CancelledError:
-            if handle.is_running:  # the transfer may have ended at the same moment
-                self._take_back(handle)
-            raise
+            error, message = await handle.waited
+            return handle.outcome(error, message)
+        finally:
+            self._take_back(handle)
 
     def close(self) -> None:
         """End all transfers and close all connections."""
         self._is_closed = True
         for handle in tuple(self._busy.values()):
             handle.waited.cancel()
-            self._take_back(handle)
+            self._stop(handle)
+            handle.curl.close()
+        self._busy.clear()
         for handle in self._idle:
             handle.curl.close()
         self._idle.clear()
@@ -84,12 +85,19 @@ class CurlLoop:
         self._sockets.close()
         self._close_opened()
 
+    def _stop(self, handle: Handle) -> None:
+        """Take a handle from libcurl, unless its transfer has ended: a cancellation may come at the same moment."""
+        if handle.is_running:
+            handle.is_running = False
+            self._multi.remove_handle(handle.curl)
+
     def _take_back(self, handle: Handle) -> None:
-        """Take a handle from libcurl, and keep it for the next transfer."""
-        handle.is_running = False
-        del self._busy[handle.curl]
-        self._multi.remove_handle(handle.curl)
+        """Keep a handle for the next transfer; not before somebody has the body does it cease to count."""
+        if self._busy.pop(handle.curl, None) is None:
+            return  # closed meanwhile
+        self._stop(handle)
         handle.clear()
+        self.budget.release(handle)
         if len(self._idle) < self._kept:
             self._idle.append(handle)
         else:
@@ -152,10 +160,9 @@ class CurlLoop:
     def end(self, curl: pycurl.Curl, error: int, message: str) -> None:
         """Take the outcome of a transfer that has ended."""
         handle = self._busy[curl]
-        waited = handle.waited
-        if not waited.done():
-            waited.set_result(handle.outcome(error, message))
-        self._take_back(handle)
+        self._stop(handle)
+        if not handle.waited.done():
+            handle.waited.set_result((error, message))
 
     def note_opened(self, opened: socket.socket) -> None:
         """Take our side of a socket that libcurl is about to use."""

@@ -112,7 +112,7 @@ class Handle:
 
     def start(self, ask: Ask) -> None:
         """Set the handle up for one transfer."""
-        self.waited: asyncio.Future[Transferred] = self._owner.loop.create_future()
+        self.waited: asyncio.Future[tuple[int, str]] = self._owner.loop.create_future()
         self._check = ask.check
         self._most = max(self._usual, ask.at_least)
         curl, url = self.curl, ask.url
@@ -145,7 +145,6 @@ class Handle:
 
     def clear(self) -> None:
         """Forget the transfer, so that a waiting handle holds no body."""
-        self._budget.release(self)
         self.paused = False
         self._reset()
 
