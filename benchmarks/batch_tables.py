@@ -118,8 +118,8 @@ def fingerprint(crawl: CrawlDir) -> str:
     """
     with Table.open(crawl.crawldb) as table:
         told = duckdb.execute(
-            "SELECT count(*), sum(hash(url, key, status, nullif(fetch_time, ?), modified_time, retries, interval, signature)"
-            "::HUGEINT) % 1000000007, sum(score) FROM read_parquet(?)",
+            "SELECT count(*), sum(hash(url, key, status, nullif(fetch_time, ?), modified_time, retries, interval,"
+            " signature)::HUGEINT) % 1000000007, sum(score) FROM read_parquet(?)",
             [table.manifest.created, list(table.files)],
         ).fetchone()
     return "-" if told is None else f"{told[0]}-{told[1]}-{told[2]:.6g}"
@@ -141,20 +141,23 @@ _DATUM = f"""{_NAMED}, CASE WHEN i % 3 = 0 THEN 'fetched' ELSE 'unfetched' END A
     TIMESTAMPTZ '2026-10-01 00:00:00+00' + to_seconds(i % 5000000) AS fetch_time,
     CASE WHEN i % 3 = 0 THEN TIMESTAMPTZ '2026-09-01 00:00:00+00' + to_seconds(i % 500000) END AS modified_time,
     0::INT AS retries, 2592000::INT AS interval, dice(i, 1)::DOUBLE AS score,
-    CASE WHEN i % 3 = 0 THEN unhex(md5((i % 7000000)::VARCHAR)) END AS signature, NULL::MAP(VARCHAR, VARCHAR) AS metadata"""
+    CASE WHEN i % 3 = 0 THEN unhex(md5((i % 7000000)::VARCHAR)) END AS signature,
+    NULL::MAP(VARCHAR, VARCHAR) AS metadata"""
 _CRAWLDB = f"SELECT {_DATUM} FROM range({{rows}}) t(i)"
 _FETCH = f"""SELECT * REPLACE (
-        CASE WHEN i % 20 = 0 THEN 'retry' WHEN i % 21 = 0 THEN 'gone' WHEN i % 23 = 0 THEN 'redir_perm' ELSE 'success' END
-            AS status,
+        CASE WHEN i % 20 = 0 THEN 'retry' WHEN i % 21 = 0 THEN 'gone' WHEN i % 23 = 0 THEN 'redir_perm'
+            ELSE 'success' END AS status,
         TIMESTAMPTZ '2026-11-15 00:00:00+00' + to_seconds(i % 5000) AS fetch_time, NULL::TIMESTAMPTZ AS modified_time),
     200::INT AS http_status, '' AS reason, NULL::VARCHAR AS detail,
-    CASE WHEN i % 23 = 0 THEN url_of(i + 1) END AS redirect_to, CASE WHEN i % 23 = 0 THEN key_of(i + 1) END AS redirect_key,
+    CASE WHEN i % 23 = 0 THEN url_of(i + 1) END AS redirect_to,
+    CASE WHEN i % 23 = 0 THEN key_of(i + 1) END AS redirect_key,
     CASE WHEN i % 23 = 0 THEN host_of(i + 1) END AS redirect_host, 'text/html' AS content_type, 25000::BIGINT AS length,
     NULL::VARCHAR AS truncated, 'part-00001.warc.gz' AS warc_file, i * 9000 AS warc_offset, 8000::BIGINT AS warc_length,
     80::INT AS response_ms, '192.0.2.1' AS ip
     FROM (SELECT i, {_DATUM} FROM (SELECT j * 10 AS i FROM range({{rows}}) r(j)))"""
-_PAGES = f"""SELECT {_NAMED}, CASE WHEN i % 50 = 0 THEN 'failed' ELSE 'success' END AS parse_status, NULL::VARCHAR AS reason,
-    'Page ' || i AS title, 'en' AS language, 'text/html' AS content_type, 'utf-8' AS encoding, NULL::VARCHAR AS canonical,
+_PAGES = f"""SELECT {_NAMED}, CASE WHEN i % 50 = 0 THEN 'failed' ELSE 'success' END AS parse_status,
+    NULL::VARCHAR AS reason, 'Page ' || i AS title, 'en' AS language, 'text/html' AS content_type, 'utf-8' AS encoding,
+    NULL::VARCHAR AS canonical,
     false AS noindex, false AS nofollow, 20::INT AS outlinks, unhex(md5((i % 6000000)::VARCHAR)) AS signature,
     i AS simhash, NULL::MAP(VARCHAR, VARCHAR) AS metadata FROM (SELECT j * 10 AS i FROM range({{rows}}) r(j))"""
 _LINKS = f"""SELECT url_of((j // 20) * 10) AS source, {_NAMED}, 'anchor text ' || (i % 1000) AS anchor, '' AS rel,

@@ -65,10 +65,10 @@ def matrix() -> Told:
     cases = itertools.product(
         [None, *DB_STATUSES],
         [None, *FETCH_STATUSES, "parse_failed"],
-        (0, 1, 2),
+        (0, 2),
         ((None, None), (None, A), (A, A), (A, B), (A, None)),
         ((0, 2_592_000), (1, 0), (2, 100), (0, 9_000_000)),
-        (None, NOW - 400 * DAY, NOW - 3 * DAY),
+        (None, NOW - 400 * DAY),
     )
     for number, (old, fetched, links, (before, after), (retries, interval), modified) in enumerate(cases):
         url = f"http://h{number % 7}.example/{number}"
@@ -101,7 +101,7 @@ def test_every_case_by_columns_is_what_the_row_function_gives(
 
     found = updated(tmp_path / "crawl", engine, config, told)
 
-    assert len(found) > 10_000
+    assert len(found) > 6_000
     assert_same(found, truth(told, config, NOW))
 
 

@@ -112,6 +112,33 @@ async def test_a_deadline_ends_what_hangs() -> None:
     assert reply.reason is Reason.TIMEOUT
 
 
+async def test_a_deadline_ends_each_of_many_hops_in_its_time_and_lets_the_others_be() -> None:
+    late, quick = Web({}), Web({PAGE: b"x"})
+    late.gate = asyncio.Event()
+    limit = Deadline(timedelta(milliseconds=20))
+
+    hanging = [asyncio.create_task(limit(request(PAGE), late)) for _ in range(3)]
+    await asyncio.sleep(0)
+    served = await limit(request(PAGE), quick)
+    replies = await asyncio.gather(*hanging)
+    again = await limit(request(PAGE), late)
+
+    assert isinstance(served, Fetched)
+    assert [kind_of(reply) for reply in (*replies, again)] == ["timeout"] * 4
+
+
+async def test_a_cancellation_by_others_is_not_taken_for_the_end_of_the_time() -> None:
+    web = Web({})
+    web.gate = asyncio.Event()
+    hanging = asyncio.create_task(Deadline(timedelta(hours=1))(request(PAGE), web))
+    await asyncio.sleep(0)
+
+    hanging.cancel()
+
+    with pytest.raises(asyncio.CancelledError):
+        await hanging
+
+
 async def test_a_connection_that_broke_is_tried_once_more_within_the_budget() -> None:
     web = Web({PAGE: lambda url: Failed(url, Reason.RESET)})
     retry = Retry(RetryBudget(ratio=0.0, floor=0.2), Clock())  # two free retries in the window of ten seconds

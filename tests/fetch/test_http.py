@@ -125,6 +125,17 @@ async def test_a_body_over_the_limit_is_cut_and_marked() -> None:
         assert (len(reply.exchange.body), reply.exchange.cut) == (100_000, Cut.NOT)
 
 
+async def test_a_robots_txt_is_not_cut_by_the_limit_for_pages() -> None:
+    async with server(lambda head: response(b"x" * 100_000)) as (port, _):
+        rules = await get(port, "http://example.com/robots.txt", "fetch.content_limit=50000")
+        page = await get(port, "http://example.com/about/robots.txt", "fetch.content_limit=50000")
+
+    assert isinstance(rules, Fetched)
+    assert isinstance(page, Fetched)
+    assert (len(rules.exchange.body), rules.exchange.cut) == (100_000, Cut.NOT)
+    assert page.exchange.cut is Cut.LENGTH
+
+
 async def test_bodies_wait_for_each_other_when_the_budget_is_used_up() -> None:
     async with (
         server(lambda head: response(b"x" * 400_000)) as (port, _),

@@ -172,6 +172,29 @@ def test_work_that_has_begun_may_stand_before_all_others_of_its_host() -> None:
     assert [taken(bench, 0.0) for _ in range(4)] == ["a0", "b1", "a1", "a2"]
 
 
+def test_work_that_has_begun_comes_before_the_queued_work_of_other_hosts() -> None:
+    bench = filled(workbench(), "a1", "a2", "b1", "c1", "d1")
+    assert taken(bench, 0.0) == "a1"
+    bench.set_delay("a", 0.0)
+    bench.done("a", SERVED, 0.0)  # ready again, behind all others
+
+    bench.add("a", "a0", 0.0, first=True)
+    bench.add("e", "e0", 0.0, first=True)
+
+    assert [taken(bench, 0.0) for _ in range(6)] == ["a0", "e0", "b1", "c1", "d1", None]
+
+
+def test_work_that_has_begun_waits_for_its_host_as_any_other() -> None:
+    bench = filled(workbench(Policy(delay=seconds(5))), "a1", "b1", "b2")
+    bench.done(bench.take(0.0)[0], SERVED, 0.0)  # type: ignore[index]
+
+    bench.add("a", "a0", 0.0, first=True)
+
+    assert [taken(bench, 0.0), taken(bench, 4.9)] == ["b1", None]
+    bench.done("b", SERVED, 0.0)
+    assert [taken(bench, 5.0), taken(bench, 5.0)] == ["a0", "b2"]
+
+
 def test_an_item_that_is_put_back_comes_first_and_frees_its_thread() -> None:
     bench = filled(workbench(), "a1", "a2")
     taken(bench, 0.0)

@@ -114,10 +114,12 @@ async def run(seconds: float, seed: int, workers: int) -> list[str]:
 def main() -> int:
     parser = argparse.ArgumentParser(description="Fuzz the response path.")
     parser.add_argument("--seconds", type=float, default=60.0)
-    parser.add_argument("--seed", type=int, default=2026)
+    parser.add_argument("--seed", type=int, help="to repeat a run; otherwise each run has its own")
     parser.add_argument("--workers", type=int, default=20)
     options = parser.parse_args()
-    problems = uvloop.run(run(options.seconds, options.seed, options.workers))
+    seed = options.seed if options.seed is not None else random.SystemRandom().randrange(1_000_000)
+    print(f"seed {seed}", flush=True)  # before anything can go wrong
+    problems = uvloop.run(run(options.seconds, seed, options.workers))
     for problem in problems:
         print(f"FAILED: {problem}", file=sys.stderr)
     return 1 if problems else 0

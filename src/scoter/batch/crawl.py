@@ -220,7 +220,10 @@ class _Crawl:
             self._step("dedup")
             dedup(self._directory, self._engine, self._config, now=self._clock())
         self._step("invertlinks")
-        invertlinks(self._directory, self._engine, self._config, behind, now=self._clock())
+        # Their links went through filters and normalisers as they were parsed.
+        invertlinks(
+            self._directory, self._engine, self._config, behind, now=self._clock(), filter=False, normalize=False
+        )
 
     def _has_room(self) -> bool:
         """Look at the disk now and then; below ``store.disk_floor`` the crawl comes to its end until there is room."""

@@ -47,8 +47,7 @@ def command(directory: str, segments: tuple[str, ...], no_filter: bool, no_norma
     if said.json:
         print_json(done)
     else:
-        many = "segment" if len(done.segments) == 1 else "segments"
-        click.echo(
-            f"{len(done.segments)} {many} brought in; {done.urls:,} URLs have inlinks, {done.urls_before:,} before"
-        )
+        number = len(done.segments)
+        came = f"{number} segment{'s' if number > 1 else ''} brought in"
+        click.echo(f"{came}: {done.urls:,} URLs have inlinks, {done.urls_before:,} had before")
     return 0

@@ -35,9 +35,8 @@ class Work:
         """The engine, started when it is first needed."""
         from scoter.engine import open_engine
 
-        opened = open_engine(
-            self.config, self.crawl.scratch, lambda share: self.line.show(percent(self.command, share))
-        )
+        # In the command's own folder, which is held: another command sweeps away whatever nobody holds.
+        opened = open_engine(self.config, self.scratch, lambda share: self.line.show(percent(self.command, share)))
         return self._stack.enter_context(opened)
 
     @cached_property

@@ -62,9 +62,9 @@ def command(
 
 
 def _tell(done: Updated, quiet: bool) -> None:
+    what = done.segments[0] if len(done.segments) == 1 else f"{len(done.segments):,} segments"
     click.echo(
-        f"{len(done.segments):,} segments, {done.fetched:,} fetches, {done.links:,} links: "
-        f"{done.new:,} new URLs, {done.urls:,} in all"
+        f"{what}: {done.fetched:,} fetched, {done.links:,} links; {done.new:,} new URLs, {done.urls:,} in the crawldb"
     )
     print_table(
         [{"status": status, "URLs": f"{count:,}"} for status, count in sorted(done.statuses.items())],

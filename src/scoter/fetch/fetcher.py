@@ -10,7 +10,6 @@ Nothing is lost: whatever was taken from the source reaches the sink, at the lat
 from __future__ import annotations
 
 import asyncio
-import inspect
 import tempfile
 import time
 from collections import deque
@@ -24,13 +23,14 @@ import msgspec
 from scoter.compose import Service
 from scoter.config import Config
 from scoter.core.reply import Failed, Fetched, Reason, Reply, Request
+from scoter.fetch.crew import Crew
 from scoter.fetch.filters import Count, Retry
 from scoter.fetch.protocols.dispatch import Protocols
 from scoter.fetch.queues.budget import RetryBudget
 from scoter.fetch.queues.feeder import Feeder
 from scoter.fetch.queues.keys import Keys
 from scoter.fetch.queues.policy import policies_of
-from scoter.fetch.queues.turn import Capacity, Refusal
+from scoter.fetch.queues.turn import UNUSED, Capacity, Refusal
 from scoter.fetch.queues.turnstile import Turnstile
 from scoter.fetch.queues.watch import Order, Pulse, Watch, limits_of
 from scoter.fetch.reach.guard import Guard
@@ -80,11 +80,12 @@ class Fetcher:
             Capacity(bytes=fetch.queue_buffer, least=fetch.threads * fetch.queue_depth_multiplier),
             folder or Path(tempfile.gettempdir()),
         )
+        self._crew = Crew(self._work, self._ended)
         self._turnstile = Turnstile(
             self._feeder.bench,
             concurrency=fetch.threads,
             clock=clock,
-            launch=self._launch,
+            launch=self._crew.begin,
             lose=self._lose,
             has_room=self._has_room,
         )
@@ -110,8 +111,8 @@ class Fetcher:
             key_of=self._keys.of,
         )
         self._publishers: tuple[Publisher, ...] = tuple(plugin for _, plugin in chain("publisher", config))
-        self._tasks: set[asyncio.Task[None]] = set()
         self._lost: deque[tuple[bytes, Reason]] = deque()
+        self._most_delivering, self._most_bytes = fetch.threads, fetch.body_budget
         self._delivering = 0
         self._delivering_bytes = 0
         self._is_fed = False
@@ -142,9 +143,8 @@ class Fetcher:
             ticking.cancel()
             feeding.cancel()
             self._turnstile.close()
-            for task in tuple(self._tasks):
-                task.cancel()
-            await asyncio.gather(ticking, feeding, *self._tasks, return_exceptions=True)
+            self._abort()
+            await asyncio.gather(ticking, feeding, self._crew.join(), return_exceptions=True)
             with suppress(TimeoutError):  # a sink that hangs must not hold the end of the run
                 async with asyncio.timeout(STOP_WITHIN):
                     await self._deliver_lost()
@@ -187,7 +187,9 @@ class Fetcher:
         try:
             breathed = time.monotonic()
             async for request in source:
-                if not await self._take_in(request):
+                key, data = self._keys.of(request.url), _encoder.encode(request)
+                taken = isinstance(key, str) and self._offer(key, data) is None
+                if not taken and not await self._take_in(key, data):
                     break
                 if time.monotonic() - breathed > _BREATH:
                     await asyncio.sleep(0)  # a source that never waits must not keep those under way waiting
@@ -201,66 +203,64 @@ class Fetcher:
             self._feeder.bench.source_ended()
             self._changed.set()
 
-    async def _take_in(self, request: Request) -> bool:
-        """Queue a request, waiting for room; false when no more are wanted."""
-        data = _encoder.encode(request)
-        key = await self._keys.of(request.url)
+    async def _take_in(self, found: str | Awaitable[str | Failed], data: bytes) -> bool:
+        """Queue a request, waiting for its key and for room; false when no more are wanted."""
+        key = found if isinstance(found, str) else await found
         if isinstance(key, Failed):
             self._lose(data, key.reason)
             return True
         while True:
-            refusal = Refusal.FULL
-            if self._feeder.wants_more() or self._stopping.is_set():
-                refusal_or_none = self._feeder.offer(key, data, self._clock())
-                if refusal_or_none is None:
-                    self._turnstile.pump()
-                    return True
-                refusal = refusal_or_none
+            refusal = self._offer(key, data)
+            if refusal is None:
+                return True
             if refusal is Refusal.FULL and not self._stopping.is_set():
                 await asyncio.sleep(_RETRY_FEED)
                 continue
             self._lose(data, Reason.PURGED if refusal is Refusal.BLOCKED else Reason.STOPPED)
             return refusal is Refusal.BLOCKED
 
-    # Under way
+    def _offer(self, key: str, data: bytes) -> Refusal | None:
+        if not self._feeder.wants_more() and not self._stopping.is_set():
+            return Refusal.FULL
+        refusal = self._feeder.offer(key, data, self._clock())
+        if refusal is None and self._turnstile.has_free_turns:
+            self._turnstile.pump()
+        return refusal
 
-    def _launch(self, key: str, data: bytes) -> None:
-        task = asyncio.create_task(self._work(key, data))
-        self._tasks.add(task)
-        task.add_done_callback(self._ended)
+    # Under way
 
     async def _work(self, key: str, data: bytes) -> None:
         request = _decoder.decode(data)
-        reply: Reply = Failed(request.url, Reason.STOPPED, "the run came to its end", blames_host=False)
+        held = self._turnstile.hold(key)
         try:
-            with self._turnstile.holding(key):
-                reply = await self._service(request)
+            reply = await self._service(request)
         except asyncio.CancelledError:
             self._lost.append((data, Reason.STOPPED))
-            return
+            raise
+        finally:
+            self._turnstile.let_go(held)
         await self._deliver(request, reply)
 
-    def _ended(self, task: asyncio.Task[None]) -> None:
-        self._tasks.discard(task)
-        if not task.cancelled() and task.exception() is not None:
-            self._fail(task.exception())
-        self._changed.set()
+    def _ended(self, error: BaseException | None) -> None:
+        if error is not None:
+            self._fail(error)
+        if self._lost or self._is_over():
+            self._changed.set()
 
     # Out
 
     async def _deliver(self, request: Request, reply: Reply) -> None:
-        size = len(reply.exchange.body) if reply.exchange is not None else 0
-        self._delivering += 1
-        self._delivering_bytes += size
-        try:
-            handed = self._sink(request, reply)
-            if inspect.isawaitable(handed):
+        handed = self._sink(request, reply)
+        if handed is not None:
+            size = len(reply.exchange.body) if reply.exchange is not None else 0
+            self._delivering += 1
+            self._delivering_bytes += size
+            try:
                 await handed
-        finally:
-            self._delivering -= 1
-            self._delivering_bytes -= size
-            if self._turnstile.bench.queued:
-                self._turnstile.pump()
+            finally:
+                self._delivering -= 1
+                self._delivering_bytes -= size
+                self._turnstile.make_room()
         self._rates.note(isinstance(reply, Fetched))
 
     def _lose(self, data: bytes, reason: Reason) -> None:
@@ -280,22 +280,23 @@ class Fetcher:
 
     def _has_room(self) -> bool:
         """Tell whether the sink keeps up: otherwise bodies would pile up before it."""
-        return self._delivering < self._config.fetch.threads and self._delivering_bytes < self._config.fetch.body_budget
+        return self._delivering < self._most_delivering and self._delivering_bytes < self._most_bytes
 
     # Around
 
     def _is_over(self) -> bool:
-        if self._error is not None and not self._tasks:
-            return True
-        return self._is_fed and not self._tasks and not self._feeder.queued and not self._lost
+        if len(self._crew):
+            return False
+        return self._error is not None or (self._is_fed and not self._feeder.queued and not self._lost)
 
-    def _fail(self, error: BaseException | None) -> None:
+    def _fail(self, error: BaseException) -> None:
         self._error = self._error or error
         self.stop()
 
     def _abort(self) -> None:
-        for task in tuple(self._tasks):
-            task.cancel()
+        for key, data in self._crew.cancel():
+            self._lost.append((data, Reason.STOPPED))
+            self._turnstile.leave(key, UNUSED)
         self._changed.set()
 
     async def _tick(self) -> None:

@@ -7,17 +7,19 @@ import time
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
+from typing import Any
 
 from scoter.compose import Service
 from scoter.core.reply import Failed, Fetched, Gone, Moved, NotModified, Reason, Reply, Request
 from scoter.core.url import Url
+from scoter.errors import Defect
 from scoter.fetch.queues.budget import RetryBudget
 from scoter.fetch.queues.turn import SERVED, turn_of
 from scoter.fetch.queues.turnstile import Turnstile
 from scoter.fetch.reach.guard import Guard
 
 Hop = Service[Request, Reply]
-KeyOf = Callable[[Url], Awaitable["str | Failed"]]
+KeyOf = Callable[[Url], "str | Awaitable[str | Failed]"]
 
 
 class Count:
@@ -83,13 +85,17 @@ class Polite:
         self._key_of = key_of
 
     async def __call__(self, request: Request, service: Hop, /) -> Reply:
-        key = await self._key_of(request.url)
-        if isinstance(key, Failed):
-            return key
-        refused = await self._turnstile.enter(key)
-        if refused is not None:
-            detail = "its host failed too often" if refused is Reason.PURGED else "the run came to its end"
-            return Failed(request.url, refused, detail, blames_host=False)
+        key = self._key_of(request.url)
+        if not isinstance(key, str):
+            found = await key
+            if isinstance(found, Failed):
+                return found
+            key = found
+        if not self._turnstile.use_held(key):
+            refused = await self._turnstile.enter(key)
+            if refused is not None:
+                detail = "its host failed too often" if refused is Reason.PURGED else "the run came to its end"
+                return Failed(request.url, refused, detail, blames_host=False)
         # Whatever ends the request, the host has been asked and gets its rest.
         turn = SERVED
         try:
@@ -100,18 +106,59 @@ class Polite:
             self._turnstile.leave(key, turn)
 
 
+class _Hop:
+    """A hop under way: whose it is, when its time is up, and whether it was."""
+
+    __slots__ = ("asked_to_stop", "expires", "is_late", "task")
+
+    def __init__(self, task: asyncio.Task[Any], expires: float) -> None:
+        self.task = task
+        self.expires = expires
+        self.asked_to_stop = task.cancelling()  # by others, before the hop began
+        self.is_late = False
+
+
 class Deadline:
-    """Ends a hop that takes too long, wherever it hangs."""
+    """Ends a hop that takes too long, wherever it hangs.
+
+    All hops have the same time, so that they run out in the order in which they began: one timer, for the oldest,
+    does for all of them.
+    """
 
     def __init__(self, limit: timedelta) -> None:
         self._seconds = limit.total_seconds()
+        self._hops: dict[_Hop, None] = {}
+        self._is_timed = False
 
     async def __call__(self, request: Request, service: Hop, /) -> Reply:
+        loop, task = asyncio.get_running_loop(), asyncio.current_task()
+        if task is None:
+            raise Defect("a hop is made outside of any task, where nothing could end it")
+        hop = _Hop(task, loop.time() + self._seconds)
+        self._hops[hop] = None
+        if not self._is_timed:
+            self._is_timed = True
+            loop.call_at(hop.expires, self._end_late, loop)
         try:
-            async with asyncio.timeout(self._seconds):
-                return await service(request)
-        except TimeoutError:
+            return await service(request)
+        except asyncio.CancelledError:
+            if not hop.is_late or task.uncancel() > hop.asked_to_stop:
+                raise
             return Failed(request.url, Reason.TIMEOUT, f"no answer within {self._seconds:g} s")
+        finally:
+            self._hops.pop(hop, None)
+
+    def _end_late(self, loop: asyncio.AbstractEventLoop) -> None:
+        now = loop.time()
+        while self._hops:
+            hop = next(iter(self._hops))
+            if hop.expires > now:
+                loop.call_at(hop.expires, self._end_late, loop)
+                return
+            del self._hops[hop]
+            hop.is_late = True
+            hop.task.cancel()
+        self._is_timed = False
 
 
 def kind_of(reply: Reply) -> str:

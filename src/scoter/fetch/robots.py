@@ -106,7 +106,10 @@ class RobotsFilter:
     async def __call__(self, request: Request, service: Hop, /) -> Reply:
         url = request.url
         # RFC 9309 2.2.2: robots.txt itself is always allowed.
-        if not url.scheme.startswith("http") or self._is_own(url.host) or url.target == "/robots.txt":
+        text = url.text
+        if not text.startswith("http") or (text.endswith("/robots.txt") and url.target == "/robots.txt"):
+            return await service(request)
+        if self._own and self._is_own(url.host):
             return await service(request)
         found = self._recall(_origin(url)) or await self._find(url, service)
         if isinstance(found, Unknown):
@@ -114,9 +117,11 @@ class RobotsFilter:
         if not found.allows(url):
             return Gone(url, Reason.ROBOTS_DENIED, found.explain(url).why)
         delay = found.crawl_delay
-        if delay is not None and self._longest_delay is not None and delay > self._longest_delay:
-            return Gone(url, Reason.CRAWL_DELAY, f"robots.txt asks for {delay.total_seconds():g} s between requests")
-        self._set_crawl_delay(url, delay)
+        if delay is not None:
+            if self._longest_delay is not None and delay > self._longest_delay:
+                told = f"robots.txt asks for {delay.total_seconds():g} s between requests"
+                return Gone(url, Reason.CRAWL_DELAY, told)
+            self._set_crawl_delay(url, delay)  # each time: a queue that was empty for long is a new one
         return await service(request)
 
     def _read(self, body: bytes) -> Robots:
@@ -147,6 +152,8 @@ class RobotsFilter:
         found = None
         try:
             found = await self._from_shared(origin) or await self._ask(url, origin, service)
+            if isinstance(found, Robots) and found.crawl_delay is None:
+                self._set_crawl_delay(url, None)  # it may have asked for one until now
             return found
         finally:
             del self._asking[origin]
@@ -230,4 +237,4 @@ _OURS = frozenset({Reason.REFUSED_ADDRESS, Reason.REFUSED_PORT, Reason.REFUSED_S
 
 def _origin(url: Url) -> str:
     """Return scheme, host and port: each has a robots.txt of its own (RFC 9309 2.3)."""
-    return url.text[: url.text.index("/", url.text.index("://") + 3)]
+    return url.text[: url.text.index("/", len("https://"))]  # also behind http://, since no host is empty

@@ -175,6 +175,9 @@ def _open(path: Path) -> sqlite3.Connection:
             connection.close()
             raise
     except sqlite3.Error as error:
+        # On a full disk SQLite cannot even map the memory that it shares, and calls that an I/O error.
+        if getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FULL):
+            hint = "Make room on the disk if it is full; what was written before is whole."
         raise UsageError(f"cannot be opened as a robots cache: {error}", where=str(path), hint=hint) from error
     except ValueError as error:
         raise UsageError(str(error), where=str(path), hint=hint) from None

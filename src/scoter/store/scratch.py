@@ -31,8 +31,9 @@ class Scratch:
     def close(self) -> None:
         """Remove the folder with all in it."""
         shutil.rmtree(self.path, ignore_errors=True)
-        with suppress(OSError):
-            os.close(self._handle)
+        handle, self._handle = self._handle, -1  # closed once: its number may soon be another file's
+        if handle >= 0:
+            os.close(handle)
 
 
 def sweep(inside: Path) -> list[str]:
@@ -40,9 +41,16 @@ def sweep(inside: Path) -> list[str]:
     removed = []
     for folder in sorted(inside.iterdir()) if inside.is_dir() else ():
         if not _is_held(folder):
-            shutil.rmtree(folder, ignore_errors=True)
+            _remove(folder)
             removed.append(folder.name)
     return removed
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
 
 
 def _is_held(folder: Path) -> bool:

@@ -65,7 +65,7 @@ class Urlfilter(Section, frozen=True):
     ] = None
     scope_file: Annotated[
         Path | None,
-        Setting("Lines `host NAME` or `domain NAME` that the filter scope lets pass; `scoter crawl` writes it.", none=""),
+        Setting("Lines `host NAME` or `domain NAME` that the filter scope lets pass; a crawl writes it.", none=""),
     ] = None
     fast_file: Annotated[
         Path | None,

@@ -45,7 +45,7 @@ class CurlLoop:
         self._wakes = math.inf  # when the timer fires, which is no later
         self._is_due_now = False
         self._tls: OrderedDict[int, str] = OrderedDict()
-        self.opened: list[socket.socket] = []
+        self._opened: list[socket.socket] = []
         self._multi = pycurl.CurlMulti()
         self._sockets = sockets_on(self.loop, self._act)
         self._multi.setopt(pycurl.M_SOCKETFUNCTION, self._sockets.watch)
@@ -66,7 +66,7 @@ class CurlLoop:
             error, message = await handle.waited
             return handle.outcome(error, message)
         finally:
-            self._finish(handle)
+            self._take_back(handle)
 
     def close(self) -> None:
         """End all transfers and close all connections."""
@@ -85,11 +85,19 @@ class CurlLoop:
         self._sockets.close()
         self._close_opened()
 
-    def _finish(self, handle: Handle) -> None:
+    def _stop(self, handle: Handle) -> None:
+        """Take a handle from libcurl, unless its transfer has ended: a cancellation may come at the same moment."""
+        if handle.is_running:
+            handle.is_running = False
+            self._multi.remove_handle(handle.curl)
+
+    def _take_back(self, handle: Handle) -> None:
+        """Keep a handle for the next transfer; not before somebody has the body does it cease to count."""
         if self._busy.pop(handle.curl, None) is None:
             return  # closed meanwhile
         self._stop(handle)
         handle.clear()
+        self.budget.release(handle)
         if len(self._idle) < self._kept:
             self._idle.append(handle)
         else:
@@ -134,7 +142,7 @@ class CurlLoop:
         multi = self._multi
         for fd, mask in stirred:
             multi.socket_action(fd, mask)
-        if self.opened:
+        if self._opened:
             self._close_opened()
         left = 1
         while left:
@@ -146,14 +154,8 @@ class CurlLoop:
 
     def _close_opened(self) -> None:
         """Close our side of new sockets: libcurl has taken copies of their descriptors."""
-        while self.opened:
-            self.opened.pop().close()
-
-    def _stop(self, handle: Handle) -> None:
-        """Take a handle from libcurl, unless its transfer has ended: a cancellation may come at the same moment."""
-        if handle.is_running:
-            handle.is_running = False
-            self._multi.remove_handle(handle.curl)
+        while self._opened:
+            self._opened.pop().close()
 
     def end(self, curl: pycurl.Curl, error: int, message: str) -> None:
         """Take the outcome of a transfer that has ended."""
@@ -161,6 +163,11 @@ class CurlLoop:
         self._stop(handle)
         if not handle.waited.done():
             handle.waited.set_result((error, message))
+
+    def note_opened(self, opened: socket.socket) -> None:
+        """Take our side of a socket that libcurl is about to use."""
+        self._opened.append(opened)
+        self._sockets.forget()
 
     def tls_of(self, connection: int, seen: str) -> str:
         """Remember the TLS version of a new connection, or recall that of one that is used again."""

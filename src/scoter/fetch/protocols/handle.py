@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import sys
 from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any, Protocol
@@ -12,15 +13,20 @@ import pycurl
 
 from scoter.core.reply import Cut, Reason, Timings
 from scoter.fetch.protocols.bodybudget import BodyBudget
-from scoter.fetch.protocols.transfer import Ask, Limits, SocketCheck, Transferred
+from scoter.fetch.protocols.transfer import Ask, Limits, Transferred
 
 _IDLE = 30  # seconds after which an idle connection is not used again
 _PAUSE: int = pycurl.WRITEFUNC_PAUSE
 _NO_SOCKET: int = pycurl.SOCKET_BAD
 _GO_AHEAD: int = pycurl.PREREQFUNC_OK
 _HEAD_ENDS = (b"\r\n", b"\n")
-_FEW_LINES = 64
-_SHORT_LINE = 4_096
+_URL: int = pycurl.URL
+_CONNECT_TO: int = pycurl.CONNECT_TO
+_STATUS: int = pycurl.RESPONSE_CODE
+_PEER: int = pycurl.PRIMARY_IP
+_VERSION: int = pycurl.INFO_HTTP_VERSION
+_FIRST_BYTE: int = pycurl.STARTTRANSFER_TIME
+_TOTAL: int = pycurl.TOTAL_TIME
 _BROKE = "the connection was closed instead of an answer"
 
 _BROKEN = frozenset({16, 18, 55, 56, 92})  # the connection ended, or its stream in HTTP/2
@@ -50,9 +56,9 @@ class Owner(Protocol):
     limits: Limits
     options: tuple[tuple[int, Any], ...]
     budget: BodyBudget
-    opened: list[socket.socket]
 
     def tls_of(self, connection: int, seen: str) -> str: ...
+    def note_opened(self, opened: socket.socket) -> None: ...
     def end(self, curl: pycurl.Curl, error: int, message: str) -> None: ...
 
 
@@ -63,6 +69,8 @@ class Handle:
         self._owner = owner
         self._budget = owner.budget
         self._limits = owner.limits
+        self._usual = owner.limits.body if owner.limits.body is not None else sys.maxsize
+        self._lines: list[bytes] = []  # of all heads and of trailers
         self.charged = 0
         self.paused = False
         self.is_running = False
@@ -80,7 +88,8 @@ class Handle:
             (pycurl.LOW_SPEED_LIMIT, 1),
             (pycurl.LOW_SPEED_TIME, max(1, round(self._limits.silence.total_seconds()))),
             (pycurl.PROXY, ""),  # not what the environment says
-            (pycurl.HEADERFUNCTION, self._take_head),
+            # No function of ours, since it is called for every line; libcurl itself ends a flood at 300 KiB.
+            (pycurl.HEADERFUNCTION, self._lines.append),
             (pycurl.WRITEFUNCTION, self._take_body),
             (pycurl.OPENSOCKETFUNCTION, self._open_socket),
             (pycurl.PREREQFUNCTION, self._note_asked),
@@ -91,50 +100,56 @@ class Handle:
         self._reset()
 
     def _reset(self) -> None:
-        self._lines: list[bytes] = []
+        self._lines.clear()
         self._head_lines = 0  # how many there were when the body began; what follows are trailers
-        self._head_size = 0  # not weighed as long as the lines are few and short
         self._body: list[bytes] = []
         self._size = 0
         self._cut = Cut.NOT
-        self._refused = ""
         self._asked = False
-        self._broke = ""
-        self._flooded = ""
+        self._has_connected = False
+        self._fault: tuple[Reason, str] | None = None  # why we ended the transfer ourselves
         self._tls_seen = ""
-        self._check: SocketCheck | None = None
 
     def start(self, ask: Ask) -> None:
         """Set the handle up for one transfer."""
         self.waited: asyncio.Future[tuple[int, str]] = self._owner.loop.create_future()
         self._check = ask.check
-        curl = self.curl
-        curl.setopt(pycurl.URL, ask.url)
+        self._most = max(self._usual, ask.at_least)
+        curl, url = self.curl, ask.url
+        curl.setopt(_URL, url)
         if ask.headers is not self._headers:
             self._headers = ask.headers
             curl.setopt(pycurl.HTTPHEADER, list(ask.headers))
-        curl.setopt(pycurl.CONNECT_TO, [ask.connect_to] if ask.connect_to else [])
+        curl.setopt(_CONNECT_TO, [ask.connect_to] if ask.connect_to else [])
+        if self._used or ask.options:
+            self._use(ask.options)
+        self._is_http = url.startswith("http")
+        is_tls = url.startswith("https:")
+        if is_tls or self.is_tls:
+            self._use_tls(is_tls, ask.verify)
+
+    def _use(self, options: Sequence[tuple[int, Any]]) -> None:
         for option in self._used:
-            curl.unsetopt(option)
-        for option, value in ask.options:
-            curl.setopt(option, value)
-        self._used = tuple(option for option, _ in ask.options)
-        self._is_http = ask.url.startswith("http")
-        was_tls, self.is_tls = self.is_tls, ask.url.startswith("https:")
-        if self.is_tls != was_tls:
-            curl.setopt(pycurl.VERBOSE, self.is_tls)  # only libcurl's own messages tell the TLS version
-        if self.is_tls:
-            curl.setopt(pycurl.SSL_VERIFYPEER, int(ask.verify))
-            curl.setopt(pycurl.SSL_VERIFYHOST, 2 if ask.verify else 0)
+            self.curl.unsetopt(option)
+        for option, value in options:
+            self.curl.setopt(option, value)
+        self._used = tuple(option for option, _ in options)
+
+    def _use_tls(self, is_tls: bool, verify: bool) -> None:
+        if is_tls is not self.is_tls:
+            self.is_tls = is_tls
+            self.curl.setopt(pycurl.VERBOSE, is_tls)  # only libcurl's own messages tell the TLS version
+        if is_tls:
+            self.curl.setopt(pycurl.SSL_VERIFYPEER, int(verify))
+            self.curl.setopt(pycurl.SSL_VERIFYHOST, 2 if verify else 0)
 
     def clear(self) -> None:
         """Forget the transfer, so that a waiting handle holds no body."""
-        self._budget.release(self)
         self.paused = False
         self._reset()
 
     def resume(self) -> None:
-        if self.waited.done():
+        if not self.is_running:
             return
         try:
             self.curl.pause(pycurl.PAUSE_CONT)
@@ -143,35 +158,42 @@ class Handle:
 
     def outcome(self, error: int, message: str) -> Transferred:
         """Return what libcurl saw."""
-        curl = self.curl
-        head = self._head()
-        reason, cut = self._judge(error, message, bool(head))
-        connection = curl.getinfo(pycurl.CONN_ID) if self.is_tls else -1
+        getinfo = self.curl.getinfo
+        lines = b"".join(self._lines)
+        if len(lines) > self._limits.head:
+            self._fault = Reason.MALFORMED, f"more than {self._limits.head:,} bytes of headers"
+        head = self._head(lines)
+        reason, cut = self._judge(error, message, lines, bool(head))
         return Transferred(
             reason=reason,
-            detail=self._refused or self._flooded or self._broke or message or _told(error),
-            status=curl.getinfo(pycurl.RESPONSE_CODE),
+            detail=self._fault[1] if self._fault is not None else message or _told(error),
+            status=getinfo(_STATUS),
             head=head,
             body=self._body[0] if len(self._body) == 1 else b"".join(self._body),
             cut=cut,
-            peer=curl.getinfo(pycurl.PRIMARY_IP),
-            http_version=_VERSIONS.get(curl.getinfo(pycurl.INFO_HTTP_VERSION), "1.1"),
-            tls_version=self._owner.tls_of(connection, self._tls_seen) if self.is_tls else "",
-            timings=Timings(
-                resolved=curl.getinfo(pycurl.NAMELOOKUP_TIME),
-                connected=curl.getinfo(pycurl.CONNECT_TIME),
-                secured=curl.getinfo(pycurl.APPCONNECT_TIME),
-                first_byte=curl.getinfo(pycurl.STARTTRANSFER_TIME),
-                total=curl.getinfo(pycurl.TOTAL_TIME),
-            ),
+            peer=getinfo(_PEER),
+            http_version="1.1" if head.startswith(b"HTTP/1.1 ") else _VERSIONS.get(getinfo(_VERSION), "1.1"),
+            tls_version=self._owner.tls_of(getinfo(pycurl.CONN_ID), self._tls_seen) if self.is_tls else "",
+            timings=self._timings(),
         )
 
-    def _judge(self, error: int, message: str, has_head: bool) -> tuple[Reason | None, Cut]:
-        if self._refused:
-            return Reason.REFUSED_ADDRESS, Cut.NOT
-        if self._broke:
-            return Reason.RESET, Cut.NOT
-        if self._flooded or any(b"\0" in line for line in self._lines):
+    def _timings(self) -> Timings:
+        getinfo = self.curl.getinfo
+        first_byte, total = getinfo(_FIRST_BYTE), getinfo(_TOTAL)
+        if not self._has_connected:
+            return Timings(first_byte=first_byte, total=total)
+        return Timings(
+            resolved=getinfo(pycurl.NAMELOOKUP_TIME),
+            connected=getinfo(pycurl.CONNECT_TIME),
+            secured=getinfo(pycurl.APPCONNECT_TIME),
+            first_byte=first_byte,
+            total=total,
+        )
+
+    def _judge(self, error: int, message: str, lines: bytes, has_head: bool) -> tuple[Reason | None, Cut]:
+        if self._fault is not None:
+            return self._fault[0], Cut.NOT
+        if b"\0" in lines:
             return Reason.MALFORMED, Cut.NOT  # libcurl lets a NUL pass where it takes a line for an empty one
         if error == pycurl.E_OK and not has_head and self._is_http:
             return Reason.RESET, Cut.NOT  # libcurl is content with a head that breaks off between two lines
@@ -185,25 +207,15 @@ class Handle:
             return Reason.TIMEOUT, Cut.TIME
         return _REASONS.get(error, Reason.MALFORMED), Cut.NOT
 
-    def _take_head(self, line: bytes) -> int | None:
-        lines = self._lines
-        lines.append(line)
-        if len(lines) <= _FEW_LINES and len(line) <= _SHORT_LINE and not self._head_size:
-            return None
-        # Provisional heads and trailers count too, so that a flood of them ends.
-        self._head_size = self._head_size + len(line) if self._head_size else sum(map(len, lines))
-        if self._head_size <= self._limits.head:
-            return None
-        self._flooded = f"more than {self._limits.head:,} bytes of headers"
-        return 0
-
-    def _head(self) -> bytes:
+    def _head(self, whole: bytes) -> bytes:
         """Return the head of the last response, without provisional ones and trailers; nothing if it broke off."""
         if not self._is_http:
-            return b"".join(self._lines)
+            return whole
         lines = self._lines[: self._head_lines] if self._body else self._lines
         if not lines or lines[-1] not in _HEAD_ENDS:
             return b""
+        if len(lines) == len(self._lines) and _is_one_head(whole):
+            return whole
         heads: list[list[bytes]] = [[]]
         for line in lines:
             heads[-1].append(line)
@@ -212,20 +224,24 @@ class Handle:
         return next((b"".join(head) for head in reversed(heads) if head and head[0][:5].upper() == b"HTTP/"), b"")
 
     def _take_body(self, data: bytes) -> int | None:
-        limit = self._limits.body
-        room = len(data) if limit is None else limit - self._size
-        if len(data) > room:
-            data = data[:room]
-            self._cut = Cut.LENGTH
-        if data and not self._budget.take(self, len(data)):
+        size = self._size + len(data)
+        if size > self._most:
+            return self._take_last(data[: self._most - self._size])
+        if not self._budget.take(self, len(data)):
             self.paused = True
-            self._cut = Cut.NOT
             return _PAUSE
         if not self._body:
             self._head_lines = len(self._lines)
-        self._size += len(data)
+        self._size = size
         self._body.append(data)
-        return 0 if self._cut is Cut.LENGTH else None
+        return None
+
+    def _take_last(self, data: bytes) -> int:
+        """Take what fits of a body that is too long, and end the transfer."""
+        if data and self._take_body(data) is not None:
+            return _PAUSE
+        self._cut = Cut.LENGTH
+        return 0
 
     def _note_asked(self, *where: object) -> int:
         self._asked = self._is_http  # FTP has a connection for each file
@@ -235,15 +251,16 @@ class Handle:
         if self._asked and not self._used:
             # libcurl asks again at once when a connection that it used before broke; that would need another turn of
             # the host. Proxies and authentication, which have options of their own, may need another connection.
-            self._broke = _BROKE
+            self._fault = Reason.RESET, _BROKE
             return _NO_SOCKET
         family, kind, protocol, where = address
         refusal = self._check(family, where) if self._check is not None else ""
         if refusal:
-            self._refused = refusal
+            self._fault = Reason.REFUSED_ADDRESS, refusal
             return _NO_SOCKET
+        self._has_connected = True
         opened = socket.socket(family, kind, protocol)
-        self._owner.opened.append(opened)
+        self._owner.note_opened(opened)
         return opened
 
     def _listen(self, kind: int, data: bytes) -> None:
@@ -257,6 +274,11 @@ _VERSIONS = {
     pycurl.CURL_HTTP_VERSION_2_0: "2",
     pycurl.CURL_HTTP_VERSION_3: "3",
 }
+
+
+def _is_one_head(lines: bytes) -> bool:
+    """Tell whether lines that end with an empty one have no other, and begin as a response does."""
+    return lines.startswith(b"HTTP/") and lines.find(b"\n\r\n") == len(lines) - 3 and b"\n\n" not in lines
 
 
 def _told(error: int) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from email.utils import format_datetime
 from functools import lru_cache
@@ -18,15 +18,16 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from scoter.config import Config
-from scoter.core.domain import is_ip
 from scoter.core.outcome import reply_to
 from scoter.core.reply import Cut, Exchange, Failed, Fetched, Headers, Reason, Reply, Request
+from scoter.core.robots import LIMIT
 from scoter.core.url import Url
-from scoter.fetch.protocols.credentials import Credential, parse_cookies, parse_credentials, read_lines
+from scoter.fetch.protocols.credentials import parse_cookies, parse_credentials, read_lines
 from scoter.fetch.protocols.curl import CurlLoop
 from scoter.fetch.protocols.identity import user_agents
+from scoter.fetch.protocols.sites import BY_NAME, Site, Sites, route
 from scoter.fetch.protocols.transfer import Ask, Limits, SocketCheck, Transferred
-from scoter.fetch.reach.guard import WEB_PORTS, Guard
+from scoter.fetch.reach.guard import Guard
 from scoter.fetch.reach.proxy import Proxy
 from scoter.fetch.reach.resolve import CachingResolver, NotResolved, Resolver
 from scoter.fetch.reach.resolve_dns import DnsResolver
@@ -35,12 +36,13 @@ from scoter.plugins import Setup
 ACCEPT_ENCODING = "gzip, deflate, br, zstd"
 MOST_FLAWED = 10_000
 MOST_AGENTS = 100
+ROBOTS_LIMIT = LIMIT + 3  # with a byte-order mark; a rule that is cut off would not be obeyed
 MOST_ADDRESSES = 3  # tried one after the other when a connection fails
 
-_BEARER = 1 << 6  # CURLAUTH_BEARER, for which pycurl has no name
 _FIELD = re.compile("^([^:\\n]*):[ \\t]*(.*?)[ \\t\\r]*$", re.MULTILINE)
+# Most heads are written without anything odd, and a pattern that need not allow for it is several times quicker.
+_PLAIN_FIELD = re.compile("([^:\\r\\n]*):[ \\t]*([^\\r\\n]*)")
 _FOLD = re.compile("[ \\t\\r]*\\n[ \\t]+")
-_AUTH = {"basic": pycurl.HTTPAUTH_BASIC, "digest": pycurl.HTTPAUTH_DIGEST, "ntlm": pycurl.HTTPAUTH_NTLM}
 
 
 class Sent(Struct, frozen=True):
@@ -91,6 +93,12 @@ class HttpProtocol:
             read_lines(config.agent.host_cookie_file, "agent.host_cookie_file"), str(config.agent.host_cookie_file)
         )
         self._share = _cookie_share() if config.http.keep_cookies else None
+        self._sites = Sites(self._guard, self._proxy, self._credentials)
+        # The second lock: it sees the address of every socket, whatever names and caches said before.
+        self._check_socket: SocketCheck = (
+            self._guard.open_socket_check if self._proxy is None else self._proxy.checked(self._guard)
+        )
+        self._certificates_checked = config.http.tls_certificates_check
         self._curl: CurlLoop | None = None
         # Hosts whose certificate is accepted all the same, and what is wrong with it.
         self._flawed: OrderedDict[str, str] = OrderedDict()
@@ -101,36 +109,42 @@ class HttpProtocol:
         refusal = self._guard.check_url(url)
         if refusal is not None:
             return Failed(url, refusal.reason, refusal.detail, blames_host=False)
-        port = url.port or WEB_PORTS[url.scheme]
-        targets = await self._targets(url, port)
-        if isinstance(targets, Failed):
-            return targets
+        site = self._sites.get(url)
+        routes = site.routes
+        if routes is None:
+            found = await self._resolve(url, site)
+            if isinstance(found, Failed):
+                return found
+            routes = found
         headers = self._headers(request)
-        options = self._options(url)
+        at_least = ROBOTS_LIMIT if url.text.endswith("/robots.txt") and url.target == "/robots.txt" else 0
         started = self._now()
         told = Transferred(reason=Reason.UNRESOLVED)
-        for address, to in targets:
-            told = await self._transfer(
-                url.host,
-                Ask(
-                    url=url.text,
-                    headers=headers.lines,
-                    connect_to=_connect_to(url.host, port, address, to),
-                    options=options,
-                    check=self._socket_check(),
-                ),
+        for connect_to in routes:
+            ask = Ask(
+                url=url.text,
+                headers=headers.lines,
+                connect_to=connect_to,
+                options=site.options,
+                check=self._check_socket,
+                at_least=at_least,
             )
+            told = await self._transfer(url.host, ask)
             if told.reason is not Reason.UNREACHABLE:
                 break
-        return self._reply(url, headers, told, started)
+        return self._reply(url, site, headers, told, started)
 
-    async def _transfer(self, host: str, ask: Ask) -> Transferred:
-        """Make a transfer; where any certificate will do, once more without checks when it was found wanting.
+    def _transfer(self, host: str, ask: Ask) -> Awaitable[Transferred]:
+        """Make a transfer; where any certificate will do, one that tells what is wrong with it."""
+        if self._certificates_checked or not ask.url.startswith("https:"):
+            return self._loop().run(ask)
+        return self._transfer_unchecked(host, ask)
+
+    async def _transfer_unchecked(self, host: str, ask: Ask) -> Transferred:
+        """Make a transfer, once more without checks when a certificate was found wanting.
 
         Only a check can tell what is wrong with a certificate, so it is made even where its verdict is not obeyed.
         """
-        if self._config.http.tls_certificates_check or not ask.url.startswith("https:"):
-            return await self._loop().run(ask)
         if host not in self._flawed:
             told = await self._loop().run(ask)
             if told.reason is not Reason.TLS:
@@ -146,24 +160,18 @@ class HttpProtocol:
             self._curl.close()
             self._curl = None
 
-    async def _targets(self, url: Url, port: int) -> list[tuple[str, int]] | Failed:
-        """Return the addresses to try, in order; a host behind a proxy is resolved only to be judged."""
-        override = self._guard.override(url.host, port)
-        if override is not None:
-            return [override]
-        through_proxy = self._proxy is not None and self._proxy.serves(url.host)
-        if is_ip(url.host):
-            return [("", 0)] if through_proxy else [(url.host.strip("[]"), port)]
+    async def _resolve(self, url: Url, site: Site) -> tuple[str, ...] | Failed:
+        """Return the routes to try, in order; a host behind a proxy is resolved only to be judged."""
         answer = await self._resolved().resolve(url.host.removesuffix("."))
         if isinstance(answer, NotResolved):
             if answer.refused:
                 return Failed(url, Reason.REFUSED_ADDRESS, answer.reason, blames_host=False)
-            if through_proxy:
-                return [("", 0)]  # a closed network may know names only at its proxy
+            if site.through_proxy:
+                return BY_NAME  # a closed network may know names only at its proxy
             return Failed(url, Reason.UNRESOLVED, answer.reason)
-        if through_proxy:
-            return [("", 0)]
-        return [(address, port) for address in answer.addresses[:MOST_ADDRESSES]]
+        if site.through_proxy:
+            return BY_NAME
+        return tuple(route(url.host, site.port, address, site.port) for address in answer.addresses[:MOST_ADDRESSES])
 
     def _resolved(self) -> Resolver:
         if self._resolver is None:
@@ -194,6 +202,8 @@ class HttpProtocol:
     def _headers(self, request: Request) -> Sent:
         """Return what is sent beyond Host, in order."""
         usual = self._usual(self._agent())
+        if not (request.headers or request.etag or request.modified_since or self._cookies):
+            return usual
         more = self._more_headers(request)
         return usual.with_more(more) if more else usual
 
@@ -208,28 +218,25 @@ class HttpProtocol:
             headers.append(("Cookie", cookie))
         return (*headers, *request.headers)
 
-    def _options(self, url: Url) -> tuple[tuple[int, object], ...]:
-        options: list[tuple[int, object]] = []
-        if self._proxy is not None and self._proxy.serves(url.host):
-            options += self._proxy.options
-        credential = self._credentials.get(url.host)
-        if credential is not None:
-            options += _authentication(credential)
-        return tuple(options)
-
-    def _socket_check(self) -> SocketCheck:
-        """Return the second lock: it sees the address of every socket, whatever names and caches said before."""
-        return self._guard.open_socket_check if self._proxy is None else self._proxy.checked(self._guard)
-
-    def _reply(self, url: Url, sent: Sent, told: Transferred, started: datetime) -> Reply:
+    def _reply(self, url: Url, site: Site, sent: Sent, told: Transferred, started: datetime) -> Reply:
+        if told.reason is None and told.cut is Cut.NOT:
+            return reply_to(self._exchange(url, site, sent, told, started), started)
         late = told.cut is Cut.TIME and self._is_overtime(told)
         partial = told.cut in (Cut.TIME, Cut.DISCONNECT) and self._config.http.partial_truncated
         if told.reason is not None and not late and not partial:
             return Failed(url, told.reason, told.detail, blames_host=told.reason is not Reason.REFUSED_ADDRESS)
-        exchange = Exchange(
+        exchange = self._exchange(url, site, sent, told, started)
+        if partial and 200 <= told.status < 300:
+            return Fetched(exchange)
+        return reply_to(exchange, started)
+
+    def _exchange(self, url: Url, site: Site, sent: Sent, told: Transferred, started: datetime) -> Exchange:
+        # As libcurl writes it; credentials that libcurl adds do not belong into an archive.
+        asked = f"GET {url.text[site.path_at :]} HTTP/1.1\r\nHost: {site.shown}\r\n{sent.text}\r\n"
+        return Exchange(
             url=url,
             started=started,
-            request_head=_request_head(url, sent),
+            request_head=asked.encode("latin-1", errors="replace"),
             response_head=told.head,
             status=told.status,
             headers=_fields(told.head),
@@ -241,9 +248,6 @@ class HttpProtocol:
             tls_problem=self._flawed.get(url.host, "") if told.tls_version else "",
             timings=told.timings,
         )
-        if partial and 200 <= told.status < 300:
-            return Fetched(exchange)
-        return reply_to(exchange, started)
 
     def _is_overtime(self, told: Transferred) -> bool:
         limit = self._config.http.time_limit
@@ -261,42 +265,28 @@ def _fixed_headers(config: Config) -> Headers:
     return tuple(headers)
 
 
-def _authentication(credential: Credential) -> list[tuple[int, object]]:
-    if credential.kind == "bearer":
-        return [(pycurl.HTTPAUTH, _BEARER), (pycurl.XOAUTH2_BEARER, credential.secret)]
-    return [
-        (pycurl.HTTPAUTH, _AUTH[credential.kind]),
-        (pycurl.USERNAME, credential.user),
-        (pycurl.PASSWORD, credential.secret),
-    ]
-
-
 def _cookie_share() -> pycurl.CurlShare:
     share = pycurl.CurlShare()
     share.setopt(pycurl.SH_SHARE, pycurl.LOCK_DATA_COOKIE)
     return share
 
 
-def _connect_to(host: str, port: int, address: str, to: int) -> str:
-    if not address:
-        return ""
-    shown = f"[{address}]" if ":" in address else address
-    return f"{host}:{port}:{shown}:{to}"
-
-
-def _request_head(url: Url, sent: Sent) -> bytes:
-    """Return the head as libcurl writes it; credentials that libcurl adds do not belong into an archive."""
-    host = url.host if url.port is None else f"{url.host}:{url.port}"
-    head = f"GET {url.target} HTTP/1.1\r\nHost: {host}\r\n{sent.text}\r\n"
-    return head.encode("latin-1", errors="replace")
-
-
 def _fields(head: bytes) -> Headers:
     """Return the fields of a response head; a folded line belongs to the one before it (RFC 9112 5.2)."""
     text = head.decode("latin-1")
+    if _is_plain(text):
+        return tuple(_PLAIN_FIELD.findall(text, text.find("\n") + 1))
     if "\n " in text or "\n\t" in text:
         text = _unfolded(text)
     return tuple(_FIELD.findall(text, text.find("\n") + 1))
+
+
+def _is_plain(head: str) -> bool:
+    """Tell whether all lines end with CR LF, without blanks before or after it."""
+    breaks = head.count("\r\n")
+    if head.count("\n") != breaks or head.count("\r") != breaks:
+        return False
+    return "\n " not in head and "\n\t" not in head and " \r" not in head and "\t\r" not in head
 
 
 def _unfolded(text: str) -> str:

@@ -28,6 +28,9 @@ class Sockets(Protocol):
     """The sockets of one multi handle; ``watch`` is what libcurl calls."""
 
     def watch(self, what: int, fd: int, multi: object, data: object) -> None: ...
+    def forget(self) -> None:
+        """Take no socket for watched: one that was closed may have given its number to another."""
+
     def close(self) -> None: ...
 
 
@@ -44,6 +47,7 @@ class EpollSockets:
         self._act = act
         self._epoll = select.epoll()
         self._wanted: set[int] = set()
+        self._registered: dict[int, int] = {}
         self._events = {
             pycurl.POLL_IN: select.EPOLLIN,
             pycurl.POLL_OUT: select.EPOLLOUT,
@@ -57,10 +61,16 @@ class EpollSockets:
             self._wanted.discard(fd)
             return
         self._wanted.add(fd)
+        if self._registered.get(fd) == events:
+            return
+        self._registered[fd] = events
         try:
             self._epoll.modify(fd, events)
         except FileNotFoundError:
             self._epoll.register(fd, events)
+
+    def forget(self) -> None:
+        self._registered.clear()
 
     def close(self) -> None:
         self._loop.remove_reader(self._epoll.fileno())
@@ -74,6 +84,7 @@ class EpollSockets:
                 mask = _READ if events & ~select.EPOLLOUT else 0
                 ready.append((fd, mask | _WRITE if events & select.EPOLLOUT else mask))
             else:
+                self._registered.pop(fd, None)
                 with suppress(OSError):
                     self._epoll.unregister(fd)
         self._act(ready)
@@ -99,6 +110,9 @@ class LoopSockets:
             self._watched[fd] = wanted
         else:
             self._watched.pop(fd, None)
+
+    def forget(self) -> None:
+        pass  # libcurl says of every socket when it ceases to be watched
 
     def close(self) -> None:
         for fd, mask in self._watched.items():

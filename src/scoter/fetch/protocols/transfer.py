@@ -25,7 +25,10 @@ class Limits(Struct, frozen=True, kw_only=True):
 
 
 class Ask(Struct, frozen=True, kw_only=True):
-    """What libcurl is told for one transfer, beyond the options that all have."""
+    """What libcurl is told for one transfer, beyond the options that all have.
+
+    ``at_least`` is a number of bytes up to which the body is taken even if the limit for all is lower.
+    """
 
     url: str
     headers: Sequence[str] = ()
@@ -33,6 +36,7 @@ class Ask(Struct, frozen=True, kw_only=True):
     verify: bool = True
     options: tuple[tuple[int, Any], ...] = ()
     check: SocketCheck | None = None
+    at_least: int = 0
 
 
 class Transferred(Struct, frozen=True, kw_only=True):

@@ -36,7 +36,9 @@ class RetryBudget:
 
     def request(self, now: float) -> None:
         """Note a request that is no retry."""
-        self._current(now)[1] += 1
+        counts = self._counts
+        current = counts[-1] if counts and counts[-1][0] == now // self._slice else self._current(now)
+        current[1] += 1
         self.requests += 1
 
     def try_retry(self, now: float) -> bool:

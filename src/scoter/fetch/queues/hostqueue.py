@@ -51,7 +51,9 @@ class HostQueue(Generic[T]):
     """First in, first out; the list is read from ``head`` on, since an empty deque alone takes 600 bytes."""
 
     __slots__ = (
+        "begun",
         "conduct",
+        "count",
         "crawl_delay",
         "delay",
         "doomed",
@@ -74,13 +76,15 @@ class HostQueue(Generic[T]):
         self.policy = policy
         self.items: list[T] = []
         self.head = 0
+        self.count = 0
+        self.begun = 0  # how many of the first items belong to work that has begun
         self.size = 0
         self.in_progress = 0
         self.rest = 0.0  # until when the host is left alone because of what ended
         self.next = 0.0  # until when nothing is handed out: the rest, or the pause since the last hand-out
         self.used = -LONGEST_BACKOFF  # when a request last began, where several may be under way
         self.place = Place.IDLE
-        self.entry = 0  # which of its entries in the heap of turns is valid
+        self.entry = 0  # which of its entries in the order of turns is valid
         self.reserved = False
         self.doomed = False
         self.delay: float | None = None
@@ -88,15 +92,19 @@ class HostQueue(Generic[T]):
         self.conduct: Conduct | None = None
 
     def __len__(self) -> int:
-        return len(self.items) - self.head
+        return self.count
 
     def __bool__(self) -> bool:
         raise TypeError("a queue is neither true nor false: ask for its length, or whether it is None")
 
     def push(self, item: T) -> None:
         self.items.append(item)
+        self.count += 1
 
     def push_front(self, item: T) -> None:
+        """Put an item before all others: it belongs to work that has begun."""
+        self.begun += 1
+        self.count += 1
         if self.head:
             self.head -= 1
             self.items[self.head] = item
@@ -105,6 +113,9 @@ class HostQueue(Generic[T]):
 
     def pop(self) -> T:
         items, head = self.items, self.head
+        self.count -= 1
+        if self.begun:
+            self.begun -= 1
         item = items[head]
         head += 1
         if head == len(items):
@@ -122,9 +133,14 @@ class HostQueue(Generic[T]):
         """Return everything that waits, and keep nothing."""
         waiting = self.items[self.head :]
         self.items = []
-        self.head = 0
+        self.head = self.count = self.begun = 0
         self.size = 0
         return waiting
+
+    @property
+    def has_free_thread(self) -> bool:
+        """Whether one more request may be under way."""
+        return self.in_progress < self.threads
 
     @property
     def threads(self) -> int:

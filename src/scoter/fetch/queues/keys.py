@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Awaitable
 
 from scoter.config import Config
 from scoter.core.domain import is_ip
@@ -24,10 +25,24 @@ class Keys:
         self._resolver = resolver
         self._addresses: OrderedDict[str, str] = OrderedDict()
 
-    async def of(self, url: Url) -> str | Failed:
-        """Return the key of a URL's queue, or why it cannot be told: a name without an address is not asked."""
-        if self._mode != "ip" or is_ip(url.host) or url.host in self._addresses:
+    def of(self, url: Url) -> str | Awaitable[str | Failed]:
+        """Return the key of a URL's queue, or, where its name must be looked up first, a wait for it.
+
+        What is waited for may be why the key cannot be told: a name without an address is not asked.
+        """
+        if self._mode != "ip":
+            return queue_key(url, self._mode)
+        if is_ip(url.host) or url.host in self._addresses:
             return self.known(url)
+        return self._look_up(url)
+
+    def known(self, url: Url) -> str:
+        """Return the key without looking a name up; a name whose address is not known stands for itself."""
+        if self._mode == "ip":
+            return self._addresses.get(url.host, url.host)
+        return queue_key(url, self._mode)
+
+    async def _look_up(self, url: Url) -> str | Failed:
         override = self._guard.override(url.host, url.port or WEB_PORTS.get(url.scheme, 0))
         if override is not None:
             return self._remember(url.host, override[0])
@@ -38,12 +53,6 @@ class Keys:
             reason = Reason.REFUSED_ADDRESS if answer.refused else Reason.UNRESOLVED
             return Failed(url, reason, answer.reason, blames_host=False)
         return self._remember(url.host, answer.addresses[0])
-
-    def known(self, url: Url) -> str:
-        """Return the key without looking a name up; a name whose address is not known stands for itself."""
-        if self._mode == "ip":
-            return self._addresses.get(url.host, url.host)
-        return queue_key(url, self._mode)
 
     def _remember(self, host: str, address: str) -> str:
         self._addresses[host] = address

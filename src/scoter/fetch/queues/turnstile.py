@@ -49,15 +49,17 @@ def size_of(entry: Entry) -> int:
     return len(entry) if isinstance(entry, bytes) else _WAITER_SIZE
 
 
-class _Held:
+class Held:
     """A turn that was given before the work began."""
+
+    __slots__ = ("is_free", "key")
 
     def __init__(self, key: str) -> None:
         self.key = key
         self.is_free = True
 
 
-_held: ContextVar[_Held | None] = ContextVar("held", default=None)
+_held: ContextVar[Held | None] = ContextVar("held", default=None)
 _REFUSALS = {Refusal.BLOCKED: Reason.PURGED, Refusal.FULL: Reason.STOPPED, Refusal.DRAINING: Reason.STOPPED}
 
 
@@ -95,27 +97,27 @@ class Turnstile:
         self.clock = clock
         self._loop = asyncio.get_running_loop()
         self._timer: asyncio.TimerHandle | None = None
-        self._lent: dict[str, list[_Held]] = {}  # turns of those who wait for others of the host
+        self._lent: dict[str, list[Held]] = {}  # turns of those who wait for others of the host
         self._begun: dict[str, list[Waiter]] = {}  # those who have begun and need one more turn
+        self._is_held_up = False
+        self._wakes = 0.0  # when the timer fires
         self._is_closed = False
 
     def __repr__(self) -> str:
         return f"Turnstile({self.bench!r})"
 
+    @property
+    def has_free_turns(self) -> bool:
+        """Whether more requests may be under way than are."""
+        return self.bench.in_progress < self.concurrency
+
     async def enter(self, key: str) -> Reason | None:
         """Wait for a host's turn; the answer is none, or why it will not come."""
-        held = _held.get()
-        free = held if held is not None and held.is_free and held.key == key else None
-        if free is None and (lent := self._lent.get(key)):
-            free = lent.pop()
-        if free is not None:
-            free.is_free = False
-            if self.bench.begin(key, self.clock()):
-                return None
-            self.leave(key, UNUSED)  # it was kept for too long: another request has begun just now
+        if self.use_held(key):
+            return None
         waiter = Waiter(self._loop)
         # Work that has begun comes before what is only queued, lest all that is queued began and waited.
-        begun = held is not None
+        begun = _held.get() is not None
         refusal = self.bench.add(key, waiter, self.clock(), first=begun, even_if_full=begun)
         if refusal is not None:
             return _REFUSALS[refusal]
@@ -132,23 +134,48 @@ class Turnstile:
             if begun:
                 _drop(self._begun, key, waiter)
 
+    def use_held(self, key: str) -> bool:
+        """Use the turn of this host that the running work holds, or that another lends; false when there is none."""
+        held = _held.get()
+        if held is None or not held.is_free or held.key != key:
+            lent = self._lent.get(key)
+            if not lent:
+                return False
+            held = lent.pop()
+        held.is_free = False
+        if self.bench.begin(key, self.clock()):
+            return True
+        self.leave(key, UNUSED)  # it was kept for too long: another request has begun just now
+        return False
+
     def leave(self, key: str, turn: Turn) -> None:
         """End a turn."""
-        self._refuse(self.bench.done(key, turn, self.clock()), Reason.PURGED)
+        lost = self.bench.done(key, turn, self.clock())
+        if lost:
+            self._refuse(lost, Reason.PURGED)
         self.pump()
+
+    def hold(self, key: str) -> Held:
+        """Begin work whose entry was let in, in this task: the turn serves its first request to the host."""
+        held = Held(key)
+        _held.set(held)
+        return held
+
+    def let_go(self, held: Held) -> None:
+        """End work that was begun; a turn that no request has used is given back."""
+        if held.is_free:
+            held.is_free = False
+            self.leave(held.key, UNUSED)
 
     @contextmanager
     def holding(self, key: str) -> Iterator[None]:
-        """Run work whose entry was let in: the turn serves its first request to the host."""
-        held = _Held(key)
-        token = _held.set(held)
+        """Do both: ``hold`` and, however it ends, ``let_go``."""
+        held = self.hold(key)
         try:
             yield
         finally:
-            _held.reset(token)
-            if held.is_free:
-                held.is_free = False
-                self.leave(key, UNUSED)
+            _held.set(None)
+            self.let_go(held)
 
     @contextmanager
     def lending(self) -> Iterator[None]:
@@ -189,10 +216,15 @@ class Turnstile:
     def pump(self) -> None:
         """Let pass whose turn has come, and wake up for the next."""
         bench, now = self.bench, self.clock()
-        while bench.in_progress < self.concurrency and self._has_room():
+        self._is_held_up = False
+        while bench.in_progress < self.concurrency and bench.queued:
+            if not self._has_room():
+                self._is_held_up = True
+                return
             taken = bench.take(now)
             if taken is None:
-                break
+                self._wake_at(bench.next_time(now), now)
+                return
             key, entry = taken
             if isinstance(entry, bytes):
                 self._launch(key, entry)
@@ -200,13 +232,24 @@ class Turnstile:
                 bench.begin(key, now)
             else:
                 bench.done(key, UNUSED, now)
+
+    def make_room(self) -> None:
+        """Note that there is room again: turns are handed out that had to wait for it."""
+        if self._is_held_up:
+            self.pump()
+
+    def _wake_at(self, due: float | None, now: float) -> None:
+        """Pump again when the next turn comes; a timer that fires too early does no harm."""
+        if due is None or self._is_closed or (self._timer is not None and self._wakes <= due):
+            return
         if self._timer is not None:
             self._timer.cancel()
-            self._timer = None
-        if bench.queued and bench.in_progress < self.concurrency and self._has_room() and not self._is_closed:
-            due = bench.next_time(now)
-            if due is not None:
-                self._timer = self._loop.call_later(max(due - now, 0.0), self.pump)
+        self._wakes = due
+        self._timer = self._loop.call_later(max(due - now, 0.0), self._wake)
+
+    def _wake(self) -> None:
+        self._timer = None
+        self.pump()
 
     def _refuse(self, entries: Iterable[Entry], reason: Reason) -> None:
         for entry in entries:

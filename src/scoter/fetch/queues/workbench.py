@@ -1,11 +1,11 @@
 """Whose turn it is: items of many hosts, handed out one by one so that no host is asked too often.
 
 The life of a queue. It is made by the first item of its host. While it has items, a free thread and no rest to keep it
-is *ready*, and ready queues are served in the order in which they became so. While its host rests it is *waiting*, in
-a heap by the time of its next turn. Empty, or with all threads in use, it is *idle* and in neither. Each ``take`` is
-answered by exactly one ``done`` or ``put_back``, which frees the thread and begins the rest. An empty queue is kept as
-long as its host rests, so that no item that comes late finds the host without its delay, and is then reaped. A queue
-with too many failures is emptied and its host blocked for the rest of the run.
+is *ready*, and ready queues are served in the order in which they became so, those first that have work begun. While
+its host rests it is *waiting*, in a heap by the time of its next turn. Empty, or with all threads in use, it is *idle*
+and in neither. Each ``take`` is answered by exactly one ``done`` or ``put_back``, which frees the thread and begins the
+rest. An empty queue is kept as long as its host rests, so that no item that comes late finds the host without its
+delay, and is then reaped. A queue with too many failures is emptied and its host blocked for the rest of the run.
 
 Nothing here waits, reads a clock or sees a socket: every method that needs the time is told it, in seconds of a clock
 that never goes back. All of them take O(log queues), but for ``drain``, ``slowest`` and ``source_ended``.
@@ -79,14 +79,17 @@ class Workbench(Generic[T]):
         ``even_if_full`` is for redirects and retries: they stem from turns that were handed out, so they are few.
         ``first`` puts the item before the others, for work that has begun and needs one more turn.
         """
-        if self.draining or key in self._blocked or (self.full and not even_if_full):
+        if self.draining or key in self._blocked or (not even_if_full and self.full):
             return self.refusal(key)
-        queue = self._queue(key)
+        queue = self._queues.get(key)
+        if queue is None:
+            queue = self._queue(key)
         deepest = self.capacity.deepest
-        if deepest is not None and len(queue) >= deepest and not even_if_full:
+        if deepest is not None and queue.count >= deepest and not even_if_full:
             return Refusal.FULL
         if first:
             queue.push_front(item)
+            self._turns.hurry(queue)
         else:
             queue.push(item)
         self._count_in(queue, item)
@@ -130,7 +133,7 @@ class Workbench(Generic[T]):
         self.in_progress += 1
         if queue.reserved:
             self._refill(queue)
-        if queue.threads > 1:
+        if queue.policy.threads > 1 and queue.threads > 1:
             queue.next = max(queue.next, now + queue.pause())
             self._settle(queue, now)
         return queue.key, item
@@ -164,7 +167,7 @@ class Workbench(Generic[T]):
         its items are the caller's to record.
         """
         queue = self._end(key, turn, now)
-        lost = self._emptied(queue) if key in self._blocked else ()
+        lost = self._emptied(queue) if self._blocked and key in self._blocked else ()
         self._settle(queue, now)
         return lost
 
@@ -277,7 +280,7 @@ class Workbench(Generic[T]):
         queue.size += size
         self.queued += 1
         self.queued_bytes += size
-        if len(queue) == 1:
+        if queue.count == 1:
             self.occupied += 1
 
     def _count_out(self, queue: HostQueue[T], item: T) -> None:
@@ -285,7 +288,7 @@ class Workbench(Generic[T]):
         queue.size -= size
         self.queued -= 1
         self.queued_bytes -= size
-        if not len(queue):
+        if not queue.count:
             self.occupied -= 1
 
     def _end(self, key: str, turn: Turn, now: float) -> HostQueue[T]:
@@ -299,7 +302,8 @@ class Workbench(Generic[T]):
             slowed = _is_slowed(queue)
             if queue.finish(turn, now):
                 self._blocked.add(key)
-            self._slowed += _is_slowed(queue) - slowed
+            if queue.conduct is not None:
+                self._slowed += _is_slowed(queue) - slowed
         elif not queue.in_progress and queue.next != queue.rest:
             # Nothing was asked since the last rest began, so there is nothing to keep a pause from.
             queue.next = queue.rest
@@ -309,10 +313,10 @@ class Workbench(Generic[T]):
 
     def _settle(self, queue: HostQueue[T], now: float) -> None:
         """Put a queue where it belongs; one that is ready or waiting stays, and is looked at when its time comes."""
-        if not len(queue):
+        if not queue.count:
             if not queue.in_progress and not queue.doomed:
                 self._doom(queue)
-        elif queue.place is Place.IDLE and queue.in_progress < queue.threads:
+        elif queue.place is Place.IDLE and (not queue.in_progress or queue.has_free_thread):
             self._turns.enter(queue, now)
 
     def _emptied(self, queue: HostQueue[T]) -> Sequence[T]:

@@ -32,7 +32,9 @@ def archived_response(head: bytes, length: int | None) -> bytes:
     """
     whole = _whole(head)
     plain = whole.lower()  # looking for a word is several times quicker than looking for a pattern
-    if b"\ntransfer-encoding" not in plain and b"\ncontent-length" not in plain:
+    lengths = plain.count(b"\ncontent-length")
+    is_right = lengths == 1 and length is not None and b"\ncontent-length: %d\r\n" % length in plain
+    if b"\ntransfer-encoding" not in plain and (is_right or not lengths):
         return whole
     fitting = None if length is None else b"%d" % length
 

@@ -1,0 +1,99 @@
+"""What is the same for all requests to a site: where to connect, what to tell libcurl beside, how the host is named."""
+
+from __future__ import annotations
+
+import pycurl
+from msgspec import Struct
+
+from scoter.core.domain import is_ip
+from scoter.core.url import Url
+from scoter.fetch.protocols.credentials import ByHost, Credential
+from scoter.fetch.reach.guard import WEB_PORTS, Guard
+from scoter.fetch.reach.proxy import Proxy
+
+MOST_SITES = 16_384
+BY_NAME = ("",)
+"""The one route of a site that is only named to libcurl: it is behind a proxy."""
+
+_BEARER = 1 << 6  # CURLAUTH_BEARER, for which pycurl has no name
+_AUTH = {"basic": pycurl.HTTPAUTH_BASIC, "digest": pycurl.HTTPAUTH_DIGEST, "ntlm": pycurl.HTTPAUTH_NTLM}
+
+
+class Site(Struct, frozen=True, kw_only=True):
+    """A scheme, host and port.
+
+    ``shown`` is what the Host field says, ``path_at`` where in a URL's text the path begins. ``routes`` say where to
+    connect, in libcurl's words, to be tried in order; none when the name must be resolved, each time anew.
+    """
+
+    port: int
+    shown: str
+    path_at: int
+    through_proxy: bool
+    routes: tuple[str, ...] | None
+    options: tuple[tuple[int, object], ...]
+
+
+class Sites:
+    """Remembers the sites that were asked lately."""
+
+    def __init__(self, guard: Guard, proxy: Proxy | None, credentials: ByHost[Credential]) -> None:
+        self._guard = guard
+        self._proxy = proxy
+        self._credentials = credentials
+        self._known: dict[str, Site] = {}
+
+    def get(self, url: Url) -> Site:
+        """Return what is known of a URL's site."""
+        # The canonical form has a path, and no host is empty: the first slash after this many letters begins the path.
+        origin = url.text[: url.text.index("/", len("https://"))]
+        site = self._known.get(origin)
+        if site is None:
+            if len(self._known) >= MOST_SITES:
+                self._known.clear()
+            site = self._known[origin] = self._site(url, len(origin))
+        return site
+
+    def _site(self, url: Url, path_at: int) -> Site:
+        host, port = url.host, url.port or WEB_PORTS[url.scheme]
+        through_proxy = self._proxy is not None and self._proxy.serves(host)
+        override = self._guard.override(host, port)
+        routes: tuple[str, ...] | None = None
+        if override is not None:
+            routes = (route(host, port, *override),)
+        elif is_ip(host):
+            routes = BY_NAME if through_proxy else (route(host, port, host.strip("[]"), port),)
+        options: tuple[tuple[int, object], ...] = ()
+        if self._proxy is not None and through_proxy:
+            options += tuple(self._proxy.options)
+        credential = self._credentials.get(host)
+        if credential is not None:
+            options += _authentication(credential)
+        return Site(
+            port=port,
+            shown=host if url.port is None else f"{host}:{url.port}",
+            path_at=path_at,
+            through_proxy=through_proxy,
+            routes=routes,
+            options=options,
+        )
+
+
+def route(host: str, port: int, address: str, to: int) -> str:
+    """Say where to connect instead of a host and port.
+
+    >>> route("example.org", 80, "2001:db8::1", 8080)
+    'example.org:80:[2001:db8::1]:8080'
+    """
+    shown = f"[{address}]" if ":" in address else address
+    return f"{host}:{port}:{shown}:{to}"
+
+
+def _authentication(credential: Credential) -> tuple[tuple[int, object], ...]:
+    if credential.kind == "bearer":
+        return (pycurl.HTTPAUTH, _BEARER), (pycurl.XOAUTH2_BEARER, credential.secret)
+    return (
+        (pycurl.HTTPAUTH, _AUTH[credential.kind]),
+        (pycurl.USERNAME, credential.user),
+        (pycurl.PASSWORD, credential.secret),
+    )

@@ -1,0 +1,48 @@
+"""What `scoter updatedb` prints, and how it ends."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+from tests.batch.making import crawldb_of, fetch, known, link, make_crawl, make_segment
+
+from scoter.cli.main import main
+
+A, B = "http://a.example/", "http://b.example/"
+
+
+def scoter(*arguments: object) -> int:
+    """Run `scoter` in this process, and return how it ended."""
+    with pytest.raises(SystemExit) as ended:
+        main([str(each) for each in arguments])
+    assert isinstance(ended.value.code, int)
+    return ended.value.code
+
+
+def test_what_is_not_done_yet_is_brought_in_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    crawl = make_crawl(tmp_path / "crawl", [known(A)])
+    segment = make_segment(crawl, fetches=[fetch(A)], links=[link(A, B)])
+
+    assert scoter("updatedb", crawl.path) == 0
+    assert capsys.readouterr().out.splitlines()[0] == (
+        f"{segment.name}: 1 fetched, 1 links; 1 new URLs, 2 in the crawldb"
+    )
+
+    assert scoter("updatedb", crawl.path) == 1
+    assert "no fetched segment that is not in the crawldb yet" in capsys.readouterr().err
+
+    assert scoter("updatedb", crawl.path, segment.name) == 2
+    assert "is in the crawldb already" in capsys.readouterr().err
+
+
+def test_the_result_is_told_as_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    crawl = make_crawl(tmp_path / "crawl", [known(A)])
+    segment = make_segment(crawl, fetches=[fetch(A)], links=[link(A, B)])
+
+    assert scoter("updatedb", crawl.path, segment.name, "--no-additions", "--json") == 0
+
+    told = msgspec.json.decode(capsys.readouterr().out)
+    assert (told["segments"], told["new"], told["statuses"]) == ([segment.name], 0, {"fetched": 1})
+    assert set(crawldb_of(crawl)) == {A}

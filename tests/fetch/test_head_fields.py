@@ -1,0 +1,37 @@
+"""A response head's fields are the same, whether it is read the quick way or the thorough one."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scoter.fetch.protocols.http import _FIELD, _fields, _is_plain
+
+LINES = st.lists(
+    st.text(st.sampled_from("aZ0-: \t\r\n;,\x0b\x0c\x00\xe9\x85"), max_size=12) | st.just("Content-Type: text/html"),
+    max_size=6,
+)
+
+
+@given(LINES)
+def test_a_plain_head_has_the_fields_that_the_thorough_pattern_finds(lines: list[str]) -> None:
+    head = "\r\n".join(["HTTP/1.1 200 OK", *lines, "", ""])
+    thorough = tuple(_FIELD.findall(head, head.find("\n") + 1))
+
+    if _is_plain(head):
+        assert _fields(head.encode("latin-1")) == thorough
+
+
+@pytest.mark.parametrize(
+    ("odd", "fields"),
+    [
+        (b"A: b \r\n", (("A", "b"),)),
+        (b"A: b\n", (("A", "b"),)),
+        (b"A: b\r\n c\r\n", (("A", "b c"),)),
+        (b"A: b\rc\r\n", (("A", "b\rc"),)),
+        (b"A:b\r\nC:\r\nd: e: f\r\n", (("A", "b"), ("C", ""), ("d", "e: f"))),
+    ],
+)
+def test_blanks_and_bare_line_ends_are_no_part_of_a_value(odd: bytes, fields: tuple[tuple[str, str], ...]) -> None:
+    assert _fields(b"HTTP/1.1 200 OK\r\n" + odd + b"\r\n") == fields

@@ -1,0 +1,82 @@
+"""Folders for temporary files: gone when closed, swept when their owner was killed, left alone while in use."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from scoter.errors import UsageError
+from scoter.store.scratch import Scratch, sweep
+
+_OWNER = """
+import sys
+from pathlib import Path
+from scoter.store.scratch import Scratch
+scratch = Scratch(Path(sys.argv[1]), "job")
+(scratch.path / "data").write_text("x")
+print(scratch.path.name, flush=True)
+sys.stdin.read()
+"""
+
+
+def test_a_folder_is_made_with_its_parents_and_gone_when_closed(tmp_path: Path) -> None:
+    inside = tmp_path / "crawl" / "tmp"
+    first, second = Scratch(inside, "job"), Scratch(inside, "job")
+    (first.path / "data").write_text("x")
+
+    first.close()
+
+    assert [path.name for path in inside.iterdir()] == [second.path.name]
+    second.close()
+    assert list(inside.iterdir()) == []
+
+
+def test_closing_twice_does_no_harm(tmp_path: Path) -> None:
+    scratch = Scratch(tmp_path, "job")
+
+    scratch.close()
+    scratch.close()
+
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_a_killed_process_left_is_swept_and_what_is_in_use_stays(tmp_path: Path) -> None:
+    ours = Scratch(tmp_path, "ours")
+    command = [sys.executable, "-c", _OWNER, str(tmp_path)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as owner:
+        assert owner.stdout is not None
+        theirs = owner.stdout.readline().strip()
+
+        while_alive = sweep(tmp_path)
+        owner.kill()
+        owner.wait()
+        afterwards = sweep(tmp_path)
+
+    assert while_alive == []
+    assert afterwards == [theirs]
+    assert list(tmp_path.iterdir()) == [ours.path]
+    ours.close()
+
+
+def test_what_is_no_scratch_folder_and_a_file_are_swept_too(tmp_path: Path) -> None:
+    (tmp_path / "old").mkdir()
+    (tmp_path / "old" / "data").write_text("x")
+    (tmp_path / "stray.parquet").write_text("x")
+
+    assert sweep(tmp_path) == ["old", "stray.parquet"]
+
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_sweeping_where_nothing_is_finds_nothing(tmp_path: Path) -> None:
+    assert sweep(tmp_path / "nowhere") == []
+
+
+def test_a_folder_that_cannot_be_made_is_told_with_its_path(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x")
+
+    with pytest.raises(UsageError, match="cannot create a folder for temporary files"):
+        Scratch(tmp_path / "file" / "tmp", "job")
