@@ -196,7 +196,7 @@ def test_a_full_disk_is_told_loses_nothing_and_the_crawl_goes_on_once_there_is_r
     said = capfd.readouterr().err
 
     assert code == 2, said
-    assert "No space left on device" in said
+    assert "Make room on the disk" in said
     assert "Traceback" not in said
     for table in (directory.crawldb, directory.linkdb):
         with Table.open(table) as opened:

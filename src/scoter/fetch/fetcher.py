@@ -268,8 +268,8 @@ class Fetcher:
         self._changed.set()
 
     async def _deliver_lost(self) -> None:
-        while self._lost:
-            data, reason = self._lost.popleft()
+        while (lost := self._next_lost()) is not None:
+            data, reason = lost
             request = _decoder.decode(data)
             told = _TOLD.get(reason, "")
             try:
@@ -277,6 +277,12 @@ class Fetcher:
             except Exception as error:
                 self._fail(error)
                 return
+
+    def _next_lost(self) -> tuple[bytes, Reason] | None:
+        if self._lost:
+            return self._lost.popleft()
+        data = self._feeder.left_over()
+        return None if data is None else (data, Reason.STOPPED)
 
     def _has_room(self) -> bool:
         """Tell whether the sink keeps up: otherwise bodies would pile up before it."""

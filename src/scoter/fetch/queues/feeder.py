@@ -89,8 +89,12 @@ class Feeder:
         self.bench.reserve(key, now)
         return None
 
+    def left_over(self) -> bytes | None:
+        """Return an item that was still on disk when the workbench was drained, or nothing."""
+        return self._spill.pop_any() if self.bench.draining else None
+
     def close(self) -> None:
-        """Remove what is on disk; whoever wants to record it drains the workbench before."""
+        """Remove what is on disk; whoever wants to record it asks for what is left over before."""
         self._spill.close()
 
     # The workbench's reserve

@@ -100,6 +100,11 @@ class Spill:
             self._retire(segment)
         return payload
 
+    def pop_any(self) -> bytes | None:
+        """Return a record of whichever host and forget it, or nothing when there is none."""
+        key = next(iter(self._chains), None)
+        return None if key is None else self.pop(key)
+
     def close(self) -> None:
         """Give the disk space back; what is still here is gone."""
         for segment in list(self._segments.values()):

@@ -202,12 +202,16 @@ class Workbench(Generic[T]):
         return lost
 
     def drain(self, now: float) -> list[tuple[str, T]]:
-        """Return all that is queued and take no more; what is in progress may still end."""
+        """Return all that is queued in memory and take no more; what is in progress may still end.
+
+        What the reserve holds stays there, for whoever has it to hand on piece by piece.
+        """
         self.draining = True
         lost: list[tuple[str, T]] = []
         self._turns.clear()
         for queue in self._queues.values():
             if len(queue) or queue.reserved:
+                queue.reserved = False
                 lost.extend((queue.key, item) for item in self._emptied(queue))
                 self._settle(queue, now)
         return lost
