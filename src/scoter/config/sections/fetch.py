@@ -112,7 +112,7 @@ class Fetch(Section, frozen=True):
     queue_buffer: Annotated[
         Size,
         Setting("Memory for queued URLs; a host beyond its share of it spills to disk.", at_least=2**16),
-    ] = Size(16 * 2**20)
+    ] = Size(8 * 2**20)
     max_exceptions_per_queue: Annotated[
         int | None,
         Setting(
