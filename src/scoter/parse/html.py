@@ -162,13 +162,13 @@ class HtmlReader:
     def _outlinks(self, links: list[_RawLink], base: Url, refresh: Refresh | None) -> tuple[Outlink, ...]:
         name, joined = self._options.element_name, self._joiner.join
         known = self._joiner.known(base)
-        where = known.get
+        where, elsewhere = known.get, self._joiner.absolute.get
         found = [
             Outlink(target=target, anchor=anchor, rel=rel)
             if not name
             else Outlink(target=target, anchor=anchor, rel=rel, extra={name: _NAMES[number]})
             for href, anchor, rel, number in links[:MOST_LINKS]
-            if (target := where(href) or joined(base, href, known)) is not None
+            if (target := where(href) or elsewhere(href) or joined(base, href, known)) is not None
         ]
         if refresh is not None and not refresh.is_redirect:
             found.append(Outlink(target=refresh.target))

@@ -86,8 +86,14 @@ class LinkRules:
         kept: dict[str, Outlink] = {}
         dropped: list[Dropped] = []
         most = found if self._most is None else self._most
+        known, own = self._verdicts.get, page.url.text
+        restricted = self._no_internal or self._no_external
         for link in page.outlinks:
-            verdict = self._judge(page.url, link)
+            text = link.target.text
+            # What most links of a site are: followed, known, and on their way to another page.
+            verdict = None if link.rel or restricted or text == own else known(text)
+            if verdict is None:
+                verdict = self._judge(page.url, link)
             if isinstance(verdict, Dropped):
                 dropped.append(verdict)
                 continue
@@ -96,6 +102,8 @@ class LinkRules:
                 dropped.append(Dropped.REPEATED)
                 if link.anchor and not before.anchor:
                     kept[verdict.text] = replace(before, anchor=link.anchor)
+            elif verdict.text == own:
+                dropped.append(Dropped.SELF)
             elif len(kept) >= most:
                 dropped.append(Dropped.TOO_MANY)
             else:
@@ -126,8 +134,6 @@ class LinkRules:
         if verdict is None:
             verdict = self._fit(target, "outlink")
             self._remember(text, verdict)
-        if isinstance(verdict, Url) and verdict.text == source.text:
-            return Dropped.SELF
         return verdict
 
     def _wrong_side(self, source: Url, target: Url) -> Dropped | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import fcntl
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -44,7 +44,8 @@ class Bounds(Struct, frozen=True, kw_only=True):
 class ParquetDraft:
     """A Parquet file that takes record batches until it is sealed."""
 
-    def __init__(self, path: Path, schema: Any, bounds: Bounds) -> None:
+    def __init__(self, path: Path, schema: Any, bounds: Bounds, bulky: Collection[str] = ()) -> None:
+        """``bulky`` columns hold long texts that are all different: looking for what repeats in them is in vain."""
         self.path = path
         self.rows = 0
         self._bounds = bounds
@@ -56,8 +57,15 @@ class ParquetDraft:
             lock_draft(self._lock)
             with telling("write the file", path):  # opening writes the first bytes
                 self._sink = pa.OSFile(str(path), "wb")
+                others = [name for name in schema.names if name not in bulky] if bulky else True
                 self._writer = pq.ParquetWriter(
-                    self._sink, schema, compression="zstd", compression_level=bounds.level, write_page_index=True
+                    self._sink,
+                    schema,
+                    compression="zstd",
+                    compression_level=bounds.level,
+                    write_page_index=not bulky,
+                    use_dictionary=others,
+                    write_statistics=others,
                 )
         except BaseException:
             os.close(self._lock)

@@ -10,7 +10,7 @@ import os
 import re
 import secrets
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -107,8 +107,11 @@ class PartSet:
         extra: Sequence[Column] = (),
         defaults: Defaults | None = None,
         bounds: Bounds | None = None,
+        bulky: Collection[str] = (),
         options: Mapping[str, Any] | None = None,
     ) -> None:
+        """``bulky`` names the columns of long texts, which are written without a look for what repeats in them."""
+        self._bulky = tuple(bulky)
         self.schema = with_columns(schema, extra)
         self._place = place_at(folder, options)
         self._defaults = defaults_of(extra, defaults)
@@ -175,7 +178,7 @@ class PartSet:
         self._place.close()
 
     def _open(self, name: str) -> OpenPart:
-        draft = ParquetDraft(self._place.draft(name), self.schema, self._bounds)
+        draft = ParquetDraft(self._place.draft(name), self.schema, self._bounds, self._bulky)
         # Looked at after the draft is ours: the one who had its name before may have finished in between.
         if name in (self._place.entries() or ()):
             draft.discard()
