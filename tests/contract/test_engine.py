@@ -71,6 +71,7 @@ def test_a_column_of_another_kind_is_told(engine: Engine, tmp_path: Path) -> Non
 def test_no_files_are_no_rows_of_the_columns(engine: Engine) -> None:
     rows = engine.read(source())
 
+    assert rows.schema().to_pyarrow().field("seen").type == SCHEMA.field("seen").type
     assert list(rows.columns) == SCHEMA.names
     assert rows_of(engine, rows) == []
     assert rows_of(engine, rows.group_by("url").agg(score=rows.score.sum())) == []

@@ -22,6 +22,7 @@ from scoter.core.expr import Kind, Typed
 from scoter.core.expr.rows import value_of
 from scoter.core.expr.types import Apply, Column, Value
 from scoter.core.pattern import LONGEST_TEXT, Pattern
+from scoter.engine.leaving import told_schema
 from scoter.engine.port import Engine, Rows
 from scoter.engine.portable import Value as Expression
 from scoter.engine.portable import micros, moment, ratio, real
@@ -201,7 +202,7 @@ def _asked_by_row(engine: Engine, rows: Rows, patterns: Sequence[tuple[Typed, Pa
     """Return rows with a column for each pattern that says whether it is found in its text."""
     numbers = range(len(patterns))
     texts = {_TEXT.format(number): condition(rows, patterns[number][0], now) for number in numbers}
-    kept = rows.schema().to_pyarrow()
+    kept = told_schema(rows)
     schema = pa.schema([*kept, *((_FOUND.format(number), pa.bool_()) for number in numbers)])
 
     def ask(batch: Any) -> Any:

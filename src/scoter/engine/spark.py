@@ -31,6 +31,7 @@ from scoter.store.tables import NewVersion
 
 _BATCH = 65_536
 _SORTED_BY = ("key", "url")
+_TIME = "timestamp('UTC', 6)"
 _SETTINGS = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.mapKeyDedupPolicy": "LAST_WIN",
@@ -181,7 +182,9 @@ class SparkEngine:
         name = self._new_name()
         frame.createOrReplaceTempView(name)
         self._views.append(name)
-        return self.ibis.table(name)
+        rows = self.ibis.table(name)
+        # Spark's times are points in time; that Ibis takes them for times without a zone would show in its schemas.
+        return rows.cast({column: _TIME for column, kind in rows.schema().items() if kind.is_timestamp()})
 
     def _types(self, schema: Any) -> dict[str, str]:
         spelled = self.ibis.compiler.type_mapper.to_string
