@@ -149,7 +149,11 @@ def test_batches_come_in_the_order_of_the_expression(engine: Engine, tmp_path: P
 
     scores = column(engine, rows.order_by(rows.score.desc()).limit(120), "score")
 
-    assert scores == [m + n / 10 for m in reversed(range(60)) for n in reversed(range(5))][:120]
+    expected = [m + n / 10 for m in reversed(range(60)) for n in reversed(range(5))]
+    assert scores == expected[:120]
+    later = rows.order_by(rows.score.desc()).limit(20, offset=30)
+    assert column(engine, later, "score") == expected[30:50]
+    assert [list(row) for row in rows_of(engine, later)] == [SCHEMA.names] * 20
 
 
 def test_another_question_may_be_asked_between_batches(engine: Engine, tmp_path: Path) -> None:

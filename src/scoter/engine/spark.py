@@ -172,7 +172,9 @@ class SparkEngine:
     def _framed(self, rows: Rows) -> Any:
         text = self.ibis.compile(with_literals_stored(rows, self._stored))
         with _telling():
-            return self._session.sql(text)
+            frame = self._session.sql(text)
+        # What Ibis writes for an offset leaves a column of its own in the rows.
+        return frame.select(*(frame[f"`{name}`"] for name in rows.columns))
 
     def _store(self, frame: Any, folder: Path) -> None:
         with _telling():
