@@ -20,7 +20,7 @@ from msgspec import Struct
 
 from scoter.batch import schemas
 from scoter.batch.directory import CrawlDir
-from scoter.batch.linking import capped, crowded, known_links, linkdb_of
+from scoter.batch.linking import capped, crowded, known_links, linkdb_of, weighed
 from scoter.batch.rewriting import changes_of, rewritten
 from scoter.batch.segment import Segment
 from scoter.batch.sift import Sieve
@@ -94,7 +94,7 @@ def invertlinks(
             return capped({0: before, 1: fresh}, most, crowds)
 
         with Table.write(crawl.linkdb, schemas.LINKDB, writer="invertlinks", clock=lambda: now) as new:
-            engine.write(job, inputs, new)
+            engine.write(job, weighed(inputs), new)
             names = tuple(each.name for each in segments)
             manifest = new.commit(applied=[name for name in names if name not in linkdb.applied])
     return Inverted(segments=names, urls=manifest.rows, urls_before=linkdb.rows)

@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from scoter.batch import schemas
 from scoter.batch.directory import CrawlDir
-from scoter.batch.linking import capped, crowded, known_links, linkdb_of
+from scoter.batch.linking import capped, crowded, known_links, linkdb_of, weighed
 from scoter.batch.mergedb import check_new
 from scoter.batch.rewriting import changes_of, rewritten
 from scoter.batch.sift import Sieve
@@ -71,7 +71,7 @@ def mergelinkdb(
             return capped({0: ibis.union(*found)}, most, crowds)
 
         new = stack.enter_context(Table.write(out.linkdb, schemas.LINKDB, writer="mergelinkdb", clock=lambda: now))
-        engine.write(job, inputs, new)
+        engine.write(job, weighed(inputs), new)
         manifest = new.commit(applied={name for each in known for name in each.applied})
         return MergedLinkdb(records=sum(each.rows for each in known), urls=manifest.rows)
 

@@ -24,13 +24,15 @@ class Stored(Protocol):
 class Source(Struct, frozen=True, kw_only=True):
     """Files of rows.
 
-    ``is_sorted``: the rows lie by their key, so that a range of keys is found without reading the rest.
+    ``is_sorted``: the rows lie by their key, so that a range of keys is found without reading the rest. ``weight``: how
+    many times as much memory as usual a job takes for each of its bytes, such as one that gathers rows into lists.
     """
 
     files: tuple[str, ...]
     schema: Any
     defaults: Defaults
     is_sorted: bool = False
+    weight: float = 1.0
 
 
 def source_of(stored: Stored, columns: Sequence[str] | None = None, *, is_sorted: bool = False) -> Source:
