@@ -5,7 +5,8 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .PHONY: help setup demo test check fmt bench docs clean \
-  test-browser test-spark fuzz-fetch soak-fetch polite-fetch bench-fetch kill-batch bench-batch
+  test-browser test-spark fuzz-fetch soak-fetch polite-fetch bench-fetch truth-batch kill-batch \
+  bench-tables bench-batch
 
 help: ## Show this list.
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -80,9 +81,18 @@ KILLS ?= 40
 kill-batch: $(READY) ## Kill a crawl KILLS (40) times at random moments, and compare with one that nobody disturbed.
 	@$(BIN)/python -m tests.long.kill_batch --kills $(KILLS)
 
+truth-batch: $(READY) ## Crawl three webs with faults to the end; every URL must have the status that is true.
+	@$(BIN)/python -m tests.long.batch_truth --hosts 8 --pages 96 --seeds 2 3
+	@$(BIN)/python -m tests.long.batch_truth --hosts 20 --pages 400 --seeds 4
+
+ROWS ?= 10000000
+bench-tables: $(READY) ## Measure the jobs over a crawldb of ROWS (10 million) URLs.
+	@$(BIN)/python -m benchmarks.batch_tables --rows $(ROWS)
+
 bench-batch: $(READY) $(SCRAPY) nginx ## Measure whole crawls beside Scrapy, jobs over 10 million URLs, and the memory of a fetch.
 	@$(BIN)/python -m benchmarks.batch --scrapy $(BENCH_VENV)/bin/python
-	@$(BIN)/python -m benchmarks.batch_tables --rows 10000000
+	@$(BIN)/python -m benchmarks.batch.memory
+	@$(BIN)/python -m benchmarks.batch_tables --rows $(ROWS)
 
 clean: ## Remove what the other targets made.
 	rm -rf $(VENV) $(BENCH_VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis

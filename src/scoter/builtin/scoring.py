@@ -93,8 +93,9 @@ class DepthScoring:
         return depth.sort_value(self._read(datum) or Depth(self._limit, self._limit), value)
 
     def sort_value_columns(self, table: Any) -> Any:
+        # What is at no known depth counts as being at its limit, whatever that is.
         limit = table.max_depth.coalesce(self._limit)
-        return table.sort_value * (1 + limit - table.depth.coalesce(self._limit))
+        return table.sort_value * (1 + limit - table.depth.coalesce(limit))
 
     def distribute(self, url: Url, datum: CrawlDatum, targets: Sequence[Outlink], found: int) -> Sequence[Outlink]:
         page = self._read(datum) or Depth(self._limit, self._limit)

@@ -16,11 +16,12 @@ from scoter.config import Config
 from scoter.core.datum import short_name
 from scoter.core.outcome import fetch_status
 from scoter.core.reply import Failed, Fetched, Gone, Moved, Reason, Reply, Request
+from scoter.core.schedule import MEDIA_TYPE
 from scoter.core.url import Url
 
 # What was never asked has no outcome: it stays as it is in the crawldb, and is due as before.
 _NOT_ASKED = frozenset({Reason.STOPPED, Reason.PURGED})
-_LONGEST_ETAG = 200
+_LONGEST_HEADER = 200
 
 
 class Outcomes:
@@ -50,6 +51,7 @@ class Outcomes:
         self._extra = tuple(extra)
         self._interval = int(config.db.fetch_interval_default.total_seconds())
         self._signs = fetch.signature
+        self._keeps_type = config.db.fetch_schedule_class == "mime-adaptive"
         self._redirects = fetch.redirect_max
         self._skips_last = fetch.redirect_max_exceeded_skip
         self._depth = fetch.follow_outlinks_depth if parses else None
@@ -111,7 +113,7 @@ class Outcomes:
                 known.interval,
                 known.score,
                 signature,
-                _metadata(known, reply),
+                self._metadata(known, reply),
                 None if got is None else got.status,
                 reason,
                 detail,
@@ -133,6 +135,21 @@ class Outcomes:
         if part.parsed is not None:
             for page in pages:
                 part.parsed.add(page)
+
+    def _metadata(self, known: Known, reply: Reply) -> list[tuple[str, str]] | None:
+        """Return what goes on to be known of the URL: what was, and what of the page's head the next fetch needs."""
+        if not isinstance(reply, Fetched):
+            return list(known.metadata.items()) if known.metadata else None
+        kept = dict(known.metadata or {})
+        tag = reply.exchange.header("etag")
+        if tag and len(tag) <= _LONGEST_HEADER:
+            kept[ETAG] = tag
+        elif ETAG in kept:
+            # The old one must not stand for the new page; metadata is laid over what was known, so it is emptied.
+            kept[ETAG] = ""
+        if self._keeps_type and (media_type := reply.exchange.header("content-type")):
+            kept[MEDIA_TYPE] = media_type[:_LONGEST_HEADER]
+        return list(kept.items()) or None
 
     # What is fetched next
 
@@ -179,16 +196,3 @@ def _why(reply: Reply, target: Url | str | None) -> tuple[str | None, str | None
     if isinstance(target, Url):
         return "moved", None
     return "moved", "it does not say where" if target is None else f"target not kept: {target}"
-
-
-def _metadata(known: Known, reply: Reply) -> list[tuple[str, str]] | None:
-    """Return what goes on to be known of the URL: what was, and the entity tag of the page that we have now."""
-    kept = known.metadata
-    if isinstance(reply, Fetched):
-        tag = reply.exchange.header("etag")
-        if tag and len(tag) <= _LONGEST_ETAG:
-            kept = {**(kept or {}), ETAG: tag}
-        elif kept and ETAG in kept:
-            # The old one must not stand for the new page; metadata is laid over what was known, so it is emptied.
-            kept = {**kept, ETAG: ""}
-    return list(kept.items()) if kept else None
