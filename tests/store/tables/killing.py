@@ -15,7 +15,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from tests.store.tables.rows import marks, write
+from tests.store.tables.rows import marks, rows, write
 
 from scoter.errors import UserError
 from scoter.store.tables import Table
@@ -117,6 +117,7 @@ def die_at_random(folder: Path, seed: int) -> None:
 
 if __name__ == "__main__":
     where = Path(sys.argv[1])
+    rows(FIRST)  # what Arrow imports when it is first used, once for all children
     if sys.argv[2] == "steps":
         die_at_each_step(where, FIRST)  # the folder is not there yet
         for extra in (1, 2):
