@@ -34,7 +34,6 @@ GOALS = {
     ("updatedb",): {"4GiB": 120.0, "1GiB": 200.0},
     ("generate", "--top-n", "100000"): {"4GiB": 25.0, "1GiB": 25.0},
     ("readdb", "--stats"): {"4GiB": 5.0, "1GiB": 5.0},
-    ("invertlinks",): {},
 }
 """CPU seconds on 10 million URLs, by command and by the memory given."""
 FULL = 10_000_000

@@ -2,32 +2,18 @@
 
 from __future__ import annotations
 
-import os
 import random
-import shutil
-import socket
-import subprocess
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+from benchmarks.nginx import free_port
+from benchmarks.nginx import serving as nginx
 
 HOSTS = 60
 PAGES = 100
 LINKS = 55
 ROBOTS = "User-agent: *\nDisallow: /private/\nDisallow: /*.print$\nAllow: /private/press/\n"
-
-_CONFIG = """daemon off; worker_processes 1; pid {root}/nginx.pid; error_log {root}/error.log crit;
-{user}
-events {{ worker_connections 8192; }}
-http {{
-  access_log off; keepalive_requests 1000000; keepalive_timeout 60s; sendfile on; tcp_nopush on;
-  types {{ text/html html; text/plain txt; }}
-  client_body_temp_path {root}/a; proxy_temp_path {root}/b; fastcgi_temp_path {root}/c;
-  uwsgi_temp_path {root}/d; scgi_temp_path {root}/e;
-  server {{ listen 0.0.0.0:{port} backlog=4096; root {root}/pages/$host; }}
-}}
-"""
 
 
 def address(host: int) -> str:
@@ -59,27 +45,7 @@ def write(root: Path, port: int, page_bytes: int) -> None:
 @contextmanager
 def serving(root: Path, page_bytes: int) -> Iterator[int]:
     """Serve the site, and give the port."""
-    nginx = shutil.which("nginx") or "/usr/sbin/nginx"
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port: int = free.getsockname()[1]
+    port = free_port()
     write(root, port, page_bytes)
-    user = "user root;" if os.geteuid() == 0 else ""
-    (root / "nginx.conf").write_text(_CONFIG.format(root=root, port=port, user=user))
-    server = subprocess.Popen([nginx, "-p", str(root), "-c", "nginx.conf"])
-    try:
-        _await(port)
+    with nginx(root, port, "pages/$host"):
         yield port
-    finally:
-        server.terminate()
-        server.wait(10)
-
-
-def _await(port: int) -> None:
-    until = time.monotonic() + 10
-    while time.monotonic() < until:
-        with socket.socket() as probe:
-            if probe.connect_ex(("127.0.0.1", port)) == 0:
-                return
-        time.sleep(0.05)
-    raise SystemExit("nginx did not start")

@@ -17,7 +17,8 @@ import tempfile
 from pathlib import Path
 from typing import NamedTuple
 
-from benchmarks.fetch.site import serving, write
+from benchmarks.fetch.site import write
+from benchmarks.nginx import free_port, serving
 
 ROUNDS = 3
 HOSTS = 50
@@ -110,7 +111,7 @@ def main() -> int:
         root = Path(folder)
         root.chmod(0o755)  # nginx's workers may be somebody else
         write(root)
-        with serving(root) as port:
+        with serving(root, free_port()) as port:
             found = measure(port, options.pages, options.scrapy)
     print(f"{'':<28}{'µs a page':>11}{'pages/CPU-s':>13}{'peak MiB':>10}")
     for kind, each in found.items():

@@ -213,7 +213,12 @@ class Db(Section, frozen=True):
         bool, Setting("Run the URL filters over the crawldb at each update.", nutch=("crawldb.url.filters",))
     ] = False
     preserve_backup: Annotated[
-        bool, Setting("Keep the previous version of the crawldb.", nutch=("db.preserve.backup",))
+        bool,
+        Setting(
+            "Keep the previous version of the crawldb.",
+            nutch=("db.preserve.backup",),
+            departs="it is always kept until the next but one is written",
+        ),
     ] = True
     parsemeta_to_crawldb: Annotated[
         tuple[str, ...],
