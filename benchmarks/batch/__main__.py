@@ -3,7 +3,7 @@
     python -m benchmarks.batch [--page-bytes 25000] [--scrapy .venv-bench/bin/python] [--runs 1]
 
 6,000 pages on 60 hosts behind nginx on loopback, 55 links each; robots.txt obeyed, no delay, WARC written, two fetching
-processes. What counts is the CPU time of all processes of a contestant, from start to end.
+processes. Both store the pages and no text of them beside (``parse.store_text``). What counts is the CPU time of all processes of a contestant, from start to end.
 """
 
 from __future__ import annotations
@@ -57,6 +57,7 @@ def ours(port: int, folder: Path) -> Run:
         "fetch.allow_networks": '["127.0.0.0/8"]',
         "fetch.allow_ports": f"[{port}]",
         "fetch.adaptive_delay": "false",
+        "parse.store_text": "false",
     }
     flags = [part for name, value in settings.items() for part in ("-D", f"{name}={value}")]
     seed = f"http://{address(0)}:{port}/0.html"

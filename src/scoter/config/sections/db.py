@@ -215,9 +215,8 @@ class Db(Section, frozen=True):
     preserve_backup: Annotated[
         bool,
         Setting(
-            "Keep the previous version of the crawldb.",
+            "Keep the previous version of the crawldb; it is kept in any case until the next but one is written.",
             nutch=("db.preserve.backup",),
-            departs="it is always kept until the next but one is written",
         ),
     ] = True
     parsemeta_to_crawldb: Annotated[
