@@ -3,7 +3,8 @@
     python -m benchmarks.batch [--page-bytes 25000] [--scrapy .venv-bench/bin/python] [--runs 1]
 
 6,000 pages on 60 hosts behind nginx on loopback, 55 links each; robots.txt obeyed, no delay, WARC written, two fetching
-processes. Both store the pages and no text of them beside (``parse.store_text``). What counts is the CPU time of all processes of a contestant, from start to end.
+processes. Both store the pages and no text of them beside (``parse.store_text``). What counts is the CPU time of all
+processes of a contestant, from start to end.
 """
 
 from __future__ import annotations
