@@ -111,7 +111,7 @@ def scoter() -> None:
 
     \b
     Example:
-      scoter filterchecker https://example.org/photo.jpg
+      scoter crawl mycrawl https://example.org/ --agent examplebot
     """
 
 
