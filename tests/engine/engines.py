@@ -32,7 +32,7 @@ def _session() -> Any:
     """Start Spark once for all tests; it ends with the process."""
     from scoter.engine.spark import start_session
 
-    return start_session(Path(tempfile.mkdtemp(prefix="scoter-spark-")), MEMORY, 2)
+    return start_session(Path(tempfile.mkdtemp(prefix="scoter-spark-")), max(MEMORY, 2**30), 2)
 
 
 @pytest.fixture(params=ENGINES)

@@ -69,8 +69,6 @@ class DuckDbEngine:
         self._progress = progress
         self._numbers = itertools.count(1)
         self._made: list[tuple[str, Path | None]] = []
-        # DuckDB flattens selects by itself, and Ibis takes a third of its time for it.
-        ibis.options.sql.fuse_selects = False
         own = max(memory_limit - _OUTSIDE, memory_limit // 2)
         self.ibis = ibis.duckdb.connect(
             threads=threads or max(1, min(len(os.sched_getaffinity(0)), own // _A_THREAD)),
@@ -205,7 +203,12 @@ class DuckDbEngine:
             raise
 
     def _compiled(self, rows: Rows) -> str:
-        return str(self.ibis.compile(with_literals_stored(rows, self._stored)))
+        # DuckDB flattens selects by itself, and Ibis takes a third of its time for it; Spark needs it done.
+        before, ibis.options.sql.fuse_selects = ibis.options.sql.fuse_selects, False
+        try:
+            return str(self.ibis.compile(with_literals_stored(rows, self._stored)))
+        finally:
+            ibis.options.sql.fuse_selects = before
 
     def _stored(self, table: Any) -> Rows:
         return self._kept(table.to_batches(), table.schema)
