@@ -32,7 +32,7 @@ NO_COUNTERPART: Final[Mapping[str, str]] = {
     "http.filter.ipaddress.include": _GUARD,
     "http.filter.ipaddress.exclude": _GUARD,
     "http.log.exceptions.suppress.stack": "what the web does wrong is logged without a stack",
-    "parse.plugin.file": "each parser names its types; see parse.parsers",
+    "parse.plugin.file": "each parser names its types; see parse.parsers and parse.types",
     "encodingdetector.charset.min.confidence": "the detector is asked only where nothing else tells",
     "parser.html.impl": "there is one HTML parser, which follows the HTML standard",
     "parsefilter.naivebayes.trainfile": _BAYES,

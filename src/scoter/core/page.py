@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
 from types import MappingProxyType
 from typing import Any
 
 from msgspec import Struct
 
+from scoter.core.metadata import PageMetadata
 from scoter.core.url import Url
 
 EMPTY: Mapping[str, Any] = MappingProxyType({})
@@ -33,11 +35,17 @@ class Content(Struct, frozen=True, kw_only=True):
 
 
 class Outlink(Struct, frozen=True, kw_only=True):
-    """A link on a page: where it leads, what it says, and what it carries along to its target."""
+    """A link on a page: where it leads, what it says, and what it carries along to its target.
+
+    ``kind`` tells what it was found in: an element's name (``a``, ``area``, ``link``, ``img``, ``iframe``, ``form``,
+    ``script`` ...), ``media`` (video, audio and their sources), ``refresh``, ``text`` (an address in a text or script),
+    ``feed`` or ``sitemap``.
+    """
 
     target: Url
     anchor: str = ""
     rel: str = ""
+    kind: str = "a"
     score: float = 0.0
     extra: Mapping[str, Any] = EMPTY
 
@@ -58,10 +66,31 @@ class Refresh(Struct, frozen=True):
         return self.seconds < SOON
 
 
+class Heading(Struct, frozen=True):
+    """A heading: 1 to 6, and what it says."""
+
+    level: int
+    text: str
+
+
+class Alternate(Struct, frozen=True, kw_only=True):
+    """Another form of the page: in another ``language`` (hreflang), another ``media_type`` (a feed, an AMP page)."""
+
+    url: Url
+    language: str = ""
+    media_type: str = ""
+    title: str = ""
+    rel: str = "alternate"
+
+
 class Page(Struct, frozen=True, kw_only=True):
     """A parsed page.
 
-    ``base`` is what its links are relative to, when it is not the page's own URL; ``encoding`` the one it was read in.
+    ``base`` is what its links are relative to, when it is not the page's own URL; ``encoding`` the one it was read in;
+    ``language`` the one it declares, or that was detected. ``main_text`` and ``markdown`` hold its main content and
+    ``about`` what it says about itself, each when it was asked for; ``metas`` the values of its ``meta`` elements by
+    their names in lower case; ``metadata`` what parse filters add. ``doubt`` tells what is wrong with a page that could
+    be read in part only.
     """
 
     url: Url
@@ -72,10 +101,21 @@ class Page(Struct, frozen=True, kw_only=True):
     noindex: bool = False
     nofollow: bool = False
     noarchive: bool = False
+    nosnippet: bool = False
+    unavailable_after: datetime | None = None
     canonical: Url | None = None
     refresh: Refresh | None = None
     base: Url | None = None
     encoding: str = ""
+    language: str = ""
+    media_type: str = ""
+    main_text: str = ""
+    markdown: str = ""
+    headings: tuple[Heading, ...] = ()
+    alternates: tuple[Alternate, ...] = ()
+    metas: Mapping[str, tuple[str, ...]] = EMPTY
+    about: PageMetadata | None = None
+    doubt: str = ""
 
 
 class Document(Struct, frozen=True, kw_only=True):

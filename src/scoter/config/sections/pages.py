@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 from scoter.config.settings import Section, Setting
+from scoter.config.units import Size
 
 
 class Parse(Section, frozen=True):
@@ -13,8 +14,19 @@ class Parse(Section, frozen=True):
 
     parsers: Annotated[
         tuple[str, ...],
-        Setting("Parsers in their order; the first that reads a page's type takes it.", example='["html"]'),
+        Setting(
+            "Parsers in their order; the first that reads a page's type takes it, the next when it finds nothing.",
+            example='["html"]',
+        ),
     ] = ("html", "text")
+    types: Annotated[
+        tuple[str, ...],
+        Setting(
+            "Parsers for a media type, in their order, instead of what they say they read, as type=parser,parser; "
+            "`image/*` is a family of types, `*/*` every type that has no parser else.",
+            example='["application/pdf=command,pdf", "*/*=text"]',
+        ),
+    ] = ()
     filter_order: Annotated[
         tuple[str, ...],
         Setting(
@@ -26,6 +38,9 @@ class Parse(Section, frozen=True):
     timeout: Annotated[timedelta | None, Setting("Longest time for parsing one page.", nutch=("parser.timeout",))] = (
         timedelta(seconds=30)
     )
+    memory: Annotated[
+        Size, Setting("Most memory of the process that parses what may take long.", at_least=256 * 2**20)
+    ] = Size(2**30)
     mime_type_magic: Annotated[
         bool,
         Setting("Look at the first bytes for the type and not only at the header.", nutch=("mime.type.magic",)),
@@ -59,11 +74,36 @@ class Parse(Section, frozen=True):
     extractor: Annotated[
         Literal["none", "resiliparse", "trafilatura"],
         Setting(
-            "What finds the main text of a page; it stands beside the whole text.",
+            "What finds the main text of a page, which stands beside the whole text; trafilatura is right more often "
+            "than resiliparse and takes eight times as long.",
             nutch=("tika.extractor",),
             departs="the main text replaces nothing here",
         ),
-    ] = "resiliparse"
+    ] = "none"
+    markdown: Annotated[bool, Setting("Keep the main content of pages as Markdown.")] = False
+    metadata: Annotated[
+        bool,
+        Setting(
+            "Keep what pages say about themselves: OpenGraph, Twitter cards, JSON-LD, microdata and the like, as one "
+            "record."
+        ),
+    ] = False
+    metadata_order: Annotated[
+        tuple[str, ...],
+        Setting(
+            "For a field of that record, the sources in the order they are believed, instead of the built-in order, as "
+            "field=source,source.",
+            example='["title=jsonld,opengraph,html"]',
+        ),
+    ] = ()
+    script_links: Annotated[
+        bool,
+        Setting("Take addresses in the scripts of a page as links."),
+    ] = False
+    entries: Annotated[
+        int,
+        Setting("Entries of a feed, or members of a zip, that become pages of their own; 0 means none.", at_least=0),
+    ] = 1000
     filter_urls: Annotated[
         bool, Setting("Run the URL filters over the links of pages.", nutch=("parse.filter.urls",))
     ] = True
