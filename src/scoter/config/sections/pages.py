@@ -77,7 +77,6 @@ class Parse(Section, frozen=True):
             "What finds the main text of a page, which stands beside the whole text; trafilatura is right more often "
             "than resiliparse and takes eight times as long.",
             nutch=("tika.extractor",),
-            departs="the main text replaces nothing here",
         ),
     ] = "none"
     markdown: Annotated[bool, Setting("Keep the main content of pages as Markdown.")] = False
