@@ -66,7 +66,7 @@ def ours(port: int, folder: Path) -> Run:
     out, cpu, wall = timed([*command, "--until-done", "--json", "--quiet"])
     told = json.loads(out)
     steps: dict[str, float] = {}
-    for each in told["rounds"]:
+    for each in (*told["rounds"], told):
         for name, seconds in each["cpu"].items():
             steps[name] = steps.get(name, 0.0) + seconds
     steps["starting"] = cpu - sum(steps.values())

@@ -1,7 +1,9 @@
-"""Crawl in rounds: generate, fetch and parse, updatedb, invertlinks, dedup, until nothing is due.
+"""Crawl in rounds: generate, fetch and parse, updatedb, until nothing is due; then dedup and invertlinks.
 
 A crawl holds no state of its own. What is to be done next is read from the directory: the oldest segment that is not
-in the crawldb yet is brought to its end first, whichever step it was in when somebody stopped or killed it.
+in the crawldb yet is brought to its end first, whichever step it was in when somebody stopped or killed it. Duplicates
+and the linkdb, which no round asks for, come once at the end: each takes time for all that was ever crawled. A crawl
+that is stopped leaves them to the next one, or to their own commands.
 """
 
 from __future__ import annotations
@@ -63,6 +65,8 @@ class Crawled(Struct, frozen=True, kw_only=True):
     ended_by: str
     is_done: bool
     by_status: dict[str, int]
+    cpu: dict[str, float]
+    """CPU seconds of what was done after the rounds."""
 
 
 class Rounds(Struct, frozen=True, kw_only=True):
@@ -122,7 +126,6 @@ class _Crawl:
         self._step_now = ("", 0.0)
 
     def run(self) -> Crawled:
-        self._catch_up()
         while not self._stopping:
             if self._rounds.most is not None and self._number >= self._rounds.most:
                 return self._ended(f"{self._number} rounds are done", is_done=False)
@@ -155,7 +158,6 @@ class _Crawl:
                 return True
         self._step("updatedb")
         updated = updatedb(self._directory, self._engine, self._config, [segment], now=self._clock())
-        self._catch_up()
         self._done.append(
             Round(
                 number=self._number,
@@ -206,8 +208,8 @@ class _Crawl:
         self._tell(Progress(round=self._number, rounds=self._rounds.most, step="fetch", fetch=state))
         self._has_room()
 
-    def _catch_up(self) -> None:
-        """Bring the links of all segments into the linkdb that are in the crawldb, and mark duplicates."""
+    def _link(self) -> None:
+        """Mark duplicates, and bring the links of all segments into the linkdb that are in the crawldb."""
         in_crawldb, in_linkdb = applied(self._directory.crawldb), applied(self._directory.linkdb)
         behind = [
             each
@@ -253,8 +255,14 @@ class _Crawl:
         self._tell(Progress(round=self._number, rounds=self._rounds.most, step=name, share=share))
 
     def _ended(self, why: str, *, is_done: bool) -> Crawled:
+        if not self._stopping:
+            self._link()
         return Crawled(
-            rounds=tuple(self._done), ended_by=why, is_done=is_done, by_status=_statuses(self._directory, self._engine)
+            rounds=tuple(self._done),
+            ended_by=why,
+            is_done=is_done,
+            by_status=_statuses(self._directory, self._engine),
+            cpu=self._spent(),
         )
 
 
