@@ -1,0 +1,147 @@
+"""What the live pipeline asks of its surroundings.
+
+Each port has an embedded twin (SQLite, processes of this machine) and may have one for a cluster. What belongs
+together is recorded together: ``Ledger.record`` stores a URL's records, announces it and closes its message's entry, in
+one transaction where there is one, else in this order, so that a crash between two steps repeats and never loses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Protocol
+
+from msgspec import Struct
+
+from scoter.live.records import Event, Message, Priority, UrlRecord
+
+
+class Entry(Struct, frozen=True, kw_only=True):
+    """One URL of an accepted message, to be worked on; ``tries`` counts how often it was opened before."""
+
+    id: int
+    message: str
+    url: str
+    priority: Priority
+    force: bool
+    callback: str
+    accepted: datetime
+    tries: int = 0
+
+
+class Accepted(Struct, frozen=True, kw_only=True):
+    """What became of a message: its entries, by URL; ``is_new`` is false for one that was there already."""
+
+    message: str
+    entries: Mapping[str, int]
+    is_new: bool = True
+
+
+class Intake(Protocol):
+    """Accepted messages, kept until each of their URLs is done. Entries are opened under a lease, most urgent first."""
+
+    async def accept(self, messages: Sequence[tuple[Message, Sequence[str]]]) -> Sequence[Accepted]:
+        """Keep messages with the URLs found in them for good, before this returns."""
+
+    async def open(self, reader: str, most: int, lease: timedelta) -> Sequence[Entry]:
+        """Lend entries to a reader; those it does not close in time are lent again, to whoever asks."""
+
+    async def renew(self, reader: str, entries: Sequence[int], lease: timedelta) -> Sequence[int]:
+        """Prolong leases; return those entries that the reader still has."""
+
+    async def abort(self, reader: str, entries: Sequence[int]) -> None:
+        """Give entries back at once."""
+
+    def depth(self) -> Mapping[Priority, int]:
+        """Return how many entries are not closed."""
+
+
+class Stored(Struct, frozen=True, kw_only=True):
+    """A record as it lies in the store: ready-made JSON, and what must be known without reading it."""
+
+    url: str
+    value: bytes
+    fetched_at: datetime
+    expires_at: datetime
+    is_direct: bool = True
+
+
+class MetadataStore(Protocol):
+    """Records by URL. One that is past its time is not there."""
+
+    def get(self, url: str) -> Stored | None: ...
+
+    def get_many(self, urls: Sequence[str]) -> Mapping[str, Stored]:
+        """Return what is known of at most 300 URLs."""
+
+    async def put(self, rows: Sequence[Stored]) -> None:
+        """Keep records. One that is not direct (an alias by rel=canonical) never replaces a direct one that holds."""
+
+    async def expire(self, most: int) -> int:
+        """Remove at most so many records that are past their time; return how many."""
+
+
+class Done(Struct, frozen=True, kw_only=True):
+    """An entry that is worked off: what to keep, and whom to tell."""
+
+    entry: Entry
+    record: UrlRecord
+    rows: Sequence[Stored]
+
+
+class Ledger(Protocol):
+    """Records outcomes once."""
+
+    async def record(self, reader: str, done: Sequence[Done]) -> Sequence[Event | None]:
+        """Store, announce and close; none for an entry that the reader no longer has, of which nothing is kept."""
+
+
+class Events(Protocol):
+    """Announcements in their order, kept for a while."""
+
+    def since(self, number: int, most: int) -> Sequence[Event]: ...
+
+    def last(self) -> int: ...
+
+    def first(self) -> int:
+        """Return the oldest number that is still kept."""
+
+
+class Delivery(Struct, frozen=True, kw_only=True):
+    """An event on its way to a callback."""
+
+    id: str
+    callback: str
+    event: Event
+    tries: int = 0
+
+
+class Deliveries(Protocol):
+    """Callbacks that are due, kept until they were received or given up."""
+
+    async def due(self, most: int, lease: timedelta) -> Sequence[Delivery]: ...
+
+    async def delivered(self, ids: Sequence[str]) -> None: ...
+
+    async def failed(self, delivery: str, again_in: timedelta | None, why: str) -> None:
+        """Try again later; none gives up."""
+
+
+class DomainRule(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What holds for one registered domain beyond the configuration."""
+
+    domain: str
+    delay: float | None = None
+    concurrency: int | None = None
+    blocked: bool = False
+    note: str = ""
+
+
+class DomainRules(Protocol):
+    """Rules that are set while the service runs, and outlive it."""
+
+    def get(self, domain: str) -> DomainRule | None: ...
+
+    def all(self) -> Sequence[DomainRule]: ...
+
+    async def put(self, rule: DomainRule) -> None: ...
