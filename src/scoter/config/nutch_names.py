@@ -12,7 +12,8 @@ from typing import Final
 _ALWAYS = "always recorded, with the raw answer in the WARC file"
 _TIKA = "Tika is not used; each type has a parser of its own"
 _RABBIT = "no RabbitMQ publisher is built in; a plug-in's settings stand in [plugin.NAME]"
-_BAYES = "no naive Bayes filter is built in; a plug-in's settings stand in [plugin.NAME]"
+_BAYES = "the parse filter naivebayes is told in [plugin.parsefilter-naivebayes]: "
+_FIELDS = "the parse filter regex reads such rules from a file; see file in [plugin.parsefilter-regex]"
 _PACKAGES = "plug-ins are installed packages; the chains name those that are active"
 _GUARD = "the address guard is always on; see fetch.allow_networks"
 _RULES = "rules stand in a file; see "
@@ -35,8 +36,11 @@ NO_COUNTERPART: Final[Mapping[str, str]] = {
     "parse.plugin.file": "each parser names its types; see parse.parsers and parse.types",
     "encodingdetector.charset.min.confidence": "the detector is asked only where nothing else tells",
     "parser.html.impl": "there is one HTML parser, which follows the HTML standard",
-    "parsefilter.naivebayes.trainfile": _BAYES,
-    "parsefilter.naivebayes.wordlist": _BAYES,
+    "parsefilter.naivebayes.trainfile": _BAYES + "train_file",
+    "parsefilter.naivebayes.wordlist": _BAYES + "word_file",
+    "parsefilter.regex.file": _FIELDS,
+    "parsefilter.regex.rules": _FIELDS,
+    "creativecommons.exclude.unlicensed": "a page without a licence is a page; index.filter_expr can keep it out",
     "tika.config.file": _TIKA,
     "tika.uppercase.element.names": _TIKA,
     "tika.extractor.boilerpipe.algorithm": "see parse.extractor",
@@ -121,7 +125,7 @@ WORDS: Final[Mapping[str, Mapping[str, str]]] = {
 PACKAGES: Final[Mapping[str, str]] = {
     "staticfield": "static",
     "jexl": "expression",
-    "analysis": "language",
+    "lang": "language",
     "domainblacklist": "domaindenylist",
     "automaton": "regex",
 }
@@ -148,11 +152,14 @@ PLUGINS: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
         f"urlnormalizer-{name}": (("urlnormalizer.order", name),)
         for name in ("basic", "regex", "pass", "ajax", "host", "protocol", "querystring", "slash")
     },
-    **{f"parse-{name}": (("parse.parsers", name),) for name in ("html", "js", "zip", "ext", "feed")},
+    **{f"parse-{name}": (("parse.parsers", name),) for name in ("html", "zip", "feed")},
+    "parse-js": (("parse.parsers", "script"),),
+    "parse-ext": (("parse.parsers", "command"),),
     "feed": (("parse.parsers", "feed"), ("index.filter_order", "feed")),
     "headings": (("parse.filter_order", "headings"),),
     "parse-metatags": (("parse.filter_order", "metatags"),),
     "parsefilter-regex": (("parse.filter_order", "regex"),),
+    "parsefilter-naivebayes": (("parse.filter_order", "naivebayes"),),
     "language-identifier": (("parse.filter_order", "language"), ("index.filter_order", "language")),
     "creativecommons": (("parse.filter_order", "creativecommons"), ("index.filter_order", "creativecommons")),
     "microformats-reltag": (("parse.filter_order", "reltag"), ("index.filter_order", "reltag")),
@@ -186,7 +193,8 @@ PLUGINS: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
 
 UNTRANSLATED_PLUGINS: Final[Mapping[str, str]] = {
     "parse-tika": _TIKA,
-    "parsefilter-naivebayes": _BAYES,
+    "parse-swf": "no browser shows Flash any more, and nothing here reads it",
+    "parsefilter-debug": "`scoter parsechecker` shows what is read of a page",
     "publish-rabbitmq": _RABBIT,
     "exchange-jexl": "every document goes to each writer of index.writers",
 }

@@ -1,0 +1,125 @@
+"""Fields by regular expressions, from the markup, text, title or URL of a page.
+
+Patterns run on RE2 where it has their features, in linear time; on a text that is as long as ``LONGEST_WORK`` allows
+for all of them together. One that backtracks sees ``LONGEST_TEXT`` characters and has ``PATIENCE``. A page gets
+``PAGE_PATIENCE`` for all of its rules; what could not be looked for by then is not a field of the page.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+from msgspec import Struct
+
+from scoter.config import Setting
+from scoter.core.page import Content, Page
+from scoter.core.pattern import LONGEST_TEXT, PATIENCE, SHORTEST_LIMIT, Replacement
+from scoter.parse.encoding import decoded
+from scoter.parse.filters.rulefiles import lines_of
+from scoter.parse.filters.rules import FieldRule, Source, parse
+from scoter.parse.filters.values import MOST_VALUES, together, with_metadata
+from scoter.parse.mediatype import TEXT
+from scoter.plugins import Setup
+
+PAGE_PATIENCE: Final = 0.5  # CPU seconds for the rules of one page
+LONGEST_WORK: Final = 2**27  # pattern size times text length; about a second when every step misses RE2's cache
+MOST_MATCHES: Final = 10 * MOST_VALUES
+
+_SETTING: Final = "plugin.parsefilter-regex.file"
+
+
+class RegexSettings(Struct, frozen=True):
+    """Where the rules are."""
+
+    file: Annotated[
+        Path, Setting("Rules: a field, a source (html, text, title, url), a pattern and what to keep of it.")
+    ]
+
+
+class RegexFilter:
+    """Fills fields by the regular expressions of a rule file."""
+
+    Settings = RegexSettings
+
+    def __init__(self, setup: Setup, *, clock: Callable[[], float] = time.thread_time) -> None:
+        settings: RegexSettings = setup.settings
+        self._rules = parse(lines_of(settings.file, _SETTING), str(settings.file))
+        self._default = setup.config.parse.character_encoding_default
+        self._clock = clock
+        size = sum(rule.pattern.size for rule in self._rules if rule.pattern.linear)
+        self._longest = max(SHORTEST_LIMIT, LONGEST_WORK // max(size, 1))
+        self.warnings = tuple(
+            f"{settings.file}:{rule.line}: the pattern {rule.pattern.text} needs backtracking; it sees {LONGEST_TEXT:,}"
+            f" characters of a page and is given up after {PATIENCE * 1000:.0f} ms"
+            for rule in self._rules
+            if not rule.pattern.linear
+        )
+
+    def refine(self, content: Content, page: Page) -> Page:
+        end = self._clock() + PAGE_PATIENCE
+        sources: dict[Source, bytes] = {}
+        found: dict[str, str] = {}
+        for rule in self._rules:
+            if found.get(rule.field, "false") != "false":
+                continue  # an earlier rule has filled it
+            if self._clock() > end:
+                break
+            text = sources.get(rule.source)
+            if text is None:
+                text = sources[rule.source] = self._source(rule.source, content, page)
+            value = self._value(rule, text, end)
+            if value is not None:
+                found[rule.field] = value
+        return with_metadata(page, found)
+
+    def _source(self, source: Source, content: Content, page: Page) -> bytes:
+        match source:
+            case "title":
+                return _bytes(page.title)
+            case "url":
+                return _bytes(page.url.text)
+            case "text":
+                return _bytes(page.text[: self._longest])
+            case "html":
+                # The markup around an entry of a feed is not the entry's own.
+                if page.url != content.url or not page.encoding:
+                    return b""
+                markup = content.media_type != TEXT
+                return decoded(content.body, content.encoding, self._default, markup=markup).utf8
+
+    def _value(self, rule: FieldRule, text: bytes, end: float) -> str | None:
+        """Return what a rule makes of a text; nothing when it gave up, or finds nothing to keep."""
+        try:
+            matches = _matches(rule, text[: self._longest])
+            if rule.kept is None:
+                return "true" if next(matches, None) is not None else "false"
+            return together(self._kept(rule.kept, matches, end)) or None
+        except (TimeoutError, MemoryError):
+            return None
+
+    def _kept(self, kept: Replacement, matches: Iterator[Any], end: float) -> Iterator[str]:
+        for match in islice(matches, MOST_MATCHES):
+            yield "".join(part if isinstance(part, str) else _text(match[part]) for part in kept.parts)
+            # A pattern may look at all that follows before it knows where a match ends.
+            if self._clock() > end:
+                return
+
+
+def _matches(rule: FieldRule, text: bytes) -> Iterator[Any]:
+    engine = rule.pattern.engine
+    if rule.pattern.linear:
+        yield from engine.finditer(text)
+    else:
+        yield from engine.finditer(_text(text[: 4 * LONGEST_TEXT])[:LONGEST_TEXT], timeout=PATIENCE)
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "replace")
+
+
+def _text(found: bytes | str | None) -> str:
+    return found.decode("utf-8", "replace") if isinstance(found, bytes) else found or ""

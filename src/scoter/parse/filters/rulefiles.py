@@ -1,0 +1,32 @@
+"""Reading the files that parse filters are told of."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+from scoter.errors import RuleError, UsageError
+
+LARGEST_FILE: Final = 16 * 1024 * 1024
+
+
+def lines_of(path: Path, setting: str, largest: int = LARGEST_FILE) -> tuple[str, ...]:
+    """Return the lines of the file that a setting names, without their ends."""
+    try:
+        with path.open("rb") as file:
+            data = file.read(largest + 1)
+    except OSError as error:
+        raise UsageError(
+            f"{path} cannot be read: {error.strerror or error}",
+            where=setting,
+            hint="Name a file that exists and may be read.",
+        ) from error
+    if len(data) > largest:
+        raise UsageError(f"{path} is larger than {largest:,} bytes", where=setting, hint="Name a smaller file.")
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise RuleError("is not UTF-8", file=str(path), line=line, hint="Save the file as UTF-8.") from error
+    # Not splitlines(): it breaks lines at form feeds and other characters that editors do not count.
+    return tuple(line.removesuffix("\r") for line in text.split("\n"))

@@ -1,0 +1,68 @@
+"""Language tags as pages write them (``EN_us``, ``deu``, ``zh-Hans-CN-x-web``), in the one spelling that is kept.
+
+A tag keeps its language, script and region, spelt as BCP 47 recommends; variants and extensions are left out.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+# ISO 639-2, both its bibliographic and its terminological codes: ISO 639-1. BCP 47 wants the shorter one.
+_CODES: Final = """
+    aar:aa abk:ab afr:af aka:ak alb:sq amh:am ara:ar arg:an arm:hy asm:as ava:av ave:ae aym:ay aze:az bak:ba bam:bm
+    baq:eu bel:be ben:bn bis:bi bod:bo bos:bs bre:br bul:bg bur:my cat:ca ces:cs cha:ch che:ce chi:zh chu:cu chv:cv
+    cor:kw cos:co cre:cr cym:cy cze:cs dan:da deu:de div:dv dut:nl dzo:dz ell:el eng:en epo:eo est:et eus:eu ewe:ee
+    fao:fo fas:fa fij:fj fin:fi fra:fr fre:fr fry:fy ful:ff geo:ka ger:de gla:gd gle:ga glg:gl glv:gv gre:el grn:gn
+    guj:gu hat:ht hau:ha hbs:sh heb:he her:hz hin:hi hmo:ho hrv:hr hun:hu hye:hy ibo:ig ice:is ido:io iii:ii iku:iu
+    ile:ie ina:ia ind:id ipk:ik isl:is ita:it jav:jv jpn:ja kal:kl kan:kn kas:ks kat:ka kau:kr kaz:kk khm:km kik:ki
+    kin:rw kir:ky kom:kv kon:kg kor:ko kua:kj kur:ku lao:lo lat:la lav:lv lim:li lin:ln lit:lt ltz:lb lub:lu lug:lg
+    mac:mk mah:mh mal:ml mao:mi mar:mr may:ms mkd:mk mlg:mg mlt:mt mon:mn mri:mi msa:ms mya:my nau:na nav:nv nbl:nr
+    nde:nd ndo:ng nep:ne nld:nl nno:nn nob:nb nor:no nya:ny oci:oc oji:oj ori:or orm:om oss:os pan:pa per:fa pli:pi
+    pol:pl por:pt pus:ps que:qu roh:rm ron:ro rum:ro run:rn rus:ru sag:sg san:sa sin:si slk:sk slo:sk slv:sl sme:se
+    smo:sm sna:sn snd:sd som:so sot:st spa:es sqi:sq srd:sc srp:sr ssw:ss sun:su swa:sw swe:sv tah:ty tam:ta tat:tt
+    tel:te tgk:tg tgl:tl tha:th tib:bo tir:ti ton:to tsn:tn tso:ts tuk:tk tur:tr twi:tw uig:ug ukr:uk urd:ur uzb:uz
+    ven:ve vie:vi vol:vo wel:cy wln:wa wol:wo xho:xh yid:yi yor:yo zha:za zho:zh zul:zu
+"""
+_SHORT: Final = dict(pair.split(":") for pair in _CODES.split())
+_RENAMED: Final = {"iw": "he", "in": "id", "ji": "yi", "jw": "jv", "mo": "ro"}  # withdrawn, and still written
+_KNOWN: Final = frozenset(_SHORT.values()) | {"bh"}
+_NONE: Final = frozenset({"und", "mul", "mis", "zxx"})  # not told, several, no code, no language at all
+_END: Final = "(?![a-z0-9])"
+_TAG: Final = re.compile(
+    f"([a-z]{{2,3}}){_END}(?:-[a-z]{{3}}{_END}){{0,3}}(?:-([a-z]{{4}}){_END})?(?:-([a-z]{{2}}|[0-9]{{3}}){_END})?"
+)
+_LONGEST: Final = 100
+
+
+def language_tag(text: str) -> str:
+    """Return the tag in a declaration, or nothing when there is no language in it or more than one.
+
+    >>> language_tag("EN_us"), language_tag("deu"), language_tag("zh-hans-cn-x-web"), language_tag("en, de")
+    ('en-US', 'de', 'zh-Hans-CN', '')
+    """
+    words = (word.partition(";")[0] for word in text[:_LONGEST].lower().replace(",", " ").split())
+    tags = [tag for word in words if (tag := _tag(word))]
+    # The HTML standard, too, takes a content-language of several languages for none.
+    return tags[0] if len({primary(tag) for tag in tags}) == 1 else ""
+
+
+def primary(tag: str) -> str:
+    """Return the language of a tag without script and region.
+
+    >>> primary("pt-BR")
+    'pt'
+    """
+    return tag.partition("-")[0]
+
+
+def _tag(word: str) -> str:
+    found = _TAG.match(word.replace("_", "-"))
+    if found is None:
+        return ""
+    language, script, region = found.groups()
+    language = _SHORT.get(language, language)
+    language = _RENAMED.get(language, language)
+    if language in _NONE or (len(language) == 2 and language not in _KNOWN):
+        return ""
+    return "-".join(filter(None, (language, (script or "").title(), (region or "").upper())))

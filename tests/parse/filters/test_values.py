@@ -1,0 +1,49 @@
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.parse.filters.pages import page
+
+from scoter.parse.filters.values import (
+    LONGEST_TOGETHER,
+    LONGEST_VALUE,
+    MOST_VALUES,
+    apart,
+    one_line,
+    together,
+    with_metadata,
+)
+
+ANY_TEXT = st.text(st.characters(codec=None))
+
+
+@given(st.lists(ANY_TEXT, max_size=20))
+def test_values_come_apart_as_they_went_together(values: list[str]) -> None:
+    lines = list(dict.fromkeys(filter(None, map(one_line, values))))
+
+    assert list(apart(together(values))) == lines
+
+
+@given(ANY_TEXT)
+def test_a_value_is_one_line_that_can_be_stored(text: str) -> None:
+    line = one_line(text)
+
+    line.encode()
+    assert line == line.strip()
+    assert not set(line) & {"\t", "\n", "\r", "\x00", "\x85"}
+
+
+def test_a_page_cannot_fill_its_metadata_without_end() -> None:
+    many = apart(together(str(number) for number in range(10_000)))
+    long = apart(together(letter * 100_000 for letter in "abcdefghijkl"))
+
+    assert len(many) == MOST_VALUES
+    assert len(together(letter * 100_000 for letter in "abcdefghijkl")) <= LONGEST_TOGETHER
+    assert {len(value) for value in long} == {LONGEST_VALUE}
+
+
+def test_what_is_found_stands_beside_what_is_there_and_nothing_found_changes_nothing() -> None:
+    before = page(metadata={"a": "1"})
+
+    assert with_metadata(before, {"b": "2"}).metadata == {"a": "1", "b": "2"}
+    assert with_metadata(before, {"b": ""}) is before
