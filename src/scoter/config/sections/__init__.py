@@ -13,6 +13,7 @@ from scoter.config.sections.db import Db, Generate
 from scoter.config.sections.fetch import Fetch
 from scoter.config.sections.http import Agent, Http
 from scoter.config.sections.links import Hostdb, Link, Linkdb, Scoring
+from scoter.config.sections.live import Live
 from scoter.config.sections.pages import Index, Lang, Parse
 from scoter.config.sections.protocols import Browser, File, Ftp
 from scoter.config.sections.running import Engine, Publisher, Sitemap, Store
@@ -48,6 +49,7 @@ class Config(msgspec.Struct, frozen=True):
     publisher: Publisher = Publisher()
     store: Store = Store()
     engine: Engine = Engine()
+    live: Live = Live()
     plugin: Mapping[str, Mapping[str, Given]] = {}
 
     def value(self, name: str) -> Any:
