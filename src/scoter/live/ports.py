@@ -13,7 +13,8 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from scoter.live.records import Event, Message, Priority, UrlRecord
+from scoter.core.reply import Exchange, Reply, Request
+from scoter.live.records import Archived, Event, Message, Priority, UrlRecord
 
 
 class Entry(Struct, frozen=True, kw_only=True):
@@ -125,6 +126,26 @@ class Deliveries(Protocol):
 
     async def failed(self, delivery: str, again_in: timedelta | None, why: str) -> None:
         """Try again later; none gives up."""
+
+
+class Answer(Struct, frozen=True):
+    """What came of one hop, and the seconds for which it waited for its domain's turn."""
+
+    reply: Reply
+    waited: float = 0.0
+
+
+class Fetching(Protocol):
+    """Makes one hop in its domain's turn, wherever that is done. It never fails: what goes wrong is a reply."""
+
+    async def fetch(self, request: Request, priority: Priority) -> Answer: ...
+
+
+class ContentStore(Protocol):
+    """Keeps what came over the wire."""
+
+    async def keep(self, exchanges: Sequence[Exchange], *, message: str, fetch: str) -> Sequence[Archived | None]:
+        """Archive exchanges of one fetch; return where each lies, none where nothing is kept."""
 
 
 class DomainRule(Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -1,0 +1,113 @@
+"""The record of a URL, and every URL that it holds for.
+
+A page's own word for its address (rel=canonical) counts only within its registered domain, and never against a record
+that was fetched directly: otherwise any page could speak for any other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+
+import msgspec
+from msgspec.structs import replace
+
+from scoter.core.domain import registered_domain
+from scoter.core.reply import Failed, Fetched, Gone, Moved, Reason, Reply
+from scoter.core.url import Url
+from scoter.errors import Defect
+from scoter.live.context import Context
+from scoter.live.ports import Stored
+from scoter.live.records import Kind, State, UrlRecord
+from scoter.live.stages.reading import kind_of
+
+_encoder = msgspec.json.Encoder()
+_DENIED = frozenset({Reason.ROBOTS_DENIED, Reason.CRAWL_DELAY})
+_REFUSED = frozenset({Reason.REFUSED_ADDRESS, Reason.REFUSED_PORT, Reason.REFUSED_SCHEME})
+REDIRECTS = "redirects"
+"""The reason of a chain that is too long, turns back on itself or leads nowhere."""
+
+
+class Concluding:
+    """Makes records."""
+
+    def __init__(self, known_for: timedelta, failed_for: timedelta, clock: Callable[[], datetime]) -> None:
+        self._known_for = known_for
+        self._failed_for = failed_for
+        self._clock = clock
+
+    async def __call__(self, context: Context) -> Context:
+        reply, page, content = context.reply, context.page, context.content
+        if reply is None:
+            raise Defect(f"{context.url.text} was never asked for")
+        exchange = reply.exchange
+        state = state_of(reply)
+        reason, detail = _why(reply)
+        now = self._clock()
+        record = UrlRecord(
+            url=context.url.text,
+            resolved=reply.url.text,
+            state=state,
+            fetch=context.fetch,
+            fetched_at=now,
+            expires_at=now + (self._known_for if state is State.OK else self._failed_for),
+            status=None if exchange is None else exchange.status,
+            reason=reason or ("unread" if context.doubt else ""),
+            detail=detail or context.doubt,
+            hops=context.hops,
+            kind=kind_of(content.media_type, page) if content is not None else Kind.OTHER,
+            content_type="" if content is None else content.media_type,
+            length=0 if exchange is None else len(exchange.body),
+            truncated=content is not None and content.truncated,
+            metadata=None if page is None else page.about,
+            related=context.related,
+            archived=context.archived[-1] if context.archived else None,
+        )
+        return replace(
+            context, record=record, rows=_rows(record, page.canonical if page is not None else None, reply.url)
+        )
+
+
+def state_of(reply: Reply) -> State:
+    """Return what came of a hop, or of a chain that ended with it."""
+    if isinstance(reply, Fetched):
+        return State.OK
+    if isinstance(reply, Gone):
+        return State.DENIED if reply.reason in _DENIED else State.GONE
+    if isinstance(reply, Failed) and reply.reason in _REFUSED:
+        return State.REFUSED
+    return State.FAILED
+
+
+def _why(reply: Reply) -> tuple[str, str]:
+    if isinstance(reply, Gone | Failed):
+        return reply.reason.value, reply.detail
+    if isinstance(reply, Moved):
+        return REDIRECTS, "it does not say where" if reply.target is None else f"on to {reply.target.text}"
+    return "", ""
+
+
+def _rows(record: UrlRecord, canonical: Url | None, resolved: Url) -> tuple[Stored, ...]:
+    """Return the record under the submitted URL, every hop's, and the page's own."""
+    rows: dict[str, Stored] = {}
+    for at, hop in enumerate(record.hops):
+        rows.setdefault(hop.url, _stored(replace(record, url=hop.url, hops=record.hops[at:]), is_direct=True))
+    if (
+        canonical is not None
+        and canonical.text not in rows
+        and record.state is State.OK
+        and registered_domain(canonical.host) == registered_domain(resolved.host)
+    ):
+        last = record.hops[-1:]
+        rows[canonical.text] = _stored(replace(record, url=canonical.text, hops=last), is_direct=False)
+    return tuple(rows.values())
+
+
+def _stored(record: UrlRecord, *, is_direct: bool) -> Stored:
+    return Stored(
+        url=record.url,
+        value=_encoder.encode(record),
+        fetched_at=record.fetched_at,
+        expires_at=record.expires_at,
+        is_direct=is_direct,
+    )
