@@ -7,8 +7,8 @@ the end of a request to the start of the next of the same queue there must be th
 have more requests under way than its threads, and all together must come to 90 % of what the delays allow. The one
 host whose robots.txt names a Crawl-delay is left out: its delay is not that of the run.
 
-Two judges look at it: the fetcher's own clock, which must not see a gap a millisecond short, and the web's ledger, which
-sees what the network and a busy machine make of it.
+Two judges look at it: the fetcher's own clock, which must not see a gap a millisecond short, and the web's ledger,
+which sees what the network and a busy machine make of it.
 """
 
 from __future__ import annotations

@@ -1,0 +1,95 @@
+"""Zip files that mean harm are read here without coming to any.
+
+A member is never unpacked to disk, and its name never used as a path. What is decompressed is bounded for each member
+and for all together, whatever the sizes in the archive say, so that overlapping members and bombs within bombs come to
+their end. Only stored and deflated members are read: Python's readers of the other methods do not bound their output.
+"""
+
+from __future__ import annotations
+
+import io
+import zipfile
+import zlib
+from collections.abc import Iterator
+from typing import Final
+
+MOST_BYTES: Final = 128 * 1024 * 1024
+"""Bytes that are decompressed of one archive, archives inside it included."""
+MOST_OF_MEMBER: Final = 64 * 1024 * 1024
+MOST_MEMBERS: Final = 10_000
+LONGEST_NAME: Final = 1_024
+_MOST_RATIO: Final = 250
+_RATIO_FROM: Final = 8 * 1024 * 1024  # bytes; small members may well be all zeros
+_PIECE: Final = 64 * 1024
+_ENTRY: Final = b"PK\x01\x02"
+_ENCRYPTED: Final = 1  # APPNOTE 4.4.4, bit 0
+_FOREIGN: Final = (
+    *(zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, KeyError, IndexError, OverflowError),
+    *(RuntimeError, NotImplementedError, UnicodeError),
+)
+
+
+class Unreadable(Exception):
+    """Why an archive or a member of it cannot be read, in a few words; it never leaves this package."""
+
+
+class Allowance:
+    """Bytes that may still be decompressed."""
+
+    def __init__(self, most: int = MOST_BYTES) -> None:
+        self.left = most
+
+    def take(self, count: int) -> None:
+        self.left -= count
+        if self.left < 0:
+            raise Unreadable("bomb: more is packed into it than is read")
+
+
+class Archive:
+    """A zip file in memory."""
+
+    def __init__(self, body: bytes, allowance: Allowance | None = None) -> None:
+        # Python makes an object of each entry before anybody can ask how many there are.
+        if body.count(_ENTRY) > 2 * MOST_MEMBERS:
+            raise Unreadable("bomb: too many members")
+        try:
+            self._zip = zipfile.ZipFile(io.BytesIO(body))
+        except _FOREIGN as error:
+            raise Unreadable(f"damaged: {_words(error)}") from None
+        self._allowance = allowance or Allowance()
+        self.members: tuple[zipfile.ZipInfo, ...] = tuple(self._zip.infolist()[:MOST_MEMBERS])
+        self._by_name = {member.filename: member for member in reversed(self.members)}
+        # Names of parts are compared without case (ISO 29500-2, 6.2.2.3), and some writers use backslashes.
+        self._by_folded = {name.replace("\\", "/").lower(): member for name, member in self._by_name.items()}
+
+    def __contains__(self, name: str) -> bool:
+        return self.member(name) is not None
+
+    def member(self, name: str) -> zipfile.ZipInfo | None:
+        return self._by_name.get(name) or self._by_folded.get(name.lower())
+
+    def pieces(self, member: zipfile.ZipInfo, most: int = MOST_OF_MEMBER) -> Iterator[bytes]:
+        """Yield what is in a member; Unreadable may come after some of it."""
+        if member.flag_bits & _ENCRYPTED:
+            raise Unreadable("encrypted")
+        if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            raise Unreadable("packed by a method that is not read")
+        count = 0
+        try:
+            with self._zip.open(member) as source:
+                while piece := source.read(_PIECE):
+                    count += len(piece)
+                    if count > most or (count > _RATIO_FROM and count > _MOST_RATIO * member.compress_size):
+                        raise Unreadable("bomb: a member is too large")
+                    self._allowance.take(len(piece))
+                    yield piece
+        except _FOREIGN as error:
+            raise Unreadable(f"damaged: {_words(error)}") from None
+
+    def read(self, member: zipfile.ZipInfo, most: int = MOST_OF_MEMBER) -> bytes:
+        """Return all of a member."""
+        return b"".join(self.pieces(member, most))
+
+
+def _words(error: BaseException) -> str:
+    return (str(error).partition("\n")[0] or type(error).__name__)[:80]

@@ -1,0 +1,166 @@
+"""Pictures: their size and what they say about themselves; no pixel is ever decoded.
+
+Pillow reads the head of a file when it opens it. Whatever would make it decode the rest (``load``, and ``getexif`` of
+a PNG) is not called.
+"""
+
+from __future__ import annotations
+
+import io
+import logging
+import warnings
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final
+
+from scoter.core.page import Content, Page
+from scoter.parse.documents.pages import Found, PageMaker, about, authors, keywords, moment
+from scoter.parse.documents.svg import read_svg
+from scoter.parse.documents.xmp import read_xmp
+from scoter.parse.mediatype import sniffed
+from scoter.plugins import Setup
+
+if TYPE_CHECKING:
+    from PIL.ImageFile import ImageFile
+
+SVG: Final = "image/svg+xml"
+_FORMATS: Final = {
+    "image/png": "PNG",
+    "image/apng": "PNG",
+    "image/jpeg": "JPEG",
+    "image/pjpeg": "JPEG",
+    "image/gif": "GIF",
+    "image/webp": "WEBP",
+    "image/bmp": "BMP",
+    "image/x-ms-bmp": "BMP",
+    "image/tiff": "TIFF",
+    "image/avif": "AVIF",
+}
+_LONGEST: Final = 64 * 1024  # bytes of a text inside a picture
+# Tags of Exif 2.32, and those of TIFF that it takes over.
+_DESCRIPTION, _ARTIST, _COPYRIGHT, _CHANGED, _XMP = 0x010E, 0x013B, 0x8298, 0x0132, 0x02BC
+_EXIF, _TAKEN, _OFFSET = 0x8769, 0x9003, 0x9011
+_TITLE, _SUBJECT, _KEYWORDS = 0x9C9B, 0x9C9F, 0x9C9E  # Windows' own, in UTF-16
+_TAGS: Final = frozenset(
+    {_DESCRIPTION, _ARTIST, _COPYRIGHT, _CHANGED, _XMP, _TAKEN, _OFFSET, _TITLE, _SUBJECT, _KEYWORDS}
+)
+
+# What Pillow makes of damaged files is told by the page; it would go to standard error if nobody took it.
+logging.getLogger("PIL").addHandler(logging.NullHandler())
+
+
+class ImageParser:
+    """Reads the size of pictures, and their titles, descriptions and authors."""
+
+    media_types: tuple[str, ...] = (*_FORMATS, SVG)
+
+    def __init__(self, setup: Setup) -> None:
+        self._maker = PageMaker(setup)
+
+    def parse(self, content: Content) -> Sequence[Page]:
+        found = read_svg(content.body) if content.media_type == SVG else _found(content.body)
+        return () if found is None else (self._maker.page(content, found),)
+
+
+def _found(body: bytes) -> Found | None:
+    image = _opened(body)
+    if image is None or isinstance(image, Found):
+        return image
+    with image:
+        told = _told(image)
+        metadata = {
+            "image.width": str(image.width),
+            "image.height": str(image.height),
+            "image.format": image.format or "",
+        }
+    if told["rights"]:
+        metadata["image.copyright"] = told["rights"]
+    said = about(
+        "content",
+        title=told["title"],
+        description=told["description"],
+        authors=authors(told["creator"]),
+        published=_date(told["taken"]),
+        modified=_date(told["changed"]),
+        keywords=keywords(told["subject"]),
+    )
+    return Found(text=said.description, about=said, metadata=metadata)
+
+
+def _opened(body: bytes) -> ImageFile | Found | None:
+    """Open a picture with the readers named here alone: Pillow has some that start other programs."""
+    from PIL import AvifImagePlugin, Image, TiffImagePlugin, UnidentifiedImageError, WebPImagePlugin  # noqa: F401
+
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return Image.open(io.BytesIO(body), formats=tuple(set(_FORMATS.values())))
+    except UnidentifiedImageError:
+        return Found(doubt="damaged: its head cannot be read") if sniffed(body).startswith("image/") else None
+    except Image.DecompressionBombError:
+        return Found(doubt="bomb: a picture larger than any that is shown")
+    except MemoryError:
+        raise
+    except Exception as error:  # whatever Pillow's readers come upon in a damaged file
+        return Found(doubt=f"damaged: {error or type(error).__name__}")
+
+
+def _told(image: ImageFile) -> dict[str, str]:
+    """Return what the picture says: first in XMP, then in Exif, then in the texts of its format."""
+    info: Mapping[Any, Any] = image.info
+    exif = _exif(image)
+    packet = info.get("xmp") or info.get("XML:com.adobe.xmp") or exif.get(_XMP) or b""
+    xmp = read_xmp(packet if isinstance(packet, bytes) else str(packet).encode("utf-8", "replace"))
+
+    def first(name: str, tags: Sequence[int], keys: Sequence[str]) -> str:
+        given = (
+            "; ".join(xmp.get(name, ())),
+            *(_text(exif.get(tag)) for tag in tags),
+            *(_text(info.get(k)) for k in keys),
+        )
+        return next(filter(None, given), "")
+
+    return {
+        "title": first("title", (_TITLE,), ("Title",)),
+        "description": first("description", (_DESCRIPTION, _SUBJECT), ("Description", "Comment", "comment")),
+        "creator": first("creator", (_ARTIST,), ("Author",)),
+        "rights": first("rights", (_COPYRIGHT,), ("Copyright",)),
+        "subject": first("subject", (_KEYWORDS,), ()),
+        "taken": first("CreateDate", (_TAKEN,), ("Creation Time",)) + _text(exif.get(_OFFSET)),
+        "changed": first("ModifyDate", (_CHANGED,), ()),
+    }
+
+
+def _exif(image: ImageFile) -> Mapping[int, Any]:
+    from PIL.Image import Exif
+
+    found: dict[int, Any] = {}
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            exif: Any = getattr(image, "tag_v2", None)
+            if exif is None:
+                exif = Exif()
+                exif.load(image.info.get("exif") or b"")
+                found.update((tag, value) for tag, value in exif.get_ifd(_EXIF).items() if tag in _TAGS)
+            found.update((tag, exif.get(tag)) for tag in _TAGS if exif.get(tag) is not None)
+    except MemoryError:
+        raise
+    except Exception:  # damaged in one of many ways; the picture is none the worse for it
+        return found
+    return found
+
+
+def _text(value: object) -> str:
+    if isinstance(value, bytes):
+        value = value[:_LONGEST]
+        wide = len(value) > 3 and not any(value[1:8:2])  # UTF-16, as Windows writes it
+        value = value.decode("utf-16-le" if wide else "utf-8", "replace")
+    return value[:_LONGEST].strip("\0 \n") if isinstance(value, str) else ""
+
+
+def _date(text: str) -> datetime | None:
+    """Return the time that a date of Exif (its colons stand between all parts) or of XMP names."""
+    if len(text) > 10 and text[4] == text[7] == ":":
+        text = f"{text[:4]}-{text[5:7]}-{text[8:]}"
+    return moment(text)

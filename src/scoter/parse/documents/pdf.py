@@ -1,0 +1,176 @@
+"""PDF by PDFium: the text page by page, what the document says about itself, and where it links to.
+
+PDFium is the reader of a browser, made for hostile files. What it cannot bear ends the parser process and
+nothing else.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import re
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime, timedelta, timezone
+from typing import TYPE_CHECKING, Final
+
+from scoter.core.metadata import PageMetadata
+from scoter.core.page import Content, Page
+from scoter.parse.documents.pages import MOST_TEXT, Found, Link, PageMaker, about, authors, keywords
+from scoter.parse.html import MOST_LINKS
+from scoter.plugins import Setup
+
+if TYPE_CHECKING:
+    import pypdfium2  # type: ignore[import-untyped]
+
+MOST_PAGES: Final = 2_000
+_MOST_MISSING: Final = 20  # pages in a row that cannot be read; after them no more are tried
+_MOST_ANCHORS: Final = 500  # each is looked for among all the characters of its page
+_LONGEST_ADDRESS: Final = 4_096
+_MARK: Final = b"%PDF-"
+_MARKED: Final = 1_024  # bytes; readers forgive what stands before the mark
+_PASSWORD: Final = 4  # FPDF_ERR_PASSWORD
+_URI: Final = 3  # PDFACTION_URI
+# ISO 32000-1, 7.9.4; the apostrophes and the D: are often missing.
+_DATE: Final = re.compile(
+    r"\s*(?:D:)?(\d{4})(\d\d)?(\d\d)?(\d\d)?(\d\d)?(\d\d)?\s*(?:(Z)|([+-])(\d\d)'?(\d\d)?)?", re.ASCII
+)
+# A hyphen at the end of a line that parts a word: PDFium puts a control character or a noncharacter in its place.
+_PARTED: Final = re.compile("[\x02\ufffe]\r?\n?")
+
+
+class PdfParser:
+    """Reads PDF documents."""
+
+    media_types: tuple[str, ...] = ("application/pdf", "application/x-pdf")
+
+    def __init__(self, setup: Setup) -> None:
+        self._maker = PageMaker(setup)
+
+    def parse(self, content: Content) -> Sequence[Page]:
+        if _MARK not in content.body[:_MARKED]:
+            return ()
+        return (self._maker.page(content, _found(content.body)),)
+
+
+def _found(body: bytes) -> Found:
+    import pypdfium2
+
+    try:
+        document = pypdfium2.PdfDocument(body)
+    except pypdfium2.PdfiumError as error:
+        return Found(doubt="encrypted" if error.err_code == _PASSWORD else f"damaged: {error}")
+    try:
+        return _Reading(document).found()
+    finally:
+        document.close()
+
+
+def pdf_date(text: str) -> datetime | None:
+    """Return the time that a date of a PDF names; one without a zone is taken as UTC.
+
+    >>> pdf_date("D:20240203040506+01'00'")
+    datetime.datetime(2024, 2, 3, 3, 5, 6, tzinfo=datetime.timezone.utc)
+    >>> pdf_date("last summer")
+    """
+    found = _DATE.match(text[:64])
+    if found is None:
+        return None
+    year, month, day, hour, minute, second = (int(part) if part else None for part in found.groups()[:6])
+    away = timedelta(hours=int(found[9] or 0), minutes=int(found[10] or 0))
+    try:
+        zone = timezone(-away if found[8] == "-" else away)
+        local = datetime(year or 0, month or 1, day or 1, hour or 0, minute or 0, second or 0, tzinfo=zone)
+        return local.astimezone(UTC)
+    except (ValueError, OverflowError):
+        return None
+
+
+class _Reading:
+    """One pass over the pages of a document."""
+
+    def __init__(self, document: pypdfium2.PdfDocument) -> None:
+        self._document = document
+        self._texts: list[str] = []
+        self._links: list[Link] = []
+        self._left = MOST_TEXT
+        self._anchors = _MOST_ANCHORS
+
+    def found(self) -> Found:
+        doubt = self._read_pages()
+        return Found(
+            text="\n\n".join(self._texts),
+            links=tuple(self._links),
+            about=self._about(),
+            metadata={"pdf.pages": str(len(self._document))},
+            doubt=doubt,
+        )
+
+    def _read_pages(self) -> str:
+        import pypdfium2
+
+        count = len(self._document)
+        missing = in_a_row = 0
+        for number in range(min(count, MOST_PAGES)):
+            if self._left <= 0:
+                return "cut: more text than is kept"
+            try:
+                self._read_page(self._document[number])
+                in_a_row = 0
+            except pypdfium2.PdfiumError:
+                missing += 1
+                in_a_row += 1
+                if in_a_row == _MOST_MISSING:
+                    break
+        if missing:
+            return "damaged: some pages cannot be read"
+        return f"cut: only {MOST_PAGES} of {count} pages are read" if count > MOST_PAGES else ""
+
+    def _read_page(self, page: pypdfium2.PdfPage) -> None:
+        try:
+            words = page.get_textpage()
+            try:
+                text = words.get_text_range(0, min(words.count_chars(), self._left))
+                self._left -= len(text)
+                self._texts.append(_PARTED.sub("", text).strip())
+                self._links.extend(self._links_of(page, words))
+            finally:
+                words.close()
+        finally:
+            page.close()
+
+    def _links_of(self, page: pypdfium2.PdfPage, words: pypdfium2.PdfTextPage) -> Iterator[Link]:
+        import pypdfium2.raw as pdfium  # type: ignore[import-untyped]
+
+        position, link, box = ctypes.c_int(0), pdfium.FPDF_LINK(), pdfium.FS_RECTF()
+        while len(self._links) < MOST_LINKS and pdfium.FPDFLink_Enumerate(page, position, link):
+            action = pdfium.FPDFLink_GetAction(link)
+            if not action or pdfium.FPDFAction_GetType(action) != _URI:
+                continue
+            address = ctypes.create_string_buffer(_LONGEST_ADDRESS)
+            size = pdfium.FPDFAction_GetURIPath(self._document, action, address, _LONGEST_ADDRESS)
+            if not 1 < size <= _LONGEST_ADDRESS:
+                continue
+            anchor = ""
+            if self._anchors > 0 and pdfium.FPDFLink_GetAnnotRect(link, box):
+                self._anchors -= 1
+                anchor = words.get_text_bounded(box.left, box.bottom, box.right, box.top)
+            yield Link(address.value.decode("utf-8", "replace"), _PARTED.sub("", anchor))
+
+    def _about(self) -> PageMetadata:
+        value = self._document.get_metadata_value
+        return about(
+            "content",
+            title=value("Title"),
+            description=value("Subject"),
+            authors=authors(value("Author")),
+            published=pdf_date(value("CreationDate")),
+            modified=pdf_date(value("ModDate")),
+            keywords=keywords(value("Keywords")),
+            language=self._language(),
+        )
+
+    def _language(self) -> str:
+        import pypdfium2.raw as pdfium
+
+        buffer = (ctypes.c_ushort * 64)()
+        size = pdfium.FPDFCatalog_GetLanguage(self._document, buffer, ctypes.sizeof(buffer))
+        return bytes(buffer)[: size - 2].decode("utf-16-le", "replace") if 2 < size <= ctypes.sizeof(buffer) else ""

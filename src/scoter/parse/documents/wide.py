@@ -1,0 +1,106 @@
+"""Many formats more, by kreuzberg: old Office files, RTF, EPUB, mail and others.
+
+It comes with the extra ``documents``. Its cache and its reading of letters in pictures are off, so that it
+writes no files and asks nobody for models.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any, Final
+
+from scoter.core.page import Content, Page
+from scoter.errors import PluginError
+from scoter.parse.documents.pages import Found, Link, PageMaker, about, authors, keywords, moment
+from scoter.plugins import Setup
+
+_KEPT: Final = ("format_type", "page_count", "sheet_count", "slide_count")
+
+
+class WideParser:
+    """Reads old Office files, RTF, EPUB, mail and other formats by kreuzberg."""
+
+    media_types: tuple[str, ...] = (
+        *("application/msword", "application/vnd.ms-excel", "application/vnd.ms-powerpoint"),
+        *("application/rtf", "text/rtf", "application/epub+zip", "application/x-fictionbook+xml"),
+        *("message/rfc822", "application/vnd.ms-outlook", "application/x-hwp", "application/x-dbf"),
+        *("application/x-latex", "text/x-tex", "application/x-typst", "text/x-rst", "text/org", "text/troff"),
+        *("application/docbook+xml", "application/x-jats+xml", "application/x-opml+xml", "text/x-opml"),
+        *("application/x-ipynb+json", "application/x-bibtex", "application/x-research-info-systems"),
+        *("text/markdown", "text/csv", "text/tab-separated-values"),
+        "application/vnd.ms-excel.sheet.binary.macroenabled.12",
+    )
+
+    def __init__(self, setup: Setup) -> None:
+        if find_spec("kreuzberg") is None:
+            raise PluginError(
+                "the parser wide needs the package kreuzberg, which is not installed",
+                where="parse.parsers",
+                hint="pip install 'scoter[documents]', or take 'wide' out of parse.parsers.",
+            )
+        self._maker = PageMaker(setup)
+
+    def parse(self, content: Content) -> Sequence[Page]:
+        found = _found(content.body, content.media_type) if content.body else None
+        if found is None or not (found.text.strip() or found.about.title or found.doubt):
+            return ()
+        return (self._maker.page(content, found),)
+
+
+def _found(body: bytes, media_type: str) -> Found:
+    kreuzberg: Any = import_module("kreuzberg")
+    config = kreuzberg.ExtractionConfig(
+        use_cache=False,
+        disable_ocr=True,
+        enable_quality_processing=False,
+        concurrency=kreuzberg.ConcurrencyConfig(max_threads=1),
+    )
+    try:
+        result = kreuzberg.extract_bytes_sync(body, media_type, config)
+    except kreuzberg.KreuzbergError as error:
+        return Found(doubt=f"damaged: {error}")
+    except MemoryError:
+        raise
+    except Exception as error:  # whatever its readers, in many languages, come upon
+        return Found(doubt=f"damaged: {error or type(error).__name__}")
+    except BaseException as error:
+        if type(error).__name__ != "PanicException":  # how a panic in Rust comes out; it is no Exception
+            raise
+        return Found(doubt="damaged: the reader gave up")
+    metadata: Mapping[str, Any] = result.metadata or {}
+    return Found(
+        text=result.content,
+        links=tuple(_links(result.uris or ())),
+        about=about(
+            "content",
+            title=_text(metadata, "title") or _text(metadata, "subject"),
+            description=_text(metadata, "description"),
+            authors=authors(*_texts(metadata, "authors")),
+            published=moment(_text(metadata, "created_at")),
+            modified=moment(_text(metadata, "modified_at")),
+            keywords=keywords(*_texts(metadata, "keywords")),
+            language=_text(metadata, "language"),
+        ),
+        metadata={f"document.{name}": str(metadata[name]) for name in _KEPT if metadata.get(name)},
+    )
+
+
+def _links(uris: Sequence[Any]) -> list[Link]:
+    found = []
+    for uri in uris:
+        given = uri if isinstance(uri, Mapping) else {}
+        if href := _text(given, "url"):
+            found.append(Link(href, _text(given, "label"), "img" if given.get("kind") == "image" else "a"))
+    return found
+
+
+def _text(metadata: Mapping[str, Any], name: str) -> str:
+    value = metadata.get(name)
+    return value if isinstance(value, str) else ""
+
+
+def _texts(metadata: Mapping[str, Any], name: str) -> list[str]:
+    value = metadata.get(name)
+    return [each for each in value if isinstance(each, str)] if isinstance(value, list) else [_text(metadata, name)]

@@ -1,0 +1,178 @@
+"""Zip archives: a page for the archive, and one for each member that some parser reads.
+
+A member's page has the archive's URL with ``!/`` and the member's name at the end of its path, as Java's ``jar:`` URLs
+have it: ``http://a.example/b.zip!/c/d.txt``. That URL is canonical, is on the archive's own host, and no two members
+share it; it names a page in an index, and nobody can fetch it. A ``!`` in a name is escaped, so that an archive in an
+archive can be told apart: ``b.zip!/inner.zip!/e.txt``.
+"""
+
+from __future__ import annotations
+
+import zipfile
+from collections import Counter
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Final
+from urllib.parse import quote
+
+from msgspec.structs import replace
+
+from scoter.core.page import Content, Outlink, Page
+from scoter.core.url import Url, canonical
+from scoter.errors import UrlError
+from scoter.parse.chain import Parsed, ParseFailed, ParserChain
+from scoter.parse.documents.archive import LONGEST_NAME, Allowance, Archive, Unreadable
+from scoter.parse.documents.pages import MOST_TEXT, Found, PageMaker, one_line
+from scoter.parse.html import MOST_LINKS
+from scoter.parse.mediatype import decided
+from scoter.plugins import Setup
+
+ZIP: Final = "application/zip"
+DEEPEST: Final = 2
+"""Archives within each other that are read, the outermost counted."""
+MOST_BYTES: Final = 64 * 1024 * 1024
+MOST_OF_MEMBER: Final = 16 * 1024 * 1024
+_DEPTH: Final = "zip.depth"
+_ARCHIVE: Final = "zip.archive"
+
+
+class ZipParser:
+    """Reads zip archives: the names of their members, and the members themselves."""
+
+    media_types: tuple[str, ...] = (ZIP, "application/x-zip-compressed", "application/x-zip")
+
+    def __init__(self, setup: Setup, *, parsers: ParserChain | None = None) -> None:
+        """``parsers`` read the members, instead of those that the configuration names."""
+        self._config = setup.config
+        self._maker = PageMaker(setup)
+        self._given = parsers
+
+    def parse(self, content: Content) -> Sequence[Page]:
+        if b"PK" not in content.body[:1024]:
+            return ()
+        unpacking = _Unpacking(self._chain, self._maker, self._config.parse.entries)
+        # A parser of members may be this one again, by a mapping of types: the depth goes with the content.
+        unpacking.unpack(content, int(content.metadata.get(_DEPTH, "1")))
+        return unpacking.pages
+
+    @cached_property
+    def _chain(self) -> ParserChain:
+        """The parsers for members; the parse filters come later, over all pages."""
+        if self._given is not None:
+            return self._given
+        return ParserChain.of(replace(self._config, parse=replace(self._config.parse, filter_order=())))
+
+
+def member_url(archive: Url, name: str) -> Url | None:
+    """Return the URL of a member's page, or nothing when its name holds none.
+
+    >>> str(member_url(canonical("http://a.example/b.zip?c=d"), "e/../../f !.txt"))
+    'http://a.example/b.zip!/e/f%20%21.txt?c=d'
+    """
+    # Dots would be resolved and lead out of the archive, to other pages of its host.
+    steps = [step for step in name.replace("\\", "/").split("/") if step.strip(" .\0")]
+    if not steps or len(name) > LONGEST_NAME:
+        return None
+    path = quote("/".join(steps), safe="/", errors="replace")
+    before, mark, query = archive.text.partition("?")
+    try:
+        return canonical(f"{before}!/{path}{mark}{query}")
+    except UrlError:
+        return None
+
+
+class _Unpacking:
+    """What comes out of one archive and those inside it, within common bounds."""
+
+    def __init__(self, chain: ParserChain, maker: PageMaker, entries: int) -> None:
+        self.pages: list[Page] = []
+        self._chain = chain
+        self._maker = maker
+        self._entries = entries
+        self._allowance = Allowance(MOST_BYTES)
+        self._left = 2 * MOST_TEXT
+        self._seen: set[str] = set()
+
+    def unpack(self, content: Content, depth: int) -> None:
+        """Add the page of an archive, and then those of its members."""
+        place = len(self.pages)
+        names: list[str] = []
+        troubles: Counter[str] = Counter()
+        self.pages.append(Page(url=content.url))  # until it is known what to say of it
+        try:
+            archive = Archive(content.body, self._allowance)
+            for member in archive.members:
+                if not member.filename.endswith("/"):
+                    names.append(one_line(member.filename, LONGEST_NAME))
+                    self._add(archive, member, content, depth, troubles)
+        except Unreadable as error:
+            troubles[str(error)] += 1
+        doubt = "; ".join(f"{what} ({count})" if count > 1 else what for what, count in troubles.most_common(3))
+        own = self._maker.page(content, Found(text="\n".join(names), doubt=doubt))
+        members = self.pages[place + 1 :]
+        if self._entries == 0 and members:
+            own = _merged(own, members)
+            del self.pages[place + 1 :]
+        self.pages[place] = replace(own, title=_file_name(content.url), metadata={"zip.members": str(len(names))})
+
+    def _add(
+        self, archive: Archive, member: zipfile.ZipInfo, content: Content, depth: int, troubles: Counter[str]
+    ) -> None:
+        url = member_url(content.url, member.filename)
+        if url is None or url.text in self._seen:
+            return
+        if self._entries and len(self.pages) > self._entries:
+            troubles["cut: more members than become pages"] = 1
+            return
+        self._seen.add(url.text)
+        try:
+            body = archive.read(member, MOST_OF_MEMBER)
+        except Unreadable as error:
+            if self._allowance.left < 0:
+                raise
+            troubles[str(error)] += 1
+            return
+        inner = Content(
+            url=url,
+            media_type=decided("", url, body).media_type,
+            body=body,
+            robots=content.robots,
+            metadata={_DEPTH: str(depth + 1)},
+        )
+        if inner.media_type != ZIP:
+            self._parse(inner, content.url, troubles)
+        elif depth < DEEPEST:
+            self.unpack(inner, depth + 1)
+        else:
+            troubles["archives are nested too deep"] += 1
+
+    def _parse(self, content: Content, archive: Url, troubles: Counter[str]) -> None:
+        outcome = self._chain.parse(content)
+        inside = f"{archive.text.partition('?')[0]}!/"  # where links to other members lead: nobody can follow them
+        match outcome:
+            case Parsed():
+                # A member may hold documents itself, as a feed does.
+                for page in outcome.pages[: self._entries - len(self.pages) + 1] if self._entries else outcome.pages:
+                    self._left -= len(page.text)
+                    if self._left < 0:
+                        raise Unreadable("cut: more text than is kept")
+                    links = tuple(link for link in page.outlinks if not link.target.text.startswith(inside))
+                    self.pages.append(replace(page, outlinks=links, metadata={**page.metadata, _ARCHIVE: archive.text}))
+            case ParseFailed(reason="no_parser" | "empty"):
+                pass
+            case ParseFailed():
+                troubles[f"a member cannot be parsed: {outcome.reason}"] += 1
+
+
+def _merged(own: Page, members: Sequence[Page]) -> Page:
+    """Return the archive's page with what its members say, for those who want no pages of members."""
+    links: dict[str, Outlink] = {}
+    for page in members:
+        for link in () if page.nofollow else page.outlinks[: MOST_LINKS - len(links)]:
+            links.setdefault(link.target.text, link)
+    texts = [own.text, *(f"{page.title}\n{page.text}".strip() for page in members if not page.noindex)]
+    return replace(own, text="\n\n".join(filter(None, texts)), outlinks=tuple(links.values()))
+
+
+def _file_name(url: Url) -> str:
+    return url.path.rpartition("/")[2]

@@ -1,0 +1,172 @@
+"""Fuzz the parsers: damaged contents of every kind by the thousand, each of which must end as sound pages, in time.
+
+    python -m tests.long.fuzz_parse [--seconds 60] [--seed N] [--case N] [--keep DIR]
+
+All parsers run in a parser process, as hostile contents do in a crawl. It prints the seed, the contents a second and
+what came of them, and exits with 1 if any content crashed or hung a parser, made it raise, or came out unsound (see
+``faults``), or if memory grew. The contents that did are kept in DIR; one is made again by its seed and number.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import re
+import sys
+import tempfile
+import time
+from collections import Counter
+from datetime import timedelta
+from pathlib import Path
+from typing import Final
+
+from tests.long.fuzz_parse_cases import damaged
+from tests.long.memory import resident_mib
+from tests.parse.hostile.everything import made_of_everything
+
+from scoter.core.page import Content, Page
+from scoter.core.url import Url, canonical
+from scoter.errors import UserError
+from scoter.parse import Parsed, ParseFailed
+from scoter.parse.chain import Outcome
+from scoter.parse.containment import Confinement
+from scoter.parse.mediatype import decided
+
+LONGEST: Final = timedelta(seconds=5)  # for one content of at most 300 KB
+MEMORY: Final = 600 * 2**20
+GROWTH: Final = 40.0  # MiB that the parser process may end above its middle
+MOST_LINKS: Final = 10_000
+MOST_PAGES: Final = 1_001
+MOST_TEXT: Final = 20_000_000
+SAID: Final = ("", "text/html", "text/plain", "application/octet-stream", "text/xml", "application/zip", "image/png")
+
+
+def faults(content: Content, outcome: Outcome) -> list[str]:
+    """Say what is wrong with what came of a content; there is nothing wrong with finding nothing."""
+    if isinstance(outcome, ParseFailed):
+        sound = outcome.reason in ("empty", "no_parser")
+        return [] if sound else [f"{outcome.reason}: {outcome.detail}"]
+    pages = outcome.pages
+    found = [fault for page in pages for fault in _page_faults(page)]
+    if pages[0].url != content.url:
+        found.append(f"the first page is not the content's own: {pages[0].url}")
+    if len(pages) > MOST_PAGES:
+        found.append(f"{len(pages)} pages")
+    if len({page.url for page in pages}) != len(pages):
+        found.append("two pages of one URL")
+    if sum(len(page.text) + len(page.main_text) + len(page.markdown) for page in pages) > MOST_TEXT:
+        found.append("too much text")
+    return found
+
+
+def _page_faults(page: Page) -> list[str]:
+    links = [link.target for link in page.outlinks]
+    others = [
+        page.canonical,
+        page.base,
+        page.refresh.target if page.refresh else None,
+        *(a.url for a in page.alternates),
+    ]
+    urls = {url for url in (*links, *others, page.url) if url is not None}
+    found = [f"not canonical: {url.text!r}" for url in urls if not _is_canonical(url)]
+    found += [f"{len(links)} links"] if len(links) > MOST_LINKS else []
+    found += [f"a title of {len(page.title)}"] if len(page.title) > 5_000 else []
+    found += [f"a doubt of {len(page.doubt)}"] if len(page.doubt) > 500 else []
+    longest = max((len(link.anchor) for link in page.outlinks), default=0)
+    found += [f"an anchor of {longest}"] if longest > 2_000 else []
+    return found
+
+
+def _is_canonical(url: Url) -> bool:
+    try:
+        return canonical(url.text) == url
+    except UserError:
+        return False
+
+
+class Fuzz:
+    """A run: what came of the contents, and what was wrong with them."""
+
+    def __init__(self, seed: int, keep: Path) -> None:
+        self._seed = seed
+        self._keep = keep
+        self._confinement = Confinement(made_of_everything(), LONGEST, MEMORY)
+        self.outcomes: Counter[str] = Counter()
+        self.slowest = (0.0, 0)
+        self.problems: Counter[str] = Counter()
+        self.memory: list[float] = []
+
+    def case(self, number: int) -> Outcome:
+        chance = random.Random(f"{self._seed}/{number}")
+        content = damaged(chance)
+        decided(chance.choice(SAID), content.url, content.body)
+        began = time.monotonic()
+        outcome = self._confinement.parse(content)
+        self.slowest = max(self.slowest, (time.monotonic() - began, number))
+        if isinstance(outcome, Parsed):
+            self.outcomes["in doubt" if outcome.page.doubt else "parsed"] += 1
+        else:
+            self.outcomes[outcome.reason] += 1
+        for fault in faults(content, outcome):
+            self._tell(number, content, fault)
+        if number % 200 == 0 and (process := self._confinement.pid) is not None:
+            self.memory.append(resident_mib(process))
+        return outcome
+
+    def close(self) -> None:
+        self._confinement.close()
+
+    def _tell(self, number: int, content: Content, fault: str) -> None:
+        """Print a fault when it is first seen, and keep what led to it; those that differ in numbers alone are one."""
+        kind = f"{content.media_type}: {re.sub(r'[0-9]+', '0', fault)[:90]}"
+        self.problems[kind] += 1
+        if self.problems[kind] == 1:
+            file = self._keep / f"{self._seed}-{number}"
+            file.write_bytes(content.body)
+            print(
+                f"case {number}, {content.media_type}, charset {content.encoding!r}: {fault}\n  {file}", file=sys.stderr
+            )
+
+
+def run(seconds: float, seed: int, keep: Path) -> list[str]:
+    """Fuzz for a while, print what came of it, and return what is wrong."""
+    fuzz = Fuzz(seed, keep)
+    began, number = time.monotonic(), 0
+    while time.monotonic() < began + seconds:
+        fuzz.case(number)
+        number += 1
+    fuzz.close()
+    passed = time.monotonic() - began
+    middle = fuzz.memory[len(fuzz.memory) // 2]
+    print(f"seed {seed}: {number:,} contents in {passed:.0f} s, {number / passed:,.0f} a second")
+    print("  " + ", ".join(f"{count:,} {word}" for word, count in fuzz.outcomes.most_common()))
+    print(f"  the slowest took {fuzz.slowest[0]:.2f} s (case {fuzz.slowest[1]})")
+    print(f"  parser process: {fuzz.memory[-1]:.0f} MiB at the end, {middle:.0f} MiB in the middle")
+    problems = [f"{count:,} × {kind}" for kind, count in fuzz.problems.most_common()]
+    return problems + (["memory grew"] if fuzz.memory[-1] - middle > GROWTH else [])
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Fuzz the parsers.")
+    parser.add_argument("--seconds", type=float, default=60.0)
+    parser.add_argument("--seed", type=int, help="to repeat a run; otherwise each run has its own")
+    parser.add_argument("--case", type=int, help="make one content again, and show what comes of it")
+    parser.add_argument("--keep", type=Path, help="where contents are kept that parsers failed on")
+    options = parser.parse_args()
+    seed = options.seed if options.seed is not None else random.SystemRandom().randrange(1_000_000)
+    print(f"seed {seed}", flush=True)  # before anything can go wrong
+    keep = options.keep or Path(tempfile.mkdtemp(prefix="fuzz-parse-"))
+    keep.mkdir(parents=True, exist_ok=True)
+    if options.case is not None:
+        fuzz = Fuzz(seed, keep)
+        print(fuzz.case(options.case))
+        fuzz.close()
+        return 1 if fuzz.problems else 0
+    problems = run(options.seconds, seed, keep)
+    for problem in problems:
+        print(f"FAILED: {problem}", file=sys.stderr)
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,167 @@
+"""Programs as parsers: what they are given, what is made of their answers, and that they are ended."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.parse.documents.made import content
+
+from scoter.config import load
+from scoter.config.plugin import plugin_settings
+from scoter.core.page import Page
+from scoter.errors import ConfigError
+from scoter.parse.documents.command import CommandParser, CommandSettings
+from scoter.plugins import Setup
+
+KIND = "application/x-thing"
+
+
+def read(script: str, *arguments: str, body: bytes = b"body", **settings: Any) -> tuple[Page, ...]:
+    """Parse by a little program in Python."""
+    command = (sys.executable, "-I", "-c", script, *arguments)
+    given = CommandSettings(command=command, media_types=(KIND,), **settings)
+    return tuple(CommandParser(Setup(load(), given)).parse(content(body, KIND)))
+
+
+def test_the_document_comes_by_standard_input_and_the_text_by_standard_output() -> None:
+    (page,) = read("import sys; print(sys.stdin.read().upper(), 'http://l.example/')", body=b"words" * 100_000)
+
+    assert page.text == "WORDS" * 100_000 + " http://l.example/"
+    assert [link.target.text for link in page.outlinks] == ["http://l.example/"]
+    assert page.media_type == KIND
+    assert page.doubt == ""
+
+
+def test_a_program_may_ask_for_a_file_and_be_told_url_and_type() -> None:
+    (page,) = read(
+        "import sys; print(open(sys.argv[1]).read(), *sys.argv[2:])", "{file}", "u={url}", "{type}{type}", "{other}"
+    )
+
+    assert page.text == f"body u=http://a.example/files/document {KIND}{KIND} {{other}}"
+
+
+def test_nothing_is_left_of_the_file_afterwards() -> None:
+    (page,) = read("import sys; print(sys.argv[1])", "{file}")
+
+    assert page.text
+    assert not Path(page.text).parent.exists()
+
+
+def test_the_environment_is_bare(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SECRET_OF_THE_CRAWL", "x")
+
+    (page,) = read("import os; print(sorted(os.environ))")
+
+    assert "SECRET" not in page.text
+    assert "PATH" in page.text
+
+
+def test_html_is_read_as_html() -> None:
+    (page,) = read("print('<title>T</title><p>Words <a href=x>l</a>')", output="html")
+
+    assert (page.title, page.text, page.media_type) == ("T", "Words l", KIND)
+    assert [link.target.text for link in page.outlinks] == ["http://a.example/files/x"]
+
+
+def test_an_answer_in_json_has_title_text_links_and_metadata() -> None:
+    (page,) = read(
+        'print(\'{"title": "T", "text": "x", "links": [{"url": "/l", "anchor": "L"}], "metadata": {"k": "v"}}\')',
+        output="json",
+    )
+
+    assert (page.title, page.text, page.metadata) == ("T", "x", {"k": "v"})
+    assert [(link.target.text, link.anchor) for link in page.outlinks] == [("http://a.example/l", "L")]
+
+
+@pytest.mark.parametrize("answer", ["", "no", "[1]", '{"title": 3}', '{"links": [{}]}'])
+def test_an_answer_that_is_not_what_was_agreed_is_a_doubted_page(answer: str) -> None:
+    (page,) = read(f"print({answer!r})", output="json")
+
+    assert page.doubt.startswith("the command's answer")
+
+
+def test_a_program_that_fails_is_doubted_in_its_own_words() -> None:
+    (page,) = read("import sys; print('half'); sys.exit('cannot read this\\nand more')")
+
+    assert (page.text, page.doubt) == ("half", "the command ended with exit code 1: cannot read this")
+
+
+def test_a_program_that_says_nothing_is_no_page() -> None:
+    assert read("pass") == ()
+
+
+def test_a_program_that_takes_too_long_is_ended_with_its_children(tmp_path: Path) -> None:
+    note = tmp_path / "child"
+    script = (
+        "import subprocess, sys, time; "
+        "child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)']); "
+        f"open({str(note)!r}, 'w').write(str(child.pid)); print('begun', flush=True); time.sleep(60)"
+    )
+    started = time.monotonic()
+
+    (page,) = read(script, timeout=timedelta(seconds=1.5))
+
+    assert page.text == "begun"
+    assert page.doubt == "the command took longer than 1.5 s"
+    assert time.monotonic() - started < 20
+    assert _is_gone(int(note.read_text()))
+
+
+def test_a_program_that_writes_without_end_is_ended() -> None:
+    (page,) = read("while True: print('x' * 10_000)", output_limit=100_000)
+
+    assert len(page.text) <= 100_000
+    assert page.doubt == "the command wrote more than it may"
+
+
+def test_a_program_that_reads_nothing_is_no_trouble() -> None:
+    (page,) = read("print('x')", body=b"y" * 5_000_000)
+
+    assert page.text == "x"
+
+
+def test_the_time_of_a_program_ends_before_that_of_the_parser_process() -> None:
+    settings = load(overrides=["parse.timeout=4s"])
+
+    parser = CommandParser(Setup(settings, CommandSettings(command=(sys.executable,))))
+
+    assert parser._seconds == 3.0
+
+
+def test_a_program_that_is_not_there_is_told_at_the_start() -> None:
+    with pytest.raises(ConfigError, match="'no-such-program' is not there"):
+        CommandParser(Setup(load(), CommandSettings(command=("no-such-program",))))
+
+
+def test_no_program_at_all_is_told_at_the_start() -> None:
+    with pytest.raises(ConfigError, match="no command to run"):
+        CommandParser(Setup(load()))
+
+
+def test_the_settings_are_read_from_the_plug_ins_table(tmp_path: Path) -> None:
+    file = tmp_path / "scoter.toml"
+    file.write_text('[plugin.parser-command]\ncommand = ["cat"]\nmedia_types = ["Image/X"]\ntimeout = "3s"\n')
+
+    settings = plugin_settings(load(file), "parser-command", CommandSettings)
+    parser = CommandParser(Setup(load(), settings))
+
+    assert parser.media_types == ("image/x",)
+
+
+def _is_gone(process: int) -> bool:
+    """Tell whether a process has ended; it may linger as a zombie until somebody asks after it."""
+    until = time.monotonic() + 10
+    while time.monotonic() < until:
+        try:
+            os.kill(process, 0)
+            if " Z " in Path(f"/proc/{process}/stat").read_text():
+                return True
+        except (ProcessLookupError, FileNotFoundError):
+            return True
+    return False

@@ -1,0 +1,123 @@
+"""Pictures: sizes and what they say, without decoding a pixel."""
+
+from __future__ import annotations
+
+import io
+from datetime import UTC, datetime
+
+import pytest
+from PIL import Image
+from tests.parse.documents.made import parsed, png, read
+
+from scoter.parse.documents.image import SVG, ImageParser
+
+_XMP = (
+    '<?xpacket begin="\ufeff"?><x:xmpmeta xmlns:x="adobe:ns:meta/"><rdf:RDF '
+    'xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:dc="http://purl.org/dc/elements/1.1/" '
+    'xmlns:xmp="http://ns.adobe.com/xap/1.0/"><rdf:Description xmp:CreateDate="2024-02-03T04:05:06Z">'
+    "<dc:title><rdf:Alt><rdf:li>A &amp; title</rdf:li></rdf:Alt></dc:title>"
+    "<dc:creator><rdf:Seq><rdf:li>Ann</rdf:li><rdf:li>Bob</rdf:li></rdf:Seq></dc:creator>"
+    "<dc:subject><rdf:Bag><rdf:li>sea</rdf:li><rdf:li>sky</rdf:li></rdf:Bag></dc:subject>"
+    '</rdf:Description></rdf:RDF></x:xmpmeta><?xpacket end="w"?>'
+).encode()
+
+
+def _saved(form: str, **options: object) -> bytes:
+    target = io.BytesIO()
+    Image.new("RGB", (30, 20)).save(target, form, **options)
+    return target.getvalue()
+
+
+@pytest.mark.parametrize("form", ["PNG", "JPEG", "GIF", "WEBP", "BMP", "TIFF", "AVIF"])
+def test_the_size_of_a_picture_is_read_from_its_head(form: str) -> None:
+    page = read(ImageParser, _saved(form), f"image/{form.lower()}")
+
+    assert (page.metadata["image.width"], page.metadata["image.height"]) == ("30", "20")
+    assert page.metadata["image.format"] == form
+    assert page.doubt == ""
+
+
+def test_exif_tells_what_is_seen_who_made_it_and_when() -> None:
+    exif = Image.Exif()
+    exif[0x010E], exif[0x013B], exif[0x8298] = "A boat", "Ann Bee", "(c) Ann"
+    exif.get_ifd(0x8769)[0x9003] = "2024:02:03 04:05:06"
+    exif.get_ifd(0x8769)[0x9011] = "+01:00"
+    exif[0x9C9B] = "The title".encode("utf-16-le")
+
+    page = read(ImageParser, _saved("JPEG", exif=exif), "image/jpeg")
+
+    assert (page.title, page.text) == ("The title", "A boat")
+    assert page.about is not None
+    assert [author.name for author in page.about.authors] == ["Ann Bee"]
+    assert page.about.published == datetime(2024, 2, 3, 3, 5, 6, tzinfo=UTC)
+    assert page.metadata["image.copyright"] == "(c) Ann"
+
+
+@pytest.mark.parametrize("form", ["JPEG", "WEBP", "TIFF"])
+def test_xmp_is_believed_before_all_else(form: str) -> None:
+    options: dict[str, object] = {"xmp": _XMP} if form != "TIFF" else {"tiffinfo": {700: _XMP}}
+
+    page = read(ImageParser, _saved(form, **options), f"image/{form.lower()}")
+
+    assert page.title == "A & title"
+    assert page.about is not None
+    assert [author.name for author in page.about.authors] == ["Ann", "Bob"]
+    assert page.about.keywords == ("sea", "sky")
+    assert page.about.published == datetime(2024, 2, 3, 4, 5, 6, tzinfo=UTC)
+
+
+def test_the_texts_of_a_png_are_its_title_and_description() -> None:
+    body = png(7, 5, (b"tEXt", b"Title\0A title"), (b"iTXt", "Description\0\0\0\0\0Grün".encode()))
+
+    page = read(ImageParser, body, "image/png")
+
+    assert (page.title, page.text) == ("A title", "Grün")
+
+
+def test_a_picture_of_a_huge_declared_size_costs_nothing_and_is_doubted() -> None:
+    page = read(ImageParser, png(2**31 - 1, 2**31 - 1), "image/png")
+
+    assert page.doubt.startswith("bomb")
+
+
+def test_a_text_in_a_png_that_unpacks_to_a_flood_is_not_read() -> None:
+    import zlib
+
+    page = read(ImageParser, png(7, 5, (b"zTXt", b"Title\0\0" + zlib.compress(b"x" * 50_000_000, 9))), "image/png")
+
+    assert len(page.title) <= 1_000
+
+
+@pytest.mark.parametrize("body", [b"", b"words", b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff\xe0"])
+def test_what_is_no_picture_is_no_page_or_a_doubted_one(body: bytes) -> None:
+    assert all(page.doubt for page in parsed(ImageParser, body, "image/png"))
+
+
+def test_an_svg_has_a_title_words_links_and_a_size() -> None:
+    body = (
+        b'<?xml version="1.0"?><!DOCTYPE svg [<!ENTITY ns "http://www.w3.org/2000/svg">]>'
+        b'<svg xmlns="&ns;" xmlns:xlink="http://www.w3.org/1999/xlink" width="12.5px" height="10" viewBox="0 0 1 1">'
+        b"<title>A chart</title><desc>Of sales</desc><g><title>tip</title></g><text>Up <tspan>and</tspan> up</text>"
+        b'<a xlink:href="/more"><text>More</text></a><image href="photo.jpg"/><script>no()</script></svg>'
+    )
+
+    page = read(ImageParser, body, SVG)
+
+    assert (page.title, page.text) == ("A chart", "Up and up\nMore")
+    assert page.about is not None
+    assert page.about.description == "Of sales"
+    assert (page.metadata["image.width"], page.metadata["image.height"]) == ("12", "10")
+    assert [(link.target.text, link.anchor, link.kind) for link in page.outlinks] == [
+        ("http://a.example/more", "More", "a"),
+        ("http://a.example/files/photo.jpg", "", "img"),
+    ]
+
+
+def test_the_view_box_tells_the_size_where_no_other_is_given() -> None:
+    page = read(ImageParser, b'<svg width="100%" viewBox="0 0 640 480"/>', SVG)
+
+    assert (page.metadata["image.width"], page.metadata["image.height"]) == ("640", "480")
+
+
+def test_xml_of_another_kind_is_no_picture() -> None:
+    assert parsed(ImageParser, b"<rss><title>x</title></rss>", SVG) == ()

@@ -1,0 +1,116 @@
+"""PDF documents: what is read of sound ones, of damaged ones, and of those that mean harm."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+from tests.parse.documents.made import assembled, parsed, pdf, read
+
+from scoter.parse.documents.pdf import MOST_PAGES, PdfParser, pdf_date
+
+
+def test_each_page_is_a_block_of_text() -> None:
+    assert read(PdfParser, pdf(["First page", "Second page"])).text == "First page\n\nSecond page"
+
+
+def test_the_document_tells_its_title_and_makers() -> None:
+    info = {
+        "Title": "A title",
+        "Author": "Ann Bee; Cy Dee",
+        "Subject": "On things",
+        "Keywords": "one, two",
+        "CreationDate": "D:20240203040506+01'00'",
+        "ModDate": "D:20240304",
+    }
+
+    page = read(PdfParser, pdf(["Words"], info, catalogue="/Lang(en-GB)"))
+
+    assert page.title == "A title"
+    assert page.language == "en-GB"
+    assert page.about is not None
+    assert [author.name for author in page.about.authors] == ["Ann Bee", "Cy Dee"]
+    assert page.about.description == "On things"
+    assert page.about.keywords == ("one", "two")
+    assert page.about.published == datetime(2024, 2, 3, 3, 5, 6, tzinfo=UTC)
+    assert page.about.modified == datetime(2024, 3, 4, tzinfo=UTC)
+    assert page.about.sources["title"] == "content"
+    assert page.metadata["pdf.pages"] == "1"
+    assert page.doubt == ""
+
+
+def test_links_are_taken_from_annotations_and_from_the_text() -> None:
+    page = read(PdfParser, pdf(["Click here", "See http://t.example/b, too"], link="http://l.example/a"))
+
+    assert [(link.target.text, link.anchor, link.kind) for link in page.outlinks] == [
+        ("http://l.example/a", "Click here", "a"),
+        ("http://t.example/b", "", "text"),
+    ]
+
+
+def test_a_relative_link_is_joined_to_the_url_of_the_document() -> None:
+    page = read(PdfParser, pdf(["x"], link="../other.pdf"))
+
+    assert [link.target.text for link in page.outlinks] == ["http://a.example/other.pdf"]
+
+
+def test_what_the_header_asks_of_robots_holds_for_documents_too() -> None:
+    (page,) = parsed(PdfParser, pdf(["x"]), robots="noindex, nofollow")
+
+    assert (page.noindex, page.nofollow, page.noarchive) == (True, True, False)
+
+
+def test_a_document_that_needs_a_password_is_a_page_that_says_so() -> None:
+    page = read(PdfParser, pdf(["secret"], encrypted=True))
+
+    assert (page.doubt, page.text) == ("encrypted", "")
+
+
+def test_a_document_without_its_end_is_read_by_what_is_left_of_it() -> None:
+    whole = pdf(["First", "Second", "Third"])
+
+    page = read(PdfParser, whole[: len(whole) * 2 // 3])
+
+    assert page.text.startswith("First") or page.doubt.startswith("damaged")
+
+
+def test_a_mark_and_nothing_behind_it_is_damaged() -> None:
+    assert read(PdfParser, b"%PDF-1.7\n" + b"\0" * 100).doubt.startswith("damaged")
+
+
+@pytest.mark.parametrize("body", [b"", b"words", b"<html>"])
+def test_what_is_no_pdf_is_no_page(body: bytes) -> None:
+    assert parsed(PdfParser, body) == ()
+
+
+def test_a_document_that_claims_pages_it_has_not_is_soon_given_up() -> None:
+    page = read(PdfParser, pdf(["only one"], count=100_000))
+
+    assert page.text.startswith("only one")
+    assert page.doubt != ""
+
+
+def test_of_a_document_with_very_many_pages_the_first_are_read() -> None:
+    page = read(PdfParser, pdf([f"p{number}" for number in range(MOST_PAGES + 5)]))
+
+    assert page.text.endswith(f"p{MOST_PAGES - 1}")
+    assert page.doubt == f"cut: only {MOST_PAGES} of {MOST_PAGES + 5} pages are read"
+
+
+def test_a_tree_of_pages_that_is_its_own_branch_comes_to_an_end() -> None:
+    looped = assembled({1: "<</Type/Catalog/Pages 2 0 R>>", 2: "<</Type/Pages/Kids[2 0 R 2 0 R]/Count 9>>", 4: "<<>>"})
+
+    page = read(PdfParser, looped)
+
+    assert page.doubt.startswith("damaged")
+
+
+def test_arrays_within_arrays_without_end_are_survived() -> None:
+    deep = assembled({1: f"<</Type/Catalog/Pages 2 0 R/X {'[' * 100_000}>>", 2: "<</Kids[]/Count 0>>", 4: "<<>>"})
+
+    assert len(parsed(PdfParser, deep)) == 1
+
+
+@pytest.mark.parametrize("text", ["", "D:", "D:99999999", "D:20241301", "D:20240101000000+99'99'", "2024-01-01x"])
+def test_an_odd_date_is_none_or_some_date_but_never_an_error(text: str) -> None:
+    assert pdf_date(text) is None or isinstance(pdf_date(text), datetime)
