@@ -1,0 +1,80 @@
+"""What a feed says, whatever its format: texts and addresses as they stand there."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, Final
+
+from msgspec import Struct
+
+LONGEST_LINE: Final = 1_000
+"""Characters of a title, a name or a keyword."""
+LONGEST_ADDRESS: Final = 8_192
+LONGEST_LANGUAGE: Final = 35  # RFC 5646 4.4.1
+MOST_BESIDE: Final = 50
+"""Authors, keywords, enclosures or links of one entry."""
+
+
+class Reference(Struct, frozen=True, kw_only=True):
+    """An address in a feed, and what it is."""
+
+    href: str
+    rel: str = "alternate"
+    media_type: str = ""
+    title: str = ""
+    language: str = ""
+
+
+class Person(Struct, frozen=True):
+    """Who wrote something."""
+
+    name: str
+    url: str = ""
+
+
+class FeedEntry(Struct, frozen=True, kw_only=True):
+    """One entry. ``markup`` is its content as HTML, ``summary`` what it says of itself."""
+
+    link: str = ""
+    title: str = ""
+    markup: str = ""
+    summary: str = ""
+    published: datetime | None = None
+    modified: datetime | None = None
+    authors: tuple[Person, ...] = ()
+    keywords: tuple[str, ...] = ()
+    language: str = ""
+    image: str = ""
+    enclosures: tuple[Reference, ...] = ()
+
+
+class FeedFound(Struct, frozen=True, kw_only=True):
+    """A whole feed. ``base`` is what its addresses are relative to, where it says so."""
+
+    title: str = ""
+    description: str = ""
+    home: str = ""
+    base: str = ""
+    language: str = ""
+    image: str = ""
+    icon: str = ""
+    license: str = ""
+    modified: datetime | None = None
+    authors: tuple[Person, ...] = ()
+    keywords: tuple[str, ...] = ()
+    links: tuple[Reference, ...] = ()
+    entries: tuple[FeedEntry, ...] = ()
+    doubt: str = ""
+
+
+def text_of(value: Any, longest: int | None = LONGEST_LINE) -> str:
+    """Return a value that should be a text, or a number, or nothing; bounded unless ``longest`` is none."""
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        return ""
+    return str(value)[:longest].strip()
+
+
+def texts_of(values: Any) -> tuple[str, ...]:
+    """Return the texts in what should be a list of them, each once."""
+    given = values[:MOST_BESIDE] if isinstance(values, list | tuple) else ()
+    return tuple(dict.fromkeys(filter(None, map(text_of, given))))

@@ -1,0 +1,239 @@
+"""Feeds: the feed's own page, and one for each of its entries that has an address."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import asdict
+
+from scoter.core.metadata import Author, Feed, Image, Media, PageMetadata
+from scoter.core.page import Alternate, Content, Outlink, Page
+from scoter.core.url import Url, join
+from scoter.parse.feeds.entries import FeedEntry, FeedFound, Person, Reference
+from scoter.parse.feeds.jsonfeeds import read_json_feed
+from scoter.parse.feeds.source import XmlSource
+from scoter.parse.feeds.xmlfeeds import ROOTS, read_xml_feed
+from scoter.parse.html import LONGEST_ANCHOR, LONGEST_TITLE, MOST_LINKS, HtmlOptions, HtmlReader
+from scoter.parse.robots_meta import Directives, directives
+from scoter.plugins import Setup
+
+SOURCE: Final = "feed"
+"""What a page's metadata name as where they came from."""
+_JSON: Final = "application/feed+json"
+_LONGEST_DESCRIPTION: Final = 1_000
+
+
+class FeedParser:
+    """Reads RSS, Atom, RDF and JSON feeds."""
+
+    media_types: tuple[str, ...] = (
+        *("application/rss+xml", "application/atom+xml", _JSON, "application/rdf+xml", "application/x-rss+xml"),
+        *("application/xml", "text/xml", "application/json"),
+    )
+
+    def __init__(self, setup: Setup) -> None:
+        self._agents = HtmlOptions.of(setup.config).agents
+        self._most = setup.config.parse.entries
+        self._reader: HtmlReader | None = None
+
+    def parse(self, content: Content) -> Sequence[Page]:
+        found, encoding = read_feed(content, most=MOST_LINKS)
+        if found is None:
+            return ()
+        if self._reader is None:
+            self._reader = HtmlReader()
+        said = directives((), content.robots, self._agents)
+        pages = _Pages(content, found, encoding, said, self._reader)
+        return pages.make(self._most)
+
+
+def read_feed(content: Content, *, most: int) -> tuple[FeedFound | None, str]:
+    """Return the feed that a content is and its encoding, or nothing if it is none."""
+    if content.media_type in (_JSON, "application/json"):
+        return read_json_feed(content.body, content.encoding, most=most), "utf-8"
+    source = XmlSource(content.body, content.encoding)
+    if source.root in ROOTS:
+        return read_xml_feed(source, most=most), source.encoding
+    is_json = content.body[:64].lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{")
+    return read_json_feed(content.body, content.encoding, most=most) if is_json else None, "utf-8"
+
+
+class _Words(Struct, frozen=True):
+    """What stands in a piece of markup."""
+
+    text: str = ""
+    links: tuple[Outlink, ...] = ()
+
+
+class _Pages:
+    """Makes pages of one feed."""
+
+    def __init__(self, content: Content, feed: FeedFound, encoding: str, said: Directives, reader: HtmlReader) -> None:
+        self._content = content
+        self._feed = feed
+        self._encoding = encoding
+        self._said = said
+        self._reader = reader
+        self._base = (feed.base and join(content.url, feed.base)) or content.url
+        self._links: dict[str, Outlink] = {}
+
+    def make(self, most: int) -> tuple[Page, ...]:
+        """Return the feed's page and those of its first entries."""
+        feed = self._feed
+        title = self._line(feed.title)
+        lines = [description := self._words(feed.description).text]
+        below: dict[str, Page] = {}
+        for entry in feed.entries:
+            name = self._line(entry.title)
+            url = self._join(entry.link)
+            lines.append(name)
+            if url is None or url.text == self._content.url.text:
+                lines.append(self._words(entry.markup or entry.summary).text)
+            else:
+                self._link(url, name)
+                if len(below) < most and url.text not in below:
+                    below[url.text] = self._entry(entry, url, name)
+            for each in entry.enclosures:
+                self._link(self._join(each.href), each.title, "media")
+        for reference in feed.links:
+            if reference.rel != "self":
+                self._link(self._join(reference.href), reference.title, rel=reference.rel)
+        home = self._join(feed.home)
+        self._link(home, title, rel="alternate")
+        page = self._page(
+            self._content.url,
+            title=title,
+            text="\n".join(filter(None, lines)),
+            outlinks=tuple(self._links.values()),
+            language=feed.language,
+            alternates=tuple(self._alternates(home)),
+            about=self._about(title, description),
+            doubt=feed.doubt,
+        )
+        return (page, *below.values())
+
+    def _entry(self, entry: FeedEntry, url: Url, title: str) -> Page:
+        words = self._words(entry.markup or entry.summary, url)
+        has_both = entry.markup and entry.summary and entry.markup != entry.summary
+        summary = self._words(entry.summary).text if has_both else words.text
+        image = self._join(entry.image)
+        about = _about(
+            title=title,
+            description=_short(summary),
+            image=None if image is None else Image(url=image.text),
+            canonical=url.text,
+            site_name=self._line(self._feed.title),
+            authors=self._authors(entry.authors or self._feed.authors),
+            published=entry.published,
+            modified=entry.modified,
+            language=entry.language or self._feed.language,
+            keywords=entry.keywords,
+            media=tuple(self._media(entry.enclosures)),
+        )
+        return self._page(
+            url,
+            title=title,
+            text=words.text,
+            outlinks=words.links,
+            language=entry.language or self._feed.language,
+            about=about,
+        )
+
+    def _page(
+        self,
+        url: Url,
+        *,
+        title: str,
+        text: str,
+        outlinks: tuple[Outlink, ...],
+        language: str,
+        about: PageMetadata,
+        alternates: tuple[Alternate, ...] = (),
+        doubt: str = "",
+    ) -> Page:
+        # What the server asks for a feed it asks for all that stands in it.
+        return Page(
+            url=url,
+            title=title,
+            text=text,
+            outlinks=outlinks,
+            **asdict(self._said),
+            encoding=self._encoding,
+            language=language,
+            media_type=self._content.media_type,
+            alternates=alternates,
+            about=about,
+            doubt=doubt,
+        )
+
+    def _about(self, title: str, description: str) -> PageMetadata:
+        feed = self._feed
+        image, icon, terms = (self._join(each) for each in (feed.image, feed.icon, feed.license))
+        own = Feed(url=self._content.url.text, media_type=self._content.media_type, title=title)
+        return _about(
+            title=title,
+            description=_short(description),
+            site_name=title,
+            image=None if image is None else Image(url=image.text),
+            icon=None if icon is None else Image(url=icon.text),
+            authors=self._authors(feed.authors),
+            modified=feed.modified,
+            language=feed.language,
+            type=SOURCE,
+            keywords=feed.keywords,
+            feeds=(own,),
+            license="" if terms is None else terms.text,
+        )
+
+    def _alternates(self, home: Url | None) -> Iterator[Alternate]:
+        if home is not None:
+            yield Alternate(url=home, media_type="text/html", language=self._feed.language)
+        for each in self._feed.links:
+            url = self._join(each.href)
+            if each.rel == "alternate" and url is not None and (home is None or url.text != home.text):
+                yield Alternate(url=url, media_type=each.media_type, language=each.language, title=each.title)
+
+    def _link(self, target: Url | None, words: str, kind: str = "feed", rel: str = "") -> None:
+        if target is not None and target.text != self._content.url.text and len(self._links) < MOST_LINKS:
+            link = Outlink(target=target, anchor=words[:LONGEST_ANCHOR], rel=rel, kind=kind)
+            self._links.setdefault(target.text, link)
+
+    def _join(self, href: str) -> Url | None:
+        return join(self._base, href) if href else None
+
+    def _authors(self, people: Iterable[Person]) -> tuple[Author, ...]:
+        return tuple(
+            Author(name=self._line(each.name), url=url.text if (url := self._join(each.url)) else "") for each in people
+        )
+
+    def _media(self, enclosures: Iterable[Reference]) -> Iterator[Media]:
+        for each in enclosures:
+            kind = each.media_type.partition("/")[0].lower()
+            url = self._join(each.href)
+            if url is not None and kind in ("video", "audio"):
+                yield Media(url=url.text, kind=kind, media_type=each.media_type)
+
+    def _line(self, text: str) -> str:
+        """Return a title or name as one line; many a feed has markup in it."""
+        plain = self._words(text).text if "<" in text or "&" in text else text
+        return " ".join(plain.split())[:LONGEST_TITLE]
+
+    def _words(self, markup: str, base: Url | None = None) -> _Words:
+        if not markup:
+            return _Words()
+        if "<" not in markup and "&" not in markup:
+            return _Words("\n".join(filter(None, (" ".join(line.split()) for line in markup.splitlines()))))
+        body = markup.encode("utf-8", "replace")
+        page = self._reader.read(Content(url=base or self._base, media_type="text/html", body=body, encoding="utf-8"))
+        return _Words(page.text, page.outlinks)
+
+
+def _about(**fields: object) -> PageMetadata:
+    there = {name: value for name, value in fields.items() if value}
+    return PageMetadata(**there, sources=dict.fromkeys(there, SOURCE))  # type: ignore[arg-type]
+
+
+def _short(text: str) -> str:
+    return " ".join(text[: 4 * _LONGEST_DESCRIPTION].split())[:_LONGEST_DESCRIPTION]

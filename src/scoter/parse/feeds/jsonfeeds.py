@@ -1,0 +1,102 @@
+"""JSON Feed, versions 1.0 and 1.1 (https://www.jsonfeed.org/version/1.1/)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from html import escape
+from typing import Any, Final
+
+import msgspec
+
+from scoter.parse.encoding import decoded
+from scoter.parse.feeds.entries import (
+    LONGEST_ADDRESS,
+    LONGEST_LANGUAGE,
+    MOST_BESIDE,
+    FeedEntry,
+    FeedFound,
+    Person,
+    Reference,
+    text_of,
+    texts_of,
+)
+from scoter.parse.feeds.moments import moment
+
+_VERSION: Final = "jsonfeed.org/version/1"
+
+
+def read_json_feed(body: bytes, charset: str = "", *, most: int) -> FeedFound | None:
+    """Return the feed that a JSON text is, with its first entries, or nothing if it is none.
+
+    Values of the wrong type are left out; they are common, and the others are still good.
+    """
+    if _VERSION.encode() not in body and b"\\/version\\/1" not in body:
+        return None  # spares the reading of a large JSON text that is something else
+    try:
+        found = msgspec.json.decode(decoded(body, charset, "utf-8", markup=False).utf8)
+    except (msgspec.DecodeError, RecursionError):
+        return None
+    if not isinstance(found, dict) or _VERSION not in text_of(found.get("version")):
+        return None
+    items = found.get("items")
+    given = items if isinstance(items, list) else []
+    return FeedFound(
+        title=text_of(found.get("title")),
+        description=text_of(found.get("description"), None),
+        home=_address(found.get("home_page_url")),
+        language=text_of(found.get("language"), LONGEST_LANGUAGE),
+        image=_address(found.get("icon")),
+        icon=_address(found.get("favicon")),
+        authors=tuple(_people(found)),
+        links=tuple(_links(found)),
+        entries=tuple(_entry(item) for item in given[:most] if isinstance(item, dict)),
+        doubt=f"it has more than {most:,} entries" if len(given) > most else "",
+    )
+
+
+def _entry(item: dict[str, Any]) -> FeedEntry:
+    link = _address(item.get("url")) or _address(item.get("external_url"))
+    if not link and text_of(item.get("id")).lower().startswith(("http://", "https://")):
+        link = _address(item.get("id"))  # version 1.0: "ideally the full URL of the resource"
+    markup = text_of(item.get("content_html"), None)
+    if not markup and (plain := text_of(item.get("content_text"), None)):
+        markup = "<br>".join(escape(plain, quote=False).splitlines())
+    return FeedEntry(
+        link=link,
+        title=text_of(item.get("title")),
+        markup=markup,
+        summary=escape(text_of(item.get("summary"), None), quote=False),
+        published=moment(text_of(item.get("date_published"))),
+        modified=moment(text_of(item.get("date_modified"))),
+        authors=tuple(_people(item)),
+        keywords=texts_of(item.get("tags")),
+        language=text_of(item.get("language"), LONGEST_LANGUAGE),
+        image=_address(item.get("image")) or _address(item.get("banner_image")),
+        enclosures=tuple(_attachments(item.get("attachments"))),
+    )
+
+
+def _address(value: Any) -> str:
+    found = text_of(value, LONGEST_ADDRESS + 1)
+    return found if len(found) <= LONGEST_ADDRESS else ""
+
+
+def _people(holder: dict[str, Any]) -> Iterator[Person]:
+    many = holder.get("authors")  # 1.1; 1.0 has one author
+    for each in many[:MOST_BESIDE] if isinstance(many, list) else [holder.get("author")]:
+        if isinstance(each, dict) and (name := text_of(each.get("name"))):
+            yield Person(name, _address(each.get("url")))
+
+
+def _links(found: dict[str, Any]) -> Iterator[Reference]:
+    for key, rel in (("feed_url", "self"), ("next_url", "next")):
+        if href := _address(found.get(key)):
+            yield Reference(href=href, rel=rel, media_type="application/feed+json")
+
+
+def _attachments(values: Any) -> Iterator[Reference]:
+    for each in values[:MOST_BESIDE] if isinstance(values, list) else []:
+        if isinstance(each, dict) and (href := _address(each.get("url"))):
+            yield Reference(
+                href=href, rel="enclosure", media_type=text_of(each.get("mime_type")), title=text_of(each.get("title"))
+            )

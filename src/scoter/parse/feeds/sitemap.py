@@ -1,0 +1,235 @@
+"""Sitemaps and indexes of sitemaps, plain and gzipped.
+
+Read as crawlers read them: namespaces may be wrong or missing, addresses relative, values nonsense; what cannot be
+understood is left out, and of a broken file what stands before the fault counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import asdict
+
+from scoter.core.page import Content, Outlink, Page
+from scoter.core.url import Url, join
+from scoter.parse.feeds.moments import moment
+from scoter.parse.feeds.source import MOST, Depth, XmlSource, local, walk
+from scoter.parse.html import MOST_LINKS, HtmlOptions
+from scoter.parse.robots_meta import directives
+from scoter.plugins import Setup
+
+ROOTS: Final = frozenset(("urlset", "sitemapindex"))
+FREQUENCIES: Final = ("always", "hourly", "daily", "weekly", "monthly", "yearly", "never")
+MOST_ENTRIES: Final = 50_000
+"""Entries of a sitemap, and sitemaps of an index (sitemaps.org, "Sitemap file location")."""
+MOST_BESIDE: Final = 100_000
+"""Alternates and media of all entries together."""
+LONGEST: Final = 8_192
+"""Characters of a value; sitemaps.org allows an address 2,048."""
+
+_ITEMS: Final = frozenset(("url", "sitemap"))
+_VALUES: Final = frozenset(("loc", "lastmod", "changefreq", "priority"))
+_MEDIA: Final = frozenset(("loc", "content_loc", "thumbnail_loc", "player_loc"))
+_HOLDERS: Final = frozenset(("image", "video"))
+
+
+class Alternate(Struct, frozen=True):
+    """The same page in another language."""
+
+    language: str
+    url: Url
+
+
+class Entry(Struct, frozen=True, kw_only=True):
+    """What a sitemap says of a page. ``changefreq`` is empty, or one of ``FREQUENCIES``; ``priority`` is 0 to 1."""
+
+    url: Url
+    lastmod: datetime | None = None
+    changefreq: str = ""
+    priority: float | None = None
+    alternates: tuple[Alternate, ...] = ()
+    media: tuple[Url, ...] = ()
+
+
+class Sitemap(Struct, frozen=True, kw_only=True):
+    """What a sitemap holds: pages, or further sitemaps with the time of their last change.
+
+    ``not_urls`` counts the entries whose address is none; ``doubt`` tells what is wrong with a file of which only a
+    part could be read.
+    """
+
+    entries: tuple[Entry, ...] = ()
+    sitemaps: tuple[tuple[Url, datetime | None], ...] = ()
+    not_urls: int = 0
+    doubt: str = ""
+
+
+def read_sitemap(
+    body: bytes,
+    base: Url,
+    *,
+    charset: str = "",
+    most: int = MOST_ENTRIES,
+    size: int = MOST,
+    beside: bool = True,
+) -> Sitemap:
+    """Return what a sitemap holds, of its first ``size`` bytes after unpacking at most ``most`` entries.
+
+    ``beside`` asks for what stands beside the addresses: alternates and media.
+
+    >>> from scoter.core.url import canonical
+    >>> body = b"<urlset><url><loc>http://a.example/x</loc><priority>0.8</priority></url></urlset>"
+    >>> found = read_sitemap(body, canonical("http://a.example/sitemap.xml")).entries[0]
+    >>> found.url, found.priority
+    (Url('http://a.example/x'), 0.8)
+    """
+    return read_source(XmlSource(body, charset, most=size), base, most=most, beside=beside)
+
+
+def read_source(source: XmlSource, base: Url, *, most: int, beside: bool) -> Sitemap:
+    """Return what a sitemap holds of which the beginning has been read."""
+    found = _Reader(base, most, beside)
+    doubt = walk(source, found) if source.root else source.doubt
+    if found.full:
+        doubt = f"it has more than {most:,} entries"
+    return Sitemap(entries=tuple(found.entries), sitemaps=tuple(found.sitemaps), not_urls=found.not_urls, doubt=doubt)
+
+
+class SitemapParser:
+    """Reads sitemaps: the links are to the pages, or sitemaps, that they name."""
+
+    media_types: tuple[str, ...] = ("application/xml", "text/xml", "application/gzip", "application/x-gzip")
+
+    def __init__(self, setup: Setup) -> None:
+        self._agents = HtmlOptions.of(setup.config).agents
+
+    def parse(self, content: Content) -> Sequence[Page]:
+        source = XmlSource(content.body, content.encoding)
+        if source.root not in ROOTS:
+            return ()
+        found = read_source(source, content.url, most=MOST_LINKS, beside=True)
+        page = Page(
+            url=content.url,
+            outlinks=tuple(_outlinks(found)),
+            **asdict(directives((), content.robots, self._agents)),
+            encoding=source.encoding,
+            media_type=content.media_type,
+            doubt=found.doubt,
+        )
+        return (page,)
+
+
+def _outlinks(found: Sitemap) -> list[Outlink]:
+    """Return the pages first: they are what a sitemap is for, and the number of links is bounded."""
+    links = [Outlink(target=url, kind="sitemap") for url, _ in found.sitemaps]
+    links += [Outlink(target=entry.url, kind="sitemap") for entry in found.entries]
+    seen = {link.target.text for link in links}
+    for entry in found.entries:
+        beside = [Outlink(target=each.url, rel="alternate", kind="sitemap") for each in entry.alternates]
+        beside += [Outlink(target=url, kind="media") for url in entry.media]
+        for link in beside:
+            if len(links) >= MOST_LINKS:
+                return links[:MOST_LINKS]
+            if link.target.text not in seen:
+                seen.add(link.target.text)
+                links.append(link)
+    return links[:MOST_LINKS]
+
+
+class _Reader:
+    """Collects the items of a sitemap as a walk comes upon them."""
+
+    def __init__(self, base: Url, most: int, beside: bool) -> None:
+        self.entries: list[Entry] = []
+        self.sitemaps: list[tuple[Url, datetime | None]] = []
+        self.not_urls = 0
+        self.full = False
+        self._base = base
+        self._depth = Depth()
+        self._most = most
+        self._beside = MOST_BESIDE if beside else 0
+        self._above: list[str] = []
+        self._values: dict[str, str] = {}
+        self._alternates: list[Alternate] = []
+        self._media: list[Url] = []
+        self._text: list[str] | None = None
+        self._length = 0
+
+    def start(self, tag: str, attributes: Mapping[str, str]) -> None:
+        name = local(tag)
+        self._depth.check(len(self._above))
+        above = self._above[-1] if self._above else ""
+        self._above.append(name)
+        if name in _ITEMS and above not in _ITEMS:
+            self._values, self._alternates, self._media = {}, [], []
+        elif (above in _ITEMS and name in _VALUES) or (above in _HOLDERS and name in _MEDIA):
+            self._text, self._length = [], 0
+        elif name == "link" and above == "url" and len(attributes):
+            self._alternate({local(key): value for key, value in attributes.items()})
+
+    def data(self, text: str) -> None:
+        if self._text is not None and self._length < LONGEST:
+            self._length += len(text)
+            self._text.append(text)
+
+    def end(self, tag: str) -> None:
+        if not self._above:
+            return
+        name = self._above.pop()
+        above = self._above[-1] if self._above else ""
+        if self._text is not None:
+            text, self._text = "".join(self._text).strip(), None
+            if above in _ITEMS:
+                self._values.setdefault(name, text)
+            elif text and self._beside > 0 and (url := join(self._base, text)) is not None:
+                self._beside -= 1
+                self._media.append(url)
+        elif name in _ITEMS and above not in _ITEMS and not self.full:
+            self._item(name)
+
+    def close(self) -> None:
+        """End the walk; what was begun and not ended does not count."""
+
+    def _alternate(self, said: Mapping[str, str]) -> None:
+        if self._beside <= 0 or "alternate" not in said.get("rel", "").lower().split():
+            return
+        url = join(self._base, said.get("href", "")[:LONGEST].strip())
+        if url is not None and said.get("href", "").strip():
+            self._beside -= 1
+            self._alternates.append(Alternate(said.get("hreflang", "").strip()[:35], url))
+
+    def _item(self, name: str) -> None:
+        values, self._values = self._values, {}
+        text = values.get("loc", "")
+        url = join(self._base, text) if text and len(text) <= LONGEST else None
+        if url is None:
+            self.not_urls += 1
+            return
+        if len(self.entries) + len(self.sitemaps) >= self._most:
+            self.full = True
+            return
+        changed = moment(values.get("lastmod", ""))
+        if name == "sitemap":
+            self.sitemaps.append((url, changed))
+            return
+        frequency = values.get("changefreq", "").lower()
+        entry = Entry(
+            url=url,
+            lastmod=changed,
+            changefreq=frequency if frequency in FREQUENCIES else "",
+            priority=_priority(values.get("priority", "")),
+            alternates=tuple(self._alternates),
+            media=tuple(self._media),
+        )
+        self.entries.append(entry)
+
+
+def _priority(text: str) -> float | None:
+    try:
+        found = float(text[:40].replace(",", "."))  # a decimal comma is a common slip
+    except ValueError:
+        return None
+    return min(max(found, 0.0), 1.0) if found == found else None

@@ -1,0 +1,298 @@
+"""A document as pieces of UTF-8 from its root element on, and a walk over them that builds no tree.
+
+What a document declares is left out before a parser sees it: with the document type go all entities, so that none can
+blow up (billion laughs, quadratic blow-up) or lead elsewhere (external entities), and default values of attributes. The
+XML declaration goes too, since the pieces are UTF-8 whatever it said. On the way faults are mended that are common in
+what programs print together: an ampersand that stands alone, the entities of HTML, characters that XML does not allow.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+import zlib
+from collections.abc import Iterator, Mapping
+from html.entities import html5
+from typing import Any, Final, Protocol
+
+from scoter.parse.encoding import decoded, encoding_name
+
+PIECE: Final = 64 * 1024
+MOST: Final = 64 * 1024 * 1024
+"""Bytes that are read of a document, after unpacking."""
+HEAD: Final = 1024 * 1024
+"""Characters before the root element; in a document with more of them, no root is looked for."""
+MOST_FAULTS: Final = 1_000
+"""Faults of a document after which its reading ends: the parser remembers each."""
+
+_GZIP: Final = b"\x1f\x8b"
+_GZIPPED: Final = 16 + zlib.MAX_WBITS
+_PACKED: Final = 16 * 1024  # bytes unpacked in one go; what they hold beyond a piece is copied for each piece
+_DECLARED: Final = re.compile(rb"<\?xml[^>]{0,200}?encoding\s*=\s*[\"']([\w.:-]{1,40})[\"']", re.ASCII)
+_NOT_ALLOWED: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+_AMPERSAND: Final = re.compile(r"&(?:#([0-9]{1,8}|[xX][0-9a-fA-F]{1,7});|([A-Za-z][A-Za-z0-9]{1,31});)?", re.ASCII)
+_OPEN, _CLOSE = "<![CDATA[", "]]>"
+_UNFINISHED: Final = re.compile(r"(?:\]\]?|[&<][^&<]{0,39})\Z")
+_NAME: Final = re.compile(r"[^\s/>]{1,200}")
+_DOCTYPE_STEP: Final = re.compile(r"[\"'\[\]>]|<!--|<\?")
+_OWN: Final = frozenset(("amp", "lt", "gt", "quot", "apos"))
+
+
+DEEPEST: Final = 500
+"""Elements inside each other."""
+
+
+MOST_ELEMENTS: Final = 5_000_000
+"""Elements of a document; 50,000 entries of a sitemap with 90 alternates each are as many."""
+
+
+class TooMuchError(ValueError):
+    """A document has more of something than anybody writes."""
+
+
+class Depth:
+    """Counts elements on the way through a document."""
+
+    def __init__(self) -> None:
+        self._left = MOST_ELEMENTS
+
+    def check(self, depth: int) -> None:
+        """Count one more element, which stands inside so many others."""
+        self._left -= 1
+        if depth >= DEEPEST:
+            raise TooMuchError(f"more than {DEEPEST} elements inside each other")
+        if self._left < 0:
+            raise TooMuchError(f"more than {MOST_ELEMENTS:,} elements")
+
+
+class Target(Protocol):
+    """What a walk reports to. ``full`` ends it, and so does a ``TooMuchError``."""
+
+    full: bool
+
+    def start(self, tag: str, attributes: Mapping[str, str]) -> None: ...
+    def end(self, tag: str) -> None: ...
+    def data(self, text: str) -> None: ...
+    def close(self) -> None: ...
+
+
+class Unpacked:
+    """A file, out of its gzip if it is in one; ``doubt`` tells why the end is missing, once that was met."""
+
+    def __init__(self, body: bytes, most: int) -> None:
+        self.doubt = ""
+        self._body = body
+        self._most = most
+
+    def pieces(self) -> Iterator[bytes]:
+        """Yield the file's first bytes, as many as were asked for."""
+        left = self._most
+        try:
+            for piece in _inflated(self._body) if self._body.startswith(_GZIP) else _cut(self._body):
+                if len(piece) > left:
+                    self.doubt = f"only its first {self._most:,} bytes were read"
+                    yield piece[:left]
+                    return
+                left -= len(piece)
+                yield piece
+        except EOFError:
+            self.doubt = "the gzip file ends too early"
+        except zlib.error:
+            self.doubt = "the gzip file is damaged"
+
+
+class XmlSource:
+    """A document that is read once. ``root`` is the local name of its root element, nothing when it has none."""
+
+    def __init__(self, body: bytes, charset: str = "", *, most: int = MOST) -> None:
+        """``charset`` is what the server says; a ``most`` of bytes is read, counted after unpacking."""
+        self.root = ""
+        self._in_cdata = False
+        self._file = Unpacked(body, most)
+        self._rest = self._file.pieces()
+        self._fault = ""
+        first = next(self._rest, b"")
+        declared = _DECLARED.search(first[:1_024])
+        label = charset if encoding_name(charset) else declared[1].decode() if declared else ""
+        self.encoding = decoded(first, label, "utf-8", markup=False).encoding
+        # "utf-16le" and its like are what a mark was found to mean; the mark itself stands before the root.
+        self._decoder: Any = codecs.getincrementaldecoder(_codec(self.encoding))("replace")
+        self._head = self._find_root(self._decoder.decode(first))
+
+    @property
+    def doubt(self) -> str:
+        """What is wrong with the file, as far as it was read."""
+        return self._fault or self._file.doubt
+
+    def pieces(self) -> Iterator[bytes]:
+        """Yield the document, once."""
+        held = self._head
+        for piece in self._rest:
+            held += self._decoder.decode(piece)
+            cut = unfinished.start() if (unfinished := _UNFINISHED.search(held, max(0, len(held) - 40))) else len(held)
+            if cut:
+                yield self._mended(held[:cut])
+            held = held[cut:]
+        held += self._decoder.decode(b"", True)
+        if held:
+            yield self._mended(held)
+
+    def _find_root(self, text: str) -> str:
+        """Return the text from the root element on, having read as much as that needs; nothing if there is none."""
+        place = 0
+        while True:
+            found = _after_prolog(text, place)
+            if found is not None and (name := _NAME.match(text, found + 1)) and name.end() < len(text):
+                self.root = name[0].rpartition(":")[2].lower()
+                return text[found:]
+            piece = next(self._rest, None) if len(text) < HEAD else None
+            if piece is None:
+                if found is not None and name:  # "<rss" and nothing more
+                    self.root = name[0].rpartition(":")[2].lower()
+                    return text[found:]
+                if len(text) >= HEAD:
+                    self._fault = "too much stands before its root element"
+                self._rest = iter(())
+                return ""
+            text += self._decoder.decode(piece)
+
+    def _mended(self, text: str) -> bytes:
+        text = _NOT_ALLOWED.sub("", text)
+        if "&" not in text and _OPEN not in text and not self._in_cdata:
+            return text.encode()
+        done: list[str] = []
+        place = 0
+        while place < len(text):
+            mark = _CLOSE if self._in_cdata else _OPEN
+            end = text.find(mark, place)
+            stretch = text[place:] if end < 0 else text[place : end + len(mark)]
+            done.append(stretch if self._in_cdata else _AMPERSAND.sub(_settled, stretch))
+            place += len(stretch)
+            self._in_cdata ^= end >= 0
+        return "".join(done).encode()
+
+
+def walk(source: XmlSource, target: Target) -> str:
+    """Report a document to a target, element by element; return what is wrong with it, in a few words."""
+    from lxml import etree  # type: ignore[import-untyped]
+
+    parser = etree.XMLParser(
+        target=target,
+        recover=True,
+        resolve_entities=False,
+        no_network=True,
+        load_dtd=False,
+        huge_tree=False,
+        encoding="utf-8",
+    )
+    fault = ""
+    try:
+        for piece in source.pieces():
+            parser.feed(piece)
+            if target.full or len(parser.feed_error_log) > MOST_FAULTS:
+                break
+        parser.close()
+    except (etree.LxmlError, ValueError) as error:
+        fault = str(error)
+    # A prefix that nobody declared is an error too, and no reason to doubt what was read.
+    fatal = (each.message for each in parser.feed_error_log if each.level_name == "FATAL")
+    fault = "" if target.full else next(fatal, fault)
+    return source.doubt or (f"broken XML: {' '.join(fault.split())}"[:120] if fault else "")
+
+
+def local(tag: str) -> str:
+    """Return an element's or attribute's name without its namespace.
+
+    >>> local("{http://www.w3.org/1999/xlink}Href"), local("image:loc")
+    ('href', 'loc')
+    """
+    return tag.rpartition("}")[2].rpartition(":")[2].lower()
+
+
+def _cut(body: bytes) -> Iterator[bytes]:
+    for start in range(0, len(body), PIECE):
+        yield body[start : start + PIECE]
+
+
+def _inflated(body: bytes) -> Iterator[bytes]:
+    """Yield what a gzip file holds, one member after another, as gzip itself reads them."""
+    member = zlib.decompressobj(_GZIPPED)
+    for start in range(0, len(body), _PACKED):
+        packed = body[start : start + _PACKED]
+        while packed:
+            if member.eof:
+                if not packed.startswith(_GZIP[: len(packed)]):
+                    return  # zeros fill up a tape, and whatever else is there is not ours to read
+                member = zlib.decompressobj(_GZIPPED)
+            if piece := member.decompress(packed, PIECE):
+                yield piece
+            packed = member.unused_data if member.eof else member.unconsumed_tail
+    if not member.eof:
+        raise EOFError
+
+
+def _after_prolog(text: str, place: int) -> int | None:
+    """Return where the root element begins; nothing when more is needed to tell."""
+    while (place := text.find("<", place)) >= 0:
+        if text.startswith("<?", place):
+            end = text.find("?>", place)
+        elif text.startswith("<!--", place):
+            end = text.find("-->", place + 4)
+        elif text[place : place + 9].upper() == "<!DOCTYPE":
+            end = _doctype_end(text, place + 9)
+        elif text.startswith("<!", place):
+            end = text.find(">", place)
+        elif _NAME.match(text, place + 1):
+            return place
+        else:
+            end = place
+        if end < 0:
+            return None
+        place = end + 1
+    return None
+
+
+def _doctype_end(text: str, place: int) -> int:
+    inside = False
+    while step := _DOCTYPE_STEP.search(text, place):
+        place = step.end()
+        match step[0]:
+            case "[":
+                inside = True
+            case "]":
+                inside = False
+            case ">":
+                if not inside:
+                    return step.start()
+            case other:
+                end = text.find({"<!--": "-->", "<?": "?>"}.get(other, other), place)
+                if end < 0:
+                    return -1
+                place = end + 1
+    return -1
+
+
+def _settled(found: re.Match[str]) -> str:
+    number, name = found.groups()
+    if number is not None:
+        code = int(number[1:], 16) if number[0] in "xX" else int(number)
+        allowed = (
+            code in (9, 10, 13) or 0x20 <= code < 0xD800 or 0xE000 <= code < 0xFFFE or 0x1_0000 <= code < 0x11_0000
+        )
+        return found[0] if allowed else "\ufffd"
+    if name is None:
+        return "&amp;"
+    if name in _OWN:
+        return found[0]
+    meant = html5.get(name + ";")
+    return f"&amp;{name};" if meant is None else meant.replace("&", "&amp;").replace("<", "&lt;")
+
+
+def _codec(encoding: str) -> str:
+    import webencodings  # type: ignore[import-untyped]
+
+    found = webencodings.lookup(encoding)
+    try:
+        return str(found.codec_info.name) if found is not None else codecs.lookup(encoding).name
+    except LookupError:
+        return "utf-8"

@@ -1,0 +1,139 @@
+"""XML of any kind: text, a title by guess, and links."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from msgspec.structs import asdict
+
+from scoter.core.page import Content, Outlink, Page
+from scoter.core.url import Url, join
+from scoter.parse.feeds.source import Depth, XmlSource, local, walk
+from scoter.parse.html import LONGEST_TITLE, MOST_LINKS, HtmlOptions
+from scoter.parse.robots_meta import directives
+from scoter.plugins import Setup
+
+_ATTRIBUTES: Final = {"href": "link", "src": "media"}
+_ADDRESSES: Final = frozenset(("loc", "url", "uri", "link", "href", "src"))
+_NO_TEXT: Final = frozenset(("script", "style"))
+_LONGEST_ADDRESS: Final = 8_192
+
+
+class XmlParser:
+    """Reads XML of any kind."""
+
+    media_types: tuple[str, ...] = (
+        *("application/xml", "text/xml", "application/rdf+xml", "application/rss+xml", "application/atom+xml"),
+        *("image/svg+xml", "application/mathml+xml", "application/xslt+xml"),
+    )
+
+    def __init__(self, setup: Setup) -> None:
+        self._agents = HtmlOptions.of(setup.config).agents
+
+    def parse(self, content: Content) -> Sequence[Page]:
+        source = XmlSource(content.body, content.encoding)
+        if not source.root:
+            return ()
+        found = _Reader(content.url)
+        doubt = walk(source, found)
+        page = Page(
+            url=content.url,
+            title=" ".join(found.title.split())[:LONGEST_TITLE],
+            text="\n".join(filter(None, (" ".join(line.split()) for line in "".join(found.text).split("\n\n")))),
+            outlinks=tuple(found.links.values()),
+            **asdict(directives((), content.robots, self._agents)),
+            language=found.language,
+            encoding=source.encoding,
+            media_type=content.media_type,
+            doubt=doubt,
+        )
+        return (page,)
+
+
+class _Open:
+    """An element that has begun: whether it stands inside a line of text, and whether it has any itself."""
+
+    __slots__ = ("has_text", "inline", "name")
+
+    def __init__(self, name: str, inline: bool) -> None:
+        self.name = name
+        self.inline = inline
+        self.has_text = False
+
+
+class _Reader:
+    """Collects text and links as a walk comes upon them.
+
+    An element ends a line, unless it stands in the middle of its parent's text (``un<em>real</em>``).
+    """
+
+    full = False
+
+    def __init__(self, base: Url) -> None:
+        self.title = ""
+        self.language = ""
+        self.text: list[str] = []
+        self.links: dict[str, Outlink] = {}
+        self._base = base
+        self._depth = Depth()
+        self._open: list[_Open] = []
+        self._run: list[str] = []
+        self._silent = 0
+
+    def start(self, tag: str, attributes: Mapping[str, str]) -> None:
+        self._flush()
+        name = local(tag)
+        self._depth.check(len(self._open))
+        above = self._open[-1] if self._open else None
+        self._open.append(_Open(name, above is not None and (above.has_text or above.inline)))
+        self._silent += name in _NO_TEXT
+        for key, value in attributes.items():
+            kind = local(key)
+            if kind in _ATTRIBUTES:
+                self._link(value, _ATTRIBUTES[kind])
+            elif kind == "lang" and not self.language and len(self._open) == 1:
+                self.language = value.strip()[:35]
+            elif kind == "base" and len(self._open) == 1:
+                self._base = join(self._base, value) or self._base
+
+    def data(self, text: str) -> None:
+        self._run.append(text)
+
+    def end(self, tag: str) -> None:
+        self._flush(ending=True)
+        if self._open:
+            self._silent -= self._open.pop().name in _NO_TEXT
+
+    def close(self) -> None:
+        self._flush(ending=True)
+
+    def _flush(self, ending: bool = False) -> None:
+        """Take the text since the last tag; ``ending`` tells that it ends its element."""
+        text = "".join(self._run)
+        self._run.clear()
+        if not self._open or self._silent:
+            return
+        within = self._open[-1]
+        if not text.strip():
+            if text and (within.inline or within.has_text):
+                self.text.append(" ")
+            return
+        first = not within.has_text and not within.inline
+        within.has_text = True
+        # No empty line can stand in what is kept, so that one can stand for the end of a line.
+        self.text += ["\n\n" if first else "", " ".join(text.split("\n"))]
+        if not ending:
+            return
+        if within.name == "title" and first and not self.title:
+            self.title = text
+        elif first and within.name in _ADDRESSES and text.strip()[:8].lower().startswith(("http://", "https://")):
+            self._link(text, "text")
+
+    def _link(self, text: str, kind: str) -> None:
+        text = text.strip()
+        if not text or len(text) > _LONGEST_ADDRESS or len(self.links) >= MOST_LINKS:
+            return
+        target = join(self._base, text)
+        if target is not None and not text.startswith("#"):
+            self.links.setdefault(target.text, Outlink(target=target, kind=kind))

@@ -1,0 +1,179 @@
+"""RSS, Atom and RDF: fastfeedparser reads them, and feedparser what that one cannot.
+
+Both are given bytes from which document types are gone, and neither is ever given a text or a name: feedparser would
+fetch a text that looks like an address, and open one that is the name of a file.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from typing import Any, Final
+
+from scoter.parse.feeds.entries import (
+    LONGEST_ADDRESS,
+    LONGEST_LANGUAGE,
+    MOST_BESIDE,
+    FeedEntry,
+    FeedFound,
+    Person,
+    Reference,
+    text_of,
+    texts_of,
+)
+from scoter.parse.feeds.moments import moment
+from scoter.parse.feeds.source import XmlSource
+
+ROOTS: Final = frozenset(("rss", "feed", "rdf", "channel"))
+
+_LANGUAGE: Final = re.compile(rb"<(?:dc:)?language>\s*([A-Za-z0-9-]{2,35})\s*</")
+_ITEM: Final = re.compile(rb"<(?:\w+:)?(?:item|entry)[\s>]")
+
+
+def read_xml_feed(source: XmlSource, *, most: int) -> FeedFound | None:
+    """Return the feed that a document is, with its first entries, or nothing if neither library finds one."""
+    if source.root not in ROOTS:
+        return None
+    body = b"".join(source.pieces())
+    is_rdf = source.root == "rdf"
+    if is_rdf and b"<channel" not in body and not _ITEM.search(body):
+        return None  # RDF that is no feed
+    doubt = source.doubt
+    found = _fast(body)
+    if found is None or (not _linked(found) and _ITEM.search(body)):
+        other, fault = _slow(body)
+        # Entries without links exist: the second reader is believed where it finds what the first did not.
+        if other is not None and (found is None or _linked(other)):
+            found, doubt = other, doubt or fault
+    if found is None:
+        return None
+    entries = found.get("entries") or []
+    if len(entries) > most:
+        doubt = doubt or f"it has more than {most:,} entries"
+    return _feed(found.get("feed") or {}, entries[:most], body, doubt)
+
+
+def _linked(found: Mapping[str, Any]) -> bool:
+    return any(entry.get("link") for entry in found.get("entries") or ())
+
+
+def _fast(body: bytes) -> Mapping[str, Any] | None:
+    import fastfeedparser  # type: ignore[import-untyped]
+
+    try:
+        found: Mapping[str, Any] = fastfeedparser.parse(body)
+    except MemoryError:
+        raise
+    except Exception:  # what it raises is not told anywhere, and there is another to ask
+        return None
+    return found
+
+
+def _slow(body: bytes) -> tuple[Mapping[str, Any] | None, str]:
+    import feedparser  # type: ignore[import-untyped]
+
+    try:
+        found = feedparser.parse(io.BytesIO(body), sanitize_html=False, resolve_relative_uris=False)
+    except MemoryError:
+        raise
+    except Exception:
+        return None, ""
+    if not found.get("version") and not found.get("entries"):
+        return None, ""
+    fault = " ".join(str(found.get("bozo_exception", "")).split()) if found.get("bozo") else ""
+    # Plain dictionaries: its own take one key for another, and warn of it.
+    plain = {"feed": dict(found.get("feed") or {}), "entries": [dict(entry) for entry in found.get("entries") or ()]}
+    return plain, f"broken XML: {fault}"[:120] if fault else ""
+
+
+def _feed(feed: Mapping[str, Any], entries: list[Mapping[str, Any]], body: bytes, doubt: str) -> FeedFound:
+    detail = feed.get("title_detail") or {}
+    said = _LANGUAGE.search(body, 0, 64 * 1024)
+    image = next(iter(_maps([feed.get("image")])), {})
+    return FeedFound(
+        title=text_of(feed.get("title")),
+        description=text_of(feed.get("subtitle") or feed.get("description"), None),
+        home=_address(feed.get("link")),
+        base=_address(detail.get("base")),
+        language=text_of(feed.get("language"), LONGEST_LANGUAGE) or (said[1].decode() if said else ""),
+        image=_address(feed.get("logo")) or _address(image.get("href") or image.get("url")),
+        icon=_address(feed.get("icon")),
+        license=_address(feed.get("license")),
+        modified=_moment(feed, "updated") or _moment(feed, "published"),
+        authors=tuple(_people(feed)),
+        keywords=_keywords(feed),
+        links=tuple(_links(feed)),
+        entries=tuple(map(_entry, entries)),
+        doubt=doubt,
+    )
+
+
+def _entry(entry: Mapping[str, Any]) -> FeedEntry:
+    links = tuple(_links(entry))
+    permanent = next((each.href for each in links if each.rel == "alternate"), "")
+    enclosures = [each for each in links if each.rel == "enclosure"]
+    enclosures += [
+        Reference(href=href, rel="enclosure", media_type=text_of(each.get("type")))
+        for each in _maps(entry.get("enclosures"))
+        if (href := _address(each.get("url") or each.get("href")))
+    ]
+    return FeedEntry(
+        link=_address(entry.get("link")) or permanent,
+        title=text_of(entry.get("title")),
+        markup=max((text_of(each.get("value"), None) for each in _maps(entry.get("content"))), key=len, default=""),
+        summary=text_of(entry.get("summary") or entry.get("description"), None),
+        published=_moment(entry, "published"),
+        modified=_moment(entry, "updated"),
+        authors=tuple(_people(entry)),
+        keywords=_keywords(entry),
+        language=text_of(entry.get("language"), LONGEST_LANGUAGE),
+        image=next(
+            (href for each in _maps(entry.get("media_thumbnail")) if (href := _address(each.get("url")))),
+            "",
+        ),
+        enclosures=tuple({each.href: each for each in enclosures}.values()),
+    )
+
+
+def _address(value: Any) -> str:
+    found = text_of(value, LONGEST_ADDRESS + 1)
+    return found if len(found) <= LONGEST_ADDRESS else ""
+
+
+def _is_map(value: Any) -> bool:
+    return isinstance(value, Mapping)
+
+
+def _maps(values: Any) -> list[Mapping[str, Any]]:
+    return list(filter(_is_map, values[:MOST_BESIDE])) if isinstance(values, list) else []
+
+
+def _moment(holder: Mapping[str, Any], name: str) -> datetime | None:
+    return moment(text_of(holder.get(name)))
+
+
+def _people(holder: Mapping[str, Any]) -> Iterator[Person]:
+    given = _maps(holder.get("authors"))
+    for each in given:
+        if name := text_of(each.get("name")) or text_of(each.get("email")):
+            yield Person(name, _address(each.get("href") or each.get("uri") or each.get("url")))
+    if not given and (name := text_of(holder.get("author"))):
+        yield Person(name)
+
+
+def _keywords(holder: Mapping[str, Any]) -> tuple[str, ...]:
+    return texts_of([each.get("label") or each.get("term") for each in _maps(holder.get("tags"))])
+
+
+def _links(holder: Mapping[str, Any]) -> Iterator[Reference]:
+    for each in _maps(holder.get("links")):
+        if href := _address(each.get("href")):
+            yield Reference(
+                href=href,
+                rel=text_of(each.get("rel")).lower() or "alternate",
+                media_type=text_of(each.get("type")),
+                title=text_of(each.get("title")),
+                language=text_of(each.get("hreflang")),
+            )

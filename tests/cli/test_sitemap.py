@@ -1,0 +1,92 @@
+"""`scoter sitemap` as people and programs see it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+from tests.batch.crawls import crawl_at, datum, write_crawldb
+from tests.batch.test_sitemap import HOST, Sites, index, listing, serving
+from tests.cli.conftest import Run
+from tests.cli.inside import run_inside
+
+MANY = tuple(f"/{number}" for number in range(3))
+
+
+@pytest.fixture
+def run(tmp_path: Path, web: Sites) -> Run:
+    settings = [each for setting in web.settings() for each in ("-D", setting)]
+    return partial(run_inside, tmp_path, *settings)
+
+
+@pytest.fixture
+def web() -> Iterator[Sites]:
+    with serving(Sites()) as sites:
+        sites.files = {f"{HOST}/sitemap.xml": listing(*MANY, "http://b.org/")}
+        yield sites
+
+
+@pytest.fixture
+def crawl(tmp_path: Path) -> Path:
+    found = crawl_at(tmp_path / "crawl")
+    write_crawldb(found, [datum(f"{HOST}/"), datum(f"{HOST}/0")])
+    return found.path
+
+
+def test_the_sites_of_a_crawl_are_looked_at_and_the_counts_told(run: Run, crawl: Path) -> None:
+    people = run("sitemap", crawl)
+    programs = run("sitemap", crawl, "--json")
+    assert (people.code, people.out) == (0, "2 new, 1 known already, 1 outside their sitemap's place\n")
+    assert "1 sitemaps read, 1 sites looked at, 0 of them without a sitemap" in people.err
+    found = json.loads(programs.out)
+    assert (found["new"], found["known"], found["outside"], found["unread"]) == (0, 3, 1, {})
+
+
+def test_options_change_what_is_taken(run: Run, crawl: Path, web: Sites) -> None:
+    web.files[f"{HOST}/sitemap.xml"] = listing("/0 <priority>0.2</priority>", "http://b.org/")
+    done = run("sitemap", crawl, "--no-strict", "--overwrite", "--quiet")
+    assert (done.code, done.out, done.err) == (0, "1 new, 1 known and changed\n", "")
+    assert json.loads(run("readdb", crawl, "--url", f"{HOST}/0", "--json").out)["score"] == 0.2
+
+
+def test_what_could_not_be_read_is_told_with_its_reason(run: Run, tmp_path: Path, web: Sites) -> None:
+    web.files[f"{HOST}/all.xml"] = index("/missing.xml", "/sitemap.xml")
+    done = run("sitemap", tmp_path / "new", f"{HOST}/all.xml")
+    assert done.out == "3 new, 1 outside their sitemap's place\n"
+    assert "not read, or not wholly: not_found 1" in done.err
+    assert f"  {HOST}/missing.xml: not_found" in done.err
+
+
+def test_when_there_is_no_url_to_take_the_exit_code_is_one(run: Run, tmp_path: Path) -> None:
+    done = run("sitemap", tmp_path / "new", "http://c.org/")
+    assert (done.code, done.out) == (1, "0 new\n")
+    assert "1 of them without a sitemap" in done.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("none",), "there is no such directory"),
+        (("none", "nonsense"), "neither a file nor a URL"),
+        (("none", "--hosts", "nofile"), "there is no such file"),
+        (("none", f"{HOST}/", "-D", "agent.name="), "agent.name"),
+    ],
+)
+def test_a_mistake_is_one_message_and_leaves_nothing_behind(
+    run: Run, tmp_path: Path, arguments: tuple[str, ...], told: str
+) -> None:
+    done = run("sitemap", *arguments)
+    assert (done.code, done.out) == (2, "")
+    assert told in done.err
+    assert "Traceback" not in done.err
+    assert not (tmp_path / "none").exists()
+
+
+def test_a_crawl_without_a_url_says_what_to_do(run: Run, tmp_path: Path) -> None:
+    crawl_at(tmp_path / "empty")
+    done = run("sitemap", "empty")
+    assert done.code == 2
+    assert "inject seeds first" in done.err

@@ -1,0 +1,198 @@
+"""Feeds: a page for the feed, one for each entry with an address."""
+
+from __future__ import annotations
+
+import socket
+import time
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.parse.feeds.documents import ATOM, JSON, PLACE, RDF, RSS, SITEMAP, chain, content, feed, targets
+
+from scoter.config import load
+from scoter.core.metadata import Author, Feed, Media
+from scoter.parse.chain import Parsed
+from scoter.parse.containment import Confinement
+from scoter.parse.feeds.feed import FeedParser
+from scoter.plugins import Setup
+
+
+def test_a_feed_has_a_page_of_its_own() -> None:
+    page = feed(RSS, "application/rss+xml")[0]
+    assert page.url == PLACE
+    assert (page.title, page.language) == ("Birds & seals", "en-gb")
+    assert page.text == "All about birds\nEider\nScoter\nBlack, and at sea."
+    assert targets(page, "feed") == ["http://a.example/eider", "http://a.example/"]
+    assert targets(page, "media") == ["http://a.example/eider.mp3"]
+    assert page.outlinks[0].anchor == "Eider"
+    assert [each.url.text for each in page.alternates] == ["http://a.example/"]
+    assert page.about is not None
+    assert page.about.feeds == (Feed(url=PLACE.text, media_type="application/rss+xml", title="Birds & seals"),)
+    assert set(page.about.sources.values()) == {"feed"}
+
+
+def test_an_entry_with_an_address_is_a_page() -> None:
+    own, eider = feed(RSS)
+    assert (eider.url.text, eider.title) == ("http://a.example/eider", "Eider")
+    assert eider.text == "The eider is a sea duck.\nSoft."
+    assert targets(eider, "a") == ["http://a.example/duck"]
+    about = eider.about
+    assert about is not None
+    assert (about.description, about.site_name, about.canonical) == ("A duck.", "Birds & seals", eider.url.text)
+    assert about.published == datetime(2026, 11, 15, 12, tzinfo=UTC)
+    assert (about.authors, about.keywords) == ((Author(name="Ann"),), ("ducks", "sea"))
+    assert about.media == (Media(url="http://a.example/eider.mp3", kind="audio", media_type="audio/mpeg"),)
+    assert own.media_type == eider.media_type == "application/xml"
+
+
+def test_atom_has_bases_languages_and_times() -> None:
+    own, eider = feed(ATOM, "application/atom+xml")
+    assert (own.title, own.text, own.language) == ("Vögel", "von der See\nEiderente", "de")
+    assert targets(own, "feed") == [
+        "http://b.example/x/eider",
+        "http://b.example/",
+        "http://b.example/x/page2",
+        "http://b.example/en/",
+    ]
+    assert [each.url.text for each in own.alternates] == ["http://b.example/", "http://b.example/en/"]
+    assert (eider.url.text, eider.text, eider.language) == ("http://b.example/x/eider", "Eine Ente", "de")
+    assert eider.about is not None
+    assert eider.about.published == datetime(2026, 11, 13, 23, tzinfo=UTC)
+    assert eider.about.modified == datetime(2026, 11, 15, tzinfo=UTC)
+
+
+def test_rdf_is_a_feed_when_it_has_items() -> None:
+    assert [page.url.text for page in feed(RDF, "application/rdf+xml")] == [PLACE.text, "http://c.example/1"]
+    assert feed('<rdf:RDF xmlns:rdf="x"><rdf:Description/></rdf:RDF>', "application/rdf+xml") == ()
+
+
+def test_json_is_a_feed_when_it_says_so() -> None:
+    own, one, two = feed(JSON, "application/json")
+    assert (own.title, own.text) == ("Notes", "One\nno address")
+    assert targets(own, "feed") == [
+        "http://a.example/one",
+        "http://a.example/two",
+        "http://a.example/feed?page=2",
+        "http://a.example/",
+    ]
+    assert (one.text, one.title) == ("if a < b\nthen", "One")
+    assert one.about is not None
+    assert (one.about.keywords, one.about.authors) == (("x", "y"), (Author(name="Ann", url="http://a.example/ann"),))
+    assert one.about.media[0].kind == "video"
+    assert (two.text, targets(two, "a")) == ("Two deep", ["http://a.example/deep"])
+    assert two.about is not None
+    assert two.about.authors == (Author(name="Bob"),)
+
+
+@pytest.mark.parametrize(
+    ("body", "kind"),
+    [
+        (SITEMAP, "application/xml"),
+        ("<html><body>words</body></html>", "application/rss+xml"),
+        ("<doc><title>words</title></doc>", "text/xml"),
+        ('{"version": "2", "items": []}', "application/json"),
+        ('["https://jsonfeed.org/version/1"]', "application/feed+json"),
+        ('{"version": "https://jsonfeed.org/version/1", ' + '"a":[' * 5_000, "application/json"),
+        ("", "application/rss+xml"),
+    ],
+)
+def test_what_is_no_feed_is_left_to_others(body: str, kind: str) -> None:
+    assert feed(body, kind) == ()
+
+
+def test_a_broken_feed_gives_what_stands_before_the_fault() -> None:
+    pages = feed("<rss><channel><title>T</title><item><title>a<b></title><link>http://a.example/1</link></item>")
+    assert [page.url.text for page in pages] == [PLACE.text, "http://a.example/1"]
+    assert pages[0].doubt.startswith("broken XML")
+
+
+def test_the_entities_of_html_mean_what_they_mean_there() -> None:
+    assert feed("<rss><channel><title>Caf&eacute; &ndash; &amp; more</title><item/></channel></rss>")[0].title == (
+        "Café – & more"
+    )
+
+
+def test_entries_become_pages_up_to_the_setting() -> None:
+    items = "".join(f"<item><title>{number}</title><link>/{number}</link></item>" for number in range(9))
+    body = f"<rss><channel><title>T</title>{items}</channel></rss>"
+    assert len(feed(body)) == 10
+    few = feed(body, "application/xml", "parse.entries=2")
+    assert [page.title for page in few] == ["T", "0", "1"]
+    assert len(few[0].outlinks) == 9
+    assert len(feed(body, "application/xml", "parse.entries=0")) == 1
+
+
+def test_two_entries_of_one_address_are_one_page_and_the_feeds_own_address_is_none() -> None:
+    items = f"<item><link>/1</link></item><item><link>/1</link></item><item><link>{PLACE}</link></item>"
+    pages = feed(f"<rss><channel>{items}</channel></rss>")
+    assert [page.url.text for page in pages] == [PLACE.text, "http://a.example/1"]
+    assert targets(pages[0], "feed") == ["http://a.example/1"]
+
+
+def test_what_the_server_asks_for_the_feed_holds_for_its_entries() -> None:
+    parser = FeedParser(Setup(load()))
+    pages = parser.parse(content(RSS, robots="noindex, nofollow"))
+    assert [(page.noindex, page.nofollow) for page in pages] == [(True, True), (True, True)]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "http://127.0.0.1/feed.xml",
+        "/etc/passwd",
+        "<rss><channel><link>http://127.0.0.1/</link><item><link>//127.0.0.1/</link></item></channel></rss>",
+        "<!DOCTYPE rss SYSTEM 'http://127.0.0.1/x.dtd'><rss><channel><title>&x;</title><item/></channel></rss>",
+        "<rss><channel><title>a<b></title><item><x:y></item>",
+    ],
+)
+def test_reading_a_feed_opens_no_connection(body: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[object] = []
+    monkeypatch.setattr(socket.socket, "connect", lambda self, address: asked.append(address))
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *given, **more: asked.append(given))
+    for page in feed(body):
+        assert "root:" not in page.text
+    assert asked == []
+
+
+def test_the_parser_process_has_room_for_the_libraries() -> None:
+    confinement = Confinement(chain)
+    try:
+        outcomes = [
+            confinement.parse(content(body, "application/rss+xml")) for body in (RSS, "<rss><channel><item><x:y>")
+        ]
+    finally:
+        confinement.close()
+    assert [len(each.pages) if isinstance(each, Parsed) else each for each in outcomes] == [2, 1]
+
+
+LAUGHS = "<!DOCTYPE r [<!ENTITY a0 'ha'>" + "".join(
+    f"<!ENTITY a{number + 1} '{f'&a{number};' * 10}'>" for number in range(12)
+)
+FILE = "<!DOCTYPE r [<!ENTITY a12 SYSTEM 'file:///etc/passwd'>"
+QUADRATIC = f"<!DOCTYPE r [<!ENTITY a12 '{'x' * 50_000}'>"
+
+
+@pytest.mark.parametrize("declared", [LAUGHS, FILE, QUADRATIC], ids=["laughs", "file", "quadratic"])
+def test_entities_are_never_expanded(declared: str) -> None:
+    uses = "&a12;" * 10_000
+    body = (
+        f"{declared}]><rss><channel><title>&a12;</title><item b='{uses}'><title>{uses}</title></item></channel></rss>"
+    )
+    began = time.process_time()
+    pages = feed(body)
+    assert time.process_time() - began < 5
+    assert pages[0].title == "&a12;"
+    assert sum(len(page.text) for page in pages) < 2 * len(body)
+
+
+@settings(deadline=None)
+@given(st.binary(max_size=200), st.integers(0, len(RSS)), st.integers(0, 40))
+def test_no_bytes_are_too_much(noise: bytes, place: int, gone: int) -> None:
+    for whole in (RSS, ATOM, JSON):
+        data = whole.encode()
+        mutated = data[:place] + noise + data[place + gone :]
+        for kind in ("application/xml", "application/feed+json"):
+            for page in feed(mutated, kind):
+                assert page.media_type == kind

@@ -1,0 +1,149 @@
+"""Sitemaps: what they say of pages, and what is believed of broken ones."""
+
+from __future__ import annotations
+
+import gzip
+import time
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.parse.feeds.documents import PLACE, RSS, SITEMAP, sitemap, targets
+
+from scoter.core.url import canonical
+from scoter.parse.feeds.sitemap import Alternate, Entry, read_sitemap
+
+ONE = "http://a.example/dir/one?x=1&y=2"
+
+
+def read(body: str | bytes, **given: int) -> tuple[list[str], str]:
+    found = read_sitemap(body.encode() if isinstance(body, str) else body, PLACE, **given)  # type: ignore[arg-type]
+    return [entry.url.text for entry in found.entries], found.doubt
+
+
+def test_an_entry_says_when_how_often_and_how_much() -> None:
+    first, second = read_sitemap(SITEMAP.encode(), PLACE).entries
+    assert first == Entry(
+        url=canonical(ONE),
+        lastmod=datetime(2026, 11, 1, tzinfo=UTC),
+        changefreq="weekly",
+        priority=0.8,
+        alternates=(Alternate("de", canonical("http://a.example/dir/de/")),),
+        media=(canonical("http://img.example/1.png"), canonical("http://a.example/v.mp4")),
+    )
+    assert second == Entry(url=canonical("http://a.example/dir/two"))
+
+
+def test_an_index_names_sitemaps() -> None:
+    found = read_sitemap(
+        b"<sitemapindex><sitemap><loc>/a.xml</loc><lastmod>2026</lastmod></sitemap>"
+        b"<sitemap><loc>/b.xml.gz</loc></sitemap></sitemapindex>",
+        PLACE,
+    )
+    assert [(url.text, when and when.year) for url, when in found.sitemaps] == [
+        ("http://a.example/a.xml", 2026),
+        ("http://a.example/b.xml.gz", None),
+    ]
+    assert found.entries == ()
+
+
+@pytest.mark.parametrize(
+    "root",
+    [
+        "<urlset>",
+        "<urlset xmlns='http://www.google.com/schemas/sitemap/0.84'>",
+        "<x:urlset>",
+        "<UrlSet xmlns='urn:nonsense'>",
+        "<urls>",
+    ],
+)
+def test_namespaces_may_be_wrong_or_missing(root: str) -> None:
+    assert read(f"{root}<url><loc>/x</loc></url>")[0] == ["http://a.example/x"]
+
+
+def test_what_stands_before_a_fault_counts() -> None:
+    before = "<urlset><url><loc>/1</loc></url><url><loc>/2</loc></url>"
+    assert read(before + "<url><loc>/3") == (
+        ["http://a.example/1", "http://a.example/2"],
+        "broken XML: Premature end of data in tag loc line 1",
+    )
+    found, doubt = read(before + "<url><<</url></oops></urlset>")
+    assert found == ["http://a.example/1", "http://a.example/2"]
+    assert doubt.startswith("broken XML")
+
+
+def test_a_bare_ampersand_belongs_to_its_address() -> None:
+    assert read("<urlset><url><loc>/?a=1&b=2&copy=3</loc></url></urlset>")[0] == ["http://a.example/?a=1&b=2&copy=3"]
+    assert read("<urlset><url><loc><![CDATA[/?a=1&b=2]]></loc></url></urlset>")[0] == ["http://a.example/?a=1&b=2"]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("0.0", 0.0), ("1", 1.0), ("7", 1.0), ("-1", 0.0), ("0,3", 0.3), ("nan", None), ("", None), ("inf", 1.0)],
+)
+def test_a_priority_is_between_zero_and_one(text: str, expected: float | None) -> None:
+    found = read_sitemap(f"<urlset><url><loc>/x</loc><priority>{text}</priority></url>".encode(), PLACE)
+    assert found.entries[0].priority == expected
+
+
+def test_an_address_that_is_none_is_counted() -> None:
+    found = read_sitemap(b"<urlset><url><loc>mailto:a@b</loc></url><url/><url><loc/></url></urlset>", PLACE)
+    assert (found.entries, found.not_urls) == ((), 3)
+
+
+def test_no_more_entries_are_read_than_asked_for() -> None:
+    body = "<urlset>" + "<url><loc>/x</loc></url>" * 4
+    assert read(body, most=3) == (["http://a.example/x"] * 3, "it has more than 3 entries")
+    assert read(body, most=4)[1].startswith("broken XML")
+
+
+def test_fifty_thousand_entries_are_read_in_a_few_seconds() -> None:
+    body = "<urlset>" + "".join(f"<url><loc>/{number}</loc></url>" for number in range(50_000)) + "</urlset>"
+    began = time.process_time()
+    found = read_sitemap(gzip.compress(body.encode(), 1), PLACE)
+    assert (len(found.entries), found.doubt) == (50_000, "")
+    assert time.process_time() - began < 10
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "<urlset>" + "<a>" * 1_000_000,
+        "<urlset>" + "< " * 1_000_000,
+        "<urlset>" + "<url>" * 1_000_000,
+        "<urlset><url " + " ".join(f"a{number}='b'" for number in range(100_000)) + "/></urlset>",
+        "<urlset><url>" + "<xhtml:link rel='alternate' href='/x'/>" * 150_000,
+        "<urlset><url><loc>" + "x" * 5_000_000,
+        "<urlset>" + "<!-- -->" * 200_000,
+        "<urlset>" + "</url>" * 200_000,
+    ],
+    ids=["deep", "faults", "nested", "attributes", "alternates", "long", "comments", "ends"],
+)
+def test_a_hostile_sitemap_costs_little(body: str) -> None:
+    began = time.process_time()
+    found = read_sitemap(body.encode(), PLACE)
+    assert time.process_time() - began < 5
+    assert sum(len(entry.alternates) for entry in found.entries) <= 100_000
+
+
+def test_the_parser_takes_sitemaps_and_leaves_the_rest_to_others() -> None:
+    (page,) = sitemap(SITEMAP)
+    assert targets(page, "sitemap") == [ONE, "http://a.example/dir/two", "http://a.example/dir/de/"]
+    assert targets(page, "media") == ["http://img.example/1.png", "http://a.example/v.mp4"]
+    assert [link.rel for link in page.outlinks] == ["", "", "alternate", "", ""]
+    assert (page.text, page.media_type) == ("", "application/xml")
+    assert sitemap(RSS) == sitemap("<html/>") == sitemap(b"") == sitemap("words") == ()
+
+
+def test_the_parser_looks_into_gzip() -> None:
+    (page,) = sitemap(gzip.compress(SITEMAP.encode()), "application/gzip")
+    assert targets(page, "sitemap")[0] == ONE
+    assert sitemap(gzip.compress(b"a program"), "application/gzip") == ()
+
+
+@settings(deadline=None)
+@given(st.binary(max_size=200))
+def test_no_bytes_are_too_much(body: bytes) -> None:
+    for each in (body, b"<urlset><url><loc>/x</loc>" + body, SITEMAP.encode()[: len(body) * 7] + body):
+        read_sitemap(each, PLACE)

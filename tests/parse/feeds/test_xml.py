@@ -1,0 +1,103 @@
+"""XML of any kind."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.parse.feeds.documents import PLACE, targets, xml
+from tests.parse.feeds.test_feed import FILE, LAUGHS, QUADRATIC
+
+DOCUMENT = """<?xml version="1.0"?>
+<book xml:lang="en" xml:base="http://b.example/books/" xmlns:xlink="http://www.w3.org/1999/xlink">
+  <info><title>The  sea</title><author>Ann</author></info>
+  <para>un<em>real</em> <b>waves</b>, and <link xlink:href="more.xml">more</link> of them</para>
+  <para>second</para><style>p { }</style>
+  <image src="/i.png"/><url>https://c.example/x</url><url>relative</url><loc> http://d.example/ </loc>
+</book>"""
+
+
+def test_text_has_a_line_for_each_element_and_none_for_those_inside_a_text() -> None:
+    (page,) = xml(DOCUMENT)
+    assert page.text.splitlines() == [
+        "The sea",
+        "Ann",
+        "unreal waves, and more of them",
+        "second",
+        "https://c.example/x",
+        "relative",
+        "http://d.example/",
+    ]
+    assert (page.title, page.language, page.media_type) == ("The sea", "en", "application/xml")
+
+
+def test_links_are_attributes_and_elements_that_hold_an_address() -> None:
+    (page,) = xml(DOCUMENT)
+    assert targets(page, "link") == ["http://b.example/books/more.xml"]
+    assert targets(page, "media") == ["http://b.example/i.png"]
+    assert targets(page, "text") == ["https://c.example/x", "http://d.example/"]
+
+
+def test_a_broken_document_gives_what_can_be_found_and_a_doubt() -> None:
+    (page,) = xml("<a><title>T</title><b>one</c><d href='/x'>two")
+    assert (page.title, targets(page, "link")) == ("T", ["http://a.example/x"])
+    assert {"one", "two"} <= set(page.text.split())
+    assert page.doubt.startswith("broken XML")
+
+
+def test_a_document_without_an_element_is_nothing() -> None:
+    assert xml("") == xml("words") == xml(b"\x00\xff") == xml("<!-- -->") == ()
+
+
+@pytest.mark.parametrize("declared", [LAUGHS, FILE, QUADRATIC], ids=["laughs", "file", "quadratic"])
+def test_entities_are_never_expanded(declared: str) -> None:
+    uses = "&a12;" * 10_000
+    body = f"{declared}]><r href='{uses}'><title>&a12;</title><b c='{uses}'>{uses}</b></r>"
+    began = time.process_time()
+    (page,) = xml(body)
+    assert time.process_time() - began < 5
+    assert page.title == "&a12;"
+    assert len(page.text) < 2 * len(body)
+
+
+def test_default_values_of_attributes_are_never_added() -> None:
+    declared = f"<!DOCTYPE r [<!ATTLIST b href CDATA '/{'x' * 4_000}'>]>"
+    (page,) = xml(f"{declared}<r>{'<b/>' * 10_000}</r>")
+    assert page.outlinks == ()
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "<a>" * 1_000_000,
+        "<a>" + "< " * 1_000_000,
+        "<a " + " ".join(f"b{number}='c'" for number in range(100_000)) + "/>",
+        "<a>" + "x<b/>" * 400_000 + "</a>",
+        "<a>" + "<b href='/x'/>" * 200_000 + "</a>",
+        "<a>" + "<![CDATA[]]>" * 200_000 + "</a>",
+        "<a" + " " * 3_000_000 + ">",
+        "<" + "a" * 3_000_000 + ">",
+    ],
+    ids=["deep", "faults", "attributes", "mixed", "links", "cdata", "spaces", "name"],
+)
+def test_a_hostile_document_costs_little(body: str) -> None:
+    began = time.process_time()
+    pages = xml(body)
+    assert time.process_time() - began < 6
+    assert sum(len(page.text) for page in pages) <= len(body)
+
+
+def test_a_link_to_a_place_in_the_document_is_none() -> None:
+    (page,) = xml(f"<a href='#x'><b href=''/><c href='{PLACE}#y'/></a>")
+    assert [link.target.text for link in page.outlinks] == [PLACE.text]
+
+
+@settings(deadline=None)
+@given(st.binary(max_size=200), st.integers(0, len(DOCUMENT)))
+def test_no_bytes_are_too_much(noise: bytes, place: int) -> None:
+    data = DOCUMENT.encode()
+    for body in (noise, data[:place] + noise + data[place:]):
+        for page in xml(body):
+            assert page.url == PLACE
