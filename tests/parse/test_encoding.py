@@ -61,23 +61,23 @@ def test_a_declaration_counts_in_the_first_kilobyte_only() -> None:
 
 
 @pytest.mark.parametrize(
-    ("body", "http", "name", "source"),
+    ("body", "http", "name", "why"),
     [
         (b"\xef\xbb\xbf<meta charset=gbk>x", "big5", "utf-8", "bom"),
         ("\ufeffgrau".encode("utf-16-le"), "", "utf-16le", "bom"),
         ("\ufeffgrau".encode("utf-16-be"), "utf-8", "utf-16be", "bom"),
         (b"<meta charset=gbk>x", "Big5", "big5", "http"),
         (b"<meta charset=gbk>x", "klingon", "gbk", "meta"),
-        (b"<p>plain", "", "utf-8", "valid"),
-        ("<p>grüße".encode(), "", "utf-8", "valid"),
-        ("<html><p>grau</p></html>".encode("utf-16-le"), "", "utf-16le", "detected"),
-        ("<html><p>grau</p></html>".encode("utf-16-be"), "", "utf-16be", "detected"),
+        (b"<p>plain", "", "utf-8", "utf-8"),
+        ("<p>grüße".encode(), "", "utf-8", "utf-8"),
+        ("<html><p>grau</p></html>".encode("utf-16-le"), "", "utf-16le", "detector"),
+        ("<html><p>grau</p></html>".encode("utf-16-be"), "", "utf-16be", "detector"),
     ],
 )
-def test_the_strongest_sign_decides(body: bytes, http: str, name: str, source: str) -> None:
+def test_the_strongest_sign_decides(body: bytes, http: str, name: str, why: str) -> None:
     found = decoded(body, http)
 
-    assert (found.encoding, found.source) == (name, source)
+    assert (found.encoding, found.why) == (name, why)
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ def test_a_declared_encoding_is_read_as_declared(label: str, text: str) -> None:
 def test_an_undeclared_encoding_is_detected(label: str, text: str) -> None:
     found = decoded(f"<html><body><p>{text}".encode(label))
 
-    assert found.source == "detected"
+    assert found.why == "detector"
     assert text in found.utf8.decode()
 
 
@@ -133,7 +133,7 @@ def test_a_few_invalid_bytes_leave_utf8_what_it_is() -> None:
 
     found = decoded(body + b"</p>", http="utf-8")
 
-    assert (found.encoding, found.source) == ("utf-8", "http")
+    assert (found.encoding, found.why) == ("utf-8", "http")
     assert found.utf8.decode().endswith("\ufffd</p>")
 
 

@@ -2,11 +2,39 @@
 
 from __future__ import annotations
 
+import gzip
+import io
+import zipfile
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tests.parse.contents import URL
 
 from scoter.core.url import canonical
-from scoter.parse.mediatype import declared, media_type, received
+from scoter.parse.filetypes import DOCX, PPTX, XLSX
+from scoter.parse.mediatype import Decision, decided, declared, received, sniffed, usual
+
+HERE = canonical(URL)
+OCTETS = "application/octet-stream"
+ODT = "application/vnd.oasis.opendocument.text"
+XHTML = b'<?xml version="1.0"?><html xmlns="http://www.w3.org/1999/xhtml">'
+RDF_FEED = b'<?xml version="1.0"?>\n<rdf:RDF xmlns:rdf="http://www.w3.org/" xmlns="http://purl.org/rss/1.0/">'
+
+
+def zip_of(*names: str, first: str = "") -> bytes:
+    """A zip of empty members; ``first`` is what its member mimetype says."""
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        if first:
+            archive.writestr("mimetype", first, zipfile.ZIP_STORED)
+        for name in names:
+            archive.writestr(name, "")
+    return file.getvalue()
+
+
+def at(path: str) -> str:
+    return f"http://a.example/{path}"
 
 
 @pytest.mark.parametrize(
@@ -14,27 +42,157 @@ from scoter.parse.mediatype import declared, media_type, received
     [
         ("text/html", b"<p>x", "text/html"),
         ("text/html", b"words", "text/html"),
+        ("text/html", b"\0\1\2", "text/html"),
         ("text/html", b"\x89PNG\r\n\x1a\n...", "image/png"),
         ("text/html", b"%PDF-1.4", "application/pdf"),
-        ("", b"\n <!DOCTYPE HTML><title>", "text/html"),
-        ("", b"\xef\xbb\xbf<html>", "text/html"),
-        ("", b"<!-- comment -->", "text/html"),
-        ("", b"<bold>", "text/plain"),
-        ("", b"words", "text/plain"),
-        ("", b"", "text/plain"),
-        ("", b"\0\1\2", "application/octet-stream"),
-        ("", b'<?xml version="1.0"?><html xmlns="http://www.w3.org/1999/xhtml">', "application/xhtml+xml"),
-        ("", b'<?xml version="1.0"?><rss>', "application/xml"),
-        ("application/octet-stream", b"<html>", "text/html"),
+        ("text/html", b"BMW cars", "text/html"),
+        ("text/html", XHTML, "text/html"),
         ("text/plain", b"<html>", "text/plain"),
         ("text/plain", b"GIF89a...", "image/gif"),
-        ("text/plain", b"\0\1\2\3", "application/octet-stream"),
+        ("text/plain", b"%PDF-1.4\nall of it text", "application/pdf"),
+        ("text/plain", b"\0\1\2\3", OCTETS),
+        ("text/plain", "grüße".encode("latin-1"), "text/plain"),
         ("application/pdf", b"<html>", "application/pdf"),
         ("application/json", b"{}", "application/json"),
+        ("image/jpeg", b"\x89PNG\r\n\x1a\n...", "image/png"),
+        ("image/jpg", b"\xff\xd8\xff...", "image/jpeg"),
+        ("image/png", b"<html>", "image/png"),
+        ("image/svg+xml", b"<svg>", "image/svg+xml"),
+        ("video/mp4", b"<html>", "video/mp4"),
     ],
 )
-def test_the_server_is_believed_unless_it_is_vague_or_plainly_wrong(said: str, body: bytes, found: str) -> None:
-    assert media_type(said, body) == found
+def test_the_server_is_believed_unless_it_is_plainly_wrong(said: str, body: bytes, found: str) -> None:
+    why = "header" if found == usual(said) else "default" if found == OCTETS else "bytes"
+
+    decision = decided(said, HERE, body)
+    assert (decision.media_type, decision.why) == (found, why)
+
+
+@pytest.mark.parametrize("vague", ["", OCTETS, "binary/octet-stream", "unknown/unknown", "application/force-download"])
+@pytest.mark.parametrize(
+    ("body", "found"),
+    [
+        (b"\n <!DOCTYPE HTML><title>", "text/html"),
+        (b"\xef\xbb\xbf<html>", "text/html"),
+        ("\ufeff<html>".encode("utf-16-le"), "text/html"),
+        ("<html>".encode("utf-16-be"), "text/html"),
+        (b"<!-- comment -->", "text/html"),
+        (b"<!-- comment --><rss>", "application/rss+xml"),
+        (b"<bold>", "text/plain"),
+        (b"words", "text/plain"),
+        (b"BMW cars", "text/plain"),
+        (b"", "text/plain"),
+        ("\ufeff灰海豹".encode("utf-16-le"), "text/plain"),
+        (XHTML, "application/xhtml+xml"),
+        (b'<?xml version="1.0"?><svg>', "image/svg+xml"),
+        (b'<?xml version="1.0"?><other>', "application/xml"),
+        (b"\x1f\x8b\x08...", "application/gzip"),
+        (b"RIFF....WEBPVP8 ", "image/webp"),
+        (b"\0\0\0\x20ftypavif\0", "image/avif"),
+        (b"\0\0\0\x20ftypisom\0", "video/mp4"),
+        (b"\x1a\x45\xdf\xa3\0\0\x42\x82\x84webm", "video/webm"),
+        (b"ID3\3\0", "audio/mpeg"),
+        (b"RIFF\1\2\3\0WAVE", "audio/wave"),
+        (b"\0\1\0\0\0", "font/ttf"),
+        (b"wOF2\0", "font/woff2"),
+        (b"BM\0\0", "image/bmp"),
+        (b"7z\xbc\xaf'\x1c", "application/x-7z-compressed"),
+        (b"\0\0junk\n%PDF-1.4", "application/pdf"),
+        (b"{\\rtf1 x}", "application/rtf"),
+    ],
+)
+def test_where_the_server_does_not_know_the_bytes_decide(vague: str, body: bytes, found: str) -> None:
+    assert decided(vague, canonical("http://a.example/"), body) == Decision(found, "bytes")
+
+
+@pytest.mark.parametrize("said", ["text/html", "text/xml", "application/xml", "text/plain", ""])
+@pytest.mark.parametrize(
+    ("body", "found"),
+    [
+        (b'<?xml version="1.0"?>\n<rss version="2.0">', "application/rss+xml"),
+        (b"\xef\xbb\xbf<?xml version='1.0'?><!-- a --><?style x?> <feed xmlns='x'>", "application/atom+xml"),
+        (b"<a10:feed xmlns:a10='http://www.w3.org/2005/Atom'>", "application/atom+xml"),
+        (b'<?xml version="1.0"?><!DOCTYPE rss [<!ENTITY x ">">]><rss>', "application/rss+xml"),
+        (RDF_FEED, "application/rdf+xml"),
+        (b'<?xml version="1.0"?><urlset xmlns="x">', "application/xml"),
+        (b'{"version": "https:\\/\\/jsonfeed.org\\/version\\/1.1"', "application/feed+json"),
+    ],
+)
+def test_a_feed_is_a_feed_whatever_the_server_calls_it(said: str, body: bytes, found: str) -> None:
+    if said.endswith("/xml") and found == "application/feed+json":
+        said = "application/json"
+
+    assert decided(said, HERE, body).media_type == found
+
+
+def test_html_that_is_served_as_xml_is_html() -> None:
+    assert decided("text/xml", HERE, b"<!DOCTYPE html><html>") == Decision("text/html", "bytes")
+    assert decided("text/xml", HERE, XHTML) == Decision("application/xhtml+xml", "bytes")
+    assert decided("application/xml", HERE, b"<other/>") == Decision("application/xml", "header")
+
+
+@pytest.mark.parametrize("said", ["application/zip", "", OCTETS, "application/x-zip-compressed", "text/html"])
+@pytest.mark.parametrize(
+    ("body", "found"),
+    [
+        (zip_of("[Content_Types].xml", "_rels/.rels", "word/document.xml"), DOCX),
+        (zip_of("xl/workbook.xml", "[Content_Types].xml"), XLSX),
+        (zip_of("[Content_Types].xml", "ppt/presentation.xml"), PPTX),
+        (zip_of("content.xml", first=ODT), ODT),
+        (zip_of("content.opf", first="application/epub+zip"), "application/epub+zip"),
+        (zip_of("page.html", first="text/html"), "application/zip"),
+        (zip_of(*(f"{number:0500}.txt" for number in range(200)), "word/document.xml"), DOCX),
+        (zip_of("a.txt", "sword/b.txt"), "application/zip"),
+        (zip_of(), "application/zip"),
+    ],
+)
+def test_an_office_document_is_told_from_other_zips_by_its_members(said: str, body: bytes, found: str) -> None:
+    assert decided(said, HERE, body).media_type == found
+
+
+def test_a_wrongly_named_office_document_is_what_its_members_say() -> None:
+    book = zip_of("xl/workbook.xml")
+
+    assert decided("application/msword", HERE, book) == Decision(XLSX, "bytes")
+    assert decided("application/vnd.ms-excel", HERE, b"\xd0\xcf\x11\xe0") == Decision(
+        "application/vnd.ms-excel", "header"
+    )
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "found"),
+    [
+        ("style.css", b"p { }", Decision("text/css", "extension")),
+        ("app.JS?v=1", b"var x", Decision("text/javascript", "extension")),
+        ("data.json", b"{}", Decision("application/json", "extension")),
+        ("notes.md", b"# words", Decision("text/markdown", "extension")),
+        ("page.html", b"words", Decision("text/html", "extension")),
+        ("page.html", b"\0\1", Decision(OCTETS, "default")),  # that is no text
+        ("style.css", b"<html>", Decision("text/html", "bytes")),
+        ("old.doc", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1\0", Decision("application/msword", "extension")),
+        ("old", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1\0", Decision("application/x-ole-storage", "bytes")),
+        ("book.epub", zip_of("a"), Decision("application/epub+zip", "extension")),
+        ("files.zip", zip_of("a"), Decision("application/zip", "bytes")),
+        ("picture.png", b"\0\1\2", Decision(OCTETS, "default")),  # a picture would begin as one
+        ("x.djvu", b"\0\1\2", Decision("image/vnd.djvu", "extension")),
+        ("v1.2", b"words", Decision("text/plain", "bytes")),
+        ("x.exe", b"\0\1\2", Decision(OCTETS, "default")),
+        ("x", b"8BPS\0\1\0\0", Decision("image/vnd.adobe.photoshop", "magic")),
+        ("x", b"SQLite format 3\0\0", Decision("application/x-sqlite3", "magic")),
+        ("x", bytes(3_000), Decision(OCTETS, "default")),
+    ],
+)
+def test_the_extension_and_then_a_table_of_signatures_help_where_the_bytes_do_not(
+    path: str, body: bytes, found: Decision
+) -> None:
+    assert decided(OCTETS, canonical(at(path)), body) == found
+
+
+def test_a_packed_sitemap_is_gzip_for_its_parser_to_unpack() -> None:
+    packed = gzip.compress(b"<urlset/>")
+
+    assert decided("application/x-gzip", canonical(at("sitemap.xml.gz")), packed).media_type == "application/gzip"
+    assert decided("text/xml", canonical(at("sitemap.xml.gz")), packed) == Decision("application/gzip", "bytes")
 
 
 @pytest.mark.parametrize(
@@ -60,14 +218,26 @@ def test_a_response_becomes_a_content() -> None:
         ("x-robots-tag", "otherbot: nofollow"),
     )
 
-    content = received(canonical(URL), headers, b"<p>", truncated=True)
+    content = received(HERE, headers, b"<p>", truncated=True)
 
     assert (content.media_type, content.encoding, content.truncated) == ("text/html", "GBK", True)
     assert content.robots == "noindex\notherbot: nofollow"
 
 
 def test_without_sniffing_the_server_has_the_last_word() -> None:
-    url = canonical(URL)
+    assert received(HERE, (("Content-Type", "text/html"),), b"%PDF-", sniff=False).media_type == "text/html"
+    assert received(HERE, (), b"<html>", sniff=False).media_type == OCTETS
 
-    assert received(url, (("Content-Type", "text/html"),), b"%PDF-", sniff=False).media_type == "text/html"
-    assert received(url, (), b"<html>", sniff=False).media_type == "application/octet-stream"
+
+@given(
+    st.sampled_from(
+        ["", OCTETS, "text/html", "text/plain", "text/xml", "application/zip", "image/png", "application/json"]
+    ),
+    st.sampled_from([b"", b"PK\x03\x04", b"<?xml ", b"<!DOCTYPE x [", b"\xff\xfe", b"RIFF", b"{", b"PK\x05\x06"]),
+    st.binary(max_size=2_000),
+)
+def test_any_bytes_are_of_some_type(said: str, start: bytes, rest: bytes) -> None:
+    found = decided(said, canonical(at("x.bin")), start + rest)
+
+    assert "/" in found.media_type
+    assert "/" in sniffed(start + rest)

@@ -11,7 +11,9 @@ from tests.parse.contents import content, made_of_built_in
 
 from scoter.config import load
 from scoter.core.page import Content, Page
+from scoter.errors import ConfigError
 from scoter.parse import Parsed, ParseFailed, Parsing
+from scoter.parse.chain import ParserChain, read_types
 from scoter.parse.containment import Confinement
 from scoter.parse.parsers import HtmlParser, TextParser
 from scoter.plugins import ParseFilter, Parser, Setup, installed
@@ -158,3 +160,151 @@ def test_the_configured_parsers_are_used_here_and_in_the_process() -> None:
     assert isinstance(ordinary, Parsed)
     assert isinstance(suspicious, Parsed)
     assert suspicious.page.text == "end"
+
+
+class Reads:
+    """A parser that knows only what begins with its own name."""
+
+    def __init__(self, name: str, *kinds: str, vouches: bool = False) -> None:
+        self.media_types: tuple[str, ...] = kinds
+        self.asked = 0
+        self._name = name
+        self._vouches = vouches
+
+    def parse(self, content: Content) -> Sequence[Page]:
+        self.asked += 1
+        if content.body == b"bad":
+            raise ValueError("bad")
+        return [Page(url=content.url, text=self._name)] if content.body.startswith(self._name.encode()) else ()
+
+    def in_place(self, content: Content) -> bool:
+        return self._vouches
+
+
+def read_by(chain: ParserChain, body: bytes, kind: str) -> str:
+    """Return who read a content, or why nobody did."""
+    outcome = chain.parse(content(body, kind))
+    return outcome.page.text if isinstance(outcome, Parsed) else f"{outcome.reason}: {outcome.detail}"
+
+
+def test_a_parser_that_finds_nothing_leaves_the_content_to_the_next() -> None:
+    feed, sitemap = Reads("feed", "application/xml"), Reads("sitemap", "application/xml")
+    chain = ParserChain([("feed", feed), ("sitemap", sitemap)])
+
+    assert read_by(chain, b"feed", "application/xml") == "feed"
+    assert sitemap.asked == 0
+    assert read_by(chain, b"sitemap", "application/xml") == "sitemap"
+    assert read_by(chain, b"other", "application/xml") == "empty: feed, sitemap"
+
+
+def test_a_parser_that_fails_leaves_the_content_to_the_next_and_is_named_if_none_reads_it() -> None:
+    text = TextParser(Setup(CONFIG))
+    broken = ("odd", Reads("odd", "text/plain"))
+
+    assert read_by(ParserChain([broken, ("text", text)]), b"bad", "text/plain") == "bad"
+    assert read_by(ParserChain([broken]), b"bad", "text/plain") == "broken_plugin: odd: ValueError: bad"
+
+
+@pytest.mark.parametrize(
+    ("kind", "readers"),
+    [
+        ("image/png", ["exact", "family"]),
+        ("image/x-png", ["exact", "family"]),  # another name for it
+        ("image/gif", ["family"]),
+        ("application/xml", ["markup"]),
+        ("text/xml", ["markup"]),
+        ("application/vnd.x+xml", ["markup"]),
+        ("application/x-other", []),
+    ],
+)
+def test_parsers_are_found_by_type_family_and_suffix(kind: str, readers: list[str]) -> None:
+    named = {"exact": "image/png", "family": "image/*", "markup": "text/xml"}
+    chain = ParserChain([(name, Reads(name, types)) for name, types in named.items()])
+
+    assert [name for name, _ in chain.parsers(kind)] == readers
+    assert chain.reads(kind) == bool(readers)
+
+
+@pytest.mark.parametrize(
+    ("kind", "readers"),
+    [
+        ("image/png", ["second"]),
+        ("image/gif", ["second", "first"]),
+        ("text/html", ["first"]),
+        ("audio/mpeg", ["third"]),
+        ("application/pdf", ["third", "first"]),
+    ],
+)
+def test_a_mapping_of_types_comes_before_what_parsers_say(kind: str, readers: list[str]) -> None:
+    first = ("first", Reads("first", "image/png", "image/gif", "text/html", "application/pdf"))
+    second, third = ("second", Reads("second")), ("third", Reads("third"))
+    types = {
+        "image/*": [second, first],
+        "image/png": [second],
+        "*/*": [third],
+        "application/pdf": [third, first],
+    }
+
+    assert [name for name, _ in ParserChain([first], types=types).parsers(kind)] == readers
+
+
+@pytest.mark.parametrize(
+    ("entries", "message"),
+    [
+        (["application/pdf"], "'application/pdf' does not name the parsers of a media type"),
+        (["pdf=text"], "'pdf=text' does not name"),
+        (["*/pdf=text"], "does not name"),
+        (["image/*="], "does not name"),
+        (["image/*=text,"], "does not name"),
+        (["a/b=text", "A/B=html"], "'A/B=html' names a/b a second time"),
+        (["text/xml=text", "application/xml=html"], "names application/xml a second time"),
+        (["a/b=text,text"], "names 'text' twice"),
+        (["a/b=texd"], "'a/b=texd': 'texd' is not a parser; did you mean 'text'?"),
+    ],
+)
+def test_a_bad_entry_is_named_with_what_was_expected(entries: list[str], message: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        read_types(entries, ["html", "text"])
+
+    assert message in str(caught.value)
+    assert caught.value.where == "parse.types"
+    assert caught.value.hint
+
+
+def test_a_parser_that_only_a_type_names_is_made_and_reads_nothing_else() -> None:
+    settings = ['parse.parsers=["html"]', 'parse.types=["application/x-notes=text"]']
+    chain = ParserChain.of(load(overrides=settings))
+
+    assert [name for name, _ in chain.parsers("application/x-notes")] == ["text"]
+    assert chain.parsers("text/plain") == ()
+
+
+def test_every_type_can_have_a_fallback() -> None:
+    chain = ParserChain.of(load(overrides=['parse.types=["*/*=text"]']))
+
+    assert [name for name, _ in chain.parsers("application/x-unheard-of")] == ["text"]
+    assert [name for name, _ in chain.parsers("text/html")] == ["html"]
+
+
+@pytest.mark.parametrize(
+    ("vouching", "body", "confined"),
+    [
+        ((True,), b"first", False),
+        ((False,), b"first", True),
+        ((True, False), b"first", False),  # the second is not needed
+        ((True, False), b"second", True),  # it is, and does not vouch
+        ((True, True), b"second", False),
+        ((False, True), b"second", True),
+        ((True, True), b"none", False),
+        ((True, False), b"none", True),
+    ],
+)
+def test_what_nobody_vouches_for_is_parsed_elsewhere(vouching: tuple[bool, ...], body: bytes, confined: bool) -> None:
+    names = ("first", "second")
+    parsers = [(name, Reads(name, "a/b", vouches=each)) for name, each in zip(names, vouching, strict=False)]
+
+    outcome = ParserChain(parsers).parse_in_place(content(body, "a/b"))
+
+    assert (outcome is None) == confined
+    if confined:
+        assert all(parser.asked == 0 for (_, parser), vouches in zip(parsers, vouching, strict=True) if not vouches)

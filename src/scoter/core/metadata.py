@@ -72,7 +72,7 @@ class PageMetadata(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What a page says about itself. URLs are absolute and canonical; texts are one line, without markup.
 
     ``sources`` names for each field that is there where it came from: ``opengraph``, ``twitter``, ``jsonld``,
-    ``microdata``, ``rdfa``, ``dublincore``, ``microformats``, ``link``, ``meta``, ``html`` or ``content``.
+    ``microdata``, ``rdfa``, ``dublincore``, ``microformats``, ``link``, ``meta``, ``html``, ``feed`` or ``content``.
     """
 
     title: str = ""

@@ -1,14 +1,19 @@
-"""Parsing where it can be stopped: a process of its own, with a time limit and a memory limit.
+"""Parsing where it can be stopped: a process of its own, with limits of wall time, CPU time and memory.
 
 The process is started when the first content needs it and serves one content after another. One that overstays its
-time, runs out of memory or dies is replaced, and only the content that did it has failed.
+time, runs out of memory or dies is replaced, and only the content that did it has failed: what fails in a process that
+has served others is tried again in a fresh one, since a predecessor may have left it damaged or short of memory.
+Whatever the process has started (a command that parses) ends with it.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pickle
+import resource
 import select
+import signal
 import subprocess
 import sys
 import threading
@@ -23,96 +28,154 @@ import msgspec
 from scoter.config import Config
 from scoter.core.page import Content
 from scoter.parse.chain import Outcome, ParseFailed, ParserChain
-from scoter.parse.frames import HEAD, MOST, frame, outcome
+from scoter.parse.frames import HEAD, MOST, RETIRED, frame, most_memory, outcome
 
 MEMORY: Final = 1024 * 1024 * 1024
 """Bytes of address space for the parser process, itself included."""
 _PIECE: Final = 256 * 1024
 _START: Final = 60.0  # seconds that the process may take to start on a busy machine
+_FULL: Final = 0.75  # share of its memory that was in use when a process died for want of more
 
 
 class Confinement:
     """A parser process and the way to it; threads may share one, and wait for each other."""
 
     def __init__(
-        self, make: Callable[[], ParserChain], timeout: timedelta | None = timedelta(seconds=30), memory: int = MEMORY
+        self,
+        make: Callable[[], ParserChain],
+        timeout: timedelta | None = timedelta(seconds=30),
+        memory: int = MEMORY,
+        cpu: timedelta | None = None,
     ) -> None:
-        """``make`` is called in the process, so it must be something that pickles: a function of a module, say."""
+        """``make`` is called in the process, so it must be something that pickles: a function of a module, say.
+
+        ``cpu`` is the CPU time for one content, of all threads together; without it, it is ``timeout``.
+        """
         self._make = make
+        self.timeout = timeout
         self._seconds = 0.0 if timeout is None else timeout.total_seconds()
-        self._memory = memory
+        self._cpu = self._seconds if cpu is None else cpu.total_seconds()
+        self.memory = memory
         self._process: subprocess.Popen[bytes] | None = None
+        self._served = 0  # contents that the process has answered
+        self._base = 0  # most bytes that the crawl had when it started the process, which the system counts as its own
+        self._closed = 0  # times
         self._turn = threading.Lock()
 
     @classmethod
     def of(cls, config: Config) -> Confinement:
         """Return one whose process has the configuration's own chain."""
-        return cls(partial(ParserChain.of, config), config.parse.timeout)
+        return cls(partial(ParserChain.of, config), config.parse.timeout, config.parse.memory)
+
+    @property
+    def pid(self) -> int | None:
+        """The process, if it runs."""
+        process = self._process
+        return None if process is None or process.returncode is not None else process.pid
 
     def parse(self, content: Content) -> Outcome:
-        """Return what came of a content; it takes no longer than the time limit and the start of a process."""
+        """Return what came of a content; it takes no longer than the limits, twice at worst, and the start."""
+        closed = self._closed
         with self._turn:
-            try:
-                answer = self._ask(content)
-            except TimeoutError:
-                self._end()
-                return ParseFailed("timeout", f"after {self._seconds:g} s")
-            except (EOFError, BrokenPipeError):
-                return ParseFailed("crash", self._died())
-            try:
-                found = outcome(answer)
-            except msgspec.MsgspecError:
-                self._end()
-                return ParseFailed("crash", "the parser process sent what is no answer")
-            if isinstance(found, ParseFailed) and found.reason == "memory":
-                self._end()  # what it could not get may be in pieces everywhere
-            return found
+            was_fresh = self._process is None or self._process.poll() is not None or not self._served
+            found = self._tried(content)
+            if was_fresh or self._closed != closed:
+                return found
+            is_lost = isinstance(found, ParseFailed) and found.reason in ("crash", "memory")
+            return self._tried(content) if is_lost else found
 
     def close(self) -> None:
         """End the process, and with it what it is about."""
+        self._closed += 1
         if (process := self._process) is not None:
-            process.kill()  # whoever waits for it learns of it at once, and gives up the turn
+            _kill(process)  # whoever waits for it learns of it at once, and gives up the turn
         with self._turn:
             self._end()
 
-    def _ask(self, content: Content) -> bytes:
-        process = self._process
-        if process is None or process.poll() is not None:
-            process = self._process = self._start()
-        return _exchange(process, frame(content), time.monotonic() + self._seconds if self._seconds else None)
+    def _tried(self, content: Content) -> Outcome:
+        """Return what came of a content in one process, which is no more if it is the worse for it."""
+        try:
+            process = self._process
+            if process is None or process.poll() is not None:
+                process = self._start()
+            until = time.monotonic() + self._seconds if self._seconds else None
+            found = outcome(_exchange(process, frame(content), until))
+        except TimeoutError:
+            self._end()
+            return ParseFailed("timeout", f"after {self._seconds:g} s")
+        except (EOFError, BrokenPipeError):
+            return self._died()
+        except msgspec.MsgspecError:
+            self._end()
+            return ParseFailed("crash", "the parser process sent what is no answer")
+        self._served += 1
+        if (isinstance(found, ParseFailed) and found.reason == "memory") or most_memory(
+            process.pid
+        ) > RETIRED * self.memory:
+            self._end()
+        return found
 
     def _start(self) -> subprocess.Popen[bytes]:
         self._end()
         process = subprocess.Popen(  # noqa: S603 - our own interpreter and module
-            [sys.executable, "-m", "scoter.parse.worker", str(self._seconds), str(self._memory)],
+            [sys.executable, "-m", "scoter.parse.worker", str(self._seconds), str(self._cpu), str(self.memory)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             bufsize=0,
             env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+            process_group=0,
         )
         os.set_blocking(_number(process.stdin), False)
         os.set_blocking(_number(process.stdout), False)
         self._process = process
+        self._served = 0
+        self._base = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
         start = pickle.dumps((sys.path, pickle.dumps(self._make)))
         hello = len(start).to_bytes(HEAD) + start
         _exchange(process, hello, time.monotonic() + _START)
         return process
 
-    def _died(self) -> str:
-        process = self._process
-        self._end()
-        code = process.returncode if process is not None else None
-        return f"the parser process ended with {code}"
+    def _died(self) -> ParseFailed:
+        """Say why the process is no more, by how it ended and by the memory that it had."""
+        code, most = self._end()
+        if code == -signal.SIGPROF:
+            return ParseFailed("cpu", f"after {self._cpu:g} s of CPU time")
+        if code == -signal.SIGALRM:
+            return ParseFailed("timeout", f"after {self._seconds:g} s")
+        how = f"the parser process ended with {code}"
+        if code is not None and code < 0:
+            with contextlib.suppress(ValueError):
+                how = f"the parser process was ended by {signal.Signals(-code).name}"
+        if most > max(_FULL * self.memory, self._base):
+            return ParseFailed("memory", f"{how}, with {most >> 20} MiB in use")
+        return ParseFailed("crash", how)
 
-    def _end(self) -> None:
+    def _end(self) -> tuple[int | None, int]:
+        """End the process, if there is one; return how it ended, and the most bytes of memory that it had."""
         process, self._process = self._process, None
         if process is None:
-            return
-        process.kill()
+            return None, 0
+        _kill(process)
         for pipe in (process.stdin, process.stdout):
             if pipe is not None:
                 pipe.close()
-        process.wait()
+        most = 0
+        if process.returncode is None:
+            try:
+                _, status, usage = os.wait4(process.pid, 0)
+            except ChildProcessError:  # another thread was there first
+                process.wait()
+            else:
+                process.returncode = os.waitstatus_to_exitcode(status)
+                most = usage.ru_maxrss * 1024
+        return process.returncode, most
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    """Kill a process and whatever it has started; one that is already dead keeps the status it died with."""
+    if process.returncode is None:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
 
 
 def _number(pipe: object) -> int:

@@ -1,8 +1,13 @@
-"""Messages between a crawl and its parser process: MessagePack, each with its length in front."""
+"""What a crawl and its parser process agree on: messages, and when the process has had too much memory.
+
+A message is MessagePack with its length in front.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, Final
 
 import msgspec
@@ -13,8 +18,23 @@ from scoter.parse.chain import Outcome
 HEAD: Final = 8  # bytes of the length
 READY: Final = bytes(HEAD)
 """What the process sends when it has started: a message of no length."""
-MOST: Final = 256 * 1024 * 1024
-"""Bytes of an answer; more is a process gone mad."""
+MOST: Final = 128 * 1024 * 1024
+"""Bytes of an answer; more is too much for the crawl's own memory."""
+
+RETIRED: Final = 0.5
+"""The share of its memory after which a process serves no more: the next content may need what the last one took."""
+
+
+def most_memory(pid: int | str = "self") -> int:
+    """Return the most address space that a process has had, in bytes; nothing where the system does not tell."""
+    try:
+        found = _PEAK.search(Path(f"/proc/{pid}/status").read_bytes())
+    except OSError:
+        return 0
+    return int(found[1]) * 1024 if found else 0
+
+
+_PEAK = re.compile(rb"VmPeak:\s*(\d+) kB")
 
 
 def _plain(value: Any) -> Any:

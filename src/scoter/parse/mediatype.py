@@ -1,56 +1,113 @@
-"""What the bytes are: by what the server says and, where that is missing, vague or wrong, by how they begin.
+"""What the bytes are: by what the server says and, where that is missing, vague or wrong, by the bytes and the name.
 
-The sniffing is the part of the WHATWG MIME Sniffing standard that a crawler needs: markup is told from plain text and
-both from what is binary. A server that names a type of its own (``application/pdf``) is believed.
+A server that names a type of its own is believed, save where servers are known to be wrong: a file, a feed or a sitemap
+served as a page, an office document served as the zip that it is, one kind of picture served as another. Where it says
+nothing of use, the first bytes decide as in the WHATWG MIME Sniffing standard; text and bytes that this does not know
+go by the extension in the URL, and the rest by puremagic's table.
 """
 
 from __future__ import annotations
 
 import re
 from functools import lru_cache
+from typing import Final, Literal, TypeAlias
+
+from msgspec import Struct
 
 from scoter.core.page import Content
 from scoter.core.reply import Headers, header
 from scoter.core.url import Url
+from scoter.parse.filetypes import (
+    ATOM,
+    BINARY,
+    KNOWN,
+    OLD_OFFICE,
+    OLE,
+    RDF,
+    RSS,
+    TYPE,
+    XHTML,
+    XML,
+    ZIP,
+    by_extension,
+    by_magic,
+    sign,
+    zipped,
+)
 
-HTML = "text/html"
-XHTML = "application/xhtml+xml"
-TEXT = "text/plain"
-BINARY = "application/octet-stream"
+__all__ = ["BINARY", "HTML", "TEXT", "XHTML", "XML", "Decision", "decided", "declared", "received", "sniffed", "usual"]
+
+HTML: Final = "text/html"
+TEXT: Final = "text/plain"
+JSON_FEED: Final = "application/feed+json"
+
+Why: TypeAlias = Literal["header", "bytes", "extension", "magic", "default"]
 
 _SNIFFED = 1_445  # bytes; what the standard calls a resource header
-# What servers send when they do not know; the odd spellings are those of old Apache versions (the standard, 5.1).
-_VAGUE = frozenset({"", "unknown/unknown", "application/unknown", "*/*", "text/plain", "application/octet-stream"})
-_TYPE = re.compile(r"[\w!#$%&'*+.^`|~-]+/[\w!#$%&'*+.^`|~-]+", re.ASCII)
+# What servers send when they do not know: the standard's 5.1, and what Amazon S3 and download scripts send.
+_VAGUE: Final = frozenset(
+    {
+        *("", "unknown/unknown", "application/unknown", "content/unknown", "*/*", TEXT, BINARY, "binary/octet-stream"),
+        *("application/x-octet-stream", "application/binary", "application/force-download", "application/download"),
+        *("application/x-download", "application/x-force-download", "application/x-unknown-content-type"),
+    }
+)
+_USUAL: Final = {
+    **dict.fromkeys(("image/jpg", "image/pjpeg", "image/x-citrix-jpeg"), "image/jpeg"),
+    **dict.fromkeys(("image/x-png", "image/x-citrix-png"), "image/png"),
+    **dict.fromkeys(("image/vnd.microsoft.icon", "image/ico"), "image/x-icon"),
+    **dict.fromkeys(("application/x-gzip", "application/gzip-compressed", "application/x-gunzip"), "application/gzip"),
+    **dict.fromkeys(("application/x-zip", "application/x-zip-compressed"), ZIP),
+    **dict.fromkeys(("application/x-pdf", "text/pdf", "application/acrobat"), "application/pdf"),
+    **dict.fromkeys(
+        (
+            *("application/javascript", "application/x-javascript", "text/x-javascript", "text/ecmascript"),
+            *("application/ecmascript", "application/x-ecmascript", "text/jscript", "text/livescript"),
+        ),
+        "text/javascript",
+    ),
+    **dict.fromkeys(("application/rss", "text/rss+xml", "text/rss", "application/x-rss+xml"), RSS),
+    **dict.fromkeys(("application/atom", "text/atom+xml", "text/atom"), ATOM),
+    "text/xml": XML,  # RFC 7303 9.1
+    **dict.fromkeys(("text/rtf", "application/x-rtf"), "application/rtf"),
+}
+
 _CHARSET = re.compile(r";\s*charset\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s;\"']+))", re.IGNORECASE)
 _MARKUP = re.compile(
     rb"[\t\n\f\r ]*<(?:!doctype html|html|head|script|iframe|h1|div|font|table|a|style|title|b|body|br|p)[ \t\n\f\r/>]"
     rb"|[\t\n\f\r ]*<!--",
     re.IGNORECASE,
 )
-_XML = re.compile(rb"[\t\n\f\r ]*<\?xml")
-_SIGNS = (
-    (b"%PDF-", "application/pdf"),
-    (b"GIF87a", "image/gif"),
-    (b"GIF89a", "image/gif"),
-    (b"\x89PNG\r\n\x1a\n", "image/png"),
-    (b"\xff\xd8\xff", "image/jpeg"),
-    (b"PK\x03\x04", "application/zip"),
-    (b"\x1f\x8b\x08", "application/gzip"),
-    (b"%!PS-Adobe-", "application/postscript"),
-    (b"Rar!\x1a\x07", "application/vnd.rar"),
+# What may stand before a root element, and its name: the standard's "feed or HTML", read to the end of the name.
+_ROOT = re.compile(
+    rb"(?:[\t\n\f\r ]++|<!--(?:(?!-->).)*+-->|<\?(?:(?!\?>).)*+\?>|<![dD][^>\[]*+(?:\[[^\]]*+\][^>]*+)?>)*+"
+    rb"<(?:[\w.-]+:)?([\w.-]+)[\t\n\f\r />]",
+    re.DOTALL,
 )
-_MARKS = (b"\xef\xbb\xbf", b"\xfe\xff", b"\xff\xfe")
+_ROOTS: Final = {b"rss": RSS, b"feed": ATOM, b"urlset": XML, b"sitemapindex": XML}
+_RSS_1: Final = (b"http://purl.org/rss/1.0/", b"http://my.netscape.com/rdf/simple/0.9/")
+_OFFICE: Final = ("application/msword", "application/vnd.ms-", "application/vnd.o")
+_SPACE: Final = b"\t\n\f\r "
+_MARKS: Final = (b"\xef\xbb\xbf", b"\xfe\xff", b"\xff\xfe")
 # Bytes that no text has (the standard, 7.1).
-_BINARY = bytes([*range(9), 0x0B, *range(0x0E, 0x1B), *range(0x1C, 0x20)])
+_BINARY: Final = bytes([*range(9), 0x0B, *range(0x0E, 0x1B), *range(0x1C, 0x20)])
+
+
+class Decision(Struct, frozen=True):
+    """A media type, and what decided: the ``header``, the ``bytes``, the URL's ``extension``, or puremagic's table."""
+
+    media_type: str
+    why: Why
 
 
 def received(url: Url, headers: Headers, body: bytes, *, truncated: bool = False, sniff: bool = True) -> Content:
     """Return a body, free of its content coding, as the content that parsers take."""
     said, charset = declared(header(headers, "content-type"))
+    if not (sniff and said == HTML and body[:2] in _PLAINLY_HTML):
+        said = decided(said, url, body).media_type if sniff else said or BINARY
     return Content(
         url=url,
-        media_type=media_type(said, body) if sniff else said or BINARY,
+        media_type=said,
         body=body,
         encoding=charset,
         robots="\n".join([value for name, value in headers if name.lower() == "x-robots-tag"]),
@@ -65,43 +122,128 @@ def declared(field: str) -> tuple[str, str]:
     >>> declared('Text/HTML; charset="UTF-8"')
     ('text/html', 'UTF-8')
     """
-    kind = _TYPE.match(field.strip())
+    kind = TYPE.match(field.strip())
     charset = _CHARSET.search(field)
     return kind[0].lower() if kind else "", next(filter(None, charset.groups()), "") if charset else ""
 
 
-def media_type(said: str, body: bytes) -> str:
-    """Return what the bytes are, given what the server said.
+def usual(name: str) -> str:
+    """Return the usual name of a media type that has several.
 
-    >>> media_type("", b"<!DOCTYPE html><p>"), media_type("text/plain", b"plain"), media_type("text/html", b"%PDF-1.7")
-    ('text/html', 'text/plain', 'application/pdf')
+    >>> usual("image/jpg"), usual("text/html")
+    ('image/jpeg', 'text/html')
     """
-    if said == HTML:
-        # The commonest lie is a file served as a page; it needs a look at the first bytes only.
-        return said if body[:1] in b"<\n \r\t" else _sign(body) or said
+    return _USUAL.get(name, name)
+
+
+# How a page that is served as one begins: no feed, sitemap or file does.
+_PLAINLY_HTML: Final = frozenset({b"<!", b"<h", b"<H"})
+
+
+def decided(said: str, url: Url, body: bytes) -> Decision:
+    """Return what the bytes are, given what the server said, and what decided.
+
+    >>> from scoter.core.url import canonical
+    >>> decided("text/html", canonical("http://a.example/x"), b"%PDF-1.7")
+    Decision(media_type='application/pdf', why='bytes')
+    """
+    said = usual(said)
     if said not in _VAGUE:
-        return said
-    found = sniffed(body)
-    if said == TEXT and found == HTML:
-        return TEXT  # somebody shows markup on purpose, and browsers take the server's word for it too
-    return found
+        found = _corrected(said, body)
+        return Decision(found, "bytes") if found and found != said else Decision(said, "header")
+    head = _readable(body[:_SNIFFED])
+    found = (_feed(head) if said == TEXT else _markup(head)) or sign(body)
+    if found and found not in (OLE, ZIP):
+        return Decision(found, "bytes")
+    if not found and _is_text(head, body):
+        if said == TEXT:
+            return Decision(TEXT, "header")  # markup shown on purpose, too: browsers take the server's word for it
+        named = by_extension(url, textual=True)
+        return Decision(named, "extension") if named else Decision(TEXT, "bytes")
+    return _binary(url, body)
 
 
 def sniffed(body: bytes) -> str:
-    """Return what the first bytes look like.
+    """Return what bytes look like of themselves.
 
     >>> sniffed(b"  <HTML>"), sniffed(b"words"), sniffed(bytes(20))
     ('text/html', 'text/plain', 'application/octet-stream')
     """
-    head = body[:_SNIFFED]
-    if _MARKUP.match(head[3:] if head.startswith(_MARKS[0]) else head):
-        return HTML
-    if _XML.match(head):
-        return XHTML if b"http://www.w3.org/1999/xhtml" in head else "application/xml"
-    if head.startswith(_MARKS):
-        return TEXT
-    return _sign(head) or (TEXT if len(head.translate(None, _BINARY)) == len(head) else BINARY)
+    head = _readable(body[:_SNIFFED])
+    if found := _markup(head) or sign(body):
+        return found
+    return TEXT if _is_text(head, body) else sign(body, binary=True) or BINARY
 
 
-def _sign(body: bytes) -> str:
-    return next((kind for sign, kind in _SIGNS if body.startswith(sign)), "")
+def _is_text(head: bytes, body: bytes) -> bool:
+    """Tell text from what is binary by its first bytes (the standard, 7.1)."""
+    return body.startswith(_MARKS) or len(head.translate(None, _BINARY)) == len(head)
+
+
+def _corrected(said: str, body: bytes) -> str:
+    """Return what bytes are whose server named another type, where servers are known to be wrong; else nothing."""
+    if said == HTML:
+        if body[:2] in _PLAINLY_HTML:
+            return ""
+        return _feed(_readable(body[:_SNIFFED])) or sign(body)
+    if said == XML:
+        head = _readable(body[:_SNIFFED])
+        return _feed(head, among_xml=True) or (HTML if _MARKUP.match(head) else sign(body))
+    if said == "application/json":
+        return _feed(_readable(body[:_SNIFFED]))
+    if said.startswith("image/"):
+        found = sign(body, binary=True)
+        return found if found.startswith("image/") else ""
+    if body.startswith(b"PK\x03\x04") and (said == ZIP or said.startswith(_OFFICE)):
+        found = zipped(body)
+        return "" if found == ZIP else found
+    return ""
+
+
+def _binary(url: Url, body: bytes) -> Decision:
+    found = sign(body, binary=True)
+    named = by_extension(url, textual=False)
+    if found == OLE and named in OLD_OFFICE:
+        return Decision(named, "extension")
+    if found == ZIP and named.startswith("application/") and named not in KNOWN:
+        return Decision(named, "extension")  # an archive of a kind that its members do not tell
+    if found:
+        return Decision(found, "bytes")
+    if named and named not in KNOWN:  # a picture that does not begin as pictures of its kind do is none
+        return Decision(named, "extension")
+    found = usual(by_magic(body))
+    return Decision(found, "magic") if found else Decision(BINARY, "default")
+
+
+def _readable(head: bytes) -> bytes:
+    """Return the beginning of a text with what hides its ASCII removed: a mark, and the zeros of UTF-16."""
+    if head[:3] == _MARKS[0]:
+        return head[3:]
+    if head[:2] in _MARKS[1:]:
+        return head[2:].replace(b"\0", b"")
+    return head.replace(b"\0", b"") if head[:2] in (b"<\0", b"\0<") else head
+
+
+def _markup(head: bytes) -> str:
+    if _MARKUP.match(head):
+        is_comment = head.lstrip(_SPACE).startswith(b"<!--")  # behind which there may be anything
+        return (_feed(head) if is_comment else "") or HTML
+    return _feed(head, among_xml=True) or (XML if head.lstrip(_SPACE).startswith(b"<?xml") else "")
+
+
+def _feed(head: bytes, *, among_xml: bool = False) -> str:
+    """Return the type of a feed or sitemap, also of XHTML and SVG if asked for; nothing for what is neither."""
+    start = head.lstrip(_SPACE)
+    if start.startswith(b"{"):
+        return JSON_FEED if b"://jsonfeed.org/version/" in head.replace(b"\\/", b"/") else ""
+    root = _ROOT.match(head)
+    if root is None:
+        return ""
+    name = root[1]
+    if name == b"RDF":
+        return RDF if any(space in head for space in _RSS_1) else ""
+    if among_xml and name == b"html":
+        return XHTML if b"http://www.w3.org/1999/xhtml" in head else HTML
+    if among_xml and name == b"svg":
+        return "image/svg+xml"
+    return _ROOTS.get(name, "")

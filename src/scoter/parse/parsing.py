@@ -1,13 +1,12 @@
 """What a crawl calls: from content to pages, by the parser for its type and the parse filters.
 
 A parser may have ``in_place(content)``, which tells that it cannot take long over a content. What no parser vouches
-for is parsed in a process that can be stopped (``containment``), so that a hostile page costs its own time limit and
-nothing else.
+for, and what those who do find nothing in, is parsed in a process that can be stopped (``containment``), so that a
+hostile page costs its own time limit and nothing else.
 """
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
@@ -45,16 +44,22 @@ class Parsing:
         """Return the pages of a content, or why there are none; this may take as long as ``parse.timeout``."""
         if (refused := self._refused(content)) is not None:
             return refused
-        if self._confinement is None or self._chain.in_place(content):
+        if self._confinement is None:
             return self._chain.parse(content)
-        return self._confinement.parse(content)
+        done = self._chain.parse_in_place(content)
+        return done if done is not None else self._confinement.parse(content)
 
     async def parse_async(self, content: Content) -> Outcome:
         """Do as ``parse`` does; what is parsed in the other process leaves the event loop free."""
         if (refused := self._refused(content)) is not None:
             return refused
-        if self._confinement is None or self._chain.in_place(content):
+        if self._confinement is None:
             return self._chain.parse(content)
+        done = self._chain.parse_in_place(content)
+        if done is not None:
+            return done
+        import asyncio  # here, since the parser process imports this module and has no use for it
+
         return await asyncio.get_running_loop().run_in_executor(self._thread, self._confinement.parse, content)
 
     def close(self) -> None:

@@ -1,0 +1,34 @@
+"""Every encoding of the web is read, whoever declares it, rightly or wrongly."""
+
+from __future__ import annotations
+
+import pytest
+from tests.parse.encodings.cases import ALL, DECLARED, UNDECLARED, UNICODE, WRONG, Case
+
+from scoter.parse.encoding import decoded
+
+GROUPS = [
+    pytest.param(case, id=f"{group}: {case.name}")
+    for group, cases in (("declared", DECLARED), ("unicode", UNICODE), ("undeclared", UNDECLARED), ("wrong", WRONG))
+    for case in cases
+]
+
+
+@pytest.mark.parametrize("case", GROUPS)
+def test_a_page_is_read_in_its_encoding(case: Case) -> None:
+    found = decoded(case.body, case.http)
+
+    assert (found.encoding, found.why) == (case.encoding, case.why)
+    assert case.words in found.utf8.decode()
+
+
+@pytest.mark.parametrize("case", GROUPS)
+def test_what_was_lost_is_counted(case: Case) -> None:
+    found = decoded(case.body, case.http)
+
+    assert found.replaced == found.utf8.decode().count("\ufffd")
+
+
+def test_the_table_has_forty_cases_and_more_of_different_names() -> None:
+    assert len(ALL) > 40
+    assert len({case.body for case in ALL}) > 40

@@ -1,0 +1,43 @@
+"""A chain of all built-in parsers, in the order that a crawl has them."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from scoter.config import Config, load
+from scoter.parse.chain import ParserChain
+from scoter.parse.documents.image import ImageParser
+from scoter.parse.documents.office import OfficeParser
+from scoter.parse.documents.pdf import PdfParser
+from scoter.parse.documents.zip import ZipParser
+from scoter.parse.feeds.feed import FeedParser
+from scoter.parse.feeds.sitemap import SitemapParser
+from scoter.parse.feeds.xml import XmlParser
+from scoter.parse.parsers import HtmlParser, TextParser
+from scoter.parse.scripts import CssParser, ScriptParser
+from scoter.plugins import Parser, Setup
+
+EVERYTHING = ("parse.metadata=true", "parse.markdown=true", "parse.extractor=resiliparse", "parse.script_links=true")
+"""Settings with which a page is read in every way that there is."""
+
+
+def all_parsers(config: Config) -> ParserChain:
+    """The chain; a function of a module, so that it can go to another process."""
+    setup = Setup(config)
+    outer: list[tuple[str, Parser]] = [
+        ("html", HtmlParser(setup)),
+        ("text", TextParser(setup)),
+        ("feed", FeedParser(setup)),
+        ("sitemap", SitemapParser(setup)),
+        ("xml", XmlParser(setup)),
+        ("pdf", PdfParser(setup)),
+        ("office", OfficeParser(setup)),
+        ("image", ImageParser(setup)),
+        ("script", ScriptParser(setup)),
+        ("css", CssParser(setup)),
+    ]
+    return ParserChain([*outer, ("zip", ZipParser(setup, parsers=ParserChain(outer)))])
+
+
+def made_of_everything(*settings: str) -> partial[ParserChain]:
+    return partial(all_parsers, load(overrides=[*EVERYTHING, *settings]))
