@@ -63,6 +63,11 @@ def test_atom_has_bases_languages_and_times() -> None:
     assert eider.about.modified == datetime(2026, 11, 15, tzinfo=UTC)
 
 
+def test_an_encoding_that_only_the_web_knows_is_read() -> None:
+    page = feed(RSS.replace('version="1.0"', 'version="1.0" encoding="x-user-defined"', 1))[0]
+    assert page.title == "Birds & seals"
+
+
 def test_rdf_is_a_feed_when_it_has_items() -> None:
     assert [page.url.text for page in feed(RDF, "application/rdf+xml")] == [PLACE.text, "http://c.example/1"]
     assert feed('<rdf:RDF xmlns:rdf="x"><rdf:Description/></rdf:RDF>', "application/rdf+xml") == ()

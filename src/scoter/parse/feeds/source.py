@@ -116,7 +116,7 @@ class XmlSource:
         label = charset if encoding_name(charset) else declared[1].decode() if declared else ""
         self.encoding = decoded(first, label, "utf-8", markup=False).encoding
         # "utf-16le" and its like are what a mark was found to mean; the mark itself stands before the root.
-        self._decoder: Any = codecs.getincrementaldecoder(_codec(self.encoding))("replace")
+        self._decoder: Any = _decoder(self.encoding)("replace")
         self._head = self._find_root(self._decoder.decode(first))
 
     @property
@@ -288,11 +288,11 @@ def _settled(found: re.Match[str]) -> str:
     return f"&amp;{name};" if meant is None else meant.replace("&", "&amp;").replace("<", "&lt;")
 
 
-def _codec(encoding: str) -> str:
+def _decoder(encoding: str) -> Any:
     import webencodings  # type: ignore[import-untyped]
 
     found = webencodings.lookup(encoding)
-    try:
-        return str(found.codec_info.name) if found is not None else codecs.lookup(encoding).name
+    try:  # x-user-defined is known to webencodings and not to Python
+        return (found.codec_info if found is not None else codecs.lookup(encoding)).incrementaldecoder
     except LookupError:
-        return "utf-8"
+        return codecs.lookup("utf-8").incrementaldecoder
