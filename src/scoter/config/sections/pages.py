@@ -75,7 +75,7 @@ class Parse(Section, frozen=True):
         Literal["none", "resiliparse", "trafilatura"],
         Setting(
             "What finds the main text of a page, which stands beside the whole text; trafilatura is right more often "
-            "than resiliparse and takes eight times as long.",
+            "than resiliparse and takes three times as long.",
             nutch=("tika.extractor",),
         ),
     ] = "none"

@@ -1,0 +1,291 @@
+"""The blocks of a page as Markdown: headings, paragraphs, lists, quotations, code, tables, rules.
+
+It calls itself once for each element that holds another, which the tree's depth bounds. Lists and quotations indent
+what is in them, so that they are nested eight deep at most, and what is deeper stands on the eighth level. What is
+written is charged to a budget; where that is used up the rest of the page is left out.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from scoter.core.url import Url
+from scoter.parse.main.escaping import clean, code_block
+from scoter.parse.main.inline import EM, STRONG, Lines
+from scoter.parse.main.tables import is_data, write_table
+from scoter.parse.main.tree import INLINE, Element, Node, Text
+
+NESTED: Final = 8
+_HEADINGS: Final = {f"h{level}": "#" * level for level in range(1, 7)}
+_LISTS: Final = frozenset(("ul", "ol", "menu", "dir"))
+_LANGUAGE: Final = re.compile(
+    r"(?:^|\s)(?:language|lang|highlight-source|highlight|brush:?|sourceCode)[-\s]\s*([\w+#.-]{1,30})"
+)
+_NO_LANGUAGE: Final = frozenset((*("none", "default", "text", "plain", "plaintext", "nohighlight", "code", "block"),))
+_SHORT_TERM: Final = 200  # characters of a definition that stands beside its term
+
+
+class Block:
+    """A block, and what it is: two lists of one kind in a row must not become one."""
+
+    __slots__ = ("kind", "text")
+
+    def __init__(self, kind: str, text: str) -> None:
+        self.kind = kind
+        self.text = text
+
+
+class Writer:
+    """Writes one page."""
+
+    def __init__(self, base: Url, most: int) -> None:
+        self._most = most
+        self._left = most
+        self._indent = 0
+        self._nested = 0
+        self._lines = Lines(base, most // 2)
+        self._href = ""
+        self._on_heading = False
+
+    def write(self, part: Element) -> str:
+        """Return a part of a page as Markdown."""
+        out: list[Block] = []
+        self._blocks(part.children, out)
+        while out and out[-1].kind == "hr":
+            out.pop()
+        size = 0
+        for number, block in enumerate(out):
+            size += len(block.text) + 2
+            if size > self._most:
+                del out[number:]
+                break
+        return "\n\n".join(block.text for block in out)
+
+    def _blocks(self, nodes: list[Node], out: list[Block]) -> None:
+        run: list[Node] = []
+        for node in nodes:
+            if not isinstance(node, Element) or (node.tag in INLINE and not node.blocky):
+                run.append(node)
+                continue
+            if run:
+                self._paragraphs(run, out)
+                run = []
+            if self._left <= 0:
+                return
+            self._block(node, out)
+        if run:
+            self._paragraphs(run, out)
+
+    def _block(self, node: Element, out: list[Block]) -> None:
+        tag = node.tag
+        if tag in _HEADINGS:
+            self._heading(node, out)
+        elif tag in _LISTS:
+            self._list(node, out)
+        elif tag == "dl":
+            self._definitions(node, out)
+        elif tag == "pre":
+            self._code(node, out, "")
+        elif tag == "blockquote":
+            self._quotation(node, out)
+        elif tag == "table":
+            self._table(node, out)
+        elif tag == "hr":
+            if out and out[-1].kind != "hr":
+                self._add(out, "hr", "---")
+        elif tag in {"figcaption", "caption"} and not node.blocky:
+            self._paragraphs(node.children, out, EM)
+        elif tag in {"summary", "dt"} and not node.blocky:
+            self._paragraphs(node.children, out, STRONG)
+        elif tag == "a" and not self._href and node.get("href"):
+            self._link(node, out)
+        elif tag == "li":
+            self._items([node], out, ordered=False, start=1)
+        elif tag == "div" and (pre := _only_code(node)) is not None:
+            self._code(pre, out, node.get("class"))
+        else:
+            self._blocks(node.children, out)
+
+    def _link(self, node: Element, out: list[Block]) -> None:
+        """Write a link around blocks as a link on the heading in it, else on the first of them that says something."""
+        self._href, self._on_heading = node.get("href"), any(inner.tag in _HEADINGS for inner in node.elements())
+        self._blocks(node.children, out)
+        self._href, self._on_heading = "", False
+
+    def _paragraphs(self, run: list[Node], out: list[Block], bits: int = 0) -> None:
+        if self._left <= 0 or not any(type(node) is Element or _is_words(node) for node in run):
+            return
+        found = self._lines.paragraphs(run, "" if self._on_heading else self._href, bits)
+        for text in found:
+            self._add(out, "p", text)
+        if found and not self._on_heading:
+            self._href = ""
+
+    def _heading(self, node: Element, out: list[Block]) -> None:
+        text = self._lines.line(node.children, self._href)
+        if text:
+            self._href, self._on_heading = "", False
+            if text.endswith("#"):  # else it would close the heading
+                text = text[:-1] + "\\#"
+            self._add(out, "h", f"{_HEADINGS[node.tag]} {text}")
+
+    def _list(self, node: Element, out: list[Block]) -> None:
+        items: list[Element] = []
+        for child in node.children:
+            if type(child) is Element and child.tag == "li":
+                items.append(child)
+            elif type(child) is Element and items and child.tag in _LISTS:
+                # A list between the items of another belongs to the item before it.
+                items[-1].children.append(child)
+                items[-1].blocky = True
+            elif type(child) is Element or _is_words(child):
+                item = Element("li", {})
+                item.children, item.blocky = [child], True
+                items.append(item)
+        start = node.get("start")
+        first = int(start) if start.isascii() and start.isdigit() and len(start) <= 6 else 1
+        self._items(items, out, ordered=node.tag == "ol", start=first)
+
+    def _items(self, items: list[Element], out: list[Block], *, ordered: bool, start: int) -> None:
+        if self._nested >= NESTED:
+            for item in items:
+                self._blocks(item.children, out)
+            return
+        kind = "ol" if ordered else "ul"
+        after = "." if ordered else "-"
+        if out and out[-1].kind == kind + after:
+            after = ")" if ordered else "*"
+        written: list[tuple[str, list[Block]]] = []
+        for item in items:
+            if self._left <= 0:
+                break
+            sign = f"{start + len(written)}{after} " if ordered else f"{after} "
+            inner = self._inner(item.children, len(sign))
+            if inner:
+                written.append((sign, inner))
+        self._add_items(written, out, kind + after)
+
+    def _add_items(self, written: list[tuple[str, list[Block]]], out: list[Block], kind: str) -> None:
+        """Append a list, without empty lines where every item is a paragraph and a list at most."""
+        tight = all(
+            len(inner) == 1 or (len(inner) == 2 and inner[0].kind == "p" and inner[1].kind[:2] in {"ul", "ol"})
+            for _, inner in written
+        )
+        between = "\n" if tight else "\n\n"
+        texts = [
+            _indented(between.join(block.text for block in inner), sign, " " * len(sign)) for sign, inner in written
+        ]
+        if texts:
+            out.append(Block(kind, between.join(texts)))
+
+    def _definitions(self, node: Element, out: list[Block]) -> None:
+        """Write terms as a list, each with what it means beside or under it."""
+        if self._nested >= NESTED:
+            self._blocks(node.children, out)
+            return
+        kind = "ul*" if out and out[-1].kind == "ul-" else "ul-"
+        written: list[tuple[str, list[Block]]] = []
+        for terms, meanings in _groups(node):
+            if self._left <= 0:
+                break
+            words = [text for term in terms if (text := self._lines.line(term.children, bits=STRONG))]
+            inner: list[Block] = []
+            for meaning in meanings:
+                inner += self._inner(meaning.children, 2)
+            if words:
+                term_text = ", ".join(words)
+                self._left -= len(term_text)
+                if len(inner) == 1 and inner[0].kind == "p" and len(inner[0].text) <= _SHORT_TERM:
+                    colon = "" if words[-1].rstrip("*").endswith((":", "?", "!", "：", "？")) else ":"
+                    inner = [Block("p", f"{term_text}{colon} {inner[0].text}")]
+                else:
+                    inner.insert(0, Block("p", term_text))
+            if inner:
+                written.append((f"{kind[2]} ", inner))
+        self._add_items(written, out, kind)
+
+    def _quotation(self, node: Element, out: list[Block]) -> None:
+        if self._nested >= NESTED:
+            self._blocks(node.children, out)
+            return
+        inner = self._inner(node.children, 2)
+        if inner:
+            text = "\n\n".join(block.text for block in inner)
+            out.append(Block("quote", "\n".join(f"> {line}" if line else ">" for line in text.split("\n"))))
+
+    def _inner(self, nodes: list[Node], indent: int) -> list[Block]:
+        """Return the blocks of what is indented."""
+        inner: list[Block] = []
+        self._nested += 1
+        self._indent += indent
+        self._blocks(nodes, inner)
+        self._indent -= indent
+        self._nested -= 1
+        return inner
+
+    def _code(self, node: Element, out: list[Block], outside: str) -> None:
+        text = clean(node.text().replace("\r", "")).strip("\n").rstrip()
+        if not text.strip():
+            return
+        code = next((child for child in node.children if type(child) is Element and child.tag == "code"), node)
+        names = " ".join(filter(None, (code.get("class"), node.get("class"), outside)))
+        declared = node.get("lang") or code.get("data-lang") or node.get("data-lang")
+        found = _LANGUAGE.search(names)
+        language = found[1] if found else declared if re.fullmatch(r"[\w+#.-]{1,30}", declared) else ""
+        self._add(out, "code", code_block(text, "" if language.lower() in _NO_LANGUAGE else language))
+
+    def _table(self, node: Element, out: list[Block]) -> None:
+        if not is_data(node):
+            self._blocks(node.children, out)
+            return
+        for child in node.children:
+            if type(child) is Element and child.tag == "caption":
+                self._block(child, out)
+        text = write_table(node, self._lines, self._left)
+        if text:
+            self._add(out, "table", text)
+
+    def _add(self, out: list[Block], kind: str, text: str) -> None:
+        self._left -= len(text) + 2 + self._indent * (1 + text.count("\n"))
+        out.append(Block(kind, text))
+
+
+def _groups(node: Element) -> list[tuple[list[Element], list[Element]]]:
+    """Return the terms of a definition list with their meanings, through the ``div`` that may be around each."""
+    groups: list[tuple[list[Element], list[Element]]] = []
+    for outer in node.children:
+        inside = outer.children if type(outer) is Element and outer.tag == "div" else [outer]
+        for child in inside:
+            if type(child) is not Element:
+                continue
+            if child.tag == "dt":
+                if not groups or groups[-1][1]:
+                    groups.append(([], []))
+                groups[-1][0].append(child)
+            else:
+                if not groups:
+                    groups.append(([], []))
+                groups[-1][1].append(child)
+    return groups
+
+
+def _only_code(node: Element) -> Element | None:
+    """Return the ``pre`` of a ``div`` that holds nothing else: it may be the ``div`` that names the language."""
+    for _ in range(3):
+        inner = [child for child in node.children if type(child) is Element or _is_words(child)]
+        if len(inner) != 1 or type(inner[0]) is not Element:
+            return None
+        node = inner[0]
+        if node.tag == "pre":
+            return node
+    return None
+
+
+def _indented(text: str, first: str, rest: str) -> str:
+    lines = text.split("\n")
+    return "\n".join([first + lines[0], *(rest + line if line else "" for line in lines[1:])])
+
+
+def _is_words(node: Node) -> bool:
+    return type(node) is Text and bool(node.words.strip())

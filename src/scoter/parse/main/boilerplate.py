@@ -1,0 +1,208 @@
+"""What stands around the content of a page and is taken out: by element, by role, and by the names authors give.
+
+Names deceive, so that nothing is taken out for its name that holds most of the page's text: a ``has-sidebar`` on the
+element around everything, a form that is the whole page.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import Final
+
+from scoter.parse.main.tree import INLINE, Element, Text, measure
+
+MAIN_SHARE: Final = 0.3
+"""Share of the text that a ``main`` element must hold to be believed."""
+ARTICLE_SHARE: Final = 0.5
+MOST: Final = 0.5  # of the text: what holds more is no boilerplate, whatever it is called
+MOSTLY: Final = 0.6  # of an element's text in links
+ENOUGH: Final = 300  # characters that a page must have beside its comments to be more than a list of them
+
+_ELEMENTS: Final = frozenset(("nav", "aside", "footer", "form", "menu", "search"))
+_ROLES: Final = frozenset(
+    (
+        *("navigation", "banner", "contentinfo", "complementary", "search", "dialog", "alertdialog", "menu"),
+        *("menubar", "toolbar", "alert", "status", "tooltip"),
+    )
+)
+_WORDS: Final = frozenset(
+    (
+        *("nav", "navbar", "navigation", "navbox", "breadcrumb", "breadcrumbs", "crumbs", "sidebar"),
+        *("footer", "masthead", "cookie", "cookies", "consent", "gdpr", "newsletter", "subscribe", "signup"),
+        *("share", "sharing", "sharebar", "social", "addthis", "sharethis", "related", "recommended"),
+        *("recommendations", "recirculation", "promo", "promos", "promotion", "advert", "adverts"),
+        *("advertisement", "advertising", "ad", "ads", "adsbygoogle", "adslot", "sponsor", "sponsored"),
+        *("outbrain", "taboola", "pagination", "pager", "paginator", "skip", "skiplink", "skiplinks"),
+        *("toolbar", "popup", "modal", "overlay", "lightbox", "tooltip", "paywall", "toc", "noprint"),
+        *("editsection", "printfooter", "catlinks", "linenos", "lineno", "linenumber", "gutter"),
+        *("copybutton", "headerlink", "backlink", "backlinks", "hatnote", "permalink"),
+    )
+)
+_COMMENTS: Final = frozenset(("comment", "comments", "disqus", "respond", "replies"))
+# Content as often as not: taken out where they are mostly links.
+_IF_LINKS: Final = frozenset(
+    (
+        *("menu", "header", "topbar", "top", "bar", "tags", "tag", "categories", "category", "popular"),
+        *("trending", "latest", "more", "links", "tools", "tabs", "next", "prev", "previous", "topics"),
+        *("archive", "meta", "bottom", "login", "account", "follow", "actions", "action"),
+    )
+)
+_TOKENS: Final = frozenset(
+    (
+        *("sr-only", "visually-hidden", "visuallyhidden", "screen-reader-text", "screen-reader-only"),
+        *("screenreader-text", "assistive-text", "hidden", "d-none", "is-hidden", "anchor-link"),
+        *("line-numbers", "noprint", "print-only", "edit-link"),
+    )
+)
+_NOTES: Final = frozenset(
+    (
+        *("admonition", "note", "notes", "warning", "tip", "callout", "important", "caution", "hint", "info"),
+        *("pullquote",),
+    )
+)
+_SURE, _OF_COMMENTS, _OF_LINKS, _OF_NOTES = 1, 2, 4, 8
+_COMMON: Final = 200  # characters of class and id that are remembered
+_LONGEST: Final = 1_000
+_FAR: Final = ("has-", "no-", "with-", "without-", "is-", "js-", "supports-")
+_PILCROWS: Final = frozenset(("¶", "#", "§", "🔗", "⚓", "↩", "↑"))
+_CAPITAL: Final = re.compile("(?<=[a-z])(?=[A-Z])")
+_SPARED: Final = frozenset(
+    (
+        *("body", "main", "article", "h1", "h2", "h3", "h4", "h5", "h6", "pre", "code", "table", "tbody"),
+        *("tr", "td", "th"),
+    )
+)
+
+
+def main_part(body: Element) -> Element:
+    """Take the boilerplate out of a page, and return the part of the rest that is the main content."""
+    measure(body)
+    mains, articles, titles = _prune(body)
+    measure(body)
+    if len(mains) == 1 and mains[0].size >= MAIN_SHARE * body.size:
+        return _with_title(mains[0], titles)
+    if len(articles) == 1 and articles[0].size >= ARTICLE_SHARE * body.size:
+        return _with_title(articles[0], titles)
+    return body
+
+
+def _with_title(part: Element, titles: list[Element]) -> Element:
+    """Return a part with the page's one title before it, when that stands elsewhere and the part has none."""
+    if len(titles) != 1 or any(element.tag == "h1" for element in part.elements()):
+        return part
+    both = Element("div", {})
+    both.children = [titles[0], part]
+    both.size, both.blocky = part.size + titles[0].size, True
+    return both
+
+
+def _prune(body: Element) -> tuple[list[Element], list[Element], list[Element]]:
+    """Take out what is boilerplate; return the mains, the outermost articles and the titles that are left."""
+    mains: list[Element] = []
+    articles: list[Element] = []
+    titles: list[Element] = []
+    whole = body.size
+    many_titles = sum(element.tag == "h1" and element.size > 0 for element in body.elements()) != 1
+    todo = [(body, False)]
+    while todo:
+        here, inside = todo.pop()
+        kept = []
+        for child in here.children:
+            if type(child) is Element:
+                if _is_boilerplate(child, here, whole, inside, many_titles):
+                    continue
+                tag = child.tag
+                if tag == "h1":
+                    titles.append(child)
+                elif tag == "main" or child.attributes.get("role") == "main":
+                    mains.append(child)
+                elif tag == "article" and not inside:
+                    articles.append(child)
+                todo.append((child, inside or tag in {"main", "article"}))
+            kept.append(child)
+        here.children = kept
+    return mains, articles, titles
+
+
+def _is_boilerplate(element: Element, parent: Element, whole: int, inside: bool, many_titles: bool) -> bool:
+    tag, attributes = element.tag, element.attributes
+    large = element.size > MOST * whole
+    if tag in _ELEMENTS:
+        if tag == "aside" and _names(element) & _OF_NOTES:
+            return False
+        if tag == "footer" and parent.tag in {"blockquote", "figure"}:
+            return False
+        if tag == "form":
+            return not large or element.size < ENOUGH
+        return not large
+    if tag == "button":
+        return element.size < parent.size  # beside a title, not the title
+    if tag == "header" and not inside and not large:
+        return many_titles or not _holds(element, "h1")
+    if not attributes:
+        return tag == "sup" and _is_reference(element)
+    role = attributes.get("role")
+    if role in _ROLES and not large:
+        return True
+    if tag == "a" and element.size <= 2 and _text(element) in _PILCROWS:
+        return True
+    if tag == "sup" and _is_reference(element):
+        return True
+    if tag in _SPARED and tag not in {"td", "table"}:
+        return False
+    return not large and _called_so(element, whole)
+
+
+def _called_so(element: Element, whole: int) -> bool:
+    """Tell whether an element's names say that it is no content."""
+    said = _names(element)
+    if not said:
+        return False
+    if said & _SURE:
+        return True
+    if said & _OF_COMMENTS and (whole - element.size > ENOUGH or not element.size):
+        return True
+    return bool(said & _OF_LINKS) and element.tag not in INLINE and element.linked > MOSTLY * element.size
+
+
+def _names(element: Element) -> int:
+    """Return what an element's class and id say, as bits."""
+    attributes = element.attributes
+    text = f"{attributes.get('class') or ''} {attributes.get('id') or ''}"
+    return _said(text) if len(text) <= _COMMON else _said.__wrapped__(text[:_LONGEST])
+
+
+@lru_cache(maxsize=8192)
+def _said(text: str) -> int:
+    found: set[str] = set()
+    tokens = text.split()
+    for token in tokens:
+        lower = token.lower()
+        if lower.startswith(_FAR):
+            continue
+        # ``site-navBar`` says site, nav and bar.
+        found.update(lower.replace("_", "-").split("-"))
+        if lower != token:
+            found.update(_CAPITAL.sub("-", token).lower().replace("_", "-").split("-"))
+    sure = found & _WORDS or not _TOKENS.isdisjoint(tokens)
+    return (
+        (_SURE if sure else 0)
+        | (_OF_COMMENTS if found & _COMMENTS else 0)
+        | (_OF_LINKS if found & _IF_LINKS else 0)
+        | (_OF_NOTES if found & _NOTES else 0)
+    )
+
+
+def _is_reference(element: Element) -> bool:
+    """Tell whether all that is raised is a link to a note on the same page."""
+    links = [child for child in element.children if type(child) is Element]
+    return len(links) == 1 and links[0].tag == "a" and links[0].get("href").startswith("#")
+
+
+def _holds(element: Element, tag: str) -> bool:
+    return any(inner.tag == tag and inner.size for inner in element.elements())
+
+
+def _text(element: Element) -> str:
+    return "".join(child.words for child in element.children if type(child) is Text).strip()

@@ -1,0 +1,311 @@
+"""What stands within a line: words, emphasis, links, images, code.
+
+A line is first taken apart into atoms, each with the emphasis it stands in as bits. Emphasis is then written over runs
+of atoms, and only where CommonMark reads it as such (section 6.2): ``**so:**so`` is none, and becomes plain words.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from typing import Final
+
+from scoter.core.url import Url, join
+from scoter.parse.main.escaping import clean, code_span, escaped, line_start
+from scoter.parse.main.tree import Element, Node
+
+STRONG: Final = 1
+EM: Final = 2
+STRUCK: Final = 4
+LONGEST_URL: Final = 2_000
+
+_STYLES: Final = {
+    **dict.fromkeys(("b", "strong"), STRONG),
+    **dict.fromkeys(("i", "em", "cite", "dfn", "var"), EM),
+    **dict.fromkeys(("s", "del", "strike"), STRUCK),
+}
+_SIGNS: Final = {STRONG: "**", EM: "*", STRUCK: "~~"}
+_CODE: Final = frozenset(("code", "kbd", "samp", "tt"))
+_BREAK: Final = "\n"
+_SUPER: Final = str.maketrans("0123456789+-=()n", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁼⁽⁾ⁿ")
+_SUB: Final = str.maketrans("0123456789+-=()", "₀₁₂₃₄₅₆₇₈₉₊₋₌₍₎")
+_LAZY: Final = ("data-src", "data-lazy-src", "data-original", "data-lazy")
+_TINY: Final = frozenset(("0", "1", "2", "0px", "1px", "2px"))
+_SPACE: Final = re.compile(r"\s+")
+_UNSAFE: Final = re.compile(r"[()\\<> ]")
+_BREAKS: Final = re.compile(r" ?\n ?")
+
+
+class Atom:
+    """A piece of a line that is not parted: what is written, the emphasis it stands in, and the code if it is some."""
+
+    __slots__ = ("bits", "code", "text")
+
+    def __init__(self, text: str, bits: int, code: str = "") -> None:
+        self.text = text
+        self.bits = bits
+        self.code = code
+
+
+class Lines:
+    """Writes runs of inline elements; ``left`` is how much may still be written for addresses."""
+
+    def __init__(self, base: Url, left: int) -> None:
+        self._base = base
+        self.left = left
+        self._in_cell = False
+
+    def paragraphs(self, nodes: list[Node], href: str = "", bits: int = 0) -> list[str]:
+        """Return the paragraphs that inline elements make: two line ends in a row part them."""
+        written = self._written(nodes, href, bits)
+        if "\n" not in written:
+            return [line_start(written)] if written else []
+        found = []
+        for paragraph in re.split(r"\n{2,}", written):
+            lines = [line_start(line) for line in paragraph.split("\n") if line]
+            if lines:
+                found.append("\\\n".join(lines))
+        return found
+
+    def line(self, nodes: list[Node], href: str = "", bits: int = 0) -> str:
+        """Return what inline elements say, on one line."""
+        return self._written(nodes, href, bits).replace("\n", " ").replace("  ", " ").strip()
+
+    def cell(self, nodes: list[Node]) -> str:
+        """Return what a cell of a table says."""
+        self._in_cell = True
+        text = self.line(nodes)
+        self._in_cell = False
+        return text
+
+    def _written(self, nodes: list[Node], href: str, bits: int) -> str:
+        atoms: list[Atom] = []
+        for node in nodes:
+            self._take(node, bits, atoms, linked=bool(href))
+        text = assembled(atoms)
+        if href and text and (target := self._target(href)):
+            text = "\n\n".join(f"[{part}]({target})" for part in re.split(r"\n{2,}", text) if part)
+        return text
+
+    def _take(self, node: Node, bits: int, atoms: list[Atom], linked: bool) -> None:
+        if not isinstance(node, Element):
+            if node.kept and node.words:
+                _take_words(node.words, bits, atoms)
+            return
+        tag = node.tag
+        if tag == "br":
+            atoms.append(Atom(_BREAK, 0))
+        elif tag == "img":
+            if node.kept and (image := self._image(node)):
+                if atoms and atoms[-1].text.startswith("!["):
+                    _take_words(" ", bits, atoms)
+                atoms.append(Atom(image, bits))
+        elif tag in _CODE:
+            self._take_code(node, bits, atoms, linked)
+        elif tag == "a" and not linked and node.get("href"):
+            self._take_link(node, bits, atoms)
+        elif tag in {"sup", "sub"} and (small := _small(node)):
+            _take_words(small, bits, atoms)
+        else:
+            within = bits | _STYLES.get(tag, 0)
+            apart = node.blocky or tag in {"td", "th"}
+            if apart:
+                _take_words(" ", bits, atoms)
+            for child in node.children:
+                self._take(child, within, atoms, linked)
+            if apart or tag in {"p", "div", "li", "dt", "dd"}:
+                _take_words(" ", bits, atoms)
+
+    def _take_code(self, node: Element, bits: int, atoms: list[Atom], linked: bool) -> None:
+        inner = [child for child in node.children if type(child) is Element]
+        if len(inner) == 1 and inner[0].tag == "a" and len(node.children) == 1 and not linked:
+            self._take_link(inner[0], bits, atoms, code=True)
+            return
+        text = _SPACE.sub(" ", clean(node.text()))
+        code = text.strip()
+        if text[:1].isspace():
+            _take_words(" ", bits, atoms)
+        if code:
+            if atoms and atoms[-1].code:  # two spans of code side by side would be one with ticks in it
+                before = atoms.pop()
+                code, bits = before.code + code, before.bits & bits
+            atoms.append(Atom(self._code(code), bits, code))
+        if text[-1:].isspace():
+            _take_words(" ", bits, atoms)
+
+    def _code(self, text: str) -> str:
+        # In a cell a bar ends the cell, even within code.
+        span = code_span(text)
+        return span.replace("|", "\\|") if self._in_cell else span
+
+    def _take_link(self, node: Element, bits: int, atoms: list[Atom], code: bool = False) -> None:
+        inside: list[Atom] = []
+        if code:
+            words = _SPACE.sub(" ", clean(node.text())).strip()
+            inside.extend([Atom(self._code(words), 0)] if words else [])
+        else:
+            for child in node.children:
+                self._take(child, 0, inside, linked=True)
+        target = self._target(node.get("href"))
+        text = assembled(inside).replace("\n", " ") if target else ""
+        if not text:
+            # Nowhere to go: the words alone, in the emphasis they stand in.
+            for child in node.children:
+                self._take(child, bits, atoms, linked=True)
+            return
+        if inside[0].text[:1].isspace():
+            _take_words(" ", bits, atoms)
+        if atoms and atoms[-1].text.endswith("!"):
+            atoms[-1].text = atoms[-1].text[:-1] + "\\!"
+        atoms.append(Atom(f"[{text}]({target})", bits))
+        if inside[-1].text[-1:].isspace():
+            _take_words(" ", bits, atoms)
+
+    def _image(self, node: Element) -> str:
+        source = node.get("src")
+        if not source or source.startswith("data:"):
+            lazy = next((value for name in _LAZY if (value := node.get(name))), "")
+            source = lazy or node.get("srcset").strip().split(" ")[0].rstrip(",")
+        alt = " ".join(clean(node.get("alt")).split())
+        if node.get("width") in _TINY or node.get("height") in _TINY or (not alt and "alt" in node.attributes):
+            return ""
+        target = self._target(source)
+        return f"![{escaped(alt)}]({target})" if target else ""
+
+    def _target(self, href: str) -> str:
+        """Return where a link leads as Markdown writes it; nothing for a place on this page, or none at all."""
+        href = href.strip()
+        if not href or href[0] == "#" or len(href) > LONGEST_URL:
+            return ""
+        target = join(self._base, href)
+        if target is None or not target.text.startswith(("http://", "https://", "ftp://")):
+            return ""
+        text = target.text
+        fragment = href.partition("#")[2]
+        if fragment and _SPACE.search(fragment) is None and fragment.isascii():
+            text = f"{text}#{fragment}"
+        self.left -= len(text)
+        if self.left < 0 or len(text) > LONGEST_URL:
+            return ""
+        text = text.replace("\\", "%5C").replace("<", "%3C").replace(">", "%3E").replace("|", "%7C")
+        return f"<{text}>" if _UNSAFE.search(text) else text
+
+
+def assembled(atoms: list[Atom]) -> str:
+    """Return a line of atoms with its emphasis."""
+    atoms = _trimmed(atoms)
+    if not any(atom.bits for atom in atoms):
+        return _joined([atom.text for atom in atoms])
+    opens: list[list[str]] = [[] for _ in atoms]
+    closes: list[list[str]] = [[] for _ in range(len(atoms) + 1)]
+    spans = _spans(atoms)
+    for start, _, sign in spans:
+        opens[start].append(sign)
+    for _, end, sign in reversed(spans):
+        closes[end].append(sign)
+    parts = []
+    for number, atom in enumerate(atoms):
+        parts += closes[number]
+        parts += opens[number]
+        parts.append(atom.text)
+    parts += closes[len(atoms)]
+    return _joined(parts)
+
+
+def _joined(parts: list[str]) -> str:
+    text = "".join(parts)
+    return (_BREAKS.sub("\n", text) if "\n" in text else text).strip()
+
+
+def _spans(atoms: list[Atom]) -> list[tuple[int, int, str]]:
+    """Return the runs of atoms that are emphasised, outer ones before those in them."""
+    found: list[tuple[int, int, str]] = []
+    for bit, sign in _SIGNS.items():
+        start = None
+        for number, atom in enumerate([*atoms, _END]):
+            if atom.bits & bit:
+                start = number if start is None else start
+            elif start is not None:
+                span = _fitting(atoms, start, number, sign)
+                if span:
+                    found.append(span)
+                start = None
+    found.sort(key=lambda span: (span[0], -span[1]))
+    fit: list[tuple[int, int, str]] = []
+    around: list[tuple[int, int, str]] = []
+    edged: set[tuple[int, int, str]] = set()  # those in which another begins or ends where they do
+    last_end = -1
+    for span in found:
+        while around and around[-1][1] <= span[0]:
+            last_end = max(last_end, around.pop()[1])
+        outer = around[-1] if around else None
+        # One that begins where another ends, or reaches beyond it, could be read in two ways; and so could two in one.
+        if span[0] == last_end or outer in edged or (outer and span[1] > outer[1]):
+            continue
+        if outer and (span[0] == outer[0] or span[1] == outer[1]):
+            if span[1] == outer[1] and any(outer[0] < inner[0] for inner in fit):
+                continue
+            edged.add(outer)
+        around.append(span)
+        fit.append(span)
+    return fit
+
+
+def _fitting(atoms: list[Atom], start: int, end: int, sign: str) -> tuple[int, int, str] | None:
+    """Return a run without the white space at its ends, if emphasis can begin and end there."""
+    while start < end and atoms[start].text.isspace():
+        start += 1
+    while start < end and atoms[end - 1].text.isspace():
+        end -= 1
+    if start == end or any(atom.text == _BREAK for atom in atoms[start:end]):
+        return None
+    before = atoms[start - 1].text[-1] if start else " "
+    after = atoms[end].text[0] if end < len(atoms) else " "
+    if not _leans(before, atoms[start].text[0]) or not _leans(after, atoms[end - 1].text[-1]):
+        return None
+    return start, end, sign
+
+
+def _leans(outside: str, inside: str) -> bool:
+    """Tell whether a sign between two characters belongs to the inner one."""
+    return outside.isspace() or not _is_punctuation(inside) or _is_punctuation(outside)
+
+
+def _is_punctuation(char: str) -> bool:
+    return unicodedata.category(char)[0] in "PS"
+
+
+def _trimmed(atoms: list[Atom]) -> list[Atom]:
+    """Return atoms of which none is white space beside other white space."""
+    found: list[Atom] = []
+    for atom in atoms:
+        if atom.text == " " and (not found or found[-1].text in {" ", _BREAK}):
+            continue
+        if atom.text == _BREAK and found and found[-1].text == " ":
+            found.pop()
+        found.append(atom)
+    return found
+
+
+def _take_words(words: str, bits: int, atoms: list[Atom]) -> None:
+    """Append words, white space apart from them at either end."""
+    core = " ".join(words.split())
+    if words[:1].isspace():
+        atoms.append(Atom(" ", bits))
+    if core:
+        if not core.isprintable():
+            core = clean(core)
+        if core:
+            atoms.append(Atom(escaped(core), bits))
+        if words[-1].isspace():
+            atoms.append(Atom(" ", bits))
+
+
+def _small(node: Element) -> str:
+    """Return raised or lowered figures by the characters there are for them."""
+    text = node.text().strip()
+    small = text.translate(_SUPER if node.tag == "sup" else _SUB)
+    return small if text and len(text) <= 8 and not any(a == b for a, b in zip(text, small, strict=True)) else ""
+
+
+_END: Final = Atom(" ", 0)

@@ -1,0 +1,174 @@
+"""A copy of a page's body that holds what may be content, no deeper and no larger than is good for those who read it.
+
+What comes after this may take time by depth times size, or call itself. Real pages are 35 elements deep at most (of
+150), one that means harm has thousands. What is deeper is read as if the elements around it were not there.
+"""
+
+from __future__ import annotations
+
+from typing import Final, TypeAlias
+
+from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser, LexborNode
+
+DEEPEST: Final = 64
+MOST_NODES: Final = 100_000
+"""Elements and texts that are read; fewer than there are private characters to number them by (see ``verdict``)."""
+
+INLINE: Final = frozenset(
+    (
+        *("a", "abbr", "acronym", "b", "bdi", "bdo", "big", "blink", "cite", "code", "data", "del", "dfn"),
+        *("em", "font", "i", "img", "ins", "kbd", "label", "mark", "math", "nobr", "q", "rb", "rp", "rt"),
+        *("ruby", "s", "samp", "small", "span", "strike", "strong", "sub", "sup", "time", "tt", "u", "var"),
+        *("wbr", "br", "annotation", "mrow", "mi", "mn", "mo", "msup", "msub", "mfrac", "msqrt", "semantics"),
+        *("picture", "button"),
+    )
+)
+"""Elements that stand within a line; every other one begins a block."""
+_NEVER: Final = frozenset(
+    (
+        *("input", "textarea", "select", "button"),
+        *("script", "style", "noscript", "template", "svg", "iframe", "head", "title", "link", "meta"),
+        *("base", "object", "embed", "applet", "canvas", "datalist", "progress", "meter", "audio", "video"),
+        *("map", "area", "frame", "frameset", "noframes", "noembed", "annotation", "annotation-xml"),
+        *("source", "track", "param", "dialog", "-comment", "-undef", "!doctype"),
+    )
+)
+_TITLES: Final = frozenset(
+    ("h1", "h2", "h3", "h4", "h5", "h6", "summary", "dt")
+)  # a button that is all of one is its words
+_OPTIONS: Final = LexborDocumentOptions.WO_EVENTS.value
+_UNSEEN: Final = ("display:none", "visibility:hidden")
+
+
+class Text:
+    """Words of a page, as they stand there; ``kept`` when they are of the main content."""
+
+    __slots__ = ("kept", "words")
+
+    def __init__(self, words: str) -> None:
+        self.words = words
+        self.kept = True
+
+
+class Element:
+    """An element that may hold content.
+
+    ``size`` counts the characters of its text, ``linked`` those of them in links, and ``blocky`` tells that there is a
+    block in it: all three as of the last ``measure``.
+    """
+
+    __slots__ = ("attributes", "blocky", "children", "kept", "linked", "size", "tag")
+
+    def __init__(self, tag: str, attributes: dict[str, str | None]) -> None:
+        self.tag = tag
+        self.attributes = attributes
+        self.children: list[Node] = []
+        self.kept = True
+        self.size = self.linked = 0
+        self.blocky = False
+
+    def get(self, name: str) -> str:
+        """Return an attribute's value, or nothing."""
+        return self.attributes.get(name) or ""
+
+    def elements(self) -> list[Element]:
+        """Return this element and all in it, in the order of the page."""
+        found: list[Element] = []
+        todo = [self]
+        while todo:
+            element = todo.pop()
+            found.append(element)
+            todo.extend(child for child in reversed(element.children) if type(child) is Element)
+        return found
+
+    def text(self) -> str:
+        """Return the words that are kept in it, white space as it is; a ``br`` ends a line."""
+        parts: list[str] = []
+        todo: list[Node] = [self]
+        while todo:
+            node = todo.pop()
+            if type(node) is Text:
+                if node.kept:
+                    parts.append(node.words)
+            elif type(node) is Element:
+                if node.tag == "br":
+                    parts.append("\n")
+                todo.extend(reversed(node.children))
+        return "".join(parts)
+
+
+Node: TypeAlias = Element | Text
+
+
+def read_tree(markup: bytes) -> Element:
+    """Return the body of a page without what is never shown."""
+    tree = LexborHTMLParser(markup, options=_OPTIONS)
+    body = tree.body
+    root = Element("body", {})
+    if body is None:
+        return root
+    # An element, one that it implies (a tbody), a text after it: more are made only of formatting that was left open.
+    most = min(MOST_NODES, 3 * markup.count(b"<") + 100)
+    count = 0
+    here = root
+    above: list[tuple[LexborNode | None, Element]] = []
+    node = body.first_child
+    while count < most:
+        if node is None:
+            if not above:
+                break
+            node, here = above.pop()
+            continue
+        tag = node.tag or ""
+        if tag == "-text":
+            here.children.append(Text(node.text_content or ""))
+            count += 1
+        elif tag in _NEVER and not (tag == "button" and here.tag in _TITLES):
+            count += 1
+        elif not _hidden(attributes := node.attributes):
+            count += 1
+            inside = node.first_child
+            if len(above) < DEEPEST:
+                element = Element(tag, attributes)
+                here.children.append(element)
+            else:
+                element = here
+            if inside is not None:
+                above.append((node.next, here))
+                node, here = inside, element
+                continue
+        node = node.next
+    return root
+
+
+def measure(root: Element) -> None:
+    """Count what is in every element."""
+    elements = root.elements()
+    for element in elements:
+        element.size = element.linked = 0
+        element.blocky = False
+    for element in reversed(elements):
+        size, linked, blocky = 0, 0, False
+        for child in element.children:
+            if type(child) is Text:
+                size += len(child.words.strip()) if child.kept else 0
+            elif type(child) is Element:
+                size += child.size
+                linked += child.linked
+                blocky = blocky or child.blocky or child.tag not in INLINE
+        element.size, element.blocky = size, blocky
+        element.linked = size if element.tag == "a" else linked
+
+
+def _hidden(attributes: dict[str, str | None]) -> bool:
+    if not attributes:
+        return False
+    if "hidden" in attributes and attributes["hidden"] != "until-found":
+        return True
+    if attributes.get("aria-hidden") == "true":
+        return True
+    style = attributes.get("style")
+    if not style:
+        return False
+    style = style.replace(" ", "").lower()
+    return any(rule in style for rule in _UNSEEN)

@@ -1,0 +1,148 @@
+"""What of a page is its main content, whom it is asked of, and what it may cost."""
+
+from __future__ import annotations
+
+import sys
+import time
+
+import pytest
+from tests.parse.main.rendering import BASE, main_of, markdown
+
+from scoter.errors import ConfigError
+from scoter.parse.main import Main, main_content
+from scoter.parse.main.tree import DEEPEST, MOST_NODES, read_tree
+from scoter.parse.prescan import harmless
+
+LONG = "<p>" + "Words that are the page. " * 20 + "</p>"
+WORDS = ("Words that are the page. " * 20).strip()
+
+
+@pytest.mark.parametrize(
+    "around",
+    [
+        *("<nav>x</nav>", "<aside>x</aside>", "<footer>x</footer>", "<form>x<input></form>", "<dialog open>x</dialog>"),
+        *('<div role="navigation">x</div>', '<div class="cookie-banner">x</div>', '<ul id="breadcrumbs"><li>x</ul>'),
+        *(
+            '<div class="shareButtons">x</div>',
+            '<section id="comments">x</section>',
+            '<div class="menu"><a>x</a></div>',
+        ),
+        *("<div hidden>x</div>", '<p style="display: none">x</p>', '<p aria-hidden="true">x</p>', "<svg>x</svg>"),
+        *("<script>x</script>", "<noscript>x</noscript>", "<template>x</template>", "<button>x</button>"),
+        *(
+            '<span class="sr-only">x</span>',
+            "<header>x</header>",
+            "<sup><a href='#n'>x</a></sup>",
+            "<iframe>x</iframe>",
+        ),
+    ],
+)
+def test_what_stands_around_the_content_is_left_out(around: str) -> None:
+    found = main_of(f"<body><div><div>{around}{LONG}{around}</div></div>")
+
+    assert found == Main(WORDS, WORDS)
+
+
+@pytest.mark.parametrize(
+    "opening", ['<div class="has-sidebar ad">', "<form action=/>", '<div class="comments">', "<aside>"]
+)
+def test_nothing_is_left_out_for_its_name_that_holds_most_of_the_page(opening: str) -> None:
+    assert main_of(f"<body>{opening}{LONG}").markdown == WORDS
+
+
+def test_a_main_element_that_holds_next_to_nothing_is_not_believed() -> None:
+    assert markdown(f"<main><p>a</p></main><div>{LONG}</div>").endswith(WORDS)
+
+
+def test_the_title_before_an_article_belongs_to_it() -> None:
+    assert markdown(f"<div><h1>Seals</h1><p>1,204 views</p></div><article>{LONG}</article>") == f"# Seals\n\n{WORDS}"
+
+
+def test_a_button_is_a_title_only_when_it_is_all_of_it() -> None:
+    assert markdown(f"<h2><button>Why?</button></h2><h3>How <button>Copy</button></h3>{LONG}").startswith(
+        "## Why?\n\n### How\n\nWords"
+    )
+
+
+def test_a_list_near_the_root_is_content() -> None:
+    assert main_of("<body><p>a</p><ul><li>b</ul>").text == "a\n\nb"
+
+
+def test_without_an_extractor_there_is_no_text() -> None:
+    page = LONG.encode()
+
+    assert main_content(page, "none", markdown=True, base=BASE) == Main("", WORDS)
+    assert main_content(page, "none", markdown=False, base=BASE) == Main()
+    assert main_content(page, "resiliparse", markdown=False, base=BASE) == Main(WORDS)
+
+
+def test_trafilatura_chooses_the_part_that_is_written() -> None:
+    pytest.importorskip("trafilatura")
+    page = f"<body><div><p>a</p></div><div><h1>Seals</h1>{LONG}<p><b>Bold</b> words, and more of them.</p></div>"
+
+    found = main_content(page.encode(), "trafilatura", markdown=True, base=BASE)
+
+    assert WORDS in found.text
+    assert found.markdown == f"# Seals\n\n{WORDS}\n\n**Bold** words, and more of them."
+
+
+def test_trafilatura_that_is_not_installed_is_a_mistake_that_says_how_to_mend_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "trafilatura", None)
+
+    with pytest.raises(ConfigError, match=r"pip install 'scoter\[trafilatura\]'"):
+        main_content(b"<p>a", "trafilatura", markdown=False, base=BASE)
+
+
+@pytest.mark.parametrize(
+    "page", [b"", b"\0", b"<", b"<frameset><frame>", b"<svg><p>", b"\xff\xfe<p>\x80", b"<table><!--"]
+)
+def test_a_page_of_next_to_nothing_is_read(page: bytes) -> None:
+    main_content(page, "resiliparse", markdown=True, base=BASE)
+
+
+def test_what_is_very_deep_is_read_without_its_elements() -> None:
+    page = "<div>" * 1_000 + "<p>a</p>" + "</div>" * 1_000
+
+    assert main_of(page) == Main("a", "a")
+    element, depth = read_tree(page.encode()), 0
+    while element.children and hasattr(element.children[0], "tag"):
+        element, depth = element.children[0], depth + 1  # type: ignore[assignment]
+    assert depth == DEEPEST
+
+
+def test_no_more_is_read_of_a_page_than_can_be_marked() -> None:
+    page = b"<i>a</i>" * MOST_NODES
+
+    assert sum(1 for element in read_tree(page).elements()) <= MOST_NODES + 1
+
+
+HARD = {
+    "nested": "<div>" * 7_000,
+    "nested_lists": "<ul><li>x" * 3_500,
+    "nested_quotations_of_lines": "<blockquote>" * 100 + "x<br>" * 7_000,
+    "nested_tables": "<table><tr><td>x" * 2_000,
+    "spans": "<table>" + "<tr><td colspan=9999 rowspan=9999>x" * 3_000,
+    "links": "<a href=a>x</a>" * 3_500,
+    "text_in_depth": "<div>" * 3_500 + "x " * 50_000,
+    "signs": "<p>" + "*_[" * 80_000,
+    "white_space_in_code": "<pre>x" + " " * 200_000 + "y",
+    "formatting_left_open": "<p>" + "".join(f"<b a={number}>" for number in range(60)) + "<p>x" * 3_700,
+    "emphasis": "<b>x<i>y</b>z</i>" * 1_900,
+}
+
+
+@pytest.mark.parametrize("page", HARD.values(), ids=HARD)
+def test_a_hard_page_is_written_soon_and_small(page: str) -> None:
+    began = time.process_time()
+    found = main_of(page)
+    took = time.process_time() - began
+
+    # A tenth of a second each when nothing else runs; what is quadratic here takes minutes.
+    assert took < 5
+    assert len(found.markdown) <= 2 * len(page) + 1_000
+
+
+def test_the_hard_pages_are_such_as_are_parsed_in_place() -> None:
+    assert sum(harmless(page.encode()) for page in HARD.values()) >= len(HARD) - 1
