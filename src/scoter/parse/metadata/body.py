@@ -1,0 +1,151 @@
+"""What the content of a page tells where nothing else does: its first heading, time, tags, videos and paragraph."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Final
+
+from selectolax.lexbor import LexborNode
+
+from scoter.core.metadata import Author, Media
+from scoter.parse.metadata.cleaning import (
+    LONGEST_NAME,
+    LONGEST_TITLE,
+    authors,
+    clean,
+    language,
+    media_type,
+    side,
+    words,
+)
+from scoter.parse.metadata.dates import moment
+from scoter.parse.metadata.seen import Seen, within
+
+MOST_NODES: Final = 30
+MOST_MEDIA: Final = 10
+LONGEST_OPENING: Final = 500
+_SHORTEST_OPENING: Final = 60
+_APART: Final = ("nav", "footer", "aside", "form", "dialog", "template", "noscript")
+
+
+def title(seen: Seen) -> str:
+    """Return the page's title, or else its first heading."""
+    if seen.title:
+        return seen.title
+    for node in seen.find("h1")[:5]:
+        if text := clean(node.text_lexbor()[: 4 * LONGEST_TITLE], LONGEST_TITLE):
+            return text
+    return ""
+
+
+def declared_language(seen: Seen) -> str:
+    """Return the language of the root element, or else of the body."""
+    node = seen.root
+    if node is None:
+        return ""
+    attributes = node.attributes
+    if found := language(attributes.get("lang") or attributes.get("xml:lang")):
+        return found
+    return next((language(body.attributes.get("lang")) for body in seen.find("body")[:1]), "")
+
+
+def people(seen: Seen) -> tuple[Author, ...]:
+    """Return whom the links to authors name."""
+    return authors(
+        Author(
+            name=clean(node.text_lexbor()[: 4 * LONGEST_NAME], LONGEST_NAME),
+            url=seen.address(node.attributes.get("href")),
+        )
+        for node in seen.find('a[rel~="author" i]')[:MOST_NODES]
+    )
+
+
+def published(seen: Seen) -> datetime | None:
+    """Return the first time on the page that is not that of a change, a comment or something beside the content."""
+    found: datetime | None = None
+    for node, kind in _times(seen):
+        if kind == "modified" or (found is not None and kind != "published"):
+            continue
+        when = moment(node.attributes.get("datetime"))
+        if when is not None and kind == "published":
+            return when
+        if when is not None and not within(node, _APART):
+            found = when
+    return found
+
+
+def modified(seen: Seen) -> datetime | None:
+    """Return the first time on the page that is said to be that of a change."""
+    for node, kind in _times(seen):
+        if kind == "modified" and (when := moment(node.attributes.get("datetime"))) is not None:
+            return when
+    return None
+
+
+def tags(seen: Seen) -> tuple[str, ...]:
+    """Return the words of links to tags."""
+    return words(node.text_lexbor()[:500].replace(",", " ") for node in seen.find('a[rel~="tag" i]')[:MOST_NODES])
+
+
+def media(seen: Seen) -> tuple[Media, ...]:
+    """Return the videos and sounds that play on the page itself."""
+    found: dict[str, Media] = {}
+    for node in seen.find("video,audio")[:MOST_NODES]:
+        kind = node.tag or ""
+        attributes = node.attributes
+        for part in (node, *seen.find("source[src]", node)[:1]):
+            said = part.attributes
+            if (url := seen.address(said.get("src") or said.get("data-src"))) and len(found) < MOST_MEDIA:
+                found.setdefault(
+                    url,
+                    Media(
+                        url=url,
+                        kind=kind,
+                        media_type=media_type(said.get("type")),
+                        width=side(attributes.get("width")),
+                        height=side(attributes.get("height")),
+                    ),
+                )
+                break
+    return tuple(found.values())
+
+
+def licence(seen: Seen) -> str:
+    """Return where the link to the licence leads."""
+    for node in seen.find('a[rel~="license" i]')[:MOST_NODES]:
+        if url := seen.address(node.attributes.get("href")):
+            return url
+    return ""
+
+
+def opening(seen: Seen) -> str:
+    """Return the first paragraph that reads like one: long enough, more words than links, not beside the content."""
+    for query in ("article p,main p", "p"):
+        for node in seen.find(query)[:MOST_NODES]:
+            text = clean(node.text_lexbor()[: 4 * LONGEST_OPENING], 4 * LONGEST_OPENING)
+            if len(text) < _SHORTEST_OPENING or "cookie" in text.lower():
+                continue
+            linked = sum(len(link.text_lexbor()) for link in seen.find("a", node)[:MOST_NODES])
+            if 2 * linked < len(text) and not within(node, _APART):
+                return _cut(text)
+    return ""
+
+
+def _times(seen: Seen) -> Iterator[tuple[LexborNode, str]]:
+    for node in seen.find("time[datetime]")[:MOST_NODES]:
+        attributes = node.attributes
+        said = (attributes.get("class") or "").lower()
+        if "updated" in said.split() or "modif" in said:
+            yield node, "" if "publish" in said else "modified"
+        elif "publish" in said or "entry-date" in said or "pubdate" in attributes:
+            yield node, "published"
+        elif "comment" not in said:
+            yield node, ""
+
+
+def _cut(text: str) -> str:
+    """End a long paragraph after a word."""
+    if len(text) <= LONGEST_OPENING:
+        return text
+    return text[: text.rfind(" ", 1, LONGEST_OPENING) if " " in text[1:LONGEST_OPENING] else LONGEST_OPENING - 1] + "…"

@@ -1,0 +1,114 @@
+"""Which of the things that a page describes it is about.
+
+A page describes many: itself, its site, a trail of breadcrumbs, what it links to. The one it is about is what it calls
+its main entity, or else the one of the most telling kind, unless that has an address elsewhere.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from scoter.parse.metadata.cleaning import LONGEST_WORD
+from scoter.parse.metadata.graph import Graph, Thing, address_of, types_of
+from scoter.parse.metadata.seen import Seen
+
+
+def _ranks(rank: int, *lines: str) -> dict[str, int]:
+    return {name.lower(): rank for line in lines for name in line.split()}
+
+
+_PAGE: Final = 20
+_MAIN: Final = 100  # above all others
+_RANK: Final = {
+    **_ranks(70, "Recipe"),  # on pages that are articles, too
+    **_ranks(
+        60,
+        "Article NewsArticle BlogPosting TechArticle ScholarlyArticle Report SocialMediaPosting LiveBlogPosting",
+        "DiscussionForumPosting AnalysisNewsArticle OpinionNewsArticle ReportageNewsArticle ReviewNewsArticle",
+        "BackgroundNewsArticle AskPublicNewsArticle AdvertiserContentArticle SatiricalArticle MedicalScholarlyArticle",
+    ),
+    **_ranks(58, "Product ProductGroup ProductModel IndividualProduct SomeProducts Vehicle Car Motorcycle"),
+    **_ranks(
+        56,
+        "Event MusicEvent SportsEvent TheaterEvent BusinessEvent EducationEvent ExhibitionEvent Festival JobPosting",
+        "Book Audiobook Movie TVSeries TVEpisode TVSeason Episode MusicAlbum MusicRecording MusicGroup PodcastEpisode",
+        "PodcastSeries Course CourseInstance Dataset HowTo VideoGame Game Quiz ResearchProject",
+        "SoftwareApplication MobileApplication WebApplication SoftwareSourceCode",
+    ),
+    **_ranks(50, "VideoObject AudioObject RealEstateListing Accommodation Apartment House Service FinancialProduct"),
+    **_ranks(45, "Question Review CriticReview ClaimReview CreativeWork CreativeWorkSeries Photograph VisualArtwork"),
+    **_ranks(
+        _PAGE,
+        "WebPage ItemPage AboutPage CollectionPage ContactPage ProfilePage FAQPage QAPage CheckoutPage MedicalWebPage",
+        "SearchResultsPage Blog WebContent",
+    ),
+    **_ranks(15, "LocalBusiness Restaurant Hotel Store Place TouristAttraction Museum"),
+    **_ranks(8, "Person"),
+}
+_UNKNOWN: Final = 5  # a kind that is not in the list, with a headline
+
+
+def is_page(thing: Thing) -> bool:
+    """Tell whether a thing is a page and not what a page is about."""
+    return _rank(thing)[0] == _PAGE
+
+
+def _rank(thing: Thing) -> tuple[int, str]:
+    """Return how telling a thing is, and the kind that it is so as; of a kind that is not known, hardly."""
+    best, kind = 0, ""
+    for name in types_of(thing):
+        rank = _RANK.get(name.lower(), 0)
+        if not rank and "headline" in thing:
+            rank = _UNKNOWN
+        if rank > best:
+            best, kind = rank, name[:LONGEST_WORD]
+    return best, kind
+
+
+def chosen(graph: Graph, seen: Seen, *, first_of_many: bool) -> tuple[Thing, str]:
+    """Return the thing that the page is about, and its kind; nothing when that cannot be told."""
+    ranked: list[tuple[int, str, Thing]] = []
+    for thing in graph.things:
+        rank, kind = _rank(thing)
+        if rank:
+            ranked.append((rank, kind, thing))
+        if rank == _PAGE and (main := _main(graph, thing, kind)) is not None:
+            ranked.append(main)
+    elsewhere: list[tuple[int, str, Thing]] = []
+    for rank in sorted({rank for rank, _, _ in ranked}, reverse=True):
+        same = [found for found in ranked if found[0] == rank]
+        places = [_place(graph, seen, thing) for _, _, thing in same]
+        if "here" in places:
+            _, kind, thing = same[places.index("here")]
+            return thing, kind
+        unsaid = places.count("")
+        if unsaid == 1 or (unsaid and first_of_many):
+            _, kind, thing = same[places.index("")]
+            return thing, kind
+        elsewhere.extend(same)
+    # A single thing with an address elsewhere is the page under a name that we do not know it by.
+    best = [found for found in elsewhere if found[0] == elsewhere[0][0]]
+    return (best[0][2], best[0][1]) if len(best) == 1 else ({}, "")
+
+
+def _main(graph: Graph, page: Thing, kind: str) -> tuple[int, str, Thing] | None:
+    things = graph.things_of(page, "mainEntity", "about")
+    if len(things) != 1 or kind == "FAQPage":
+        return None
+    rank, name = _rank(things[0])
+    return (_MAIN + rank, name, things[0]) if rank and ("mainEntity" in page or rank > _PAGE) else None
+
+
+def _place(graph: Graph, seen: Seen, thing: Thing) -> str:
+    """Tell whether a thing says that it is ``here`` or ``elsewhere``, if it says so at all."""
+    said = [
+        href
+        for name in ("url", "mainEntityOfPage")
+        for value in graph.each(thing, name)
+        # Not "true", nor the name of a node that has none.
+        if (href := address_of(value)) and ("/" in href or "." in href or href[0] == "#") and href[:2] != "_:"
+    ]
+    name = thing.get("@id")  # often no address at all: it may tell that a thing is here, not that it is not
+    if any(seen.is_here(href) for href in said[:10]) or (isinstance(name, str) and name and seen.is_here(name)):
+        return "here"
+    return "elsewhere" if said else ""

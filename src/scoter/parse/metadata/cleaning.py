@@ -1,0 +1,174 @@
+"""Values as they are kept: texts of one line and bounded length, absolute addresses, numbers within reason."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterable
+from typing import Final
+
+from scoter.core.metadata import Author
+from scoter.core.url import Url, join
+
+LONGEST_TITLE: Final = 1_000
+LONGEST_DESCRIPTION: Final = 5_000
+LONGEST_NAME: Final = 200  # of a site, an author, a brand, a feed
+LONGEST_WORD: Final = 100  # a keyword, a type, a number of an article
+LONGEST_ADDRESS: Final = 4_096
+MOST_AUTHORS: Final = 20
+MOST_KEYWORDS: Final = 50
+LARGEST_SIDE: Final = 100_000  # pixels
+
+# Controls, lone surrogates, and what turns the direction of the text around it; joiners belong to words.
+_UNWANTED: Final = re.compile("[\x00-\x1f\x7f-\x9f\u200b\u202a-\u202e\u2060-\u2069\ufeff\ufffe\uffff\ud800-\udfff]+")
+_MARKUP: Final = re.compile(r"<(?:!--.*?-->|/?[a-zA-Z][^<>]*>)", re.DOTALL)
+_NUMBER: Final = re.compile(r"[0-9]{1,12}(?:\.[0-9]{1,6})?")
+_LANGUAGE: Final = re.compile(r"[A-Za-z]{2,3}(?:[-_][A-Za-z0-9]{1,8}){0,5}")
+_MEDIA_TYPE: Final = re.compile(r"[a-z0-9.+-]{1,40}/[a-z0-9.+-]{1,90}")
+_COLOUR: Final = re.compile(r"#[0-9a-f]{3,8}|[a-z]{3,30}|(?:rgb|hsl|hwb|lab|lch|oklab|oklch)a?\([0-9a-z.,%/ -]{1,60}\)")
+_BY: Final = re.compile(r"(?:(?:written|posted) )?by[: ]\s*", re.IGNORECASE)
+
+
+def clean(text: str, longest: int) -> str:
+    r"""Return a text on one line, without control characters.
+
+    >>> clean(" Grey\n\t seals\x07 ", 100)
+    'Grey seals'
+    """
+    words = " ".join(text[: 4 * longest].split())
+    if not words.isprintable():
+        words = " ".join(_UNWANTED.sub("", words).split())
+    return words if len(words) <= longest else words[:longest].rstrip()
+
+
+def unmarked(text: str, longest: int) -> str:
+    """Return a text without tags and entities, for sources whose values are often pasted HTML.
+
+    >>> unmarked("<p>Seals &amp; terns</p>", 100)
+    'Seals & terns'
+    """
+    text = text[: 8 * longest]
+    if "&" in text:
+        text = html.unescape(text)
+    if "<" in text:
+        text = _MARKUP.sub(" ", text)
+    return clean(text, longest)
+
+
+def address(base: Url, href: str | None) -> str:
+    """Return the absolute, canonical address, or nothing for what cannot be fetched (``data:``, ``#part``).
+
+    >>> from scoter.core.url import canonical
+    >>> address(canonical("http://a.example/b/"), " c.png#x "), address(canonical("http://a.example/"), "data:,x")
+    ('http://a.example/b/c.png', '')
+    """
+    if not href or len(href) > LONGEST_ADDRESS:
+        return ""
+    href = href.strip()
+    if not href or href[0] == "#" or href[:2] == "_:":  # a place within the page, a node without a name
+        return ""
+    found = join(base, href)
+    if found is None or len(found.text) > LONGEST_ADDRESS:
+        return ""
+    text = found.text
+    # Pages read from a file may name their neighbours; no page of the web may name files.
+    return text if text.startswith(("http://", "https://")) or found.scheme == base.scheme else ""
+
+
+def number(text: str | None, most: float) -> float | None:
+    """Return the first number of a text if it is within 0 and ``most``.
+
+    >>> number("1,200.50 EUR", 10_000), number("-", 10)
+    (1200.5, None)
+    """
+    if not text:
+        return None
+    found = _NUMBER.search(text[:40].replace(",", ""))
+    if found is None:
+        return None
+    value = float(found[0])
+    return value if value <= most else None
+
+
+def side(text: str | None) -> int | None:
+    """Return a width or height in pixels.
+
+    >>> side("640px"), side("100%"), side("0")
+    (640, None, None)
+    """
+    if not text or "%" in text:
+        return None
+    value = number(text, LARGEST_SIDE)
+    return int(value) if value and value >= 1 else None
+
+
+def language(text: str | None) -> str:
+    """Return a language tag in its usual spelling, or nothing.
+
+    >>> language("en_us"), language("zh-hant-TW"), language("English, please")
+    ('en-US', 'zh-Hant-TW', '')
+    """
+    if not text:
+        return ""
+    text = text[:100].strip().partition(".")[0]  # the locale en_GB.UTF-8
+    if _LANGUAGE.fullmatch(text) is None or len(text) > 35:
+        return ""
+    first, *rest = text.replace("_", "-").split("-")
+    return "-".join((first.lower(), *(_subtag(part) for part in rest)))
+
+
+def media_type(text: str | None) -> str:
+    """Return a media type without its parameters, or nothing."""
+    if not text:
+        return ""
+    found = text[:200].partition(";")[0].strip().lower()
+    return found if _MEDIA_TYPE.fullmatch(found) else ""
+
+
+def colour(text: str) -> str:
+    """Return a colour of CSS, or nothing."""
+    found = clean(text, LONGEST_WORD).lower()
+    return found if _COLOUR.fullmatch(found) else ""
+
+
+def words(values: Iterable[str]) -> tuple[str, ...]:
+    """Return keywords, each once, of texts that may hold several.
+
+    >>> words(["seals, terns", "Seals;gulls"])
+    ('seals', 'terns', 'gulls')
+    """
+    found: dict[str, str] = {}
+    for value in values:
+        for piece in value[: 2 * MOST_KEYWORDS * LONGEST_WORD].replace(";", ",").split(","):
+            word = unmarked(piece, LONGEST_WORD)
+            if word:
+                found.setdefault(word.casefold(), word)
+        if len(found) >= MOST_KEYWORDS:
+            break
+    return tuple(found.values())[:MOST_KEYWORDS]
+
+
+def authors(found: Iterable[Author]) -> tuple[Author, ...]:
+    """Return authors, each once, without those whose name is an address."""
+    kept: dict[str, Author] = {}
+    for author in found:
+        name = _BY.sub("", author.name, count=1) if author.name[:1] in "bBwWpP" else author.name
+        if not name or name.startswith(("http://", "https://", "www.")):
+            continue
+        key = name.casefold()
+        if key not in kept or (author.url and not kept[key].url):
+            kept[key] = Author(name=name, url=author.url)
+        if len(kept) >= MOST_AUTHORS:
+            break
+    return tuple(kept.values())
+
+
+def named(values: Iterable[str]) -> tuple[Author, ...]:
+    """Return authors of texts that may hold several, parted by semicolons."""
+    return authors(Author(name=unmarked(name, LONGEST_NAME)) for value in values for name in value[:5_000].split(";"))
+
+
+def _subtag(part: str) -> str:
+    if len(part) == 2 and part.isalpha():
+        return part.upper()
+    return part.title() if len(part) == 4 and part.isalpha() else part.lower()

@@ -1,0 +1,191 @@
+"""Microdata and RDFa Lite: properties written on the elements that show them."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from msgspec import Struct
+from selectolax.lexbor import LexborNode
+
+from scoter.parse.metadata.graph import Graph, local
+from scoter.parse.metadata.seen import MOST_CLIMBS, Attributes, Seen
+
+MOST_PROPERTIES: Final = 1_000
+"""Elements with properties that are read of a page."""
+MOST_CHARACTERS: Final = 200_000
+"""Characters of text that are read for them: properties within properties would make it many times the page's."""
+
+
+def _names(*lines: str) -> frozenset[str]:
+    return frozenset(name for line in lines for name in line.split())
+
+
+_ADDRESSES: Final = _names(
+    "url image logo photo thumbnailUrl thumbnail contentUrl embedUrl license mainEntityOfPage sameAs",
+    "primaryImageOfPage availability itemCondition",
+)
+_TEXTS: Final = _names(
+    "headline name title description abstract author creator byArtist publisher brand manufacturer",
+    "datePublished dateCreated uploadDate datePosted dateModified dateUpdated inLanguage keywords",
+    "articleSection duration encodingFormat width height caption sku mpn productID gtin gtin13 gtin14 gtin12",
+    "gtin8 isbn price lowPrice highPrice minPrice priceCurrency ratingValue ratingCount reviewCount",
+)
+_THINGS: Final = _names(
+    "offers priceSpecification aggregateRating isPartOf mainEntity video audio associatedMedia encoding",
+    "trailer hasVariant",
+)
+_WANTED: Final = _ADDRESSES | _TEXTS | _THINGS
+# The words of Drupal's own RDFa, and of Dublin Core in RDFa, by schema.org's.
+_OTHER_WORDS: Final = {
+    "cc:license": "license",
+    "dc:created": "datePublished",
+    "dc:creator": "author",
+    "dc:date": "datePublished",
+    "dc:description": "description",
+    "dc:modified": "dateModified",
+    "dc:title": "name",
+    "foaf:name": "name",
+}
+_OTHER_TYPES: Final = {"sioc:item": "WebPage", "foaf:document": "WebPage", "foaf:person": "Person"}
+
+
+class Dialect(Struct, frozen=True):
+    """In which attributes items, their types and their properties stand."""
+
+    scope: str
+    type: str
+    property: str
+    prefixed: bool
+
+
+MICRODATA: Final = Dialect("itemscope", "itemtype", "itemprop", prefixed=False)
+RDFA: Final = Dialect("typeof", "typeof", "property", prefixed=True)
+
+
+def graph(seen: Seen, dialect: Dialect) -> Graph:
+    """Return the items of a page, nested as they are on it."""
+    # RDFa's attribute for properties is OpenGraph's too: look for the one that is rarer.
+    if not (places := seen.find(f"[{dialect.scope if dialect.prefixed else dialect.property}]")):
+        return Graph()
+    return _Items(seen, dialect, places).graph()
+
+
+class _Items:
+    """The items of one page while they are put together."""
+
+    def __init__(self, seen: Seen, dialect: Dialect, places: list[LexborNode]) -> None:
+        self._dialect = dialect
+        both = seen.find(f"[{dialect.property}]"), seen.find(f"[{dialect.scope}]")
+        self._properties = both[0][:MOST_PROPERTIES]
+        self._items: dict[int, dict[str, Any]] = {}
+        self._borrowed: dict[str, dict[str, Any]] = {}
+        self._owners: dict[int, dict[str, Any] | None] = {}
+        self._left = MOST_CHARACTERS
+        for node in both[1][:MOST_PROPERTIES]:
+            self._begin(node)
+
+    def graph(self) -> Graph:
+        inner: set[int] = set()
+        loose: dict[str, Any] = {"@type": "WebPage"}
+        for node in self._properties:
+            attributes = node.attributes
+            names = self._names(attributes.get(self._dialect.property) or "")
+            item = self._items.get(node.mem_id)
+            owner = self._owner(node)
+            if owner is None:
+                # In the head, properties of no item are meant for the page.
+                if self._dialect.prefixed or node.tag not in ("meta", "link"):
+                    continue
+                owner = loose
+            for name in names:
+                values = owner.setdefault(name, [])
+                if isinstance(values, list) and len(values) < 50:
+                    value = item if item is not None else self._value(node, attributes, name)
+                    if value:
+                        values.append(value)
+                        inner.add(id(item))
+        found = Graph([item for item in self._items.values() if id(item) not in inner])
+        if len(loose) > 1:
+            found.things.append(loose)
+        return found
+
+    def _begin(self, node: LexborNode) -> None:
+        attributes = node.attributes
+        item: dict[str, Any] = {"@type": self._types(attributes.get(self._dialect.type) or "")}
+        name = attributes.get("itemid") or attributes.get("resource") or attributes.get("about")
+        if name:
+            item["@id"] = name
+        self._items[node.mem_id] = item
+        for part in (attributes.get("itemref") or "")[:500].split():
+            self._borrowed.setdefault(part, item)
+
+    def _types(self, text: str) -> list[str]:
+        names = text[:500].split()
+        if not self._dialect.prefixed:
+            return [local(name) for name in names]
+        return [_OTHER_TYPES.get(name.lower(), local(name)) for name in names]
+
+    def _names(self, text: str) -> list[str]:
+        names = text[:500].split()
+        if self._dialect.prefixed:
+            names = [_OTHER_WORDS.get(name.replace("dcterms:", "dc:"), name.removeprefix("schema:")) for name in names]
+        names = [name.rpartition("schema.org/")[2] for name in names]
+        return [name for name in names if name in _WANTED]
+
+    def _owner(self, node: LexborNode) -> dict[str, Any] | None:
+        """Return the item that a property belongs to: the nearest around it, or one that refers to it."""
+        path: list[int] = []
+        owner: dict[str, Any] | None = None
+        here: LexborNode | None = node
+        for _ in range(MOST_CLIMBS):
+            if here is None:
+                break
+            number = here.mem_id
+            if path and number in self._owners:
+                owner = self._owners[number]
+                break
+            if path and number in self._items:
+                owner = self._items[number]
+                break
+            if self._borrowed and (name := here.id) and (borrower := self._borrowed.get(name)) is not None:
+                owner = borrower
+                break
+            path.append(number)
+            here = here.parent
+        # The first is the element itself, which may be an item for those within it.
+        for number in path[1:]:
+            self._owners[number] = owner
+        return owner
+
+    def _value(self, node: LexborNode, attributes: Attributes, name: str) -> Any:
+        content = attributes.get("content")
+        if content:
+            return content[:20_000]
+        tag = node.tag
+        if name in _ADDRESSES:
+            return self._address(tag or "", attributes) or self._text(node)
+        if tag in ("link", "meter", "data"):
+            return attributes.get("href") or attributes.get("value") or ""
+        if tag == "time" and (when := attributes.get("datetime")):
+            return when
+        return self._text(node) if name in _TEXTS else ""
+
+    def _address(self, tag: str, attributes: Attributes) -> Any:
+        href = (
+            attributes.get("href")
+            or attributes.get("src")
+            or attributes.get("data-src")
+            or attributes.get("resource")
+            or attributes.get("data")
+        )
+        if tag != "img" or not href:
+            return href
+        sides = {name: value for name in ("width", "height") if (value := attributes.get(name))}
+        return {"url": href, "caption": attributes.get("alt") or "", **sides}
+
+    def _text(self, node: LexborNode) -> str:
+        if self._left <= 0:
+            return ""
+        text = node.text_lexbor()
+        self._left -= len(text) + 1
+        return text[:20_000]

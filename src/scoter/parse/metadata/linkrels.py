@@ -1,0 +1,102 @@
+"""What ``link`` elements lead to: the canonical address, icons, feeds, oEmbed, licence, author and picture."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from scoter.core.metadata import Author, Embed, Feed, Image, PageMetadata
+from scoter.parse.metadata.cleaning import LONGEST_NAME, authors, clean, media_type
+from scoter.parse.metadata.seen import Attributes, Seen
+
+MOST_FEEDS: Final = 20
+MOST_EMBEDS: Final = 10
+# Not application/json: there, sites link the raw form of the page itself.
+FEED_TYPES: Final = frozenset(
+    {"application/rss+xml", "application/atom+xml", "application/feed+json", "application/rdf+xml"}
+)
+EMBED_TYPES: Final = frozenset({"application/json+oembed", "text/xml+oembed", "application/xml+oembed"})
+_APPLE: Final = frozenset({"apple-touch-icon", "apple-touch-icon-precomposed"})
+_ICONS: Final = _APPLE | {"icon", "mask-icon", "fluid-icon"}
+_SIZE: Final = re.compile(r"\b([1-9][0-9]{0,4})[xX×]([1-9][0-9]{0,4})\b")
+# Sides that icons without sizes are taken to have: what Apple's are made for, what scales, and a favicon's.
+_TOUCH, _SCALES, _PLAIN, _MASK = 180, 256, 16, 1
+
+
+def claims(seen: Seen) -> PageMetadata:
+    """Return what the page's links say."""
+    canonical = licence = picture = ""
+    icon: Image | None = None
+    largest = 0
+    feeds: dict[str, Feed] = {}
+    embeds: dict[str, Embed] = {}
+    people: list[Author] = []
+    for rels, link in seen.links:
+        if not canonical and "canonical" in rels:
+            canonical = seen.address(link.get("href"))
+        elif "alternate" in rels or "alternative" in rels or "feed" in rels:
+            _alternate(seen, rels, link, feeds, embeds)
+        elif not rels.isdisjoint(_ICONS):
+            sides = _sides(link.get("sizes"))
+            size = _size(rels, link, sides)
+            if size > largest and (found := _icon(seen, link, sides)):
+                icon, largest = found, size
+        elif "license" in rels:
+            licence = licence or seen.address(link.get("href"))
+        elif "image_src" in rels:
+            picture = picture or seen.address(link.get("href"))
+        elif "author" in rels:
+            people.append(Author(name=clean(link.get("title") or "", LONGEST_NAME), url=seen.address(link.get("href"))))
+    return PageMetadata(
+        canonical=canonical,
+        icon=icon,
+        feeds=tuple(feeds.values()),
+        embeds=tuple(embeds.values()),
+        license=licence,
+        image=Image(url=picture) if picture else None,
+        authors=authors(people),
+    )
+
+
+def _alternate(
+    seen: Seen, rels: frozenset[str], link: Attributes, feeds: dict[str, Feed], embeds: dict[str, Embed]
+) -> None:
+    kind = media_type(link.get("type"))
+    if kind in EMBED_TYPES:
+        url = seen.address(link.get("href"))
+        if url and len(embeds) < MOST_EMBEDS:
+            embeds.setdefault(url, Embed(url=url, media_type=kind))
+    elif kind in FEED_TYPES or ("feed" in rels and kind):
+        url = seen.address(link.get("href"))
+        if url and len(feeds) < MOST_FEEDS:
+            title = clean(link.get("title") or "", LONGEST_NAME)
+            feeds.setdefault(url, Feed(url=url, media_type=kind, title=title))
+
+
+def _sides(sizes: str | None) -> tuple[int, int] | None:
+    """Return the largest of the sizes that an icon is said to have."""
+    best: tuple[int, int] | None = None
+    if sizes:
+        for width, height in _SIZE.findall(sizes[:500]):
+            sides = int(width), int(height)
+            if best is None or sides[0] * sides[1] > best[0] * best[1]:
+                best = sides
+    return best
+
+
+def _size(rels: frozenset[str], link: Attributes, sides: tuple[int, int] | None) -> int:
+    if "mask-icon" in rels:
+        return _MASK  # one colour: for want of anything else
+    if sides is not None:
+        return max(min(sides), _MASK + 1)
+    if "any" in (link.get("sizes") or "").lower().split() or media_type(link.get("type")) == "image/svg+xml":
+        return _SCALES
+    return _PLAIN if rels.isdisjoint(_APPLE) else _TOUCH
+
+
+def _icon(seen: Seen, link: Attributes, sides: tuple[int, int] | None) -> Image | None:
+    url = seen.address(link.get("href"))
+    if not url:
+        return None
+    width, height = sides or (None, None)
+    return Image(url=url, width=width, height=height, media_type=media_type(link.get("type")))

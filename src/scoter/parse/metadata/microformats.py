@@ -1,0 +1,162 @@
+"""Microformats: ``h-entry``, ``h-product`` and ``h-card``, and the classic hAtom that many blog themes still write."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from selectolax.lexbor import LexborNode
+
+from scoter.core.metadata import Author, Image, PageMetadata, Product
+from scoter.parse.metadata.cleaning import (
+    LONGEST_DESCRIPTION,
+    LONGEST_NAME,
+    LONGEST_TITLE,
+    LONGEST_WORD,
+    authors,
+    clean,
+    number,
+    side,
+    words,
+)
+from scoter.parse.metadata.dates import moment
+from scoter.parse.metadata.seen import MOST_CLIMBS, Seen
+
+NOTHING = PageMetadata()
+MOST_NODES: Final = 200
+
+_ROOTS: Final = {"h-entry": "h-entry", "hentry": "h-entry", "h-product": "h-product"}
+_CLASSES: Final = {
+    "name": "p-name entry-title fn",
+    "summary": "p-summary entry-summary p-description e-description",
+    "published": "dt-published published",
+    "updated": "dt-updated updated",
+    "author": "p-author author",
+    "category": "p-category",
+    "photo": "u-photo u-featured",
+    "url": "u-url",
+    "brand": "p-brand",
+    "price": "p-price",
+    "sku": "u-identifier",
+}
+_PROPERTIES: Final = {name: meaning for meaning, names in _CLASSES.items() for name in names.split()}
+_CARDS: Final = frozenset({"h-card", "vcard"})
+_QUERY: Final = ",".join(f".{name}" for name in _PROPERTIES)
+_ROOT_QUERY: Final = ",".join(f".{name}" for name in _ROOTS)
+
+
+def claims(seen: Seen) -> PageMetadata:
+    """Return what the page's one entry or product says; several of them are a list of other pages."""
+    roots = [node for node in seen.find(_ROOT_QUERY)[:MOST_NODES] if not _inside(node, frozenset(_ROOTS), None)]
+    if not roots:
+        return NOTHING
+    found = [(root, _properties(seen, root)) for root in roots[:20]]
+    if len(roots) > 1:
+        found = [(root, said) for root, said in found if any(seen.is_here(_href(node)) for node in said.get("url", ()))]
+    if len(found) != 1:
+        return NOTHING
+    root, said = found[0]
+    kind = next(_ROOTS[name] for name in _classes(root) if name in _ROOTS)
+    title = _text(said, "name", LONGEST_TITLE)
+    photo = next(filter(None, (_image(seen, node) for node in said.get("photo", ()))), None)
+    return PageMetadata(
+        title=title,
+        description=_text(said, "summary", LONGEST_DESCRIPTION),
+        image=photo,
+        canonical=next(filter(None, (seen.address(_href(node)) for node in said.get("url", ()))), ""),
+        authors=authors(_person(seen, node) for node in said.get("author", ())) or _only_card(seen),
+        published=moment(_when(said, "published")),
+        modified=moment(_when(said, "updated")),
+        type=kind,
+        keywords=words(node.text_lexbor()[:1_000] for node in said.get("category", ())),
+        product=_product(said, title) if kind == "h-product" else None,
+    )
+
+
+def _properties(seen: Seen, root: LexborNode) -> dict[str, list[LexborNode]]:
+    """Return the elements of an entry by what they are, without those of a card or entry within it."""
+    found: dict[str, list[LexborNode]] = {}
+    for node in seen.find(_QUERY, root)[:MOST_NODES]:
+        if node.mem_id == root.mem_id or _inside(node, _CARDS | frozenset(_ROOTS), root):
+            continue
+        for name in _classes(node):
+            if name in _PROPERTIES:
+                found.setdefault(_PROPERTIES[name], []).append(node)
+    return found
+
+
+def _inside(node: LexborNode, classes: frozenset[str], end: LexborNode | None) -> bool:
+    parent = node.parent
+    for _ in range(MOST_CLIMBS):
+        if parent is None or (end is not None and parent.mem_id == end.mem_id):
+            return False
+        if not classes.isdisjoint(_classes(parent)):
+            return True
+        parent = parent.parent
+    return True
+
+
+def _classes(node: LexborNode) -> list[str]:
+    return (node.attributes.get("class") or "")[:2_000].split()
+
+
+def _text(said: dict[str, list[LexborNode]], name: str, longest: int) -> str:
+    for node in said.get(name, ()):
+        if text := clean(_shown(node)[: 4 * longest], longest):
+            return text
+    return ""
+
+
+def _shown(node: LexborNode) -> str:
+    attributes = node.attributes
+    return attributes.get("value") or attributes.get("title") or attributes.get("alt") or node.text_lexbor()
+
+
+def _when(said: dict[str, list[LexborNode]], name: str) -> str:
+    for node in said.get(name, ()):
+        attributes = node.attributes
+        found = attributes.get("datetime") or attributes.get("title") or attributes.get("value")
+        if text := found or node.text_lexbor()[:200]:
+            return text
+    return ""
+
+
+def _href(node: LexborNode) -> str:
+    attributes = node.attributes
+    return attributes.get("href") or attributes.get("src") or ""
+
+
+def _image(seen: Seen, node: LexborNode) -> Image | None:
+    attributes = node.attributes
+    url = seen.address(_href(node) or attributes.get("data-src"))
+    if not url:
+        return None
+    return Image(
+        url=url,
+        alt=clean(attributes.get("alt") or "", LONGEST_TITLE),
+        width=side(attributes.get("width")),
+        height=side(attributes.get("height")),
+    )
+
+
+def _person(seen: Seen, node: LexborNode) -> Author:
+    """Return an author: a card, or just a name."""
+    name = next(iter(seen.find(".p-name,.fn", node)), node)
+    links = [node, *seen.find(".u-url,.url,a[href]", node)[:3]]
+    url = next(filter(None, (seen.address(_href(link)) for link in links)), "")
+    return Author(name=clean(name.text_lexbor()[: 4 * LONGEST_NAME], LONGEST_NAME), url=url)
+
+
+def _only_card(seen: Seen) -> tuple[Author, ...]:
+    cards = seen.find(".h-card")
+    return authors([_person(seen, cards[0])]) if len(cards) == 1 else ()
+
+
+def _product(said: dict[str, list[LexborNode]], title: str) -> Product | None:
+    price = _text(said, "price", 32)
+    amount = number(price, 1e12)
+    return Product(
+        name=title,
+        brand=_text(said, "brand", LONGEST_NAME),
+        sku=_text(said, "sku", LONGEST_WORD),
+        price=price if amount is not None else "",
+    )

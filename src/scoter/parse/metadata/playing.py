@@ -1,0 +1,44 @@
+"""What a thing of schema.org has to play: its files and its players."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from scoter.core.metadata import Media
+from scoter.parse.metadata.cleaning import media_type, side
+from scoter.parse.metadata.dates import seconds
+from scoter.parse.metadata.graph import Graph, Thing, address_of, types_of
+from scoter.parse.metadata.seen import Seen
+
+MOST_MEDIA: Final = 10
+_SOUNDS: Final = frozenset({"audioobject", "musicrecording", "podcastepisode", "audiobook", "radioepisode"})
+_FILMS: Final = frozenset({"videoobject", "movie", "tvepisode", "episode", "clip", "musicvideoobject"})
+_HOLDERS: Final = ("video", "audio", "associatedMedia", "encoding", "trailer", "subjectOf", "sharedContent")
+
+
+def media(graph: Graph, seen: Seen, thing: Thing) -> tuple[Media, ...]:
+    """Return what plays: the thing itself, what it has, and what stands beside it on the page."""
+    found: dict[str, Media] = {}
+    held = [inner for name in _HOLDERS for inner in graph.things_of(thing, name)]
+    beside = [other for other in graph.things if other is not thing]
+    for one in [thing, *held, *beside][:100]:
+        kinds = {kind.lower() for kind in types_of(one)}
+        kind = "audio" if kinds & _SOUNDS else "video" if kinds & _FILMS else ""
+        if kind:
+            for part in _parts(graph, seen, one, kind):
+                if len(found) < MOST_MEDIA:
+                    found.setdefault(part.url, part)
+    return tuple(found.values())
+
+
+def _parts(graph: Graph, seen: Seen, thing: Thing, kind: str) -> list[Media]:
+    width, height = side(graph.text(thing, 40, "width")), side(graph.text(thing, 40, "height"))
+    length = seconds(graph.text(thing, 60, "duration"))
+    found = []
+    for name, role in (("contentUrl", kind), ("embedUrl", "player")):
+        for value in graph.each(thing, name):
+            if url := seen.address(address_of(value)):
+                said = media_type(graph.text(thing, 100, "encodingFormat", "fileFormat")) if role == kind else ""
+                part = Media(url=url, kind=role, media_type=said, width=width, height=height, seconds=length)
+                found.append(part)
+    return found

@@ -1,0 +1,150 @@
+"""The elements of a page that speak about it, collected once for all the sources."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Final, TypeAlias
+
+from selectolax.lexbor import LexborCSSSelector, LexborHTMLParser, LexborNode, create_tag
+
+from scoter.core.url import Url, join
+from scoter.parse.metadata.cleaning import LONGEST_TITLE, address, clean
+
+MOST_ELEMENTS: Final = 1_000
+"""Elements ``meta`` and ``link`` that are read of a page, of each kind."""
+MOST_VALUES: Final = 50
+"""Values that are kept of one name."""
+LONGEST_VALUE: Final = 20_000
+MOST_SCRIPTS: Final = 50
+MOST_CLIMBS: Final = 256
+
+Attributes: TypeAlias = dict[str, str | None]
+
+_META: Final = create_tag("meta").tag_id
+_LINK: Final = create_tag("link").tag_id
+_TITLE: Final = create_tag("title").tag_id
+_QUERY: Final = 'meta,link,title,script[type*="ld+json" i]'
+_GROUPS: Final = ("og:image", "og:video", "og:audio")
+
+
+class Seen:
+    """A page, and what its head says: ``metas`` by name in lower case, ``links`` with their rels, JSON-LD scripts.
+
+    ``groups`` are the OpenGraph tags of media in the order of the page, since there the order tells what belongs
+    together; ``colours`` are theme colours, with whether they are for some screens only.
+    """
+
+    def __init__(
+        self, tree: LexborHTMLParser, selector: LexborCSSSelector, url: Url, base: Url, header_language: str
+    ) -> None:
+        self.url = url
+        self.base = base
+        self.root = tree.root
+        self.header_language = header_language
+        self.title = ""
+        self.metas: dict[str, list[str]] = {}
+        self.groups: list[tuple[str, str]] = []
+        self.links: list[tuple[frozenset[str], Attributes]] = []
+        self.scripts: list[str] = []
+        self.colours: list[tuple[bool, str]] = []
+        self._selector = selector
+        self._collect()
+
+    def find(self, query: str, under: LexborNode | None = None) -> list[LexborNode]:
+        """Return the elements that a CSS selector means, in the order of the page."""
+        node = under or self.root
+        return [] if node is None else self._selector.find(query, node)
+
+    def address(self, href: str | None) -> str:
+        """Return where something on the page is, or nothing."""
+        return address(self.base, href)
+
+    def first(self, *names: str) -> str:
+        """Return the first value under the first of these names that has one."""
+        for name in names:
+            for value in self.metas.get(name, ()):
+                if not value.isspace():
+                    return value
+        return ""
+
+    def every(self, *names: str) -> list[str]:
+        """Return all values under these names."""
+        return [value for name in names for value in self.metas.get(name, ())]
+
+    def is_here(self, href: str) -> bool:
+        """Tell whether an address is the page's own, by one of the names that the page gives itself."""
+        found = join(self.base, href)
+        return found is not None and _loose(found.text) in self._names
+
+    @cached_property
+    def _names(self) -> frozenset[str]:
+        said = [self.first("og:url"), *(link.get("href") for rels, link in self.links if "canonical" in rels)]
+        return frozenset(_loose(text) for text in (self.url.text, *map(self.address, said)) if text)
+
+    def _collect(self) -> None:
+        metas = links = 0
+        for node in self.find(_QUERY):
+            number = node.tag_id
+            if number == _META:
+                metas += 1
+                if metas <= MOST_ELEMENTS:
+                    self._meta(node.attributes)
+            elif number == _LINK:
+                links += 1
+                if links <= MOST_ELEMENTS:
+                    self._link(node.attributes)
+            elif number == _TITLE:
+                if not self.title and not within(node, ("svg",)):
+                    self.title = clean(node.text_lexbor()[: 4 * LONGEST_TITLE], LONGEST_TITLE)
+            elif len(self.scripts) < MOST_SCRIPTS:
+                self.scripts.append(node.text_lexbor())
+
+    def _meta(self, attributes: Attributes) -> None:
+        content = attributes.get("content")
+        if not content:
+            return
+        if len(content) > LONGEST_VALUE:
+            content = content[:LONGEST_VALUE]
+        name = attributes.get("property")
+        if name:
+            self._keep(name, content, attributes)
+        # A page that writes both, as in name="description" property="og:description", means both.
+        name = attributes.get("name") or attributes.get("http-equiv")
+        if name:
+            self._keep(name, content, attributes)
+
+    def _keep(self, names: str, content: str, attributes: Attributes) -> None:
+        for name in names[:500].lower().split():
+            values = self.metas.get(name)
+            if values is None:
+                self.metas[name] = [content]
+            elif len(values) < MOST_VALUES:
+                values.append(content)
+            if name.startswith(_GROUPS):
+                if len(self.groups) < 4 * MOST_VALUES:
+                    self.groups.append((name, content))
+            elif name == "theme-color" and len(self.colours) < MOST_VALUES:
+                self.colours.append((bool(attributes.get("media")), content))
+
+    def _link(self, attributes: Attributes) -> None:
+        rel = attributes.get("rel")
+        if rel and attributes.get("href"):
+            self.links.append((frozenset(rel[:500].lower().split()), attributes))
+
+
+def within(node: LexborNode, names: tuple[str, ...]) -> bool:
+    """Tell whether an element stands in one of these."""
+    parent = node.parent
+    for _ in range(MOST_CLIMBS):
+        if parent is None:
+            return False
+        if parent.tag in names:
+            return True
+        parent = parent.parent
+    return True  # nothing that is so deep is worth a look
+
+
+def _loose(text: str) -> str:
+    """Return an address as far as two spellings of one page's agree: no scheme, www, query or last slash."""
+    _, _, rest = text.partition("://")
+    return rest.removeprefix("www.").partition("?")[0].removesuffix("/").removesuffix("/index.html").lower()

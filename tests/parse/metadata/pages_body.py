@@ -1,0 +1,153 @@
+"""Pages that say it in their content: microformats, plain elements, and pictures."""
+
+from __future__ import annotations
+
+from tests.parse.metadata.truth import Case, case
+
+LONG = "Grey seals have come back to the islands off the coast, and those who count them say that they will stay."
+CASES: tuple[Case, ...] = (
+    case(
+        "microformats_entry",
+        """<article class="h-entry"><h1 class="p-name">Seals</h1><a class="u-url" href="/news/seals">#</a>
+        <p class="p-summary">They are back.</p><time class="dt-published" datetime="2024-03-05T10:00:00+01:00">x</time>
+        <time class="dt-updated" datetime="2024-03-06">x</time><img class="u-photo" src="/i.jpg" alt="A seal">
+        <a class="p-author h-card" href="/ann"><span class="p-name">Ann Doe</span></a>
+        <a class="p-category">seals</a><a class="p-category">coast</a></article>""",
+        title=("microformats", "Seals"),
+        canonical=("microformats", "https://a.example/news/seals"),
+        description=("microformats", "They are back."),
+        published=("microformats", "2024-03-05T09:00:00Z"),
+        modified=("microformats", "2024-03-06T00:00:00Z"),
+        image=("microformats", {"url": "https://a.example/i.jpg", "alt": "A seal"}),
+        authors=("microformats", [{"name": "Ann Doe", "url": "https://a.example/ann"}]),
+        keywords=("microformats", ["seals", "coast"]),
+        type=("microformats", "h-entry"),
+    ),
+    case(
+        "microformats_classic_hatom",
+        """<title>Seals - Coast</title><div class="post hentry"><h2 class="entry-title">Seals</h2>
+        <abbr class="published" title="2024-03-05T09:00:00Z">March</abbr>
+        <span class="author vcard"><a class="url fn" href="/ann">Ann Doe</a></span>
+        <a rel="tag" href="/t/seals">seals</a></div>""",
+        title=("microformats", "Seals"),
+        published=("microformats", "2024-03-05T09:00:00Z"),
+        authors=("microformats", [{"name": "Ann Doe", "url": "https://a.example/ann"}]),
+        keywords=("html", ["seals"]),
+        type=("microformats", "h-entry"),
+    ),
+    case(
+        "microformats_list_is_about_none_of_its_entries",
+        """<title>Blog</title><div class="hentry"><h2 class="entry-title">One</h2></div>
+        <div class="hentry"><h2 class="entry-title">Two</h2></div>""",
+        title=("html", "Blog"),
+    ),
+    case(
+        "microformats_of_several_entries_the_one_that_is_here",
+        """<div class="h-entry"><b class="p-name">One</b><a class="u-url" href="/1">#</a></div>
+        <div class="h-entry"><b class="p-name">Seals</b><a class="u-url" href="seals.html">#</a></div>""",
+        title=("microformats", "Seals"),
+        canonical=("microformats", "https://a.example/news/seals.html"),
+        type=("microformats", "h-entry"),
+    ),
+    case(
+        "microformats_author_is_the_one_card_of_the_page",
+        """<div class="h-card"><a class="p-name u-url" href="/ann">Ann Doe</a></div>
+        <div class="h-entry"><b class="p-name">Seals</b></div>""",
+        title=("microformats", "Seals"),
+        authors=("microformats", [{"name": "Ann Doe", "url": "https://a.example/ann"}]),
+        type=("microformats", "h-entry"),
+    ),
+    case(
+        "microformats_product",
+        """<div class="h-product"><h1 class="p-name">A net</h1><span class="p-brand">Nets</span>
+        <data class="p-price" value="12.50">€12</data><div class="e-description">For fish</div></div>""",
+        title=("microformats", "A net"),
+        description=("microformats", "For fish"),
+        type=("microformats", "h-product"),
+        product=("microformats", {"name": "A net", "brand": "Nets", "price": "12.50"}),
+    ),
+    case(
+        "html_title_and_not_that_of_a_drawing",
+        "<body><svg><title>Arrow</title></svg><title> Seals\n of the   North </title>",
+        title=("html", "Seals of the North"),
+    ),
+    case("html_heading_for_want_of_a_title", "<h1></h1><h1>Seals <b>today</b></h1>", title=("html", "Seals today")),
+    case("html_language_of_the_body", '<body lang="pt-br"><p>x', language=("html", "pt-BR")),
+    case("html_language_that_is_none", '<html lang="English (UK)">'),
+    case(
+        "html_times_the_one_that_says_so",
+        """<aside><time datetime="2020-01-01">old</time></aside><time datetime="2024-03-04">x</time>
+        <time class="updated" datetime="2024-03-06">x</time>
+        <time class="entry-date published" datetime="2024-03-05">x</time>""",
+        published=("html", "2024-03-05T00:00:00Z"),
+        modified=("html", "2024-03-06T00:00:00Z"),
+    ),
+    case(
+        "html_time_not_beside_the_content",
+        '<aside><time datetime="2020-01-01">old</time></aside><p><time datetime="2024-03-05 10:00">x</time>',
+        published=("html", "2024-03-05T10:00:00Z"),
+    ),
+    case(
+        "html_links_to_author_licence_and_tags",
+        """<a rel="author" href="/ann">By Ann Doe</a> <a rel="license noopener" href="//l.example/by">CC</a>
+        <a rel="tag" href="/t/1">seals</a> <a rel="nofollow tag" href="/t/2">coast</a>""",
+        authors=("html", [{"name": "Ann Doe", "url": "https://a.example/ann"}]),
+        license=("html", "https://l.example/by"),
+        keywords=("html", ["seals", "coast"]),
+    ),
+    case(
+        "html_videos_and_sounds",
+        """<video width="640" height="360"><source src="/v.webm" type="video/webm"><source src="/v.mp4"></video>
+        <audio src="/a.mp3"></audio><video src="blob:x"></video>""",
+        media=(
+            "html",
+            [
+                {
+                    "url": "https://a.example/v.webm",
+                    "kind": "video",
+                    "media_type": "video/webm",
+                    "width": 640,
+                    "height": 360,
+                },
+                {"url": "https://a.example/a.mp3", "kind": "audio"},
+            ],
+        ),
+    ),
+    case(
+        "content_first_good_paragraph",
+        f"""<p>{LONG.upper()}</p><main><p>Short.</p><p><a href="/">{LONG}</a></p><aside><p>{LONG.lower()}</p></aside>
+        <p>{LONG}</p></main>""",
+        description=("content", LONG),
+    ),
+    case(
+        "content_long_paragraph_is_cut_after_a_word",
+        f"<p>{'seal ' * 200}</p>",
+        description=("content", ("seal " * 100).strip()[:499] + "…"),
+    ),
+    case(
+        "content_largest_picture_of_the_article",
+        """<header><img src="/top.jpg" width="2000" height="900"></header>
+        <img src="/beside.jpg" width="900" height="900">
+        <article><img src="/small.jpg" width="200" height="150">
+        <img src="/large.jpg" width="800" height="600" alt="A seal">
+        <img src="/rule.jpg" width="1200" height="100"><img src="/img/sprite.png" width="900" height="900">
+        </article>""",
+        image=("content", {"url": "https://a.example/large.jpg", "alt": "A seal", "width": 800, "height": 600}),
+    ),
+    case(
+        "content_picture_that_is_loaded_late",
+        '<p><img src="data:image/gif;base64,R0" data-src="/late.jpg"><img src="/pixel.gif" width="1" height="1">',
+        image=("content", {"url": "https://a.example/late.jpg"}),
+    ),
+    case(
+        "content_largest_of_a_set_of_sources",
+        """<p><img src="/s.jpg" srcset="/s.jpg 320w, /l.jpg 1280w, /m.jpg 640w">
+        <img src="/other.jpg" width="300" height="200">""",
+        image=("content", {"url": "https://a.example/l.jpg"}),
+    ),
+    case(
+        "content_no_picture_but_decoration",
+        """<img src="/logo.png"><img src="/x.svg"><img src="/a.jpg" class="avatar"><img src="https://b.doubleclick.net/x">
+        <img src="/i.png" width="16"><img><img src=""><footer><img src="/foot.jpg"></footer><img src="javascript:x">""",
+    ),
+)

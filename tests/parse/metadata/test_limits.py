@@ -1,0 +1,77 @@
+"""Pages that say too much: what is read of them is bounded, and so is the time it takes."""
+
+from __future__ import annotations
+
+import time
+
+from tests.parse.metadata.truth import ld, read
+
+
+def test_a_title_and_a_description_have_a_longest_form() -> None:
+    found = read(f'<title>{"t " * 5_000}</title><meta name="description" content="{"d" * 50_000}">')
+
+    assert len(found.title) <= 1_000
+    assert len(found.description) == 5_000
+
+
+def test_an_address_that_is_too_long_is_none() -> None:
+    found = read(
+        f'<meta property="og:image" content="/{"x" * 5_000}"><meta property="og:url" content="/{"x" * 4_000}">'
+    )
+
+    assert found.image is None
+    assert len(found.canonical) > 4_000
+
+
+def test_of_many_tags_the_first_are_read() -> None:
+    tags = "".join(f'<meta property="article:tag" content="tag{n}">' for n in range(5_000))
+    found = read(tags + '<meta property="og:title" content="too late">')
+
+    assert found.keywords == tuple(f"tag{n}" for n in range(50))
+    assert found.title == ""
+
+
+def test_control_characters_and_turned_directions_are_no_text() -> None:
+    found = read("<title>Se\u202eals\x07\ufeff of\xa0 the\u2028North</title>")
+
+    assert found.title == "Seals of the North"
+
+
+def test_joiners_within_words_stay() -> None:
+    found = read("<title>می\u200cخواهم</title>")
+
+    assert found.title == "می\u200cخواهم"
+
+
+def test_json_beyond_its_bound_is_not_read() -> None:
+    found = read(ld('{"@type": "Article", "headline": "long", "x": "' + "x" * 1_000_001 + '"}'))
+
+    assert found.title == ""
+
+
+def test_json_that_is_nested_too_deeply_is_not_read() -> None:
+    found = read(ld("[" * 100_000) + ld('{"@graph":' * 100 + '{"@type":"Article","headline":"deep"}' + "}" * 100))
+
+    assert found.title == ""
+
+
+def test_hostile_pages_take_no_long_time() -> None:
+    pages = [
+        ld('"' + '\\"' * 120_000),
+        ld("," * 250_000 + "}"),
+        ld("/*" * 120_000),
+        ld('{"@type": "Article", "author": [' + '{"@id": "#a"},' * 50_000 + "]}"),
+        "<b itemprop=name>" * 400 + "x" * 100_000,
+        "<div itemscope><b itemprop=name>" * 100 + "x" * 500_000,
+        "<div class=h-entry><p class='p-name'>" * 100 + "x" * 100_000,
+        "<meta property='og:image' content='/a'>" * 20_000,
+        "<img src='/a.jpg' srcset='" + "/a.jpg 100w, " * 20_000 + "'>",
+        "<title>" + "&lt;b" * 100_000,
+        "<meta name=description content='" + "<" * 100_000 + "'>",
+        "<meta name=date content='" + "1" * 100_000 + "'>",
+    ]
+    for page in pages:
+        begun = time.process_time()
+        read(page)
+
+        assert time.process_time() - begun < 2, page[:40]

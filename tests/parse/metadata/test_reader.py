@@ -1,0 +1,47 @@
+"""What holds for every reading: the tree stays as it is, and what is relative is relative to the base."""
+
+from __future__ import annotations
+
+from selectolax.lexbor import LexborHTMLParser
+from tests.parse.metadata.pages_conflicts import EVERY
+from tests.parse.metadata.truth import URL, told
+
+from scoter.core.url import canonical
+from scoter.parse.metadata import MetadataReader
+
+
+def test_the_tree_of_a_page_is_left_as_it_is() -> None:
+    tree = LexborHTMLParser(EVERY)
+    before = tree.html
+
+    MetadataReader().read(tree, canonical(URL), canonical(URL))
+
+    assert tree.html == before
+
+
+def test_addresses_are_relative_to_the_base() -> None:
+    tree = LexborHTMLParser('<link rel="canonical" href="seals"><meta property="og:image" content="i.jpg">')
+
+    found = MetadataReader().read(tree, canonical(URL), canonical("https://b.example/deep/"))
+
+    assert found.canonical == "https://b.example/deep/seals"
+    assert found.image is not None
+    assert found.image.url == "https://b.example/deep/i.jpg"
+
+
+def test_one_reader_reads_page_after_page_and_keeps_nothing() -> None:
+    reader = MetadataReader()
+    first = LexborHTMLParser(EVERY)
+    url = canonical(URL)
+
+    before = reader.read(first, url, url)
+    between = reader.read(LexborHTMLParser("<title>Seals</title>"), url, url)
+
+    assert told(between) == {"title": ("html", "Seals")}
+    assert reader.read(first, url, url) == before
+
+
+def test_a_page_without_elements_says_nothing() -> None:
+    url = canonical(URL)
+
+    assert told(MetadataReader().read(LexborHTMLParser(""), url, url)) == {}
