@@ -43,10 +43,11 @@ def test_an_ordinary_page_is_harmless(size: int) -> None:
     [
         b'<img alt="x" src="data:image/png;base64,' + b"QUJDREVGR0hJSktMTU5PUFFSU1RVVldYWVo/" * 1_500 + b'">',
         b"<style>" + b"p { color: red; margin: 0 }\n" * 600 + b"</style>",
+        b"<script>var state = {" + b'"key": {"id": 123, "on": true}, ' * 900 + b"}</script>",
         b"<script>" + b'var a = {"key": "value", "other": [1, 2, 3]}; if (a < 2) { b = \'c\'; }\n' * 800 + b"</script>",
         b"<p>" + b"It's a long text with apostrophes, isn't it? " * 1_500 + b"</p>",
     ],
-    ids=["image", "style", "script", "text"],
+    ids=["image", "style", "state", "script", "text"],
 )
 def test_what_pages_embed_is_harmless(inside: bytes) -> None:
     assert harmless(PAGE * 50 + inside + PAGE * 50)
@@ -83,6 +84,11 @@ FILL: list[Callable[[int], bytes]] = [
     lambda n: b"<p>" + b"<b><i><u><s><em><tt><big><font><code><small><strong>" * 3 + b"<p>x" * (n - 120),
     lambda n: (b"<i>" + b"<div>" * 8 + b"</i>") * (n // 10),
     lambda n: b"".join(b"<body a%d>" % number for number in range(4)) + tag(NAMES[:7_000]),
+    lambda n: b"<h1><div>" * (n // 2) + b"x" * 200_000,
+    lambda n: b"<a href=x><picture><img alt=x>" * (n // 3),
+    lambda n: (
+        b"<meta name=robots content='unavailable_after: " + b"1" * 5_000 + b"'>" + b"<meta name=a content=b>" * (n - 9)
+    ),
 ]
 
 

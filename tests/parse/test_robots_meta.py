@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,6 +11,7 @@ from hypothesis import strategies as st
 from scoter.parse.robots_meta import Directives, directives
 
 US = ("examplebot",)
+JUNE = datetime(2030, 6, 25, 15, tzinfo=UTC)
 
 
 @pytest.mark.parametrize(
@@ -23,7 +26,19 @@ US = ("examplebot",)
         ("otherbot: noindex, examplebot: nofollow", Directives(nofollow=True)),
         ("otherbot: noindex\nnofollow", Directives(nofollow=True)),
         ("*: noindex", Directives(noindex=True)),
-        ("unavailable_after: 25 Jun 2030 15:00:00 GMT, noindex", Directives(noindex=True)),
+        ("unavailable_after: 25 Jun 2030 15:00:00 GMT, noindex", Directives(noindex=True, unavailable_after=JUNE)),
+        ("nosnippet", Directives(nosnippet=True)),
+        ("max-snippet:0", Directives(nosnippet=True)),
+        ("max-snippet: 0, nofollow", Directives(nosnippet=True, nofollow=True)),
+        ("max-snippet:-1", Directives()),
+        ("max-snippet:05", Directives()),
+        ("otherbot: max-snippet:0", Directives()),
+        ("examplebot: unavailable_after: 25 Jun 2030 15:00:00 GMT", Directives(unavailable_after=JUNE)),
+        ("otherbot: unavailable_after: Tuesday, 25-Jun-30 15:00:00 GMT, noindex", Directives()),
+        (
+            "unavailable_after: Tuesday, 25-Jun-30 15:00:00 GMT, otherbot: noindex, examplebot: nofollow",
+            Directives(nofollow=True, unavailable_after=JUNE),
+        ),
         ("max-snippet:10, noarchive", Directives(noarchive=True)),
         ("noindexing", Directives()),
         ("", Directives()),
@@ -40,6 +55,60 @@ def test_words_may_be_parted_in_any_way(content: str) -> None:
     assert directives([content]) == Directives(noindex=True, nofollow=True)
 
 
-@given(st.text(), st.text())
+@pytest.mark.parametrize(
+    ("date", "moment"),
+    [
+        ("25 Jun 2030 15:00:00 GMT", JUNE),
+        ("Tue, 25 Jun 2030 15:00:00 GMT", JUNE),
+        ("Tuesday, 25-Jun-30 15:00:00 UTC", JUNE),
+        ("25-Jun-2030 10:00:00 EST", JUNE),
+        ("25 June 2030 08:00 PDT", JUNE),
+        ("25 Jun 30 17:00:00 +0200", JUNE),
+        ("2030-06-25T15:00:00Z", JUNE),
+        ("2030-06-25T17:00:00.123+02:00", JUNE),
+        ("2030-06-25 15:00", JUNE),
+        ("2030-06-25", JUNE - timedelta(hours=15)),
+        ("25 Jun 99 15:00:00 GMT", JUNE.replace(year=1999)),
+        ("2030-06-31", None),
+        ("31 Foo 2030", None),
+        ("0000-01-01T00:00:00+23:59", None),
+        ("25 Jun 2030 15:00:00 +9999", None),
+        ("soon", None),
+    ],
+)
+def test_a_date_is_read_in_the_forms_that_pages_write(date: str, moment: datetime | None) -> None:
+    in_page = directives([f"noarchive, unavailable_after: {date}"])
+    in_header = directives([], f"noarchive, unavailable_after: {date}, nofollow", US)
+
+    assert in_page == Directives(noarchive=True, unavailable_after=moment)
+    assert in_header == Directives(noarchive=True, nofollow=True, unavailable_after=moment)
+
+
+def test_of_two_dates_the_earlier_holds() -> None:
+    found = directives(["unavailable_after: 2031-01-01"], "unavailable_after: 25 Jun 2030 15:00:00 GMT")
+
+    assert found.unavailable_after == JUNE
+
+
+WORDS = [
+    "unavailable_after",
+    ":",
+    " ",
+    "25",
+    "Jun",
+    "2030",
+    "-",
+    "99",
+    "T",
+    "15:00",
+    "+",
+    "max-snippet",
+    "0",
+    ",",
+    "\0",
+]
+
+
+@given(st.text(), st.one_of(st.text(), st.lists(st.sampled_from(WORDS)).map("".join)))
 def test_no_text_breaks_it(content: str, header: str) -> None:
     directives([content], header, US)

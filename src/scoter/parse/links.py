@@ -7,7 +7,6 @@ filters, or was met on the page before; of the rest the first ``db.max_outlinks_
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import Final, TypeAlias
@@ -85,30 +84,31 @@ class LinkRules:
             return Kept((), found, {Dropped.PAGE_NOFOLLOW: found} if found else {})
         kept: dict[str, Outlink] = {}
         dropped: list[Dropped] = []
+        repeated = too_many = 0
         most = found if self._most is None else self._most
         known, own = self._verdicts.get, page.url.text
         restricted = self._no_internal or self._no_external
         for link in page.outlinks:
             text = link.target.text
             # What most links of a site are: followed, known, and on their way to another page.
-            verdict = None if link.rel or restricted or text == own else known(text)
+            verdict = None if restricted or text == own or "nofollow" in link.rel else known(text)
             if verdict is None:
                 verdict = self._judge(page.url, link)
             if isinstance(verdict, Dropped):
                 dropped.append(verdict)
                 continue
-            before = kept.get(verdict.text)
-            if before is not None:
-                dropped.append(Dropped.REPEATED)
-                if link.anchor and not before.anchor:
-                    kept[verdict.text] = replace(before, anchor=link.anchor)
-            elif verdict.text == own:
+            fit = verdict.text
+            if fit in kept:
+                repeated += 1
+                if link.anchor and not kept[fit].anchor:
+                    kept[fit] = replace(kept[fit], anchor=link.anchor)
+            elif fit == own:
                 dropped.append(Dropped.SELF)
             elif len(kept) >= most:
-                dropped.append(Dropped.TOO_MANY)
+                too_many += 1
             else:
-                kept[verdict.text] = link if verdict is link.target else replace(link, target=verdict)
-        return Kept(tuple(kept.values()), found, Counter(dropped) if dropped else {})
+                kept[fit] = link if fit == text else replace(link, target=verdict)
+        return Kept(tuple(kept.values()), found, _counted(dropped, repeated, too_many))
 
     def redirect(self, source: Url, target: Url) -> Verdict:
         """Return where a redirect leads in the spelling under which it is stored, or why it is not followed."""
@@ -162,3 +162,14 @@ class LinkRules:
         if len(self._verdicts) >= CACHE:
             self._verdicts.clear()  # a crawl that has moved on to other sites has no use for the old ones
         self._verdicts[text] = verdict
+
+
+def _counted(dropped: list[Dropped], repeated: int, too_many: int) -> dict[Dropped, int]:
+    """Count the reasons; the two frequent ones come as numbers, since to hash a member of an enum is slow."""
+    counts: dict[Dropped, int] = {}
+    for reason in Dropped:
+        count = dropped.count(reason) if dropped else 0
+        count += repeated if reason is Dropped.REPEATED else too_many if reason is Dropped.TOO_MANY else 0
+        if count:
+            counts[reason] = count
+    return counts

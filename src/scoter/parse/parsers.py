@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from scoter.core.page import Content, Page
 from scoter.parse.encoding import decoded
 from scoter.parse.html import HtmlOptions, HtmlReader
+from scoter.parse.html.doubt import doubt_about
 from scoter.parse.mediatype import HTML, TEXT, XHTML
 from scoter.parse.prescan import harmless
 from scoter.parse.robots_meta import directives
@@ -19,14 +20,17 @@ class HtmlParser:
     media_types: tuple[str, ...] = (HTML, XHTML)
 
     def __init__(self, setup: Setup) -> None:
-        self._reader = HtmlReader(HtmlOptions.of(setup.config))
+        options = HtmlOptions.of(setup.config)
+        self._reader = HtmlReader(options)
+        # Trafilatura goes over a page many times; the pre-scan bounds what Lexbor's tree costs, and nothing of that.
+        self._can_take_long = options.extractor == "trafilatura"
 
     def parse(self, content: Content) -> Sequence[Page]:
         return (self._reader.read(content),)
 
     def in_place(self, content: Content) -> bool:
         """Tell whether a page cannot take long, so that no process of its own is needed."""
-        return harmless(content.body)
+        return not self._can_take_long and harmless(content.body)
 
 
 class TextParser:
@@ -47,7 +51,11 @@ class TextParser:
             noindex=said.noindex,
             nofollow=said.nofollow,
             noarchive=said.noarchive,
+            nosnippet=said.nosnippet,
+            unavailable_after=said.unavailable_after,
             encoding=found.encoding,
+            media_type=content.media_type,
+            doubt=doubt_about(content, found, markup=False),
         )
         return (page,)
 

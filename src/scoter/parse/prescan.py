@@ -31,17 +31,36 @@ _STEADY: Final = 2_500_000_000  # bytes of page times bytes of block: a second i
 
 # Formatting elements with attributes: without any, three of a name are opened again at most (HTML standard, 13.2.4.3),
 # and of links only one. And the two elements to which a second tag of the name adds its attributes. RE2 needs a quarter
-# of the time that re does.
-_WATCHED = re2.compile(rb"(?i)<(html|body|b|i|u|s|em|tt|big|font|code|nobr|small|strong|strike)[\t\n\f\r /]")
+# of the time that re does, and a third of that where the pattern begins with one certain byte: so both cases are spelt.
+_NAMES: Final = (
+    *("html", "body", "b", "i", "u", "s", "em", "tt", "big", "font", "code", "nobr", "small", "strong", "strike"),
+)
+_WATCHED = re2.compile(
+    "<({})[\\t\\n\\f\\r /]".format(
+        "|".join("".join(f"[{letter}{letter.upper()}]" for letter in name) for name in _NAMES)
+    ).encode()
+)
 _PLAIN: Final = 40
 _ROOTS: Final = frozenset({b"html", b"body"})
 _MOST_ROOTS: Final = 4
 
 # Attributes as the tokenizer reads them (HTML standard, 13.2.5.32 and on).
 _VALUE = rb"(?:\"[^\"]*+(?:\"|\Z)|'[^']*+(?:'|\Z)|[^\t\n\f\r >]*+)"
-_ATTRIBUTE = rb"[\t\n\f\r /]*+[^\t\n\f\r />][^\t\n\f\r />=]*+(?:[\t\n\f\r ]*+=[\t\n\f\r ]*+" + _VALUE + rb")?+"
-_ATTRIBUTES = re.compile(_ATTRIBUTE)
-_TO_THE_END = re.compile(rb"(?:" + _ATTRIBUTE + rb")*+[\t\n\f\r /]*+\Z")
+_ATTRIBUTES = re.compile(
+    rb"[\t\n\f\r /]*+[^\t\n\f\r />][^\t\n\f\r />=]*+(?:[\t\n\f\r ]*+=[\t\n\f\r ]*+" + _VALUE + rb")?+"
+)
+# The same up to the end of a block, for RE2, which reads JSON six times as fast as re does. It knows no possessive
+# repetition and needs none: names in a row, and then what follows a name, can be read in one way only.
+_SPACE = rb"[\t\n\f\r ]"
+_ROW = rb"[^\t\n\f\r />][^\t\n\f\r />=]*(?:" + _SPACE + rb"+[^\t\n\f\r />=]+)*" + _SPACE + rb"*"
+_BARE = rb"[^\t\n\f\r >\"'][^\t\n\f\r >]*"
+_BYTES = re2.Options()
+_BYTES.encoding = re2.Options.Encoding.LATIN1  # else [^x] means a character of UTF-8, which a page need not be
+_TO_THE_END = re2.compile(
+    rb"(?:[\t\n\f\r /]*" + _ROW + rb"(?:=" + _SPACE + rb"*(?:\"[^\"]*\"|'[^']*'|" + _BARE + _SPACE + rb")|/))*"
+    rb"[\t\n\f\r /]*(?:" + _ROW + rb"(?:=" + _SPACE + rb"*(?:\"[^\"]*|'[^']*|" + _BARE + rb")?)?)?",
+    _BYTES,
+)
 _UNQUOTED = re.compile(rb"[^\t\n\f\r >]*+")
 _BEFORE_VALUE = re.compile(rb"[\t\n\f\r ]*+" + _VALUE)
 
@@ -81,7 +100,7 @@ def _few_attributes(body: bytes, size: int) -> bool:
     most = 0
     for start in range(0, size - width, width):
         block = body[start : start + width]
-        inside = [place for place in _places(block) if _TO_THE_END.match(block, place)]
+        inside = [place for place in _places(block) if _TO_THE_END.fullmatch(block[place:])]
         if inside:
             most += max(len(_ATTRIBUTES.findall(block, place)) for place in inside)
             if most > _MOST_ATTRIBUTES:

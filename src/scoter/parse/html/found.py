@@ -1,0 +1,130 @@
+"""What the walk over a page comes upon, and what is made of it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping
+from typing import Final, TypeAlias
+
+from selectolax.lexbor import LexborNode
+
+from scoter.core.page import EMPTY, Alternate, Heading
+from scoter.core.url import Url, join
+from scoter.parse.html.elements import HEADINGS
+from scoter.parse.html.text import words
+from scoter.parse.robots_meta import concerns
+
+MOST_HEADINGS: Final = 200
+LONGEST_HEADING: Final = 500
+MOST_METAS: Final = 200
+LONGEST_META: Final = 2_000
+MOST_ALTERNATES: Final = 200
+_LONGEST_NAME: Final = 200
+_DEEPEST: Final = 8  # elements between a link and its image
+_LANGUAGE = re.compile(r"[A-Za-z]{1,8}(?:[-_][A-Za-z0-9]{1,8}){0,4}")
+_OTHER_FORMS: Final = frozenset({"alternate", "amphtml"})
+_HINTS: Final = frozenset({"dns-prefetch", "preconnect"})
+
+RawLink: TypeAlias = tuple[str, str, str, str]  # href, anchor, rel, and the element's name
+Attributes: TypeAlias = Mapping[str, str | None]
+
+
+class Found:
+    """What the walk has come upon; it goes backwards, so that the last word is the page's first."""
+
+    def __init__(self) -> None:
+        self.title = ""
+        self.base = ""
+        self.refresh = ""
+        self.canonical: str | None = None
+        self.language = ""
+        self.robots: list[str] = []
+        self.links: list[RawLink] = []
+        self.metas: list[tuple[str, str]] = []
+        self.alternates: list[Attributes] = []
+        self.headings: list[LexborNode] = []
+        self.scripts: list[str] = []
+        self.image: LexborNode | None = None
+        self.image_label = ""
+
+    def refer(self, rel: str, attributes: Attributes) -> bool:
+        """Note what a ``<link>`` says about the page as a whole; tell whether it names a host and no document."""
+        kinds = rel.split()
+        if "canonical" in kinds:
+            self.canonical = attributes.get("href")
+        if not _OTHER_FORMS.isdisjoint(kinds) and "stylesheet" not in kinds:
+            self.alternates.append(attributes)
+        return not _HINTS.isdisjoint(kinds)
+
+    def alternative(self, link: LexborNode) -> str:
+        """Return what stands for the image that a link without words shows: the one met last, if it is in the link."""
+        node, wanted = self.image, link.mem_id  # to compare two nodes would be to write both as HTML
+        for _ in range(_DEEPEST):
+            if node is None:
+                break
+            node = node.parent
+            if node is not None and node.mem_id == wanted:
+                return self.image_label
+        return ""
+
+    def meta(self, node: LexborNode, agents: Collection[str]) -> None:
+        """Note what a ``<meta>`` says."""
+        attributes = node.attributes
+        content = attributes.get("content")
+        if not content:
+            return
+        name = attributes.get("name") or attributes.get("property")
+        if name is None:
+            name = attributes.get("http-equiv")
+            if name is None:
+                return
+            # A page that only readers without scripts are sent away from is meant to be read.
+            if name.strip().lower() == "refresh" and name_of(node.parent) != "noscript":
+                self.refresh = content
+        name = name.strip().lower()
+        self.metas.append((name, content))
+        if concerns(name, agents):
+            self.robots.append(content)
+
+    def all_headings(self) -> tuple[Heading, ...]:
+        """Return the first headings of the page; to be asked when the text of the tree is in order."""
+        found = [
+            Heading(HEADINGS[node.tag_id], text)
+            for node in self.headings[: -MOST_HEADINGS - 1 : -1]
+            if (text := words(node.text(separator=" "), LONGEST_HEADING))
+        ]
+        return tuple(found)
+
+    def all_metas(self) -> Mapping[str, tuple[str, ...]]:
+        """Return the values of the page's first ``meta`` elements by their names."""
+        if not self.metas:
+            return EMPTY
+        found: dict[str, tuple[str, ...]] = {}
+        for name, content in self.metas[: -MOST_METAS - 1 : -1]:
+            if name and len(name) <= _LONGEST_NAME:
+                found[name] = (*found.get(name, ()), content.strip()[:LONGEST_META])
+        return found
+
+    def all_alternates(self, base: Url) -> tuple[Alternate, ...]:
+        """Return the other forms of the page: other languages, feeds, its AMP form."""
+        return tuple(
+            Alternate(
+                url=url,
+                language=(each.get("hreflang") or "").strip()[:_LONGEST_NAME],
+                media_type=(each.get("type") or "").strip().lower()[:_LONGEST_NAME],
+                title=words(each.get("title") or "", LONGEST_HEADING),
+                rel="amphtml" if "amphtml" in (each.get("rel") or "").lower().split() else "alternate",
+            )
+            for each in self.alternates[: -MOST_ALTERNATES - 1 : -1]
+            if (url := join(base, each.get("href") or "")) is not None
+        )
+
+    def declared(self, metas: Mapping[str, tuple[str, ...]]) -> str:
+        """Return the language that the page says it is in, such as ``en-GB``; nothing where that is no language."""
+        said = self.language or metas.get("content-language", ("",))[0].partition(",")[0]
+        said = said.strip()
+        return said.replace("_", "-") if said and _LANGUAGE.fullmatch(said) else ""
+
+
+def name_of(node: LexborNode | None) -> str:
+    return "" if node is None else node.tag or ""

@@ -1,0 +1,48 @@
+"""What is wanted of pages."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from msgspec import Struct
+
+from scoter.config import Config
+
+
+class HtmlOptions(Struct, frozen=True):
+    """What of a page is wanted, and what is known about those who read it."""
+
+    form_actions: bool = False
+    ignored: tuple[str, ...] = ()
+    line_separators: tuple[str, ...] = ()
+    element_name: str = ""
+    default_encoding: str = "windows-1252"
+    agents: tuple[str, ...] = ()
+    script_links: bool = False
+    metadata: bool = False
+    metadata_order: tuple[str, ...] = ()
+    extractor: Literal["none", "resiliparse", "trafilatura"] = "none"
+    markdown: bool = False
+
+    @classmethod
+    def of(cls, config: Config) -> HtmlOptions:
+        """Return what the configuration says."""
+        parse = config.parse
+        return cls(
+            form_actions=parse.html_form_use_action,
+            ignored=parse.html_outlinks_ignore_tags,
+            line_separators=parse.html_line_separators,
+            element_name=parse.html_outlinks_htmlnode_metadata_name,
+            default_encoding=parse.character_encoding_default,
+            agents=tuple(name.lower() for name in (config.agent.name, *config.http.robots_agents) if name),
+            script_links=parse.script_links,
+            metadata=parse.metadata,
+            metadata_order=parse.metadata_order,
+            extractor=parse.extractor,
+            markdown=parse.markdown,
+        )
+
+    @property
+    def main_content(self) -> bool:
+        """Whether the main content is asked for, in any form."""
+        return self.extractor != "none" or self.markdown

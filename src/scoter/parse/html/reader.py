@@ -1,0 +1,257 @@
+"""An HTML page in one walk.
+
+Lexbor builds the tree; a selector lists its elements in the order of the page, and one loop over that list does the
+rest. To get the text by a single call, the loop takes text-level elements apart as it goes (``un<b>real</b>`` becomes
+one word), takes out what is not text (scripts, styles), and leaves the others, which end a line each.
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING, Final
+
+import re2  # type: ignore[import-untyped]
+from selectolax.lexbor import LexborCSSSelector, LexborDocumentOptions, LexborHTMLParser, LexborNode
+
+from scoter.core.page import Content, Outlink, Page, Refresh
+from scoter.core.url import Url, join
+from scoter.parse.encoding import decoded
+from scoter.parse.html.doubt import doubt_about
+from scoter.parse.html.elements import (
+    ANCHOR,
+    BASE,
+    HEADING,
+    IMAGE,
+    KINDS,
+    LINK,
+    META,
+    OUT,
+    PIECE,
+    REFERENCE,
+    ROOT,
+    SCRIPT,
+    TITLE,
+    UNHEARD,
+    actions,
+)
+from scoter.parse.html.found import Found, name_of
+from scoter.parse.html.options import HtmlOptions
+from scoter.parse.html.srcset import largest
+from scoter.parse.html.text import whole_text, words
+from scoter.parse.joining import Joiner
+from scoter.parse.refresh import read_refresh
+from scoter.parse.robots_meta import directives
+
+if TYPE_CHECKING:
+    from scoter.parse.metadata import MetadataReader
+
+MOST_LINKS: Final = 10_000
+"""Links that are read of one page; a page with more is no page for readers."""
+MOST_SCRIPT_LINKS: Final = 1_000
+LONGEST_TITLE: Final = 1_000
+LONGEST_ANCHOR: Final = 500
+_ENOUGH: Final = 4 * LONGEST_ANCHOR  # characters in which an anchor is looked for, white space included
+_ENOUGH_SCRIPT: Final = 262_144  # characters of a page's scripts in which addresses are looked for
+
+_EMPTY_COMMENT: Final = re2.compile(
+    rb"!-- -->"
+)  # begins with what is rare, which RE2 finds 20 times as fast as bytes do
+_OPTIONS: Final = LexborDocumentOptions.WO_EVENTS.value  # else <selectedcontent> clones, for nobody here
+
+
+class HtmlReader:
+    """Reads pages by the same options, one after another; not to be shared among threads."""
+
+    def __init__(self, options: HtmlOptions = HtmlOptions()) -> None:  # noqa: B008 - frozen
+        self._options = options
+        self._kinds, self._places = actions(options)
+        self._joiner = Joiner()
+        self._selector = LexborCSSSelector()  # type: ignore[no-untyped-call]
+        self._extras = {name: {options.element_name: name} for name in KINDS} if options.element_name else None
+        self._about: MetadataReader | None = None
+        if options.metadata:
+            from scoter.parse.metadata import MetadataOptions, MetadataReader  # 10 ms that most crawls need not spend
+
+            self._about = MetadataReader(MetadataOptions.of_lines(options.metadata_order))
+
+    def read(self, content: Content) -> Page:
+        """Return what a page says; whatever its bytes are, it says something."""
+        options = self._options
+        url = content.url
+        source = decoded(content.body, content.encoding, options.default_encoding)
+        markup = source.utf8
+        # Frameworks leave empty comments between pieces of one text; the pieces belong together.
+        if _EMPTY_COMMENT.search(markup):
+            markup = markup.replace(b"<!-- -->", b"")
+        tree = LexborHTMLParser(markup, options=_OPTIONS)
+        about = None
+        if self._about is not None:
+            about = self._about.read(tree, url, self._base(tree, url))
+        found = Found()
+        self._walk(tree, found)
+        base = (found.base and join(url, found.base)) or url
+        said = directives(found.robots, content.robots, options.agents)
+        refresh = read_refresh(found.refresh, base) if found.refresh else None
+        metas = found.all_metas()
+        main_text, markdown = self._main(markup, base) if options.main_content else ("", "")
+        return Page(
+            url=url,
+            title=found.title,
+            text=whole_text(tree),
+            outlinks=self._outlinks(found, base, refresh),
+            noindex=said.noindex,
+            nofollow=said.nofollow,
+            noarchive=said.noarchive,
+            nosnippet=said.nosnippet,
+            unavailable_after=said.unavailable_after,
+            canonical=None if found.canonical is None else join(base, found.canonical),
+            refresh=refresh,
+            base=None if base is url else base,
+            encoding=source.encoding,
+            language=found.declared(metas),
+            media_type=content.media_type,
+            main_text=main_text,
+            markdown=markdown,
+            headings=found.all_headings() if found.headings else (),
+            alternates=found.all_alternates(base) if found.alternates else (),
+            metas=metas,
+            about=about,
+            doubt=doubt_about(content, source, MOST_LINKS if len(found.links) > MOST_LINKS else 0),
+        )
+
+    def _walk(self, tree: LexborHTMLParser, found: Found) -> None:
+        """Go over the elements once, from the last to the first: a script in a link is out before the link is read.
+
+        What is taken apart or out stays in the list and is still looked at, such as the links in a ``noscript``.
+        """
+        root = tree.root
+        if root is None:
+            return
+        kind_of, links = self._kinds.get, found.links
+        nodes = self._selector.find(UNHEARD, root)
+        nodes.reverse()
+        for node in nodes:
+            number = node.tag_id
+            kind = kind_of(number)
+            if kind is None:
+                continue
+            if kind == PIECE:
+                node.unwrap(True)
+            elif kind == ANCHOR:  # half of a page's links and more: here, to save a call
+                attributes = node.attributes
+                href = attributes.get("href")
+                if href is None:
+                    href = attributes.get("xlink:href")
+                if href is not None:
+                    text = node.text_lexbor()
+                    if len(text) > _ENOUGH:
+                        text = text[:_ENOUGH]
+                    text = " ".join(text.split()) or found.alternative(node)
+                    rel = attributes.get("rel")
+                    links.append((href, text[:LONGEST_ANCHOR], rel.lower() if rel else "", "a"))
+                node.unwrap(True)
+            elif kind == OUT:
+                node.decompose(False)
+            elif kind == HEADING:
+                found.headings.append(node)
+            elif kind >= LINK:
+                self._link(node, number, kind, found)
+            else:
+                self._rare(node, kind, found)
+        links.reverse()
+
+    def _link(self, node: LexborNode, number: int, kind: int, found: Found) -> None:
+        """Note the links of an element, the last of them first, as the walk goes."""
+        attributes = node.attributes
+        rel = attributes.get("rel")
+        rel = rel.lower() if rel else ""
+        if kind == REFERENCE and rel and found.refer(rel, attributes):
+            return
+        if kind == SCRIPT and "src" not in attributes:
+            found.scripts.append(node.text_lexbor())
+        label = attributes.get("alt") or attributes.get("title") or ""
+        if label:
+            label = words(label, LONGEST_ANCHOR)
+            if kind == IMAGE:
+                found.image, found.image_label = node, label
+        place = self._places.get(number)
+        if place is None:
+            return
+        links, name = found.links, place.name
+        if kind == IMAGE and (srcset := attributes.get("srcset")):
+            widest = largest(srcset)
+            if widest and widest != attributes.get("src"):
+                links.append((widest, label, "", name))
+        for attribute in place.attributes:
+            href = attributes.get(attribute)
+            if href is not None:
+                links.append((href, label, rel, name))
+        if place.after == PIECE:
+            node.unwrap(True)
+        elif place.after == OUT:
+            node.decompose(False)
+
+    def _rare(self, node: LexborNode, kind: int, found: Found) -> None:
+        """Do with an element what is done a few times on a page."""
+        if kind == META:
+            found.meta(node, self._options.agents)
+        elif kind == TITLE:
+            if name_of(node.parent) != "svg":
+                found.title = words(node.text_lexbor(), LONGEST_TITLE) or found.title
+        elif kind == BASE:
+            href = node.attributes.get("href")
+            found.base = found.base if href is None else href
+        elif kind == ROOT:
+            attributes = node.attributes
+            found.language = attributes.get("lang") or attributes.get("xml:lang") or ""
+
+    def _base(self, tree: LexborHTMLParser, url: Url) -> Url:
+        """Return what links are relative to, before the walk has come upon it."""
+        root = tree.root
+        first = None if root is None else root.css_first("base[href]")
+        return url if first is None else join(url, first.attributes["href"] or "") or url
+
+    def _main(self, markup: bytes, base: Url) -> tuple[str, str]:
+        from scoter.parse.main import main_content
+
+        found = main_content(markup, self._options.extractor, markdown=self._options.markdown, base=base)
+        return found.text, found.markdown
+
+    def _outlinks(self, found: Found, base: Url, refresh: Refresh | None) -> tuple[Outlink, ...]:
+        joined, extras = self._joiner.join, self._extras
+        known = self._joiner.known(base)
+        where, elsewhere = known.get, self._joiner.absolute.get
+        links = found.links if len(found.links) <= MOST_LINKS else found.links[:MOST_LINKS]
+        outlinks = [
+            Outlink(target=target, anchor=anchor, rel=rel, kind=KINDS[name])
+            if extras is None
+            else Outlink(target=target, anchor=anchor, rel=rel, kind=KINDS[name], extra=extras[name])
+            for href, anchor, rel, name in links
+            if (target := where(href) or elsewhere(href) or joined(base, href, known)) is not None
+        ]
+        if refresh is not None and not refresh.is_redirect:
+            outlinks.append(Outlink(target=refresh.target, kind="refresh"))
+        if found.scripts:
+            outlinks += self._script_links(found.scripts, base, MOST_LINKS - len(outlinks))
+        return tuple(outlinks)
+
+    def _script_links(self, scripts: list[str], base: Url, most: int) -> list[Outlink]:
+        """Return the addresses in the scripts of a page, each once."""
+        from scoter.parse.scripts import script_addresses  # which reads options of ours
+
+        text = "\n".join(reversed(scripts))[:_ENOUGH_SCRIPT]
+        found = dict.fromkeys(itertools.islice(script_addresses(text), MOST_SCRIPT_LINKS))
+        targets = dict.fromkeys(target for address in found if (target := join(base, address)) is not None)
+        return [Outlink(target=target, kind="text") for target in itertools.islice(targets, max(0, most))]
+
+
+def parse_html(content: Content, options: HtmlOptions = HtmlOptions()) -> Page:  # noqa: B008 - frozen
+    """Return what an HTML page says.
+
+    >>> from scoter.core.url import canonical
+    >>> body = b'<title>Seals</title><p>Grey <b>seal</b>s</p><p><a href="/more">More</a></p>'
+    >>> page = parse_html(Content(url=canonical("http://a.example/x"), media_type="text/html", body=body))
+    >>> page.title, page.text, page.outlinks[0].target, page.outlinks[0].anchor
+    ('Seals', 'Grey seals\\nMore', Url('http://a.example/more'), 'More')
+    """
+    return HtmlReader(options).read(content)

@@ -1,0 +1,206 @@
+"""What a page says about itself beside text and links: headings, metas, alternates, language, robots, doubts."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec.structs import replace
+from tests.parse.contents import content, read
+
+from scoter.core.page import Alternate, Heading
+from scoter.core.url import canonical
+from scoter.parse.html import HtmlOptions, parse_html
+from scoter.parse.html.found import LONGEST_HEADING, LONGEST_META, MOST_ALTERNATES, MOST_HEADINGS, MOST_METAS
+from scoter.parse.html.srcset import largest
+
+ATTRIBUTES = [
+    "href",
+    "src",
+    "srcset",
+    "content",
+    "name",
+    "property",
+    "rel",
+    "hreflang",
+    "lang",
+    "alt",
+    "data",
+    "poster",
+]
+ELEMENTS = ["a", "h1", "h6", "html", "img", "link", "meta", "object", "script", "source", "svg", "title", "video"]
+VALUES = ["robots", "canonical", "alternate", "unavailable_after: 2030-01-01", "1x,2x", "/x 2w", "//", "\0", "en", ""]
+
+
+def test_headings_are_those_of_the_page_in_its_order() -> None:
+    page = read(
+        "<h1> Grey\n <b>se</b>als </h1><p>text<h3>What<br>they eat</h3><h2></h2>"
+        "<h6><a href=/x>More</a><script>x</script></h6>"
+    )
+
+    assert page.headings == (Heading(1, "Grey seals"), Heading(3, "What they eat"), Heading(6, "More"))
+
+
+def test_headings_are_bounded_in_number_and_length() -> None:
+    page = read("<h1>" + "x" * 10_000 + "</h1>" + "".join(f"<h2>{number}</h2>" for number in range(1_000)))
+
+    assert page.headings[0] == Heading(1, "x" * LONGEST_HEADING)
+    assert page.headings[1] == Heading(2, "0")
+    assert len(page.headings) == MOST_HEADINGS
+
+
+def test_metas_are_kept_by_name_property_and_http_equiv() -> None:
+    page = read(
+        '<meta name="Description" content=" About seals "><meta property="og:image" content="/1.png">'
+        '<meta property="og:image" content="/2.png"><meta http-equiv="Content-Language" content="de, en">'
+        '<meta charset=utf-8><meta name=empty content=""><meta content=nameless><meta name="" content=x>'
+    )
+
+    assert page.metas == {
+        "description": ("About seals",),
+        "og:image": ("/1.png", "/2.png"),
+        "content-language": ("de, en",),
+    }
+
+
+def test_metas_are_bounded_in_number_and_length() -> None:
+    page = read(
+        f"<meta name=long content={'x' * 5_000}>" + "".join(f"<meta name=m{number} content=x>" for number in range(500))
+    )
+
+    assert page.metas["long"] == ("x" * LONGEST_META,)
+    assert len(page.metas) == MOST_METAS
+    assert "m0" in page.metas
+
+
+def test_alternates_are_languages_feeds_and_the_amp_form() -> None:
+    page = read(
+        '<base href="/b/"><link rel=alternate hreflang="de-AT" href="de">'
+        '<link rel="Alternate" type="application/RSS+xml" title=" The  news" href="feed">'
+        '<link rel=amphtml href="amp"><link rel="alternate stylesheet" href="s.css">'
+        '<a rel=alternate hreflang=fr href="fr">fr</a><link rel=alternate hreflang=en href="http://">'
+    )
+
+    assert page.alternates == (
+        Alternate(url=canonical("http://a.example/b/de"), language="de-AT"),
+        Alternate(url=canonical("http://a.example/b/feed"), media_type="application/rss+xml", title="The news"),
+        Alternate(url=canonical("http://a.example/b/amp"), rel="amphtml"),
+    )
+
+
+def test_alternates_are_bounded_and_kept_where_the_links_themselves_are_ignored() -> None:
+    body = "".join(f"<link rel=alternate hreflang=en href=/{number}>" for number in range(500))
+
+    page = read(body + "<link rel=canonical href=/c>", HtmlOptions(ignored=("link",)))
+
+    assert len(page.alternates) == MOST_ALTERNATES
+    assert page.alternates[0].url.path == "/0"
+    assert page.canonical == canonical("http://a.example/c")
+    assert page.outlinks == ()
+
+
+@pytest.mark.parametrize(
+    ("body", "language"),
+    [
+        ('<html lang="en-GB">', "en-GB"),
+        ('<html lang=" pt_BR ">', "pt-BR"),
+        ('<html xml:lang="fi">', "fi"),
+        ('<html lang="de"><meta http-equiv=content-language content="en">', "de"),
+        ('<meta http-equiv="Content-Language" content="sv, en">', "sv"),
+        ('<html lang="{{ lang }}">', ""),
+        ('<html lang="">', ""),
+        ('<p lang="fr">', ""),
+        ("", ""),
+    ],
+)
+def test_the_language_is_the_one_that_the_page_declares(body: str, language: str) -> None:
+    assert read(body).language == language
+
+
+def test_robots_directives_of_page_and_header_add_up() -> None:
+    page = read(
+        '<meta name=robots content="max-snippet:0"><meta name=examplebot content="unavailable_after: 2031-01-01">',
+        HtmlOptions(agents=("examplebot",)),
+        robots="unavailable_after: Tuesday, 25-Jun-30 15:00:00 GMT\notherbot: noindex",
+    )
+
+    assert page.nosnippet
+    assert page.unavailable_after == datetime(2030, 6, 25, 15, tzinfo=UTC)
+    assert not page.noindex
+
+
+def test_a_page_tells_its_media_type() -> None:
+    assert parse_html(content("<p>x", "application/xhtml+xml")).media_type == "application/xhtml+xml"
+
+
+@pytest.mark.parametrize(
+    ("body", "doubt"),
+    [
+        (b"<p>fine</p>", ""),
+        ("<p>\ufffd is in the page itself</p>".encode(), ""),
+        (b"\xef\xbb\xbf<p>a mark is no fault</p>", ""),
+        (b"", "empty"),
+        (b" \n", "empty"),
+        (b'{"json": true}', "no markup"),
+        (b"<p>\0\x01\x02\x03</p>", "binary"),
+        (b"<p>" + bytes(range(1, 9)) * 8 + b"</p>", "binary"),
+        (b"<meta charset=utf-8><p>\xc3\xa9\xc3\xa9\xc3\xa9\xff</p>", "not valid utf-8: 1 character replaced"),
+        (b"<meta charset=utf-8><p>" + b"\xc3\xa9" * 40 + b"\xff" * 12, "not valid utf-8: 12 characters replaced"),
+    ],
+)
+def test_a_page_that_could_be_read_in_part_says_what_is_wrong(body: bytes, doubt: str) -> None:
+    assert read(body).doubt == doubt
+
+
+def test_a_page_that_was_cut_says_so() -> None:
+    assert parse_html(replace(content("<p>x"), truncated=True)).doubt == "truncated"
+
+
+@pytest.mark.parametrize(
+    ("srcset", "found"),
+    [
+        ("", ""),
+        ("a.png", "a.png"),
+        ("a.png,b.png 2x", "a.png,b.png"),
+        ("a.png 1x,b.png 3x,c.png 2x", "b.png"),
+        ("a.png 100w 50h, b.png 50w", "a.png"),
+        ("a.png 2x, b.png 2x", "a.png"),
+        ("a.png -1x, b.png NaNx, c.png ٣x", "a.png"),
+        (",,a.png,,", "a.png"),
+        ("data:image/png;base64,AAAA 2x, b.png", "data:image/png;base64,AAAA"),
+    ],
+)
+def test_of_the_sizes_of_an_image_the_largest_is_taken(srcset: str, found: str) -> None:
+    assert largest(srcset) == found
+
+
+@given(st.text(max_size=200))
+def test_no_srcset_breaks_it(srcset: str) -> None:
+    assert largest(srcset) in ("", *srcset.replace(",", " ").split()) or largest(srcset) in srcset
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(ELEMENTS),
+            st.lists(st.tuples(st.sampled_from(ATTRIBUTES), st.one_of(st.sampled_from(VALUES), st.text(max_size=9)))),
+            st.text(max_size=4),
+        )
+    )
+)
+@settings(max_examples=200, deadline=None)
+def test_no_markup_breaks_the_reader_whatever_is_asked_for(
+    elements: list[tuple[str, list[tuple[str, str]], str]],
+) -> None:
+    options = HtmlOptions(form_actions=True, script_links=True, element_name="e", agents=("examplebot",))
+    body = "".join(
+        f"<{name} " + " ".join(f'{key}="{value}"' for key, value in attributes) + f">{text}"
+        for name, attributes, text in elements
+    )
+
+    page = read(body.encode("utf-8", "replace"), options)
+
+    assert all(canonical(link.target.text) == link.target for link in page.outlinks)
+    assert all(1 <= heading.level <= 6 and heading.text for heading in page.headings)
