@@ -18,7 +18,7 @@ class Parse(Section, frozen=True):
             "Parsers in their order; the first that reads a page's type takes it, the next when it finds nothing.",
             example='["html"]',
         ),
-    ] = ("html", "text")
+    ] = ("html", "text", "feed", "sitemap", "xml", "pdf", "office", "zip", "image", "script", "css")
     types: Annotated[
         tuple[str, ...],
         Setting(
