@@ -22,7 +22,7 @@ VIEWS = {
     "linkdb": schemas.LINKDB.names,
     "fetches": ["segment", *schemas.CRAWL_FETCH.names],
     "outlinks": ["segment", *schemas.CRAWL_PARSE.names],
-    "pages": ["segment", *schemas.PARSE_DATA.names, "text", "main_text"],
+    "pages": ["segment", *schemas.PARSE_DATA.names, "text", "main_text", "markdown"],
 }
 
 

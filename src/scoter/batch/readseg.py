@@ -141,7 +141,8 @@ def get(config: Config, segments: Sequence[Segment], url: str, *, recode: bool =
         parts = counted([segment], extra)
         generate = next(rows_of(parts.generate, wanted), None)
         fetch = next(rows_of(parts.fetch, wanted), None)
-        if generate is None and fetch is None:
+        page, text = _own(rows_of(parts.parse_data, wanted)), _own(rows_of(parts.parse_text, wanted))
+        if generate is None and fetch is None and page is None:
             continue
         archive = Archive(segment, recode=recode)
         try:
@@ -151,8 +152,8 @@ def get(config: Config, segments: Sequence[Segment], url: str, *, recode: bool =
                 generate=generate,
                 fetch=fetch,
                 content=archive.content(fetch) if fetch is not None else None,
-                parse_data=next(rows_of(parts.parse_data, wanted), None),
-                parse_text=next(rows_of(parts.parse_text, wanted), None),
+                parse_data=page,
+                parse_text=text,
                 outlinks=tuple(find(parts.links, {"source": wanted.text})),
             )
         finally:
@@ -167,6 +168,15 @@ def chosen(crawl: CrawlDir, name: str | None, *, newest: bool = False) -> Sequen
     if not found:
         raise UsageError("there are no segments", where=str(crawl.path), hint=f"Run: scoter generate {crawl.path}")
     return found
+
+
+def own_first(row: Row) -> bool:
+    """Sort what was found of a page that was fetched before what stood inside another document."""
+    return row["part_of"] is not None
+
+
+def _own(rows: Iterator[Row]) -> Row | None:
+    return min(rows, key=own_first, default=None)
 
 
 def _fetched(parts: PartSet) -> tuple[Counter[str], datetime | None, datetime | None]:

@@ -56,12 +56,17 @@ CRAWL_FETCH = pa.schema(
     ]
 )
 
+HEADING = pa.struct([("level", pa.int32()), ("text", pa.utf8())])
+ALTERNATE = pa.struct([(name, pa.utf8()) for name in ("url", "language", "media_type", "title", "rel")])
+
 PARSE_DATA = pa.schema(
     [
         ("url", pa.utf8()),
         ("key", pa.utf8()),
         ("parse_status", pa.utf8()),
         ("reason", pa.utf8()),
+        ("doubt", pa.utf8()),
+        ("part_of", pa.utf8()),
         ("title", pa.utf8()),
         ("language", pa.utf8()),
         ("content_type", pa.utf8()),
@@ -69,14 +74,31 @@ PARSE_DATA = pa.schema(
         ("canonical", pa.utf8()),
         ("noindex", pa.bool_()),
         ("nofollow", pa.bool_()),
+        ("noarchive", pa.bool_()),
+        ("nosnippet", pa.bool_()),
+        ("unavailable_after", TIME),
         ("outlinks", pa.int32()),
         ("signature", pa.binary()),
         ("simhash", pa.int64()),
         ("metadata", METADATA),
+        ("headings", pa.list_(HEADING)),
+        ("alternates", pa.list_(ALTERNATE)),
+        ("description", pa.utf8()),
+        ("image", pa.utf8()),
+        ("site_name", pa.utf8()),
+        ("authors", pa.list_(pa.utf8())),
+        ("published", TIME),
+        ("modified", TIME),
+        ("type", pa.utf8()),
+        ("keywords", pa.list_(pa.utf8())),
+        ("about", pa.utf8()),
     ]
 )
+"""What a page says. The last of them are there when ``parse.metadata`` is on: the fields that questions are asked by,
+each typed, and ``about`` with the whole record as JSON, which both engines read and which can grow without a change of
+every file's schema."""
 
-PARSE_TEXT = pa.schema([("url", pa.utf8()), ("key", pa.utf8()), ("text", pa.utf8()), ("main_text", pa.utf8())])
+PARSE_TEXT = pa.schema([(name, pa.utf8()) for name in ("url", "key", "text", "main_text", "markdown", "part_of")])
 
 CRAWL_PARSE = pa.schema(
     [
@@ -86,6 +108,7 @@ CRAWL_PARSE = pa.schema(
         ("host", pa.utf8()),
         ("anchor", pa.utf8()),
         ("rel", pa.utf8()),
+        ("kind", pa.utf8()),
         ("score", pa.float64()),
     ]
 )

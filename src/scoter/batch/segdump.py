@@ -10,6 +10,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pyarrow.parquet as pq
 from msgspec import Struct
 
@@ -18,7 +19,7 @@ from scoter.batch.counted import counted
 from scoter.batch.directory import CrawlDir
 from scoter.batch.dumping import rows
 from scoter.batch.plain import plain, shown
-from scoter.batch.readseg import Archive, Content, Holding, Row
+from scoter.batch.readseg import Archive, Content, Holding, Row, own_first
 from scoter.batch.segment import Segment
 from scoter.config import Config
 from scoter.engine import Engine, Source
@@ -28,6 +29,9 @@ from scoter.store.scratch import Scratch
 _BATCH = 1_024
 _OUTLINKS = 1_000
 """Links told of one page; crawls keep a hundred, unless they were told otherwise."""
+
+
+_NOTHING: tuple[Any, ...] = (None, {}, "", [])
 
 
 class Wanted(Struct, frozen=True, kw_only=True):
@@ -73,6 +77,8 @@ def as_object(found: Holding) -> dict[str, Any]:
     fields = {name: getattr(found, name) for name in found.__struct_fields__ if name != "content"}
     if found.content is not None:
         fields["content"] = {"status": found.content.status, "headers": found.content.headers, **_body(found.content)}
+    if found.parse_data is not None and found.parse_data["about"]:
+        fields["parse_data"] = {**found.parse_data, "about": _about(found.parse_data["about"])}
     return {name: plain(value) for name, value in fields.items() if value is not None}
 
 
@@ -82,13 +88,16 @@ def as_lines(found: Holding) -> Iterator[str]:
     for title, row in (("generate", found.generate), ("fetch", found.fetch), ("parse data", found.parse_data)):
         if row is not None:
             yield f"{title}:"
-            yield from (f"  {name:<13}  {shown(value)}" for name, value in row.items() if value not in (None, {}, ""))
+            told = {name: value for name, value in row.items() if value not in _NOTHING}
+            widest = max(map(len, told), default=0)
+            yield from (f"  {name:<{widest}}  {shown(value)}" for name, value in told.items())
     if found.outlinks:
         yield f"outlinks ({len(found.outlinks):,}):"
         yield from (f"  {link['url']}  {link['anchor'] or ''}".rstrip() for link in found.outlinks)
-    if found.parse_text is not None:
-        yield "text:"
-        yield from _indented(found.parse_text["text"] or "")
+    for title, name in (("text", "text"), ("main text", "main_text"), ("Markdown", "markdown")):
+        if found.parse_text is not None and found.parse_text[name]:
+            yield f"{title}:"
+            yield from _indented(found.parse_text[name])
     if found.content is not None:
         yield f"content (HTTP {found.content.status}, {len(found.content.body):,} bytes):"
         yield from (f"  {name}: {value}" for name, value in found.content.headers)
@@ -116,12 +125,21 @@ def _holding(
     links: list[Row] = []
     for _, kind, row in found:
         if kind != "outlinks":
-            fields[kind] = row
+            # What stood inside another document gives way to the page that was fetched.
+            if kind not in fields or "part_of" not in row or not own_first(row):
+                fields[kind] = row
         elif len(links) < _OUTLINKS:
             links.append(row)
     fetch = fields.get("fetch") if wanted.fetch else fields.pop("fetch", None)
     content = archive.content(fetch) if wanted.content and fetch is not None else None
     return Holding(segment=segment.name, url=url, content=content, outlinks=tuple(links), **fields)
+
+
+def _about(text: str) -> Any:
+    try:
+        return msgspec.json.decode(text)
+    except msgspec.DecodeError:  # a file that somebody else has written
+        return text
 
 
 def _body(content: Content) -> dict[str, str]:

@@ -98,7 +98,9 @@ class Segment:
         return PartSet(self.path / "parse_data", schemas.PARSE_DATA, bounds=_BOUNDS)
 
     def parse_text(self) -> PartSet:
-        return PartSet(self.path / "parse_text", schemas.PARSE_TEXT, bounds=_BOUNDS, bulky=("text", "main_text"))
+        return PartSet(
+            self.path / "parse_text", schemas.PARSE_TEXT, bounds=_BOUNDS, bulky=("text", "main_text", "markdown")
+        )
 
     def crawl_parse(self, extra: Sequence[Column] = ()) -> PartSet:
         return PartSet(self.path / "crawl_parse", schemas.CRAWL_PARSE, extra=extra, bounds=_BOUNDS)

@@ -22,6 +22,7 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
     },
     "Step by step": {
         "inject": ("inject", "Put seed URLs into the crawldb."),
+        "sitemap": ("sitemap", "Put the URLs of sitemaps into the crawldb."),
         "generate": ("generate", "Make segments of the URLs that are due."),
         "freegen": ("freegen", "Make a segment of the URLs in files, whatever the crawldb says."),
         "fetch": ("fetch", "Fetch a segment, or what is left of it."),
@@ -47,6 +48,7 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "prune": ("prune", "Remove old segments and versions of tables."),
     },
     "Check what the rules do": {
+        "parsechecker": ("parsechecker", "Show what is read of a page: type, text, metadata, links, and why."),
         "filterchecker": ("filterchecker", "Show what each URL filter of the chain says of URLs."),
         "normalizerchecker": ("normalizerchecker", "Show what each URL normaliser of the chain makes of URLs."),
         "robotschecker": ("robotschecker", "Show what a robots.txt allows, and by which line."),

@@ -7,7 +7,9 @@ whatever a kill leaves, a part is whole or is not there.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+from array import array
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -20,7 +22,6 @@ from scoter.batch.schemas import CRAWL_PARSE
 from scoter.batch.segment import Segment
 from scoter.core.page import Outlink
 from scoter.core.reply import Exchange
-from scoter.core.url import Url
 from scoter.plugins import Column
 from scoter.store.tables import OpenPart, PartSet
 from scoter.store.warc import Location, WarcPart
@@ -64,17 +65,37 @@ class Gathered:
     def _write(self) -> None:
         if self._rows:
             columns = zip(*self._rows, strict=True)
-            arrays = [pa.array(column, field.type) for column, field in zip(columns, self._schema, strict=True)]
+            arrays = [self._array(column, field) for column, field in zip(columns, self._schema, strict=True)]
             self._part.write(pa.RecordBatch.from_arrays(arrays, schema=self._schema))
             self._rows = []
             self._weight = 0
+
+    def _array(self, column: tuple[Any, ...], field: Any) -> Any:
+        return pa.array(column, field.type)
+
+
+class GatheredPages(Gathered):
+    """Pages on their way into a part; lists of records come as they are, and are taken apart once for a batch."""
+
+    def _array(self, column: tuple[Any, ...], field: Any) -> Any:
+        match field.name:
+            case "headings":
+                return _listed(column, field.type, lambda each: (each.level, each.text))
+            case "alternates":
+                return _listed(
+                    column,
+                    field.type,
+                    lambda each: (each.url.text, each.language, each.media_type, each.title, each.rel),
+                )
+        return pa.array(column, field.type)
 
 
 class GatheredLinks(Gathered):
     """Links on their way into a part.
 
-    Most of what a crawl writes is links, and most links of a site lead to the same pages: a target is turned into a
-    column's values once in a batch, and a source once a page. On pages of 51 links that takes a third of the time.
+    Most of what a crawl writes is links, and most links of a site lead to the same pages: a target, with the link's rel
+    and kind, becomes values of columns once in a batch, and a source once a page. On pages of 51 links that takes a
+    third of the time.
     """
 
     def __init__(self, parts: PartSet, name: str) -> None:
@@ -86,15 +107,14 @@ class GatheredLinks(Gathered):
         """Take the links of a page."""
         numbers, known = self._numbers, self._known
         for link in links:
-            text = link.target.text
-            number = known.get(text)
+            same = (link.target.text, link.rel, link.kind)
+            number = known.get(same)
             if number is None:
-                number = known[text] = len(self._targets)
-                self._targets.append(link.target)
+                number = known[same] = len(self._distinct)
+                self._distinct.append(link)
             numbers.append(number)
         self._anchors += [link.anchor for link in links]
-        self._rels += [link.rel for link in links]
-        self._scores += [link.score for link in links]
+        self._scores.extend([link.score for link in links])
         for name, column in self._columns.items():
             column += [link.extra.get(name) for link in links]
         self._sources.append(source)
@@ -103,12 +123,12 @@ class GatheredLinks(Gathered):
             self._write()
 
     def _begin(self) -> None:
-        self._known: dict[str, int] = {}
-        self._targets: list[Url] = []
-        self._numbers: list[int] = []
+        self._known: dict[tuple[str, str, str], int] = {}
+        self._distinct: list[Outlink] = []
+        # Numbers as they are in memory: what follows takes them without looking at each.
+        self._numbers = array("i")
         self._anchors: list[str] = []
-        self._rels: list[str] = []
-        self._scores: list[float] = []
+        self._scores = array("d")
         self._sources: list[str] = []
         self._counts: list[int] = []
         self._columns: dict[str, list[Any]] = {name: [] for name in self._extra}
@@ -116,19 +136,18 @@ class GatheredLinks(Gathered):
     def _write(self) -> None:
         if not self._numbers:
             return
-        numbers = np.array(self._numbers)
+        numbers = np.frombuffer(self._numbers, np.int32)
         sources = pa.array(self._sources, pa.utf8()).take(np.repeat(np.arange(len(self._sources)), self._counts))
-        targets = [
-            pa.array([getattr(target, part) for target in self._targets], pa.utf8()).take(numbers)
-            for part in ("text", "key", "host")
-        ]
-        own = [
-            pa.array(self._anchors, pa.utf8()),
-            pa.array(self._rels, pa.utf8()),
-            pa.array(self._scores, pa.float64()),
-        ]
+        targets = [link.target for link in self._distinct]
+        of_targets = ([getattr(target, part) for target in targets] for part in ("text", "key", "host"))
+        of_links = ([getattr(link, part) for link in self._distinct] for part in ("rel", "kind"))
+        url, key, host, rel, kind = (
+            pa.array(values, pa.utf8()).take(numbers) for values in itertools.chain(of_targets, of_links)
+        )
+        anchor, score = pa.array(self._anchors, pa.utf8()), pa.array(np.frombuffer(self._scores, np.float64))
         extra = [pa.array(self._columns[name], self._schema.field(name).type) for name in self._extra]
-        self._part.write(pa.RecordBatch.from_arrays([sources, *targets, *own, *extra], schema=self._schema))
+        columns = [sources, url, key, host, anchor, rel, kind, score, *extra]
+        self._part.write(pa.RecordBatch.from_arrays(columns, schema=self._schema))
         self._begin()
 
 
@@ -142,7 +161,7 @@ class ParsedPart:
             opened.append(self.texts)
             self.links = GatheredLinks(segment.crawl_parse(extra), name)
             opened.append(self.links)
-            self.pages = Gathered(segment.parse_data(), name)
+            self.pages = GatheredPages(segment.parse_data(), name)
         except BaseException:
             for each in opened:
                 each.discard()
@@ -150,9 +169,9 @@ class ParsedPart:
 
     def add(self, page: PageRows) -> None:
         """Take a page."""
-        self.pages.add(page.data)
+        self.pages.add(page.data, len(page.data[-1] or ""))
         if page.text is not None:
-            self.texts.add(page.text, len(page.text[2]))
+            self.texts.add(page.text, page.weight)
         if page.links:
             self.links.add_page(page.data[0], page.links)
 
@@ -226,6 +245,16 @@ class FetchPart:
         for each in (self._warc, self.parsed, self.fetches):
             if each is not None:
                 each.discard()
+
+
+def _listed(column: Sequence[Sequence[Any]], kind: Any, fields: Callable[[Any], tuple[Any, ...]]) -> Any:
+    """Return lists of records as an array; field by field that takes a tenth of the time that dicts would."""
+    offsets = np.zeros(len(column) + 1, np.int32)
+    np.cumsum([len(each) for each in column], out=offsets[1:])
+    struct = kind.value_type
+    flat = list(zip(*(fields(record) for each in column for record in each), strict=True)) or [()] * len(struct)
+    values = [pa.array(found, field.type) for found, field in zip(flat, struct, strict=True)]
+    return pa.ListArray.from_arrays(offsets, pa.StructArray.from_arrays(values, fields=list(struct)))
 
 
 def recover_fetch(segment: Segment) -> list[str]:

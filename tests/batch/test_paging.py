@@ -1,0 +1,291 @@
+"""What is written of pages: typed columns, and documents inside others."""
+# mypy: disable-error-code="import-untyped"
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.batch.making import NOW, crawldb_of, fetch, known, link, make_crawl, make_segment, page
+
+from scoter.batch import schemas
+from scoter.batch.directory import CrawlDir
+from scoter.batch.fetching.paging import PageRows, Paging
+from scoter.batch.fetching.parts import ParsedPart, _listed
+from scoter.batch.invertlinks import invertlinks
+from scoter.batch.readseg import get
+from scoter.batch.segdump import as_lines, as_object
+from scoter.batch.segment import Segment
+from scoter.batch.sql import sql
+from scoter.batch.updatedb import updatedb
+from scoter.config import load
+from scoter.core.datum import CrawlDatum, DbStatus
+from scoter.core.metadata import Author, Image, PageMetadata
+from scoter.core.page import Alternate, Content, Heading, Outlink, Page
+from scoter.core.url import canonical
+from scoter.engine import Engine
+from scoter.parse.parsing import Parsing
+from scoter.store.tables import PartSet
+
+CONFIG = load(None, {})
+A, B, C = "http://a.org/", "http://a.org/b", "http://c.org/"
+DAY = datetime(2026, 11, 3, tzinfo=UTC)
+ABOUT = PageMetadata(
+    title="Seals",
+    description="All about seals",
+    image=Image(url="http://a.org/seal.png", width=640),
+    site_name="Seal Watch",
+    authors=(Author(name="Ida"), Author(name="Ole", url="http://a.org/ole")),
+    published=DAY,
+    modified=datetime(2026, 11, 4, 5),  # noqa: DTZ001 - as pages tell times
+    type="article",
+    keywords=("seals", "sea"),
+    sources={"title": "opengraph"},
+)
+FULL = Page(
+    url=canonical(A),
+    title="Grey seals",
+    text="all of it",
+    main_text="it",
+    markdown="# it",
+    language="en",
+    noarchive=True,
+    nosnippet=True,
+    unavailable_after=DAY,
+    headings=(Heading(1, "Grey"), Heading(2, "Seals")),
+    alternates=(Alternate(url=canonical(C), language="da"),),
+    about=ABOUT,
+    doubt="it ends in the middle",
+    outlinks=(Outlink(target=canonical(B)), Outlink(target=canonical(C), kind="img", rel="me")),
+)
+
+
+class Fake:
+    """A parser that finds the same pages in everything."""
+
+    media_types: tuple[str, ...] = ("text/html",)
+
+    def __init__(self, pages: Sequence[Page]) -> None:
+        self._pages = pages
+
+    def parse(self, content: Content) -> Sequence[Page]:
+        return self._pages
+
+
+def rows(*pages: Page, score: float = 1.0, settings: Sequence[str] = ()) -> list[PageRows]:
+    """Return what is written of a content in which these pages are found."""
+    config = load(None, {}, settings)
+    paging = Paging(config)
+    paging.parsing = Parsing(config, [("fake", Fake(pages))])
+    content = Content(url=pages[0].url, media_type="text/html", body=b"<p>")
+    try:
+        return asyncio.run(paging.rows(CrawlDatum(status=DbStatus.UNFETCHED, score=score), content))
+    finally:
+        paging.close()
+
+
+def written(segment: Segment, pages: Iterable[PageRows]) -> Segment:
+    """Write pages as a fetch does."""
+    segment.path.mkdir(parents=True, exist_ok=True)
+    part = ParsedPart(segment, "part-00001", ())
+    for each in pages:
+        part.add(each)
+    part.seal()
+    part.publish()
+    return segment
+
+
+def all_of(parts: PartSet) -> list[dict[str, Any]]:
+    return [each for batch in parts.scan() for each in batch.to_pylist()]
+
+
+def test_what_a_page_says_stands_in_typed_columns(tmp_path: Path) -> None:
+    segment = written(Segment(tmp_path / "1"), rows(FULL))
+
+    (data,) = all_of(segment.parse_data())
+    (text,) = all_of(segment.parse_text())
+    links = all_of(segment.crawl_parse())
+
+    assert (data["parse_status"], data["title"], data["language"]) == ("success", "Grey seals", "en")
+    assert data["doubt"] == "it ends in the middle"
+    assert (data["noindex"], data["noarchive"], data["nosnippet"]) == (False, True, True)
+    assert data["unavailable_after"] == DAY
+    assert data["headings"] == [{"level": 1, "text": "Grey"}, {"level": 2, "text": "Seals"}]
+    assert data["alternates"] == [{"url": C, "language": "da", "media_type": "", "title": "", "rel": "alternate"}]
+    assert (data["description"], data["image"], data["site_name"]) == (
+        "All about seals",
+        "http://a.org/seal.png",
+        "Seal Watch",
+    )
+    assert (data["authors"], data["keywords"], data["type"]) == (["Ida", "Ole"], ["seals", "sea"], "article")
+    assert (data["published"], data["modified"]) == (DAY, datetime(2026, 11, 4, 5, tzinfo=UTC))
+    assert msgspec.json.decode(data["about"], type=PageMetadata) == ABOUT
+    assert (text["text"], text["main_text"], text["markdown"], text["part_of"]) == ("all of it", "it", "# it", None)
+    assert [(each["url"], each["rel"], each["kind"]) for each in links] == [(B, "", "a"), (C, "me", "img")]
+
+
+def test_a_page_of_which_nothing_more_was_asked_leaves_the_columns_empty(tmp_path: Path) -> None:
+    segment = written(Segment(tmp_path / "1"), rows(Page(url=canonical(A), text="x")))
+
+    (data,) = all_of(segment.parse_data())
+    (text,) = all_of(segment.parse_text())
+
+    empty = {name for name, value in data.items() if value is None}
+    assert empty >= {"doubt", "part_of", "description", "image", "authors", "published", "keywords", "about"}
+    assert (data["headings"], data["alternates"]) == ([], [])
+    assert (text["main_text"], text["markdown"]) == (None, None)
+
+
+def test_links_to_one_target_keep_their_own_kind_and_rel(tmp_path: Path) -> None:
+    first = Page(url=canonical(A), outlinks=(Outlink(target=canonical(C), kind="img", anchor="one"),))
+    second = Page(url=canonical(B), outlinks=(Outlink(target=canonical(C), rel="me", anchor="two"),))
+
+    segment = written(Segment(tmp_path / "1"), [*rows(first), *rows(second)])
+
+    found = all_of(segment.crawl_parse())
+    told = [(each["source"], each["url"], each["anchor"], each["rel"], each["kind"]) for each in found]
+    assert told == [(A, C, "one", "", "img"), (B, C, "two", "me", "a")]
+
+
+@given(st.lists(st.lists(st.tuples(st.integers(1, 6), st.text(max_size=5)), max_size=4), max_size=6))
+def test_lists_of_records_become_what_arrow_makes_of_them(lists: list[list[tuple[int, str]]]) -> None:
+    kind = schemas.PARSE_DATA.field("headings").type
+    column = [tuple(Heading(level, text) for level, text in each) for each in lists]
+
+    found = _listed(column, kind, lambda each: (each.level, each.text))
+
+    found.validate(full=True)
+    plain = [[{"level": level, "text": text} for level, text in each] for each in lists]
+    assert found.equals(pa.array(plain, kind))
+
+
+def entry(url: str, **fields: Any) -> Page:
+    return Page(url=canonical(url), **fields)
+
+
+def test_documents_inside_another_stand_under_their_own_urls_and_hand_on_no_score() -> None:
+    feed = entry(A, outlinks=(Outlink(target=canonical(B), kind="feed"),))
+    inside = entry(B, title="Entry", text="words", outlinks=(Outlink(target=canonical(C)),), media_type="text/plain")
+
+    own, found = rows(feed, inside, settings=["parse.simhash=true"])
+
+    told = dict(zip(schemas.PARSE_DATA.names, found.data, strict=True))
+    assert (told["url"], told["parse_status"], told["part_of"], told["title"]) == (B, "entry", A, "Entry")
+    assert (told["content_type"], told["signature"], told["simhash"]) == ("text/plain", None, None)
+    assert found.text is not None
+    assert found.text[-1] == A
+    assert [each.score for each in own.links] == [1.0]
+    assert [(each.target.text, each.score) for each in found.links] == [(C, 0.0)]
+
+
+def test_a_document_inside_is_written_only_where_a_link_to_it_would_be_kept() -> None:
+    pages = [entry(A), entry(A), entry(f"{A}x.jpg"), entry(C), entry("http://a.org//d?jsessionid=7")]
+
+    found = rows(*pages, settings=["db.ignore_external_links=true"])
+
+    urls = [each.data[0] for each in found]
+    assert urls[:1] == [A]
+    assert f"{A}x.jpg" not in urls
+    assert C not in urls
+    assert len(urls) == 2
+
+
+def feed_segment(crawl: CrawlDir, *, own: Sequence[dict[str, Any]], fetches: Sequence[dict[str, Any]]) -> Segment:
+    """Make a segment in which the feed A has B as an entry, and perhaps B itself was fetched."""
+    inside = page(B, "entry", part_of=A, title="Entry")
+    return make_segment(
+        crawl,
+        fetches=[fetch(A), *fetches],
+        pages=[page(A, signature=b"feed"), inside, *own],
+        links=[link(A, B, 0.5, kind="feed"), link(B, C, 0.0)],
+    )
+
+
+def test_an_update_knows_an_entry_by_the_link_to_it_and_takes_its_links(engine: Engine, tmp_path: Path) -> None:
+    crawl = make_crawl(tmp_path / "crawl", [known(A)])
+    segment = feed_segment(crawl, own=[], fetches=[])
+
+    updatedb(crawl, engine, CONFIG, [segment], now=NOW)
+
+    found = crawldb_of(crawl)
+    assert {url: each["status"] for url, each in found.items()} == {A: "fetched", B: "unfetched", C: "unfetched"}
+    assert found[A]["signature"] == b"feed"
+    assert found[B]["signature"] is None
+
+
+@pytest.mark.parametrize(("said", "status"), [("success", "fetched"), ("failed", "parse_failed")])
+def test_an_update_goes_by_the_page_that_was_fetched_and_not_by_an_entry_of_its_url(
+    engine: Engine, tmp_path: Path, said: str, status: str
+) -> None:
+    crawl = make_crawl(tmp_path / "crawl", [known(A), known(B)])
+    segment = feed_segment(crawl, own=[page(B, said, signature=b"page")], fetches=[fetch(B)])
+
+    updatedb(crawl, engine, CONFIG, [segment], now=NOW)
+
+    assert crawldb_of(crawl)[B]["status"] == status
+    if status == "fetched":
+        assert crawldb_of(crawl)[B]["signature"] == b"page"
+
+
+def test_an_entry_does_not_take_the_links_of_its_page_out_of_the_linkdb(engine: Engine, tmp_path: Path) -> None:
+    crawl = make_crawl(tmp_path / "crawl", [known(A), known(B)])
+    before = make_segment(
+        crawl, "20261114000000", fetches=[fetch(B)], pages=[page(B)], links=[link(B, "http://d.org/", anchor="d")]
+    )
+    segment = feed_segment(crawl, own=[], fetches=[])
+    config = load(None, {}, ["linkdb.ignore_internal_links=false"])
+
+    for each in (before, segment):
+        invertlinks(crawl, engine, config, [each], now=NOW)
+
+    with sql(crawl, memory_limit=2**28) as session:
+        found = list(session.ask("select url, inlinks[1].url as source from linkdb order by url").rows)
+    assert {"url": "http://d.org/", "source": B} in found
+
+
+def test_each_row_of_a_url_has_its_own_text_in_sql(tmp_path: Path) -> None:
+    crawl = make_crawl(tmp_path / "crawl", [known(A)])
+    segment = make_segment(crawl, "20261115000000", fetches=[fetch(A), fetch(B)], steps=())
+    for name in ("parse_data", "parse_text", "crawl_parse"):
+        for file in (segment.path / name).glob("*.parquet"):
+            file.unlink()
+    written(segment, [*rows(entry(A), entry(B, text="in short")), *rows(entry(B, text="at length"))])
+    segment.finish("FETCHED")
+
+    with sql(crawl, memory_limit=2**28) as session:
+        found = list(session.ask(f"select parse_status, text from pages where url = '{B}' order by 1").rows)
+
+    assert found == [{"parse_status": "entry", "text": "in short"}, {"parse_status": "success", "text": "at length"}]
+    (held,) = get(CONFIG, [segment], B)
+    assert held.parse_data is not None
+    assert held.parse_text is not None
+    assert (held.parse_data["parse_status"], held.parse_text["text"]) == ("success", "at length")
+
+
+def test_an_entry_that_was_never_fetched_is_found_in_its_segment(tmp_path: Path) -> None:
+    crawl = make_crawl(tmp_path / "crawl", [known(A)])
+    segment = feed_segment(crawl, own=[], fetches=[])
+
+    (held,) = get(CONFIG, [segment], B)
+
+    assert held.fetch is None
+    assert any("part_of" in line and A in line for line in as_lines(held))
+    assert as_object(held)["parse_data"]["title"] == "Entry"
+
+
+def test_what_a_page_says_about_itself_is_an_object_in_json(tmp_path: Path) -> None:
+    crawl = make_crawl(tmp_path / "crawl", [known(A)])
+    segment = make_segment(crawl, fetches=[fetch(A)], pages=[page(A, about='{"title":"Seals"}', published=DAY)])
+
+    (held,) = get(CONFIG, [segment], A)
+
+    assert as_object(held)["parse_data"]["about"] == {"title": "Seals"}
+    assert any(line.split() == ["published", "2026-11-03T00:00:00Z"] for line in as_lines(held))

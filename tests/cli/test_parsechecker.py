@@ -1,0 +1,284 @@
+"""`scoter parsechecker`: what it shows of files and of pages that it fetches, and how it ends."""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.cli.conftest import Outcome, Run
+from tests.cli.inside import run_inside
+from tests.long.batch_truth import settings
+
+from scoter.simweb import SimServer, WebSpec, running
+
+ALL = 'parse.parsers=["html","text","feed","zip"]'
+PAGE = """<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>Grey seals</title>
+<meta name="robots" content="noarchive"><meta property="og:site_name" content="Seal Watch">
+<link rel="canonical" href="/grey"><link rel="alternate" hreflang="da" href="/da"></head>
+<body><nav><a href="/">Home</a></nav><main><article><h1>Grey seals</h1><p>The grey seal had all but vanished from these
+shores. Since then it has come back, first in small numbers and then in ever larger ones, to the sandbanks.</p>
+<p>See the <a href="/map">map</a>, the <a href="/map#again">map</a>, a <a href="photo.jpg">photo</a> or
+<a href="/login" rel="nofollow">log in</a>. There is more to say of seals, and it is said elsewhere, at length.</p>
+</article></main></body></html>"""
+FEED = """<?xml version="1.0"?><rss version="2.0"><channel><title>News</title><link>http://a.org/</link>
+<item><title>One</title><link>http://a.org/one</link><description>The first.</description></item>
+<item><title>Two</title><link>http://a.org/two.jpg</link><description>The second.</description></item>
+</channel></rss>"""
+
+
+def check(folder: Path, name: str, body: str | bytes, *options: str) -> Outcome:
+    (folder / name).write_bytes(body.encode() if isinstance(body, str) else body)
+    return run_inside(folder, "parsechecker", name, *options)
+
+
+def as_json(folder: Path, name: str, body: str | bytes, *options: str) -> dict[str, Any]:
+    shown = check(folder, name, body, "--json", *options)
+    found: dict[str, Any] = json.loads(shown.out)
+    return found
+
+
+def test_a_page_is_shown_from_its_type_to_its_signatures(tmp_path: Path) -> None:
+    shown = check(tmp_path, "page.html", PAGE, "--as-url", "http://a.org/grey")
+
+    assert (shown.code, shown.err) == (0, "")
+    for line in (
+        "http://a.org/grey",
+        "  type          text/html  (its first bytes say so)",
+        "  encoding      utf-8  (a meta element says so)",
+        "  title         Grey seals",
+        "  language      en",
+        "  robots        noarchive",
+        "  canonical     http://a.org/grey",
+        "  site name     Seal Watch  (opengraph)",
+        "  da            http://a.org/da",
+        "  # Grey seals",
+        '  + a     http://a.org/map  "map"',
+        "            the page has it already",
+        "            its rel says nofollow",
+    ):
+        assert line in shown.out.splitlines()
+    assert "refused by the URL filters (suffix: " in shown.out
+    assert "(the one in use)" in shown.out
+    assert shown.out.splitlines()[1].endswith("links, 3 kept")
+
+
+def test_the_object_has_all_that_the_page_says_and_the_fate_of_each_link(tmp_path: Path) -> None:
+    found = as_json(tmp_path, "page.html", PAGE, "--as-url", "http://a.org/grey")
+
+    page = found["page"]
+    assert (found["parsed"], found["problem"], found["type"]["media_type"]) == (True, None, "text/html")
+    assert found["encoding"]["why"] == "meta"
+    assert (page["title"], page["robots"]["noarchive"], page["about"]["site_name"]) == (
+        "Grey seals",
+        True,
+        "Seal Watch",
+    )
+    assert page["about"]["sources"]["site_name"] == "opengraph"
+    assert "come back" in page["main_text"]
+    assert page["markdown"].startswith("# Grey seals")
+    fates = {(link["url"], link["anchor"]): link["dropped"] or link["kept_as"] for link in page["links"]}
+    assert fates[("http://a.org/map", "map")] == "repeated"
+    assert fates[("http://a.org/photo.jpg", "photo")] == "filtered"
+    assert fates[("http://a.org/login", "log in")] == "nofollow"
+    assert fates[("http://a.org/", "Home")] == "http://a.org/"
+    assert set(found["signatures"]) >= {"md5", "text-profile", "simhash"}
+    assert found["timings"]["parse"] > 0
+
+
+def test_more_links_than_a_crawl_keeps_are_told_apart_from_those_it_refuses(tmp_path: Path) -> None:
+    body = "".join(f'<a href="/{number}">x</a>' for number in range(5))
+
+    found = as_json(tmp_path, "page.html", body, "--as-url", "http://a.org/", "-D", "db.max_outlinks_per_page=3")
+
+    assert [link["dropped"] for link in found["page"]["links"]] == [None] * 3 + ["too_many"] * 2
+
+
+@pytest.mark.parametrize(
+    ("option", "expected"),
+    [("--dump-text", "Home\nGrey seals\n"), ("--markdown", "# Grey seals\n"), ("--main-text", "Grey seals\n")],
+)
+def test_a_text_is_printed_whole_and_alone(tmp_path: Path, option: str, expected: str) -> None:
+    shown = check(tmp_path, "page.html", PAGE, option)
+
+    assert shown.code == 0
+    assert shown.out.startswith(expected)
+    assert "elsewhere, at length" in shown.out
+    assert "md5" not in shown.out
+
+
+def test_what_is_on_here_is_off_when_the_command_line_says_so(tmp_path: Path) -> None:
+    off = ("-D", "parse.metadata=false", "-D", "parse.markdown=false", "-D", "parse.extractor=none")
+
+    page = as_json(tmp_path, "page.html", PAGE, *off)["page"]
+
+    assert (page["about"], page["markdown"], page["main_text"]) == (None, "", "")
+
+
+def test_documents_inside_another_are_listed_with_what_a_crawl_would_do(tmp_path: Path) -> None:
+    shown = check(tmp_path, "feed.xml", FEED, "-D", ALL, "--as-url", "http://a.org/feed")
+
+    assert shown.code == 0
+    assert "Documents inside (2 found, 1 kept)" in shown.out
+    assert "  + http://a.org/one" in shown.out
+    assert "  - http://a.org/two.jpg" in shown.out
+
+
+def test_texts_of_several_documents_stand_under_their_urls(tmp_path: Path) -> None:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr("a.txt", "words of a")
+
+    shown = check(tmp_path, "x.zip", packed.getvalue(), "-D", ALL, "--dump-text", "--as-url", "http://a.org/x.zip")
+
+    assert "--- http://a.org/x.zip\n" in shown.out
+    assert shown.out.endswith("--- http://a.org/x.zip!/a.txt\nwords of a\n")
+
+
+def test_nothing_of_a_page_reaches_the_terminal_as_a_command(tmp_path: Path) -> None:
+    evil = "\x1b[2J\x9b31m\x07\u202e\r\x08"
+    body = (
+        f'<title>a{evil}b</title><meta name="description" content="c{evil}d"><h1>e{evil}f</h1><p>g{evil}h</p>'
+        f'<a href="/i{evil}j" rel="k{evil}l">m{evil}n</a>'
+    )
+
+    for options in ((), ("--dump-text",), ("--markdown",)):
+        shown = check(tmp_path, "evil.html", body, "--as-url", "http://a.org/", *options)
+
+        assert shown.code == 0
+        assert not {each for each in shown.out + shown.err if not each.isprintable()} - {"\n"}
+
+
+def test_letters_that_need_joiners_stay_whole(tmp_path: Path) -> None:
+    word = "می\u200cخواهم"
+
+    assert word in check(tmp_path, "x.html", f"<p>{word}</p>", "--dump-text").out
+
+
+def test_a_type_can_be_forced(tmp_path: Path) -> None:
+    shown = check(tmp_path, "page.html", PAGE, "--force-as", "text/plain")
+
+    assert "  type          text/plain  (as it was asked to be taken)" in shown.out
+    assert "<!DOCTYPE html>" in shown.out
+
+
+@pytest.mark.parametrize(
+    ("name", "body", "said"),
+    [
+        ("noise.bin", bytes(range(256)) * 8, "no active parser reads its type (application/octet-stream)"),
+        ("page.html", b"<p>" * 200_000, "parsing took too long"),
+    ],
+)
+def test_what_cannot_be_parsed_is_told_and_ends_with_1(tmp_path: Path, name: str, body: bytes, said: str) -> None:
+    shown = check(tmp_path, name, body, "-D", "parse.timeout=50ms")
+    alone = check(tmp_path, name, body, "-D", "parse.timeout=50ms", "--dump-text")
+
+    assert shown.code == 1
+    assert f"not parsed: {said}" in shown.out
+    assert (alone.code, alone.out) == (1, "")
+    assert said in alone.err
+
+
+@pytest.mark.parametrize("body", [b"", b"\xff\xfe", b"<", b"\x00" * 300, b"<title>", b"&#xD800;<p>\xed\xa0\x80"])
+def test_whatever_the_bytes_are_the_command_ends_well(tmp_path: Path, body: bytes) -> None:
+    assert check(tmp_path, "page.html", body).code in (0, 1)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["missing.html"], "missing.html"),
+        (["example.org"], "say https://example.org"),
+        (["."], "cannot be read"),
+        (["http://"], "not a URL"),
+        (["page.html", "--as-url", "nowhere"], "not a URL"),
+        (["page.html", "--force-as", "html"], "no media type"),
+        (["page.html", "--follow-redirects"], "--follow-redirects"),
+        (["page.html", "--check-robots"], "--check-robots"),
+        (["http://a.org/", "--as-url", "http://b.org/"], "--as-url"),
+        (["http://a.org/"], "agent.name"),
+        (["page.html", "-D", "parse.extractor=magic"], "parse.extractor"),
+        ([], "URL-OR-FILE"),
+    ],
+)
+def test_a_mistake_ends_with_one_message(tmp_path: Path, arguments: list[str], said: str) -> None:
+    (tmp_path / "page.html").write_text(PAGE)
+
+    shown = run_inside(tmp_path, "parsechecker", *arguments)
+
+    assert (shown.code, shown.out) == (2, "")
+    assert said in shown.err
+    assert "Traceback" not in shown.err
+
+
+def test_a_dash_is_standard_input(run: Run) -> None:
+    shown = run("parsechecker", "-", "--as-url", "http://a.org/", "--dump-text", stdin="<p>words</p>")
+
+    assert (shown.code, shown.out) == (0, "words\n")
+
+
+@pytest.fixture(scope="module")
+def web() -> Iterator[SimServer]:
+    with running(WebSpec(seed=5, hosts=2, pages=60, page_bytes=2_000)) as server:
+        yield server
+
+
+def fetched(folder: Path, web: SimServer, url: str, *options: str) -> Outcome:
+    said = [each for setting in settings(web.port) for each in ("-D", setting)]
+    return run_inside(folder, "parsechecker", url, *said, *options)
+
+
+def test_a_page_is_fetched_by_the_rules_of_its_robots_txt(tmp_path: Path, web: SimServer) -> None:
+    shown = fetched(tmp_path, web, "http://www.lapwing0.test/", "--check-robots")
+
+    assert shown.code == 0
+    assert "  answer        HTTP 200 from 127.0.0.1" in shown.out
+    assert "(the server says so)" in shown.out
+    assert "  robots.txt    allows it" in shown.out
+    assert "our group: " in shown.out
+    assert "  fetch         " in shown.out
+    assert [entry.path for entry in web.ledger.requests()][-2:] == ["/robots.txt", "/"]
+
+
+def test_redirects_are_followed_and_shown_when_asked_for(tmp_path: Path, web: SimServer) -> None:
+    url = "http://blog.lapwing0.test/moved/chain-2"
+
+    left = fetched(tmp_path, web, url)
+    followed = fetched(tmp_path, web, url, "--follow-redirects")
+    found = json.loads(fetched(tmp_path, web, url, "--follow-redirects", "--json").out)
+
+    assert left.code == 1
+    assert "redirect (HTTP 30" in left.out
+    assert "/moved/chain-3" in left.out
+    assert "With --follow-redirects it is followed." in left.out
+    assert followed.code == 0
+    assert followed.out.startswith("http://blog.lapwing0.test/moved/here.html\n")
+    assert [hop["url"].rpartition("/")[2] for hop in found["hops"]] == ["chain-2", "chain-3"]
+    assert found["url"] == "http://blog.lapwing0.test/moved/here.html"
+
+
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [
+        ("/private/closed.html", "not fetched: robots denied: line "),
+        ("/old/7.html", "not fetched: not found, HTTP 404"),
+    ],
+)
+def test_what_cannot_be_had_is_told_and_ends_with_1(tmp_path: Path, web: SimServer, path: str, said: str) -> None:
+    shown = fetched(tmp_path, web, f"http://blog.lapwing0.test{path}")
+
+    assert shown.code == 1
+    assert said in shown.out
+    asked = [entry.path for entry in web.ledger.requests()][-1]
+    assert asked == ("/robots.txt" if "private" in path else path)
+
+
+def test_a_page_that_sends_its_reader_on_says_so(tmp_path: Path, web: SimServer) -> None:
+    shown = fetched(tmp_path, web, "http://www.lapwing0.test/refresh/now.html")
+
+    assert shown.code == 0
+    assert "counts as a redirect" in " ".join(shown.out.split())
