@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .PHONY: help setup demo test check fmt bench docs clean \
-  test-browser test-spark fuzz-fetch soak-fetch polite-fetch bench-fetch truth-batch kill-batch \
+  test-browser test-spark fuzz-fetch fuzz-parse soak-fetch polite-fetch bench-fetch bench-parse truth-batch kill-batch \
   bench-tables bench-batch
 
 help: ## Show this list.
@@ -22,7 +22,7 @@ demo: $(READY) ## Crawl a synthetic web in three rounds and look at what was fou
 	@$(BIN)/python examples/demo.py
 
 test: check ## Run every check and test.
-	@$(BIN)/pytest -m "not browser and not spark"
+	@$(BIN)/pytest -m "not browser and not spark" -n auto --dist loadfile
 
 test-browser: $(READY) ## Run the tests that need Chromium, which root gets from Debian's packages.
 	@command -v chromium >/dev/null || { apt-get update -qq && apt-get install -y -qq chromium >/dev/null; }
@@ -57,6 +57,9 @@ fuzz-fetch: $(READY) ## Fuzz the response path for FUZZ_SECONDS (60).
 soak-fetch: $(READY) ## Fetch at 300 concurrent for SOAK_MINUTES (10), with flat memory and nothing lost.
 	@$(BIN)/python -m tests.long.soak_fetch
 
+fuzz-parse: $(READY) ## Fuzz the parsers with random and damaged documents for FUZZ_SECONDS (60).
+	@$(BIN)/python -m tests.long.fuzz_parse --seconds $(FUZZ_SECONDS)
+
 polite-fetch: $(READY) ## Fetch from 200 hosts for POLITE_SECONDS (120) a run, and read the ledger.
 	@$(BIN)/python -m tests.long.polite_fetch
 
@@ -65,7 +68,7 @@ SCRAPY := $(BENCH_VENV)/.ready
 
 $(SCRAPY):
 	@test -x $(BENCH_VENV)/bin/python || $(PYTHON) -m venv $(BENCH_VENV)
-	@$(BENCH_VENV)/bin/python -m pip install --quiet --disable-pip-version-check 'scrapy>=2.13,<3'
+	@$(BENCH_VENV)/bin/python -m pip install --quiet --disable-pip-version-check 'scrapy>=2.13,<3' 'beautifulsoup4>=4.13,<5'
 	@touch $@
 
 .PHONY: nginx
@@ -76,6 +79,9 @@ nginx:
 
 bench-fetch: $(READY) $(SCRAPY) nginx ## Measure what a fetched page costs, beside Scrapy; needs nginx.
 	@$(BIN)/python -m benchmarks.fetch --scrapy $(BENCH_VENV)/bin/python
+
+bench-parse: $(READY) $(SCRAPY) ## Measure what reading a page costs, beside bare selectolax, parsel and BeautifulSoup.
+	@$(BIN)/python benchmarks/bench_parse.py --peers $(BENCH_VENV)/bin/python
 
 KILLS ?= 40
 kill-batch: $(READY) ## Kill a crawl KILLS (40) times at random moments, and compare with one that nobody disturbed.

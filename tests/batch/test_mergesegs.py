@@ -44,9 +44,9 @@ def segment_of(crawl: CrawlDir, name: str, bodies: dict[str, bytes], **more: Any
         crawl,
         name,
         fetches=[*fetches, *more.get("fetches", ())],
-        pages=[page(url, title=name) for url in bodies],
-        texts=[{**named(url), "text": name} for url in bodies],
-        links=[link(url, D, name) for url in bodies],
+        pages=[*(page(url, title=name) for url in bodies), *more.get("pages", ())],
+        texts=[*({**named(url), "text": name} for url in bodies), *more.get("texts", ())],
+        links=[*(link(url, D, name) for url in bodies), *more.get("links", ())],
         generates=[datum(url, "unfetched", list=0) for url in bodies],
     )
     (crawl.path / "content").rename(segment.content)
@@ -115,6 +115,31 @@ def test_the_newest_fetch_of_a_page_stays_with_its_text_links_and_bytes(crawl: C
     assert [row["text"] for row in rows(made.parse_text())] == ["2", "1", "2"]
     assert [(row["source"], row["anchor"]) for row in rows(made.crawl_parse())] == [(A, "2"), (B, "1"), (C, "2")]
     assert [row["url"] for row in rows(made.crawl_generate())] == [A, B, C]
+
+
+def test_documents_inside_a_page_stay_and_go_with_it(crawl: CrawlDir, engine: Engine) -> None:
+    def inside(url: str, name: str) -> Row:
+        return {**named(url), "part_of": A, "text": name}
+
+    segments = [
+        segment_of(
+            crawl,
+            name,
+            {A: b"feed", **more},
+            pages=[page(url, "entry", title=f"entry {name}", part_of=A) for url in entries],
+            texts=[inside(url, f"entry {name}") for url in entries],
+            links=[link(url, D, f"entry {name}") for url in entries if url not in more],
+        )
+        for name, entries, more in (("1", (B,), {}), ("2", (C, D), {C: b"c"}))
+    ]
+
+    (made,) = merge(crawl, segments, engine)
+
+    told = [(row["url"], row["title"], row["part_of"]) for row in rows(made.parse_data())]
+    assert sorted(told, key=str) == [(A, "2", None), (C, "2", None), (C, "entry 2", A), (D, "entry 2", A)]
+    assert sorted(row["text"] for row in rows(made.parse_text())) == ["2", "2", "entry 2", "entry 2"]
+    found = [(row["source"], row["anchor"]) for row in rows(made.crawl_parse())]
+    assert found == [(A, "2"), (C, "2"), (D, "entry 2")]
 
 
 def test_a_fetch_that_says_nothing_of_a_page_is_left_out(crawl: CrawlDir, engine: Engine) -> None:

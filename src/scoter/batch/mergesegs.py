@@ -154,7 +154,11 @@ class _Merge:
         fetches = self._all(lambda each: each.fetch)
         fetches = fetches.filter(fetches.status.notin(_SAYS_NOTHING))
         if self._sieve.filters or self._sieve.normalizers:
-            texts = ibis.union(fetches.select("url"), self._all(lambda each: each.links).select("url"))
+            texts = ibis.union(
+                fetches.select("url"),
+                self._all(lambda each: each.links).select("url"),
+                self._all(lambda each: each.parse_data).select("url"),
+            )
             self._changes = changes_of(self._engine, texts, self._sieve)
         fetches = self._followed(fetches.mutate(was=fetches.url))
         newest = [
@@ -188,8 +192,8 @@ class _Merge:
         self._save(generates, into.crawl_generate(self._extra).schema, into.path / "crawl_generate" / "list-00000")
         if not self._segments[0].is_parsed:
             return urls, False
-        datas = self._of(chosen, self._all(lambda each: each.parse_data))
-        texts = self._of(chosen, self._all(lambda each: each.parse_text))
+        datas = self._pages(chosen, self._all(lambda each: each.parse_data))
+        texts = self._pages(chosen, self._all(lambda each: each.parse_text))
         links = self._links(chosen)
         self._save(datas, into.parse_data().schema, into.path / "parse_data" / "part-00001")
         self._save(texts, into.parse_text().schema, into.path / "parse_text" / "part-00001")
@@ -208,14 +212,24 @@ class _Merge:
         joined = rows.join(now, [rows.url == now.was, rows.segment == now.in_segment])
         return joined.mutate(**{name: joined[f"new_{name}"] for name in names})
 
+    def _pages(self, chosen: Rows, rows: Rows) -> Rows:
+        """Return the rows of chosen pages, and those of documents that are inside them."""
+        rows = self._followed(rows.mutate(before=rows.url, page=ibis.coalesce(rows.part_of, rows.url)))
+        now = chosen.select("was", in_segment="segment", new_page="url")
+        joined = rows.join(now, [rows.page == now.was, rows.segment == now.in_segment])
+        return joined.mutate(part_of=ibis.ifelse(joined.part_of.isnull(), joined.part_of, joined.new_page))
+
     def _links(self, chosen: Rows) -> Rows:
         links = self._followed(self._all(lambda each: each.links))
-        now = chosen.select("was", in_segment="segment", new_source="url")
-        joined = links.join(now, [links.source == now.was, links.segment == now.in_segment])
+        pages = self._pages(chosen, self._all(lambda each: each.parse_data))
+        now = pages.select("before", in_segment="segment", new_source="url").distinct()
+        joined = links.join(now, [links.source == now.before, links.segment == now.in_segment])
         return joined.mutate(source=joined.new_source)
 
     def _followed(self, rows: Rows) -> Rows:
-        return rows if self._changes is None else rewritten(rows, self._changes, beside=_BESIDE)
+        if self._changes is None:
+            return rows
+        return rewritten(rows, self._changes, beside={at: its for at, its in _BESIDE.items() if at in rows.columns})
 
     def _save(self, rows: Rows, schema: Any, file: Path) -> int:
         file.parent.mkdir(exist_ok=True)

@@ -73,7 +73,7 @@ def _make_views(connection: Any, crawl: CrawlDir, stack: ExitStack) -> list[str]
     beside = "t.segment = d.segment AND t.url = d.url AND t.part_of IS NOT DISTINCT FROM d.part_of"
     columns = ", ".join(f"t.{name}" for name in ("text", "main_text", "markdown"))
     joined = f"({data}) AS d LEFT JOIN ({text}) AS t ON {beside}"
-    add_view(connection, "pages", f"SELECT d.*, {columns} FROM {joined}")  # noqa: S608 - made of our own names
+    add_view(connection, "pages", f"SELECT d.*, {columns} FROM {joined}")
     for source in (parts.fetch, parts.links, parts.parse_data, parts.parse_text):
         files += source.files
     _segments_table(connection, crawl, applied)
