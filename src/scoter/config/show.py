@@ -89,9 +89,13 @@ def defaults_toml(plugins: Mapping[str, type[msgspec.Struct]] = MappingProxyType
             lines += ["", *_about(field), _template(field)]
     lines += ["", "", "# Each plug-in that has settings of its own has a table [plugin.NAME]."]
     for name, declared in plugins.items():
-        lines += ["", f"[plugin.{_key(name)}]"]
-        for field in fields_of(f"plugin.{name}", declared):
-            lines += ["", *_about(field), _template(field)]
+        fields = list(fields_of(f"plugin.{name}", declared))
+        # A table of its own says that the plug-in is wanted, and this one insists on being told more than defaults.
+        mark = "# " if any(field.default is msgspec.NODEFAULT for field in fields) else ""
+        lines += ["", f"{mark}[plugin.{_key(name)}]"]
+        for field in fields:
+            line = _template(field)
+            lines += ["", *_about(field), line if line.startswith("#") else mark + line]
     return "\n".join(lines) + "\n"
 
 
