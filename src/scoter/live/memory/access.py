@@ -1,0 +1,134 @@
+"""Rules of domains, and API keys: who may come in, and how a secret is kept without being known."""
+
+from __future__ import annotations
+
+import hmac
+import secrets
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from hashlib import sha256
+from typing import Final, Protocol
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from scoter.live.ports import DomainRule
+
+_PREFIX: Final = "scoter"
+_ID_BYTES: Final = 6
+_SECRET_BYTES: Final = 32
+
+
+class ApiKey(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Who may come in, and for what; ``rate`` is in requests a second. The token itself is kept nowhere."""
+
+    id: str
+    name: str
+    scopes: tuple[str, ...]
+    hash: bytes
+    created: datetime
+    rate: float | None = None
+    last_used: datetime | None = None
+
+
+class ApiKeys(Protocol):
+    """The keys of a service."""
+
+    async def create(self, name: str, scopes: Sequence[str], rate: float | None = None) -> tuple[ApiKey, str]:
+        """Make a key; return it with its token, which cannot be shown again."""
+
+    def all(self) -> Sequence[ApiKey]:
+        """Return every key, in the order of their making."""
+
+    async def revoke(self, key: str) -> bool:
+        """Remove a key by its id, from now on; tell whether there was one."""
+
+    def check(self, token: str) -> ApiKey | None:
+        """Return whose token it is, if anyone's."""
+
+    async def note_uses(self) -> None:
+        """Keep when each key was last used: gathered, since a write for every request would cost more than most."""
+
+
+def new_key(name: str, scopes: Sequence[str], rate: float | None, now: datetime) -> tuple[ApiKey, str]:
+    """Return a key and its token."""
+    identity, secret = secrets.token_hex(_ID_BYTES), secrets.token_urlsafe(_SECRET_BYTES)
+    token = f"{_PREFIX}_{identity}_{secret}"
+    key = ApiKey(id=identity, name=name, scopes=tuple(scopes), hash=_hash(token), created=now, rate=rate)
+    return key, token
+
+
+def id_in(token: str) -> str:
+    """Return the id that a token names, or nothing.
+
+    >>> id_in("scoter_0a1b_secret"), id_in("something else")
+    ('0a1b', '')
+    """
+    parts = token.split("_", 2)
+    return parts[1] if len(parts) == 3 and parts[0] == _PREFIX and token.isascii() else ""
+
+
+def fits(key: ApiKey, token: str) -> bool:
+    """Tell whether a token is a key's, in a time that tells nothing of it."""
+    return hmac.compare_digest(key.hash, _hash(token))
+
+
+def _hash(token: str) -> bytes:
+    # A slow hash keeps guessable passwords from being tried out. A token has 256 random bits, which nobody guesses at
+    # any speed, so one SHA-256 does, and a request does not pay for stretching. Being random it needs no salt either.
+    return sha256(token.encode()).digest()
+
+
+class MemoryKeys:
+    """Keys that end with the process."""
+
+    def __init__(self, clock: Callable[[], datetime]) -> None:
+        self._clock = clock
+        self._keys: dict[str, ApiKey] = {}
+        self._used: dict[str, datetime] = {}
+
+    async def create(self, name: str, scopes: Sequence[str], rate: float | None = None) -> tuple[ApiKey, str]:
+        key, token = new_key(name, scopes, rate, self._clock())
+        self._keys[key.id] = key
+        return key, token
+
+    def all(self) -> Sequence[ApiKey]:
+        return list(self._keys.values())
+
+    async def revoke(self, key: str) -> bool:
+        return self._keys.pop(key, None) is not None
+
+    def check(self, token: str) -> ApiKey | None:
+        key = self._keys.get(id_in(token))
+        if key is None or not fits(key, token):
+            return None
+        self._used[key.id] = self._clock()
+        return key
+
+    async def note_uses(self) -> None:
+        used, self._used = self._used, {}
+        for identity, moment in used.items():
+            if identity in self._keys:
+                self._keys[identity] = replace(self._keys[identity], last_used=moment)
+
+
+class MemoryRules:
+    """Rules that end with the process."""
+
+    def __init__(self) -> None:
+        self._rules: dict[str, DomainRule] = {}
+
+    def get(self, domain: str) -> DomainRule | None:
+        """Return what holds for a registered domain, if anything was set."""
+        return self._rules.get(domain)
+
+    def all(self) -> Sequence[DomainRule]:
+        """Return every rule, by name."""
+        return [self._rules[domain] for domain in sorted(self._rules)]
+
+    async def put(self, rule: DomainRule) -> None:
+        """Set a rule in the place of the one before. A rule that says nothing is no rule."""
+        if rule == DomainRule(domain=rule.domain):
+            self._rules.pop(rule.domain, None)
+        else:
+            self._rules[rule.domain] = rule

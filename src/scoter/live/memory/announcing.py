@@ -1,0 +1,128 @@
+"""Events and their deliveries, in memory."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
+from itertools import islice
+from typing import Final
+from uuid import uuid4
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from scoter.live.ports import Delivery, Entry
+from scoter.live.records import Event, UrlRecord
+
+MOST: Final = 100_000
+KEPT: Final = timedelta(days=7)
+
+
+class MemoryEvents:
+    """Announcements in their order; at most ``most`` of them, none for longer than ``kept`` when it is pruned."""
+
+    def __init__(self, clock: Callable[[], datetime], *, most: int = MOST, kept: timedelta = KEPT) -> None:
+        self._clock = clock
+        self._most = most
+        self._kept = kept
+        self._last = 0
+        self._events: deque[Event] = deque()
+
+    def add(self, entry: Entry, record: UrlRecord) -> Event:
+        """Announce an outcome."""
+        self._last += 1
+        event = Event(number=self._last, message=entry.message, url=entry.url, at=self._clock(), record=record)
+        self._events.append(event)
+        return event
+
+    def since(self, number: int, most: int) -> Sequence[Event]:
+        """Return the next events after a number."""
+        start = max(number + 1 - self.first(), 0)
+        return list(islice(self._events, start, start + most))
+
+    def last(self) -> int:
+        """Return the number of the newest event, 0 before the first."""
+        return self._last
+
+    def first(self) -> int:
+        """Return the oldest number that is still kept; the next one that will be given where none is."""
+        return self._events[0].number if self._events else self._last + 1
+
+    async def prune(self, most: int) -> int:
+        """Forget at most so many events that are too old or too many; return how many."""
+        before, gone = self._clock() - self._kept, 0
+        while self._events and gone < most:
+            oldest = self._events[0]
+            if oldest.number > self._last - self._most and oldest.at > before:
+                break
+            self._events.popleft()
+            gone += 1
+        return gone
+
+
+class GivenUp(Struct, frozen=True, kw_only=True):
+    """A delivery that nobody took, and why."""
+
+    delivery: Delivery
+    why: str
+    at: datetime
+
+
+class _Pending(Struct):
+    delivery: Delivery
+    due: float = 0.0
+
+
+class MemoryDeliveries:
+    """Callbacks that are due, kept until they were received or given up; those given up are shown for ``kept``."""
+
+    def __init__(self, clock: Callable[[], datetime], ticks: Callable[[], float], *, kept: timedelta = KEPT) -> None:
+        self._clock = clock
+        self._ticks = ticks
+        self._kept = kept
+        self._pending: dict[str, _Pending] = {}
+        self._given_up: deque[GivenUp] = deque()
+
+    def add(self, callback: str, event: Event) -> None:
+        """Have an event delivered."""
+        delivery = Delivery(id=uuid4().hex, callback=callback, event=event)
+        self._pending[delivery.id] = _Pending(delivery)
+
+    async def due(self, most: int, lease: timedelta) -> Sequence[Delivery]:
+        """Take deliveries whose time has come, longest due first."""
+        now = self._ticks()
+        ready = sorted((each for each in self._pending.values() if each.due <= now), key=lambda each: each.due)[:most]
+        taken = [each.delivery for each in ready]
+        for each in ready:
+            each.due = now + lease.total_seconds()
+            each.delivery = replace(each.delivery, tries=each.delivery.tries + 1)
+        return taken
+
+    async def delivered(self, ids: Sequence[str]) -> None:
+        """Forget what was received."""
+        for each in ids:
+            self._pending.pop(each, None)
+
+    async def failed(self, delivery: str, again_in: timedelta | None, why: str) -> None:
+        """Try again later; none gives up."""
+        found = self._pending.get(delivery)
+        if found is None:
+            return
+        if again_in is None:
+            del self._pending[delivery]
+            self._given_up.append(GivenUp(delivery=found.delivery, why=why, at=self._clock()))
+        else:
+            found.due = self._ticks() + again_in.total_seconds()
+
+    def given_up(self, most: int) -> Sequence[GivenUp]:
+        """Return those that were given up last, the newest first."""
+        return list(islice(reversed(self._given_up), most))
+
+    async def prune(self, most: int) -> int:
+        """Forget at most so many that were given up long ago; return how many."""
+        before, gone = self._clock() - self._kept, 0
+        while self._given_up and gone < most and self._given_up[0].at <= before:
+            self._given_up.popleft()
+            gone += 1
+        return gone

@@ -1,0 +1,238 @@
+"""Accepted messages until each of their URLs is done, in memory; and the ledger that ends them."""
+
+from __future__ import annotations
+
+import heapq
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Final
+
+from msgspec import Struct
+
+from scoter.core.domain import registered_domain
+from scoter.core.url import canonical
+from scoter.errors import UrlError
+from scoter.live.memory.announcing import MemoryDeliveries, MemoryEvents
+from scoter.live.memory.records import MemoryMetadata
+from scoter.live.memory.turns import MOST_TRIES, PATIENCE, Turns, given_up
+from scoter.live.ports import Accepted, Done, Entry
+from scoter.live.records import Event, Message, Priority, UrlRecord
+
+KEPT: Final = timedelta(days=1)
+
+
+def domain_of(url: str) -> str:
+    """Return the registered domain of a URL, whose backlog it counts for."""
+    try:
+        return registered_domain(canonical(url).host)
+    except UrlError:  # no domain's backlog then; its entry ends as what it is
+        return ""
+
+
+class _Row(Struct):
+    id: int
+    message: Message
+    url: str
+    domain: str
+    tries: int = 0
+    reader: str | None = None
+    until: float = 0.0
+
+    def entry(self) -> Entry:
+        return Entry(
+            id=self.id,
+            message=self.message.id,
+            url=self.url,
+            priority=self.message.priority,
+            force=self.message.force,
+            callback=self.message.callback,
+            accepted=self.message.received,
+            tries=self.tries,
+        )
+
+
+class _Known(Struct):
+    accepted: Accepted
+    open: int
+    done: datetime | None = None
+
+
+class MemoryJournal:
+    """The journal, and the ledger that ends its entries."""
+
+    def __init__(
+        self,
+        clock: Callable[[], datetime],
+        ticks: Callable[[], float],
+        metadata: MemoryMetadata,
+        events: MemoryEvents,
+        deliveries: MemoryDeliveries,
+        *,
+        kept: timedelta = KEPT,
+        patience: timedelta = PATIENCE,
+        most_tries: int = MOST_TRIES,
+    ) -> None:
+        """Messages are known for ``kept`` after they were done; an entry is lent ``most_tries`` times at most."""
+        self._clock = clock
+        self._ticks = ticks
+        self._metadata = metadata
+        self._events = events
+        self._deliveries = deliveries
+        self._kept = kept
+        self._turns = Turns(patience)
+        self._most_tries = most_tries
+        self._last = 0
+        self._messages: dict[str, _Known] = {}
+        self._rows: dict[int, _Row] = {}
+        self._lent: dict[int, _Row] = {}
+        # Ids that wait, by priority; one that is lent or done since is passed over when its turn comes.
+        self._queues: dict[Priority, list[int]] = {priority: [] for priority in Priority}
+        self._depth: Counter[Priority] = Counter()
+        self._backlog: Counter[str] = Counter()
+
+    async def accept(self, messages: Sequence[tuple[Message, Sequence[str]]]) -> Sequence[Accepted]:
+        """Keep messages with the URLs found in them for good, before this returns."""
+        return [self._accept(message, dict.fromkeys(urls)) for message, urls in messages]
+
+    def _accept(self, message: Message, urls: Mapping[str, None]) -> Accepted:
+        known = self._messages.get(message.id)
+        if known is not None:
+            return Accepted(message=message.id, entries=known.accepted.entries, is_new=False)
+        entries = {}
+        for url in urls:
+            self._last += 1
+            entries[url] = self._last
+            row = _Row(self._last, message, url, domain_of(url))
+            self._rows[row.id] = row
+            self._backlog[row.domain] += 1
+            self._wait(row)
+        self._depth[message.priority] += len(entries)
+        accepted = Accepted(message=message.id, entries=entries)
+        self._messages[message.id] = _Known(accepted, len(entries), None if entries else self._clock())
+        return accepted
+
+    async def open(self, reader: str, most: int, lease: timedelta) -> Sequence[Entry]:
+        """Lend entries to a reader; those it does not close in time are lent again, to whoever asks."""
+        now = self._ticks()
+        for row in [row for row in self._lent.values() if row.until <= now]:
+            self._wait(row)
+        opened = []
+        for row in self._chosen(most):
+            entry = row.entry()
+            if entry.tries >= self._most_tries:
+                self._end(row, entry, given_up(entry, self._clock()))
+                continue
+            row.reader, row.until, row.tries = reader, now + lease.total_seconds(), row.tries + 1
+            self._lent[row.id] = row
+            opened.append(entry)
+        return sorted(opened, key=lambda entry: (entry.priority, entry.id))
+
+    def _chosen(self, most: int) -> list[_Row]:
+        chosen: list[_Row] = []
+        before = self._clock() - self._turns.patience
+        for _ in range(self._turns.for_the_patient(most)):
+            heads = [head for priority in (Priority.NORMAL, Priority.BULK) if (head := self._head(priority))]
+            waited = [head for head in heads if head.message.received <= before]
+            if not waited:
+                break
+            chosen.append(self._take(min(waited, key=lambda row: row.id)))
+        for row in self._most_urgent():
+            if len(chosen) >= most:
+                break
+            chosen.append(self._take(row))
+        return chosen
+
+    def _most_urgent(self) -> Iterator[_Row]:
+        for priority in Priority:
+            while (head := self._head(priority)) is not None:
+                yield head
+
+    def _head(self, priority: Priority) -> _Row | None:
+        queue = self._queues[priority]
+        while queue:
+            row = self._rows.get(queue[0])
+            if row is not None and row.reader is None:
+                return row
+            heapq.heappop(queue)
+        return None
+
+    def _take(self, row: _Row) -> _Row:
+        heapq.heappop(self._queues[row.message.priority])
+        return row
+
+    def _wait(self, row: _Row) -> None:
+        row.reader = None
+        self._lent.pop(row.id, None)
+        heapq.heappush(self._queues[row.message.priority], row.id)
+
+    async def renew(self, reader: str, entries: Sequence[int], lease: timedelta) -> Sequence[int]:
+        """Prolong leases; return those entries that the reader still has."""
+        held = [row for row in map(self._lent.get, entries) if row is not None and row.reader == reader]
+        for row in held:
+            row.until = self._ticks() + lease.total_seconds()
+        return [row.id for row in held]
+
+    async def abort(self, reader: str, entries: Sequence[int]) -> None:
+        """Give entries back at once, as if they had not been opened."""
+        for row in map(self._lent.get, entries):
+            if row is not None and row.reader == reader:
+                row.tries -= 1
+                self._wait(row)
+
+    async def record(self, reader: str, done: Sequence[Done]) -> Sequence[Event | None]:
+        """Store, announce and close; none for an entry that the reader no longer has, of which nothing is kept."""
+        return [self._record(reader, each) for each in done]
+
+    def _record(self, reader: str, done: Done) -> Event | None:
+        row = self._lent.get(done.entry.id)
+        if row is None or row.reader != reader:
+            return None
+        self._metadata.keep(done.rows)
+        return self._end(row, done.entry, done.record)
+
+    def _end(self, row: _Row, entry: Entry, record: UrlRecord) -> Event:
+        event = self._events.add(entry, record)
+        if entry.callback:
+            self._deliveries.add(entry.callback, event)
+        del self._rows[row.id]
+        self._lent.pop(row.id, None)
+        self._depth[row.message.priority] -= 1
+        self._backlog[row.domain] -= 1
+        if not self._backlog[row.domain]:
+            del self._backlog[row.domain]
+        known = self._messages[row.message.id]
+        known.open -= 1
+        if not known.open:
+            known.done = self._clock()
+        return event
+
+    async def prune(self, most: int) -> int:
+        """Forget at most so many messages that were done long ago; return how many."""
+        before = self._clock() - self._kept
+        old = [name for name, known in self._messages.items() if known.done is not None and known.done <= before]
+        for name in old[:most]:
+            del self._messages[name]
+        return min(len(old), most)
+
+    def depth(self) -> Mapping[Priority, int]:
+        """Return how many entries are not closed."""
+        return {priority: self._depth[priority] for priority in Priority}
+
+    def waiting(self) -> int:
+        """Return how many entries are not closed, of all priorities."""
+        return len(self._rows)
+
+    def waiting_of(self, domain: str) -> int:
+        """Return how many entries of a registered domain are not closed."""
+        return self._backlog[domain]
+
+    def oldest(self) -> timedelta | None:
+        """Return how long the oldest open entry has been there, if there is one."""
+        row = next(iter(self._rows.values()), None)
+        return max(self._clock() - row.message.received, timedelta()) if row else None
+
+    def is_done(self, message: str) -> bool | None:
+        """Tell whether all URLs of a message are done; nothing for one that is not known, or not any more."""
+        known = self._messages.get(message)
+        return known.open == 0 if known else None

@@ -1,0 +1,12 @@
+"""The live service's stores in one SQLite file.
+
+- ``stores``    all of them, opened together: start here
+- ``database``  the file: its lock, its one writer, its readers
+- ``writer``    the thread that writes, many changes to a commit
+- ``schema``    the tables and their version
+- ``journal``   accepted messages until they are done
+- ``metadata``  what is known of URLs; ``open_readonly`` for processes that only look up
+- ``ledger``    an outcome, recorded once
+- ``events``, ``deliveries``, ``rules``, ``keys``  announcements, callbacks, domains, who may come in
+- ``ticks``     the clock of leases; ``faults`` what SQLite does wrong, told as our errors
+"""

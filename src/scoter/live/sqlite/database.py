@@ -1,0 +1,209 @@
+"""``service.sqlite``: everything of the live service that must not be lost, in one file.
+
+A service has it alone: it holds a lock beside the file, which goes with its process. Schedulers in several processes
+may have it together instead (``shared``). Readers need no lock: see ``metadata.open_readonly``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import os
+import sqlite3
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from datetime import datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, Self, TypeVar
+
+from scoter.errors import UsageError
+from scoter.live.sqlite.faults import fault
+from scoter.live.sqlite.moments import utc_now
+from scoter.live.sqlite.schema import Foreign, check, free_leases, prepare
+from scoter.live.sqlite.ticks import boot, ticks
+from scoter.live.sqlite.writer import Change, Writer, WriterCounts
+from scoter.store.disk import telling
+
+T = TypeVar("T")
+
+BUSY: Final = 5.0  # seconds that a write waits for another process's
+_WAITING: Final = 10_000
+APART: Final = 0.005
+_HOLDER_SIZE: Final = 4096
+_LOG_PAGES: Final = 4_000  # 16 MB of log after which a commit brings it into the file itself
+_WRITER_CACHE: Final = 32 * 1024  # KiB
+_READER_CACHE: Final = 8 * 1024
+
+
+class ServiceDb:
+    """The service's database: writes by one thread, reads in place."""
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        clock: Callable[[], datetime] = utc_now,
+        ticks: Callable[[], float] = ticks,
+        boot: str | None = None,
+        shared: bool = False,
+        most_waiting: int = _WAITING,
+        busy: float = BUSY,
+        apart: float = APART,
+    ) -> None:
+        """``clock`` is the wall's, ``ticks`` that of leases; ``busy`` seconds are waited for a foreign lock.
+
+        Commits begin at least ``apart`` seconds from each other, so that they are shared.
+        """
+        self.path = path
+        self.clock = clock
+        self.ticks = ticks
+        with telling("create the folder", path.parent):
+            path.parent.mkdir(parents=True, exist_ok=True)
+        self._lock = _lock(path, clock(), shared=shared)
+        try:
+            connection = _opened(path, busy, boot if boot is not None else _this_boot(), alone=not shared)
+            self.reader = Reader(path)
+        except BaseException:
+            os.close(self._lock)
+            raise
+        self._writer = Writer(connection, path, most_waiting=most_waiting, apart=apart)
+
+    def __repr__(self) -> str:
+        return f"ServiceDb({self.path}, {self.counts.writes} writes in {self.counts.commits} commits)"
+
+    @property
+    def counts(self) -> WriterCounts:
+        return self._writer.counts
+
+    @property
+    def waiting(self) -> int:
+        """How many writes have not begun."""
+        return self._writer.waiting
+
+    async def write(self, change: Change[T], *, durable: bool = True) -> T:
+        """Carry out a change, wholly or not at all; see ``Writer.write``."""
+        return await self._writer.write(change, durable=durable)
+
+    def close(self) -> None:
+        """Carry out what is waiting, then let go of the file. Blocks for as long as that takes."""
+        self._writer.close()
+        self.reader.close()
+        if self._lock >= 0:
+            with suppress(OSError):  # a name left in it is overwritten by the next one
+                os.ftruncate(self._lock, 0)
+            os.close(self._lock)
+            self._lock = -1
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await asyncio.to_thread(self.close)
+
+
+class Reader:
+    """A connection that only reads. It is called in place: a get takes microseconds, a thread would take more."""
+
+    def __init__(self, path: Path, *, mapped: int = 0) -> None:
+        """``mapped`` bytes of the file are read as memory; they count as the process's own."""
+        self._path = path
+        hint = "Start the service with this folder first, or name the folder of one."
+        try:
+            # Not mode=ro: a reader of a log that nobody has open must be able to make the index beside it.
+            self._connection = _connect(path, BUSY, mode="rw")
+            try:
+                self._connection.execute("PRAGMA query_only = 1")
+                self._connection.execute(f"PRAGMA mmap_size = {mapped}")
+                self._connection.execute(f"PRAGMA cache_size = -{_READER_CACHE}")
+                if check(self._connection) == 0:
+                    raise Foreign("has no tables of a live service")
+            except BaseException:
+                self._connection.close()
+                raise
+        except Foreign as error:
+            raise UsageError(str(error), where=str(path), hint=hint) from None
+        except sqlite3.Error as error:
+            if not path.exists():
+                raise UsageError("there is no live service's database", where=str(path), hint=hint) from None
+            raise fault(error, path) from error
+
+    def all(self, query: str, parameters: Sequence[Any] = ()) -> list[Any]:
+        """Return every row that a query finds."""
+        try:
+            return self._connection.execute(query, parameters).fetchall()
+        except sqlite3.Error as error:
+            raise fault(error, self._path) from error
+
+    def one(self, query: str, parameters: Sequence[Any] = ()) -> Any:
+        """Return the first row that a query finds, or nothing."""
+        try:
+            return self._connection.execute(query, parameters).fetchone()
+        except sqlite3.Error as error:
+            raise fault(error, self._path) from error
+
+    def close(self) -> None:
+        self._connection.close()
+
+
+def _this_boot() -> str:
+    return boot()
+
+
+def _opened(path: Path, busy: float, boot: str, *, alone: bool) -> sqlite3.Connection:
+    """Return the writing connection of a file that is, or becomes, a service's database."""
+    try:
+        connection = _connect(path, busy, mode="rwc")
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            # What was accepted must outlive a power failure: FULL waits for the disk at each commit, NORMAL would not.
+            connection.execute("PRAGMA synchronous = FULL")
+            connection.execute("PRAGMA temp_store = MEMORY")  # savepoints keep the old pages of a change there
+            connection.execute(f"PRAGMA cache_size = -{_WRITER_CACHE}")
+            connection.execute(f"PRAGMA wal_autocheckpoint = {_LOG_PAGES}")
+            connection.execute(f"PRAGMA journal_size_limit = {64 * 2**20}")
+            prepare(connection)
+            with connection:
+                connection.execute("BEGIN IMMEDIATE")
+                free_leases(connection, boot, alone=alone)
+        except BaseException:
+            connection.close()
+            raise
+    except Foreign as error:
+        raise UsageError(str(error), where=str(path), hint="Name another folder, or use that version.") from None
+    except sqlite3.Error as error:
+        raise fault(error, path) from error
+    return connection
+
+
+def _connect(path: Path, busy: float, *, mode: str) -> sqlite3.Connection:
+    # One thread at a time uses a connection: the writer's, or the event loop's.
+    address = f"{path.absolute().as_uri()}?mode={mode}"
+    return sqlite3.connect(address, uri=True, timeout=busy, isolation_level=None, check_same_thread=False)
+
+
+def _lock(path: Path, now: datetime, *, shared: bool) -> int:
+    """Take the lock beside the database; a file of its own, since closing any handle of SQLite's drops its locks."""
+    # Here and not above: it comes with pyarrow, half a second that those who only read do without.
+    from scoter.store.tables.holder import decode_holder, encode_holder, refusal, this_process
+
+    file = path.with_name(path.name + ".lock")
+    with telling("lock the database", file):
+        handle = os.open(file, os.O_RDWR | os.O_CREAT, 0o644)
+        try:
+            fcntl.flock(handle, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
+        except BlockingIOError:
+            found = decode_holder(os.pread(handle, _HOLDER_SIZE, 0))
+            os.close(handle)
+            raise refusal(
+                found, str(path), "Wait until it is done, or stop that process; the lock goes with it."
+            ) from None
+        except OSError:
+            os.close(handle)
+            raise
+        with suppress(OSError):  # on a full disk the lock has no name in it, and holds all the same
+            os.ftruncate(handle, 0)
+            os.pwrite(handle, encode_holder(this_process("", now)), 0)
+    return handle

@@ -1,0 +1,212 @@
+"""What is known of URLs (``ports.MetadataStore``): ready-made JSON by the 64-bit hash of the canonical URL.
+
+The row holds the URL too. Where its hash was taken by another URL (or somebody made it so), it lies in the overflow
+table, and stays there until it expires: a URL has one row at most.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, Self
+
+from msgspec import Struct
+from xxhash import xxh3_64_intdigest
+
+from scoter.live.ports import Stored
+from scoter.live.sqlite.database import Reader, ServiceDb
+from scoter.live.sqlite.moments import micros, moment, utc_now
+
+# Mapped pages count as the process's own: with a million records 2 GB would save a fifth of a get, and show as RSS.
+MAPPED: Final = 256 * 2**20
+_SIGN: Final = 1 << 63
+_CHUNK: Final = 50
+# Not INSERT OR REPLACE, which would be a new row to the trigger that counts them.
+_PUT: Final = """
+INSERT INTO urls (url, fetched, expires, direct, value, key) VALUES (?, ?, ?, ?, ?, ?)
+ON CONFLICT (key) DO UPDATE SET
+  fetched = excluded.fetched, expires = excluded.expires, direct = excluded.direct, value = excluded.value
+"""
+_PUT_OVERFLOW: Final = """
+INSERT INTO overflow (url, fetched, expires, direct, value) VALUES (?, ?, ?, ?, ?)
+ON CONFLICT (url) DO UPDATE SET
+  fetched = excluded.fetched, expires = excluded.expires, direct = excluded.direct, value = excluded.value
+"""
+_THERE: Final = (
+    "SELECT url, direct, expires, 0 FROM urls WHERE key = ?"
+    " UNION ALL SELECT url, direct, expires, 1 FROM overflow WHERE url = ?"
+)
+
+
+class _Queries(Struct, frozen=True):
+    """How the same columns are asked for in three ways."""
+
+    one: str
+    many: str
+    apart: str
+
+
+def _queries(columns: str) -> _Queries:
+    return _Queries(
+        one=columns + " FROM urls WHERE key = ? AND expires > ?",
+        many=columns + f" FROM urls WHERE key IN ({', '.join('?' * _CHUNK)}) AND expires > ?",
+        apart=columns + " FROM overflow WHERE url = ? AND expires > ?",
+    )
+
+
+_ROW: Final = _queries("SELECT url, value, fetched, expires, direct")
+_VALUE: Final = _queries("SELECT url, value")
+
+
+def key_of(url: str) -> int:
+    """Return the number under which a URL is stored: SQLite's integers have a sign."""
+    return xxh3_64_intdigest(url.encode()) - _SIGN
+
+
+class StoreSize(Struct, frozen=True, kw_only=True):
+    """How much there is. ``records`` counts those past their time too, until they are removed."""
+
+    records: int
+    collisions: int
+    file_bytes: int
+    free_bytes: int
+
+
+class MetadataReader:
+    """Records by URL, for those who only look."""
+
+    def __init__(
+        self, reader: Reader, clock: Callable[[], datetime] = utc_now, key: Callable[[str], int] = key_of
+    ) -> None:
+        self._reader = reader
+        self._clock = clock
+        self._key = key
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._reader.close()
+
+    def get(self, url: str) -> Stored | None:
+        """Return what is known of a URL."""
+        row = self._one(_ROW, url)
+        return None if row is None else _stored(row)
+
+    def get_many(self, urls: Sequence[str]) -> Mapping[str, Stored]:
+        """Return what is known of at most 300 URLs."""
+        return {row[0]: _stored(row) for row in self._many(_ROW, urls)}
+
+    def value(self, url: str) -> bytes | None:
+        """Return the JSON of what is known of a URL: for those who only hand it on, cheaper than ``get``."""
+        row = self._one(_VALUE, url)
+        return None if row is None else row[1]
+
+    def values(self, urls: Sequence[str]) -> Mapping[str, bytes]:
+        """Return the JSON of what is known of at most 300 URLs."""
+        return dict(self._many(_VALUE, urls))
+
+    def _one(self, ask: _Queries, url: str) -> Any:
+        now = micros(self._clock())
+        row = self._reader.one(ask.one, (self._key(url), now))
+        if row is None or row[0] != url:
+            row = self._reader.one(ask.apart, (url, now))
+        return row
+
+    def _many(self, ask: _Queries, urls: Sequence[str]) -> list[Any]:
+        now = micros(self._clock())
+        wanted = {self._key(url): url for url in urls}
+        found: list[Any] = []
+        keys = list(wanted)
+        for start in range(0, len(keys), _CHUNK):
+            chunk = keys[start : start + _CHUNK]
+            chunk += chunk[-1:] * (_CHUNK - len(chunk))  # one statement for every number of URLs: prepared once
+            found += self._reader.all(ask.many, (*chunk, now))
+        asked = set(urls)
+        found = [row for row in found if row[0] in asked]
+        if len(found) < len(asked) and self._reader.one("SELECT 1 FROM overflow LIMIT 1"):
+            missing = asked.difference(row[0] for row in found)
+            found += [row for url in missing if (row := self._reader.one(ask.apart, (url, now)))]
+        return found
+
+    def size(self) -> StoreSize:
+        """Return how much is stored."""
+        tallies = dict(self._reader.all("SELECT name, n FROM tallies"))
+        (page,) = self._reader.one("PRAGMA page_size")
+        (pages,) = self._reader.one("PRAGMA page_count")
+        (free,) = self._reader.one("PRAGMA freelist_count")
+        return StoreSize(
+            records=tallies["urls"] + tallies["overflow"],
+            collisions=tallies["overflow"],
+            file_bytes=pages * page,
+            free_bytes=free * page,
+        )
+
+
+class SqliteMetadata(MetadataReader):
+    """The records in the service's database."""
+
+    def __init__(self, db: ServiceDb, key: Callable[[str], int] = key_of) -> None:
+        super().__init__(db.reader, db.clock, key)
+        self._db = db
+
+    async def put(self, rows: Sequence[Stored]) -> None:
+        """Keep records. One that is not direct (an alias by rel=canonical) never replaces a direct one that holds."""
+        await self._db.write(lambda connection: put(connection, rows, self._clock(), self._key))
+
+    async def expire(self, most: int) -> int:
+        """Remove at most so many records that are past their time; return how many."""
+        now = micros(self._clock())
+
+        def change(connection: sqlite3.Connection) -> int:
+            gone = connection.execute(
+                "DELETE FROM urls WHERE key IN (SELECT key FROM urls WHERE expires <= ? ORDER BY expires LIMIT ?)",
+                (now, most),
+            ).rowcount
+            more = connection.execute(
+                "DELETE FROM overflow WHERE url IN"
+                " (SELECT url FROM overflow WHERE expires <= ? ORDER BY expires LIMIT ?)",
+                (now, most - gone),
+            ).rowcount
+            return gone + more
+
+        return await self._db.write(change, durable=False)
+
+
+def open_readonly(path: Path, *, clock: Callable[[], datetime] = utc_now, mapped: int = MAPPED) -> MetadataReader:
+    """Open a service's records for looking up, beside the process that writes them.
+
+    ``mapped`` bytes of the file are read as memory, which count as this process's own when it has touched them.
+    """
+    return MetadataReader(Reader(path, mapped=mapped), clock)
+
+
+def put(
+    connection: sqlite3.Connection, rows: Sequence[Stored], now: datetime, key: Callable[[str], int] = key_of
+) -> None:
+    """Keep records, as part of a transaction."""
+    at = micros(now)
+    for row in rows:
+        number = key(row.url)
+        values = (micros(row.fetched_at), micros(row.expires_at), row.is_direct, row.value)
+        there = connection.execute(_THERE, (number, row.url)).fetchall()
+        own = next((found for found in there if found[0] == row.url), None)
+        if own is not None and own[1] and own[2] > at and not row.is_direct:
+            continue
+        if own[3] if own is not None else there:
+            connection.execute(_PUT_OVERFLOW, (row.url, *values))
+        else:
+            connection.execute(_PUT, (row.url, *values, number))
+
+
+def _stored(row: tuple[str, bytes, int, int, int]) -> Stored:
+    url, value, fetched, expires, direct = row
+    return Stored(url=url, value=value, fetched_at=moment(fetched), expires_at=moment(expires), is_direct=bool(direct))

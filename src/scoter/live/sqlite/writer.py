@@ -1,0 +1,209 @@
+"""The one thread that writes: what is waiting when it comes round is one transaction (group commit).
+
+A commit that must outlive a power failure waits for the disk, some milliseconds. While it does, further writes gather,
+and share the next one: the busier the service, the fewer waits for each.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from typing import Any, Final, TypeAlias, TypeVar
+
+from msgspec import Struct
+
+from scoter.errors import Defect
+from scoter.live.sqlite.faults import fault
+
+T = TypeVar("T")
+Change: TypeAlias = Callable[[sqlite3.Connection], T]
+
+_TOGETHER: Final = 512  # writes in a transaction: the first of them waits for the last
+_CHECKPOINT_IDLE: Final = 100  # commits after which the log is brought into the file, when nobody waits for it
+
+
+class WriterCounts(Struct):
+    """What the writer has done since it was opened."""
+
+    writes: int = 0
+    commits: int = 0
+    failures: int = 0
+
+
+class _Write:
+    """A change on its way: what it gave, or why it failed, goes to its future."""
+
+    __slots__ = ("change", "durable", "error", "future", "loop", "result")
+
+    def __init__(self, change: Change[Any], durable: bool, future: asyncio.Future[Any]) -> None:
+        self.change = change
+        self.durable = durable
+        self.future = future
+        self.loop = future.get_loop()
+        self.result: Any = None
+        self.error: BaseException | None = None
+
+
+class Writer:
+    """Carries out changes in the order in which they come; each happens wholly or not at all."""
+
+    def __init__(self, connection: sqlite3.Connection, path: Path, *, most_waiting: int, apart: float) -> None:
+        """Transactions begin ``apart`` seconds from each other at least; after a pause one begins at once."""
+        self._connection = connection
+        self._path = path
+        self._queue: SimpleQueue[_Write | None] = SimpleQueue()
+        self._room = asyncio.Semaphore(most_waiting)
+        self._closed = False
+        self._closing = threading.Lock()
+        self._durable = True
+        self._unchecked = 0
+        self._apart = apart
+        self._began = 0.0
+        self.counts = WriterCounts()
+        self._thread = threading.Thread(target=self._run, name=f"writer of {path.name}", daemon=True)
+        self._thread.start()
+
+    @property
+    def waiting(self) -> int:
+        return self._queue.qsize()
+
+    async def write(self, change: Change[T], *, durable: bool = True) -> T:
+        """Carry out a change and return what it gives, once that is committed. It may be carried out twice before.
+
+        ``durable`` waits for the disk; without it a kill loses nothing, a power failure may. A caller that is cancelled
+        cannot know whether it happened.
+        """
+        async with self._room:
+            future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+            with self._closing:
+                if self._closed:
+                    raise Defect(f"{self._path}: a write after closing")
+                self._queue.put(_Write(change, durable, future))
+            return await future
+
+    def close(self) -> None:
+        """Carry out what is waiting, then end. Blocks until that is done."""
+        with self._closing:  # nothing comes after the end, which may be told by another thread
+            if not self._closed:
+                self._closed = True
+                self._queue.put(None)
+        self._thread.join()
+
+    def _run(self) -> None:
+        more = True
+        while more:
+            batch, more = self._gather()
+            if batch:
+                self._carry_out(batch)
+                _settle(batch)
+        self._connection.close()
+
+    def _gather(self) -> tuple[list[_Write], bool]:
+        """Wait for a write, and take all that are there by the time when the next transaction may begin."""
+        batch: list[_Write] = []
+        try:
+            while len(batch) < _TOGETHER:
+                write = self._queue.get_nowait() if batch else self._next()
+                if not batch:
+                    self._keep_apart()
+                if write is None:
+                    return batch, False
+                batch.append(write)
+        except Empty:
+            pass
+        return batch, True
+
+    def _next(self) -> _Write | None:
+        if self._unchecked >= _CHECKPOINT_IDLE and self._queue.empty():
+            self._unchecked = 0
+            with suppress(sqlite3.Error):  # the next one does it
+                self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+        return self._queue.get()
+
+    def _keep_apart(self) -> None:
+        wait = self._began + self._apart - time.monotonic()
+        if wait > 0 and not self._closed:
+            time.sleep(wait)
+        self._began = time.monotonic()
+
+    def _carry_out(self, batch: Sequence[_Write]) -> None:
+        self.counts.writes += len(batch)
+        try:
+            self._be_durable(any(write.durable for write in batch))
+            self._connection.execute("BEGIN IMMEDIATE")
+            if not self._all_at_once(batch):
+                self._each_for_itself(batch)
+            self._connection.execute("COMMIT")
+            self.counts.commits += 1
+            self._unchecked += 1
+        except Exception as error:
+            self._abandon()
+            for write in batch:
+                write.error = self._told(error)
+        self.counts.failures += sum(1 for write in batch if write.error is not None)
+
+    def _all_at_once(self, batch: Sequence[_Write]) -> bool:
+        """Carry out changes without a savepoint each, which would cost as much as some of them; tell if none failed."""
+        try:
+            for write in batch:
+                write.result = write.change(self._connection)
+        except Exception:
+            self._abandon()
+            self._connection.execute("BEGIN IMMEDIATE")
+            return False
+        return True
+
+    def _each_for_itself(self, batch: Sequence[_Write]) -> None:
+        """Carry out changes once more, so that one that fails fails alone: they depend on nothing but the tables."""
+        connection = self._connection
+        for write in batch:
+            connection.execute("SAVEPOINT one")
+            try:
+                write.result = write.change(connection)
+            except Exception as error:
+                if not connection.in_transaction:  # on a full disk SQLite takes the whole transaction back by itself
+                    raise
+                connection.execute("ROLLBACK TO one")
+                write.error = self._told(error)
+            connection.execute("RELEASE one")
+
+    def _abandon(self) -> None:
+        with suppress(sqlite3.Error):
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
+
+    def _be_durable(self, durable: bool) -> None:
+        # In WAL mode the log is written in order: a commit that waits for the disk takes those before it along.
+        if durable != self._durable:
+            self._connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
+            self._durable = durable
+
+    def _told(self, error: Exception) -> Exception:
+        if not isinstance(error, sqlite3.Error):
+            return error
+        told = fault(error, self._path)
+        told.__cause__ = error
+        return told
+
+
+def _settle(batch: Sequence[_Write]) -> None:
+    """Tell the callers, with one call into each event loop."""
+    for loop in {write.loop for write in batch}:
+        with suppress(RuntimeError):  # the loop was closed: nobody waits any more
+            loop.call_soon_threadsafe(_tell, [write for write in batch if write.loop is loop])
+
+
+def _tell(writes: Sequence[_Write]) -> None:
+    for write in writes:
+        if write.future.done():  # its caller was cancelled
+            continue
+        if write.error is not None:
+            write.future.set_exception(write.error)
+        else:
+            write.future.set_result(write.result)

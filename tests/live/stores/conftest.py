@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import pytest
+from tests.live.stores.fakes import Stores, Time
+
+from scoter.live.memory.stores import MemoryStores
+from scoter.live.sqlite.database import ServiceDb
+from scoter.live.sqlite.stores import SqliteStores
+
+Make: TypeAlias = Callable[..., Stores]
+
+
+@pytest.fixture
+def time() -> Time:
+    return Time()
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+def make(request: pytest.FixtureRequest, time: Time, tmp_path: Path) -> Iterator[Make]:
+    """Makes the stores of one service, with settings of their own where a test needs them."""
+    with ExitStack() as opened:
+
+        def make_memory(**settings: Any) -> Stores:
+            return MemoryStores(clock=time.clock, ticks=time.tick, **settings)
+
+        def make_sqlite(**settings: Any) -> Stores:
+            db = ServiceDb(tmp_path / "service.sqlite", clock=time.clock, ticks=time.tick, boot="a boot")
+            opened.callback(db.close)
+            return SqliteStores(db, **settings)
+
+        yield make_memory if request.param == "memory" else make_sqlite
+
+
+@pytest.fixture
+def stores(make: Make) -> Stores:
+    return make()
+
+
+@pytest.fixture
+def db(tmp_path: Path, time: Time) -> Iterator[ServiceDb]:
+    database = ServiceDb(tmp_path / "service.sqlite", clock=time.clock, ticks=time.tick, boot="a boot")
+    yield database
+    database.close()

@@ -1,0 +1,86 @@
+"""What every store of domain rules and API keys promises. A twin's tests inherit this and give a fixture ``make``."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from tests.live.stores.fakes import START, Stores, Time
+
+from scoter.live.ports import DomainRule
+
+
+class RulesContract:
+    async def test_a_rule_holds_for_its_domain_until_another_takes_its_place(self, stores: Stores) -> None:
+        slow = DomainRule(domain="b.example", delay=2.5, concurrency=1, note="asked us to")
+        await stores.rules.put(slow)
+        await stores.rules.put(DomainRule(domain="a.example", blocked=True))
+
+        assert stores.rules.get("b.example") == slow
+        assert stores.rules.get("c.example") is None
+        assert [rule.domain for rule in stores.rules.all()] == ["a.example", "b.example"]
+
+        await stores.rules.put(DomainRule(domain="b.example", blocked=True))
+        assert stores.rules.get("b.example") == DomainRule(domain="b.example", blocked=True)
+
+    async def test_a_rule_that_says_nothing_is_no_rule(self, stores: Stores) -> None:
+        await stores.rules.put(DomainRule(domain="a.example", blocked=True))
+
+        await stores.rules.put(DomainRule(domain="a.example"))
+
+        assert stores.rules.get("a.example") is None
+        assert list(stores.rules.all()) == []
+
+
+class KeysContract:
+    async def test_a_token_is_its_keys_and_nobody_elses(self, stores: Stores) -> None:
+        key, token = await stores.keys.create("bot", ["read", "submit"], rate=5.0)
+        other, other_token = await stores.keys.create("bot", ["admin"])
+
+        found = stores.keys.check(token)
+
+        assert found == key
+        assert (key.name, key.scopes, key.rate, key.created) == ("bot", ("read", "submit"), 5.0, START)
+        assert stores.keys.check(other_token) == other
+        assert list(stores.keys.all()) == [key, other]
+
+    @pytest.mark.parametrize(
+        "wrong", ["", "scoter", "scoter__", "scoter_a_b", "\udc80", "x" * 10_000, "scoter_\0_é", "scoter_\ud800_"]
+    )
+    async def test_what_is_no_token_is_refused(self, stores: Stores, wrong: str) -> None:
+        await stores.keys.create("bot", ["read"])
+
+        assert stores.keys.check(wrong) is None
+
+    async def test_a_token_with_one_character_changed_is_refused(self, stores: Stores) -> None:
+        key, token = await stores.keys.create("bot", ["read"])
+        last = "A" if token[-1] != "A" else "B"
+
+        assert stores.keys.check(token[:-1] + last) is None
+        assert stores.keys.check(token + "=") is None
+        assert stores.keys.check(token.replace(key.id, "0" * len(key.id))) is None
+
+    async def test_a_revoked_key_is_refused_at_once(self, stores: Stores) -> None:
+        key, token = await stores.keys.create("bot", ["read"])
+
+        assert await stores.keys.revoke(key.id)
+
+        assert stores.keys.check(token) is None
+        assert list(stores.keys.all()) == []
+        assert not await stores.keys.revoke(key.id)
+
+    async def test_the_last_use_is_kept_when_uses_are_noted(self, stores: Stores, time: Time) -> None:
+        key, token = await stores.keys.create("bot", ["read"])
+        revoked, revoked_token = await stores.keys.create("old", ["read"])
+        time.passes(60)
+        stores.keys.check(token)
+        stores.keys.check(revoked_token)
+        await stores.keys.revoke(revoked.id)
+        assert [each.last_used for each in stores.keys.all()] == [None]
+
+        await stores.keys.note_uses()
+
+        assert [each.last_used for each in stores.keys.all()] == [START + timedelta(seconds=60)]
+        found = stores.keys.check(token)
+        assert found is not None
+        assert (found.id, found.last_used) == (key.id, START + timedelta(seconds=60))

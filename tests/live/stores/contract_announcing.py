@@ -1,0 +1,147 @@
+"""What every store of events and deliveries promises. A twin's tests inherit this and give a fixture ``make``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+
+from tests.live.stores.fakes import LEASE, Stores, Time, accept, done, message, url_of
+
+Make = Callable[..., Stores]
+HOOK = "https://me.example/hook"
+
+
+async def announce(stores: Stores, *names: str, callback: str = "") -> None:
+    await stores.journal.accept([(message(name, callback=callback), [url_of(name)]) for name in names])
+    for entry in await stores.journal.open("r", len(names), LEASE):
+        await stores.ledger.record("r", [done(entry)])
+
+
+class EventsContract:
+    async def test_events_are_read_in_their_order_from_any_number_on(self, stores: Stores) -> None:
+        assert (stores.events.first(), stores.events.last()) == (1, 0)
+
+        await announce(stores, "a", "b", "c")
+
+        assert (stores.events.first(), stores.events.last()) == (1, 3)
+        assert [(event.number, event.message) for event in stores.events.since(0, 2)] == [(1, "a"), (2, "b")]
+        assert [event.message for event in stores.events.since(2, 10)] == ["c"]
+        assert stores.events.since(3, 10) == []
+        assert stores.events.since(99, 10) == []
+
+    async def test_no_more_are_kept_than_may_be(self, make: Make) -> None:
+        stores = make(most_events=2)
+        await announce(stores, "a", "b", "c", "d", "e")
+
+        assert [await stores.events.prune(2) for _ in range(3)] == [2, 1, 0]
+        assert (stores.events.first(), stores.events.last()) == (4, 5)
+        assert [event.message for event in stores.events.since(0, 10)] == ["d", "e"]
+
+    async def test_none_is_kept_for_longer_than_it_may_be_and_no_number_comes_again(
+        self, make: Make, time: Time
+    ) -> None:
+        stores = make(events_kept=timedelta(hours=1))
+        await announce(stores, "a")
+        time.passes(1_800)
+        await announce(stores, "b")
+
+        time.passes(1_800)
+        assert await stores.events.prune(10) == 1
+        assert stores.events.first() == 2
+        time.passes(1_800)
+        assert await stores.events.prune(10) == 1
+
+        assert (stores.events.first(), stores.events.last()) == (3, 2)
+        await announce(stores, "c")
+        assert [event.number for event in stores.events.since(0, 10)] == [3]
+
+
+class SweepContract:
+    async def test_a_sweep_forgets_what_was_kept_long_enough_and_nothing_else(self, make: Make, time: Time) -> None:
+        stores = make(events_kept=timedelta(hours=1), messages_kept=timedelta(hours=1))
+        _, token = await stores.keys.create("bot", ["read"])
+        await announce(stores, "old", callback=HOOK)
+        (delivery,) = await stores.deliveries.due(1, LEASE)
+        await stores.deliveries.failed(delivery.id, None, "410 Gone")
+        time.passes(8 * 86_400)
+        await announce(stores, "new")
+        await accept(stores.journal, "open")
+        stores.keys.check(token)
+
+        # Two records, both from the start; a message, an event and a delivery.
+        assert [await stores.sweep(10) for _ in range(2)] == [5, 0]
+
+        assert [stores.journal.is_done(name) for name in ("old", "new", "open")] == [None, True, False]
+        assert stores.journal.waiting() == 1
+        assert stores.events.first() == stores.events.last() == 2
+        assert [key.last_used for key in stores.keys.all()] == [time.now]
+
+
+class DeliveriesContract:
+    async def test_a_delivery_is_taken_by_one_until_its_lease_is_over(self, stores: Stores, time: Time) -> None:
+        await announce(stores, "a", "b", callback=HOOK)
+
+        first = await stores.deliveries.due(1, LEASE)
+        second = await stores.deliveries.due(10, LEASE)
+        assert [each.event.message for each in (*first, *second)] == ["a", "b"]
+        assert list(await stores.deliveries.due(10, LEASE)) == []
+
+        time.passes(30)
+        again = await stores.deliveries.due(10, LEASE)
+        assert [(each.id, each.tries) for each in again] == [(each.id, 1) for each in (*first, *second)]
+
+    async def test_what_was_delivered_is_not_due_again(self, stores: Stores, time: Time) -> None:
+        await announce(stores, "a", "b", callback=HOOK)
+        first, second = await stores.deliveries.due(2, LEASE)
+
+        await stores.deliveries.delivered([first.id, "unknown"])
+        time.passes(30)
+
+        assert [each.id for each in await stores.deliveries.due(2, LEASE)] == [second.id]
+
+    async def test_what_failed_is_due_again_when_it_was_said_whatever_the_wall_clock_says(
+        self, stores: Stores, time: Time
+    ) -> None:
+        await announce(stores, "a", callback=HOOK)
+        (delivery,) = await stores.deliveries.due(1, LEASE)
+
+        await stores.deliveries.failed(delivery.id, timedelta(minutes=5), "503")
+        time.now += timedelta(days=9)
+        time.ticks += 299
+        assert list(await stores.deliveries.due(1, LEASE)) == []
+
+        time.ticks += 1
+        (again,) = await stores.deliveries.due(1, LEASE)
+        assert (again.id, again.tries) == (delivery.id, 1)
+
+    async def test_what_was_given_up_is_shown_for_a_while_and_never_due(self, stores: Stores, time: Time) -> None:
+        await announce(stores, "a", "b", callback=HOOK)
+        for delivery in await stores.deliveries.due(2, LEASE):
+            await stores.deliveries.failed(delivery.id, None, "410 Gone")
+            await stores.deliveries.failed(delivery.id, timedelta(), "a late answer")
+            time.passes(1)
+
+        time.passes(3_600)
+        assert list(await stores.deliveries.due(2, LEASE)) == []
+        shown = stores.deliveries.given_up(10)
+        assert [(each.delivery.event.message, each.why) for each in shown] == [("b", "410 Gone"), ("a", "410 Gone")]
+
+        assert await stores.deliveries.prune(10) == 0
+        time.passes(7 * 86_400)
+        assert [await stores.deliveries.prune(1) for _ in range(3)] == [1, 1, 0]
+        assert list(stores.deliveries.given_up(10)) == []
+
+    async def test_a_delivery_outlives_its_event(self, make: Make) -> None:
+        stores = make(most_events=0)
+        await announce(stores, "a", callback=HOOK)
+        (event,) = stores.events.since(0, 1)
+
+        assert await stores.events.prune(10) == 1
+
+        assert [each.event for each in await stores.deliveries.due(1, LEASE)] == [event]
+
+    async def test_nothing_is_due_without_a_callback(self, stores: Stores) -> None:
+        await accept(stores.journal, "waiting")
+        await announce(stores, "a")
+
+        assert list(await stores.deliveries.due(1, LEASE)) == []

@@ -1,0 +1,284 @@
+"""What every journal and its ledger promise. A twin's tests inherit this and give a fixture ``make``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+
+from tests.live.stores.fakes import LEASE, START, Stores, Time, accept, done, message, opened, record_of, url_of
+
+from scoter.live.ports import Done
+from scoter.live.records import Priority, State
+
+Make = Callable[..., Stores]
+
+
+class JournalContract:
+    async def test_what_was_accepted_is_lent_with_all_that_its_message_says(self, stores: Stores) -> None:
+        asked = message("m", priority=Priority.PERSON, callback="https://me.example/hook", force=True)
+
+        (accepted,) = await stores.journal.accept([(asked, [url_of("a"), url_of("b"), url_of("a")])])
+        entries = await stores.journal.open("r", 10, LEASE)
+
+        assert accepted.is_new
+        assert accepted.entries == {entry.url: entry.id for entry in entries}
+        assert [entry.url for entry in entries] == [url_of("a"), url_of("b")]
+        assert {(e.message, e.priority, e.force, e.callback, e.accepted, e.tries) for e in entries} == {
+            ("m", Priority.PERSON, True, "https://me.example/hook", START, 0)
+        }
+
+    async def test_a_message_that_comes_twice_is_one_message(self, stores: Stores) -> None:
+        (first,) = await stores.journal.accept([(message("m"), [url_of("a"), url_of("b")])])
+
+        again, within = await stores.journal.accept([(message("m"), [url_of("c")]), (message("m"), [])])
+
+        assert (again.is_new, within.is_new) == (False, False)
+        assert again.entries == first.entries
+        assert stores.journal.waiting() == 2
+
+    async def test_a_message_is_known_for_a_while_after_it_was_done(self, make: Make, time: Time) -> None:
+        stores = make(messages_kept=timedelta(minutes=10))
+        (first,) = await stores.journal.accept([(message("m"), [url_of("a")])])
+        for entry in await stores.journal.open("r", 1, LEASE):
+            await stores.ledger.record("r", [done(entry)])
+
+        time.passes(599)
+        pruned = await stores.journal.prune(100)
+        (again,) = await stores.journal.accept([(message("m"), [url_of("a")])])
+        assert (pruned, again.is_new, again.entries) == (0, False, first.entries)
+
+        time.passes(1)
+        pruned = await stores.journal.prune(100)
+        (new,) = await stores.journal.accept([(message("m"), [url_of("a")])])
+        assert (pruned, new.is_new) == (1, True)
+        assert set(new.entries.values()).isdisjoint(first.entries.values())
+
+    async def test_pruning_takes_no_more_than_it_may_and_nothing_that_is_open(self, make: Make, time: Time) -> None:
+        stores = make(messages_kept=timedelta(minutes=10))
+        await stores.journal.accept([(message(f"empty{n}"), []) for n in range(5)])
+        await accept(stores.journal, "open")
+        time.passes(10_000)
+
+        assert [await stores.journal.prune(3) for _ in range(3)] == [3, 2, 0]
+        assert stores.journal.is_done("open") is False
+
+    async def test_a_message_without_urls_is_done_at_once(self, stores: Stores) -> None:
+        (accepted,) = await stores.journal.accept([(message("m"), [])])
+
+        assert (accepted.is_new, dict(accepted.entries)) == (True, {})
+        assert stores.journal.is_done("m") is True
+
+    async def test_a_message_is_done_when_its_last_url_is(self, stores: Stores) -> None:
+        await stores.journal.accept([(message("m"), [url_of("a"), url_of("b")])])
+        first, second = await stores.journal.open("r", 2, LEASE)
+
+        await stores.ledger.record("r", [done(first)])
+        assert stores.journal.is_done("m") is False
+
+        await stores.ledger.record("r", [done(second)])
+        assert stores.journal.is_done("m") is True
+        assert stores.journal.is_done("another") is None
+
+    async def test_the_most_urgent_goes_first_and_the_older_before_the_newer(self, stores: Stores) -> None:
+        await accept(stores.journal, "bulk", priority=Priority.BULK)
+        await accept(stores.journal, "one", "two")
+        await accept(stores.journal, "person", priority=Priority.PERSON)
+
+        assert await opened(stores.journal, most=2) == ["person", "one"]
+        assert await opened(stores.journal) == ["two", "bulk"]
+
+    async def test_an_entry_is_lent_to_one_reader_at_a_time(self, stores: Stores) -> None:
+        await accept(stores.journal, "a", "b")
+
+        assert await opened(stores.journal, "first", most=1) == ["a"]
+        assert await opened(stores.journal, "second") == ["b"]
+        assert await opened(stores.journal, "third") == []
+
+    async def test_what_is_not_closed_in_time_is_lent_again_in_its_old_place(self, stores: Stores, time: Time) -> None:
+        await accept(stores.journal, "a", "b")
+        await opened(stores.journal, most=1)
+
+        time.passes(29.9)
+        assert await opened(stores.journal, "second", most=1) == ["b"]
+        time.passes(0.1)
+        again = await stores.journal.open("second", 10, LEASE)
+
+        assert [(entry.message, entry.tries) for entry in again] == [("a", 1)]
+
+    async def test_a_lease_takes_no_notice_of_the_wall_clock(self, stores: Stores, time: Time) -> None:
+        await accept(stores.journal, "a")
+        await opened(stores.journal)
+
+        time.now += timedelta(days=400)
+        assert await opened(stores.journal, "second") == []
+
+        time.now -= timedelta(days=800)
+        time.ticks += 30
+        assert await opened(stores.journal, "second") == ["a"]
+
+    async def test_a_lease_is_prolonged_for_whoever_still_has_it(self, stores: Stores, time: Time) -> None:
+        await accept(stores.journal, "a", "b")
+        entries = [entry.id for entry in await stores.journal.open("r", 2, LEASE)]
+        time.passes(29)
+
+        assert list(await stores.journal.renew("r", [*entries, 999], LEASE)) == entries
+        assert list(await stores.journal.renew("other", entries, LEASE)) == []
+
+        time.passes(29)
+        assert await opened(stores.journal, "other") == []
+
+    async def test_whoever_is_late_keeps_his_entry_until_another_has_it(self, stores: Stores, time: Time) -> None:
+        await accept(stores.journal, "a", "b")
+        first, second = await stores.journal.open("r", 2, LEASE)
+        time.passes(60)
+
+        (event,) = await stores.ledger.record("r", [done(first)])
+        assert event is not None
+        assert list(await stores.journal.renew("r", [second.id], LEASE)) == [second.id]
+
+        time.passes(60)
+        assert await opened(stores.journal, "other") == ["b"]
+        assert list(await stores.journal.renew("r", [second.id], LEASE)) == []
+        assert await stores.ledger.record("r", [done(second)]) == [None]
+
+    async def test_what_is_given_back_is_there_at_once_as_if_it_had_never_gone(self, stores: Stores) -> None:
+        await accept(stores.journal, "a", "b")
+        entries = [entry.id for entry in await stores.journal.open("r", 2, LEASE)]
+
+        await stores.journal.abort("other", entries)
+        assert await opened(stores.journal, "other") == []
+
+        await stores.journal.abort("r", entries)
+        again = await stores.journal.open("other", 2, LEASE)
+        assert [(entry.message, entry.tries) for entry in again] == [("a", 0), ("b", 0)]
+
+    async def test_depth_counts_what_is_not_closed(self, stores: Stores) -> None:
+        await accept(stores.journal, "a", "b")
+        await accept(stores.journal, "c", priority=Priority.BULK)
+        first, *_ = await stores.journal.open("r", 10, LEASE)
+
+        assert stores.journal.depth() == {Priority.PERSON: 0, Priority.NORMAL: 2, Priority.BULK: 1}
+        await stores.ledger.record("r", [done(first)])
+
+        assert stores.journal.depth() == {Priority.PERSON: 0, Priority.NORMAL: 1, Priority.BULK: 1}
+        assert stores.journal.waiting() == 2
+
+    async def test_a_domains_backlog_counts_all_its_hosts(self, stores: Stores) -> None:
+        urls = ["https://www.a.co.uk/1", "http://b.a.co.uk:8080/", "https://b.co.uk/", "http://127.0.0.1/"]
+        await stores.journal.accept([(message("m"), urls)])
+        assert [stores.journal.waiting_of(name) for name in ("a.co.uk", "b.co.uk", "127.0.0.1", "c")] == [2, 1, 1, 0]
+
+        for entry in await stores.journal.open("r", 3, LEASE):
+            await stores.ledger.record("r", [done(entry)])
+
+        assert [stores.journal.waiting_of(name) for name in ("a.co.uk", "b.co.uk", "127.0.0.1")] == [0, 0, 1]
+
+    async def test_the_oldest_age_is_that_of_what_is_open(self, stores: Stores, time: Time) -> None:
+        assert stores.journal.oldest() is None
+        await accept(stores.journal, "a")
+        await accept(stores.journal, "b", at=START + timedelta(seconds=5))
+        time.passes(20)
+        assert stores.journal.oldest() == timedelta(seconds=20)
+
+        (first,) = await stores.journal.open("r", 1, LEASE)
+        await stores.ledger.record("r", [done(first)])
+        assert stores.journal.oldest() == timedelta(seconds=15)
+
+        time.now -= timedelta(days=1)
+        assert stores.journal.oldest() == timedelta()
+
+    async def test_bulk_that_has_waited_long_has_a_share_even_when_persons_keep_coming(
+        self, make: Make, time: Time
+    ) -> None:
+        stores = make(patience=timedelta(seconds=60))
+        await accept(stores.journal, *(f"bulk{n}" for n in range(10)), priority=Priority.BULK)
+        await accept(stores.journal, *(f"p{n}" for n in range(100)), priority=Priority.PERSON)
+
+        early = [await opened(stores.journal, most=1) for _ in range(16)]
+        assert not [name for (name,) in early if name.startswith("bulk")]
+
+        time.now += timedelta(seconds=60)
+        late = [await opened(stores.journal, most=1) for _ in range(16)]
+        assert [name for (name,) in late if name.startswith("bulk")] == ["bulk0", "bulk1"]
+        together = await opened(stores.journal, most=24)
+        assert [name for name in together if name.startswith("bulk")] == ["bulk2", "bulk3", "bulk4"]
+        assert len(together) == 24
+
+    async def test_an_entry_that_nobody_finishes_ends_as_failed(self, make: Make, time: Time) -> None:
+        stores = make(most_tries=3)
+        await stores.journal.accept([(message("m", callback="https://me.example/"), [url_of("a")])])
+        for _ in range(3):
+            assert await opened(stores.journal) == ["m"]
+            time.passes(30)
+        assert stores.events.last() == 0
+
+        assert await opened(stores.journal) == []
+
+        (event,) = stores.events.since(0, 10)
+        (delivery,) = await stores.deliveries.due(10, LEASE)
+        assert (event.message, event.url) == ("m", url_of("a"))
+        assert (event.record.state, event.record.reason) == (State.FAILED, "given_up")
+        assert delivery.event == event
+        assert stores.journal.is_done("m") is True
+        assert stores.journal.waiting() == stores.journal.waiting_of("a.example") == 0
+
+
+class LedgerContract:
+    async def test_an_outcome_is_stored_announced_and_closed(self, stores: Stores) -> None:
+        await accept(stores.journal, "a")
+        (entry,) = await stores.journal.open("r", 1, LEASE)
+
+        (event,) = await stores.ledger.record("r", [done(entry, value=b"[1]")])
+
+        assert event is not None
+        assert stores.events.since(0, 10) == [event]
+        assert (event.message, event.url, event.at, event.record) == ("a", url_of("a"), START, record_of(url_of("a")))
+        found = stores.metadata.get(url_of("a"))
+        assert found is not None
+        assert found.value == b"[1]"
+        assert stores.journal.waiting() == 0
+        assert list(await stores.deliveries.due(1, LEASE)) == []
+
+    async def test_it_is_recorded_once(self, stores: Stores) -> None:
+        await accept(stores.journal, "a")
+        (entry,) = await stores.journal.open("r", 1, LEASE)
+
+        events = await stores.ledger.record("r", [done(entry, fetch="1"), done(entry, fetch="2", value=b"[2]")])
+        later = await stores.ledger.record("r", [done(entry, fetch="3", value=b"[3]")])
+
+        assert [event and event.record.fetch for event in events] == ["1", None]
+        assert list(later) == [None]
+        assert stores.events.last() == 1
+        found = stores.metadata.get(url_of("a"))
+        assert found is not None
+        assert found.value == b"{}"
+
+    async def test_of_an_entry_that_another_has_nothing_is_kept(self, stores: Stores, time: Time) -> None:
+        await accept(stores.journal, "a", "b")
+        mine, other = await stores.journal.open("r", 2, LEASE)
+        await stores.journal.abort("r", [other.id])
+        await opened(stores.journal, "another")
+
+        events = await stores.ledger.record("r", [done(other), done(mine)])
+
+        assert [event and event.message for event in events] == [None, "a"]
+        assert stores.metadata.get(other.url) is None
+        assert stores.journal.is_done("b") is False
+
+    async def test_a_callback_is_owed_the_event(self, stores: Stores) -> None:
+        await stores.journal.accept([(message("m", callback="https://me.example/hook"), [url_of("a")])])
+        (entry,) = await stores.journal.open("r", 1, LEASE)
+
+        (event,) = await stores.ledger.record("r", [done(entry)])
+        (delivery,) = await stores.deliveries.due(10, LEASE)
+
+        assert (delivery.callback, delivery.event, delivery.tries) == ("https://me.example/hook", event, 0)
+
+    async def test_rows_of_a_whole_chain_are_kept_together(self, stores: Stores) -> None:
+        await accept(stores.journal, "a")
+        (entry,) = await stores.journal.open("r", 1, LEASE)
+        rows = [*done(entry).rows, *(done(entry).rows)]
+
+        await stores.ledger.record("r", [Done(entry=entry, record=record_of(entry.url), rows=rows)])
+
+        assert stores.metadata.get(entry.url) == rows[0]

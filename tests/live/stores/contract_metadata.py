@@ -1,0 +1,78 @@
+"""What every metadata store promises. A twin's tests inherit this and give a fixture ``metadata``, by ``time``."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from tests.live.stores.fakes import START, Time, stored, url_of
+
+from scoter.live.ports import MetadataStore
+
+
+class MetadataContract:
+    async def test_what_was_put_is_found_under_its_url_alone(self, metadata: MetadataStore) -> None:
+        row = stored("a", value='{"title":"Ä"}'.encode())
+
+        await metadata.put([row])
+
+        assert metadata.get(url_of("a")) == row
+        assert metadata.get(url_of("a") + "b") is None
+
+    async def test_the_last_put_holds(self, metadata: MetadataStore) -> None:
+        await metadata.put([stored("a", value=b"1"), stored("a", value=b"2", lives=10)])
+        assert metadata.get(url_of("a")) == stored("a", value=b"2", lives=10)
+
+        await metadata.put([stored("a", value=b"3")])
+        assert metadata.get(url_of("a")) == stored("a", value=b"3")
+
+    async def test_moments_are_kept_to_the_microsecond(self, metadata: MetadataStore) -> None:
+        row = stored("a", at=START + timedelta(microseconds=123_457), lives=0.654_321)
+
+        await metadata.put([row])
+
+        assert metadata.get(url_of("a")) == row
+
+    async def test_a_record_past_its_time_is_not_there(self, metadata: MetadataStore, time: Time) -> None:
+        await metadata.put([stored("long", lives=60), stored("short", lives=10)])
+
+        time.passes(10)
+        assert metadata.get(url_of("short")) is None
+        assert set(metadata.get_many([url_of("long"), url_of("short")])) == {url_of("long")}
+
+        time.passes(50)
+        assert metadata.get(url_of("long")) is None
+
+    async def test_expired_records_are_removed_so_many_at_a_time(self, metadata: MetadataStore, time: Time) -> None:
+        await metadata.put([stored(f"n{n}", lives=n + 1) for n in range(10)])
+        time.passes(7)
+
+        assert [await metadata.expire(5) for _ in range(3)] == [5, 2, 0]
+        assert metadata.get(url_of("n7")) is not None
+        await metadata.put([stored("n0", at=time.now)])
+        assert metadata.get(url_of("n0")) is not None
+
+    async def test_an_alias_never_replaces_a_direct_record_that_holds(
+        self, metadata: MetadataStore, time: Time
+    ) -> None:
+        await metadata.put([stored("a", value=b"direct", lives=60)])
+        await metadata.put([stored("a", value=b"alias", direct=False)])
+        assert metadata.get(url_of("a")) == stored("a", value=b"direct", lives=60)
+
+        time.passes(60)
+        await metadata.put([stored("a", value=b"alias", direct=False)])
+        assert metadata.get(url_of("a")) == stored("a", value=b"alias", direct=False)
+
+    async def test_a_direct_record_replaces_an_alias_and_an_alias_an_alias(self, metadata: MetadataStore) -> None:
+        await metadata.put([stored("a", value=b"1", direct=False), stored("a", value=b"2", direct=False)])
+        assert metadata.get(url_of("a")) == stored("a", value=b"2", direct=False)
+
+        await metadata.put([stored("a", value=b"3")])
+        assert metadata.get(url_of("a")) == stored("a", value=b"3")
+
+    async def test_many_are_found_at_once_and_the_unknown_left_out(self, metadata: MetadataStore) -> None:
+        await metadata.put([stored(f"n{n}", value=b"%d" % n) for n in range(290)])
+
+        for size in (0, 1, 49, 50, 51, 100, 290):
+            asked = [url_of(f"n{n}") for n in range(size)]
+            found = metadata.get_many([*asked, url_of("unknown"), *asked[:5]])
+            assert found == {url_of(f"n{n}"): stored(f"n{n}", value=b"%d" % n) for n in range(size)}

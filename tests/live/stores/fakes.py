@@ -1,0 +1,124 @@
+"""Time that stands still, and small records, for tests of the live service's stores."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Protocol
+
+from scoter.live.memory.access import ApiKeys
+from scoter.live.memory.announcing import GivenUp
+from scoter.live.ports import Deliveries, DomainRules, Done, Entry, Events, Intake, Ledger, MetadataStore, Stored
+from scoter.live.records import Message, Priority, State, UrlRecord
+
+START = datetime(2026, 3, 1, 12, tzinfo=UTC)
+LEASE = timedelta(seconds=30)
+
+
+class Time:
+    """The wall's clock and the machine's own."""
+
+    def __init__(self) -> None:
+        self.now = START
+        self.ticks = 1_000.0
+
+    def clock(self) -> datetime:
+        return self.now
+
+    def tick(self) -> float:
+        return self.ticks
+
+    def passes(self, seconds: float) -> None:
+        self.now += timedelta(seconds=seconds)
+        self.ticks += seconds
+
+
+class Journal(Intake, Protocol):
+    """A journal that can be asked how full it is, and forgets."""
+
+    def waiting(self) -> int: ...
+
+    def waiting_of(self, domain: str) -> int: ...
+
+    def oldest(self) -> timedelta | None: ...
+
+    def is_done(self, message: str) -> bool | None: ...
+
+    async def prune(self, most: int) -> int: ...
+
+
+class KeptEvents(Events, Protocol):
+    async def prune(self, most: int) -> int: ...
+
+
+class KeptDeliveries(Deliveries, Protocol):
+    def given_up(self, most: int) -> Sequence[GivenUp]: ...
+
+    async def prune(self, most: int) -> int: ...
+
+
+class Stores(Protocol):
+    """All stores of a service, whatever they are made of."""
+
+    @property
+    def journal(self) -> Journal: ...
+
+    @property
+    def metadata(self) -> MetadataStore: ...
+
+    @property
+    def ledger(self) -> Ledger: ...
+
+    @property
+    def events(self) -> KeptEvents: ...
+
+    @property
+    def deliveries(self) -> KeptDeliveries: ...
+
+    @property
+    def rules(self) -> DomainRules: ...
+
+    @property
+    def keys(self) -> ApiKeys: ...
+
+    async def sweep(self, most: int) -> int: ...
+
+    def close(self) -> None: ...
+
+
+def message(
+    name: str, *, priority: Priority = Priority.NORMAL, callback: str = "", force: bool = False, at: datetime = START
+) -> Message:
+    return Message(id=name, text="look", priority=priority, callback=callback, force=force, received=at)
+
+
+def url_of(name: str) -> str:
+    return f"https://{name}.example/"
+
+
+def stored(
+    name: str, *, value: bytes = b"{}", at: datetime = START, lives: float = 3600.0, direct: bool = True
+) -> Stored:
+    expires = at + timedelta(seconds=lives)
+    return Stored(url=url_of(name), value=value, fetched_at=at, expires_at=expires, is_direct=direct)
+
+
+def record_of(url: str, *, fetch: str = "f", state: State = State.OK, at: datetime = START) -> UrlRecord:
+    expires = at + timedelta(hours=1)
+    return UrlRecord(url=url, resolved=url, state=state, fetch=fetch, fetched_at=at, expires_at=expires)
+
+
+def done(entry: Entry, *, fetch: str = "f", value: bytes = b"{}") -> Done:
+    record = record_of(entry.url, fetch=fetch)
+    row = Stored(url=entry.url, value=value, fetched_at=record.fetched_at, expires_at=record.expires_at)
+    return Done(entry=entry, record=record, rows=[row])
+
+
+async def accept(journal: Intake, *names: str, priority: Priority = Priority.NORMAL, at: datetime = START) -> None:
+    """Accept messages of one URL each."""
+    await journal.accept([(message(name, priority=priority, at=at), [url_of(name)]) for name in names])
+
+
+async def opened(journal: Intake, reader: str = "r", most: int = 100) -> list[str]:
+    """Open entries; return their messages."""
+    return [entry.message for entry in await journal.open(reader, most, LEASE)]

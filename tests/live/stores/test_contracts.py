@@ -1,0 +1,48 @@
+"""Every port's contract, on every twin that there is."""
+
+from __future__ import annotations
+
+import pytest
+from tests.live.stores.contract_access import KeysContract, RulesContract
+from tests.live.stores.contract_announcing import DeliveriesContract, EventsContract, SweepContract
+from tests.live.stores.contract_journal import JournalContract, LedgerContract
+from tests.live.stores.contract_metadata import MetadataContract
+from tests.live.stores.fakes import Stores
+
+from scoter.live.ports import MetadataStore
+
+
+class TestJournal(JournalContract):
+    """In memory and in SQLite."""
+
+
+class TestLedger(LedgerContract):
+    """In memory and in SQLite."""
+
+
+class TestEvents(EventsContract):
+    """In memory and in SQLite."""
+
+
+class TestDeliveries(DeliveriesContract):
+    """In memory and in SQLite."""
+
+
+class TestSweep(SweepContract):
+    """In memory and in SQLite."""
+
+
+class TestRules(RulesContract):
+    """In memory and in SQLite."""
+
+
+class TestKeys(KeysContract):
+    """In memory and in SQLite."""
+
+
+class TestMetadata(MetadataContract):
+    """In memory and in SQLite."""
+
+    @pytest.fixture
+    def metadata(self, stores: Stores) -> MetadataStore:
+        return stores.metadata

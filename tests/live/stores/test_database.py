@@ -1,0 +1,295 @@
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import sqlite3
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.live.stores.fakes import LEASE, START, Time, accept, opened
+
+from scoter.errors import Defect, UsageError
+from scoter.live.sqlite.database import ServiceDb
+from scoter.live.sqlite.faults import StoreUnavailable
+from scoter.live.sqlite.journal import SqliteJournal
+from scoter.live.sqlite.metadata import open_readonly
+from scoter.live.sqlite.schema import FORMAT
+from scoter.live.sqlite.stores import SqliteStores
+from scoter.live.sqlite.ticks import boot, ticks
+
+Connection = sqlite3.Connection
+
+
+def fact(name: str) -> Callable[[Connection], int]:
+    """Return a change that is easy to find again."""
+    return lambda connection: connection.execute("INSERT INTO facts VALUES (?, 'x')", (name,)).rowcount
+
+
+def facts(db: ServiceDb) -> set[str]:
+    return {name for (name,) in db.reader.all("SELECT name FROM facts WHERE value = 'x'")}
+
+
+async def together(db: ServiceDb, *changes: Callable[[Connection], object]) -> list[object]:
+    """Carry out changes in one transaction: they gather while the writer is held up by another one."""
+    begun, go_on = threading.Event(), threading.Event()
+
+    def hold(connection: Connection) -> None:
+        begun.set()
+        go_on.wait(10)
+
+    held = asyncio.create_task(db.write(hold))
+    await asyncio.to_thread(begun.wait, 10)
+    writes = [asyncio.create_task(db.write(change)) for change in changes]
+    await asyncio.sleep(0)
+    go_on.set()
+    await held
+    return list(await asyncio.gather(*writes, return_exceptions=True))
+
+
+async def test_writes_that_wait_together_are_one_commit(db: ServiceDb) -> None:
+    before = db.counts.commits
+
+    results = await together(db, *(fact(f"f{number}") for number in range(50)))
+
+    assert results == [1] * 50
+    assert db.counts.commits - before == 2
+    assert facts(db) == {f"f{number}" for number in range(50)}
+
+
+async def test_a_write_that_fails_fails_alone(db: ServiceDb) -> None:
+    def half(connection: Connection) -> None:
+        fact("half")(connection)
+        raise ValueError("no more")
+
+    results = await together(db, fact("before"), half, fact("before"), fact("after"))
+
+    assert results[0] == results[3] == 1
+    assert isinstance(results[1], ValueError)
+    assert isinstance(results[2], Defect)  # the same name twice
+    assert facts(db) == {"before", "after"}
+    assert db.counts.failures == 2
+
+
+async def test_what_must_outlive_a_power_failure_waits_for_the_disk_and_nothing_else_does(db: ServiceDb) -> None:
+    def waits(connection: Connection) -> bool:
+        return bool(connection.execute("PRAGMA synchronous").fetchone() == (2,))  # FULL
+
+    alone = [await db.write(waits), await db.write(waits, durable=False), await db.write(waits)]
+    lazy = lambda connection: connection.execute("PRAGMA synchronous").fetchone()  # noqa: E731
+    begun = await together(db, waits, lazy)
+
+    assert alone == [True, False, True]
+    assert begun == [True, (2,)]
+
+
+async def test_a_caller_that_goes_away_disturbs_nobody(db: ServiceDb) -> None:
+    task = asyncio.create_task(db.write(fact("a")))
+    await asyncio.sleep(0)
+    task.cancel()
+
+    assert await db.write(fact("b")) == 1
+    assert facts(db) == {"a", "b"}
+
+
+async def test_the_queue_has_a_bound_beyond_which_writers_wait(tmp_path: Path) -> None:
+    async with ServiceDb(tmp_path / "service.sqlite", most_waiting=3) as db:
+        results = await asyncio.gather(*(db.write(fact(f"f{number}")) for number in range(40)))
+        assert sum(results) == 40
+        assert db.counts.commits >= 40 // 3
+
+
+async def test_closing_carries_out_what_was_waiting(tmp_path: Path) -> None:
+    path = tmp_path / "service.sqlite"
+    db = ServiceDb(path)
+    writes = [asyncio.create_task(db.write(fact(f"f{number}"))) for number in range(20)]
+    await asyncio.sleep(0)
+
+    await asyncio.to_thread(db.close)
+
+    assert await asyncio.gather(*writes) == [1] * 20
+    with pytest.raises(Defect, match="after closing"):
+        await db.write(fact("late"))
+    async with ServiceDb(path) as again:
+        assert len(facts(again)) == 20
+
+
+async def test_what_was_acknowledged_is_in_a_copy_of_the_files_as_they_lie(tmp_path: Path, db: ServiceDb) -> None:
+    await accept(SqliteJournal(db), "a")
+
+    copy = tmp_path / "copy"
+    copy.mkdir()
+    for file in ("service.sqlite", "service.sqlite-wal"):
+        shutil.copy(tmp_path / file, copy / file)
+
+    async with ServiceDb(copy / "service.sqlite") as found:
+        assert SqliteJournal(found).is_done("a") is False
+
+
+async def test_a_locked_database_refuses_for_as_long_as_it_is_locked(tmp_path: Path) -> None:
+    path = tmp_path / "service.sqlite"
+    async with ServiceDb(path, busy=0.01) as db:
+        journal = SqliteJournal(db)
+        other = sqlite3.connect(path, isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+
+        with pytest.raises(StoreUnavailable, match="another process holds the database"):
+            await accept(journal, "a")
+        assert journal.waiting() == 0
+        other.execute("ROLLBACK")
+        other.close()
+
+        await accept(journal, "a")
+        assert journal.waiting() == 1
+
+
+async def test_a_full_database_refuses_until_there_is_room(db: ServiceDb) -> None:
+    journal = SqliteJournal(db)
+    await accept(journal, "before")
+    (pages,) = db.reader.one("PRAGMA page_count")
+    await db.write(lambda connection: connection.execute(f"PRAGMA max_page_count = {pages}").fetchone())
+
+    with pytest.raises(StoreUnavailable, match="Make room on the disk"):
+        await accept(journal, *(f"name-{number:0500}" for number in range(50)))
+    assert journal.waiting() == 1
+
+    await db.write(lambda connection: connection.execute("PRAGMA max_page_count = 1000000").fetchone())
+    await accept(journal, "after")
+    assert await opened(journal) == ["before", "after"]
+
+
+def test_a_disk_that_stops_writing_loses_nothing_that_was_acknowledged(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "tests.live.stores.full_disk", str(tmp_path / "service.sqlite")]
+
+    run = subprocess.run(command, capture_output=True, text=True, timeout=60)
+
+    assert (run.returncode, run.stderr) == (0, "")
+    assert run.stdout.split() == ["refused", "recovered"]
+
+
+def test_a_second_service_is_told_who_has_the_database(tmp_path: Path, db: ServiceDb) -> None:
+    with pytest.raises(UsageError) as refused:
+        ServiceDb(db.path)
+
+    assert f"process {os.getpid()} on " in str(refused.value)
+    assert "stop that process" in str(refused.value)
+    assert START.isoformat(" ", "seconds") in str(refused.value)
+
+
+def test_several_may_share_it_but_none_may_have_it_alone_then(tmp_path: Path) -> None:
+    path = tmp_path / "service.sqlite"
+    first, second = ServiceDb(path, shared=True), ServiceDb(path, shared=True)
+    first.close()
+
+    with pytest.raises(UsageError, match="being written by"):
+        ServiceDb(path)
+    second.close()
+
+    ServiceDb(path).close()
+
+
+def test_a_database_of_a_newer_version_is_refused_and_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "service.sqlite"
+    ServiceDb(path).close()
+    newer = sqlite3.connect(path)
+    newer.execute(f"PRAGMA user_version = {FORMAT + 1}")
+    newer.close()
+
+    for opening in (ServiceDb, open_readonly):
+        with pytest.raises(UsageError, match=f"newer Scoter .format {FORMAT + 1}, this one knows {FORMAT}"):
+            opening(path)
+
+
+def test_somebody_elses_database_is_refused_and_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "service.sqlite"
+    foreign = sqlite3.connect(path)
+    foreign.execute("CREATE TABLE mine (a)")
+    foreign.close()
+
+    with pytest.raises(UsageError, match="not a live service's"):
+        ServiceDb(path)
+
+    after = sqlite3.connect(path)
+    assert after.execute("SELECT name FROM sqlite_master").fetchall() == [("mine",)]
+    after.close()
+
+
+def test_a_file_that_is_no_database_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "service.sqlite"
+    path.write_bytes(b"What is this?" * 100)
+
+    with pytest.raises(StoreUnavailable, match="not a database"):
+        ServiceDb(path)
+    assert path.read_bytes() == b"What is this?" * 100
+
+
+def test_looking_up_where_there_is_no_service_says_so(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no live service's database"):
+        open_readonly(tmp_path / "service.sqlite")
+    assert list(tmp_path.iterdir()) == []
+
+    (tmp_path / "empty.sqlite").touch()
+    with pytest.raises(UsageError, match="no tables"):
+        open_readonly(tmp_path / "empty.sqlite")
+
+
+class TestLeasesAcrossOpenings:
+    async def lend(self, path: Path, time: Time) -> None:
+        async with ServiceDb(path, clock=time.clock, ticks=time.tick, boot="one", shared=True) as db:
+            await accept(SqliteJournal(db), "a")
+            assert await opened(SqliteJournal(db)) == ["a"]
+
+    async def test_a_service_that_is_alone_takes_back_what_a_dead_one_held(self, tmp_path: Path, time: Time) -> None:
+        await self.lend(tmp_path / "db", time)
+
+        async with ServiceDb(tmp_path / "db", clock=time.clock, ticks=time.tick, boot="one") as db:
+            assert await opened(SqliteJournal(db)) == ["a"]
+
+    async def test_one_of_several_leaves_the_others_what_they_hold(self, tmp_path: Path, time: Time) -> None:
+        await self.lend(tmp_path / "db", time)
+
+        async with ServiceDb(tmp_path / "db", clock=time.clock, ticks=time.tick, boot="one", shared=True) as db:
+            assert await opened(SqliteJournal(db)) == []
+            time.passes(LEASE.total_seconds())
+            assert await opened(SqliteJournal(db)) == ["a"]
+
+    async def test_no_lease_outlives_the_run_of_its_machine(self, tmp_path: Path, time: Time) -> None:
+        await self.lend(tmp_path / "db", time)
+        time.ticks = 5.0  # its clock counts from nought again
+
+        async with ServiceDb(tmp_path / "db", clock=time.clock, ticks=time.tick, boot="two", shared=True) as db:
+            assert await opened(SqliteJournal(db)) == ["a"]
+
+    async def test_a_delivery_that_was_put_off_stays_so_unless_the_machine_was_restarted(
+        self, tmp_path: Path, time: Time
+    ) -> None:
+        from tests.live.stores.contract_announcing import HOOK, announce
+
+        async with ServiceDb(tmp_path / "db", clock=time.clock, ticks=time.tick, boot="one") as db:
+            stores = SqliteStores(db)
+            await announce(stores, "held", "late", callback=HOOK)
+            _, late = await stores.deliveries.due(2, LEASE)
+            await stores.deliveries.failed(late.id, LEASE * 100, "503")
+
+        async with ServiceDb(tmp_path / "db", clock=time.clock, ticks=time.tick, boot="one") as db:
+            due = await SqliteStores(db).deliveries.due(2, LEASE)
+            assert [each.event.message for each in due] == ["held"]
+
+        time.ticks = 5.0
+        async with ServiceDb(tmp_path / "db", clock=time.clock, ticks=time.tick, boot="two") as db:
+            due = await SqliteStores(db).deliveries.due(2, LEASE)
+            assert {each.event.message for each in due} == {"held", "late"}
+
+
+def test_the_clock_of_leases_is_the_same_in_every_process() -> None:
+    code = "from scoter.live.sqlite.ticks import boot, ticks; print(boot(), ticks())"
+
+    before = ticks()
+    name, seen = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.split()
+
+    assert name == boot()
+    assert before < float(seen) < ticks()

@@ -1,0 +1,22 @@
+"""What only several processes can show: kills at any moment, and two schedulers on one journal."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+
+def run(module: str, folder: Path, *arguments: int) -> str:
+    command = [sys.executable, "-m", f"tests.live.stores.{module}", str(folder), *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr[-4_000:]
+    return done.stdout
+
+
+def test_a_service_killed_at_any_moment_keeps_what_it_acknowledged_and_records_once(tmp_path: Path) -> None:
+    assert run("crashing", tmp_path, 15, 20260301).startswith("15 kills, ")
+
+
+def test_two_schedulers_never_have_one_entry_at_the_same_time(tmp_path: Path) -> None:
+    assert run("sharing", tmp_path, 150, 7).startswith("150 entries, each recorded once")

@@ -1,0 +1,82 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.live.stores.contract_metadata import MetadataContract
+from tests.live.stores.fakes import Time, stored, url_of
+
+from scoter.live.ports import MetadataStore
+from scoter.live.sqlite.database import ServiceDb
+from scoter.live.sqlite.faults import StoreUnavailable
+from scoter.live.sqlite.metadata import MetadataReader, SqliteMetadata, key_of, open_readonly
+
+
+class TestMetadataWhereAllKeysAreTheSame(MetadataContract):
+    """All but one record lie in the overflow table, and nobody notices."""
+
+    @pytest.fixture
+    def metadata(self, db: ServiceDb) -> MetadataStore:
+        return SqliteMetadata(db, key=lambda url: 7)
+
+
+def test_keys_are_numbers_that_sqlite_can_keep() -> None:
+    keys = [key_of(url_of(f"n{number}")) for number in range(1_000)]
+
+    assert len(set(keys)) == 1_000
+    assert all(-(2**63) <= key < 2**63 for key in keys)
+    assert key_of("https://example.com/") == key_of("https://example.com/")
+
+
+async def test_a_url_has_one_row_though_the_one_in_its_place_is_gone(db: ServiceDb, time: Time) -> None:
+    metadata = SqliteMetadata(db, key=lambda url: 7)
+    await metadata.put([stored("first", lives=10), stored("second", value=b"direct")])
+    time.passes(10)
+    assert await metadata.expire(10) == 1
+
+    await metadata.put([stored("second", value=b"alias", direct=False)])
+
+    assert metadata.get(url_of("second")) == stored("second", value=b"direct")
+    assert (metadata.size().records, metadata.size().collisions) == (1, 1)
+
+
+async def test_the_size_is_known_without_counting(db: ServiceDb, time: Time) -> None:
+    metadata = SqliteMetadata(db)
+    await metadata.put([stored(f"n{number}", value=b"x" * 1_000, lives=number + 1) for number in range(100)])
+    await metadata.put([stored("n99")])
+    full = metadata.size()
+
+    time.passes(60)
+    await metadata.expire(1_000)
+    emptier = metadata.size()
+
+    assert (full.records, emptier.records, full.collisions) == (100, 40, 0)
+    assert full.file_bytes >= 100_000
+    assert emptier.free_bytes > 0
+
+
+async def test_a_reader_of_another_process_sees_what_was_put_and_cannot_write(db: ServiceDb, time: Time) -> None:
+    metadata = SqliteMetadata(db)
+    with open_readonly(db.path, clock=time.clock) as reader:
+        assert reader.get(url_of("a")) is None
+
+        await metadata.put([stored("a", value=b"[1]")])
+
+        assert reader.get(url_of("a")) == stored("a", value=b"[1]")
+        assert reader.value(url_of("a")) == b"[1]"
+        assert reader.value(url_of("b")) is None
+        assert reader.values([url_of("a"), url_of("b")]) == {url_of("a"): b"[1]"}
+        with pytest.raises(StoreUnavailable, match="cannot be written"):
+            reader._reader.all("DELETE FROM urls RETURNING 1")
+
+
+async def test_a_reader_opens_what_a_killed_service_left(db: ServiceDb, tmp_path: Path, time: Time) -> None:
+    await SqliteMetadata(db).put([stored("a")])
+    left = tmp_path / "left"
+    left.mkdir()
+    for file in ("service.sqlite", "service.sqlite-wal"):
+        (left / file).write_bytes((tmp_path / file).read_bytes())
+
+    with open_readonly(left / "service.sqlite", clock=time.clock) as reader:
+        assert isinstance(reader, MetadataReader)
+        assert reader.get(url_of("a")) == stored("a")
