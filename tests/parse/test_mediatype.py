@@ -241,3 +241,16 @@ def test_any_bytes_are_of_some_type(said: str, start: bytes, rest: bytes) -> Non
 
     assert "/" in found.media_type
     assert "/" in sniffed(start + rest)
+
+
+def test_what_the_server_says_of_language_and_robots_comes_along() -> None:
+    headers = (
+        ("Content-Type", "text/html"),
+        ("Content-language", "de"),
+        ("X-Robots-Tag", "noindex"),
+        ("x-robots-tag", "a: b"),
+    )
+
+    content = received(canonical("http://a.example/"), headers, b"<p>")
+
+    assert (content.metadata, content.robots) == ({"content-language": "de"}, "noindex\na: b")

@@ -1,7 +1,7 @@
 """From the bytes of a page to what it says.
 
-``mediatype`` decides what the bytes are, ``encoding`` in which characters they are written, ``chain`` which parser reads
-them, ``links`` which links are kept. ``prescan`` tells pages that cannot take long from the others, which
+``mediatype`` decides what the bytes are, ``encoding`` in which characters they are written, ``chain`` which parser
+reads them, ``links`` which links are kept. ``prescan`` tells pages that cannot take long from the others, which
 ``containment`` parses in a process of their own. ``parsing`` puts it all together: it is what a crawl calls.
 
 - ``html``       a page in one walk over its tree; ``parsers`` makes plug-ins of this and of plain text

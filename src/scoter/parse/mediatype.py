@@ -9,12 +9,13 @@ go by the extension in the URL, and the rest by puremagic's table.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Final, Literal, TypeAlias
 
 from msgspec import Struct
 
-from scoter.core.page import Content
+from scoter.core.page import EMPTY, Content
 from scoter.core.reply import Headers, header
 from scoter.core.url import Url
 from scoter.parse.filetypes import (
@@ -37,6 +38,10 @@ from scoter.parse.filetypes import (
 
 __all__ = ["BINARY", "HTML", "TEXT", "XHTML", "XML", "Decision", "decided", "declared", "received", "sniffed", "usual"]
 
+LANGUAGE: Final = "content-language"
+"""Under which name a content's metadata has what the server says of its language."""
+_LANGUAGE_LENGTH: Final = len(LANGUAGE)
+_ROBOTS_LENGTH: Final = len("x-robots-tag")
 HTML: Final = "text/html"
 TEXT: Final = "text/plain"
 JSON_FEED: Final = "application/feed+json"
@@ -105,12 +110,20 @@ def received(url: Url, headers: Headers, body: bytes, *, truncated: bool = False
     said, charset = declared(header(headers, "content-type"))
     if not (sniff and said == HTML and body[:2] in _PLAINLY_HTML):
         said = decided(said, url, body).media_type if sniff else said or BINARY
+    robots: list[str] = []
+    metadata: Mapping[str, str] = EMPTY
+    for name, value in headers:
+        if len(name) == _ROBOTS_LENGTH and name.lower() == "x-robots-tag":
+            robots.append(value)
+        elif len(name) == _LANGUAGE_LENGTH and name.lower() == LANGUAGE:
+            metadata = {LANGUAGE: value}
     return Content(
         url=url,
         media_type=said,
         body=body,
         encoding=charset,
-        robots="\n".join([value for name, value in headers if name.lower() == "x-robots-tag"]),
+        metadata=metadata,
+        robots="\n".join(robots),
         truncated=truncated,
     )
 

@@ -41,4 +41,29 @@ class Live(Section, frozen=True):
     ] = timedelta(seconds=2)
     content_for: Annotated[timedelta | None, Setting("How long archived answers are kept.")] = timedelta(days=30)
     content_size: Annotated[Size | None, Setting("Most bytes of archived answers; the oldest go first.")] = None
-    events_for: Annotated[timedelta, Setting("How long announcements can be read again.")] = timedelta(days=1)
+    archive_size: Annotated[Size, Setting("Size at which a file of archived answers is finished.", at_least=2**20)] = (
+        Size(256 * 2**20)
+    )
+    archive_age: Annotated[timedelta, Setting("Age at which a file of archived answers is finished.")] = timedelta(
+        hours=1
+    )
+    log_for: Annotated[timedelta | None, Setting("How long the log of fetches is kept.")] = timedelta(days=90)
+    messages_for: Annotated[
+        timedelta, Setting("How long a message that is done is known, should it be sent once more.")
+    ] = timedelta(days=1)
+    events_most: Annotated[int, Setting("Announcements that are kept at most.", at_least=1)] = 1_000_000
+    patience: Annotated[
+        timedelta, Setting("After how long what is not urgent gets a share even if urgent URLs keep coming.")
+    ] = timedelta(seconds=60)
+    tries: Annotated[
+        int, Setting("How often a URL is taken up without an outcome before it ends as failed.", at_least=1)
+    ] = 20
+    commit_apart: Annotated[
+        timedelta, Setting("Least time between two commits; what comes meanwhile is committed together.")
+    ] = timedelta(milliseconds=5)
+    lookup_mapped: Annotated[Size, Setting("Bytes of the database that a lookup process maps into its memory.")] = Size(
+        256 * 2**20
+    )
+    host: Annotated[str, Setting("Address that the service listens on.")] = "127.0.0.1"
+    port: Annotated[int, Setting("Port that the service listens on.", at_least=0, at_most=65535)] = 8008
+    events_for: Annotated[timedelta, Setting("How long announcements can be read again.")] = timedelta(days=7)

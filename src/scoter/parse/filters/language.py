@@ -10,6 +10,7 @@ from msgspec import Struct, structs
 
 from scoter.core.page import Content, Page
 from scoter.parse.filters.tags import language_tag, primary
+from scoter.parse.mediatype import LANGUAGE
 from scoter.plugins import Setup
 
 KEY: Final = "lang"
@@ -86,7 +87,7 @@ def _declarations(content: Content, page: Page) -> Iterator[str]:
     if page.about is not None:
         yield page.about.language
     for name, value in content.metadata.items():
-        if name.lower() == "content-language":
+        if name.lower() == LANGUAGE:
             yield value
 
 

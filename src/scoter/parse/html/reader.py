@@ -39,6 +39,7 @@ from scoter.parse.html.options import HtmlOptions
 from scoter.parse.html.srcset import largest
 from scoter.parse.html.text import whole_text, words
 from scoter.parse.joining import Joiner
+from scoter.parse.mediatype import LANGUAGE
 from scoter.parse.refresh import read_refresh
 from scoter.parse.robots_meta import directives
 
@@ -86,7 +87,8 @@ class HtmlReader:
         tree = LexborHTMLParser(markup, options=_OPTIONS)
         about = None
         if self._about is not None:
-            about = self._about.read(tree, url, self._base(tree, url))
+            language = content.metadata.get(LANGUAGE, "")
+            about = self._about.read(tree, url, self._base(tree, url), header_language=language)
         found = Found()
         self._walk(tree, found)
         base = (found.base and join(url, found.base)) or url
