@@ -9,6 +9,7 @@
 ``surveying.py``   what the footers of files say
 ``leaving.py``     rows as they leave an engine; ``literals.py`` tables written out in a job
 ``spark.py``       Spark in local mode
+``asking.py``      questions in SQL over files, as views; what a session may read and nothing else
 ``opening.py``     from the configuration to an engine
 
 Jobs are Ibis expressions, and mean the same on every engine: ``tests/contract/test_engine.py`` holds them to it.

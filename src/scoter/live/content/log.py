@@ -1,0 +1,172 @@
+"""A log of every outcome, for analysts: one row each, hour by hour, in Parquet.
+
+It is made of the announcements, which were recorded together with the outcomes: whatever was recorded gets into the
+log, once, however often the service is killed in between. ``hours`` tells how.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
+from itertools import groupby
+from pathlib import Path
+from typing import Final
+
+from scoter.errors import ScoterError
+from scoter.live.content.hours import (
+    HOUR,
+    Exported,
+    Piece,
+    hour_of,
+    merge,
+    older,
+    pieces,
+    read_state,
+    remove,
+    tidy,
+    write_part,
+    write_state,
+)
+from scoter.live.content.rows import row_of, table_of
+from scoter.live.content.timing import Timings
+from scoter.live.ports import Events
+from scoter.live.records import Event
+from scoter.store.warc.writer import utc_now
+
+EVERY: Final = timedelta(seconds=20)
+_SLICE: Final = 100  # announcements that are read in one go: some milliseconds of the event loop
+_ROWS: Final = 5_000  # rows of a part
+_LATE: Final = timedelta(minutes=1)  # after its end an hour is given so long for what was announced last
+_READING: Final = timedelta(minutes=10)  # parts of an hour stay so long, for those who began to read them
+
+_log = logging.getLogger(__name__)
+
+
+class FetchLog:
+    """Writes announcements into the log, in their order."""
+
+    def __init__(
+        self,
+        folder: Path,
+        events: Events,
+        timings: Timings | None = None,
+        *,
+        clock: Callable[[], datetime] = utc_now,
+        rows: int = _ROWS,
+    ) -> None:
+        self.folder = folder
+        self._events = events
+        self._timings = timings if timings is not None else Timings()
+        self._clock = clock
+        self._rows = rows
+        self._lock = asyncio.Lock()
+        self._merged: list[tuple[datetime, list[Piece]]] = []
+        tidy(folder)
+        self._state = read_state(folder)
+        if events.last() < self._state.number:
+            # Another database, or an old copy of this one. What is in it by now was logged when it happened.
+            self._state = Exported(self._state.generation + 1, events.last())
+            write_state(folder, self._state)
+        self._seen = self._state.number
+
+    def __repr__(self) -> str:
+        return f"FetchLog({self.folder}, up to {self.number} of {self._events.last()})"
+
+    @property
+    def number(self) -> int:
+        """The last announcement that is in the log."""
+        return self._state.number
+
+    async def run(self, every: timedelta = EVERY) -> None:
+        """Write the log now and then, until this is cancelled; ``flush`` writes what is left."""
+        while True:
+            await asyncio.sleep(every.total_seconds())
+            try:
+                await self.export()
+                await self.merge()
+            except ScoterError as error:  # a full disk, say: nothing is lost, it is tried again
+                _log.warning("the log could not be written: %s", error)
+
+    async def export(self) -> int:
+        """Write what had been announced by the last call, so that its timings are known by now; return how much."""
+        upto, self._seen = self._seen, self._events.last()
+        return await self._export(upto)
+
+    async def flush(self) -> int:
+        """Write all that was announced; return how much."""
+        return await self._export(self._events.last())
+
+    async def merge(self) -> int:
+        """Make one file of each hour that is over; return of how many."""
+        async with self._lock:
+            await self._remove_merged()
+            parts = [piece for piece in await asyncio.to_thread(pieces, self.folder) if piece.is_part]
+            over, made = self._clock() - HOUR - _LATE, 0
+            pending = {hour_of(event.at) for event in self._events.since(self.number, 1)}
+            problem: ScoterError | None = None
+            for (hour, _), found in groupby(parts, key=lambda piece: (piece.hour, piece.generation)):
+                if hour > over or hour in pending:
+                    continue
+                together = list(found)
+                try:
+                    await asyncio.to_thread(merge, self.folder, together)
+                except ScoterError as error:  # one damaged part must not keep the hours after it from being made
+                    problem = error
+                    continue
+                self._merged.append((self._clock() + _READING, together))
+                made += 1
+            if problem is not None:
+                raise problem
+            return made
+
+    async def expire(self, before: datetime) -> int:
+        """Remove hours that were over by then; return how many files."""
+        async with self._lock:
+            gone = await asyncio.to_thread(older, self.folder, before)
+            if gone:
+                # First: what has been exported must not be exported again when the files that say so are gone.
+                await asyncio.to_thread(write_state, self.folder, self._state)
+                await asyncio.to_thread(remove, self.folder, gone)
+            return len(gone)
+
+    async def _remove_merged(self) -> None:
+        now = self._clock()
+        for due, parts in [each for each in self._merged if each[0] <= now]:
+            await asyncio.to_thread(remove, self.folder, parts)
+            self._merged.remove((due, parts))
+
+    async def _export(self, upto: int) -> int:
+        async with self._lock:
+            done = 0
+            while self.number < upto:
+                events = await self._gather(upto)
+                if not events:
+                    break
+                await asyncio.to_thread(self._write, events)
+                self._state = Exported(self._state.generation, events[-1].number)
+                self._timings.forget((event.message, event.url) for event in events)
+                done += len(events)
+            return done
+
+    async def _gather(self, upto: int) -> list[Event]:
+        """Return the next announcements of one hour, at most a part's worth."""
+        found: list[Event] = []
+        at = self.number
+        while len(found) < self._rows:
+            following = self._events.since(at, min(_SLICE, self._rows - len(found)))
+            for event in following:
+                if event.number > upto or (found and hour_of(event.at) != hour_of(found[0].at)):
+                    return found
+                found.append(event)
+                at = event.number
+            if not following:
+                break
+            await asyncio.sleep(0)
+        return found
+
+    def _write(self, events: Sequence[Event]) -> None:
+        piece = Piece(hour_of(events[0].at), self._state.generation, events[0].number, events[-1].number, is_part=True)
+        rows = [row_of(event, self._timings.get(event.message, event.url)) for event in events]
+        write_part(self.folder, piece, table_of(rows))

@@ -1,0 +1,132 @@
+"""What goes, and when: answers by age and size, hours of the log, metadata past its time, old announcements.
+
+One sweep removes a bounded number of records and announcements, so that the writer of the database is never kept from
+its work for long; a service sweeps every minute or so. An announcement that is not in the log yet stays.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Final, Protocol
+
+from msgspec import Struct
+
+from scoter.live.content.log import FetchLog
+from scoter.live.ports import Events, MetadataStore
+from scoter.store.disk import telling
+from scoter.store.warc.part import OPEN, SUFFIX
+from scoter.store.warc.writer import utc_now
+
+AT_ONCE: Final = 5_000
+_INDEX: Final = ".cdxj"
+
+
+class Pruned(Events, Protocol):
+    """Announcements that can be forgotten."""
+
+    async def prune(self, most: int) -> int: ...
+
+
+class Keeping(Struct, frozen=True, kw_only=True):
+    """How long things are kept; none is for ever."""
+
+    content_for: timedelta | None = None
+    content_size: int | None = None
+    log_for: timedelta | None = None
+
+
+class Swept(Struct, frozen=True, kw_only=True):
+    """What a sweep removed."""
+
+    archives: int = 0
+    archived_bytes: int = 0
+    log_files: int = 0
+    records: int = 0
+    events: int = 0
+
+
+class Retention:
+    """Removes what is past its time."""
+
+    def __init__(
+        self,
+        keeping: Keeping,
+        *,
+        content: Path,
+        log: FetchLog,
+        metadata: MetadataStore,
+        events: Pruned,
+        clock: Callable[[], datetime] = utc_now,
+        at_once: int = AT_ONCE,
+    ) -> None:
+        self._keeping = keeping
+        self._content = content
+        self._log = log
+        self._metadata = metadata
+        self._events = events
+        self._clock = clock
+        self._at_once = at_once
+
+    async def sweep(self) -> Swept:
+        """Remove what is past its time now, of records and announcements a bounded number."""
+        now, keeping = self._clock(), self._keeping
+        before = now - keeping.content_for if keeping.content_for is not None else None
+        archives, size = await asyncio.to_thread(expire_archives, self._content, before, keeping.content_size)
+        log_files = await self._log.expire(now - keeping.log_for) if keeping.log_for is not None else 0
+        records = await self._metadata.expire(self._at_once)
+        # Announcements go from the oldest on: so many at most, and none goes that the log has not.
+        logged = self._log.number - self._events.first() + 1
+        events = await self._events.prune(min(self._at_once, logged)) if logged > 0 else 0
+        return Swept(archives=archives, archived_bytes=size, log_files=log_files, records=records, events=events)
+
+
+def expire_archives(folder: Path, before: datetime | None, size: int | None) -> tuple[int, int]:
+    """Remove finished archives that were written before then, and the oldest of those that are too many bytes.
+
+    Return how many went, and their bytes. One that is being written stays, and counts.
+    """
+    with telling("remove old archives", folder):
+        found = sorted(_archives(folder), key=lambda archive: (archive.written, archive.path.name))
+        total = sum(archive.size for archive in found)
+        archives = removed = 0
+        for archive in found:
+            is_old = before is not None and archive.written < before
+            if archive.is_open or not (is_old or (size is not None and total > size)):
+                continue
+            # The index goes last: an archive that has its name has one.
+            archive.path.unlink(missing_ok=True)
+            _index_of(archive.path).unlink(missing_ok=True)
+            archives, removed, total = archives + 1, removed + archive.size, total - archive.size
+        for index in folder.glob(f"*{_INDEX}"):
+            if not _has_archive(index):
+                index.unlink(missing_ok=True)
+    return archives, removed
+
+
+class _Archive(Struct, frozen=True):
+    path: Path
+    written: datetime
+    size: int
+    is_open: bool
+
+
+def _archives(folder: Path) -> Iterator[_Archive]:
+    for path in folder.glob(f"*{SUFFIX}*"):
+        with suppress(FileNotFoundError):  # it was given its name just now; the next sweep sees it
+            told = path.stat()
+            written = datetime.fromtimestamp(told.st_mtime, UTC)
+            yield _Archive(path, written, told.st_size, path.name.endswith(OPEN))
+
+
+def _index_of(archive: Path) -> Path:
+    return archive.with_name(archive.name.removesuffix(SUFFIX) + _INDEX)
+
+
+def _has_archive(index: Path) -> bool:
+    archive = index.with_name(index.name.removesuffix(_INDEX) + SUFFIX)
+    # The unfinished one first: it may be given its name between the two looks.
+    return archive.with_name(archive.name + OPEN).exists() or archive.exists()

@@ -1,0 +1,56 @@
+"""Days as people say them: yesterday, 2026-11-05, from one to another; in UTC, as the log has them."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime, time, timedelta
+from typing import Final
+
+from msgspec import Struct
+
+from scoter.errors import UsageError
+
+_DAY: Final = timedelta(days=1)
+
+
+class Days(Struct, frozen=True):
+    """From one moment up to another, which is no more part of it."""
+
+    since: datetime
+    until: datetime
+
+
+ALWAYS: Final = Days(datetime(1970, 1, 1, tzinfo=UTC), datetime(9999, 1, 1, tzinfo=UTC))
+
+
+def days(first: str, last: str, now: datetime) -> Days:
+    """Return the days from the first to the last; without one of them there is no such limit.
+
+    >>> at = datetime(2026, 11, 5, 7, tzinfo=UTC)
+    >>> found = days("yesterday", "yesterday", at)
+    >>> f"{found.since:%d %H}", f"{found.until:%d %H}"
+    ('04 00', '05 00')
+    """
+    since = _begin(_day(first, now)) if first else ALWAYS.since
+    until = _begin(_day(last, now)) + _DAY if last else ALWAYS.until
+    if since >= until:
+        raise UsageError(f"{first} is after {last}")
+    return Days(since, until)
+
+
+def _day(text: str, now: datetime) -> date:
+    today = now.astimezone(UTC).date()
+    named = {"today": today, "yesterday": today - _DAY}
+    if text.lower() in named:
+        return named[text.lower()]
+    try:
+        found = date.fromisoformat(text)
+    except ValueError:
+        found = date.max
+    if not ALWAYS.since.date() <= found < ALWAYS.until.date():
+        hint = "Write today, yesterday, or a date such as 2026-11-05."
+        raise UsageError(f"{text!r} is not a day", hint=hint)
+    return found
+
+
+def _begin(day: date) -> datetime:
+    return datetime.combine(day, time(), UTC)

@@ -1,0 +1,101 @@
+"""Announcements for the log to be tried on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa  # type: ignore[import-untyped]
+import pyarrow.parquet as pq  # type: ignore[import-untyped]
+
+from scoter.core.metadata import Image, PageMetadata
+from scoter.live.content.hours import pieces
+from scoter.live.records import Archived, Event, Hop, Kind, Related, State, UrlRecord
+
+NOON = datetime(2026, 11, 5, 12, 0, tzinfo=UTC)
+
+
+class Clock:
+    """A clock that is set by hand."""
+
+    def __init__(self, now: datetime = NOON) -> None:
+        self.now = now
+
+    def __call__(self) -> datetime:
+        return self.now
+
+
+class FakeEvents:
+    """Announcements in a list; as the service's, they go from the oldest on."""
+
+    def __init__(self, events: Sequence[Event] = ()) -> None:
+        self.events = list(events)
+
+    def since(self, number: int, most: int) -> Sequence[Event]:
+        return [event for event in self.events if event.number > number][:most]
+
+    def last(self) -> int:
+        return self.events[-1].number if self.events else 0
+
+    def first(self) -> int:
+        return self.events[0].number if self.events else 1
+
+    async def prune(self, most: int) -> int:
+        gone = self.events[:most]
+        del self.events[:most]
+        return len(gone)
+
+
+def event(
+    number: int,
+    url: str = "",
+    *,
+    at: datetime | None = None,
+    message: str = "",
+    resolved: str = "",
+    state: State = State.OK,
+    kind: Kind = Kind.PAGE,
+    fetch: str = "",
+    status: int | None = 200,
+    reason: str = "",
+    title: str = "",
+    image: str = "",
+    fetched_at: datetime | None = None,
+    related: Related | None = None,
+    archived: Archived | None = None,
+) -> Event:
+    """Return an announcement; without a time one second after the one before."""
+    url = url or f"http://example.org/{number}"
+    at = at or NOON + timedelta(seconds=number)
+    about = PageMetadata(title=title, image=Image(url=image) if image else None) if title or image else None
+    hops = (Hop(url, 301, permanent=True), Hop(resolved, status or 0)) if resolved else (Hop(url, status or 0),)
+    record = UrlRecord(
+        url=url,
+        resolved=resolved or url,
+        state=state,
+        fetch=fetch or f"f{number}",
+        fetched_at=fetched_at or at,
+        expires_at=at + timedelta(days=1),
+        status=status,
+        reason=reason,
+        hops=hops,
+        kind=kind,
+        metadata=about,
+        related=related,
+        archived=archived,
+    )
+    return Event(number=number, message=message or f"m{number}", url=url, at=at, record=record)
+
+
+def logged(folder: Path) -> list[dict[str, Any]]:
+    """Return the rows of a log, from the files that count, in the order of their numbers."""
+    tables = [pq.ParquetFile(piece.path(folder)).read() for piece in pieces(folder)]
+    rows: list[dict[str, Any]] = pa.concat_tables(tables).to_pylist(maps_as_pydicts="lossy") if tables else []
+    return sorted(rows, key=lambda row: (row["time"], row["number"]))
+
+
+def files(folder: Path) -> list[str]:
+    """Return the names of a log's files with their days."""
+    return sorted(str(path.relative_to(folder)) for path in folder.glob("*/*"))

@@ -1,0 +1,115 @@
+"""What is past its time goes, and nothing else."""
+
+from __future__ import annotations
+
+import os
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from tests.live.content.outcomes import NOON, Clock, FakeEvents, event, files
+
+from scoter.live.content.log import FetchLog
+from scoter.live.content.retention import Keeping, Retention, Swept, expire_archives
+from scoter.live.content.room import DiskFloor, has_room
+from scoter.live.memory.stores import MemoryStores
+from scoter.live.ports import Stored
+
+DAY = timedelta(days=1)
+
+
+def archive(folder: Path, name: str, written: datetime, size: int = 100, *, is_open: bool = False) -> None:
+    path = folder / f"{name}.warc.gz{'.open' if is_open else ''}"
+    path.write_bytes(bytes(size))
+    os.utime(path, (written.timestamp(), written.timestamp()))
+    if not is_open:
+        (folder / f"{name}.cdxj").write_bytes(b"")
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_archives_go_by_age_with_their_indexes_and_the_one_being_written_stays(tmp_path: Path) -> None:
+    archive(tmp_path, "old", NOON - 3 * DAY)
+    archive(tmp_path, "new", NOON - DAY)
+    archive(tmp_path, "open", NOON - 3 * DAY, is_open=True)
+    (tmp_path / "open.cdxj").write_bytes(b"")  # as between sealing and naming
+    (tmp_path / "stray.cdxj").write_bytes(b"")  # its archive went before a crash
+
+    gone = expire_archives(tmp_path, NOON - 2 * DAY, None)
+
+    assert gone == (1, 100)
+    assert names(tmp_path) == ["new.cdxj", "new.warc.gz", "open.cdxj", "open.warc.gz.open"]
+
+
+def test_of_too_many_bytes_the_oldest_go_first_and_the_open_file_counts(tmp_path: Path) -> None:
+    for age in range(1, 5):
+        archive(tmp_path, f"{age}-days-old", NOON - age * DAY)
+    archive(tmp_path, "open", NOON, 150, is_open=True)
+
+    gone = expire_archives(tmp_path, None, 350)
+
+    assert gone == (2, 200)
+    assert [name for name in names(tmp_path) if name.endswith(".gz")] == ["1-days-old.warc.gz", "2-days-old.warc.gz"]
+
+
+def test_without_limits_everything_stays(tmp_path: Path) -> None:
+    archive(tmp_path, "old", NOON - 999 * DAY)
+
+    assert expire_archives(tmp_path, None, None) == (0, 0)
+
+
+async def test_a_sweep_removes_old_archives_hours_records_and_announcements(tmp_path: Path) -> None:
+    clock = Clock()
+    content = tmp_path / "content"
+    content.mkdir()
+    archive(content, "old", NOON - 3 * DAY)
+    metadata = MemoryStores(clock=clock).metadata
+    await metadata.put([_stored("http://a.org/", NOON + DAY), _stored("http://b.org/", NOON + 9 * DAY)])
+    events = FakeEvents([event(1), event(2), event(3, at=NOON + 3 * DAY)])
+    log = FetchLog(tmp_path / "log", events, clock=clock)
+    await log.flush()
+    keeping = Keeping(content_for=2 * DAY, log_for=2 * DAY)
+    retention = Retention(keeping, content=content, log=log, metadata=metadata, events=events, clock=clock)
+    clock.now = NOON + 4 * DAY
+
+    swept = await retention.sweep()
+
+    assert swept == Swept(archives=1, archived_bytes=100, log_files=1, records=1, events=3)
+    assert names(content) == []
+    assert files(tmp_path / "log") == ["2026-11-08/12-1-000000000003-000000000003.parquet.part"]
+    assert metadata.get("http://b.org/") is not None
+
+
+async def test_an_announcement_that_is_not_in_the_log_is_not_forgotten(tmp_path: Path) -> None:
+    events = FakeEvents([event(1), event(2)])
+    log = FetchLog(tmp_path / "log", events)
+    metadata = MemoryStores().metadata
+    retention = Retention(Keeping(), content=tmp_path, log=log, metadata=metadata, events=events)
+
+    assert (await retention.sweep()).events == 0
+    await log.flush()
+    events.events.append(event(3))
+    assert (await retention.sweep()).events == 2
+
+    await log.flush()
+    assert log.number == 3
+
+
+def test_room_is_read_once_a_second_and_a_disk_that_went_away_has_none(tmp_path: Path) -> None:
+    readings = [500, 50]
+    now = 0.0
+    floor = DiskFloor(tmp_path, 100, timer=lambda: now, free=lambda path: readings.pop(0))
+
+    assert floor.has_room()
+    now = 0.9
+    assert floor.has_room()
+    now = 1.1
+    assert not floor.has_room()
+    assert not DiskFloor(tmp_path / "gone", 1).has_room()
+    assert has_room(tmp_path, 1)
+    assert not has_room(tmp_path, 2**70)
+
+
+def _stored(url: str, expires: datetime) -> Stored:
+    return Stored(url=url, value=b"{}", fetched_at=NOON, expires_at=expires)
