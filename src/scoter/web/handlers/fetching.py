@@ -1,0 +1,134 @@
+"""One URL is fetched now, politely, for whoever asks."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+import uuid
+from typing import assert_never
+
+import msgspec
+from msgspec import Struct
+
+from scoter.core.reply import Exchange, Failed, Fetched, Gone, Moved, NotModified, Request
+from scoter.core.reply import Reply as Fetch
+from scoter.core.url import Url, canonical
+from scoter.errors import UrlError
+from scoter.fetch.decode import content_codings, decode
+from scoter.live.ports import ContentStore, DomainRules, Fetching
+from scoter.live.records import Archived
+from scoter.web.asgi import Call, Reply
+from scoter.web.keys import Scope
+from scoter.web.problems import Problem, problem
+from scoter.web.records import BodyForm, FetchAnswer, FetchHop, FetchOrder
+from scoter.web.routes import Answer, Response, Route
+
+
+class FetchLimits(Struct, frozen=True, kw_only=True):
+    """How many fetches may be under way for clients, and for how many seconds one may take with all its hops."""
+
+    most: int = 64
+    within: float = 60.0
+
+
+class DirectFetch:
+    """Fetches for clients, each hop in the turn of its domain."""
+
+    def __init__(
+        self, fetching: Fetching, rules: DomainRules, content: ContentStore | None, limits: FetchLimits
+    ) -> None:
+        self._fetching = fetching
+        self._rules = rules
+        self._content = content
+        self._limits = limits
+        self._count = 0
+
+    def routes(self) -> list[Route]:
+        return [
+            Route(
+                method="POST",
+                path="/v1/fetch",
+                run=self.fetch,
+                told="Fetch one URL now, in its domain's turn.",
+                scope=Scope.SUBMIT,
+                body=FetchOrder,
+                responses={200: Response("What came of it.", FetchAnswer)},
+                problems=(403, 503, 504),
+                waits=True,
+            )
+        ]
+
+    async def fetch(self, call: Call[FetchOrder]) -> Answer:
+        """Make one fetch; whatever the web does is an answer, not an error."""
+        order = call.body
+        try:
+            url = canonical(order.url)
+        except UrlError as error:
+            return problem(422, "invalid", "This is not a URL.", error.message, where="/url")
+        if order.body is BodyForm.REFERENCE and self._content is None:
+            return problem(422, "invalid", "This service keeps no archive.", where="/body")
+        if self._count >= self._limits.most:
+            return problem(503, "crowded", "Too many fetches are under way.", retry_after=2)
+        self._count += 1
+        try:
+            async with asyncio.timeout(self._limits.within):
+                answer = await self._follow(url, order)
+        except TimeoutError:
+            detail = "Its domain's turn did not come, or its server did not answer."
+            return problem(504, "fetch-time", "The fetch took too long.", detail, retry_after=30)
+        finally:
+            self._count -= 1
+        return answer if isinstance(answer, Problem) else Reply(msgspec.json.encode(answer))
+
+    async def _follow(self, url: Url, order: FetchOrder) -> FetchAnswer | Problem:
+        began, waited = time.monotonic(), 0.0
+        hops: list[FetchHop] = []
+        while True:
+            rule = self._rules.get(url.domain)
+            if rule is not None and rule.blocked:
+                return problem(403, "blocked", "The domain is blocked here.", f"{rule.domain} is not asked.")
+            made = await self._fetching.fetch(Request(url=url), order.priority.priority)
+            waited += made.waited
+            reply = made.reply
+            if not isinstance(reply, Moved) or reply.target is None or len(hops) >= order.hops:
+                break
+            hops.append(FetchHop(url.text, reply.exchange.status))
+            url = reply.target
+        answer = await self._told(reply, order)
+        return msgspec.structs.replace(answer, hops=hops, waited=waited, seconds=time.monotonic() - began)
+
+    async def _told(self, reply: Fetch, order: FetchOrder) -> FetchAnswer:
+        match reply:
+            case Fetched(exchange):
+                answer = FetchAnswer(url=reply.url.text, outcome="fetched")
+            case Moved(exchange, target):
+                answer = FetchAnswer(url=reply.url.text, outcome="moved", target=target.text if target else "")
+            case NotModified(exchange):
+                answer = FetchAnswer(url=reply.url.text, outcome="not_modified")
+            case Gone(url, reason, detail, exchange):
+                answer = FetchAnswer(url=url.text, outcome="gone", reason=reason.value, detail=detail)
+            case Failed(url, reason, detail):
+                exchange = reply.exchange
+                answer = FetchAnswer(url=url.text, outcome="failed", reason=reason.value, detail=detail)
+            case _:
+                assert_never(reply)
+        return answer if exchange is None else await self._with(answer, exchange, order)
+
+    async def _with(self, answer: FetchAnswer, exchange: Exchange, order: FetchOrder) -> FetchAnswer:
+        body, truncated = b"", bool(exchange.cut)
+        archived: Archived | None = None
+        if order.body is BodyForm.INLINE:
+            decoded = decode(exchange.body, content_codings(exchange.headers), order.most)
+            body, truncated = decoded.body, truncated or bool(decoded.cut)
+        elif order.body is BodyForm.REFERENCE and self._content is not None:
+            fetch = uuid.uuid4().hex
+            archived = (await self._content.keep([exchange], message="", fetch=fetch))[0]
+        return msgspec.structs.replace(
+            answer,
+            status=exchange.status,
+            headers=list(exchange.headers),
+            body=body,
+            length=len(exchange.body),
+            truncated=truncated,
+            archived=archived,
+        )

@@ -1,0 +1,113 @@
+"""Messages come in."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import Protocol
+
+import msgspec
+
+from scoter.live.acceptance import Answer as Taking
+from scoter.live.acceptance import Overloaded
+from scoter.live.records import Message
+from scoter.web.asgi import Call, Reply
+from scoter.web.keys import Scope
+from scoter.web.measures import Measures
+from scoter.web.problems import Problem, problem
+from scoter.web.records import Outcome, Receipt, Receipts, Submission, Submissions, UnusableUrl
+from scoter.web.routes import Answer, Response, Route
+
+
+class Taker(Protocol):
+    """Takes messages in: ``live.acceptance.Acceptance``."""
+
+    async def take(self, messages: Sequence[Message]) -> Sequence[Taking]: ...
+
+
+class Submitting:
+    """Takes messages, one or many."""
+
+    def __init__(
+        self, taker: Taker, check_callback: Callable[[str], str], measures: Measures, clock: Callable[[], datetime]
+    ) -> None:
+        self._taker = taker
+        self._check = check_callback
+        self._measures = measures
+        self._clock = clock
+
+    def routes(self) -> list[Route]:
+        return [
+            Route(
+                method="POST",
+                path="/v1/messages",
+                run=self.submit,
+                told="Submit a message, or several.",
+                scope=Scope.SUBMIT,
+                body=Submission | Submissions,
+                responses={202: Response("What became of each message.", Receipts)},
+                problems=(429,),
+            )
+        ]
+
+    async def submit(self, call: Call[Submission | list[Submission]]) -> Answer:
+        """Accept messages for good; refuse them together only if there was room for none."""
+        several = isinstance(call.body, list)
+        orders = call.body if isinstance(call.body, list) else [call.body]
+        for at, order in enumerate(orders):
+            if order.callback and (why := self._check(order.callback)):
+                where = f"/{at}/callback" if several else "/callback"
+                return problem(422, "callback", "The callback cannot be posted to.", why, where=where)
+        messages = [self._message(order) for order in orders]
+        answers = await self._taker.take(messages)
+        receipts = [_receipt(message, answer) for message, answer in zip(messages, answers, strict=True)]
+        for receipt in receipts:
+            self._measures.messages.add(receipt.status.value)
+            if receipt.status is Outcome.REFUSED:
+                self._measures.refusals.add("domain" if receipt.domain else "service")
+        if all(receipt.status is Outcome.REFUSED for receipt in receipts):
+            return _overloaded(receipts)
+        later = [receipt.retry_after for receipt in receipts if receipt.retry_after is not None]
+        headers = ((b"retry-after", b"%d" % max(1, round(max(later)))),) if later else ()
+        return Reply(msgspec.json.encode(Receipts(receipts)), 202, headers=headers)
+
+    def _message(self, order: Submission) -> Message:
+        return Message(
+            id=order.id or uuid.uuid4().hex,
+            text=order.text,
+            urls=order.urls,
+            priority=order.priority.priority,
+            force=order.force,
+            callback=order.callback,
+            received=self._clock(),
+        )
+
+
+def _receipt(message: Message, answer: Taking) -> Receipt:
+    if isinstance(answer, Overloaded):
+        return Receipt(
+            id=message.id,
+            status=Outcome.REFUSED,
+            entries={},
+            retry_after=answer.retry_after,
+            domain=answer.domain,
+        )
+    return Receipt(
+        id=answer.accepted.message,
+        status=Outcome.ACCEPTED if answer.accepted.is_new else Outcome.KNOWN,
+        entries=answer.accepted.entries,
+        unusable=tuple(UnusableUrl(each.url, each.why) for each in answer.unusable),
+        left_out=answer.left_out,
+    )
+
+
+def _overloaded(receipts: Sequence[Receipt]) -> Problem:
+    # Each may come again as soon as its own domain has room; the client that waits for the first asks least in vain.
+    soonest = min(receipts, key=lambda receipt: receipt.retry_after or 0.0)
+    domain = soonest.domain if len({receipt.domain for receipt in receipts}) == 1 else ""
+    title = f"Too many URLs of {domain} are waiting." if domain else "Too many URLs are waiting."
+    found = problem(
+        429, "overloaded", title, "Nothing was accepted; come again later.", retry_after=soonest.retry_after
+    )
+    return msgspec.structs.replace(found, domain=domain)

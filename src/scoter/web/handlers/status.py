@@ -1,0 +1,85 @@
+"""How the service is: for people, for Prometheus, for whoever starts and stops it; and what it can do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+
+from scoter.web.asgi import Call, Reply
+from scoter.web.keys import Scope
+from scoter.web.measures import Measures
+from scoter.web.metrics import MEDIA_TYPE
+from scoter.web.problems import problem
+from scoter.web.records import Health, Statistics
+from scoter.web.routes import Answer, Response, Route
+
+HEALTHY = Reply(msgspec.json.encode(Health()))
+
+
+class Status:
+    """Tells how the service is; ``describe`` returns the OpenAPI document."""
+
+    def __init__(self, measures: Measures, not_ready: Callable[[], str], describe: Callable[[], bytes]) -> None:
+        self._measures = measures
+        self._not_ready = not_ready
+        self._describe = describe
+
+    def routes(self) -> list[Route]:
+        return [
+            Route(
+                method="GET",
+                path="/v1/stats",
+                run=self.stats,
+                told="Show the service in figures.",
+                responses={200: Response("Counts, gauges, and times by stage.", Statistics)},
+            ),
+            Route(
+                method="GET",
+                path="/metrics",
+                run=self.metrics,
+                told="Show all metrics as Prometheus reads them.",
+                responses={200: Response("The metrics.", None, "text/plain")},
+            ),
+            Route(
+                method="GET",
+                path="/healthz",
+                run=self.health,
+                told="Tell that the process answers.",
+                scope=Scope.OPEN,
+                responses={200: Response("It does.", Health)},
+            ),
+            Route(
+                method="GET",
+                path="/readyz",
+                run=self.ready,
+                told="Tell whether the service can work.",
+                scope=Scope.OPEN,
+                responses={200: Response("It can.", Health)},
+                problems=(503,),
+            ),
+            Route(
+                method="GET",
+                path="/v1/openapi.json",
+                run=self.described,
+                told="Describe this API.",
+                scope=Scope.OPEN,
+                responses={200: Response("An OpenAPI document.", dict)},
+            ),
+        ]
+
+    async def stats(self, call: Call[None]) -> Answer:
+        return Reply(msgspec.json.encode(self._measures.statistics()))
+
+    async def metrics(self, call: Call[None]) -> Answer:
+        return Reply(self._measures.text(), media_type=MEDIA_TYPE)
+
+    async def health(self, call: Call[None]) -> Answer:
+        return HEALTHY
+
+    async def ready(self, call: Call[None]) -> Answer:
+        why = self._not_ready()
+        return problem(503, "not-ready", "The service cannot work now.", why, retry_after=5) if why else HEALTHY
+
+    async def described(self, call: Call[None]) -> Answer:
+        return Reply(self._describe())

@@ -1,0 +1,75 @@
+"""What is known of URLs."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+from scoter.config.units import read_duration
+from scoter.live.records import UrlRecord
+from scoter.web.asgi import Call
+from scoter.web.lookups import Lookup, canonical_text
+from scoter.web.problems import problem
+from scoter.web.records import MOST_WAIT, Found, LookupQuery, Lookups, Pending
+from scoter.web.routes import Answer, Response, Route
+from scoter.web.waiting import Arrivals
+
+
+class Looking:
+    """Looks URLs up, and waits for them."""
+
+    def __init__(self, lookup: Lookup, arrivals: Arrivals) -> None:
+        self._lookup = lookup
+        self._arrivals = arrivals
+
+    def routes(self) -> list[Route]:
+        return [
+            Route(
+                method="GET",
+                path="/v1/urls",
+                run=self.one,
+                told="Look a URL up; with wait, until it is known.",
+                query=LookupQuery,
+                responses={
+                    200: Response("What is known of it.", UrlRecord),
+                    202: Response("It was accepted and is not done yet.", Pending),
+                },
+                problems=(404, 503),
+                waits=True,
+            ),
+            Route(
+                method="POST",
+                path="/v1/urls/lookup",
+                run=self.many,
+                told="Look up to 300 URLs up.",
+                body=Lookups,
+                responses={200: Response("What is known of each, in the order asked.", Found)},
+            ),
+        ]
+
+    async def one(self, call: Call[None]) -> Answer:
+        """Answer for one URL, at once or when it is known."""
+        query: LookupQuery = call.query
+        answer = self._lookup.one(query.url)
+        seconds = wait_seconds(query.wait)
+        url = canonical_text(query.url)
+        if answer.status == 200 or not seconds or not url:
+            return answer
+        if self._arrivals.is_full:
+            return problem(503, "crowded", "Too many are waiting for URLs.", retry_after=2)
+        await self._arrivals.wait(url, seconds)
+        return self._lookup.one(url)
+
+    async def many(self, call: Call[Lookups]) -> Answer:
+        """Answer for several URLs."""
+        return self._lookup.many(call.body.urls)
+
+
+def wait_seconds(text: str) -> float:
+    """Return for how long to wait; never for longer than anybody may.
+
+    >>> wait_seconds("500ms"), wait_seconds("5"), wait_seconds("10m")
+    (0.5, 5.0, 30.0)
+    """
+    wait: Any = read_duration(text if text[-1].isalpha() else text + "s")
+    return min(MOST_WAIT, (wait or timedelta()).total_seconds())

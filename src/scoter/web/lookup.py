@@ -1,0 +1,119 @@
+"""The lookup path alone, as lean as it can be: for processes that look up, and hand everything else on.
+
+It answers ``GET /v1/urls?url=…`` without ``wait``, ``POST /v1/urls/lookup`` and ``/healthz``, in the same words as the
+whole API. A request costs what the server under it costs, and a few microseconds.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+from urllib.parse import unquote_plus
+
+from scoter.errors import ScoterError
+from scoter.web.app import BODY_LIMIT, BODY_WITHIN, read_json
+from scoter.web.asgi import (
+    JSON,
+    App,
+    Disconnected,
+    Receive,
+    Reply,
+    Scope,
+    Send,
+    TooLarge,
+    TooSlow,
+    decline_other,
+    read_body,
+    send_reply,
+)
+from scoter.web.handlers.status import HEALTHY
+from scoter.web.keys import Admitted, Gate
+from scoter.web.keys import Scope as Needed
+from scoter.web.lookups import Lookup, decode_lookups
+from scoter.web.problems import NOT_JSON, TOO_LARGE, TOO_SLOW, UNAVAILABLE, Problem, problem, refusal, reply_of
+
+_ONE: Final = b"/v1/urls"
+_MANY: Final = b"/v1/urls/lookup"
+_HEALTH: Final = b"/healthz"
+_MOST: Final = 8_000
+
+
+class LookupApp:
+    """Answers lookups from a read-only store."""
+
+    def __init__(self, lookup: Lookup, gate: Gate, pass_on: App) -> None:
+        self._lookup = lookup
+        self._gate = gate
+        self._pass_on = pass_on
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await decline_other(scope, receive, send)
+            return
+        path, method = scope["raw_path"], scope["method"]
+        if path == _ONE and method == "GET":
+            query: bytes = scope["query_string"]
+            if query.startswith(b"url=") and b"&" not in query:
+                await self._one(scope, query, send)
+                return
+        elif path == _MANY and method == "POST":
+            await self._many(scope, receive, send)
+            return
+        elif path == _HEALTH and method == "GET":
+            await send_reply(send, HEALTHY)
+            return
+        await self._pass_on(scope, receive, send)
+
+    async def _one(self, scope: Scope, query: bytes, send: Send) -> None:
+        admitted = self._gate.admit(scope["headers"], Needed.READ)
+        if not isinstance(admitted, Admitted):
+            await send_reply(send, refusal(admitted))
+            return
+        try:
+            text = unquoted(query[4:])
+        except UnicodeDecodeError:
+            await send_reply(send, reply_of(problem(400, "malformed", "The query string cannot be read.")))
+            return
+        if not 0 < len(text) <= _MOST:
+            await send_reply(send, reply_of(problem(422, "invalid", "This is not a URL.", where="?url")))
+            return
+        try:
+            reply = self._lookup.one(text)
+        except ScoterError:
+            reply = reply_of(UNAVAILABLE)
+        await send_reply(send, reply)
+
+    async def _many(self, scope: Scope, receive: Receive, send: Send) -> None:
+        admitted = self._gate.admit(scope["headers"], Needed.READ)
+        if not isinstance(admitted, Admitted):
+            await send_reply(send, refusal(admitted))
+            return
+        kind = b""
+        for name, value in scope["headers"]:
+            if name == b"content-type":
+                kind = value
+        if kind != JSON and kind.partition(b";")[0].strip().lower() != JSON:
+            await send_reply(send, reply_of(NOT_JSON))
+            return
+        raw = await read_body(receive, scope["headers"], most=BODY_LIMIT, within=BODY_WITHIN)
+        if not isinstance(raw, Disconnected):
+            await send_reply(send, self._found(raw))
+
+    def _found(self, raw: bytes | TooLarge | TooSlow) -> Reply:
+        if isinstance(raw, TooLarge | TooSlow):
+            return refusal(TOO_LARGE if isinstance(raw, TooLarge) else TOO_SLOW)
+        try:
+            asked = read_json(raw, decode_lookups)
+            return reply_of(asked) if isinstance(asked, Problem) else self._lookup.many(asked.urls)
+        except ScoterError:
+            return reply_of(UNAVAILABLE)
+
+
+def unquoted(text: bytes) -> str:
+    """Return a value of a query string.
+
+    >>> unquoted(b"http%3A%2F%2Fa.example%2F%C3%A9+x%")
+    'http://a.example/é x%'
+    """
+    # Of a URL hardly anything else is escaped. No colon and no slash is part of an escape, so the rest stays as it was.
+    plain = text.replace(b"%3A", b":").replace(b"%2F", b"/").decode("ascii")
+    return unquote_plus(plain, errors="strict") if "%" in plain or "+" in plain else plain

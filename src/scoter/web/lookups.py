@@ -1,0 +1,106 @@
+"""What is known of URLs, as ready-made JSON: the same for the whole API and for the processes that only look up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, Protocol
+
+import msgspec
+
+from scoter.core.url import canonical
+from scoter.errors import UrlError
+from scoter.live.ports import MetadataStore
+from scoter.web.asgi import Reply
+from scoter.web.problems import problem, reply_of
+from scoter.web.records import Absence, Lookups, Missing
+
+_encode: Final = msgspec.json.Encoder().encode
+decode_lookups: Final = msgspec.json.Decoder(Lookups).decode
+
+
+class Records(Protocol):
+    """Ready-made JSON by URL: what ``live.sqlite.metadata.MetadataReader`` has beside the port's own methods."""
+
+    def value(self, url: str) -> bytes | None: ...
+
+    def values(self, urls: Sequence[str]) -> Mapping[str, bytes]: ...
+
+
+class OfStore:
+    """The same of any metadata store."""
+
+    def __init__(self, store: MetadataStore) -> None:
+        self._store = store
+
+    def value(self, url: str) -> bytes | None:
+        found = self._store.get(url)
+        return None if found is None else found.value
+
+    def values(self, urls: Sequence[str]) -> Mapping[str, bytes]:
+        return {url: found.value for url, found in self._store.get_many(urls).items()}
+
+
+class Lookup:
+    """Answers lookups. ``is_pending`` tells whether a URL was accepted and is not done; it is asked on a miss alone."""
+
+    def __init__(self, records: Records, is_pending: Callable[[str], bool]) -> None:
+        self._records = records
+        self._is_pending = is_pending
+
+    def known(self, text: str) -> bytes | None:
+        """Return the record of a URL."""
+        # What is stored is stored under canonical URLs alone: one that is found as it stands needs no parsing.
+        found = self._records.value(text)
+        if found is None:
+            url = canonical_text(text)
+            if url and url != text:
+                found = self._records.value(url)
+        return found
+
+    def absence(self, text: str) -> Absence:
+        """Return why there is no record."""
+        return self._why(canonical_text(text))
+
+    def one(self, text: str) -> Reply:
+        """Answer for one URL."""
+        value = self.known(text)
+        return Reply(value) if value is not None else self.without(text)
+
+    def without(self, text: str) -> Reply:
+        """Answer for a URL that has no record."""
+        absence = self.absence(text)
+        if absence is Absence.PENDING:
+            return Reply(_encode(Missing(text, absence)), 202)
+        if absence is Absence.UNUSABLE:
+            return reply_of(problem(422, "invalid", "This is not a URL.", where="?url"))
+        return reply_of(problem(404, "unknown-url", "Nothing is known of this URL, and nobody has submitted it."))
+
+    def many(self, urls: Sequence[str]) -> Reply:
+        """Answer for several URLs, in their order."""
+        found = self._records.values(urls)
+        is_whole = len(found) == len(urls)
+        results = [found[url] for url in urls] if is_whole else self._with_missing(urls, found)
+        return Reply(b'{"results":[%b]}' % b",".join(results))
+
+    def _with_missing(self, urls: Sequence[str], found: Mapping[str, bytes]) -> list[bytes]:
+        missed = {text: canonical_text(text) for text in urls if text not in found}
+        spelt = [url for text, url in missed.items() if url and url != text]
+        more = self._records.values(spelt) if spelt else {}
+        results = []
+        for text in urls:
+            value = found.get(text) or more.get(missed[text])
+            results.append(value or _encode(Missing(text, self._why(missed[text]))))
+        return results
+
+    def _why(self, url: str) -> Absence:
+        if not url:
+            return Absence.UNUSABLE
+        return Absence.PENDING if self._is_pending(url) else Absence.UNKNOWN
+
+
+def canonical_text(text: str) -> str:
+    """Return the canonical form of a URL, or nothing."""
+    try:
+        return canonical(text).text
+    except UrlError:
+        return ""

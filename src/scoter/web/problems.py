@@ -1,0 +1,87 @@
+"""How a client is told that something is wrong: problem+json (RFC 9457), with the place of the mistake."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+
+from scoter.web.asgi import PROBLEM, Reply
+
+_PREFIX: Final = "urn:scoter:problem:"
+_AT: Final = re.compile(r" - at `(?:key in )?\$(?P<path>[^`]*)`$")
+_STEP: Final = re.compile(r"\.(?P<name>[^.\[\]]+)|\[(?P<index>[^\[\]]*)\]")
+
+
+class Problem(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What is wrong, where, and when to come again.
+
+    ``where`` is the JSON pointer of a field of the body, or the name of a parameter after a question mark.
+    """
+
+    type: str
+    title: str
+    status: int
+    detail: str = ""
+    where: str = ""
+    retry_after: float | None = None
+    domain: str = ""
+
+
+def problem(
+    status: int, name: str, title: str, detail: str = "", *, where: str = "", retry_after: float | None = None
+) -> Problem:
+    """Return a problem of a kind that has a name."""
+    return Problem(type=_PREFIX + name, title=title, status=status, detail=detail, where=where, retry_after=retry_after)
+
+
+def reply_of(found: Problem, *headers: tuple[bytes, bytes]) -> Reply:
+    """Return a problem as an answer. No text of a client's ever gets into a header."""
+    if found.retry_after is not None:
+        headers = (*headers, (b"retry-after", b"%d" % max(1, math.ceil(found.retry_after))))
+    return Reply(msgspec.json.encode(found), found.status, PROBLEM, headers)
+
+
+def refusal(found: Problem, allowed: Sequence[str] = ()) -> Reply:
+    """Return a problem as an answer, with the fields that its status asks for."""
+    if found.status == 401:
+        return reply_of(found, (b"www-authenticate", b"Bearer"))
+    if found.status in (408, 413):  # what is left of the body is not read
+        return reply_of(found, (b"connection", b"close"))
+    if found.status == 405:
+        return reply_of(found, (b"allow", ", ".join(allowed).encode()))
+    return reply_of(found)
+
+
+def invalid(error: msgspec.ValidationError, *, parameter: bool = False) -> Problem:
+    """Return what is wrong with a body, or with a parameter, that was read but is not what was asked for."""
+    text = str(error)
+    at = _AT.search(text)
+    detail = text[: at.start()] if at else text
+    where = pointer(at["path"]) if at else ""
+    if parameter:
+        where = where.replace("/", "?", 1)
+    return problem(422, "invalid", "The request says something that is not understood.", detail, where=where)
+
+
+def pointer(path: str) -> str:
+    """Return a path in msgspec's words as a JSON pointer.
+
+    >>> pointer(".messages[3].urls[...]")
+    '/messages/3/urls/-'
+    """
+    steps = (found["name"] or found["index"] for found in _STEP.finditer(path))
+    return "".join("/" + ("-" if step == "..." else step.replace("~", "~0").replace("/", "~1")) for step in steps)
+
+
+NOT_FOUND: Final = problem(404, "no-such-path", "There is nothing at this path.")
+MALFORMED: Final = problem(400, "malformed", "The body is not JSON.")
+TOO_LARGE: Final = problem(413, "too-large", "The body is larger than is taken.")
+TOO_SLOW: Final = problem(408, "too-slow", "The body did not come in time.")
+NOT_JSON: Final = problem(415, "not-json", "A body must come as application/json.")
+UNAVAILABLE: Final = problem(503, "unavailable", "The service cannot do this now.", retry_after=5)
+DEFECT: Final = problem(500, "defect", "The service made a mistake; its log tells more.")

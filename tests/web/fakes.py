@@ -1,0 +1,163 @@
+"""A service in memory under the API, and things to put into it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+from tests.web.client import Client
+
+from scoter.config import Config
+from scoter.core.reply import Exchange, Fetched, Reply, Request
+from scoter.core.url import canonical
+from scoter.fetch.reach.guard import Guard
+from scoter.live.acceptance import Acceptance
+from scoter.live.memory.stores import MemoryStores
+from scoter.live.ports import Answer, Done, Stored
+from scoter.live.records import Priority, State, UrlRecord
+from scoter.web.app import Api, Services
+from scoter.web.keys import Gate
+from scoter.web.lookups import OfStore
+from scoter.web.measures import Measures
+from scoter.web.posting import callback_check
+from scoter.web.streams import Pace, Streams
+from scoter.web.waiting import Arrivals
+
+NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
+
+
+class Clock:
+    """A clock that stands still until it is moved."""
+
+    def __init__(self) -> None:
+        self.now = NOW
+        self.ticks = 0.0
+
+    def __call__(self) -> datetime:
+        return self.now
+
+    def monotonic(self) -> float:
+        return self.ticks
+
+    def move(self, by: timedelta) -> None:
+        self.now += by
+        self.ticks += by.total_seconds()
+
+
+class FakeFetching:
+    """Answers hops from a table, and keeps what was asked."""
+
+    def __init__(self) -> None:
+        self.replies: dict[str, Reply] = {}
+        self.asked: list[str] = []
+
+    async def fetch(self, request: Request, priority: Priority) -> Answer:
+        self.asked.append(request.url.text)
+        return Answer(self.replies.get(request.url.text) or page(request.url.text), waited=0.25)
+
+
+class Bench:
+    """The API on stores in memory, with a client in front of it."""
+
+    def __init__(
+        self,
+        *,
+        config: Config | None = None,
+        required: bool = False,
+        most_streams: int = 100,
+        pace: Pace = Pace(heartbeat=0.05, slow=0.05, look=0.01),  # noqa: B008  frozen
+        **changes: Any,
+    ) -> None:
+        self.config = config or Config()
+        self.clock = Clock()
+        self.stores = MemoryStores(
+            clock=self.clock, ticks=self.clock.monotonic, most_events=changes.pop("most_events", 1000)
+        )
+        self.fetching = FakeFetching()
+        self.arrivals = Arrivals(changes.pop("most_waiting", 100))
+        self.streams = Streams(self.stores.events, most=most_streams, pace=pace)
+        self.measures = Measures({"queue_depth": self._depth})
+        self.pending: Callable[[str], bool] = lambda url: any(
+            row.url == url for row in self.stores.journal._rows.values()
+        )
+        self.records = OfStore(self.stores.metadata)
+        gate = Gate(self.stores.keys, required=required, clock=self.clock.monotonic)
+        self.gate = gate
+        services = Services(
+            taker=Acceptance(self.config, self.stores.journal, self.stores.journal, self.stores.rules),
+            records=self.records,
+            is_pending=self.pending,
+            arrivals=self.arrivals,
+            streams=self.streams,
+            rules=self.stores.rules,
+            fetching=self.fetching,
+            gate=gate,
+            measures=self.measures,
+            check_callback=callback_check(Guard(self.config)),
+            clock=self.clock,
+        )
+        self.services = msgspec.structs.replace(services, **changes)
+        self.app = Api(self.services)
+        self.document: dict[str, Any] = json.loads(self.app.described)
+        self.client = Client(self.app, self.document, (("Host", "127.0.0.1:8000"),))
+
+    def _depth(self) -> dict[str, float]:
+        return {priority.name.lower(): depth for priority, depth in self.stores.journal.depth().items()}
+
+    async def know(self, url: str, state: State = State.OK) -> UrlRecord:
+        """Have a record in the store, and its event announced."""
+        record = record_of(url, state)
+        await self.stores.metadata.put([stored(record)])
+        return record
+
+    async def work(self) -> int:
+        """Do what a scheduler does: every open entry comes out well."""
+        entries = await self.stores.journal.open("test", 1000, timedelta(minutes=1))
+        for entry in entries:
+            record = record_of(entry.url)
+            await self.stores.journal.record("test", [Done(entry=entry, record=record, rows=[stored(record)])])
+        self.arrivals.note(entry.url for entry in entries)
+        self.streams.wake()
+        return len(entries)
+
+
+def record_of(url: str, state: State = State.OK) -> UrlRecord:
+    """Return a record as the pipeline would make it."""
+    return UrlRecord(
+        url=url,
+        resolved=url,
+        state=state,
+        fetch="f1",
+        fetched_at=NOW,
+        expires_at=NOW + timedelta(days=14),
+        status=200,
+        content_type="text/html",
+        length=12,
+    )
+
+
+def stored(record: UrlRecord) -> Stored:
+    return Stored(
+        url=record.url,
+        value=msgspec.json.encode(record),
+        fetched_at=record.fetched_at,
+        expires_at=record.expires_at,
+    )
+
+
+def page(url: str, body: bytes = b"<p>hello", status: int = 200, **changes: Any) -> Fetched:
+    """Return a page as it came."""
+    exchange = Exchange(
+        url=canonical(url),
+        started=NOW,
+        request_head=b"GET / HTTP/1.1\r\n\r\n",
+        response_head=b"HTTP/1.1 200 OK\r\n\r\n",
+        status=status,
+        headers=(("Content-Type", "text/html"),),
+        body=body,
+    )
+    return Fetched(replace(exchange, **changes))

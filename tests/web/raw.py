@@ -1,0 +1,77 @@
+"""A server on loopback, and a client that says exactly what it is told to."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from scoter.web.asgi import App
+from scoter.web.protocol import Limits
+from scoter.web.serving import Serving, listen, listen_locally
+
+WITHIN = 10.0
+
+
+@asynccontextmanager
+async def serving(app: App, *, path: Path | None = None, limits: Limits = Limits()) -> AsyncIterator[int]:  # noqa: B008
+    """Serve an application until the block ends; give its port, or 0 for a Unix socket."""
+    opened = listen("127.0.0.1", 0) if path is None else listen_locally(path)
+    port = 0 if path is not None else opened.getsockname()[1]
+    server = Serving(app, [opened], limits=limits)
+    running = asyncio.create_task(server.run())
+    while not server.has_started:
+        await asyncio.sleep(0)
+    try:
+        yield port
+    finally:
+        server.stop()
+        await running
+
+
+class Raw:
+    """One connection."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader = reader
+        self._writer = writer
+
+    def say(self, data: bytes) -> None:
+        self._writer.write(data)
+
+    async def drained(self) -> None:
+        await self._writer.drain()
+
+    async def head(self) -> bytes:
+        async with asyncio.timeout(WITHIN):
+            return await self._reader.readuntil(b"\r\n\r\n")
+
+    async def answer(self) -> tuple[int, bytes]:
+        """Return the status and the body of the next answer, which must have a length."""
+        head = await self.head()
+        lines = head.lower().split(b"\r\n")
+        length = next(int(line[15:]) for line in lines if line.startswith(b"content-length:"))
+        async with asyncio.timeout(WITHIN):
+            return int(head[9:12]), await self._reader.readexactly(length)
+
+    async def until(self, text: bytes) -> bytes:
+        async with asyncio.timeout(WITHIN):
+            return await self._reader.readuntil(text)
+
+    async def rest(self) -> bytes:
+        """Return everything until the server closes."""
+        async with asyncio.timeout(WITHIN):
+            return await self._reader.read()
+
+    def close(self) -> None:
+        self._writer.close()
+
+
+@asynccontextmanager
+async def connected(port: int) -> AsyncIterator[Raw]:
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    try:
+        yield Raw(reader, writer)
+    finally:
+        writer.close()

@@ -1,0 +1,167 @@
+"""Direct fetches over HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import gzip
+from collections.abc import Sequence
+
+import pytest
+from tests.web.fakes import Bench, page
+
+from scoter.core.reply import Cut, Exchange, Failed, Gone, Moved, Reason, Request
+from scoter.core.url import canonical
+from scoter.live.ports import Answer, DomainRule
+from scoter.live.records import Archived, Priority
+from scoter.web.handlers.fetching import FetchLimits
+
+A, B = "http://a.example/", "http://b.example/"
+
+
+def moved(url: str, target: str) -> Moved:
+    return Moved(page(url, b"", 301).exchange, canonical(target), permanent=True)
+
+
+async def test_a_page_comes_with_status_headers_and_body() -> None:
+    bench = Bench()
+
+    got = await bench.client.post("/v1/fetch", {"url": "HTTP://a.example"})
+
+    assert got.json["outcome"] == "fetched"
+    assert got.json["status"] == 200
+    assert got.json["headers"] == [["Content-Type", "text/html"]]
+    assert base64.b64decode(got.json["body"]) == b"<p>hello"
+    assert got.json["waited"] == 0.25
+    assert bench.fetching.asked == [A]
+
+
+async def test_a_body_is_freed_of_its_content_coding_and_cut_at_the_size_asked_for() -> None:
+    bench = Bench()
+    packed = gzip.compress(b"x" * 1_000_000)
+    bench.fetching.replies[A] = page(A, packed, headers=(("Content-Encoding", "gzip"),))
+
+    got = await bench.client.post("/v1/fetch", {"url": A, "most": 100})
+
+    assert base64.b64decode(got.json["body"]) == b"x" * 100
+    assert got.json["truncated"]
+    assert got.json["length"] == len(packed)
+
+
+async def test_a_body_that_came_cut_is_said_to_be() -> None:
+    bench = Bench()
+    bench.fetching.replies[A] = page(A, cut=Cut.LENGTH)
+
+    got = await bench.client.post("/v1/fetch", {"url": A, "body": "none"})
+
+    assert got.json["truncated"]
+    assert "body" not in got.json
+
+
+async def test_a_redirect_is_followed_only_when_asked() -> None:
+    bench = Bench()
+    bench.fetching.replies[A] = moved(A, B)
+
+    stayed = await bench.client.post("/v1/fetch", {"url": A})
+    went = await bench.client.post("/v1/fetch", {"url": A, "hops": 3})
+
+    assert (stayed.json["outcome"], stayed.json["target"]) == ("moved", B)
+    assert (went.json["outcome"], went.json["url"]) == ("fetched", B)
+    assert went.json["hops"] == [{"url": A, "status": 301}]
+    assert went.json["waited"] == 0.5
+
+
+async def test_a_loop_of_redirects_ends() -> None:
+    bench = Bench()
+    bench.fetching.replies = {A: moved(A, B), B: moved(B, A)}
+
+    got = await bench.client.post("/v1/fetch", {"url": A, "hops": 10})
+
+    assert got.json["outcome"] == "moved"
+    assert len(bench.fetching.asked) == 11
+
+
+async def test_what_the_web_does_is_an_answer() -> None:
+    bench = Bench()
+    bench.fetching.replies[A] = Gone(canonical(A), Reason.ROBOTS_DENIED, "robots.txt forbids it")
+    bench.fetching.replies[B] = Failed(canonical(B), Reason.REFUSED_ADDRESS, "10.0.0.1 is not public")
+
+    gone = await bench.client.post("/v1/fetch", {"url": A})
+    refused = await bench.client.post("/v1/fetch", {"url": B})
+
+    assert (gone.status, gone.json["outcome"], gone.json["reason"]) == (200, "gone", "robots_denied")
+    assert (refused.status, refused.json["outcome"], refused.json["reason"]) == (200, "failed", "refused_address")
+
+
+async def test_a_blocked_domain_is_not_asked_at_any_hop() -> None:
+    bench = Bench()
+    await bench.stores.rules.put(DomainRule(domain="b.example", blocked=True))
+    bench.fetching.replies[A] = moved(A, B)
+
+    got = await bench.client.post("/v1/fetch", {"url": A, "hops": 1})
+
+    assert got.status == 403
+    assert bench.fetching.asked == [A]
+
+
+class _Archive:
+    async def keep(self, exchanges: Sequence[Exchange], *, message: str, fetch: str) -> Sequence[Archived | None]:
+        return [Archived("x.warc.gz", 7, len(each.body)) for each in exchanges]
+
+
+async def test_a_body_may_be_answered_by_where_it_lies() -> None:
+    bench = Bench(content=_Archive())
+
+    got = await bench.client.post("/v1/fetch", {"url": A, "body": "reference"})
+
+    assert got.json["archived"] == {"file": "x.warc.gz", "offset": 7, "length": 8}
+    assert "body" not in got.json
+
+
+async def test_a_reference_cannot_be_had_without_an_archive() -> None:
+    got = await Bench().client.post("/v1/fetch", {"url": A, "body": "reference"})
+
+    assert (got.status, got.json["where"]) == (422, "/body")
+
+
+@pytest.mark.parametrize(
+    ("body", "where"),
+    [
+        ({"url": "nonsense"}, "/url"),
+        ({"url": A, "hops": 11}, "/hops"),
+        ({"url": A, "most": 2**40}, "/most"),
+        ({"url": A, "body": "all"}, "/body"),
+        ({"url": A, "headers": {"X": "y\r\nz"}}, ""),
+    ],
+)
+async def test_an_order_that_is_not_understood_says_where(body: object, where: str) -> None:
+    got = await Bench().client.post("/v1/fetch", body)
+
+    assert got.status == 422
+    assert got.json.get("where", "") == where
+
+
+class _Stuck:
+    async def fetch(self, request: Request, priority: Priority) -> Answer:
+        await asyncio.Event().wait()
+        raise AssertionError
+
+
+async def test_a_fetch_that_takes_too_long_is_given_up_and_leaves_room() -> None:
+    bench = Bench(fetching=_Stuck(), fetch_limits=FetchLimits(most=1, within=0.01))
+
+    first = await bench.client.post("/v1/fetch", {"url": A})
+    second = await bench.client.post("/v1/fetch", {"url": A})
+
+    assert (first.status, second.status) == (504, 504)
+
+
+async def test_too_many_fetches_are_turned_away() -> None:
+    bench = Bench(fetching=_Stuck(), fetch_limits=FetchLimits(most=1, within=5))
+    first = asyncio.create_task(bench.client.post("/v1/fetch", {"url": A}))
+    await asyncio.sleep(0)
+
+    got = await bench.client.post("/v1/fetch", {"url": A})
+
+    assert got.status == 503
+    first.cancel()

@@ -1,0 +1,161 @@
+"""Who may come in."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from tests.web.client import Client
+from tests.web.fakes import Bench
+from tests.web.test_urls import _nobody
+
+from scoter.errors import UsageError
+from scoter.web.keys import needs_keys
+from scoter.web.lookup import LookupApp
+from scoter.web.lookups import Lookup
+
+
+async def key(bench: Bench, *scopes: str, rate: float | None = None) -> tuple[str, str]:
+    """Make a key; return the field that shows it."""
+    _, token = await bench.stores.keys.create("test", scopes, rate)
+    return "Authorization", f"Bearer {token}"
+
+
+async def test_without_a_key_only_health_is_told() -> None:
+    bench = Bench(required=True)
+
+    assert (await bench.client.get("/healthz")).status == 200
+    assert (await bench.client.get("/readyz")).status == 200
+    assert (await bench.client.get("/v1/openapi.json")).status == 200
+    for path in ("/v1/stats", "/metrics", "/v1/urls?url=http://a.example/", "/v1/events", "/v1/domains/example.org"):
+        got = await bench.client.get(path)
+        assert got.status == 401
+        assert got.headers["www-authenticate"] == "Bearer"
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "",
+        "Bearer",
+        "Bearer ",
+        "Bearer nonsense",
+        "Basic dXNlcjpwYXNz",
+        "Bearer scoter_x_y",
+        "Bearer \xe9\xff",
+        "scoter_a_b",
+    ],
+)
+async def test_what_is_no_key_lets_nobody_in(value: str) -> None:
+    bench = Bench(required=True)
+
+    got = await bench.client.get("/v1/stats", ("Authorization", value))
+
+    assert got.status == 401
+
+
+async def test_two_keys_at_once_are_none() -> None:
+    bench = Bench(required=True)
+    good = await key(bench, "read")
+
+    got = await bench.client.get("/v1/stats", good, ("Authorization", "Bearer other"))
+
+    assert got.status == 401
+
+
+@pytest.mark.parametrize(
+    ("scope", "reads", "submits", "rules"),
+    [("read", 200, 403, 403), ("submit", 403, 202, 403), ("admin", 200, 202, 200)],
+)
+async def test_a_key_is_good_for_its_scopes(scope: str, reads: int, submits: int, rules: int) -> None:
+    bench = Bench(required=True)
+    client = Client(bench.app, bench.document, (await key(bench, scope),))
+
+    assert (await client.get("/v1/stats")).status == reads
+    assert (await client.post("/v1/messages", {"text": "x"})).status == submits
+    assert (await client.put("/v1/domains/example.org", {})).status == rules
+
+
+async def test_a_key_may_have_several_scopes() -> None:
+    bench = Bench(required=True)
+    client = Client(bench.app, bench.document, (await key(bench, "read", "submit"),))
+
+    assert (await client.get("/v1/stats")).status == 200
+    assert (await client.post("/v1/messages", {"text": "x"})).status == 202
+
+
+async def test_a_revoked_key_is_refused_at_once() -> None:
+    bench = Bench(required=True)
+    made, token = await bench.stores.keys.create("test", ["read"])
+    await bench.stores.keys.revoke(made.id)
+
+    got = await bench.client.get("/v1/stats", ("Authorization", f"Bearer {token}"))
+
+    assert got.status == 401
+
+
+async def test_a_key_that_is_used_too_fast_is_told_when_to_come_again() -> None:
+    bench = Bench(required=True)
+    field = await key(bench, "read", rate=2)
+
+    statuses = [(await bench.client.get("/v1/stats", field)).status for _ in range(3)]
+    bench.clock.move(timedelta(seconds=0.5))
+    after = [(await bench.client.get("/v1/stats", field)).status for _ in range(2)]
+
+    assert statuses == [200, 200, 429]
+    assert after == [200, 429]
+
+
+async def test_one_key_does_not_slow_another() -> None:
+    bench = Bench(required=True)
+    slow, other = await key(bench, "read", rate=1), await key(bench, "read", rate=1)
+    await bench.client.get("/v1/stats", slow)
+
+    assert (await bench.client.get("/v1/stats", slow)).status == 429
+    assert (await bench.client.get("/v1/stats", other)).status == 200
+
+
+async def test_lookups_need_a_key_in_the_lean_application_too() -> None:
+    bench = Bench(required=True)
+    await bench.know("http://a.example/")
+    client = Client(LookupApp(Lookup(bench.records, bench.pending), bench.gate, _nobody), bench.document)
+    field = await key(bench, "read")
+    submitter = await key(bench, "submit")
+
+    assert (await client.get("/v1/urls?url=http://a.example/")).status == 401
+    assert (await client.get("/v1/urls?url=http://a.example/", submitter)).status == 403
+    assert (await client.get("/v1/urls?url=http://a.example/", field)).status == 200
+    assert (await client.post("/v1/urls/lookup", {"urls": ["http://a.example/"]})).status == 401
+    assert (await client.post("/v1/urls/lookup", {"urls": ["http://a.example/"]}, field)).status == 200
+
+
+@pytest.mark.parametrize(
+    "host", ["evil.example", "127.0.0.1.evil.example", "10.0.0.1", "localhost.evil.example:80", "[::2]", "", "[", "0"]
+)
+async def test_without_keys_a_page_cannot_come_in_by_a_name_of_its_own(host: str) -> None:
+    bench = Bench()
+    client = Client(bench.app, bench.document)
+
+    assert (await client.get("/v1/stats", ("Host", host))).status == 421
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1:8080", "localhost", "LOCALHOST:1", "[::1]:99", "127.8.9.1"])
+async def test_without_keys_the_service_answers_to_names_of_this_machine(host: str) -> None:
+    bench = Bench()
+    client = Client(bench.app, bench.document)
+
+    assert (await client.get("/v1/stats", ("Host", host))).status == 200
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.7", "example.org", ""])
+def test_a_service_that_others_can_reach_does_not_start_without_keys(host: str) -> None:
+    with pytest.raises(UsageError, match="no API key"):
+        needs_keys(host, has_keys=False)
+
+    assert needs_keys(host, has_keys=True)
+    assert not needs_keys(host, has_keys=False, insecure=True)
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "::1", "localhost"])
+def test_a_service_that_only_this_machine_can_reach_needs_no_keys(host: str) -> None:
+    assert not needs_keys(host, has_keys=False)

@@ -1,0 +1,160 @@
+"""Messages come in over HTTP."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from msgspec.structs import replace
+from tests.web.fakes import Bench
+
+from scoter.config import Config
+from scoter.live.ports import DomainRule
+from scoter.live.records import Priority
+
+
+def small(**limits: int) -> Config:
+    return replace(Config(), live=replace(Config().live, **limits))
+
+
+async def test_a_text_is_accepted_with_the_urls_found_in_it() -> None:
+    bench = Bench()
+
+    got = await bench.client.post(
+        "/v1/messages", {"id": "m1", "text": "see https://Example.org/a, and b.example.com/x"}
+    )
+
+    assert got.status == 202
+    (receipt,) = got.json["messages"]
+    assert receipt["id"] == "m1"
+    assert receipt["status"] == "accepted"
+    assert "https://example.org/a" in receipt["entries"]
+    assert bench.stores.journal.waiting() == len(receipt["entries"])
+
+
+async def test_a_message_without_an_id_is_given_one() -> None:
+    bench = Bench()
+
+    first = await bench.client.post("/v1/messages", {"urls": ["http://a.example/"]})
+    second = await bench.client.post("/v1/messages", {"urls": ["http://a.example/"]})
+
+    ids = {got.json["messages"][0]["id"] for got in (first, second)}
+    assert len(ids) == 2
+    assert all(len(each) == 32 for each in ids)
+
+
+async def test_a_message_that_comes_twice_is_one_message() -> None:
+    bench = Bench()
+    message = {"id": "m1", "urls": ["http://a.example/"]}
+    first = await bench.client.post("/v1/messages", message)
+
+    again = await bench.client.post("/v1/messages", message)
+
+    assert again.json["messages"][0]["status"] == "known"
+    assert again.json["messages"][0]["entries"] == first.json["messages"][0]["entries"]
+    assert bench.stores.journal.waiting() == 1
+
+
+async def test_what_is_no_url_and_what_is_blocked_is_listed_and_the_rest_taken() -> None:
+    bench = Bench()
+    await bench.stores.rules.put(DomainRule(domain="blocked.example", blocked=True))
+
+    got = await bench.client.post(
+        "/v1/messages", {"urls": ["http://a.example/", "::nonsense::", "http://www.blocked.example/x"]}
+    )
+
+    (receipt,) = got.json["messages"]
+    assert list(receipt["entries"]) == ["http://a.example/"]
+    assert [each["url"] for each in receipt["unusable"]] == ["::nonsense::", "http://www.blocked.example/x"]
+
+
+async def test_priority_and_force_reach_the_journal() -> None:
+    bench = Bench()
+
+    await bench.client.post("/v1/messages", {"urls": ["http://a.example/"], "priority": "person", "force": True})
+
+    (row,) = bench.stores.journal._rows.values()
+    assert row.message.priority is Priority.PERSON
+    assert row.message.force
+
+
+async def test_several_messages_are_answered_in_their_order() -> None:
+    bench = Bench()
+
+    got = await bench.client.post(
+        "/v1/messages", [{"id": f"m{n}", "urls": [f"http://a.example/{n}"]} for n in range(3)]
+    )
+
+    assert [receipt["id"] for receipt in got.json["messages"]] == ["m0", "m1", "m2"]
+
+
+async def test_a_full_service_answers_429_and_accepts_nothing() -> None:
+    bench = Bench(config=small(backlog=1))
+    await bench.client.post("/v1/messages", {"urls": ["http://c.example/"]})
+
+    got = await bench.client.post("/v1/messages", {"urls": ["http://a.example/", "http://b.example/"]})
+
+    assert got.status == 429
+    assert got.headers["retry-after"] == "30"
+    assert "domain" not in got.json
+    assert bench.stores.journal.waiting() == 1
+    assert bench.measures.refusals.values == {("service",): 1.0}
+
+
+async def test_a_full_domain_answers_429_and_says_which() -> None:
+    bench = Bench(config=small(backlog_per_domain=1))
+    await bench.client.post("/v1/messages", {"urls": ["http://x.a.example/1"]})
+
+    got = await bench.client.post("/v1/messages", {"urls": ["http://y.a.example/2"]})
+
+    assert got.status == 429
+    assert got.json["domain"] == "a.example"
+
+
+async def test_messages_that_have_room_are_taken_though_others_have_none() -> None:
+    bench = Bench(config=small(backlog_per_domain=1))
+    await bench.client.post("/v1/messages", {"urls": ["http://a.example/1"]})
+    full = {"urls": ["http://a.example/2"]}
+
+    got = await bench.client.post("/v1/messages", [full, {"urls": ["http://b.example/"]}])
+
+    assert got.status == 202
+    assert [receipt["status"] for receipt in got.json["messages"]] == ["refused", "accepted"]
+    assert got.headers["retry-after"] == "30"
+
+
+@pytest.mark.parametrize(
+    "callback",
+    [
+        "http://127.0.0.1/hook",
+        "http://0x7f.1/hook",
+        "http://2130706433/hook",
+        "http://[::ffff:127.0.0.1]/hook",
+        "http://169.254.169.254/latest",
+        "http://10.0.0.8/",
+        "https://example.org:22/",
+        "ftp://example.org/",
+        "javascript:alert(1)",
+        "nonsense",
+        "http://exa\r\nmple.org\x00/",
+    ],
+)
+async def test_a_callback_that_must_not_be_posted_to_is_refused_at_once(callback: str) -> None:
+    bench = Bench()
+
+    got = await bench.client.post("/v1/messages", [{"urls": []}, {"urls": ["http://a.example/"], "callback": callback}])
+
+    assert got.status == 422
+    assert got.json["where"] == "/1/callback"
+    assert bench.stores.journal.waiting() == 0
+
+
+async def test_a_callback_is_told_of_the_outcome() -> None:
+    bench = Bench()
+    await bench.client.post("/v1/messages", {"urls": ["http://a.example/"], "callback": "https://example.org/hook"})
+
+    await bench.work()
+
+    (delivery,) = await bench.stores.deliveries.due(10, timedelta(minutes=1))
+    assert delivery.callback == "https://example.org/hook"
+    assert delivery.event.url == "http://a.example/"

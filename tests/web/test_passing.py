@@ -1,0 +1,180 @@
+"""Requests are handed on to the core, and its answers back."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from tests.web.client import Client, Exchanging
+from tests.web.fakes import Bench
+from tests.web.raw import connected, serving
+from tests.web.test_events import happen, numbers
+
+from scoter.web.lookup import LookupApp
+from scoter.web.lookups import Lookup
+from scoter.web.passing import PassOn, head_of
+from scoter.web.streams import Pace
+
+JSON = ("Content-Type", "application/json")
+
+
+@asynccontextmanager
+async def core(bench: Bench, tmp_path: Path) -> AsyncIterator[tuple[Client, PassOn]]:
+    """A core behind its Unix socket, and a client of one who passes everything on to it."""
+    path = tmp_path / "core"
+    async with serving(bench.app, path=path):
+        passing = PassOn(path)
+        yield Client(passing, bench.document, (("Host", "localhost"),)), passing
+        passing.close()
+
+
+async def test_what_is_passed_on_is_answered_as_if_it_were_not(tmp_path: Path) -> None:
+    bench = Bench()
+    await bench.know("http://a.example/")
+    async with core(bench, tmp_path) as (client, _):
+        known = await client.get("/v1/urls?url=http%3A%2F%2Fa.example%2F&wait=1s")
+        body = json.dumps({"text": "see http://b.example/"}).encode()
+        taken = await client.ask("POST", "/v1/messages", body, (JSON, ("Content-Length", str(len(body)))))
+        nowhere = await client.get("/nowhere")
+        head = Exchanging("HEAD", "/v1/stats")
+        await client.app(head.scope, head.receive, head.send)
+
+    assert known.json["url"] == "http://a.example/"
+    assert taken.status == 202
+    assert nowhere.status == 404
+    assert (head.status, head.text, head.is_whole) == (405, b"", True)
+
+
+async def test_a_body_is_passed_on_in_parts(tmp_path: Path) -> None:
+    bench = Bench()
+    async with core(bench, tmp_path) as (client, _):
+        parts = [b'{"te', b'xt": "see ', b'http://b.example/"}', b""]
+        got = await client.ask("POST", "/v1/messages", parts, (JSON, ("Transfer-Encoding", "chunked")))
+
+    assert got.status == 202
+    assert list(got.json["messages"][0]["entries"]) == ["http://b.example/"]
+
+
+async def test_one_connection_serves_many_requests(tmp_path: Path) -> None:
+    bench = Bench()
+    async with core(bench, tmp_path) as (client, passing):
+        for _ in range(20):
+            assert (await client.get("/v1/stats")).status == 200
+
+        assert len(passing._idle) == 1
+
+
+async def test_many_at_once_do_not_get_into_each_others_way(tmp_path: Path) -> None:
+    bench = Bench()
+    for n in range(100):
+        await bench.know(f"http://a.example/{n}")
+    async with core(bench, tmp_path) as (client, _):
+        got = await asyncio.gather(*(client.get(f"/v1/urls?url=http://a.example/{n}&wait=1s") for n in range(100)))
+
+    assert [each.json["url"] for each in got] == [f"http://a.example/{n}" for n in range(100)]
+
+
+async def test_an_answer_that_comes_before_the_body_ends_is_passed_back(tmp_path: Path) -> None:
+    bench = Bench()
+    async with core(bench, tmp_path) as (client, _):
+        large = await client.ask(
+            "POST", "/v1/messages", [b"x" * 65_536] * 40, (JSON, ("Content-Length", str(65_536 * 40)))
+        )
+        after = await client.get("/v1/stats")
+
+    assert large.status == 413
+    assert after.status == 200
+
+
+async def test_a_stream_is_passed_on_as_it_comes_and_ends_with_the_client(tmp_path: Path) -> None:
+    bench = Bench()
+    async with core(bench, tmp_path) as (_, passing):
+        reading = asyncio.create_task(bench.streams.run())
+        stream = Exchanging("GET", "/v1/events", headers=(("Host", "localhost"),))
+        asking = asyncio.create_task(passing(stream.scope, stream.receive, stream.send))
+        await stream.until(b"retry")
+        await happen(bench, 3)
+        text = await stream.until(b"id: 3\n")
+        stream.leave()
+        await asking
+        async with asyncio.timeout(5):
+            while len(bench.streams):
+                await asyncio.sleep(0.01)
+        reading.cancel()
+
+    assert numbers(text) == [1, 2, 3]
+
+
+async def test_a_core_that_is_away_is_a_reason_to_come_again(tmp_path: Path) -> None:
+    client = Client(PassOn(tmp_path / "nobody"), Bench().document)
+
+    got = await client.get("/v1/stats")
+
+    assert got.status == 503
+    assert got.headers["retry-after"] == "2"
+
+
+async def test_a_core_that_dies_in_the_middle_leaves_no_whole_answer(tmp_path: Path) -> None:
+    async def die(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\ncontent-type: application/json\r\n\r\n{")
+        writer.close()
+
+    async with await asyncio.start_unix_server(die, tmp_path / "core"):
+        exchange = Exchanging("GET", "/v1/stats")
+        await PassOn(tmp_path / "core")(exchange.scope, exchange.receive, exchange.send)
+
+    assert exchange.status == 200
+    assert not exchange.is_whole
+
+
+async def test_a_core_that_speaks_nonsense_is_as_good_as_away(tmp_path: Path) -> None:
+    async def babble(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"what?\r\n\r\n")
+        writer.close()
+
+    async with await asyncio.start_unix_server(babble, tmp_path / "core"):
+        got = await Client(PassOn(tmp_path / "core"), Bench().document).get("/v1/stats")
+
+    assert got.status == 503
+
+
+async def test_no_more_than_so_many_are_passed_on_at_a_time(tmp_path: Path) -> None:
+    got = await Client(PassOn(tmp_path / "core", most=0), Bench().document).get("/v1/stats")
+
+    assert got.status == 503
+
+
+async def test_what_concerns_one_connection_is_not_passed_on() -> None:
+    headers = (("Host", "x"), ("Connection", "close"), ("Upgrade", "h2c"), ("Expect", "100-continue"), ("X-Kept", "1"))
+    exchange = Exchanging("GET", "/v1/stats?a=b", headers=headers)
+
+    head = head_of(exchange.scope, is_chunked=False)
+
+    assert head == b"GET /v1/stats?a=b HTTP/1.1\r\nhost: x\r\nx-kept: 1\r\n\r\n"
+
+
+async def test_a_lookup_process_answers_what_it_can_and_passes_on_the_rest(tmp_path: Path) -> None:
+    bench = Bench(pace=Pace(heartbeat=60, slow=5, look=0.01))
+    await bench.know("http://a.example/")
+    async with core(bench, tmp_path) as (_, passing):
+        lookup = LookupApp(Lookup(bench.records, bench.pending), bench.gate, passing)
+        async with serving(lookup) as port, connected(port) as client:
+            client.say(b"GET /v1/urls?url=http://a.example/ HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            status, body = await client.answer()
+            client.say(b"GET /v1/stats HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            stats = await client.answer()
+            reading = asyncio.create_task(bench.streams.run())
+            client.say(b"GET /v1/events HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            await client.until(b"retry: 2000\n\n")
+            await happen(bench, 1)
+            event = await client.until(b"event: url\n")
+            reading.cancel()
+
+    assert (status, json.loads(body)["url"]) == (200, "http://a.example/")
+    assert stats[0] == 200
+    assert b"id: 1\n" in event

@@ -1,0 +1,127 @@
+"""Posts to callbacks go through the guard, one hop and no further."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+from msgspec.structs import replace
+
+from scoter.config import Config
+from scoter.core.url import canonical
+from scoter.fetch.reach.guard import Guard
+from scoter.fetch.reach.resolve import CachingResolver, FakeResolver
+from scoter.web.posting import CurlPost
+from scoter.web.webhooks import Posted
+
+
+@asynccontextmanager
+async def receiver(answer: bytes) -> AsyncIterator[tuple[int, list[bytes]]]:
+    """A server on loopback that answers everything alike, and what it was sent."""
+    requests: list[bytes] = []
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        head = await reader.readuntil(b"\r\n\r\n")
+        length = next(
+            (int(line[15:]) for line in head.split(b"\r\n") if line.lower().startswith(b"content-length:")), 0
+        )
+        requests.append(head + await reader.readexactly(length))
+        writer.write(answer)
+        writer.close()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    async with server:
+        yield server.sockets[0].getsockname()[1], requests
+
+
+@asynccontextmanager
+async def posting(config: Config, names: dict[str, str]) -> AsyncIterator[CurlPost]:
+    guard = Guard(config)
+    post = CurlPost(config, guard=guard, resolver=CachingResolver(FakeResolver(names), guard))
+    try:
+        yield post
+    finally:
+        await post.close()
+
+
+def sent_to(port: int) -> Config:
+    fetch = replace(Config().fetch, connect_to=(f"hooks.example:80=127.0.0.1:{port}",))
+    return replace(Config(), fetch=fetch)
+
+
+async def test_a_post_arrives_with_its_fields_and_its_body() -> None:
+    async with (
+        receiver(b"HTTP/1.1 204 No Content\r\n\r\n") as (port, requests),
+        posting(sent_to(port), {}) as post,
+    ):
+        first = await post.post(canonical("http://hooks.example/x"), (("Scoter-Delivery", "d1"),), b'{"a":1}')
+        second = await post.post(canonical("http://hooks.example/x"), (("Scoter-Delivery", "d2"),), b'{"b":22}')
+
+    assert (first, second) == (Posted(204), Posted(204))
+    assert requests[0].startswith(b"POST /x HTTP/1.1\r\nHost: hooks.example\r\n")
+    assert b"\r\nScoter-Delivery: d1\r\n" in requests[0]
+    assert requests[0].endswith(b'\r\n\r\n{"a":1}')
+    assert requests[1].endswith(b'\r\n\r\n{"b":22}')
+
+
+async def test_a_redirect_is_an_answer_and_is_not_followed() -> None:
+    async with (
+        receiver(b"HTTP/1.1 307 Go\r\nLocation: http://hooks.example/other\r\nContent-Length: 0\r\n\r\n") as (
+            port,
+            requests,
+        ),
+        posting(sent_to(port), {}) as post,
+    ):
+        told = await post.post(canonical("http://hooks.example/x"), (), b"{}")
+
+    assert told == Posted(307)
+    assert len(requests) == 1
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["http://127.0.0.1/", "http://[::1]/", "http://169.254.169.254/", "http://0x7f000001/", "http://example.org:22/"],
+)
+async def test_an_address_or_port_that_is_not_allowed_is_refused_for_good(url: str) -> None:
+    async with posting(Config(), {}) as post:
+        told = await post.post(canonical(url), (), b"{}")
+
+    assert told.is_refused
+    assert told.status == 0
+
+
+@pytest.mark.parametrize("addresses", ["127.0.0.1", "93.184.215.14 10.0.0.1", "::ffff:10.0.0.1"])
+async def test_a_name_that_leads_to_a_private_address_is_not_asked(addresses: str) -> None:
+    async with receiver(b"HTTP/1.1 204 No Content\r\n\r\n") as (port, requests):
+        config = replace(Config(), fetch=replace(Config().fetch, allow_ports=(range(port, port + 1),)))
+        async with posting(config, {"rebind.example": addresses}) as post:
+            told = await post.post(canonical(f"http://rebind.example:{port}/"), (), b"{}")
+
+    assert told.status == 0
+    assert "not" in told.why
+    assert requests == []
+
+
+async def test_a_name_that_leads_elsewhere_when_it_is_asked_again_is_caught_at_the_socket() -> None:
+    """A resolver without a check stands for whatever goes wrong in one."""
+    async with receiver(b"HTTP/1.1 204 No Content\r\n\r\n") as (port, requests):
+        config = replace(Config(), fetch=replace(Config().fetch, allow_ports=(range(port, port + 1),)))
+        post = CurlPost(config, resolver=FakeResolver({"rebind.example": "127.0.0.1"}))
+        told = await post.post(canonical(f"http://rebind.example:{port}/"), (), b"{}")
+        await post.close()
+
+    assert told.is_refused
+    assert requests == []
+
+
+async def test_a_server_that_is_not_there_is_an_answer() -> None:
+    async with receiver(b"") as (port, _):
+        pass
+    async with posting(sent_to(port), {}) as post:
+        told = await post.post(canonical("http://hooks.example/"), (), b"{}")
+
+    assert told.status == 0
+    assert told.why
+    assert not told.is_refused

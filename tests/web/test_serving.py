@@ -1,0 +1,274 @@
+"""The real server, on loopback, and clients that mean no good."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import stat
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+import pytest
+from tests.web.fakes import Bench
+from tests.web.raw import connected, serving
+
+from scoter.errors import UsageError
+from scoter.web.asgi import Receive, Scope, Send
+from scoter.web.protocol import Limits
+from scoter.web.serving import Serving, listen, listen_locally, serve_all
+from scoter.web.streams import Pace
+
+GET = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
+
+
+def post(body: bytes, *more: bytes) -> bytes:
+    fields = (b"Host: localhost", b"Content-Type: application/json", *more)
+    return b"POST /v1/messages HTTP/1.1\r\n" + b"\r\n".join(fields) + b"\r\n\r\n" + body
+
+
+async def test_a_message_goes_in_over_the_wire() -> None:
+    bench = Bench()
+    body = json.dumps({"text": "see http://a.example/"}).encode()
+    async with serving(bench.app) as port, connected(port) as client:
+        client.say(post(body, b"Content-Length: %d" % len(body)))
+        status, answer = await client.answer()
+
+    assert status == 202
+    assert list(json.loads(answer)["messages"][0]["entries"]) == ["http://a.example/"]
+
+
+async def test_requests_that_come_together_are_answered_in_their_order() -> None:
+    bench = Bench()
+    async with serving(bench.app) as port, connected(port) as client:
+        client.say(GET * 3 + b"GET /nowhere HTTP/1.1\r\nHost: localhost\r\n\r\n" + GET)
+        statuses = [(await client.answer())[0] for _ in range(5)]
+
+    assert statuses == [200, 200, 200, 404, 200]
+
+
+async def test_a_flood_of_requests_whose_answers_nobody_awaits_is_cut_off() -> None:
+    bench = Bench()
+    async with serving(bench.app, limits=Limits(pipelined=10)) as port, connected(port) as client:
+        client.say(b"GET /v1/urls?url=http://a.example/&wait=30s HTTP/1.1\r\nHost: localhost\r\n\r\n" + GET * 500)
+        try:
+            text = await client.rest()
+        except ConnectionError:
+            text = b""
+
+    assert text == b""
+    assert len(bench.arrivals) == 0
+
+
+async def test_a_chunked_body_is_read_and_a_garbled_one_refused() -> None:
+    bench = Bench()
+    async with serving(bench.app) as port:
+        async with connected(port) as client:
+            client.say(post(b'd\r\n{"text": "x"}\r\n0\r\n\r\n', b"Transfer-Encoding: chunked"))
+            good = await client.answer()
+        async with connected(port) as client:
+            client.say(post(b"zz\r\n", b"Transfer-Encoding: chunked"))
+            bad = await client.rest()
+        async with connected(port) as client:
+            client.say(post(b"0\r\n\r\n", b"Transfer-Encoding: chunked", b"Content-Length: 5"))
+            both = await client.rest()
+
+    assert good[0] == 202
+    assert bad.startswith(b"HTTP/1.1 400 ")
+    assert both.startswith(b"HTTP/1.1 400 ")
+
+
+async def test_a_slow_body_is_not_waited_for() -> None:
+    bench = Bench(body_within=0.05)
+    async with serving(bench.app) as port, connected(port) as client:
+        client.say(post(b'{"te', b"Content-Length: 100"))
+        answer = await client.rest()
+
+    assert answer.startswith(b"HTTP/1.1 408 ")
+
+
+async def test_a_body_that_nobody_wants_may_not_trickle_in_for_ever() -> None:
+    bench = Bench()
+    async with serving(bench.app, limits=Limits(head_within=0.1)) as port, connected(port) as client:
+        client.say(b"POST /nowhere HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100000\r\n\r\nx")
+        status, _ = await client.answer()
+        client.say(b"x")
+        rest = await client.rest()
+
+    assert status == 404
+    assert rest == b""
+
+
+async def test_a_body_that_nobody_wants_does_not_cost_the_connection_when_it_comes_in_time() -> None:
+    bench = Bench()
+    async with serving(bench.app, limits=Limits(head_within=5)) as port, connected(port) as client:
+        client.say(b"POST /nowhere HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n\r\nx")
+        first, _ = await client.answer()
+        client.say(b"xxxx" + GET)
+        second, _ = await client.answer()
+
+    assert (first, second) == (404, 200)
+
+
+async def test_a_large_body_is_refused_before_it_came() -> None:
+    bench = Bench()
+    async with serving(bench.app) as port, connected(port) as client:
+        client.say(post(b"", b"Content-Length: 99999999"))
+        answer = await client.rest()
+
+    assert answer.startswith(b"HTTP/1.1 413 ")
+
+
+@pytest.mark.parametrize(
+    "field", [b"X: " + b"a" * 5_000, b"X: a\r\n" * 900, b"A" * 5_000 + b": x"], ids=["value", "number", "name"]
+)
+async def test_a_head_has_a_size(field: bytes) -> None:
+    bench = Bench()
+    async with serving(bench.app, limits=Limits(head=4_096)) as port, connected(port) as client:
+        client.say(b"GET /healthz HTTP/1.1\r\n" + field)
+        answer = await client.rest()
+
+    assert answer.startswith(b"HTTP/1.1 431 ")
+
+
+@pytest.mark.parametrize("said", [b"", b"GET /healthz HTT", b"GET / HTTP/1.1\r\nX: ", b"\r\n\r\n", GET + b"GET /"])
+async def test_a_head_has_a_time(said: bytes) -> None:
+    bench = Bench()
+    async with serving(bench.app, limits=Limits(head_within=0.05)) as port, connected(port) as client:
+        client.say(said)
+        answer = await client.rest()
+
+    assert b"HTTP/1.1 408 " in answer or said in (b"", b"\r\n\r\n")
+    assert answer.startswith(b"HTTP/1.1 200 ") == said.startswith(GET)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
+        b"GET / HTTP/1.1\r\nHost: a\r\nX : y\r\n\r\n",
+        b"GET /\x00 HTTP/1.1\r\n\r\n",
+        b"NONSENSE\r\n\r\n",
+        b"GET / HTTP/9.9\r\n\r\n",
+        b"POST /v1/messages HTTP/1.1\r\nContent-Length: -1\r\n\r\n",
+        b"POST /v1/messages HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n",
+    ],
+)
+async def test_what_is_no_http_is_refused_and_the_server_goes_on(said: bytes) -> None:
+    bench = Bench()
+    async with serving(bench.app) as port:
+        async with connected(port) as client:
+            client.say(said)
+            answer = await client.rest()
+        async with connected(port) as client:
+            client.say(GET)
+            after = await client.answer()
+
+    assert answer.startswith(b"HTTP/1.1 400 ")
+    assert after[0] == 200
+
+
+async def test_nothing_that_a_client_says_comes_back_as_a_field() -> None:
+    bench = Bench()
+    async with serving(bench.app) as port, connected(port) as client:
+        client.say(b"GET /v1/urls?url=http://a.example/%0d%0aSet-Cookie:x=1 HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        head = await client.head()
+
+    assert b"cookie" not in head.lower()
+
+
+async def test_a_websocket_is_not_opened() -> None:
+    bench = Bench()
+    async with serving(bench.app) as port, connected(port) as client:
+        client.say(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n")
+        head = await client.head()
+
+    assert head.startswith(b"HTTP/1.1 200 ")
+
+
+async def test_idle_listeners_beyond_the_limit_are_refused_politely() -> None:
+    """Ten thousand of them on a service for a thousand; here 120 on one for 40."""
+    bench = Bench(most_streams=40, pace=Pace(heartbeat=60, slow=5, look=60))
+    ask = b"GET /v1/events HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    async with serving(bench.app) as port, AsyncExitStack() as stack:
+        clients = [await stack.enter_async_context(connected(port)) for _ in range(120)]
+        for client in clients:
+            client.say(ask)
+        heads = [await client.head() for client in clients]
+        async with connected(port) as other:
+            other.say(GET)
+            healthy = await other.answer()
+
+    assert sum(head.startswith(b"HTTP/1.1 200 ") for head in heads) == 40
+    refused = [head for head in heads if head.startswith(b"HTTP/1.1 503 ")]
+    assert len(refused) == 80
+    assert all(b"retry-after: 30\r\n" in head for head in refused)
+    assert healthy[0] == 200
+
+
+async def test_connections_beyond_the_limit_are_turned_away_politely() -> None:
+    bench = Bench()
+    async with serving(bench.app, limits=Limits(connections=5)) as port, AsyncExitStack() as stack:
+        clients = [await stack.enter_async_context(connected(port)) for _ in range(8)]
+        answers = []
+        for client in clients:
+            client.say(GET)
+            answers.append((await client.answer())[0])
+
+    assert answers == [200] * 5 + [503] * 3
+
+
+async def test_a_client_that_reads_nothing_is_cut_off() -> None:
+    ended = asyncio.Event()
+
+    async def pour(scope: Scope, receive: Receive, send: Send) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        for _ in range(100):
+            await send({"type": "http.response.body", "body": b"x" * 1_000_000, "more_body": True})
+        assert (await receive())["type"] == "http.disconnect"
+        ended.set()
+
+    async with serving(pour, limits=Limits(stalled=0.05)) as port, connected(port) as client:
+        client.say(b"GET / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n\r\n")
+        async with asyncio.timeout(5):
+            await ended.wait()
+
+
+async def test_a_stream_ends_when_the_server_does() -> None:
+    bench = Bench(pace=Pace(heartbeat=60, slow=5, look=60))
+    stopping = asyncio.Event()
+    opened = listen("127.0.0.1", 0)
+    port = opened.getsockname()[1]
+    server = Serving(bench.app, [opened], before_stop=bench.streams.close)
+    running = asyncio.create_task(serve_all([server], stopping))
+    while not server.has_started:
+        await asyncio.sleep(0)
+    async with connected(port) as client:
+        client.say(b"GET /v1/events HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        await client.until(b"retry: 2000")
+        stopping.set()
+        text = await client.rest()
+    await running
+
+    assert text.endswith(b"0\r\n\r\n")
+
+
+async def test_several_processes_may_listen_at_one_port_and_a_stranger_may_not() -> None:
+    first = listen("127.0.0.1", 0)
+    port = first.getsockname()[1]
+
+    second = listen("127.0.0.1", port)
+    with pytest.raises(UsageError, match="cannot listen on"):
+        listen("127.0.0.1", port, shared=False)
+
+    first.close()
+    second.close()
+
+
+def test_a_unix_socket_is_open_to_its_owner_alone(tmp_path: Path) -> None:
+    path = tmp_path / "core"
+    listen_locally(path).close()
+
+    again = listen_locally(path)
+
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    again.close()

@@ -1,0 +1,104 @@
+"""How the service is, and what it counts."""
+
+from __future__ import annotations
+
+import re
+
+from tests.web.fakes import NOW, Bench, page, record_of
+
+from scoter.core.reply import Gone, Reason
+from scoter.core.url import canonical
+from scoter.live.context import Context
+from scoter.live.ports import Entry
+from scoter.live.records import Priority
+from scoter.web.metrics import MOST_SERIES, Counter, Histogram, render
+
+
+def done(url: str = "http://a.example/") -> Context:
+    entry = Entry(id=1, message="m", url=url, priority=Priority.NORMAL, force=False, callback="", accepted=NOW)
+    return Context(
+        entry=entry,
+        url=canonical(url),
+        fetch="f",
+        record=record_of(url),
+        reply=Gone(canonical(url), Reason.ROBOTS_DENIED),
+        exchanges=(page(url).exchange,),
+        waited=1.0,
+        remote=0.5,
+        timings=(("resolve", 1.75), ("record", 0.02)),
+    )
+
+
+async def test_readiness_says_what_is_missing() -> None:
+    bench = Bench(not_ready=lambda: "the disk is almost full")
+
+    got = await bench.client.get("/readyz")
+
+    assert got.status == 503
+    assert got.json["detail"] == "the disk is almost full"
+    assert (await bench.client.get("/healthz")).status == 200
+
+
+async def test_a_url_that_is_done_is_counted_in_all_its_respects() -> None:
+    bench = Bench()
+
+    bench.measures.done(done())
+
+    text = (await bench.client.get("/metrics")).body.decode()
+    assert 'scoter_urls_total{state="ok"} 1\n' in text
+    assert 'scoter_robots_total{reason="robots_denied"} 1\n' in text
+    assert "scoter_fetched_bytes_total 8\n" in text
+    assert 'scoter_stage_seconds_bucket{stage="resolve",le="1"} 0\n' in text
+    assert 'scoter_stage_seconds_bucket{stage="resolve",le="2.5"} 1\n' in text
+    assert 'scoter_stage_seconds_count{stage="own"} 1\n' in text
+    assert 'scoter_stage_seconds_bucket{stage="own",le="0.5"} 1\n' in text
+    assert 'scoter_queue_depth{of="bulk"} 0\n' in text
+
+
+async def test_every_line_of_the_metrics_is_one_that_prometheus_reads() -> None:
+    bench = Bench()
+    bench.measures.done(done())
+    bench.measures.errors.add('odd"\\\nreason')
+    await bench.client.get("/nowhere")
+
+    text = (await bench.client.get("/metrics")).body.decode()
+
+    line = re.compile(r"# (HELP|TYPE) [a-z_]+ .+|[a-z_]+(\{([a-z]+=\"([^\"\\\n]|\\[\\\"n])*\",?)+\})? -?[0-9.e+-]+")
+    assert [each for each in text.splitlines() if not line.fullmatch(each)] == []
+
+
+async def test_statistics_show_counts_depths_and_times() -> None:
+    bench = Bench()
+    await bench.client.post("/v1/messages", {"urls": ["http://a.example/"], "priority": "bulk"})
+    bench.measures.done(done())
+
+    got = await bench.client.get("/v1/stats")
+
+    assert got.json["counts"]["messages.accepted"] == 1
+    assert got.json["gauges"]["queue_depth.bulk"] == 1
+    assert got.json["stages"]["resolve"] == {"count": 1, "median": 2.5, "p99": 2.5}
+
+
+def test_a_histogram_counts_what_is_beyond_its_bounds() -> None:
+    times = Histogram("h", "H.", "of", bounds=(1.0, 2.0))
+
+    for seconds in (0.5, 1.0, 1.5, 9.0):
+        times.observe("x", seconds)
+
+    text = render([times]).decode()
+    assert 'h_bucket{of="x",le="1"} 2\n' in text
+    assert 'h_bucket{of="x",le="2"} 3\n' in text
+    assert 'h_bucket{of="x",le="+Inf"} 4\n' in text
+    assert 'h_sum{of="x"} 12\n' in text
+    assert times.within("x", 0.5) == 1.0
+    assert times.within("x", 0.99) is None
+
+
+def test_labels_beyond_a_bound_are_counted_as_one() -> None:
+    counter = Counter("c", "C.", ("of",))
+
+    for n in range(MOST_SERIES + 50):
+        counter.add(str(n))
+
+    assert len(counter.values) == MOST_SERIES + 1
+    assert counter.values[("other",)] == 50

@@ -1,0 +1,260 @@
+"""Lookups over HTTP, by the whole API and by the lean application alike."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, MutableMapping
+from typing import Any
+
+import msgspec
+import pytest
+from tests.web.client import Client, Exchanging
+from tests.web.fakes import Bench, record_of
+
+from scoter.errors import UserError
+from scoter.live.records import State, UrlRecord
+from scoter.web.lookup import LookupApp
+from scoter.web.lookups import Lookup
+
+HOST = (("Host", "localhost"),)
+Ways = Callable[[Bench], Client]
+
+
+async def _nobody(scope: MutableMapping[str, Any], receive: object, send: object) -> None:
+    raise AssertionError(f"{scope['raw_path']!r} was passed on")
+
+
+def whole(bench: Bench) -> Client:
+    return bench.client
+
+
+def lean(bench: Bench) -> Client:
+    app = LookupApp(Lookup(bench.records, bench.pending), bench.gate, _nobody)
+    return Client(app, bench.document, HOST)
+
+
+both = pytest.mark.parametrize("way", [whole, lean])
+
+
+@both
+async def test_a_known_url_is_answered_with_its_record(way: Ways) -> None:
+    bench = Bench()
+    record = await bench.know("http://a.example/x?q=1")
+
+    got = await way(bench).get("/v1/urls?url=http%3A%2F%2Fa.example%2Fx%3Fq%3D1")
+
+    assert got.status == 200
+    assert msgspec.json.decode(got.body, type=UrlRecord) == record
+
+
+@both
+async def test_every_spelling_of_a_url_finds_its_record(way: Ways) -> None:
+    bench = Bench()
+    await bench.know("http://a.example/b")
+
+    got = await way(bench).get("/v1/urls?url=HTTP://A.Example:80/x/../b")
+
+    assert got.status == 200
+    assert got.json["url"] == "http://a.example/b"
+
+
+@both
+async def test_a_url_that_is_worked_on_is_told_from_one_that_nobody_submitted(way: Ways) -> None:
+    bench = Bench()
+    await bench.client.post("/v1/messages", {"urls": ["http://a.example/"]})
+
+    pending = await way(bench).get("/v1/urls?url=http://a.example/")
+    unknown = await way(bench).get("/v1/urls?url=http://b.example/")
+
+    assert pending.status == 202
+    assert pending.json == {"url": "http://a.example/", "state": "pending"}
+    assert unknown.status == 404
+    assert unknown.json["type"] == "urn:scoter:problem:unknown-url"
+
+
+@both
+@pytest.mark.parametrize("text", ["", "nonsense", "http%3A%2F%2F", "a" * 9000])
+async def test_what_is_no_url_is_said_to_be_none(way: Ways, text: str) -> None:
+    got = await way(Bench()).get(f"/v1/urls?url={text}")
+
+    assert got.status == 422
+    assert got.json["where"] == "?url"
+
+
+@both
+async def test_a_query_that_is_no_text_is_malformed(way: Ways) -> None:
+    got = await way(Bench()).get("/v1/urls?url=%ff%fe")
+
+    assert got.status == 400
+
+
+@both
+async def test_many_urls_are_answered_in_their_order(way: Ways) -> None:
+    bench = Bench()
+    await bench.know("http://a.example/")
+    await bench.know("http://b.example/", State.GONE)
+    await bench.client.post("/v1/messages", {"urls": ["http://c.example/"]})
+    urls = [
+        "http://c.example/",
+        "HTTP://B.example",
+        "nonsense",
+        "http://a.example/",
+        "http://d.example/",
+        "http://a.example/",
+    ]
+
+    got = await way(bench).post("/v1/urls/lookup", {"urls": urls})
+
+    assert [each["state"] for each in got.json["results"]] == ["pending", "gone", "unusable", "ok", "unknown", "ok"]
+    assert got.json["results"][2] == {"url": "nonsense", "state": "unusable"}
+
+
+@both
+@pytest.mark.parametrize(
+    ("body", "status", "where"),
+    [
+        ({"urls": []}, 422, "/urls"),
+        ({"urls": ["http://a.example/"] * 301}, 422, "/urls"),
+        ({"urls": ["http://a.example/", 7]}, 422, "/urls/1"),
+        ({"urls": "http://a.example/"}, 422, "/urls"),
+        ({}, 422, ""),
+        ({"urls": ["http://a.example/"], "more": 1}, 422, ""),
+        ([], 422, ""),
+    ],
+)
+async def test_a_batch_that_is_not_understood_says_where(way: Ways, body: object, status: int, where: str) -> None:
+    got = await way(Bench()).post("/v1/urls/lookup", body)
+
+    assert got.status == status
+    assert got.json.get("where", "") == where
+
+
+@both
+async def test_a_batch_must_be_json(way: Ways) -> None:
+    client = way(Bench())
+
+    plain = await client.ask(
+        "POST", "/v1/urls/lookup", b'{"urls": ["http://a.example/"]}', (("Content-Type", "text/plain"),)
+    )
+    broken = await client.ask(
+        "POST", "/v1/urls/lookup", b'{"urls": [', (("Content-Type", "application/json; charset=utf-8"),)
+    )
+
+    assert plain.status == 415
+    assert broken.status == 400
+
+
+class _Broken:
+    def value(self, url: str) -> bytes | None:
+        raise UserError("the disk does not do its part")
+
+    def values(self, urls: object) -> dict[str, bytes]:
+        raise UserError("the disk does not do its part")
+
+
+async def test_a_store_that_cannot_be_read_is_a_reason_to_come_again() -> None:
+    bench = Bench(records=_Broken())
+    lean_client = Client(LookupApp(Lookup(_Broken(), bench.pending), bench.gate, _nobody), bench.document, HOST)
+
+    for client in (bench.client, lean_client):
+        assert (await client.get("/v1/urls?url=http://a.example/")).status == 503
+        assert (await client.post("/v1/urls/lookup", {"urls": ["http://a.example/"]})).status == 503
+
+
+async def test_whoever_waits_is_answered_as_soon_as_the_url_is_known() -> None:
+    bench = Bench()
+    await bench.client.post("/v1/messages", {"urls": ["http://a.example/"]})
+    asking = asyncio.create_task(bench.client.get("/v1/urls?url=HTTP://a.example&wait=20s"))
+    while not len(bench.arrivals):
+        await asyncio.sleep(0)
+
+    await bench.work()
+
+    assert (await asking).status == 200
+    assert len(bench.arrivals) == 0
+
+
+async def test_a_wait_that_was_in_vain_tells_pending_from_unknown() -> None:
+    bench = Bench()
+    await bench.client.post("/v1/messages", {"urls": ["http://a.example/"]})
+
+    pending = await bench.client.get("/v1/urls?url=http://a.example/&wait=10ms")
+    unknown = await bench.client.get("/v1/urls?url=http://b.example/&wait=0.01")
+
+    assert (pending.status, unknown.status) == (202, 404)
+
+
+@pytest.mark.parametrize("wait", ["-5s", "5h", "abc", "5s5s", "1e9", "", "NaN"])
+async def test_a_wait_that_is_no_duration_is_refused(wait: str) -> None:
+    got = await Bench().client.get(f"/v1/urls?url=http://a.example/&wait={wait}")
+
+    assert got.status == 422
+    assert got.json["where"] == "?wait"
+
+
+async def test_too_many_who_wait_are_turned_away() -> None:
+    bench = Bench(most_waiting=0)
+
+    got = await bench.client.get("/v1/urls?url=http://a.example/&wait=5s")
+
+    assert got.status == 503
+
+
+async def test_a_client_that_gives_up_waiting_leaves_nothing_behind() -> None:
+    bench = Bench()
+    exchange = Exchanging("GET", "/v1/urls?url=http://a.example/&wait=20s", headers=HOST)
+    asking = asyncio.create_task(bench.app(exchange.scope, exchange.receive, exchange.send))
+    while not len(bench.arrivals):
+        await asyncio.sleep(0)
+
+    exchange.leave()
+    await asking
+
+    assert exchange.status == 0
+    assert len(bench.arrivals) == 0
+    assert bench.arrivals._waiting == {}
+
+
+@pytest.mark.parametrize(
+    ("method", "target"),
+    [
+        ("GET", "/v1/urls?url=http://a.example/&wait=1s"),
+        ("GET", "/v1/urls?wait=1s&url=http://a.example/"),
+        ("GET", "/v1/urls"),
+        ("POST", "/v1/urls"),
+        ("GET", "/v1/urls/lookup"),
+        ("POST", "/v1/messages"),
+        ("GET", "/v1/%75rls?url=http://a.example/"),
+        ("GET", "/readyz"),
+    ],
+)
+async def test_the_lean_application_passes_on_what_it_does_not_answer(method: str, target: str) -> None:
+    bench, passed = Bench(), []
+
+    async def pass_on(scope: MutableMapping[str, Any], receive: object, send: object) -> None:
+        passed.append(scope["raw_path"])
+
+    app = LookupApp(Lookup(bench.records, bench.pending), bench.gate, pass_on)
+    asking = Exchanging(method, target, headers=HOST)
+    await app(asking.scope, asking.receive, asking.send)
+
+    assert passed == [target.partition("?")[0].encode()]
+
+
+async def test_the_lean_application_is_healthy() -> None:
+    assert (await lean(Bench()).get("/healthz")).json == {"status": "ok"}
+
+
+async def test_a_lookup_of_what_was_not_stored_under_its_own_name_parses_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    bench = Bench()
+    record = record_of("http://a.example/")
+    await bench.know(record.url)
+
+    def parse(text: str) -> str:
+        raise AssertionError("a canonical URL was parsed")
+
+    monkeypatch.setattr("scoter.web.lookups.canonical_text", parse)
+
+    assert (await lean(bench).get("/v1/urls?url=http://a.example/")).status == 200

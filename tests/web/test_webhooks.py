@@ -1,0 +1,187 @@
+"""Callbacks are told, signed, again and again, and nobody else is."""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+from collections.abc import Sequence
+from datetime import timedelta
+from hashlib import sha256
+
+import msgspec
+import pytest
+from tests.web.fakes import NOW, Clock, record_of
+
+from scoter.core.url import Url
+from scoter.live.memory.announcing import MemoryDeliveries
+from scoter.live.records import Event
+from scoter.web.webhooks import Backoff, Pace, Posted, Webhooks
+
+HOOK = "https://example.org/hook"
+
+
+class FakePost:
+    """Answers posts from a list, the last of it for ever."""
+
+    def __init__(self, *answers: Posted) -> None:
+        self.answers = list(answers) or [Posted(204)]
+        self.posts: list[tuple[str, dict[str, str], bytes]] = []
+        self.open = asyncio.Event()
+        self.open.set()
+
+    async def post(self, url: Url, headers: Sequence[tuple[str, str]], body: bytes) -> Posted:
+        self.posts.append((url.text, dict(headers), body))
+        await self.open.wait()
+        return self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+
+
+class Hooks:
+    """A worker with its list of deliveries."""
+
+    def __init__(self, *answers: Posted, pace: Pace = Pace()) -> None:  # noqa: B008  frozen
+        self.clock = Clock()
+        self.deliveries = MemoryDeliveries(self.clock, self.clock.monotonic)
+        self.post = FakePost(*answers)
+        self.worker = Webhooks(self.deliveries, self.post, b"secret", pace=pace, clock=self.clock, chance=lambda: 1.0)
+
+    def announce(self, callback: str = HOOK, count: int = 1) -> None:
+        for number in range(count):
+            event = Event(
+                number=number, message="m", url="http://a.example/", at=NOW, record=record_of("http://a.example/")
+            )
+            self.deliveries.add(callback, event)
+
+    async def round(self) -> int:
+        begun = await self.worker.deliver()
+        await self.worker.finish()
+        return begun
+
+
+async def test_a_delivery_carries_the_event_its_id_and_a_signature() -> None:
+    hooks = Hooks()
+    hooks.announce()
+
+    await hooks.round()
+
+    ((url, headers, body),) = hooks.post.posts
+    assert url == HOOK
+    assert msgspec.json.decode(body, type=Event).url == "http://a.example/"
+    assert len(headers["Scoter-Delivery"]) == 32
+    stamp, value = headers["Scoter-Signature"].split(",")
+    wanted = hmac.new(b"secret", f"{int(NOW.timestamp())}.".encode() + body, sha256).hexdigest()
+    assert (stamp, value) == (f"t={int(NOW.timestamp())}", f"v1={wanted}")
+
+
+async def test_what_was_received_is_not_sent_again() -> None:
+    hooks = Hooks(Posted(200))
+    hooks.announce()
+    await hooks.round()
+
+    hooks.clock.move(timedelta(days=2))
+
+    assert await hooks.round() == 0
+    assert list(hooks.deliveries.given_up(10)) == []
+
+
+@pytest.mark.parametrize(
+    "answer", [Posted(500), Posted(301), Posted(404), Posted(why="no answer in time"), Posted(199)]
+)
+async def test_what_was_not_received_is_sent_again_later_and_later_under_the_same_id(answer: Posted) -> None:
+    hooks = Hooks(answer)
+    hooks.announce()
+    begun = []
+    for _ in range(70):
+        begun.append(await hooks.round())
+        hooks.clock.move(timedelta(seconds=5))
+
+    tries = [at * 5 for at, count in enumerate(begun) if count]
+    assert tries == [0, 5, 15, 35, 75, 155, 315]
+    assert len({headers["Scoter-Delivery"] for _, headers, _ in hooks.post.posts}) == 1
+
+
+async def test_after_a_day_it_is_given_up() -> None:
+    hooks = Hooks(Posted(503))
+    hooks.announce()
+
+    for _ in range(60):
+        await hooks.round()
+        hooks.clock.move(timedelta(minutes=31))
+
+    (lost,) = hooks.deliveries.given_up(10)
+    assert lost.why == "status 503"
+    assert 20 < len(hooks.post.posts) < 40
+
+
+async def test_what_the_guard_refuses_is_not_tried_again() -> None:
+    hooks = Hooks(Posted(why="127.0.0.1 is not public: loopback", is_refused=True))
+    hooks.announce()
+
+    await hooks.round()
+
+    (lost,) = hooks.deliveries.given_up(10)
+    assert "not public" in lost.why
+
+
+async def test_a_callback_that_is_no_url_any_more_is_given_up() -> None:
+    hooks = Hooks()
+    hooks.announce("::nonsense::")
+
+    await hooks.round()
+
+    assert len(hooks.deliveries.given_up(10)) == 1
+    assert hooks.post.posts == []
+
+
+async def test_one_slow_host_takes_no_more_than_its_share() -> None:
+    hooks = Hooks(pace=Pace(most=10, per_host=2))
+    hooks.post.open.clear()
+    hooks.announce(HOOK, 8)
+    hooks.announce("https://other.example/", 2)
+
+    await hooks.worker.deliver()
+    for _ in range(5):
+        await asyncio.sleep(0)
+
+    asked = [url for url, _, _ in hooks.post.posts]
+    assert asked.count(HOOK) == 2
+    assert asked.count("https://other.example/") == 2
+    hooks.post.open.set()
+    await hooks.worker.finish()
+    for _ in range(10):
+        hooks.clock.move(timedelta(seconds=1))
+        await hooks.round()
+    assert len(hooks.post.posts) == 10
+
+
+async def test_no_more_than_so_many_are_under_way() -> None:
+    hooks = Hooks(pace=Pace(most=3, per_host=100))
+    hooks.post.open.clear()
+    hooks.announce(count=10)
+
+    first, second = await hooks.worker.deliver(), await hooks.worker.deliver()
+
+    assert (first, second) == (3, 0)
+    hooks.post.open.set()
+    await hooks.worker.finish()
+
+
+async def test_the_worker_runs_until_it_is_stopped_and_finishes_what_it_began() -> None:
+    hooks = Hooks(pace=Pace(look=0.01))
+    hooks.announce()
+    running = asyncio.create_task(hooks.worker.run())
+    while not hooks.post.posts:
+        await asyncio.sleep(0)
+
+    hooks.worker.stop()
+    await running
+
+    assert len(hooks.worker) == 0
+    assert await hooks.round() == 0
+
+
+def test_the_longest_wait_has_a_bound() -> None:
+    backoff = Backoff()
+
+    assert backoff.again_in(500, timedelta(), 1.0) == timedelta(hours=1)
+    assert backoff.again_in(0, timedelta(), 0.0) == timedelta(seconds=2.5)
+    assert backoff.again_in(0, timedelta(days=1), 1.0) is None
