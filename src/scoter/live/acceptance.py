@@ -9,14 +9,15 @@ from typing import Protocol, TypeAlias
 from msgspec import Struct
 
 from scoter.config import Config
-from scoter.core.domain import registered_domain
-from scoter.core.extract import urls_in
+from scoter.core.extract import LONGEST, urls_in
 from scoter.core.url import Url, canonical
 from scoter.errors import UrlError
 from scoter.live.ports import Accepted, DomainRules, Intake
 from scoter.live.records import Message
 
 _LATER = 30.0
+_SHOWN = 200  # characters of what is told back
+_SCHEMES = frozenset({"http", "https"})
 
 
 class Backlog(Protocol):
@@ -71,22 +72,29 @@ class Acceptance:
         self._backlog = backlog
         self._rules = rules
         self._on_accepted = on_accepted
+        # Domains of what is being written: several messages that come at once must not each take the same room.
+        self._coming: Counter[str] = Counter()
 
     async def take(self, messages: Sequence[Message]) -> Sequence[Answer]:
         """Accept messages as one write; each is answered for itself, in the order given."""
-        waiting = self._backlog.waiting()
-        counted: Counter[str] = Counter()
         answers: list[Overloaded | None] = []
         read: list[_Read] = []
         for message in messages:
             found = self._read(message)
-            refusal = self._refusal(found.urls, waiting, counted)
+            refusal = self._refusal(found.urls)
             answers.append(refusal)
             if refusal is None:
                 read.append(found)
-                waiting += len(found.urls)
-                counted.update(registered_domain(url.host) for url in found.urls)
-        kept = await self._intake.accept([(each.message, [url.text for url in each.urls]) for each in read])
+                self._coming.update(url.domain for url in found.urls)
+        try:
+            kept = (
+                await self._intake.accept([(each.message, [url.text for url in each.urls]) for each in read])
+                if read
+                else ()
+            )
+        finally:
+            # From here on the journal counts them, or nobody has to.
+            self._coming -= Counter(url.domain for each in read for url in each.urls)
         if kept:
             self._on_accepted()
         taken = iter(
@@ -98,28 +106,41 @@ class Acceptance:
     def _read(self, message: Message) -> _Read:
         """Find a message's URLs, each once, in their order."""
         urls: dict[str, Url] = {}
-        unusable: list[Unusable] = []
-        left_out = 0
+        unusable: dict[str, Unusable] = {}
+        left_out = set()
         for text in (*message.urls, *urls_in(message.text)):
             try:
                 url = canonical(text)
             except UrlError as error:
-                unusable.append(Unusable(text[:200], error.message))
+                unusable.setdefault(text, Unusable(text[:_SHOWN], error.message))
                 continue
-            rule = self._rules.get(registered_domain(url.host))
-            if rule is not None and rule.blocked:
-                unusable.append(Unusable(url.text, f"{rule.domain} is blocked"))
-            elif url.text not in urls and len(urls) >= self._most:
-                left_out += 1
+            if url.text in urls:
+                continue
+            why = self._objection(url)
+            if why:
+                unusable.setdefault(url.text, Unusable(url.text[:_SHOWN], why))
+            elif len(urls) < self._most:
+                urls[url.text] = url
             else:
-                urls.setdefault(url.text, url)
-        return _Read(message, tuple(urls.values()), tuple(unusable), left_out)
+                left_out.add(url.text)
+        return _Read(message, tuple(urls.values()), tuple(unusable.values()), len(left_out))
 
-    def _refusal(self, urls: Sequence[Url], waiting: int, counted: Counter[str]) -> Overloaded | None:
-        if waiting + len(urls) > self._backlog_most:
+    def _objection(self, url: Url) -> str:
+        if url.scheme not in _SCHEMES:
+            return f"{url.scheme} is not asked for, only http and https"
+        if len(url.text) > LONGEST:
+            return f"a URL has at most {LONGEST} characters"
+        rule = self._rules.get(url.domain)
+        return f"{rule.domain} is blocked" if rule is not None and rule.blocked else ""
+
+    def _refusal(self, urls: Sequence[Url]) -> Overloaded | None:
+        """Tell whether there is no room. Where nothing waits there is, however small it was made."""
+        waiting = self._backlog.waiting() + self._coming.total()
+        if waiting and urls and waiting + len(urls) > self._backlog_most:
             return Overloaded(_LATER)
-        for domain, more in Counter(registered_domain(url.host) for url in urls).items():
-            if self._backlog.waiting_of(domain) + counted[domain] + more > self._domain_most:
+        for domain, more in Counter(url.domain for url in urls).items():
+            waiting = self._backlog.waiting_of(domain) + self._coming[domain]
+            if waiting and waiting + more > self._domain_most:
                 return Overloaded(_LATER, domain)
         return None
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from enum import StrEnum
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -14,11 +15,23 @@ from scoter.live.ports import Entry, Stored
 from scoter.live.records import Archived, Hop, Related, UrlRecord
 
 
+class Source(StrEnum):
+    """Where a record comes from."""
+
+    FETCHED = "fetched"
+    KNOWN = "known"  # from the store
+    JOINED = "joined"  # from the fetch of another message's URL, which was under way
+
+
 class Context(Struct, frozen=True, kw_only=True):
     """What is known of a URL so far.
 
-    ``fetch`` names this fetch; ``timings`` are the seconds that each stage took, in their order; ``waited`` those in
-    which only its domains' turns were waited for, and ``remote`` those in which only its servers were.
+    ``fetch`` names this fetch, if there is one: a record that was known or joined has another's. ``is_cut`` tells that
+    there were more redirects than are followed; ``onward`` is what was known of the URL to which the last hop leads.
+    ``withheld`` are the URLs whose answers are not to be archived. ``timings`` are the seconds that each stage took, in
+    their order; ``waited`` those in which only others were waited for (its domains' turns, a hop that another chain
+    makes), and ``remote`` those in which only its servers were. ``is_recorded`` is false at the end for one whose entry
+    was somebody else's by then.
     """
 
     entry: Entry
@@ -27,14 +40,18 @@ class Context(Struct, frozen=True, kw_only=True):
     hops: tuple[Hop, ...] = ()
     exchanges: tuple[Exchange, ...] = ()
     reply: Reply | None = None
+    is_cut: bool = False
+    onward: UrlRecord | None = None
     content: Content | None = None
     page: Page | None = None
     doubt: str = ""
     related: Related | None = None
     related_exchanges: tuple[Exchange, ...] = ()
+    withheld: frozenset[str] = frozenset()
     archived: Sequence[Archived | None] = ()
     record: UrlRecord | None = None
     rows: tuple[Stored, ...] = ()
+    source: Source = Source.FETCHED
     is_recorded: bool = False
     waited: float = 0.0
     remote: float = 0.0

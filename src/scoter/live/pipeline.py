@@ -9,10 +9,11 @@ from datetime import datetime
 from scoter.compose import Service, Stage, guard
 from scoter.config import Config
 from scoter.live.context import Context
-from scoter.live.ports import ContentStore, Fetching, Ledger, MetadataStore
+from scoter.live.ports import ContentStore, DomainRules, Fetching, Ledger, MetadataStore
 from scoter.live.stages.archiving import Archiving
+from scoter.live.stages.asking import Asking
 from scoter.live.stages.concluding import Concluding
-from scoter.live.stages.known import Known, UnderWay
+from scoter.live.stages.known import Known, Lately, UnderWay
 from scoter.live.stages.reading import Reading
 from scoter.live.stages.recording import Recording
 from scoter.live.stages.related import RelatedImage
@@ -29,26 +30,33 @@ def pipeline(
     reading: Reading,
     content: ContentStore,
     clock: Callable[[], datetime],
+    rules: DomainRules | None = None,
     timer: Callable[[], float] = time.perf_counter,
 ) -> Service[Context, Context]:
-    """Return the way of a URL from a message to where it is stored and announced; ``reader`` is who does it."""
+    """Return the way of a URL from a message to where it is stored and announced.
+
+    ``reader`` is who does it. What was done is recorded in the context that comes back, unless its entry was lent to
+    somebody else meanwhile.
+    """
     live = config.live
-    record = Recording(reader, ledger)
-    work = timed("resolve", Resolving(fetching, reading, live.hops), timer)
+    record = timed("record", Recording(reader, ledger), timer)
+    lately = Lately(store, live.known_for, clock)
+    asking = Asking(fetching, rules, timer)
+    work = timed("resolve", Resolving(asking, reading, lately, live.hops), timer)
     if live.fetch_image:
-        work = work >> timed("related", RelatedImage(fetching, reading, live.hops), timer)
+        work = work >> timed("related", RelatedImage(asking, reading, live.hops), timer)
     work = (
         work
         >> timed("archive", Archiving(content), timer)  # before the record, which says where the answer lies
         >> timed("conclude", Concluding(live.known_for, live.failed_for, clock), timer)
-        >> timed("record", record, timer)  # inside what is under way: whoever comes after that finds it in the store
+        >> record  # inside what is under way: whoever comes after that finds it in the store
     )
-    answer = guard(
+    return guard(
         work,
-        Known(store, live.known_for, clock),  # outermost: most URLs are known, and cost a lookup
-        UnderWay(),  # behind it: what has just been stored is known; one that came a moment earlier is joined
+        Known(lately, record, timer),  # outermost: most URLs are known, and cost a lookup
+        UnderWay(record, timer),  # behind it: what has just been stored is known; a moment earlier it is joined
+        asking,  # innermost: a hop is shared among chains until each of them has recorded what it led to
     )
-    return Stage(answer) >> record  # those who were answered by another's fetch, or from the store
 
 
 def timed(

@@ -2,24 +2,34 @@
 
 Nothing is lost: an entry is closed by the same write that records what came of it. One that this scheduler does not
 finish, because it was killed or because of a defect, is lent to somebody else once its lease has run out.
+
+A domain has a share of what is under way and no more: its URLs wait for its turns, and a thousand of them would leave
+no room for any other's. What is beyond its share is held, and begins when one of its own ends.
 """
 
 from __future__ import annotations
 
 import asyncio
+import heapq
 import logging
 import uuid
+from collections import Counter
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 
+from msgspec import Struct
+
 from scoter.compose import Service
-from scoter.core.url import canonical
+from scoter.core.url import Url, canonical
 from scoter.errors import ScoterError, UrlError
 from scoter.live.context import Context
 from scoter.live.ports import Entry, Intake
+from scoter.live.stages.asking import Postponed
 
 _AT_ONCE = 200
 _LOOK_AGAIN = 0.25  # seconds after which an empty journal is looked at again; ``wake`` makes it sooner
+_SHARE = 10  # a domain has at most one part in so many of what is under way
+_HELD = 10  # times as many as may be under way are held for domains that have their share
 
 _log = logging.getLogger(__name__)
 
@@ -35,6 +45,7 @@ class Scheduler:
         *,
         most: int,
         lease: timedelta,
+        most_of_domain: int | None = None,
         on_done: Callable[[Context], None] = lambda context: None,
         new_id: Callable[[], str] = lambda: uuid.uuid4().hex,
     ) -> None:
@@ -47,18 +58,25 @@ class Scheduler:
         self._on_done = on_done
         self._new_id = new_id
         self._tasks: dict[int, asyncio.Task[None]] = {}
+        self._shares = _Shares(most_of_domain or max(1, most // _SHARE))
         self._awake = asyncio.Event()
+        self._has_more = True
         self._stopping = False
 
     def __repr__(self) -> str:
-        return f"Scheduler({self._reader}, {len(self._tasks)} under way)"
+        return f"Scheduler({self._reader}, {len(self._tasks)} under way, {len(self._shares.held)} held)"
 
     @property
     def under_way(self) -> int:
         return len(self._tasks)
 
+    @property
+    def held(self) -> int:
+        """How many wait for others of their domain."""
+        return len(self._shares.held)
+
     def wake(self) -> None:
-        """Look at the journal now: something was accepted, or something has ended."""
+        """Look at the journal now: something was accepted."""
         self._awake.set()
 
     async def run(self) -> None:
@@ -67,22 +85,37 @@ class Scheduler:
         try:
             while not self._stopping:
                 self._awake.clear()
-                opened = await self._open()
-                for entry in opened:
+                for entry in await self._open():
                     self._begin(entry)
-                if not opened or len(self._tasks) >= self._most:
+                if not self._has_more or self._room() <= 0:
                     await self._rest()
         finally:
             renewing.cancel()
+            await asyncio.gather(renewing, return_exceptions=True)
             await self._give_back()
 
     def stop(self) -> None:
         self._stopping = True
         self._awake.set()
 
+    def _room(self) -> int:
+        return min(self._most - len(self._tasks), _HELD * self._most - self.held, _AT_ONCE)
+
     async def _open(self) -> Sequence[Entry]:
-        room = min(self._most - len(self._tasks), _AT_ONCE)
-        return await self._intake.open(self._reader, room, self._lease) if room > 0 else ()
+        room = self._room()
+        self._has_more = room <= 0  # nobody knows
+        if self._has_more:
+            return ()
+        try:
+            opened = await self._intake.open(self._reader, room, self._lease)
+        except ScoterError as error:  # a full disk, say: what was accepted is still there afterwards
+            _log.warning("the journal could not be read: %s", error)
+            return ()
+        except Exception:
+            _log.exception("the journal could not be read")
+            return ()
+        self._has_more = len(opened) >= room
+        return opened
 
     async def _rest(self) -> None:
         try:
@@ -92,54 +125,111 @@ class Scheduler:
             return
 
     def _begin(self, entry: Entry) -> None:
-        if entry.id in self._tasks:  # its lease ran out while it was worked on: it goes on under the new one
-            return
-        task = asyncio.create_task(self._work(entry))
-        self._tasks[entry.id] = task
-        task.add_done_callback(lambda _: self._ended(entry.id))
-
-    def _ended(self, entry: int) -> None:
-        self._tasks.pop(entry, None)
-        if len(self._tasks) < self._most:
-            self._awake.set()
-
-    async def _work(self, entry: Entry) -> None:
+        if entry.id in self._tasks or entry.id in self._shares.held:
+            return  # its lease ran out while it was worked on: it goes on under the new one
         try:
             url = canonical(entry.url)
         except UrlError as error:
             # Only what was canonical was accepted, so an older version must have had other rules.
             _log.error("an accepted URL is none any more: %r: %s", entry.url, error)
             return
+        job = _Job(entry, url)
+        if self._shares.admits(job):
+            self._start(job)
+
+    def _start(self, job: _Job) -> None:
+        task = asyncio.create_task(self._work(job))
+        self._tasks[job.entry.id] = task
+        task.add_done_callback(lambda _: self._ended(job))
+
+    def _ended(self, job: _Job) -> None:
+        self._tasks.pop(job.entry.id, None)
+        following = None if self._stopping else self._shares.after(job)
+        if following is not None:
+            self._start(following)
+        elif self._has_more:  # otherwise the journal was empty, and there is nothing to take this one's place
+            self._awake.set()
+
+    async def _work(self, job: _Job) -> None:
         try:
-            done = await self._pipeline(Context(entry=entry, url=url, fetch=self._new_id()))
-        except asyncio.CancelledError:
-            raise
+            done = await self._pipeline(Context(entry=job.entry, url=job.url, fetch=self._new_id()))
+            if done.is_recorded:
+                self._on_done(done)
+        except Postponed as postponed:
+            _log.info("%s", postponed)
         except Exception:  # a defect must not stop the others; the journal ends an entry that fails again and again
-            _log.exception("entry %d could not be worked on: %r", entry.id, entry.url)
-            return
-        self._on_done(done)
+            _log.exception("entry %d could not be worked on: %r", job.entry.id, job.entry.url)
 
     async def _renew(self) -> None:
         while True:
             await asyncio.sleep(self._lease.total_seconds() / 3)
-            held = list(self._tasks)
+            held = [*self._tasks, *self._shares.held]
             for at in range(0, len(held), _AT_ONCE):
                 try:
                     await self._keep(held[at : at + _AT_ONCE])
-                except ScoterError as error:  # a full disk, say: what is lost by it is lent again later
+                except ScoterError as error:  # what is lost by it is lent again later
                     _log.warning("leases could not be prolonged: %s", error)
+                except Exception:
+                    _log.exception("leases could not be prolonged")
 
     async def _keep(self, entries: Sequence[int]) -> None:
         """Prolong leases, and give up what somebody else has by now."""
         still = set(await self._intake.renew(self._reader, entries, self._lease))
         for entry in entries:
-            if entry not in still and (task := self._tasks.get(entry)) is not None:
-                task.cancel()
+            if entry not in still:
+                self._shares.held.discard(entry)
+                if (task := self._tasks.get(entry)) is not None:
+                    task.cancel()
 
     async def _give_back(self) -> None:
-        tasks = dict(self._tasks)
-        for task in tasks.values():
+        self._stopping = True
+        entries = [*self._tasks, *self._shares.held]
+        tasks = list(self._tasks.values())
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(*tasks.values(), return_exceptions=True)
-        for at in range(0, len(tasks), _AT_ONCE):
-            await self._intake.abort(self._reader, list(tasks)[at : at + _AT_ONCE])
+        await asyncio.gather(*tasks, return_exceptions=True)
+        for at in range(0, len(entries), _AT_ONCE):
+            try:
+                await self._intake.abort(self._reader, entries[at : at + _AT_ONCE])
+            except ScoterError as error:  # their leases will run out
+                _log.warning("what was under way could not be given back: %s", error)
+
+
+class _Job(Struct, frozen=True):
+    entry: Entry
+    url: Url
+
+
+class _Shares:
+    """How much of each domain is under way, and what is held until there is less, the most urgent first."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._under_way: Counter[str] = Counter()
+        self._queues: dict[str, list[tuple[int, int, _Job]]] = {}
+        self.held: set[int] = set()
+
+    def admits(self, job: _Job) -> bool:
+        """Tell whether a job may begin; otherwise it is held."""
+        domain = job.url.domain
+        if self._under_way[domain] < self._most:
+            self._under_way[domain] += 1
+            return True
+        heapq.heappush(self._queues.setdefault(domain, []), (job.entry.priority, job.entry.id, job))
+        self.held.add(job.entry.id)
+        return False
+
+    def after(self, job: _Job) -> _Job | None:
+        """Return the job that takes the place of one that has ended, if its domain has one."""
+        domain = job.url.domain
+        queue = self._queues.get(domain, [])
+        while queue:
+            following = heapq.heappop(queue)[2]
+            if following.entry.id in self.held:  # else it was given up meanwhile
+                self.held.discard(following.entry.id)
+                return following
+        self._queues.pop(domain, None)
+        self._under_way[domain] -= 1
+        if not self._under_way[domain]:
+            del self._under_way[domain]
+        return None

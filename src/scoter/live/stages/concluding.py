@@ -1,7 +1,8 @@
 """The record of a URL, and every URL that it holds for.
 
 A page's own word for its address (rel=canonical) counts only within its registered domain, and never against a record
-that was fetched directly: otherwise any page could speak for any other.
+that was fetched directly: otherwise any page could speak for any other. What came of a chain holds for each URL that
+was asked for on the way, except that there were too many hops: from a later one there were fewer.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import msgspec
 from msgspec.structs import replace
 
 from scoter.core.domain import registered_domain
-from scoter.core.reply import Failed, Fetched, Gone, Moved, Reason, Reply
+from scoter.core.reply import Failed, Fetched, Gone, Moved, NotModified, Reason, Reply
 from scoter.core.url import Url
 from scoter.errors import Defect
 from scoter.live.context import Context
@@ -37,6 +38,21 @@ class Concluding:
         self._clock = clock
 
     async def __call__(self, context: Context) -> Context:
+        if context.onward is not None:
+            # Its own fetch was that of the hops before; what the URL stands for comes from the other's.
+            hops = (*context.hops, *context.onward.hops)
+            record = replace(context.onward, url=context.url.text, hops=hops)
+        else:
+            record = self._record(context)
+        own = context.hops[:1] if context.is_cut else context.hops
+        rows = {hop.url: _stored(replace(record, url=hop.url, hops=record.hops[at:])) for at, hop in enumerate(own)}
+        alias = _alias(context)
+        if alias is not None and alias.text not in rows:
+            named = replace(record, url=alias.text, hops=record.hops[-1:])
+            rows[alias.text] = _stored(named, is_direct=False)
+        return replace(context, record=record, rows=tuple(rows.values()))
+
+    def _record(self, context: Context) -> UrlRecord:
         reply, page, content = context.reply, context.page, context.content
         if reply is None:
             raise Defect(f"{context.url.text} was never asked for")
@@ -44,7 +60,7 @@ class Concluding:
         state = state_of(reply)
         reason, detail = _why(reply)
         now = self._clock()
-        record = UrlRecord(
+        return UrlRecord(
             url=context.url.text,
             resolved=reply.url.text,
             state=state,
@@ -61,10 +77,8 @@ class Concluding:
             truncated=content is not None and content.truncated,
             metadata=None if page is None else page.about,
             related=context.related,
-            archived=context.archived[-1] if context.archived else None,
-        )
-        return replace(
-            context, record=record, rows=_rows(record, page.canonical if page is not None else None, reply.url)
+            # Without an exchange of its own, the last one that was kept is a redirect's.
+            archived=context.archived[-1] if context.archived and exchange is not None else None,
         )
 
 
@@ -84,26 +98,27 @@ def _why(reply: Reply) -> tuple[str, str]:
         return reply.reason.value, reply.detail
     if isinstance(reply, Moved):
         return REDIRECTS, "it does not say where" if reply.target is None else f"on to {reply.target.text}"
+    if isinstance(reply, NotModified):
+        return Reason.OTHER_STATUS.value, "not modified, said of what was not asked about"
     return "", ""
 
 
-def _rows(record: UrlRecord, canonical: Url | None, resolved: Url) -> tuple[Stored, ...]:
-    """Return the record under the submitted URL, every hop's, and the page's own."""
-    rows: dict[str, Stored] = {}
-    for at, hop in enumerate(record.hops):
-        rows.setdefault(hop.url, _stored(replace(record, url=hop.url, hops=record.hops[at:]), is_direct=True))
+def _alias(context: Context) -> Url | None:
+    """Return what a page calls itself, if it may."""
     if (
-        canonical is not None
-        and canonical.text not in rows
-        and record.state is State.OK
-        and registered_domain(canonical.host) == registered_domain(resolved.host)
+        context.page is None
+        or context.page.canonical is None
+        or context.is_cut
+        or not isinstance(context.reply, Fetched)
     ):
-        last = record.hops[-1:]
-        rows[canonical.text] = _stored(replace(record, url=canonical.text, hops=last), is_direct=False)
-    return tuple(rows.values())
+        return None
+    named, asked = context.page.canonical, context.reply.url
+    if named.scheme not in ("http", "https") or registered_domain(named.host) != registered_domain(asked.host):
+        return None
+    return named
 
 
-def _stored(record: UrlRecord, *, is_direct: bool) -> Stored:
+def _stored(record: UrlRecord, *, is_direct: bool = True) -> Stored:
     return Stored(
         url=record.url,
         value=_encoder.encode(record),

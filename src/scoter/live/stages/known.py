@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
+import time
 from collections.abc import Callable
 from datetime import datetime, timedelta
 
@@ -10,46 +10,97 @@ import msgspec
 from msgspec.structs import replace
 
 from scoter.compose import Service
-from scoter.live.context import Context
+from scoter.live.context import Context, Source
 from scoter.live.ports import MetadataStore
 from scoter.live.records import UrlRecord
+from scoter.live.stages.sharing import Shared
 
 _records = msgspec.json.Decoder(UrlRecord)
 
 
-class Known:
-    """Answers from the store, unless a fetch is asked for whatever is known."""
+class Lately:
+    """What is known of URLs, and new enough to count."""
 
     def __init__(self, store: MetadataStore, known_for: timedelta, clock: Callable[[], datetime]) -> None:
         self._store = store
         self._known_for = known_for
         self._clock = clock
 
+    def get(self, url: str, *, is_direct: bool = False) -> UrlRecord | None:
+        """Return the record of a URL; ``is_direct``: only if the URL itself was asked for."""
+        found = self._store.get(url)
+        if found is None or found.fetched_at + self._known_for <= self._clock() or (is_direct and not found.is_direct):
+            return None
+        try:
+            return _records.decode(found.value)
+        except msgspec.MsgspecError:  # of another version, which may be older or newer: as good as not known
+            return None
+
+
+class Known:
+    """Answers what is known, unless a fetch is asked for whatever is known."""
+
+    def __init__(
+        self, lately: Lately, record: Service[Context, Context], timer: Callable[[], float] = time.perf_counter
+    ) -> None:
+        """``record`` is what to do with an answer."""
+        self._lately = lately
+        self._record = record
+        self._timer = timer
+
     async def __call__(self, context: Context, service: Service[Context, Context], /) -> Context:
-        found = None if context.entry.force else self._store.get(context.url.text)
-        if found is None or found.fetched_at + self._known_for <= self._clock():
+        began = self._timer()
+        found = None if context.entry.force else self._lately.get(context.url.text)
+        context = context.timed("known", self._timer() - began)
+        if found is None:
             return await service(context)
-        return replace(context, record=_records.decode(found.value))
+        return await self._record(replace(context, record=found, source=Source.KNOWN))
 
 
 class UnderWay:
-    """Lets those who ask for a URL that is being fetched wait for the same outcome.
+    """Lets those who ask for a URL that is being fetched wait for the same outcome, and records it for each.
 
-    The first one's fetch goes on when the first is cancelled, since others may wait for it.
+    The fetch goes on when the first one is cancelled, as long as others wait for it. The first one's entry may have
+    been lent to somebody else by then, so that nothing was kept of what came: those who joined keep it, and until one
+    of them has done so the next may still join.
     """
 
-    def __init__(self) -> None:
-        self._tasks: dict[str, asyncio.Task[Context]] = {}
+    def __init__(self, record: Service[Context, Context], timer: Callable[[], float] = time.perf_counter) -> None:
+        self._record = record
+        self._timer = timer
+        self._fetches: dict[str, Shared[Context]] = {}
 
     def __len__(self) -> int:
-        return len(self._tasks)
+        return len(self._fetches)
 
     async def __call__(self, context: Context, service: Service[Context, Context], /) -> Context:
         url = context.url.text
-        task = self._tasks.get(url)
-        if task is not None:
-            done = await asyncio.shield(task)
-            return replace(done, entry=context.entry, rows=(), is_recorded=False)
-        task = self._tasks[url] = asyncio.ensure_future(service(context))
-        task.add_done_callback(lambda _: self._tasks.pop(url, None))
-        return await asyncio.shield(task)
+        shared = self._fetches.get(url)
+        is_first = shared is None or not _can_be_joined(shared, context)
+        if shared is None or is_first:
+            shared = self._fetches[url] = Shared(_run(service, context))
+        shared.hold()
+        try:
+            return await (shared.outcome() if is_first else self._join(context, shared))
+        finally:
+            if await shared.let_go() and self._fetches.get(url) is shared:
+                del self._fetches[url]
+
+    async def _join(self, context: Context, shared: Shared[Context]) -> Context:
+        began = self._timer()
+        done = await shared.outcome()
+        context = context.timed("joined", self._timer() - began)
+        # What was kept is not kept again: it may have been replaced by something newer.
+        rows = () if done.is_recorded else done.rows
+        return await self._record(replace(context, record=done.record, rows=rows, source=Source.JOINED))
+
+
+def _can_be_joined(shared: Shared[Context], context: Context) -> bool:
+    if shared.is_going_on:
+        return True
+    done = shared.value
+    return done is not None and not done.is_recorded and not context.entry.force
+
+
+async def _run(service: Service[Context, Context], context: Context) -> Context:
+    return await service(context)

@@ -11,19 +11,20 @@ from scoter.core.page import Content, Page
 from scoter.core.reply import Exchange
 from scoter.fetch.decode import content_codings, decode
 from scoter.live.records import Kind
-from scoter.parse import Parsing, received
-from scoter.parse.chain import ParseFailed
+from scoter.parse import HtmlOptions, ParseFailed, Parsing, received
+from scoter.parse.robots_meta import directives
 
 _FAMILIES: Mapping[str, Kind] = {"image": Kind.IMAGE, "video": Kind.VIDEO, "audio": Kind.AUDIO}
 _PAGES = frozenset({"text/html", "application/xhtml+xml"})
 
 
 class Read(Struct, frozen=True):
-    """A content and its page; ``problem`` tells why there is no page."""
+    """A content and its page; ``problem`` tells why there is no page, ``noarchive`` that it is not to be archived."""
 
     content: Content
     page: Page | None
     problem: str = ""
+    noarchive: bool = False
 
 
 class Reading:
@@ -33,6 +34,7 @@ class Reading:
         self._parsing = parsing
         self._limit = config.fetch.content_limit
         self._sniffs = config.parse.mime_type_magic
+        self._agents = HtmlOptions.of(config).agents
 
     async def __call__(self, exchange: Exchange) -> Read:
         codings = content_codings(exchange.headers)
@@ -42,8 +44,10 @@ class Reading:
         content = received(exchange.url, exchange.headers, body, truncated=cut, sniff=self._sniffs)
         outcome = await self._parsing.parse_async(content)
         if isinstance(outcome, ParseFailed):
-            return Read(content, None, f"{outcome.reason}: {outcome.detail}" if outcome.detail else outcome.reason)
-        return Read(content, outcome.page, outcome.page.doubt)
+            problem = f"{outcome.reason}: {outcome.detail}" if outcome.detail else outcome.reason
+            # What cannot be read may be forbidden to archive all the same, by its header fields.
+            return Read(content, None, problem, directives((), content.robots, self._agents).noarchive)
+        return Read(content, outcome.page, outcome.page.doubt, outcome.page.noarchive)
 
 
 def kind_of(media_type: str, page: Page | None) -> Kind:

@@ -5,35 +5,53 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from scoter.core.page import Page
-from scoter.core.reply import Fetched, Moved, Request
+from scoter.core.reply import Fetched, Moved
 from scoter.core.url import Url
-from scoter.live.context import Context
-from scoter.live.ports import Fetching
-from scoter.live.records import Hop
+from scoter.live.context import Context, Source
+from scoter.live.records import Hop, UrlRecord
+from scoter.live.stages.asking import Asking
+from scoter.live.stages.known import Lately
 from scoter.live.stages.reading import Reading
 
 
 class Resolving:
-    """Follows redirects of servers, and pages that send their reader on at once."""
+    """Follows redirects of servers, and pages that send their reader on at once.
 
-    def __init__(self, fetching: Fetching, reading: Reading, most: int) -> None:
+    A chain that comes to a URL which is known ends there: the rest is what is known of it. Thousands of short links may
+    lead to one page, which is asked for once.
+    """
+
+    def __init__(self, asking: Asking, reading: Reading, lately: Lately, most: int) -> None:
         """``most`` redirects are followed."""
-        self._fetching = fetching
+        self._asking = asking
         self._reading = reading
+        self._lately = lately
         self._most = most
 
     async def __call__(self, context: Context) -> Context:
-        url: Url | None = context.url
-        while url is not None:
-            context = await self._hop(context, url)
-            context, onward = await self._onward(context)
-            has_been = onward is not None and any(hop.url == onward.text for hop in context.hops)
-            url = None if has_been or len(context.hops) > self._most else onward
-        return context
+        url = context.url
+        # Once more: this may be a moment later, in which another chain that came through here was recorded.
+        found = None if context.entry.force else self._lately.get(url.text)
+        if found is not None:
+            return replace(_ending_with(context, found), source=Source.KNOWN)
+        while True:
+            context, onward = await self._onward(await self._hop(context, url))
+            been = {hop.url for hop in context.hops}
+            if onward is None or onward.text in been:
+                return context
+            known = None if context.entry.force else self._lately.get(onward.text, is_direct=True)
+            if known is not None and any(hop.url in been for hop in known.hops):
+                known = None  # it led here once; where does it lead now?
+            # The same chain is too long or not, whatever is known of it.
+            if len(context.hops) + (0 if known is None else len(known.hops) - 1) > self._most:
+                return replace(context, is_cut=True)
+            if known is not None:
+                return _ending_with(context, known)
+            url = onward
 
     async def _hop(self, context: Context, url: Url) -> Context:
-        answer = await self._fetching.fetch(Request(url=url), context.entry.priority)
-        reply, exchange = answer.reply, answer.reply.exchange
+        asked = await self._asking.ask(context, url)
+        reply, exchange = asked.reply, asked.reply.exchange
         hop = Hop(
             url.text,
             0 if exchange is None else exchange.status,
@@ -44,8 +62,11 @@ class Resolving:
             reply=reply,
             hops=(*context.hops, hop),
             exchanges=context.exchanges if exchange is None else (*context.exchanges, exchange),
-            waited=context.waited + answer.waited,
-            remote=context.remote + (0.0 if exchange is None else exchange.timings.total),
+            content=None,  # a page before this one that sent its reader on is not what the URL stands for
+            page=None,
+            doubt="",
+            waited=context.waited + asked.waited,
+            remote=context.remote + asked.remote,
         )
 
     async def _onward(self, context: Context) -> tuple[Context, Url | None]:
@@ -57,7 +78,13 @@ class Resolving:
             return context, None
         read = await self._reading(reply.exchange)
         context = replace(context, content=read.content, page=read.page, doubt=read.problem)
+        if read.noarchive:
+            context = replace(context, withheld=context.withheld | {reply.url.text})
         return context, _refreshed(read.page)
+
+
+def _ending_with(context: Context, known: UrlRecord) -> Context:
+    return replace(context, onward=known, content=None, page=None, doubt="")
 
 
 def _refreshed(page: Page | None) -> Url | None:

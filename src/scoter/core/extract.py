@@ -1,0 +1,235 @@
+"""URLs in running text, as people write them.
+
+With a scheme (``http`` or ``https``; what has another one is not ours) nearly everything is taken. Without one, a name
+is a URL if its end is on the public suffix list and nothing speaks against it:
+
+- a neighbour that makes it something else: ``me@example.com``, ``ftp://example.com``, ``src/main.rs``, ``#a.com``;
+- an ending that more often ends a file's name or a program's word (``report.md``, ``main.rs``, ``self.name``), one
+  letter before two (``a.is``), a sentence that begins without a blank (``the end.It was``). With a path, a port or
+  ``www.`` in front these are taken too. An IPv4 address needs a scheme: without one it is as often a version.
+
+Where it ends: at blanks, quotes and angle brackets; at a bracket that was not opened inside, and before one that is not
+closed inside; before the punctuation of the sentence. Chinese, Japanese and Korean have no blanks between words, so
+their letters end a path (a path that has them is pasted in its encoded form by most browsers), and a host after a known
+suffix; other scripts stay in. A second URL that follows a comma without a blank is one of its own.
+
+The time taken is proportional to the text, whatever the text is.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+from itertools import pairwise
+from typing import Final
+
+from publicsuffixlist import PublicSuffixList
+
+from scoter.core.url import canonical
+from scoter.errors import UrlError
+
+LONGEST: Final = 8_192
+"""Characters of the longest URL that is taken."""
+
+_HOST_MOST: Final = 253
+
+# Letters of scripts that are written without blanks, or whose particles follow a name directly.
+_CJK: Final = (
+    "\u1100-\u11ff\u2e80-\u2fdf\u3005-\u3007\u3021-\u3029\u3031-\u303a\u3041-\u318f\u31a0-\u31ff\u3400-\u4dbf\u4e00-\u9fff"
+    "\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\U00020000-\U0003ffff"
+)
+# Blanks, controls, quotes, invisible marks; punctuation of full width; pictures. None of them is in a URL.
+_ENDS: Final = (
+    '\\s\x00-\x20\x7f-\xa0"<>`\\\\\xab\xbb\u2014\u2018-\u201f\u2026\u2039\u203a\u200b\u200e\u200f\u2028-\u202f\u2060-\u206f'
+    "\u2600-\u27bf\u3000-\u3004\u3008-\u3020\u302a-\u3030\u303b-\u3040\ud800-\udfff\ufe00-\ufe4f\ufeff-\uffff"
+    "\U0001f000-\U0001ffff"
+)
+_HTTP: Final = "[hH][tT][tT][pP][sS]?"
+_RUN: Final = r"(?P<name>[^\W_][\w-]*+(?:\.[\w-]++)++)(?!@|://)"
+
+# A name behind one of these signs is part of something else. Quantifiers that give nothing back keep it linear.
+_START = re.compile(rf"(?P<http>{_HTTP}://)|(?<![\w.@/\\=&%#~+$-]){_RUN}")
+_NAME = re.compile(_RUN)
+_AUTHORITY = re.compile(
+    r"(?:[\w.~!$&*+=:%-]{1,256}+@)?+(?P<host>\[[0-9a-fA-F:.]{2,45}\]|[^\W_](?:[\w-]|\.(?=\w)){0,252}+)(?!\w)"
+)
+_GLUED = re.compile(rf"\.?{_HTTP}$")
+_PORT = re.compile(r":[0-9]{1,5}(?![0-9])")
+_TURN = re.compile(rf"[()\[\]{{}}'?{_ENDS}{_CJK}]|[,;|](?={_HTTP}://)")
+_PAIRS: Final = {")": "(", "]": "[", "}": "{"}
+_TRAILING: Final = ".,;:!?'*|\u060c\u061b\u061f\u0964\u2013\u2032\u2033"
+_EMPHASIS: Final = "_~"
+_INTO_CJK = re.compile(rf"(?<=[^.\-{_CJK}])(?=[{_CJK}])")
+_IS_CJK = re.compile(f"[{_CJK}]")
+
+_SCHEME = re.compile(r"(?<![a-zA-Z])[a-zA-Z]++$")
+_OTHERS: Final = frozenset({"data", "geo", "javascript", "mailto", "sip", "sips", "skype", "sms", "tel", "urn", "xmpp"})
+# Public suffixes that are at least as common at the end of a file's name, or as a word of a program.
+_ENDINGS: Final = frozenset(
+    {"app", "cc", "gd", "java", "md", "ml", "mm", "mov", "name", "pl", "pm", "ps", "py", "rs", "sc", "sh", "so", "st"}
+    | {"tf", "zip"}
+)
+_ONE_BEFORE_TWO = re.compile(r"\w\.\w\w")
+_ALWAYS: Final = frozenset({"com", "net", "org"})
+_LONGEST_TOP: Final = 20  # characters of a top-level name, as it is written
+
+
+def urls_in(text: str, *, most: int = 1000) -> list[str]:
+    """Return the URLs in a text, at most so many, in their order and each once; all of them can be made canonical.
+
+    >>> urls_in("See https://en.wikipedia.org/wiki/Duck_(bird), or (example.org/x). Not me@example.org, v1.2, a.txt.")
+    ['https://en.wikipedia.org/wiki/Duck_(bird)', 'http://example.org/x']
+    """
+    seen: set[str] = set()
+    found: dict[str, str] = {}
+    for url in _candidates(text):
+        if len(found) >= most:
+            break
+        if url in seen or len(url) > LONGEST:
+            continue
+        seen.add(url)
+        try:
+            found.setdefault(canonical(url).text, url)
+        except UrlError:
+            continue
+    return list(found.values())
+
+
+def _candidates(text: str) -> Iterator[str]:
+    at = 0
+    while (start := _start(text, at)) is not None:
+        first, at = start.span()
+        if text[at - 1] == "/":
+            end = None if text[first - 1 : first] == "+" else _host_end(text, at)  # git+https and its like
+            if end is not None:
+                end, at = _extent(text, first, end)
+                yield text[first:end]
+            continue
+        for begin, stop in _names(text, first, at):
+            if _is_site(text, begin, stop):
+                end, after = _extent(text, begin, stop)
+                at = max(at, after)
+                yield "http://" + text[begin:end]
+
+
+def _start(text: str, at: int) -> re.Match[str] | None:
+    # A name may follow a URL at once, as in 见http://a.example和b.example.
+    glued = _NAME.match(text, at) if at and _IS_CJK.match(text, at) else None
+    return glued or _START.search(text, at)
+
+
+def _host_end(text: str, at: int) -> int | None:
+    """Return where the host of a URL ends whose scheme ends here."""
+    authority = _AUTHORITY.match(text, at)
+    if authority is None:
+        return None
+    start, end = authority.span("host")
+    host = text[start:end]
+    if text.startswith("://", end) and (glued := _GLUED.search(host)):
+        host = host[: glued.start()]
+    host = _without_neighbours(host).rstrip("-_")
+    return start + len(host) if host else None
+
+
+def _extent(text: str, first: int, end: int) -> tuple[int, int]:
+    """Return where a URL ends whose host ends here, and where to look for the next one."""
+    before = text[first - 1] if first else ""
+    if (port := _PORT.match(text, end)) is not None:
+        end = port.end()
+    if text[end : end + 1] not in ("/", "?", "#"):
+        return end, end
+    opened: list[int] = []
+    has_query = False
+    stop = len(text)
+    for turn in _TURN.finditer(text, end):
+        sign = turn[0]
+        if sign in "([{":
+            opened.append(turn.start())
+        elif sign == "?":
+            has_query = True
+        elif sign in _PAIRS and opened and text[opened[-1]] == _PAIRS[sign]:
+            opened.pop()
+        elif not (sign in ",;|" and has_query) and not (sign == "'" and before != "'"):
+            stop = turn.start()
+            break
+    end = opened[0] if opened else stop
+    trailing = _TRAILING + before if before and before in _EMPHASIS else _TRAILING
+    return first + len(text[first:end].rstrip(trailing)), stop
+
+
+def _names(text: str, first: int, end: int) -> Iterator[tuple[int, int]]:
+    """Return what may be names in a run of letters, digits, hyphens and dots: Chinese letters part them from words."""
+    run = text[first:end]
+    if run.isascii():
+        yield first, first + len(run.rstrip("-_"))
+        return
+    cuts = [0, *(cut.start() for cut in _INTO_CJK.finditer(run)), len(run)]
+    for start, stop in pairwise(cuts):
+        name = run[start:stop]
+        word, dot, _ = name.partition(".")
+        if not dot:
+            continue
+        letters = list(_IS_CJK.finditer(word))
+        if letters and letters[-1].end() < len(word):
+            start += letters[-1].end()
+        elif letters and start:
+            continue  # the end of a word, not a label of its own
+        begin = first + start
+        name = _without_neighbours(text[begin : first + stop]).rstrip("-_")
+        yield begin, begin + len(name)
+
+
+def _without_neighbours(host: str) -> str:
+    """Return a host without the words that follow it directly, as in ``例え.jpを見て``."""
+    if host.isascii() or len(host) > _HOST_MOST:
+        return host
+    labels = host.split(".")
+    for at, label in enumerate(labels[1:], 1):
+        cut = _INTO_CJK.search(label)
+        if cut is not None and _is_top(label[: cut.start()]):
+            return ".".join((*labels[:at], label[: cut.start()]))
+    last = labels[-1]
+    if len(labels) > 1 and not last.isascii() and not _is_top(last):
+        for length in range(min(len(last), _LONGEST_TOP), 0, -1):
+            if _is_top(last[:length]):
+                return ".".join((*labels[:-1], last[:length]))
+    return host
+
+
+def _is_site(text: str, first: int, end: int) -> bool:
+    """Tell whether a name without a scheme stands for a site."""
+    name = text[first:end]
+    top = name[name.rfind(".") + 1 :]
+    if len(name) > _HOST_MOST or not _is_top(top) or not _is_registered(name):
+        return False
+    if text[first - 1 : first] == ":" and _scheme_before(text, first - 1) in _OTHERS:
+        return False
+    if text[end : end + 1] == "/" or _PORT.match(text, end) is not None or name[:4].lower() == "www.":
+        return True
+    if top.istitle() and top.lower() not in _ALWAYS:
+        return False
+    return top.lower() not in _ENDINGS and not _ONE_BEFORE_TWO.fullmatch(name)
+
+
+def _scheme_before(text: str, colon: int) -> str:
+    found = _SCHEME.search(text[max(0, colon - 12) : colon])
+    return found[0].lower() if found else ""
+
+
+@lru_cache(maxsize=4096)
+def _is_registered(name: str) -> bool:
+    labels = name.lower().split(".")
+    if any("_" in label or label[:1] in ("", "-") or label[-1] == "-" for label in labels):
+        return False
+    return _suffixes().privatesuffix(".".join(labels)) is not None
+
+
+@lru_cache(maxsize=4096)
+def _is_top(label: str) -> bool:
+    return _suffixes().publicsuffix("a." + label.lower()) is not None
+
+
+@lru_cache(maxsize=1)
+def _suffixes() -> PublicSuffixList:
+    return PublicSuffixList(accept_unknown=False)

@@ -1,0 +1,312 @@
+"""Fakes that the tests of the live pipeline share: time that passes by itself, a web that is told what to answer."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import selectors
+import struct
+import zlib
+from collections import Counter
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any, ParamSpec, TypeAlias, TypeVar
+
+from msgspec.structs import replace
+
+from scoter.compose import Service
+from scoter.config import Config
+from scoter.core.outcome import reply_to
+from scoter.core.reply import Exchange, Failed, Gone, Headers, Reason, Reply, Request, Timings
+from scoter.core.url import Url, canonical
+from scoter.live.context import Context
+from scoter.live.memory.stores import MemoryStores
+from scoter.live.pipeline import pipeline
+from scoter.live.ports import Answer, Done, Entry, Ledger
+from scoter.live.records import Archived, Event, Message, Priority, UrlRecord
+from scoter.live.scheduler import Scheduler
+from scoter.live.stages.reading import Reading
+from scoter.parse import Parsing
+from scoter.parse.documents.image import ImageParser
+from scoter.parse.parsers import HtmlParser
+from scoter.plugins import Setup
+
+NOW = datetime(2026, 3, 1, tzinfo=UTC)
+READER = "reader"
+
+
+def _chunk(kind: bytes, data: bytes) -> bytes:
+    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+
+PNG = b"\x89PNG\r\n\x1a\n" + _chunk(b"IHDR", struct.pack(">IIBBBBB", 3, 4, 8, 6, 0, 0, 0)) + _chunk(b"IEND", b"")
+"""A picture of 3 by 4 pixels, as far as its head tells."""
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class _Idle(selectors.SelectSelector):
+    """Lets no time pass: when nothing is ready, the loop's clock goes on to the next timer."""
+
+    loop: VirtualLoop
+
+    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        ready = super().select(0)
+        if not ready and timeout is None:
+            raise RuntimeError("everybody waits for somebody")
+        if not ready and timeout:
+            self.loop.now += timeout
+        return ready
+
+
+class VirtualLoop(asyncio.SelectorEventLoop):
+    """An event loop whose hours take no time, and which tells when nothing can ever happen any more."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        selector = _Idle()
+        selector.loop = self
+        super().__init__(selector)
+
+    def time(self) -> float:
+        return self.now
+
+
+def simulated(test: Callable[P, Coroutine[Any, Any, None]]) -> Callable[P, None]:
+    """Run a test on a virtual loop."""
+
+    @functools.wraps(test)
+    def run(*args: P.args, **kwargs: P.kwargs) -> None:
+        with asyncio.Runner(loop_factory=VirtualLoop) as runner:
+            runner.run(test(*args, **kwargs))
+
+    return run
+
+
+def clock() -> datetime:
+    """Return the wall time of the running loop."""
+    return NOW + timedelta(seconds=asyncio.get_running_loop().time())
+
+
+def ticks() -> float:
+    return asyncio.get_running_loop().time()
+
+
+Script: TypeAlias = Callable[[Url], Reply]
+
+
+def exchange(url: Url, status: int = 200, body: bytes = b"", headers: Headers = ()) -> Exchange:
+    return Exchange(
+        url=url,
+        started=NOW,
+        request_head=b"",
+        response_head=b"",
+        status=status,
+        headers=headers,
+        body=body,
+    )
+
+
+def page(body: str = "<title>A page</title>", status: int = 200, **headers: str) -> Script:
+    fields = {"content_type": "text/html; charset=utf-8", **headers}
+    named = tuple((name.replace("_", "-"), value) for name, value in fields.items())
+    return lambda url: reply_to(exchange(url, status, body.encode(), named), NOW)
+
+
+def picture(body: bytes = PNG, **headers: str) -> Script:
+    named = tuple((name.replace("_", "-"), value) for name, value in {"content_type": "image/png", **headers}.items())
+    return lambda url: reply_to(exchange(url, 200, body, named), NOW)
+
+
+def moved(to: str, status: int = 301) -> Script:
+    return lambda url: reply_to(exchange(url, status, b"", (("Location", to),)), NOW)
+
+
+def refresh(to: str, seconds: int = 0) -> Script:
+    return page(f'<meta http-equiv="refresh" content="{seconds}; url={to}"><title>Wait</title>')
+
+
+def lasting(seconds: float, script: Script) -> Script:
+    """Return a script whose server says that it took so long."""
+
+    def answer(url: Url) -> Reply:
+        reply = script(url)
+        assert reply.exchange is not None
+        return replace(reply, exchange=replace(reply.exchange, timings=Timings(total=seconds)))
+
+    return answer
+
+
+def failed(reason: Reason, detail: str = "") -> Script:
+    return lambda url: Failed(url, reason, detail)
+
+
+def gone(reason: Reason) -> Script:
+    return lambda url: Gone(url, reason)
+
+
+class ScriptedWeb:
+    """Answers by URL; what it does not know is not found. ``takes`` are the seconds that an answer takes."""
+
+    def __init__(self, answers: Mapping[str, Script] | None = None, *, takes: float = 0.0) -> None:
+        self.answers: dict[str, Script] = dict(answers or {})
+        self.takes: Callable[[str], float] = lambda url: takes
+        self.waited = 0.0
+        self.asked: list[str] = []
+        self.priorities: list[Priority] = []
+        self.under_way: Counter[str] = Counter()
+        self.most_under_way = 0
+        self.cancelled: list[str] = []
+        self.ends_after = 0.0  # seconds from being cancelled
+        self.defect: Exception | None = None
+
+    async def fetch(self, request: Request, priority: Priority) -> Answer:
+        url = request.url.text
+        self.asked.append(url)
+        self.priorities.append(priority)
+        self.under_way[url] += 1
+        self.most_under_way = max(self.most_under_way, self.under_way.total())
+        try:
+            await asyncio.sleep(self.takes(url))
+        except asyncio.CancelledError:
+            await asyncio.sleep(self.ends_after)
+            self.cancelled.append(url)
+            raise
+        finally:
+            self.under_way[url] -= 1
+        if self.defect is not None:
+            raise self.defect
+        answer = self.answers.get(url, page("<title>Nothing</title>", 404))
+        return Answer(answer(request.url), self.waited)
+
+
+class KeptContent:
+    """A content store that remembers what it was given."""
+
+    def __init__(self) -> None:
+        self.kept: list[tuple[str, str, list[str]]] = []
+        self.takes = 0.0
+        self.defect: Exception | None = None
+
+    async def keep(self, exchanges: Sequence[Exchange], *, message: str, fetch: str) -> Sequence[Archived | None]:
+        await asyncio.sleep(self.takes)
+        if self.defect is not None:
+            raise self.defect
+        self.kept.append((message, fetch, [each.url.text for each in exchanges]))
+        return [Archived(f"{len(self.kept)}.warc.gz", at, len(each.body)) for at, each in enumerate(exchanges)]
+
+
+class SlowLedger:
+    """A ledger that takes its time."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+        self.takes = 0.0
+
+    async def record(self, reader: str, done: Sequence[Done]) -> Sequence[Event | None]:
+        await asyncio.sleep(self.takes)
+        return await self._ledger.record(reader, done)
+
+
+def configuration(**live: Any) -> Config:
+    config = Config()
+    return replace(
+        config,
+        live=replace(config.live, **live),
+        parse=replace(config.parse, metadata=True),
+        agent=replace(config.agent, name="testbot"),
+    )
+
+
+def reading_of(config: Config) -> Reading:
+    setup = Setup(config)
+    # Parsers that are handed in stay in this process.
+    return Reading(config, Parsing(config, [("html", HtmlParser(setup)), ("image", ImageParser(setup))]))
+
+
+class Bench:
+    """A pipeline over stores in memory and a scripted web, with what a test asks of it."""
+
+    def __init__(self, web: ScriptedWeb, *, stores: MemoryStores | None = None, **live: Any) -> None:
+        self.config = configuration(**live)
+        self.web = web
+        self.content = KeptContent()
+        self.stores = stores or MemoryStores(clock=clock, ticks=ticks)
+        self.ledger = SlowLedger(self.stores.ledger)
+        self.done: list[Context] = []
+        self._messages = 0
+        self.pipeline = self.pipeline_of(READER)
+
+    def pipeline_of(self, reader: str) -> Service[Context, Context]:
+        return pipeline(
+            self.config,
+            reader=reader,
+            store=self.stores.metadata,
+            ledger=self.ledger,
+            fetching=self.web,
+            reading=reading_of(self.config),
+            content=self.content,
+            rules=self.stores.rules,
+            clock=clock,
+            timer=ticks,
+        )
+
+    def scheduler(self, reader: str = READER, **options: Any) -> Scheduler:
+        options = {
+            "most": 10,
+            "most_of_domain": 1000,
+            "lease": timedelta(seconds=30),
+            "on_done": self.done.append,
+            **options,
+        }
+        run = options.pop("pipeline", None) or self.pipeline_of(reader)
+        return Scheduler(reader, self.stores.journal, run, **options)
+
+    async def accept(self, *urls: str, **fields: Any) -> str:
+        """Put URLs into the journal as one message; return its id."""
+        self._messages += 1
+        message = Message(**{"id": f"m{self._messages}", "received": clock(), **fields})
+        await self.stores.journal.accept([(message, [canonical(url).text for url in urls])])
+        return message.id
+
+    async def open(self, *urls: str, **fields: Any) -> list[Entry]:
+        """Put URLs into the journal and take them out for working on."""
+        await self.accept(*urls, **fields)
+        return list(await self.stores.journal.open(READER, len(urls), timedelta(seconds=30)))
+
+    async def submit(self, url: str, **fields: Any) -> Context:
+        """Bring a URL through the pipeline."""
+        (entry,) = await self.open(url, **fields)
+        return await self.work(entry)
+
+    def work(self, entry: Entry, fetch: str = "") -> Awaitable[Context]:
+        name = fetch or f"fetch of entry {entry.id}"
+        return self.pipeline(Context(entry=entry, url=canonical(entry.url), fetch=name))
+
+    @property
+    def events(self) -> Sequence[Event]:
+        return self.stores.events.since(0, 100_000)
+
+    def known(self, url: str) -> UrlRecord | None:
+        """Return the record of a URL in the store."""
+        from msgspec import json
+
+        found = self.stores.metadata.get(canonical(url).text)
+        return None if found is None else json.decode(found.value, type=UrlRecord)
+
+
+def until_idle(bench: Bench, *schedulers: Scheduler, seconds: float = 600.0) -> Coroutine[Any, Any, None]:
+    """Run schedulers until everything that was accepted is recorded, or so many seconds have gone by."""
+
+    async def run() -> None:
+        runs = [asyncio.create_task(scheduler.run()) for scheduler in schedulers]
+        loop = asyncio.get_running_loop()
+        end = loop.time() + seconds
+        while bench.stores.journal.waiting() and loop.time() < end:
+            await asyncio.sleep(0.05)
+        for scheduler in schedulers:
+            scheduler.stop()
+        await asyncio.gather(*runs)
+
+    return run()

@@ -1,0 +1,238 @@
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from types import MappingProxyType
+
+import pytest
+from tests.live.fakes import PNG, Bench, Script, ScriptedWeb, failed, lasting, moved, page, picture, refresh, simulated
+
+from scoter.core.reply import Reason
+from scoter.live.context import Context
+from scoter.live.records import Archived, Related, State
+
+A, B = "http://a.example/", "http://b.example/"
+NOTHING: Mapping[str, Script] = MappingProxyType({})
+IMAGE = "http://img.example/i.png"
+WITH_IMAGE = (
+    f'<meta property="og:image" content="{IMAGE}"><meta property="og:image:width" content="900"><title>T</title>'
+)
+
+
+def bench_with(image: Script, html: str = WITH_IMAGE, *, more: Mapping[str, Script] = NOTHING, hops: int = 5) -> Bench:
+    return Bench(ScriptedWeb({A: page(html), IMAGE: image, **more}), fetch_image=True, hops=hops)
+
+
+def related(done: Context) -> Related:
+    assert done.record is not None
+    assert done.record.related is not None
+    return done.record.related
+
+
+@simulated
+async def test_the_image_of_a_page_is_fetched_for_its_type_and_size() -> None:
+    bench = bench_with(picture())
+
+    found = related(await bench.submit(A))
+
+    assert (found.state, found.bytes, found.image.media_type) == (State.OK, len(PNG), "image/png")
+    assert (found.image.width, found.image.height) == (3, 4)  # its own, not what the page says
+    assert found.archived == Archived("1.warc.gz", 1, len(PNG))
+
+
+@simulated
+async def test_no_image_is_fetched_unless_that_is_set() -> None:
+    bench = Bench(ScriptedWeb({A: page(WITH_IMAGE), IMAGE: picture()}))
+
+    done = await bench.submit(A)
+
+    assert bench.web.asked == [A]
+    assert done.record is not None
+    assert done.record.related is None
+
+
+@simulated
+async def test_redirects_of_an_image_are_followed() -> None:
+    bench = bench_with(moved(B), more={B: picture()})
+
+    found = related(await bench.submit(A))
+
+    assert bench.web.asked == [A, IMAGE, B]
+    assert found.state is State.OK
+
+
+@pytest.mark.parametrize("target", [IMAGE, A])
+def test_redirects_of_an_image_do_not_run_in_circles_nor_back_to_the_page(target: str) -> None:
+    @simulated
+    async def check() -> None:
+        bench = bench_with(moved(target))
+
+        found = related(await bench.submit(A))
+
+        assert bench.web.asked == [A, IMAGE]
+        assert found.state is State.FAILED
+
+    check()
+
+
+@simulated
+async def test_no_more_redirects_of_an_image_are_followed_than_set() -> None:
+    steps = {f"http://img.example/{n}": moved(f"http://img.example/{n + 1}") for n in range(20)}
+    bench = Bench(
+        ScriptedWeb({A: page(WITH_IMAGE), IMAGE: moved("http://img.example/0"), **steps}), fetch_image=True, hops=3
+    )
+
+    found = related(await bench.submit(A))
+
+    assert len(bench.web.asked) == 1 + 4
+    assert found.state is State.FAILED
+
+
+@pytest.mark.parametrize(
+    ("script", "state"),
+    [
+        (page("<title>Not an image</title>"), State.FAILED),
+        (page("", 404), State.GONE),
+        (failed(Reason.TIMEOUT), State.FAILED),
+        (failed(Reason.REFUSED_ADDRESS), State.REFUSED),
+    ],
+)
+def test_an_image_that_is_none_does_not_harm_its_page(script: Script, state: State) -> None:
+    @simulated
+    async def check() -> None:
+        bench = bench_with(script)
+
+        done = await bench.submit(A)
+
+        assert done.record is not None
+        assert done.record.state is State.OK
+        assert (related(done).state, related(done).archived) == (state, None)
+
+    check()
+
+
+@simulated
+async def test_a_page_of_which_fetching_ended_before_its_image_is_recorded_without_it() -> None:
+    bench = bench_with(failed(Reason.STOPPED))
+
+    done = await bench.submit(A)
+
+    assert done.record is not None
+    assert (done.record.state, done.record.related) == (State.OK, None)
+
+
+@simulated
+async def test_a_page_that_is_its_own_image_is_not_fetched_twice() -> None:
+    bench = Bench(ScriptedWeb({A: page(f'<meta property="og:image" content="{A}">')}), fetch_image=True)
+
+    await bench.submit(A)
+
+    assert bench.web.asked == [A]
+
+
+@simulated
+async def test_pages_that_come_at_once_share_one_request_for_their_image() -> None:
+    bench = bench_with(picture(), more={B: page(WITH_IMAGE)})
+    bench.web.takes = lambda url: 1.0
+    entries = [*await bench.open(A), *await bench.open(B)]
+
+    done = await asyncio.gather(*(bench.work(entry) for entry in entries))
+
+    assert bench.web.asked.count(IMAGE) == 1
+    assert [related(each).state for each in done] == [State.OK, State.OK]
+
+
+@simulated
+async def test_what_came_is_archived_in_its_order_with_the_message_and_the_fetch() -> None:
+    bench = Bench(ScriptedWeb({A: moved(B), B: page(WITH_IMAGE), IMAGE: picture()}), fetch_image=True)
+
+    done = await bench.submit(A)
+
+    assert bench.content.kept == [("m1", done.fetch, [A, B, IMAGE])]
+    assert done.record is not None
+    assert done.record.archived is not None
+    assert done.record.archived.offset == 1
+    assert related(done).archived is not None
+
+
+@simulated
+async def test_what_is_known_or_joined_is_not_archived_again() -> None:
+    bench = Bench(ScriptedWeb({A: page()}, takes=1))
+    entries = [*await bench.open(A), *await bench.open(A)]
+    await asyncio.gather(*(bench.work(entry) for entry in entries))
+
+    await bench.submit(A)
+
+    assert len(bench.content.kept) == 1
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        page('<meta name="robots" content="noarchive"><title>T</title>'),
+        page(x_robots_tag="noarchive"),
+        page("video", content_type="video/mp4", x_robots_tag="testbot: noarchive"),
+    ],
+)
+def test_what_asks_not_to_be_archived_is_not(script: Script) -> None:
+    @simulated
+    async def check() -> None:
+        bench = Bench(ScriptedWeb({A: moved(B), B: script}))
+
+        done = await bench.submit(A)
+
+        assert [kept[2] for kept in bench.content.kept] == [[A]]
+        assert done.record is not None
+        assert (done.record.state, done.record.archived) == (State.OK, None)
+
+    check()
+
+
+@simulated
+async def test_a_page_that_sends_its_reader_on_and_is_not_to_be_archived_is_not() -> None:
+    onward = f'<meta name="robots" content="noarchive"><meta http-equiv="refresh" content="0; url={B}">'
+    bench = Bench(ScriptedWeb({A: page(onward), B: page()}))
+
+    await bench.submit(A)
+
+    assert [kept[2] for kept in bench.content.kept] == [[B]]
+
+
+@simulated
+async def test_the_image_of_a_page_that_is_not_to_be_archived_is_not_either() -> None:
+    bench = bench_with(picture(), f'<meta name="robots" content="noarchive">{WITH_IMAGE}')
+
+    done = await bench.submit(A)
+
+    assert bench.content.kept == []
+    assert related(done).state is State.OK
+
+
+@simulated
+async def test_a_failure_behind_a_redirect_does_not_claim_to_lie_where_the_redirect_does() -> None:
+    bench = Bench(ScriptedWeb({A: moved(B), B: failed(Reason.TIMEOUT)}))
+
+    done = await bench.submit(A)
+
+    assert [kept[2] for kept in bench.content.kept] == [[A]]
+    assert done.record is not None
+    assert done.record.archived is None
+
+
+@simulated
+async def test_every_stage_is_timed_and_waiting_is_told_apart() -> None:
+    answers = {A: refresh(B), B: page(WITH_IMAGE), IMAGE: picture()}
+    web = ScriptedWeb({url: lasting(1.25, script) for url, script in answers.items()}, takes=2)
+    web.waited = 0.5
+    bench = Bench(web, fetch_image=True)
+    bench.content.takes = 1
+
+    done = await bench.submit(A)
+    known = await bench.submit(A)
+
+    assert [name for name, _ in done.timings] == ["known", "resolve", "related", "archive", "conclude", "record"]
+    timings = dict(done.timings)
+    assert (timings["resolve"], timings["related"], timings["archive"]) == (4, 2, 1)
+    assert (done.waited, done.remote) == pytest.approx((3 * 0.5, 3 * 1.25))
+    assert [name for name, _ in known.timings] == ["known", "record"]
+    assert (known.waited, known.remote) == (0, 0)
