@@ -15,6 +15,8 @@ import time
 from collections import deque
 from collections.abc import AsyncIterable, Awaitable, Callable
 from contextlib import suppress
+from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import TypeAlias
 
@@ -23,13 +25,14 @@ import msgspec
 from scoter.compose import Service
 from scoter.config import Config
 from scoter.core.reply import Failed, Fetched, Reason, Reply, Request
+from scoter.core.url import Url
 from scoter.fetch.crew import Crew
 from scoter.fetch.filters import Count, Retry
 from scoter.fetch.protocols.dispatch import Protocols
 from scoter.fetch.queues.budget import RetryBudget
 from scoter.fetch.queues.feeder import Feeder
 from scoter.fetch.queues.keys import Keys
-from scoter.fetch.queues.policy import policies_of
+from scoter.fetch.queues.policy import Policy, policies_of
 from scoter.fetch.queues.turn import UNUSED, Capacity, Refusal
 from scoter.fetch.queues.turnstile import Turnstile
 from scoter.fetch.queues.watch import Order, Pulse, Watch, limits_of
@@ -66,18 +69,25 @@ class Fetcher:
         robots_cache: RobotsCache | None = None,
         keys: Keys | None = None,
         folder: Path | None = None,
+        deepest: int | None = None,
+        on_crawl_delay: Callable[[str, float | None], None] = lambda key, seconds: None,
         on_snapshot: Callable[[Snapshot], None] = lambda snapshot: None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Take everything from the configuration that is not given; must be made on a running event loop."""
+        """Take everything from the configuration that is not given; must be made on a running event loop.
+
+        ``deepest`` is how many requests may wait in one queue; ``on_crawl_delay`` is told what robots.txt asks for.
+        """
         fetch = config.fetch
         self._config = config
         self._clock = clock
         self._on_snapshot = on_snapshot
         self._protocols = protocols or Protocols(chain("protocol", config))
+        self._policies = policies_of(fetch)
+        self._on_crawl_delay = on_crawl_delay
         self._feeder = Feeder(
-            policies_of(fetch),
-            Capacity(bytes=fetch.queue_buffer, least=fetch.threads * fetch.queue_depth_multiplier),
+            self._policies,
+            Capacity(bytes=fetch.queue_buffer, least=fetch.threads * fetch.queue_depth_multiplier, deepest=deepest),
             folder or Path(tempfile.gettempdir()),
         )
         self._crew = Crew(self._work, self._ended)
@@ -92,24 +102,25 @@ class Fetcher:
         self.count = Count()
         self._guard = Guard(config, self._protocols.schemes)
         self._keys = keys or Keys(config, self._guard)
-        self._service: Service[Request, Reply] = stack(
+        polite = partial(
+            stack,
             self._protocols,
             config=config,
             count=self.count,
             gate=self._guard,
-            robots=RobotsFilter(
-                config,
-                cache=robots_cache,
-                set_crawl_delay=lambda url, delay: self._turnstile.bench.set_crawl_delay(
-                    self._keys.known(url), None if delay is None else delay.total_seconds()
-                ),
-                lending=self._turnstile.lending,
-                defer=lambda url, delay: self._turnstile.defer(self._keys.known(url), delay.total_seconds()),
-            ),
             retry=Retry(RetryBudget(fetch.retry_budget), clock),
             turnstile=self._turnstile,
             key_of=self._keys.of,
         )
+        robots = RobotsFilter(
+            config,
+            cache=robots_cache,
+            set_crawl_delay=self._set_crawl_delay,
+            lending=self._turnstile.lending,
+            defer=lambda url, delay: self._turnstile.defer(self._keys.known(url), delay.total_seconds()),
+        )
+        self._service: Service[Request, Reply] = polite(robots=robots)
+        self._hop: Service[Request, Reply] = polite(robots=None)
         self._publishers: tuple[Publisher, ...] = tuple(plugin for _, plugin in chain("publisher", config))
         self._lost: deque[tuple[bytes, Reason]] = deque()
         self._most_delivering, self._most_bytes = fetch.threads, fetch.body_budget
@@ -169,11 +180,47 @@ class Fetcher:
         asyncio.get_running_loop().call_later(within, self._abort)
         self._changed.set()
 
-    def add(self, request: Request) -> Refusal | None:
-        """Queue one more request while the fetcher runs, such as a link just found; the answer is none, or why not."""
-        refusal = self._feeder.offer(self._keys.known(request.url), _encoder.encode(request), self._clock())
+    def add(self, request: Request, rank: int | None = None) -> Refusal | None:
+        """Queue one more request while the fetcher runs, such as a link just found; the answer is none, or why not.
+
+        One with a rank goes before those of a higher rank or none, and never waits on disk.
+        """
+        key, data = self._keys.known(request.url), _encoder.encode(request)
+        if rank is None:
+            refusal = self._feeder.offer(key, data, self._clock())
+        else:
+            refusal = self._feeder.bench.add(key, data, self._clock(), rank=rank)
         self._turnstile.pump()
         return refusal
+
+    async def hop(self, request: Request) -> Reply:
+        """Make one hop in its host's turn without asking robots.txt: the hop belongs to reading one."""
+        return await self._hop(request)
+
+    def hand_back(self, key: str, *, even_begun: bool = False) -> None:
+        """Give back what waits in a queue, as ``Failed(STOPPED)``; what has begun goes on, unless it is to end too."""
+        self._turnstile.purge(key, even_begun=even_begun)
+
+    def queues(self) -> list[str]:
+        """Return the keys of all queues: something waits in them, is under way, or their host rests."""
+        return self._feeder.bench.keys()
+
+    def rest(self, key: str) -> tuple[float, float]:
+        """Return for how many seconds a queue still rests, and how long it rests after each request."""
+        return self._feeder.bench.rest(key, self._clock())
+
+    def defer(self, key: str, seconds: float) -> None:
+        """Hand out nothing of a queue for a while."""
+        self._turnstile.defer(key, seconds)
+
+    def policy(self, key: str) -> Policy:
+        """Return how a queue is treated."""
+        return self._policies(key)
+
+    def set_policy(self, key: str, policy: Policy | None) -> None:
+        """Treat a queue in a way of its own from its next request on; none, as all others again."""
+        self._policies.put(key, policy)
+        self._feeder.bench.set_policy(key)
 
     def snapshot(self) -> Snapshot:
         """Return how far the fetcher is, and why it does not go faster."""
@@ -228,6 +275,11 @@ class Fetcher:
         return refusal
 
     # Under way
+
+    def _set_crawl_delay(self, url: Url, delay: timedelta | None) -> None:
+        key, seconds = self._keys.known(url), None if delay is None else delay.total_seconds()
+        self._feeder.bench.set_crawl_delay(key, seconds)
+        self._on_crawl_delay(key, seconds)
 
     async def _work(self, key: str, data: bytes) -> None:
         request = _decoder.decode(data)

@@ -26,17 +26,18 @@ def stack(
     config: Config,
     count: Count,
     gate: Guard,
-    robots: RobotsFilter,
+    robots: RobotsFilter | None,
     retry: Retry,
     turnstile: Turnstile,
     key_of: KeyOf,
 ) -> Service[Request, Reply]:
-    """Return the polite fetch core over a transport."""
+    """Return the polite fetch core over a transport; without robots, for a hop that belongs to reading one."""
+    allowed = () if robots is None else (robots,)
     return guard(
         transport,
         count,  # outermost, so that refusals and time-outs are counted too
         Check(gate),  # before robots: an address that may not be asked may not be asked for robots.txt either
-        robots,  # before the turn: a refused URL must not cost its host a turn; robots.txt itself takes one, below
+        *allowed,  # before the turn: a refused URL must not cost its host a turn; robots.txt itself takes one, below
         retry,  # outside the turn: another try waits for another turn
         Polite(turnstile, key_of),  # outside the deadline: waiting for a turn is not the server's fault
         Deadline(deadline(config)),  # innermost: whatever hangs below, resolver or server, ends

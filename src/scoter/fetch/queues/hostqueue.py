@@ -65,6 +65,7 @@ class HostQueue(Generic[T]):
         "next",
         "place",
         "policy",
+        "ranks",
         "reserved",
         "rest",
         "size",
@@ -78,6 +79,7 @@ class HostQueue(Generic[T]):
         self.head = 0
         self.count = 0
         self.begun = 0  # how many of the first items belong to work that has begun
+        self.ranks: list[int] | None = None  # how many items of each rank follow them, before those that have none
         self.size = 0
         self.in_progress = 0
         self.rest = 0.0  # until when the host is left alone because of what ended
@@ -101,6 +103,14 @@ class HostQueue(Generic[T]):
         self.items.append(item)
         self.count += 1
 
+    def push_ranked(self, item: T, rank: int) -> None:
+        """Put an item behind those of its rank and before all that come after: rank 0 first, no rank last."""
+        ranks = self.ranks = self.ranks or []
+        ranks.extend([0] * (rank + 1 - len(ranks)))
+        self.items.insert(self.head + self.begun + sum(ranks[: rank + 1]), item)
+        ranks[rank] += 1
+        self.count += 1
+
     def push_front(self, item: T) -> None:
         """Put an item before all others: it belongs to work that has begun."""
         self.begun += 1
@@ -116,6 +126,8 @@ class HostQueue(Generic[T]):
         self.count -= 1
         if self.begun:
             self.begun -= 1
+        elif self.ranks:
+            self._count_out(self.ranks)
         item = items[head]
         head += 1
         if head == len(items):
@@ -134,8 +146,14 @@ class HostQueue(Generic[T]):
         waiting = self.items[self.head :]
         self.items = []
         self.head = self.count = self.begun = 0
+        self.ranks = None
         self.size = 0
         return waiting
+
+    def _count_out(self, ranks: list[int]) -> None:
+        first = next((rank for rank, count in enumerate(ranks) if count), None)
+        if first is not None:
+            ranks[first] -= 1
 
     @property
     def has_free_thread(self) -> bool:

@@ -54,6 +54,13 @@ class Policies:
     def __repr__(self) -> str:
         return f"Policies({len(self._overrides)} overrides)"
 
+    def put(self, name: str, policy: Policy | None) -> None:
+        """Treat a host and those below it in a way of their own from now on, or as all others again."""
+        if policy is not None:
+            self._overrides[name] = policy
+        else:
+            self._overrides.pop(name, None)
+
     def __call__(self, key: str) -> Policy:
         if not self._overrides:
             return self.default

@@ -199,6 +199,21 @@ class Turnstile:
         """Let nobody of a host pass for a while."""
         self.bench.defer(key, self.clock() + seconds)
 
+    def purge(self, key: str, *, even_begun: bool = False) -> None:
+        """Refuse what is only queued of a host, as at the end of a run; those who have begun keep their places.
+
+        ``even_begun`` refuses them, too.
+        """
+        now = self.clock()
+        for entry in reversed(self.bench.purge(key, now)):
+            if isinstance(entry, bytes):
+                self._lose(entry, Reason.STOPPED)
+            elif even_begun:
+                entry.refuse(Reason.STOPPED)
+            else:
+                self.bench.add(key, entry, now, first=True, even_if_full=True)
+        self.pump()
+
     def drain(self) -> None:
         """Refuse all that wait, and all that come."""
         self._refuse((entry for _, entry in self.bench.drain(self.clock())), Reason.STOPPED)

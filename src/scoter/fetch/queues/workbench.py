@@ -73,11 +73,21 @@ class Workbench(Generic[T]):
             return Refusal.BLOCKED
         return Refusal.FULL if self.full else None
 
-    def add(self, key: str, item: T, now: float, *, even_if_full: bool = False, first: bool = False) -> Refusal | None:
+    def add(
+        self,
+        key: str,
+        item: T,
+        now: float,
+        *,
+        even_if_full: bool = False,
+        first: bool = False,
+        rank: int | None = None,
+    ) -> Refusal | None:
         """Queue an item behind its host's others; the answer is none, or why it was not taken.
 
         ``even_if_full`` is for redirects and retries: they stem from turns that were handed out, so they are few.
-        ``first`` puts the item before the others, for work that has begun and needs one more turn.
+        ``first`` puts the item before the others, for work that has begun and needs one more turn; ``rank`` before
+        those of a higher rank or none.
         """
         if self.draining or key in self._blocked or (not even_if_full and self.full):
             return self.refusal(key)
@@ -90,6 +100,8 @@ class Workbench(Generic[T]):
         if first:
             queue.push_front(item)
             self._turns.hurry(queue)
+        elif rank is not None:
+            queue.push_ranked(item, rank)
         else:
             queue.push(item)
         self._count_in(queue, item)
@@ -175,6 +187,12 @@ class Workbench(Generic[T]):
         """Give a host a delay of its own instead of its policy's, or take it back."""
         self._queue(key).delay = seconds
 
+    def set_policy(self, key: str) -> None:
+        """Look up anew the policy of a host, which has changed; it holds from the end of the present rest on."""
+        queue = self._queues.get(key)
+        if queue is not None:
+            queue.policy = self._policy_of(key)
+
     def set_crawl_delay(self, key: str, seconds: float | None) -> None:
         """Keep what robots.txt asks for, but not less than the policy's minimum; none when it asks for nothing."""
         queue = self._queue(key)
@@ -245,6 +263,17 @@ class Workbench(Generic[T]):
         """Return how many items of a host are queued here, and their bytes."""
         queue = self._queues.get(key)
         return (len(queue), queue.size) if queue is not None else (0, 0)
+
+    def keys(self) -> list[str]:
+        """Return the hosts that have a queue: something waits, is under way, or they rest."""
+        return list(self._queues)
+
+    def rest(self, key: str, now: float) -> tuple[float, float]:
+        """Return for how many seconds a host is still left alone, and how long it rests after each request."""
+        queue = self._queues.get(key)
+        if queue is None:
+            return 0.0, HostQueue[T](key, self._policy_of(key)).pause()
+        return max(queue.next - now, 0.0), queue.pause()
 
     def stats(self, now: float) -> Stats:
         """Return the counts that tell why nothing is being fetched, or that something is."""

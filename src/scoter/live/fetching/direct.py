@@ -1,0 +1,60 @@
+"""Fetching without a core: ask the fetchers of a folder directly, until one of them holds the URL's domain.
+
+This is for when the rest of the service is down; what goes through the core is fetched with all others. Politeness is
+the same: a fetcher asks only what it holds, in its domain's turn.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import timedelta
+from pathlib import Path
+from typing import Final
+
+from scoter.core.reply import Failed, Reason, Reply, Request
+from scoter.live.fetching.frames import Frames
+from scoter.live.fetching.messages import Ask, Done, Message, Refused, Why
+from scoter.live.records import Priority
+
+_BUSY_AGAIN: Final = 0.1  # seconds
+
+
+async def fetch_directly(folder: Path, request: Request, priority: Priority = Priority.NORMAL) -> Reply:
+    """Make one hop by whichever fetcher holds the domain; that there is none is a reply, too."""
+    for path in _sockets(folder):
+        answer = await _ask(path, request, priority)
+        while isinstance(answer, Refused) and answer.why is Why.BUSY:
+            await asyncio.sleep(_BUSY_AGAIN)
+            answer = await _ask(path, request, priority)
+        if isinstance(answer, Done):
+            reply: Reply = answer.reply
+            return reply
+        if isinstance(answer, Refused) and answer.why is Why.RESTING:
+            told = f"the domain is left alone for {answer.rest:.0f} s more"
+            rest = timedelta(seconds=answer.rest)
+            return Failed(request.url, Reason.BUSY, told, blames_host=False, retry_after=rest)
+    return Failed(request.url, Reason.STOPPED, "no fetching process holds its domain", blames_host=False)
+
+
+def _sockets(folder: Path) -> list[Path]:
+    return sorted(folder.glob("fetcher-*.sock"))
+
+
+async def _ask(path: Path, request: Request, priority: Priority) -> Message | None:
+    """Return a fetcher's answer; none if it is not there, or ends."""
+    loop = asyncio.get_running_loop()
+    answer: asyncio.Future[Message | None] = loop.create_future()
+
+    def settle(message: Message | None = None) -> None:
+        if not answer.done():
+            answer.set_result(message)
+
+    try:
+        _, frames = await loop.create_unix_connection(lambda: Frames(settle, settle), str(path))
+    except OSError:
+        return None
+    try:
+        frames.send(Ask(1, request, priority))
+        return await answer
+    finally:
+        frames.close()

@@ -1,0 +1,350 @@
+"""The core's side of fetching: the pipeline's port, over processes that come and go.
+
+The life of a request: it waits with its domain until there is room at the fetcher that holds the domain's shard, is
+sent, and answered. When that fetcher dies the request waits again, before all that came later, and goes to whoever
+holds the shard next: it may be asked twice then, but never sooner than the domain's rest allows. Nothing is dropped.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Sequence
+from datetime import timedelta
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self
+
+from msgspec import Struct
+
+from scoter.config import Config
+from scoter.core.reply import Failed, Gone, Reason, Reply, Request
+from scoter.core.url import queue_key
+from scoter.fetch.robots import RobotsCache
+from scoter.live.fetching import clock
+from scoter.live.fetching.bounds import Bounds
+from scoter.live.fetching.household import Household
+from scoter.live.fetching.member import Member
+from scoter.live.fetching.messages import (
+    Ask,
+    Beat,
+    Done,
+    Message,
+    Paused,
+    Refused,
+    Report,
+    Rest,
+    RobotsFound,
+    RobotsLearnt,
+    RobotsWanted,
+    Rule,
+    Why,
+)
+from scoter.live.fetching.robots import MemoryRobots
+from scoter.live.fetching.shards import shard_of
+from scoter.live.fetching.waiting import Domain, Domains, DomainView, Pending
+from scoter.live.ports import Answer, DomainRule
+from scoter.live.records import Priority
+
+MOST_DEATHS: Final = 20  # fetchers that may die with one request before it is held responsible
+MOST_REFUSALS: Final = 50  # by fetchers that said the shard was not theirs
+_BUSY_AGAIN: Final = 0.1  # seconds
+
+
+class FetchersView(Struct, frozen=True, kw_only=True):
+    """All fetching processes at one moment."""
+
+    fetchers: dict[int, Report | None]
+    waiting: int
+    under_way: int
+    domains: int
+    restarts: int
+
+
+class Fetchers:
+    """Fetches by processes of this machine: ``async with Fetchers(config, folder) as fetching``."""
+
+    def __init__(
+        self,
+        config: Config,
+        folder: Path,
+        *,
+        robots: RobotsCache | None = None,
+        rules: Iterable[DomainRule] = (),
+        bounds: Bounds = Bounds(),  # noqa: B008 - frozen
+        now: Callable[[], float] = clock.now,
+    ) -> None:
+        """``folder`` exists, holds the processes' locks and sockets, and belongs to this service alone."""
+        self._shards = config.live.shards
+        self._robots: RobotsCache = robots or MemoryRobots()
+        self._rules = {rule.domain: rule for rule in rules}
+        self._bounds = bounds
+        self._patience = bounds.patience.total_seconds()
+        self._now = now
+        self._household = Household(config, folder, self, bounds, now)
+        self._domains = Domains(bounds.idle)
+        self._stalled: dict[int, set[Domain]] = {}  # those who wait for a holder, by shard
+        self._last = 0
+        self._is_stopping = False
+
+    def __repr__(self) -> str:
+        return f"Fetchers({self._household!r}, {self._domains!r})"
+
+    async def __aenter__(self) -> Self:
+        await self._household.open()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def close(self, within: float = 5.0) -> None:
+        """End all processes; whoever still waits is told ``Failed(STOPPED)``."""
+        self._is_stopping = True
+        await self._household.close(within)
+        for domain in tuple(self._domains):
+            for pending in domain.waiting:
+                self._answer(pending, _stopped(pending.request))
+            domain.waiting.clear()
+
+    async def ready(self) -> None:
+        """Return when a process is there that fetches; that they all end before they begin is a ``UsageError``."""
+        await self._household.ready()
+
+    @property
+    def is_ready(self) -> bool:
+        return any(True for _ in self._household)
+
+    async def fetch(self, request: Request, priority: Priority) -> Answer:
+        """Make one hop in its domain's turn; what goes wrong is a reply."""
+        return await self._fetch(request, priority, is_bare=False)
+
+    def set_rule(self, rule: DomainRule) -> None:
+        """Treat a domain so from its next request on; what waits for one that is blocked is answered."""
+        self._rules[rule.domain] = rule
+        for member in self._household:
+            member.send(Rule(rule))
+        domain = self._domains.get(rule.domain)
+        if domain is not None:
+            self._advance(domain)
+
+    # Looking
+
+    def domain(self, name: str) -> DomainView | None:
+        """Return how a domain's queue stands; none where nothing was asked for a while."""
+        found = self._domains.get(name)
+        return None if found is None else self._view(found)
+
+    def busiest(self, most: int) -> list[DomainView]:
+        """Return the domains for which most requests wait."""
+        found = sorted(self._domains, key=lambda domain: len(domain.waiting) + domain.under_way, reverse=True)
+        return [self._view(domain) for domain in found[:most]]
+
+    def snapshot(self) -> FetchersView:
+        """Return how all fetchers stand."""
+        members = list(self._household)
+        return FetchersView(
+            fetchers={member.number: member.report for member in members},
+            waiting=sum(len(domain.waiting) for domain in self._domains),
+            under_way=sum(len(member.under_way) for member in members),
+            domains=len(self._domains),
+            restarts=self._household.restarts,
+        )
+
+    def pids(self) -> list[int]:
+        """Return the processes that fetch."""
+        return [member.pid for member in self._household]
+
+    # In
+
+    async def _fetch(self, request: Request, priority: Priority, *, is_bare: bool) -> Answer:
+        name = queue_key(request.url, "domain")
+        if self._is_stopping:
+            return Answer(_stopped(request))
+        now = self._now()
+        domain = self._domains.busy(name, shard_of(name, self._shards))
+        self._last += 1
+        answered: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        pending = Pending(self._last, request, priority, domain, answered, is_bare=is_bare, now=now)
+        domain.push(pending)
+        self._advance(domain)
+        try:
+            return await answered
+        finally:
+            self._domains.settle(domain, self._now())
+
+    def _advance(self, domain: Domain) -> None:
+        """Send what there is room for."""
+        bounds, rule = self._bounds, self._rules.get(domain.name)
+        while (pending := domain.first()) is not None:
+            # Somebody under way waits for a bare hop: were it to wait for him, too, neither would ever end.
+            if domain.under_way >= bounds.per_domain and not pending.is_bare:
+                return
+            now = self._now()
+            rest = domain.rest_until - now
+            if rule is not None and rule.blocked:
+                self._answer(domain.pop(), _blocked(pending.request, rule))
+                continue
+            if rest > max(self._patience, domain.pause or 0.0):
+                self._answer(domain.pop(), _resting(pending.request, rest))
+                continue
+            member = self._household.owner(domain.shard)
+            if member is None:
+                self._stalled.setdefault(domain.shard, set()).add(domain)
+                return
+            if len(member.under_way) >= bounds.per_fetcher and not pending.is_bare:
+                member.line_up(domain, pending)
+                return
+            domain.pop()
+            domain.under_way += 1
+            domain.asked += 1
+            pending.sent = now
+            member.under_way[pending.id] = pending
+            member.send(Ask(pending.id, pending.request, pending.priority, pending.is_bare))
+
+    def _advance_line(self, member: Member) -> None:
+        while len(member.under_way) < self._bounds.per_fetcher and (domain := member.next_in_line()) is not None:
+            self._advance(domain)
+
+    # Out
+
+    def _done(self, member: Member, done: Done[Reply]) -> None:
+        pending = member.under_way.pop(done.id, None)
+        if pending is None:
+            return
+        domain = pending.domain
+        domain.under_way -= 1
+        domain.rest_until, domain.pause = self._now() + done.rest, done.pause
+        domain.failed += isinstance(done.reply, Failed | Gone)
+        self._answer(pending, done.reply, done.waited)
+        self._advance(domain)
+        self._advance_line(member)
+
+    def _refused(self, member: Member, refused: Refused) -> None:
+        pending = member.under_way.pop(refused.id, None)
+        if pending is None:
+            return
+        domain = pending.domain
+        domain.under_way -= 1
+        if refused.why is Why.RESTING:
+            domain.rest_until = self._now() + refused.rest
+            self._answer(pending, _resting(pending.request, refused.rest))
+        elif refused.why is Why.MOVED and pending.refusals >= MOST_REFUSALS:
+            self._answer(pending, _unwanted(pending.request))
+        else:
+            pending.refusals += refused.why is Why.MOVED
+            domain.push(pending)
+        if refused.why is Why.BUSY or self._household.owner(domain.shard) is member:
+            # The queue is full, or the fetcher is about to end: it is known a moment later.
+            asyncio.get_running_loop().call_later(_BUSY_AGAIN, self._advance, domain)
+        else:
+            self._advance(domain)
+        self._advance_line(member)
+
+    def _answer(self, pending: Pending, reply: Reply, waited: float = 0.0) -> None:
+        if not pending.answered.done():
+            pending.answered.set_result(Answer(reply, waited + pending.sent - pending.entered))
+
+    # What the household asks
+
+    def receive(self, member: Member, message: Message) -> None:
+        match message:
+            case Done():
+                self._done(member, message)
+            case Refused():
+                self._refused(member, message)
+            case Beat():
+                pass
+            case RobotsWanted(origin):
+                self._household.spawn(self._look_up(member, origin))
+            case RobotsLearnt(origin, stored):
+                self._household.spawn(self._robots.put(origin, stored))
+            case Paused(name, pause):
+                domain = self._domains.busy(name, shard_of(name, self._shards))
+                domain.pause = pause
+                self._domains.settle(domain, self._now())
+            case Ask(number, request, priority):
+                self._household.spawn(self._on_behalf(member, number, request, priority))
+            case _:
+                raise ValueError(f"a fetcher does not say {type(message).__name__}")
+
+    def welcome(self, member: Member) -> None:
+        for rule in self._rules.values():
+            member.send(Rule(rule))
+
+    def rests(self, shards: frozenset[int], since: float) -> tuple[Rest, ...]:
+        now, rests = self._now(), []
+        for domain in self._domains:
+            if domain.shard in shards and domain.pause is not None:
+                until = max(domain.rest_until, since + domain.pause)
+                if until > now:
+                    rests.append(Rest(domain.name, until, domain.pause))
+        return tuple(rests)
+
+    def moved(self, shards: Sequence[int]) -> None:
+        for shard in shards:
+            for domain in self._stalled.pop(shard, ()):
+                self._advance(domain)
+
+    def lost(self, member: Member) -> None:
+        domains: set[Domain] = set()
+        for pending in member.under_way.values():
+            pending.domain.under_way -= 1
+            pending.deaths += 1
+            if self._is_stopping:
+                self._answer(pending, _stopped(pending.request))
+            elif pending.deaths >= MOST_DEATHS:
+                self._answer(pending, _deadly(pending.request))
+            else:
+                pending.domain.push(pending)
+            domains.add(pending.domain)
+        while (domain := member.next_in_line()) is not None:
+            domains.add(domain)
+        if not self._is_stopping:
+            for domain in domains:
+                self._advance(domain)
+
+    async def _look_up(self, member: Member, origin: str) -> None:
+        member.send(RobotsFound(origin, await self._robots.get(origin)))
+
+    async def _on_behalf(self, member: Member, number: int, request: Request, priority: Priority) -> None:
+        answer = await self._fetch(request, priority, is_bare=True)
+        member.send(Done(number, answer.reply, answer.waited))
+
+    def _view(self, domain: Domain) -> DomainView:
+        owner = self._household.owner(domain.shard)
+        return DomainView(
+            domain=domain.name,
+            waiting=len(domain.waiting),
+            under_way=domain.under_way,
+            asked=domain.asked,
+            failed=domain.failed,
+            rest=max(domain.rest_until - self._now(), 0.0),
+            pause=domain.pause,
+            shard=domain.shard,
+            fetcher=None if owner is None else owner.number,
+        )
+
+
+def _blocked(request: Request, rule: DomainRule) -> Failed:
+    told = f"{rule.domain} is blocked" + (f": {rule.note}" if rule.note else "")
+    return Failed(request.url, Reason.REFUSED_ADDRESS, told, transient=False, blames_host=False)
+
+
+def _stopped(request: Request) -> Failed:
+    return Failed(request.url, Reason.STOPPED, "the service ends", blames_host=False)
+
+
+def _deadly(request: Request) -> Failed:
+    told = f"{MOST_DEATHS} fetching processes ended while they had it"
+    return Failed(request.url, Reason.BROKEN_PLUGIN, told, blames_host=False)
+
+
+def _unwanted(request: Request) -> Failed:
+    # A robots.txt whose turn was taken from it counts as unreachable for a while, in the fetcher that asked for it.
+    return Failed(request.url, Reason.ROBOTS_UNREACHABLE, "it was not asked for in time", blames_host=False)
+
+
+def _resting(request: Request, rest: float) -> Failed:
+    told = f"the domain is left alone for {rest:.0f} s more"
+    return Failed(request.url, Reason.BUSY, told, blames_host=False, retry_after=timedelta(seconds=rest))

@@ -1,0 +1,120 @@
+"""The last look before a request goes out: does its domain belong to this process, at this moment?"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, Final
+
+from scoter.core.reply import Reply, Request
+from scoter.core.url import queue_key
+from scoter.fetch.protocols.dispatch import Protocols
+from scoter.fetch.queues.hostqueue import LONGEST_BACKOFF
+from scoter.live.fetching.shards import shard_of
+from scoter.live.fetching.tenure import Tenure
+from scoter.plugins import FetchProtocol
+
+_SETTLED: Final = LONGEST_BACKOFF  # seconds after which a shard's past is of no interest
+
+
+class Gate(Protocols):
+    """The transport of a fetcher that holds some shards only.
+
+    Without a valid lease a request waits here, in its turn, for the next one. What belongs to another process (the
+    target of a redirected robots.txt, or what was recalled just now) is asked of ``elsewhere``.
+    """
+
+    def __init__(
+        self,
+        chain: Sequence[tuple[str, FetchProtocol]],
+        *,
+        tenure: Tenure,
+        shards: int,
+        now: Callable[[], float],
+        pause_of: Callable[[str], float],
+        elsewhere: Callable[[Request], Awaitable[Reply]],
+        on_idle: Callable[[], None],
+    ) -> None:
+        super().__init__(chain)
+        self._tenure = tenure
+        self._shards = shards
+        self._now = now
+        self._pause_of = pause_of
+        self._elsewhere = elsewhere
+        self._on_idle = on_idle
+        self._active: Counter[int] = Counter()
+        self._last: dict[int, float] = {}
+        self._changed: asyncio.Future[None] | None = None
+        self.began: dict[bytes, float] = {}
+
+    def __repr__(self) -> str:
+        return f"Gate({self._active.total()} under way, {self._tenure!r})"
+
+    async def __call__(self, request: Request) -> Reply:
+        domain = queue_key(request.url, "domain")
+        shard = shard_of(domain, self._shards)
+        while not await self._admits(shard, domain):
+            reply = await self._ask_elsewhere(request, shard)
+            if reply is not None:
+                return reply
+        self._active[shard] += 1
+        if request.context in self.began:
+            self.began[request.context] = self._now()
+        try:
+            return await super().__call__(request)
+        finally:
+            self._active[shard] -= 1
+            self._last[shard] = self._now()
+            if not self._active[shard]:
+                del self._active[shard]
+                if shard not in self._tenure:
+                    self._on_idle()
+
+    def is_idle(self, shard: int) -> bool:
+        """Tell whether nothing of a shard is under way."""
+        return shard not in self._active
+
+    def asked_last(self, shard: int) -> float:
+        """Return when a request to a shard's domains last ended here; time zero when there was none."""
+        return self._last.get(shard, 0.0)
+
+    def look(self) -> None:
+        """Look again who may ask: the tenure has changed."""
+        if self._changed is not None:
+            self._changed.set_result(None)
+            self._changed = None
+
+    async def _admits(self, shard: int, domain: str) -> bool:
+        while shard in self._tenure:
+            now = self._now()
+            since = self._tenure.since(shard)
+            calm = since + self._pause_of(domain) - now if now - since < _SETTLED else 0.0
+            if calm > 0:
+                await asyncio.sleep(calm)
+            elif self._tenure.may_ask(shard, now):
+                return True
+            else:
+                await asyncio.wait([self._change()])
+        return False
+
+    async def _ask_elsewhere(self, request: Request, shard: int) -> Reply | None:
+        """Return what another process got; none if the shard has come here meanwhile.
+
+        Then the request would come back to this process, and wait for the very turn in which it waits here.
+        """
+        asking = asyncio.ensure_future(self._elsewhere(request))
+        try:
+            while not asking.done():
+                if shard in self._tenure:
+                    return None
+                either: list[asyncio.Future[Any]] = [asking, self._change()]
+                await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+            return asking.result()
+        finally:
+            asking.cancel()
+
+    def _change(self) -> asyncio.Future[None]:
+        if self._changed is None:
+            self._changed = asyncio.get_running_loop().create_future()
+        return self._changed

@@ -1,0 +1,241 @@
+"""The fetching processes of a core: started, given their shards, watched, buried and replaced."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import pickle
+from collections.abc import Callable, Coroutine, Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+from scoter.config import Config
+from scoter.errors import Defect, UsageError
+from scoter.live.fetching.bounds import Bounds
+from scoter.live.fetching.member import Member
+from scoter.live.fetching.messages import (
+    VERSION,
+    Begin,
+    GiveBack,
+    Hello,
+    Lease,
+    Message,
+    Own,
+    Report,
+    Rest,
+    Returned,
+    Stop,
+)
+from scoter.live.fetching.settings import of_one
+from scoter.live.fetching.shards import Assignment, Grant, Kill, Order, Recall, Renew
+from scoter.live.fetching.takeover import take_over
+
+SILENCE: Final = 3.0  # seconds after which a fetcher is taken for dead; its shards move within five
+_LONGEST_FOLDER: Final = 80  # bytes; a Unix socket's path has 107 in all
+_MOST_FAILED_STARTS: Final = 3
+_TICKS: Final = 4  # within a lease
+_FIRST_RESTART: Final = 0.1
+_SLOWEST_RESTART: Final = 10.0
+_LIVED_WELL: Final = 10.0
+
+_log = logging.getLogger(__name__)
+
+
+class Housekeeper(Protocol):
+    """Who has work for the household."""
+
+    def receive(self, member: Member, message: Message) -> None:
+        """Take what a fetcher says, other than what concerns its shards."""
+
+    def welcome(self, member: Member) -> None:
+        """Tell a new fetcher what it must know before it is given shards."""
+
+    def rests(self, shards: frozenset[int], since: float) -> tuple[Rest, ...]:
+        """Return the domains of shards that are to be left alone for longer than from ``since`` by their policy."""
+
+    def moved(self, shards: Sequence[int]) -> None:
+        """Note that shards have a holder again."""
+
+    def lost(self, member: Member) -> None:
+        """Take back what a dead fetcher had."""
+
+
+class Household:
+    """Keeps as many fetchers as the configuration says, and each shard with one of them."""
+
+    def __init__(
+        self, config: Config, folder: Path, keeper: Housekeeper, bounds: Bounds, now: Callable[[], float]
+    ) -> None:
+        live = config.live
+        self._config = of_one(config, live.processes, bounds.per_fetcher)
+        self._processes = live.processes
+        self._shards = live.shards
+        self._lease = live.shard_lease.total_seconds()
+        self._folder = folder
+        self._keeper = keeper
+        self._bounds = bounds
+        self._now = now
+        self._assignment = Assignment(self._shards, lease=self._lease, silence=SILENCE)
+        self._members: dict[int, Member] = {}
+        self._dead: list[Path] = []  # locks of the dead, kept until somebody else has made a promise
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._quick_deaths = 0
+        self._is_stopping = False
+        self.started = 0
+        self._joined = asyncio.Event()
+        self._failed_starts = 0
+
+    def __repr__(self) -> str:
+        return f"Household({len(self._members)} processes, {self._assignment!r})"
+
+    def __iter__(self) -> Iterator[Member]:
+        """Yield the fetchers that have said hello."""
+        return (member for member in self._members.values() if member.has_joined)
+
+    @property
+    def restarts(self) -> int:
+        return max(self.started - self._processes, 0)
+
+    def owner(self, shard: int) -> Member | None:
+        """Return who holds a shard; nobody while it is on its way."""
+        number = self._assignment.owner(shard)
+        return None if number is None else self._members.get(number)
+
+    async def open(self) -> None:
+        """End whoever is left of an earlier core, and start the processes."""
+        if len(os.fsencode(self._folder)) > _LONGEST_FOLDER:
+            raise UsageError(
+                "the path is too long for the fetching processes' sockets",
+                where=str(self._folder),
+                hint=f"Choose a folder with at most {_LONGEST_FOLDER} characters.",
+            )
+        since = await take_over(self._folder, self._now)
+        self._assignment = Assignment(self._shards, lease=self._lease, silence=SILENCE, since=since)
+        self.spawn(self._tick())
+        for _ in range(self._processes):
+            await self._start()
+
+    async def ready(self) -> None:
+        """Return when a process is there that fetches; that they all end before they begin is a ``UsageError``."""
+        await self._joined.wait()
+        if self._failed_starts >= _MOST_FAILED_STARTS:
+            raise UsageError(
+                "the fetching processes end before they begin",
+                where="live",
+                hint="What they have written to the error output tells why; a plug-in may not be found there.",
+            )
+
+    async def close(self, within: float) -> None:
+        """End all processes."""
+        self._is_stopping = True
+        members = list(self._members.values())
+        for member in members:
+            member.send(Stop(within))
+        with suppress(TimeoutError):
+            async with asyncio.timeout(within + 1.0):
+                await asyncio.gather(*(member.gone.wait() for member in members))
+        tasks = list(self._tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        members = list(self._members.values())
+        for member in members:
+            member.kill()
+        await asyncio.gather(*(member.gone.wait() for member in members))
+
+    def spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        """Do something in the background, until the household is closed."""
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _start(self) -> None:
+        self.started += 1
+        number = self.started
+        member = await Member.start(number, self._receive, self._bury)
+        self._members[number] = member
+        bounds = self._bounds
+        member.send(
+            Begin(
+                VERSION,
+                pickle.dumps(self._config),
+                self._shards,
+                str(self._folder),
+                bounds.deepest,
+                bounds.patience.total_seconds(),
+                bounds.alone_for.total_seconds(),
+            )
+        )
+
+    async def _start_again(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+        await self._start()
+
+    async def _tick(self) -> None:
+        while True:
+            await asyncio.sleep(self._lease / _TICKS)
+            self._do(self._assignment.tick(self._now()))
+
+    def _receive(self, member: Member, message: Message) -> None:
+        now = self._now()
+        self._assignment.heard(member.number, now)
+        match message:
+            case Hello(version, _):
+                self._welcome(member, version)
+            case Returned(since):
+                self._assignment.returned(member.number, since)
+                self._do(self._assignment.tick(now))
+            case Report():
+                member.report = message
+            case _:
+                self._keeper.receive(member, message)
+
+    def _welcome(self, member: Member, version: int) -> None:
+        if version != VERSION:
+            raise Defect(f"a fetcher of version {version} has been started by a core of version {VERSION}")
+        member.has_joined = True
+        self._keeper.welcome(member)
+        for path in self._dead:
+            path.unlink(missing_ok=True)
+        self._dead.clear()
+        self._assignment.join(member.number, self._now())
+        self._do(self._assignment.tick(self._now()))
+        self._failed_starts = 0
+        self._joined.set()
+
+    def _bury(self, member: Member) -> None:
+        now = self._now()
+        self._members.pop(member.number, None)
+        self._assignment.died(member.number, now)
+        lock = self._folder / f"fetcher-{member.pid}.lock"
+        self._dead.append(lock)
+        lock.with_suffix(".sock").unlink(missing_ok=True)
+        if not self._is_stopping:
+            _log.warning("fetcher %d (pid %d) ended with %d requests", member.number, member.pid, len(member.under_way))
+            self._failed_starts += not member.has_joined
+            if self._failed_starts >= _MOST_FAILED_STARTS:
+                self._joined.set()
+            self._quick_deaths = self._quick_deaths + 1 if member.lived() < _LIVED_WELL else 0
+            pause = min(_FIRST_RESTART * 2.0**self._quick_deaths, _SLOWEST_RESTART)
+            self.spawn(self._start_again(pause))
+            self._do(self._assignment.tick(now))
+        self._keeper.lost(member)
+
+    def _do(self, orders: Sequence[Order]) -> None:
+        for order in orders:
+            member = self._members.get(order.fetcher)
+            if member is None:
+                continue
+            match order:
+                case Renew(_, until):
+                    member.send(Lease(until))
+                case Grant(_, shards, since):
+                    member.send(Own(shards, since, self._keeper.rests(frozenset(shards), since)))
+                    self._keeper.moved(shards)
+                case Recall(_, shards):
+                    member.send(GiveBack(shards))
+                case Kill():
+                    _log.warning("fetcher %d (pid %d) is silent, and is killed", member.number, member.pid)
+                    member.kill()
