@@ -1,0 +1,103 @@
+"""The core process: ``python -m scoter.web.service.core FD``, told by the supervisor over the socket FD."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Coroutine
+from contextlib import AsyncExitStack, suppress
+from datetime import timedelta
+from typing import Any, Final
+
+from scoter.errors import ScoterError
+from scoter.live.content.store import WarcContent
+from scoter.live.fetching.fetchers import Fetchers
+from scoter.live.sqlite.database import ServiceDb
+from scoter.live.sqlite.stores import SqliteStores
+from scoter.parse import Parsing
+from scoter.web.service.joining import DEFECT, Joint, be_process
+from scoter.web.service.parts import Parts, about, live_config
+from scoter.web.service.plan import Plan
+from scoter.web.serving import Serving, listen_locally
+
+_ARCHIVE_AGE: Final = timedelta(hours=1)  # what is in an open file can be read too, so that there is no hurry
+_DELIVERIES_WITHIN: Final = 3.0
+_log = logging.getLogger("scoter.web.service.core")  # here __name__ is "__main__"
+
+
+async def work(plan: Plan, joint: Joint) -> int:
+    """Be the core until told to stop; return its exit code."""
+    config = live_config(plan.config)
+    folder = plan.folder
+    folder.create()
+    async with AsyncExitStack() as stack:
+        db = await stack.enter_async_context(ServiceDb(folder.database))
+        stores = SqliteStores(db, events_kept=config.live.events_for)
+        content = await stack.enter_async_context(
+            WarcContent(folder.content, about(config), size=config.store.warc_size, age=_ARCHIVE_AGE)
+        )
+        parsing = stack.enter_context(Parsing(config))
+        fetchers = await stack.enter_async_context(Fetchers(config, folder.run, rules=stores.rules.all()))
+        parts = Parts(plan, config, stores=stores, fetchers=fetchers, content=content, parsing=parsing)
+        stack.push_async_callback(parts.post.close)
+        serving = Serving(parts.api, [listen_locally(folder.socket)], before_stop=parts.streams.close)
+        return await Running(parts, serving).until(joint)
+
+
+class Running:
+    """The tasks of a core. None of them ends by itself: one that does takes the core with it."""
+
+    def __init__(self, parts: Parts, serving: Serving) -> None:
+        self._parts = parts
+        self._serving = serving
+        self._tasks = [
+            _named("API", serving.run()),
+            _named("scheduler", parts.scheduler.run()),
+            _named("event streams", parts.streams.run()),
+            _named("webhooks", parts.webhooks.run()),
+            _named("fetch log", parts.log.run()),
+            _named("upkeep", parts.upkeep.run()),
+        ]
+
+    async def until(self, joint: Joint) -> int:
+        """Work until told to stop, or until a task ends; return the exit code."""
+        ready = _named("readiness", self._say_when_ready(joint))
+        stopping = asyncio.create_task(joint.stopping.wait())
+        await asyncio.wait((stopping, *self._tasks), return_when=asyncio.FIRST_COMPLETED)
+        failed = [task for task in self._tasks if task.done()]
+        for task in failed:
+            _log.critical("the core ends, since its task %r did", task.get_name(), exc_info=task.exception())
+        joint.stop()
+        for each in (ready, stopping):
+            each.cancel()
+        await self._end()
+        return DEFECT if failed else 0
+
+    async def _say_when_ready(self, joint: Joint) -> None:
+        await self._parts.fetchers.ready()
+        joint.say_ready()
+        _log.info("the core is ready: %r", self._parts.fetchers)
+
+    async def _end(self) -> None:
+        """Take nothing more, give back what is under way, and write what is not written yet."""
+        parts = self._parts
+        parts.is_stopping = True
+        self._serving.stop()
+        parts.scheduler.stop()
+        parts.webhooks.stop()
+        api, scheduler, streams, webhooks, *others = self._tasks
+        for task in others:
+            task.cancel()
+        await asyncio.wait((webhooks,), timeout=_DELIVERIES_WITHIN)
+        webhooks.cancel()  # what is under way is tried again by the next core
+        await asyncio.gather(api, scheduler, streams, webhooks, *others, return_exceptions=True)
+        with suppress(ScoterError):  # the next core writes it
+            await parts.log.flush()
+
+
+def _named(name: str, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+    return asyncio.create_task(work, name=name)
+
+
+if __name__ == "__main__":
+    be_process("core", work)

@@ -1,0 +1,150 @@
+"""How the core is put together: every part once, and what each is told of the others."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from importlib.metadata import version
+
+from msgspec.structs import replace
+
+from scoter.config import Config
+from scoter.fetch.reach.guard import Guard
+from scoter.live.acceptance import Acceptance
+from scoter.live.content.log import FetchLog
+from scoter.live.content.retention import Keeping, Retention
+from scoter.live.content.room import DiskFloor
+from scoter.live.content.store import WarcContent
+from scoter.live.content.timing import Timings
+from scoter.live.context import Context
+from scoter.live.fetching.fetchers import Fetchers
+from scoter.live.pipeline import pipeline
+from scoter.live.scheduler import Scheduler
+from scoter.live.sqlite.moments import utc_now
+from scoter.live.sqlite.stores import SqliteStores
+from scoter.live.stages.reading import Reading
+from scoter.parse import Parsing
+from scoter.parse.html.elements import KINDS
+from scoter.store.warc import About
+from scoter.web.app import Api, Services
+from scoter.web.keys import Gate
+from scoter.web.measures import Measures
+from scoter.web.posting import CurlPost, callback_check
+from scoter.web.service.figures import gauges
+from scoter.web.service.intake import EffectiveRules, Pending, WithRoom
+from scoter.web.service.plan import Plan
+from scoter.web.service.upkeep import Upkeep
+from scoter.web.streams import Streams
+from scoter.web.waiting import Arrivals
+from scoter.web.webhooks import Webhooks
+
+
+class Parts:
+    """The parts of a core; the stores, the fetchers, the archive and the parser are opened and closed by others."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        config: Config,
+        *,
+        stores: SqliteStores,
+        fetchers: Fetchers,
+        content: WarcContent,
+        parsing: Parsing,
+    ) -> None:
+        folder = plan.folder
+        guard = Guard(config)
+        self.stores = stores
+        self.fetchers = fetchers
+        self.is_stopping = False
+        self.measures = Measures(gauges(self))
+        self.floor = DiskFloor(folder.root, config.store.disk_floor)
+        self.timings = Timings()
+        self.log = FetchLog(folder.log, stores.events, self.timings)
+        self.upkeep = Upkeep(stores, Retention(keeping(config), content=folder.content, log=self.log,
+                                               metadata=stores.metadata, events=stores.events))  # fmt: skip
+        self.streams = Streams(stores.events)
+        self.arrivals = Arrivals()
+        self.post = CurlPost(config, guard=guard)
+        self.webhooks = Webhooks(stores.deliveries, self.post, folder.secret(), measures=self.measures)
+        rules = EffectiveRules(stores.rules, fetchers.set_rule)
+        reader = f"core-{os.getpid()}-{secrets.token_hex(4)}"
+        way = pipeline(
+            config,
+            reader=reader,
+            store=stores.metadata,
+            ledger=stores.ledger,
+            fetching=fetchers,
+            reading=Reading(config, parsing),
+            content=content,
+            rules=rules,
+            clock=utc_now,
+        )
+        live = config.live
+        self.scheduler = Scheduler(
+            reader, stores.journal, way, most=live.in_flight, lease=live.lease, on_done=self._done
+        )
+        acceptance = Acceptance(config, stores.journal, stores.journal, rules, on_accepted=self.scheduler.wake)
+        self.api = Api(
+            Services(
+                taker=WithRoom(acceptance, self.floor),
+                records=stores.metadata,
+                is_pending=Pending(stores.db.reader),
+                arrivals=self.arrivals,
+                streams=self.streams,
+                rules=rules,
+                fetching=fetchers,
+                content=content,
+                gate=Gate(stores.keys, required=plan.needs_keys, any_host=plan.any_host),
+                measures=self.measures,
+                check_callback=callback_check(guard),
+                not_ready=self.not_ready,
+                clock=utc_now,
+            )
+        )
+
+    def not_ready(self) -> str:
+        """Tell why the service cannot work now, or nothing."""
+        if self.is_stopping:
+            return "The service ends."
+        if not self.fetchers.is_ready:
+            return "No fetching process is there yet."
+        if not self.floor.has_room():
+            return "The disk is nearly full; nothing is taken in."
+        return ""
+
+    def _done(self, context: Context) -> None:
+        self.measures.done(context)
+        self.timings.note(context)
+        self.arrivals.note({context.url.text, *(row.url for row in context.rows)})
+        if len(self.streams):
+            self.streams.wake()
+        if context.entry.callback:
+            self.webhooks.wake()
+
+
+def live_config(config: Config) -> Config:
+    """Return the settings of a live service: it wants the metadata of pages, and not their links or text."""
+    return replace(
+        config,
+        parse=replace(
+            config.parse,
+            metadata=True,
+            html_outlinks_ignore_tags=tuple(KINDS),  # a third of what a page of 12 KB costs to read
+            script_links=False,
+            extractor="none",
+            markdown=False,
+        ),
+    )
+
+
+def keeping(config: Config) -> Keeping:
+    """Return how long what is kept."""
+    live = config.live
+    return Keeping(content_for=live.content_for, content_size=live.content_size)
+
+
+def about(config: Config) -> About:
+    """Return what the archive says of this service."""
+    agent = config.agent
+    return About(software=f"Scoter/{version('scoter')}", agent=agent.name, operator=agent.email or agent.url)

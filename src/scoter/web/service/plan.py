@@ -1,0 +1,88 @@
+"""What every process of a service is told, and where the service keeps what."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from pathlib import Path
+from typing import Final
+
+from msgspec import Struct
+
+from scoter.config import Config
+from scoter.errors import UsageError
+from scoter.store.disk import telling
+
+_LONGEST: Final = 107  # bytes of a Unix socket's path (unix(7): 108 with the last zero)
+_SECRET: Final = 32
+
+
+class Folder(Struct, frozen=True):
+    """A service's directory."""
+
+    root: Path
+
+    @property
+    def database(self) -> Path:
+        return self.root / "service.sqlite"
+
+    @property
+    def content(self) -> Path:
+        return self.root / "content"
+
+    @property
+    def log(self) -> Path:
+        return self.root / "log"
+
+    @property
+    def run(self) -> Path:
+        """Sockets and locks of processes: of no use when none runs."""
+        return self.root / "run"
+
+    @property
+    def socket(self) -> Path:
+        return self.run / "core.sock"
+
+    def create(self) -> None:
+        """Make what is not there yet."""
+        longest = len(os.fsencode(self.run / "fetcher-4194304.sock"))
+        if longest > _LONGEST:
+            raise UsageError(
+                f"its name is {longest - _LONGEST} bytes too long for sockets in it",
+                where=str(self.root),
+                hint="Choose a shorter one, or go into its parent and name it from there.",
+            )
+        with telling("create the service's directory", self.root):
+            self.root.mkdir(parents=True, exist_ok=True)
+            self.log.mkdir(exist_ok=True)
+            self.run.mkdir(mode=0o700, exist_ok=True)
+
+    def secret(self) -> bytes:
+        """Return the secret by which callbacks are signed, made when it is asked for first."""
+        path = self.root / "webhook.secret"
+        with telling("read the secret of callbacks", path):
+            if not path.exists():
+                draft = path.with_suffix(".new")
+                draft.unlink(missing_ok=True)
+                opened = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+                with os.fdopen(opened, "w") as file:
+                    file.write(secrets.token_hex(_SECRET) + "\n")
+                draft.rename(path)
+            found = path.read_bytes().strip()
+        if not found:
+            raise UsageError("the secret is empty", where=str(path), hint="Write one into it, or remove the file.")
+        return found
+
+
+class Plan(Struct, frozen=True, kw_only=True):
+    """A service: its settings, where it keeps what, and who may come in."""
+
+    config: Config
+    root: str
+    needs_keys: bool = False
+    any_host: bool = False
+    level: str = "INFO"
+
+    @property
+    def folder(self) -> Folder:
+        return Folder(Path(self.root))

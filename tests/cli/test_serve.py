@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+import json
+import socket
+from pathlib import Path
+
+from tests.cli.conftest import Run
+
+from scoter.live.sqlite.database import ServiceDb
+
+AGENT = ("--agent", "serve-test")
+
+
+def test_a_service_without_a_name_does_not_start(run: Run) -> None:
+    done = run("serve", "--port", "0")
+
+    assert (done.code, done.out) == (2, "")
+    assert "agent.name" in done.err
+
+
+def test_beyond_this_machine_it_needs_a_key(run: Run) -> None:
+    done = run("serve", *AGENT, "--host", "192.0.2.1")
+
+    assert done.code == 2
+    assert "there is no API key" in done.err
+    assert "Traceback" not in done.err
+
+
+def test_with_a_key_only_the_address_is_in_the_way(run: Run) -> None:
+    run("serve", "--new-key", "somebody")
+
+    done = run("serve", *AGENT, "--host", "192.0.2.1")  # TEST-NET-1, nobody's (RFC 5737)
+
+    assert done.code == 2
+    assert "cannot listen on 192.0.2.1" in done.err
+
+
+def test_a_port_that_is_taken_is_named(run: Run) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        done = run("serve", *AGENT, "--port", str(port))
+
+    assert done.code == 2
+    assert f"cannot listen on 127.0.0.1 port {port}" in done.err
+
+
+async def test_a_second_service_on_a_directory_is_refused_and_told_who_has_it(run: Run, tmp_path: Path) -> None:
+    import os
+
+    async with ServiceDb(tmp_path / "live" / "service.sqlite"):
+        done = run("serve", *AGENT, "--port", "0", "--dir", "live")
+
+    assert done.code == 2
+    assert str(os.getpid()) in done.err
+    assert "Listening" not in done.err
+
+
+def test_a_key_is_made_listed_and_revoked(run: Run) -> None:
+    made = run("serve", "--new-key", "a client", "--scopes", "read", "--rate", "2.5", "--json")
+    key = json.loads(made.out)
+
+    listed = run("serve", "--list-keys", "--json")
+    revoked = run("serve", "--revoke-key", key["id"])
+    again = run("serve", "--revoke-key", key["id"])
+    none = run("serve", "--list-keys")
+
+    assert made.code == listed.code == revoked.code == 0
+    assert key["token"].startswith(f"scoter_{key['id']}_")
+    assert json.loads(listed.out) == {name: key[name] for name in key if name != "token"}
+    assert (key["scopes"], key["rate"], key["name"]) == (["read"], 2.5, "a client")
+    assert (again.code, none.code) == (2, 1)
+
+
+def test_a_scope_that_is_none_is_told(run: Run) -> None:
+    done = run("serve", "--new-key", "x", "--scopes", "raed")
+
+    assert done.code == 2
+    assert "Did you mean read?" in done.err

@@ -1,0 +1,83 @@
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from scoter.live.acceptance import Answer, Overloaded, Taken
+from scoter.live.content.room import DiskFloor
+from scoter.live.memory.access import MemoryRules
+from scoter.live.ports import Accepted, DomainRule
+from scoter.live.records import Message
+from scoter.live.sqlite.database import ServiceDb
+from scoter.live.sqlite.stores import SqliteStores
+from scoter.web.service.intake import EffectiveRules, Pending, WithRoom
+
+NOW = datetime(2026, 11, 15, tzinfo=UTC)
+
+
+def message(name: str) -> Message:
+    return Message(id=name, received=NOW)
+
+
+class Taking:
+    """Takes everything."""
+
+    async def take(self, messages: Sequence[Message]) -> Sequence[Answer]:
+        return [Taken(accepted=Accepted(message=each.id, entries={})) for each in messages]
+
+
+@pytest.fixture
+async def stores(tmp_path: Path) -> AsyncIterator[SqliteStores]:
+    async with ServiceDb(tmp_path / "service.sqlite") as db:
+        yield SqliteStores(db)
+
+
+async def test_a_disk_below_its_floor_refuses_each_message_and_takes_them_again_when_there_is_room() -> None:
+    free = 99
+    floor = DiskFloor(Path("/"), 100, every=0.0, free=lambda path: free)
+    taker = WithRoom(Taking(), floor)
+
+    refused = await taker.take([message("one"), message("two")])
+    free = 100
+    taken = await taker.take([message("one")])
+
+    assert [type(each) for each in refused] == [Overloaded, Overloaded]
+    assert [type(each) for each in taken] == [Taken]
+
+
+async def test_a_rule_is_kept_before_it_is_applied() -> None:
+    rules, seen = MemoryRules(), list[DomainRule | None]()
+    both = EffectiveRules(rules, lambda rule: seen.append(rules.get(rule.domain)))
+
+    await both.put(DomainRule(domain="example.org", delay=2.0))
+
+    assert seen == [DomainRule(domain="example.org", delay=2.0)]
+    assert both.get("example.org") == DomainRule(domain="example.org", delay=2.0)
+    assert both.all() == rules.all()
+
+
+async def test_a_rule_that_says_nothing_is_none_and_those_of_an_earlier_start_hold() -> None:
+    rules = MemoryRules()
+    await rules.put(DomainRule(domain="example.org", blocked=True))
+    both = EffectiveRules(rules, lambda rule: None)
+    before = both.get("example.org")
+
+    await both.put(DomainRule(domain="example.org"))
+
+    assert before == DomainRule(domain="example.org", blocked=True)
+    assert both.get("example.org") is None
+
+
+async def test_a_url_is_pending_from_its_acceptance_until_it_is_given_up_or_done(stores: SqliteStores) -> None:
+    pending = Pending(stores.db.reader)
+    before = pending("http://example.org/a")
+
+    await stores.journal.accept([(message("m"), ["http://example.org/a"])])
+
+    assert not before
+    assert pending("http://example.org/a")
+    assert not pending("http://example.org/b")
+    assert not pending("http://example.com/a")

@@ -1,0 +1,161 @@
+"""The pieces of a service's processes, without the processes."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+import stat
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from scoter.config import load
+from scoter.core.url import canonical
+from scoter.errors import UsageError
+from scoter.parse import Parsed, Parsing, received
+from scoter.web.service.core import Running
+from scoter.web.service.door import listening
+from scoter.web.service.joining import DEFECT, Joint
+from scoter.web.service.keys import known_keys, make_key, revoke_key, scopes_in
+from scoter.web.service.parts import Parts, live_config
+from scoter.web.service.plan import Folder
+from scoter.web.serving import Serving
+
+
+class Task:
+    """Something that runs until it is told to stop, or fails at once."""
+
+    def __init__(self, failure: Exception | None = None) -> None:
+        self._failure = failure
+        self._stopped = asyncio.Event()
+
+    async def run(self) -> None:
+        if self._failure is not None:
+            raise self._failure
+        await self._stopped.wait()
+
+    def stop(self) -> None:
+        self._stopped.set()
+
+    async def ready(self) -> None:
+        pass
+
+    async def flush(self) -> None:
+        pass
+
+
+class FakeParts:
+    def __init__(self, failure: Exception | None = None) -> None:
+        self.scheduler = Task(failure)
+        self.fetchers = Task()
+        self.webhooks = Task()
+        self.streams = Task()
+        self.log = Task()
+        self.upkeep = Task()
+
+
+def running(parts: FakeParts) -> Running:
+    serving = Task()
+    whole = Running(cast(Parts, parts), cast(Serving, serving))
+    serving.stop = lambda: (Task.stop(serving), parts.streams.stop())[0]  # type: ignore[method-assign,func-returns-value]
+    return whole
+
+
+async def test_a_core_says_that_it_is_ready_and_ends_when_the_supervisor_has() -> None:
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        theirs.setblocking(False)
+        joint = Joint(theirs)
+        listener = asyncio.create_task(joint.listen())
+        work = asyncio.create_task(running(FakeParts()).until(joint))
+
+        said = await asyncio.to_thread(ours.recv, 100)
+        ours.close()
+        code = await asyncio.wait_for(work, 5)
+        await listener
+
+    _forget_the_deadline()
+    assert (said, code) == (b"ready", 0)
+
+
+async def test_a_task_that_fails_takes_the_core_with_it_and_is_named(caplog: pytest.LogCaptureFixture) -> None:
+    ours, theirs = socket.socketpair()
+    with ours, theirs, caplog.at_level(logging.CRITICAL):
+        code = await asyncio.wait_for(running(FakeParts(RuntimeError("boom"))).until(Joint(theirs)), 5)
+
+    _forget_the_deadline()
+    assert code == DEFECT
+    assert "its task 'scheduler' did" in caplog.text
+    assert "boom" in caplog.text
+
+
+def _forget_the_deadline() -> None:
+    import faulthandler
+
+    faulthandler.cancel_dump_traceback_later()
+
+
+def test_the_sockets_of_a_port_share_it_and_nobody_else_does() -> None:
+    with listening("127.0.0.1", 0, 2) as (first, second):
+        port = first.getsockname()[1]
+
+        with pytest.raises(UsageError, match=f"port {port}"), listening("127.0.0.1", port, 1):
+            pass
+
+        assert second.getsockname() == first.getsockname()
+    with listening("127.0.0.1", port, 1) as (again,):
+        assert again.getsockname()[1] == port
+
+
+def test_a_directory_whose_name_is_too_long_for_sockets_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="too long"):
+        Folder(tmp_path / ("d" * 100)).create()
+
+
+def test_the_secret_of_callbacks_is_made_once_and_is_nobody_elses(tmp_path: Path) -> None:
+    first, second = Folder(tmp_path).secret(), Folder(tmp_path).secret()
+
+    assert first == second
+    assert len(first) == 64
+    assert stat.S_IMODE((tmp_path / "webhook.secret").stat().st_mode) == 0o600
+
+
+def test_of_a_page_the_metadata_are_read_whatever_the_settings_say_and_links_are_not() -> None:
+    config = live_config(load(overrides=["parse.metadata=false", "parse.script_links=true"]))
+    markup = (
+        b"<title>T</title><link rel=canonical href=/c><a href=/a>a</a><img src=/i><script>'http://x.test/'</script>"
+    )
+    content = received(canonical("http://example.org/"), (("Content-Type", "text/html"),), markup)
+
+    with Parsing(config) as parsing:
+        outcome = parsing.parse(content)
+
+    assert isinstance(outcome, Parsed)
+    assert outcome.page.about is not None
+    assert outcome.page.about.title == "T"
+    assert str(outcome.page.canonical) == "http://example.org/c"
+    assert outcome.page.outlinks == ()
+
+
+async def test_keys_are_made_shown_and_revoked_in_a_service_that_does_not_run(tmp_path: Path) -> None:
+    folder = Folder(tmp_path / "live")
+    assert known_keys(folder) == ()
+
+    key, token = await make_key(folder, "a client", scopes_in("read,read, submit"), 5.0)
+
+    assert token.startswith(f"scoter_{key.id}_")
+    assert [(each.name, each.scopes, each.rate) for each in known_keys(folder)] == [
+        ("a client", ("read", "submit"), 5.0)
+    ]
+    assert await revoke_key(folder, key.id)
+    assert not await revoke_key(folder, key.id)
+    assert not known_keys(folder)
+
+
+@pytest.mark.parametrize(("text", "told"), [("raed", "Did you mean read"), ("", "no scope"), (" , ", "no scope")])
+def test_a_scope_that_is_none_is_refused(text: str, told: str) -> None:
+    with pytest.raises(UsageError) as error:
+        scopes_in(text)
+    assert told in str(error.value)

@@ -1,0 +1,154 @@
+# mypy: disable-error-code="import-untyped"
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from tests.web.service.serving import FETCHER, PATIENCE, Service, pages, service
+
+from scoter.live.records import Archived
+from scoter.simweb import SimServer, WebSpec, running
+from scoter.web.service.keys import make_key
+from scoter.web.service.plan import Folder
+
+SPEC = WebSpec(hosts=60, pages=300, page_bytes=2_000)
+PAGES = pages(SPEC, 60)
+TOKENS: dict[str, str] = {}
+
+
+@pytest.fixture(scope="module")
+def web() -> Iterator[SimServer]:
+    with running(SPEC) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def live(web: SimServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    folder = tmp_path_factory.mktemp("live") / "new"
+    _, TOKENS["reader"] = asyncio.run(make_key(Folder(folder), "reader", ["read"], None))
+    with service(folder, web.port) as started:
+        yield started
+
+
+def test_a_link_in_a_message_is_fetched_and_can_be_looked_up(live: Service) -> None:
+    taken = live.ask("POST", "/v1/messages", {"text": f"look at {PAGES[0]} and tell me", "priority": "person"})
+    record = live.record(PAGES[0])
+    at_once = live.get(f"/v1/urls?url={PAGES[0]}")
+    several = live.ask("POST", "/v1/urls/lookup", {"urls": [PAGES[0], "http://nobody.test/"]})
+
+    assert (taken.status, list(taken.json["messages"][0]["entries"])) == (202, [PAGES[0]])
+    assert (record["state"], record["status"], record["kind"]) == ("ok", 200, "page")
+    assert record["metadata"]["title"]
+    assert at_once.json == record
+    assert [each["state"] for each in several.json["results"]] == ["ok", "unknown"]
+
+
+def test_the_answer_lies_in_the_archive_where_the_record_says(live: Service) -> None:
+    from scoter.live.content.store import read
+
+    live.submit(PAGES[1], id="archived")
+
+    place = live.record(PAGES[1])["archived"]
+
+    found = read(live.folder / "content", Archived(**place))
+    assert (found.url, found.status) == (PAGES[1], 200)
+
+
+def test_who_listens_hears_of_each_url(live: Service) -> None:
+    with socket.create_connection(("127.0.0.1", live.port), timeout=PATIENCE) as listener:
+        listener.sendall(b"GET /v1/events HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+        heard = listener.recv(65_536)  # the head: from now on it is listening
+
+        live.submit(PAGES[2], id="heard of")
+
+        while b'"heard of"' not in heard:
+            heard += listener.recv(65_536)
+    assert PAGES[2].encode() in heard
+
+
+def test_a_callback_is_told(live: Service, web: SimServer) -> None:
+    live.submit(PAGES[3], callback="http://www.grebe0.test/told-here")
+    live.record(PAGES[3])
+
+    told = live.wait_for(lambda: [each.method for each in web.ledger.requests() if each.path == "/told-here"])
+
+    assert told[0] == "POST"
+
+
+def test_a_rule_holds_from_then_on(live: Service) -> None:
+    before = live.submit(PAGES[4], id="before the rule")
+    live.record(PAGES[4])
+    domain = PAGES[4].removeprefix("http://").partition("/")[0].removeprefix("www.")
+
+    rule = live.ask("PUT", f"/v1/domains/{domain}", {"blocked": True})
+    after = live.submit(PAGES[4], id="after the rule", force=True)
+    directly = live.ask("POST", "/v1/fetch", {"url": PAGES[4]})
+    live.ask("PUT", f"/v1/domains/{domain}", {})
+    again = live.ask("POST", "/v1/fetch", {"url": PAGES[4], "body": "none"})
+
+    assert (before.status, rule.status) == (202, 200)
+    assert after.json["messages"][0]["unusable"]
+    assert (directly.status, again.status, again.json["outcome"]) == (403, 200, "fetched")
+
+
+def test_a_key_is_good_for_what_it_was_made_for_in_every_process(live: Service) -> None:
+    reading, forged = f"Bearer {TOKENS['reader']}", f"Bearer {TOKENS['reader'][:-1]}!"
+    lookups, core = "/v1/urls?url=http://nobody.test/", "/v1/stats"
+
+    looked_up = [live.ask("GET", target, key=reading).status for target in (lookups, core)]
+    refused = [live.ask("GET", target, key=forged).status for target in (lookups, core)]
+    submitted = live.ask("POST", "/v1/messages", {"text": "nothing"}, key=reading)
+
+    assert (looked_up, refused) == ([404, 200], [401, 401])
+    assert submitted.status == 403
+
+
+def test_it_shows_itself_in_figures(live: Service) -> None:
+    live.submit(PAGES[5])
+    live.record(PAGES[5])
+
+    stats, metrics = live.get("/v1/stats").json, live.get("/metrics").body.decode()
+
+    assert stats["counts"]["urls.ok"] >= 1
+    assert stats["stages"]["record"]["count"] >= 1
+    assert stats["gauges"]["fetching.processes"] == len(live.pids(FETCHER)) == 1
+    assert stats["gauges"]["store.records"] >= 1
+    assert 'scoter_stage_seconds_bucket{stage="own",le="0.001"}' in metrics
+    assert live.get("/readyz").status == live.get("/healthz").status == 200
+
+
+def test_a_url_that_waits_is_pending_for_those_who_look(web: SimServer, tmp_path: Path) -> None:
+    url = PAGES[0]
+    # Its robots.txt takes the first turn, and the page itself the second.
+    with service(tmp_path / "slow", web.port, "fetch.delay=5m") as slow:
+        slow.submit(url)
+
+        waiting = slow.get(f"/v1/urls?url={url}")
+        batch = slow.ask("POST", "/v1/urls/lookup", {"urls": [url]})
+        code = slow.stop()
+
+    assert (waiting.status, waiting.json["state"]) == (202, "pending")
+    assert batch.json["results"][0]["state"] == "pending"
+    assert code == 0
+    with service(tmp_path / "slow", web.port) as later:
+        assert later.record(url)["state"] == "ok"
+
+
+def test_the_log_has_what_happened_when_it_has_ended(web: SimServer, tmp_path: Path) -> None:
+    with service(tmp_path / "short", web.port, "live.lookups=2") as short:
+        short.submit(*PAGES[:10])
+        for url in PAGES[:10]:
+            short.record(url)
+        code = short.stop()
+
+    (part,) = (tmp_path / "short" / "log").rglob("*.parquet.part")
+    rows = pq.read_table(part).to_pylist()
+    assert code == 0
+    assert {row["submitted"] for row in rows} == set(PAGES[:10])
+    assert all(row["total_ms"] > 0 for row in rows)
+    assert [path.name for path in (tmp_path / "short" / "content").glob("*.open")] == []

@@ -1,0 +1,62 @@
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from scoter.live.content.log import FetchLog
+from scoter.live.content.retention import Keeping, Retention
+from scoter.live.ports import Done
+from scoter.live.records import Message, State, UrlRecord
+from scoter.live.sqlite.database import ServiceDb
+from scoter.live.sqlite.stores import SqliteStores
+from scoter.web.service.upkeep import Upkeep
+
+LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = LONG_AGO
+
+    def __call__(self) -> datetime:
+        return self.now
+
+
+async def test_what_was_announced_stays_until_it_is_in_the_log(tmp_path: Path) -> None:
+    clock = Clock()
+    async with ServiceDb(tmp_path / "service.sqlite", clock=clock) as db:
+        stores = SqliteStores(db, events_kept=timedelta(hours=1), messages_kept=timedelta(hours=1))
+        log = FetchLog(tmp_path / "log", stores.events, clock=clock)
+        retention = Retention(
+            Keeping(),
+            content=tmp_path / "content",
+            log=log,
+            metadata=stores.metadata,
+            events=stores.events,
+            clock=clock,
+        )
+        upkeep = Upkeep(stores, retention, at_once=2)
+        await finish(stores, 3)
+        clock.now += timedelta(days=1)
+
+        had_more = await upkeep.sweep()
+        kept = stores.events.first()
+        await log.flush()
+        await upkeep.sweep()
+        await upkeep.sweep()
+
+        assert had_more  # of three messages, two went
+        assert kept == 1
+        assert stores.events.first() == 4
+        assert stores.journal.is_done("m0") is None
+
+
+async def finish(stores: SqliteStores, count: int) -> None:
+    """Accept messages and record what came of them."""
+    for number in range(count):
+        url = f"http://example.org/{number}"
+        message = Message(id=f"m{number}", received=LONG_AGO)
+        await stores.journal.accept([(message, [url])])
+        (entry,) = await stores.journal.open("reader", 1, timedelta(minutes=1))
+        record = UrlRecord(url=url, resolved=url, state=State.OK, fetch="f", fetched_at=LONG_AGO, expires_at=LONG_AGO)
+        await stores.ledger.record("reader", [Done(entry=entry, record=record, rows=())])
