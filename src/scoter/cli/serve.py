@@ -27,10 +27,8 @@ def _setting(context: click.Context, parameter: click.Parameter, value: Any) -> 
 
 @click.command()
 @click.option("--dir", "directory", default="scoter-live", show_default=True, help="Where the service keeps all.")
-@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
-@click.option(
-    "--port", type=click.IntRange(0, 65535), default=8008, show_default=True, help="Port; 0 takes a free one."
-)
+@click.option("--host", help="Address to listen on (live.host).")
+@click.option("--port", type=click.IntRange(0, 65535), help="Port (live.port); 0 takes a free one.")
 @click.option("--agent", metavar="NAME", expose_value=False, callback=_setting, help="Who is fetching (agent.name).")
 @click.option(
     "--fetchers", type=int, expose_value=False, callback=_setting, help="Fetching processes (live.processes)."
@@ -46,8 +44,8 @@ def _setting(context: click.Context, parameter: click.Parameter, value: Any) -> 
 @click.option("--list-keys", is_flag=True, help="List the API keys, and end.")
 def command(
     directory: str,
-    host: str,
-    port: int,
+    host: str | None,
+    port: int | None,
     without_keys: bool,
     new_key: str | None,
     scopes: str,
@@ -77,7 +75,8 @@ def command(
         return _revoke_key(folder, revoke_key)
     if list_keys:
         return _list_keys(folder)
-    return _serve(folder, host, port, insecure=without_keys)
+    live = invocation().config.live
+    return _serve(folder, host or live.host, live.port if port is None else port, insecure=without_keys)
 
 
 def _serve(folder: Folder, host: str, port: int, *, insecure: bool) -> int:

@@ -38,9 +38,9 @@ def main() -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
     sys.addaudithook(_refuse_network)
-    sink.write(READY)
-    sink.flush()
     with contextlib.suppress(EOFError, BrokenPipeError):
+        sink.write(READY)
+        sink.flush()
         while True:
             body = _read(source)
             if seconds:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import socket
 import stat
 from pathlib import Path
@@ -109,9 +110,29 @@ def test_the_sockets_of_a_port_share_it_and_nobody_else_does() -> None:
         assert again.getsockname()[1] == port
 
 
-def test_a_directory_whose_name_is_too_long_for_sockets_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="too long"):
-        Folder(tmp_path / ("d" * 100)).create()
+def test_a_directory_with_a_long_path_has_its_sockets_elsewhere(tmp_path: Path) -> None:
+    folder = Folder(tmp_path / ("long" * 40))
+
+    folder.create()
+
+    try:
+        assert len(os.fsencode(folder.socket)) < 100
+        assert folder.run.stat().st_mode & 0o777 == 0o700
+        assert folder.run == Folder(folder.root).run != Folder(tmp_path / ("Long" * 40)).run
+    finally:
+        folder.run.rmdir()
+
+
+def test_a_folder_for_sockets_that_is_open_to_others_is_refused(tmp_path: Path) -> None:
+    folder = Folder(tmp_path / ("long" * 40))
+    folder.run.mkdir(mode=0o777)
+    folder.run.chmod(0o777)
+
+    try:
+        with pytest.raises(UsageError, match="open to others"):
+            folder.create()
+    finally:
+        folder.run.rmdir()
 
 
 def test_the_secret_of_callbacks_is_made_once_and_is_nobody_elses(tmp_path: Path) -> None:

@@ -22,6 +22,10 @@ class Live(Section, frozen=True):
         timedelta,
         Setting("How long a scheduler holds what it took from the journal without a sign of life."),
     ] = timedelta(seconds=30)
+    delay: Annotated[
+        timedelta,
+        Setting("Pause between two requests to a domain, as long as fetch.delay is left as it is: somebody waits."),
+    ] = timedelta(seconds=1)
     hops: Annotated[int, Setting("Redirects that are followed.", at_least=0, at_most=20)] = 5
     urls_per_message: Annotated[int, Setting("URLs that are taken of one message.", at_least=1, at_most=1000)] = 20
     backlog: Annotated[

@@ -33,7 +33,7 @@ from scoter.live.fetching.shards import Assignment, Grant, Kill, Order, Recall, 
 from scoter.live.fetching.takeover import take_over
 
 SILENCE: Final = 3.0  # seconds after which a fetcher is taken for dead; its shards move within five
-_LONGEST_FOLDER: Final = 80  # bytes; a Unix socket's path has 107 in all
+LONGEST_FOLDER: Final = 80  # bytes; a Unix socket's path has 107 in all
 _MOST_FAILED_STARTS: Final = 3
 _TICKS: Final = 4  # within a lease
 _FIRST_RESTART: Final = 0.1
@@ -105,11 +105,11 @@ class Household:
 
     async def open(self) -> None:
         """End whoever is left of an earlier core, and start the processes."""
-        if len(os.fsencode(self._folder)) > _LONGEST_FOLDER:
+        if len(os.fsencode(self._folder)) > LONGEST_FOLDER:
             raise UsageError(
                 "the path is too long for the fetching processes' sockets",
                 where=str(self._folder),
-                hint=f"Choose a folder with at most {_LONGEST_FOLDER} characters.",
+                hint=f"Choose a folder with at most {LONGEST_FOLDER} characters.",
             )
         since = await take_over(self._folder, self._now)
         self._assignment = Assignment(self._shards, lease=self._lease, silence=SILENCE, since=since)

@@ -36,6 +36,7 @@ CREATE TABLE entries (
   id INTEGER PRIMARY KEY AUTOINCREMENT, message INTEGER NOT NULL, url TEXT NOT NULL, domain TEXT NOT NULL,
   priority INTEGER NOT NULL, accepted INTEGER NOT NULL, tries INTEGER NOT NULL DEFAULT 0, reader TEXT, until REAL
 ) STRICT;
+CREATE INDEX entries_url ON entries (url);
 CREATE INDEX entries_waiting ON entries (priority, id) WHERE reader IS NULL;
 CREATE INDEX entries_lent ON entries (until) WHERE reader IS NOT NULL;
 CREATE TABLE backlog (domain TEXT PRIMARY KEY, n INTEGER NOT NULL) STRICT, WITHOUT ROWID;

@@ -6,7 +6,6 @@ import asyncio
 import logging
 from collections.abc import Coroutine
 from contextlib import AsyncExitStack, suppress
-from datetime import timedelta
 from typing import Any, Final
 
 from scoter.errors import ScoterError
@@ -20,7 +19,6 @@ from scoter.web.service.parts import Parts, about, live_config
 from scoter.web.service.plan import Plan
 from scoter.web.serving import Serving, listen_locally
 
-_ARCHIVE_AGE: Final = timedelta(hours=1)  # what is in an open file can be read too, so that there is no hurry
 _DELIVERIES_WITHIN: Final = 3.0
 _log = logging.getLogger("scoter.web.service.core")  # here __name__ is "__main__"
 
@@ -28,13 +26,20 @@ _log = logging.getLogger("scoter.web.service.core")  # here __name__ is "__main_
 async def work(plan: Plan, joint: Joint) -> int:
     """Be the core until told to stop; return its exit code."""
     config = live_config(plan.config)
-    folder = plan.folder
+    live, folder = config.live, plan.folder
     folder.create()
     async with AsyncExitStack() as stack:
-        db = await stack.enter_async_context(ServiceDb(folder.database))
-        stores = SqliteStores(db, events_kept=config.live.events_for)
+        db = await stack.enter_async_context(ServiceDb(folder.database, apart=live.commit_apart.total_seconds()))
+        stores = SqliteStores(
+            db,
+            messages_kept=live.messages_for,
+            events_kept=live.events_for,
+            most_events=live.events_most,
+            patience=live.patience,
+            most_tries=live.tries,
+        )
         content = await stack.enter_async_context(
-            WarcContent(folder.content, about(config), size=config.store.warc_size, age=_ARCHIVE_AGE)
+            WarcContent(folder.content, about(config), size=live.archive_size, age=live.archive_age)
         )
         parsing = stack.enter_context(Parsing(config))
         fetchers = await stack.enter_async_context(Fetchers(config, folder.run, rules=stores.rules.all()))

@@ -33,7 +33,7 @@ async def work(plan: Plan, joint: Joint) -> int:
         any_host=plan.any_host,
         share=1 / plan.config.live.lookups,
     )
-    with open_readonly(folder.database) as records:
+    with open_readonly(folder.database, mapped=plan.config.live.lookup_mapped) as records:
         pass_on = PassOn(folder.socket)
         app = LookupApp(Lookup(records, Pending(reader)), gate, pass_on)
         serving = Serving(app, [socket.socket(fileno=int(sys.argv[2]))])

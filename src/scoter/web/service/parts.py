@@ -9,6 +9,7 @@ from importlib.metadata import version
 from msgspec.structs import replace
 
 from scoter.config import Config
+from scoter.config.sections.fetch import Fetch
 from scoter.fetch.reach.guard import Guard
 from scoter.live.acceptance import Acceptance
 from scoter.live.content.log import FetchLog
@@ -125,8 +126,10 @@ class Parts:
 
 def live_config(config: Config) -> Config:
     """Return the settings of a live service: it wants the metadata of pages, and not their links or text."""
+    fetch = config.fetch
     return replace(
         config,
+        fetch=fetch if fetch.delay != Fetch().delay else replace(fetch, delay=config.live.delay),
         parse=replace(
             config.parse,
             metadata=True,
@@ -141,7 +144,7 @@ def live_config(config: Config) -> Config:
 def keeping(config: Config) -> Keeping:
     """Return how long what is kept."""
     live = config.live
-    return Keeping(content_for=live.content_for, content_size=live.content_size)
+    return Keeping(content_for=live.content_for, content_size=live.content_size, log_for=live.log_for)
 
 
 def about(config: Config) -> About:

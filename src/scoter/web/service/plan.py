@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import secrets
+import stat
 from pathlib import Path
 from typing import Final
 
@@ -11,9 +13,10 @@ from msgspec import Struct
 
 from scoter.config import Config
 from scoter.errors import UsageError
+from scoter.live.fetching.household import LONGEST_FOLDER
 from scoter.store.disk import telling
 
-_LONGEST: Final = 107  # bytes of a Unix socket's path (unix(7): 108 with the last zero)
+_ELSEWHERE: Final = Path("/tmp")  # noqa: S108 - the folder in it is checked to be ours alone
 _SECRET: Final = 32
 
 
@@ -36,8 +39,16 @@ class Folder(Struct, frozen=True):
 
     @property
     def run(self) -> Path:
-        """Sockets and locks of processes: of no use when none runs."""
-        return self.root / "run"
+        """Sockets and locks of processes: of no use when none runs.
+
+        The path of a socket must be short. Where the directory's own is not, they lie elsewhere, always in the same
+        place: a service that starts must find the processes that an earlier one left.
+        """
+        near = self.root / "run"
+        if len(os.fsencode(near)) <= LONGEST_FOLDER:
+            return near
+        mark = hashlib.sha256(os.fsencode(self.root)).hexdigest()[:16]
+        return _ELSEWHERE / f"scoter-{os.geteuid()}-{mark}"
 
     @property
     def socket(self) -> Path:
@@ -45,17 +56,17 @@ class Folder(Struct, frozen=True):
 
     def create(self) -> None:
         """Make what is not there yet."""
-        longest = len(os.fsencode(self.run / "fetcher-4194304.sock"))
-        if longest > _LONGEST:
-            raise UsageError(
-                f"its name is {longest - _LONGEST} bytes too long for sockets in it",
-                where=str(self.root),
-                hint="Choose a shorter one, or go into its parent and name it from there.",
-            )
         with telling("create the service's directory", self.root):
             self.root.mkdir(parents=True, exist_ok=True)
             self.log.mkdir(exist_ok=True)
             self.run.mkdir(mode=0o700, exist_ok=True)
+            found = self.run.lstat()
+        if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o077:
+            raise UsageError(
+                "the folder for the service's sockets belongs to somebody else, or is open to others",
+                where=str(self.run),
+                hint="Remove it, or choose another directory for the service.",
+            )
 
     def secret(self) -> bytes:
         """Return the secret by which callbacks are signed, made when it is asked for first."""
