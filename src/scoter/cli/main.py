@@ -20,6 +20,12 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
     "Crawl": {
         "crawl": ("crawl", "Crawl from seeds in rounds, or go on with a crawl."),
     },
+    "Live": {
+        "serve": ("serve", "Run the live service: messages in, what their links are out."),
+        "submit": ("submit", "Submit texts and URLs to the live service."),
+        "lookup": ("lookup", "Show what the live service knows of URLs."),
+        "watch": ("watch", "Show what becomes of URLs, as it happens."),
+    },
     "Step by step": {
         "inject": ("inject", "Put seed URLs into the crawldb."),
         "sitemap": ("sitemap", "Put the URLs of sitemaps into the crawldb."),
@@ -38,7 +44,8 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "domainstats": ("domainstats", "Count pages by host, domain, suffix or top-level domain."),
         "protocolstats": ("protocolstats", "Count what the fetches of segments led to."),
         "crawlcomplete": ("crawlcomplete", "Count fetched and unfetched URLs by host or domain."),
-        "sql": ("sql", "Ask the tables of a crawl by SQL."),
+        "sql": ("sql", "Ask the tables of a crawl or a service by SQL."),
+        "report": ("report", "Answer common questions about a service or a crawl."),
         "explain": ("explain", "Tell all that is known of a URL, and why it was fetched or not."),
     },
     "Care for crawls": {

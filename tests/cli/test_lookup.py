@@ -1,0 +1,127 @@
+"""`scoter lookup` as people and programs see it."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+from pathlib import Path
+
+import pytest
+from tests.cli.conftest import Run
+from tests.cli.inside import run_inside
+from tests.client.service import RECORD, FakeService, problem, said
+
+PAGE = {
+    **RECORD,
+    "url": "http://t.example/x",
+    "resolved": "http://a.example/",
+    "hops": [
+        {"url": "http://t.example/x", "status": 301, "permanent": True},
+        {"url": "http://a.example/", "status": 200},
+    ],
+    "kind": "page",
+    "content_type": "text/html",
+    "length": 5120,
+    "metadata": {
+        "title": "A page\u001b[2J",
+        "description": "What it says.",
+        "site_name": "A site",
+        "image": {"url": "http://a.example/i.png", "width": 1200, "height": 630},
+        "authors": [{"name": "Ann"}, {"name": "Bob"}],
+        "published": "2026-04-01T08:00:00Z",
+        "keywords": ["one", "two"],
+    },
+}
+
+
+@pytest.fixture
+def inside(tmp_path: Path) -> Run:
+    return partial(run_inside, tmp_path)
+
+
+def test_a_page_is_shown_line_by_line(inside: Run) -> None:
+    with FakeService(said(200, {"results": [PAGE]})) as service:
+        done = inside("lookup", "http://t.example/x", "--server", service.url)
+
+    assert done.code == 0, done.err
+    assert done.out.splitlines() == [
+        "http://t.example/x",
+        "  state       ok · 200 · page · text/html · 5,120 bytes",
+        "  resolved    http://a.example/",
+        "  hops        301 http://t.example/x (permanent)",
+        "              200 http://a.example/",
+        "  title       A page\\x1b[2J",
+        "  description What it says.",
+        "  site        A site",
+        "  author      Ann, Bob",
+        "  published   2026-04-01 08:00:00 UTC",
+        "  keywords    one, two",
+        "  image       http://a.example/i.png (1200 × 630)",
+        "  fetched     2026-05-01 12:00:00 UTC, holds until 2026-05-15 12:00:00 UTC",
+    ]
+
+
+def test_json_is_one_record_a_line(inside: Run) -> None:
+    results = [RECORD, {"url": "http://b.example/", "state": "unknown"}]
+    with FakeService(said(200, {"results": results})) as service:
+        done = inside("lookup", RECORD["url"], "http://b.example/", "--server", service.url, "--json")
+
+    assert done.code == 1
+    assert [json.loads(line)["state"] for line in done.out.splitlines()] == ["ok", "unknown"]
+
+
+def test_what_is_not_known_yet_is_waited_for(inside: Run) -> None:
+    absent = said(200, {"results": [{"url": RECORD["url"], "state": "pending"}]})
+    with FakeService(absent, said(200, RECORD)) as service:
+        done = inside("lookup", RECORD["url"], "--wait", "5s", "--server", service.url)
+
+    assert done.code == 0, done.err
+    assert "&wait=" in service.asked[1].target
+
+
+def test_why_there_is_nothing_is_told(inside: Run) -> None:
+    results = [{"url": "x", "state": state} for state in ("pending", "unknown", "unusable")]
+    with FakeService(said(200, {"results": results})) as service:
+        done = inside("lookup", "http://a/", "http://b/", "x", "--server", service.url)
+
+    assert done.code == 1
+    assert [line.split()[1] for line in done.out.splitlines() if "state" in line] == [
+        "pending:",
+        "unknown:",
+        "unusable:",
+    ]
+
+
+def test_urls_come_from_standard_input_too(run: Run) -> None:
+    with FakeService(said(200, {"results": [RECORD, RECORD]})) as service:
+        done = run("lookup", "--json", stdin="http://a.example/\n\nhttp://a.example/\n", SCOTER_SERVER=service.url)
+
+    assert (done.code, len(done.out.splitlines())) == (0, 2)
+
+
+def test_no_service_is_one_message_with_what_to_run(inside: Run) -> None:
+    with FakeService() as service:
+        url = service.url
+    done = inside("lookup", "http://a.example/", "--server", url)
+
+    assert done.code == 2
+    assert "scoter serve" in done.err
+    assert "Traceback" not in done.err
+
+
+def test_a_missing_key_is_one_message_with_where_to_put_it(run: Run) -> None:
+    with FakeService(problem(401, "unauthorized"), said(200, {"results": [RECORD]})) as service:
+        done = run("lookup", "http://a.example/", "--server", service.url)
+        with_key = run("lookup", "http://a.example/", "--server", service.url, SCOTER_KEY="k")
+
+    assert (done.code, with_key.code) == (2, 0)
+    assert "SCOTER_KEY" in done.err
+    assert service.asked[1].headers["authorization"] == "Bearer k"
+
+
+@pytest.mark.parametrize("options", [("--wait", "soon"), ("--server", "ftp://a"), ("--key", "a b")])
+def test_a_wrong_option_is_a_mistake(inside: Run, options: tuple[str, ...]) -> None:
+    done = inside("lookup", "http://a.example/", *options)
+
+    assert done.code == 2
+    assert "scoter: " in done.err

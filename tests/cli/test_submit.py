@@ -1,0 +1,195 @@
+"""`scoter submit` as people and programs see it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+from tests.cli.conftest import Run
+from tests.cli.inside import run_inside
+from tests.client.service import Asked, FakeService, Said, problem, receipts, said
+from tests.web.fakes import Bench
+from tests.web.raw import serving
+
+A, B = "http://a.example/", "http://b.example/"
+
+
+@pytest.fixture
+def inside(tmp_path: Path) -> Run:
+    return partial(run_inside, tmp_path)
+
+
+def sent(service: FakeService) -> list[dict[str, object]]:
+    return [each for asked in service.asked for each in (asked.json if isinstance(asked.json, list) else [asked.json])]
+
+
+def test_each_argument_is_a_message(inside: Run) -> None:
+    with FakeService(receipts) as service:
+        done = inside("submit", "see a.example/b, please", "HTTPS://b.example/(x)", "--force", "--server", service.url)
+
+    assert (done.code, done.out) == (0, f"accepted  {A}\n" * 2)
+    first, second = sent(service)
+    assert (first["text"], first["priority"], first["force"]) == ("see a.example/b, please", "person", True)
+    assert second["urls"] == ["HTTPS://b.example/(x)"]
+    assert "text" not in second
+
+
+def test_json_is_one_receipt_a_line(inside: Run) -> None:
+    with FakeService(receipts) as service:
+        done = inside("submit", A, "--server", service.url, "--json")
+
+    assert json.loads(done.out)["status"] == "accepted"
+
+
+def test_what_was_not_taken_is_told(inside: Run) -> None:
+    def answer(asked: Asked) -> Said:
+        unusable = [{"url": "http://10.0.0.1/", "why": "a private address"}]
+        told = {"id": asked.json["id"], "status": "accepted", "entries": {}, "unusable": unusable, "left_out": 2}
+        return said(202, {"messages": [told]})
+
+    with FakeService(answer) as service:
+        done = inside("submit", "http://10.0.0.1/", "--server", service.url)
+
+    assert done.code == 1
+    assert "http://10.0.0.1/: a private address" in done.err
+    assert "2 more URLs" in done.err
+
+
+def test_a_file_is_loaded_line_by_line_with_low_priority(inside: Run, tmp_path: Path) -> None:
+    lines = [f"{A}{number}" for number in range(1200)]
+    (tmp_path / "urls").write_bytes("\r\n".join([*lines, "", "x" * 100_001, "y" * 900_000, "see b.example"]).encode())
+    with FakeService(*[receipts] * 20) as service:
+        done = inside("submit", "--file", "urls", "--server", service.url)
+
+    assert (done.code, done.out) == (0, "")
+    assert "1,201 messages with 1,201 URLs accepted" in done.err
+    assert "2 lines were longer" in done.err
+    found = sent(service)
+    assert [each.get("urls", [each.get("text")]) for each in found] == [*([line] for line in lines), ["see b.example"]]
+    assert {each["priority"] for each in found} == {"bulk"}
+    assert len({each["id"] for each in found}) == 1201
+
+
+def test_standard_input_is_read_with_a_dash(run: Run) -> None:
+    with FakeService(*[receipts] * 5) as service:
+        done = run(
+            "submit",
+            "-",
+            "--priority",
+            "normal",
+            "--server",
+            service.url,
+            stdin=f"{A}\nsee \udcff\n".encode("utf-8", "surrogateescape"),
+        )
+
+    assert done.code == 0, done.err
+    assert [(each.get("text"), each.get("priority", "normal")) for each in sent(service)] == [
+        (None, "normal"),
+        ("see \ufffd", "normal"),
+    ]
+
+
+def test_a_full_service_is_waited_for_and_then_given_up(inside: Run) -> None:
+    with FakeService(problem(429, retry_after=60.0, detail="Come later.")) as service:
+        done = inside("submit", A, "--patience", "1s", "--server", service.url)
+
+    assert done.code == 2
+    assert "Come later." in done.err
+
+
+@pytest.mark.parametrize("arguments", [(), (A, "--file", "urls"), ("--file", "nowhere"), (A, "--within", "x")])
+def test_a_wrong_use_is_a_mistake(inside: Run, arguments: tuple[str, ...]) -> None:
+    assert inside("submit", *arguments).code == 2
+
+
+@pytest.mark.parametrize("wait", [(), ("--wait",)])
+def test_no_service_is_one_message(inside: Run, wait: tuple[str, ...]) -> None:
+    with FakeService() as service:
+        url = service.url
+    done = inside("submit", A, *wait, "--server", url)
+
+    assert (done.code, done.out) == (2, "")
+    assert done.err.count("\n") == 2
+    assert "scoter serve" in done.err
+
+
+@pytest.fixture
+async def bench() -> AsyncIterator[tuple[Bench, str]]:
+    """Give the real application on stores in memory, which works off what it accepts."""
+    made = Bench()
+
+    async def work() -> None:
+        while True:
+            await made.work()
+            await asyncio.sleep(0.01)
+
+    async with serving(made.app) as port:
+        running = [asyncio.create_task(made.streams.run()), asyncio.create_task(work())]
+        yield made, f"http://127.0.0.1:{port}"
+        made.streams.close()
+        for each in running:
+            each.cancel()
+        await asyncio.wait(running)
+
+
+async def test_outcomes_are_shown_as_they_come(bench: tuple[Bench, str], run: Run) -> None:
+    done = await asyncio.to_thread(run, "submit", f"see {A} and {B}", A, "--wait", "--server", bench[1])
+
+    assert done.code == 0, done.err
+    assert sorted(line.split()[3] for line in done.out.splitlines()) == [A, A, B]
+
+
+async def test_outcomes_of_a_load_come_as_events_in_json(bench: tuple[Bench, str], run: Run) -> None:
+    urls = [f"http://h{number}.example/" for number in range(300)]
+    done = await asyncio.to_thread(run, "submit", "-", "--wait", "--json", "--server", bench[1], stdin="\n".join(urls))
+
+    assert done.code == 0, done.err
+    assert sorted(json.loads(line)["url"] for line in done.out.splitlines()) == sorted(urls)
+    assert "300 messages with 300 URLs accepted" in done.err
+
+
+async def test_what_is_not_done_in_time_is_told(run: Run) -> None:
+    bench = Bench()
+    async with serving(bench.app) as port:
+        running = asyncio.create_task(bench.streams.run())
+        done = await asyncio.to_thread(
+            run, "submit", A, "--wait", "--within", "200ms", "--server", f"http://127.0.0.1:{port}"
+        )
+        bench.streams.close()
+        await running
+
+    assert (done.code, done.out) == (1, "")
+    assert "1 URLs are not done yet" in done.err
+
+
+async def test_events_that_were_missed_are_looked_up(run: Run) -> None:
+    bench = Bench()
+    seen: list[object] = []
+
+    async def cut(scope: object, receive: object, send: object) -> None:
+        """Serve the first stream only until it is open, and lose its place."""
+        if scope["path"] != "/v1/events" or seen:  # type: ignore[index]
+            await bench.app(scope, receive, send)  # type: ignore[arg-type]
+            if scope["path"] == "/v1/messages":  # type: ignore[index]
+                await bench.work()
+            return
+        seen.append(scope)
+        headers = [(b"content-type", b"text/event-stream")]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})  # type: ignore[operator]
+        await send({"type": "http.response.body", "body": b"retry: 100\n\n", "more_body": True})  # type: ignore[operator]
+        while not bench.stores.events.last():
+            await asyncio.sleep(0.01)
+        await send({"type": "http.response.body", "body": b"", "more_body": False})  # type: ignore[operator]
+
+    async with serving(cut) as port:
+        running = asyncio.create_task(bench.streams.run())
+        done = await asyncio.to_thread(run, "submit", A, "--wait", "--server", f"http://127.0.0.1:{port}")
+        bench.streams.close()
+        await running
+
+    assert done.code == 0, done.err
+    assert done.out.split()[3] == A

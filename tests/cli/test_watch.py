@@ -1,0 +1,95 @@
+"""`scoter watch` as people and programs see it."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import signal
+import subprocess
+import sys
+from functools import partial
+from pathlib import Path
+
+import pytest
+from tests.cli.conftest import Run
+from tests.cli.inside import run_inside
+from tests.client.service import FakeService, Said, event, stream
+
+FAST = b"retry: 100\n\n"
+
+
+@pytest.fixture
+def inside(tmp_path: Path) -> Run:
+    return partial(run_inside, tmp_path)
+
+
+def test_each_event_is_a_row(inside: Run) -> None:
+    with FakeService(stream(FAST, event(1), event(2, url="http://t.example/x"))) as service:
+        done = inside("watch", "--count", "2", "--server", service.url)
+
+    head, *rows = done.out.splitlines()
+    assert head.split() == ["time", "state", "code", "kind", "URL"]
+    assert [row.split(maxsplit=4) for row in rows] == [
+        ["12:00:00", "ok", "200", "other", "http://a.example/"],
+        ["12:00:00", "ok", "200", "other", "http://t.example/x → http://a.example/"],
+    ]
+
+
+def test_json_is_one_event_a_line_and_a_gap_is_told(inside: Run) -> None:
+    gap = b'id: 9\nevent: gap\ndata: {"after":3,"first":10}\n\n'
+    with FakeService(stream(FAST, gap, event(10))) as service:
+        done = inside("watch", "--since", "3", "--count", "1", "--server", service.url, "--json")
+
+    first, second = map(json.loads, done.out.splitlines())
+    assert first == {"gap": {"after": 3, "first": 10}}
+    assert (second["number"], second["record"]["state"]) == (10, "ok")
+    assert service.asked[0].target == "/v1/events?after=3"
+
+
+def test_a_lost_connection_is_told_and_gone_on_with(inside: Run) -> None:
+    with FakeService(stream(FAST, event(1), event(2)[:30]), stream(event(2))) as service:
+        done = inside("watch", "--count", "2", "--server", service.url, "--json")
+
+    assert [json.loads(line)["number"] for line in done.out.splitlines()] == [1, 2]
+    assert "trying again" in done.err
+    assert service.asked[1].headers["last-event-id"] == "1"
+
+
+def test_no_service_is_one_message(inside: Run) -> None:
+    with FakeService() as service:
+        url = service.url
+    done = inside("watch", "--server", url)
+
+    assert (done.code, done.out) == (2, "")
+    assert "scoter serve" in done.err
+
+
+def test_on_a_terminal_it_is_coloured_and_ctrl_c_ends_it_cleanly(tmp_path: Path) -> None:
+    parent, child = pty.openpty()
+    arguments = [sys.executable, "-m", "scoter.cli.main", "watch"]
+    with FakeService(Said(stream(FAST, event(7)).raw, hangs=True)) as service:
+        environment = {**os.environ, "SCOTER_SERVER": service.url, "NO_COLOR": "", "TERM": "xterm"}
+        running = subprocess.Popen(
+            arguments, stdout=child, stderr=child, stdin=child, cwd=tmp_path, env=environment, start_new_session=True
+        )
+        os.close(child)
+        shown = b""
+        while b"a second" not in shown:
+            shown += os.read(parent, 4096)
+        running.send_signal(signal.SIGINT)
+        while True:
+            try:
+                more = os.read(parent, 4096)
+            except OSError:  # the other end is closed
+                break
+            if not more:
+                break
+            shown += more
+        code = running.wait(timeout=10)
+    os.close(parent)
+
+    assert code == 130
+    assert b"\x1b[32mok" in shown
+    assert b"Go on with: scoter watch --since 7" in shown
+    assert b"Traceback" not in shown

@@ -1,0 +1,299 @@
+"""What is asked and what is made of the answers, by both kinds of client."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from tests.client.service import DROP, RECORD, Asked, Clients, FakeService, Said, accepted, problem, receipts, said
+
+from scoter.client import Absence, ClientError, Missing, Outcome, State, Unreachable, UrlRecord
+from scoter.errors import UsageError
+
+URL = "http://a.example/?q=1&r=ä"
+
+
+def test_a_message_is_submitted_with_an_id_of_its_own(clients: Clients) -> None:
+    with FakeService(receipts) as service:
+        receipt = clients(service, key="scoter_k").submit("see a.example", priority="person", force=True)
+
+    asked = service.asked[0]
+    assert (asked.method, asked.target) == ("POST", "/v1/messages")
+    assert asked.headers["authorization"] == "Bearer scoter_k"
+    assert asked.headers["content-type"] == "application/json"
+    assert asked.json == {"id": asked.json["id"], "text": "see a.example", "priority": "person", "force": True}
+    assert (receipt.id, receipt.status) == (asked.json["id"], Outcome.ACCEPTED)
+
+
+def test_urls_are_submitted_as_they_are(clients: Clients) -> None:
+    with FakeService(receipts) as service:
+        clients(service).submit(urls=[URL], id="mine", callback="http://c.example/")
+
+    assert service.asked[0].json == {"id": "mine", "urls": [URL], "callback": "http://c.example/"}
+
+
+def test_one_text_in_the_place_of_a_list_of_urls_is_a_mistake(clients: Clients) -> None:
+    with FakeService() as service, pytest.raises(UsageError, match="not a list"):
+        clients(service).submit(urls="http://a.example/")
+
+
+def test_calls_share_a_connection(clients: Clients) -> None:
+    with FakeService(receipts, receipts, receipts) as service:
+        client = clients(service)
+        for _ in range(3):
+            client.submit("a.example")
+
+    assert service.connections == 1
+
+
+def test_a_message_is_sent_again_under_its_id_when_the_kept_connection_is_gone(clients: Clients) -> None:
+    with FakeService(receipts, DROP, receipts) as service:
+        client = clients(service)
+        client.submit("first")
+        client.submit("second")
+
+    assert service.connections == 2
+    assert service.asked[1].json == service.asked[2].json
+
+
+def test_a_new_connection_that_is_dropped_is_not_tried_again(clients: Clients) -> None:
+    with FakeService(DROP, receipts) as service, pytest.raises(Unreachable):
+        clients(service).submit("a.example")
+
+    assert len(service.asked) == 1
+
+
+def test_a_connection_that_the_service_closes_is_not_used_again(clients: Clients) -> None:
+    ending = Said(said(200, RECORD, Connection="close").raw, closes=True)
+    with FakeService(ending, said(200, RECORD)) as service:
+        client = clients(service)
+        assert client.lookup(URL) == client.lookup(URL)
+
+    assert service.connections == 2
+
+
+def test_a_refusal_is_told_in_the_services_words(clients: Clients) -> None:
+    told = problem(422, "invalid", detail="Expected `str`", where="/text")
+    with FakeService(told) as service, pytest.raises(ClientError) as raised:
+        clients(service).submit("a.example")
+
+    found = raised.value.problem
+    assert (found.status, found.type, found.where) == (422, "urn:scoter:problem:invalid", "/text")
+    assert str(raised.value) == "It is so. Expected `str` (at /text)"
+
+
+def test_too_much_is_told_with_the_time_to_come_again(clients: Clients) -> None:
+    with (
+        FakeService(problem(429, retry_after=7.5, domain="a.example")) as service,
+        pytest.raises(ClientError) as raised,
+    ):
+        clients(service).submit("a.example")
+
+    assert (raised.value.problem.retry_after, raised.value.problem.domain) == (7.5, "a.example")
+    assert clients.pauses == []
+
+
+def test_a_proxys_own_page_is_a_refusal_too(clients: Clients) -> None:
+    page = said(502, b"<h1>Bad", "text/html", Retry_After="3")
+    with FakeService(page) as service, pytest.raises(ClientError) as raised:
+        clients(service).stats()
+
+    assert (raised.value.problem.status, raised.value.problem.retry_after) == (502, 3.0)
+
+
+@pytest.mark.parametrize("body", [b"<h1>Welcome", b'{"url": 1}', b"\xff\xfe", b"", b"[" * 100_000])
+def test_what_no_service_says_is_not_understood(clients: Clients, body: bytes) -> None:
+    with FakeService(said(200, body)) as service, pytest.raises(ClientError, match="not that of a Scoter service"):
+        clients(service).lookup(URL)
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        said(200, RECORD).raw[:-5],
+        said(200, RECORD).raw[:20],
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab",
+    ],
+    ids=["body", "head", "chunk"],
+)
+def test_an_answer_that_breaks_off_is_none(clients: Clients, raw: bytes) -> None:
+    with FakeService(Said(raw, closes=True)) as service, pytest.raises(Unreachable):
+        clients(service).lookup(URL)
+
+
+def test_an_answer_without_a_length_ends_with_its_connection(clients: Clients) -> None:
+    raw = b"HTTP/1.0 200 OK\r\nContent-Type: application/json\r\n\r\n" + json.dumps(RECORD).encode()
+    with FakeService(Said(raw, closes=True)) as service:
+        found = clients(service).lookup(URL)
+
+    assert isinstance(found, UrlRecord)
+
+
+def test_interim_answers_are_passed_over(clients: Clients) -> None:
+    with FakeService(Said(b"HTTP/1.1 100 Continue\r\n\r\n" + said(200, RECORD).raw)) as service:
+        assert isinstance(clients(service).lookup(URL), UrlRecord)
+
+
+def test_bytes_that_are_not_http_are_an_error(clients: Clients) -> None:
+    with FakeService(Said(b"SSH-2.0-OpenSSH_9.9\r\n", closes=True)) as service, pytest.raises(ClientError):
+        clients(service).stats()
+
+
+def test_silence_is_not_waited_out(clients: Clients) -> None:
+    silent = Said(b"HTTP/1.1 200", hangs=True)
+    with FakeService(silent) as service, pytest.raises(Unreachable, match="nothing came in time"):
+        clients(service, timeout=0.05).stats()
+
+
+def test_nobody_there_is_told_with_what_to_run(clients: Clients) -> None:
+    with FakeService() as service:
+        url = service.url
+    with pytest.raises(Unreachable) as raised:
+        clients(url).stats()
+
+    assert url in str(raised.value)
+    assert "refused" in str(raised.value)
+    assert "scoter serve" in str(raised.value)
+
+
+@pytest.mark.parametrize("key", ["a\r\nX: y", "a b", "ä"])
+def test_a_key_cannot_carry_another_field(clients: Clients, key: str) -> None:
+    with pytest.raises(UsageError, match="no key has"):
+        clients("http://127.0.0.1:1", key=key)
+
+
+@pytest.mark.parametrize(
+    ("answer", "state"),
+    [
+        (said(202, {"url": URL, "state": "pending"}), Absence.PENDING),
+        (problem(404, "unknown-url"), Absence.UNKNOWN),
+        (problem(422, "invalid", where="?url"), Absence.UNUSABLE),
+    ],
+)
+def test_a_url_without_a_record_is_a_value(clients: Clients, answer: Said, state: Absence) -> None:
+    with FakeService(answer) as service:
+        assert clients(service).lookup(URL) == Missing(URL, state)
+
+
+def test_another_404_is_an_error(clients: Clients) -> None:
+    with FakeService(problem(404, "no-such-path")) as service, pytest.raises(ClientError):
+        clients(service).lookup(URL)
+
+
+def test_a_known_url_is_looked_up_by_the_shortest_request(clients: Clients) -> None:
+    with FakeService(said(200, RECORD)) as service:
+        found = clients(service).lookup(URL)
+
+    assert (isinstance(found, UrlRecord), found.state) == (True, State.OK)
+    assert service.asked[0].target == "/v1/urls?url=http%3A%2F%2Fa.example%2F%3Fq%3D1%26r%3D%C3%A4"
+
+
+def test_a_long_wait_is_asked_for_in_parts(clients: Clients) -> None:
+    pending = said(202, {"url": URL, "state": "pending"})
+    with FakeService(pending, pending, said(200, RECORD)) as service:
+        found = clients(service).lookup("http://a.example/", wait=65.5)
+
+    assert isinstance(found, UrlRecord)
+    assert [asked.target.partition("&")[2] for asked in service.asked] == [
+        "wait=30.000s",
+        "wait=30.000s",
+        "wait=5.500s",
+    ]
+
+
+def found_for(asked: Asked) -> Said:
+    def result(url: str) -> dict[str, Any]:
+        number = int(url.rpartition("/")[2])
+        return {**RECORD, "url": url} if number % 2 else {"url": url, "state": "unknown"}
+
+    return said(200, {"results": [result(url) for url in asked.json["urls"]]})
+
+
+def test_many_urls_are_looked_up_300_at_once_and_come_in_their_order(clients: Clients) -> None:
+    urls = [f"http://a.example/{number}" for number in range(700)]
+    with FakeService(found_for, found_for, found_for) as service:
+        found = list(clients(service).lookup_many(iter(urls)))
+
+    assert [len(asked.json["urls"]) for asked in service.asked] == [300, 300, 100]
+    assert [each.url for each in found] == urls
+    assert [isinstance(each, UrlRecord) for each in found] == [number % 2 == 1 for number in range(700)]
+
+
+def test_long_urls_are_looked_up_in_bodies_that_the_service_takes(clients: Clients) -> None:
+    urls = [f"http://a.example/{'x' * 7_900}/{number}" for number in range(300)]
+    with FakeService(*[found_for] * 20) as service:
+        assert len(list(clients(service).lookup_many(urls))) == 300
+
+    assert max(len(asked.body) for asked in service.asked) < 1_000_000
+
+
+def test_what_cannot_be_a_url_is_not_asked_for(clients: Clients) -> None:
+    with FakeService(found_for) as service:
+        client = clients(service)
+        found = list(client.lookup_many(["", "http://a.example/1", "x" * 9_000, "http://\udcff/"]))
+        assert client.lookup("").state is Absence.UNUSABLE
+
+    assert [each.state.value for each in found] == ["unusable", "ok", "unusable", "unusable"]
+    assert service.asked[0].json == {"urls": ["http://a.example/1"]}
+
+
+def test_fewer_results_than_urls_are_not_taken_for_those_of_others(clients: Clients) -> None:
+    with FakeService(said(200, {"results": []})) as service, pytest.raises(ClientError, match="0 results for 1"):
+        list(clients(service).lookup_many(["http://a.example/1"]))
+
+
+def test_a_url_is_fetched_now(clients: Clients) -> None:
+    body = {"url": URL, "outcome": "fetched", "status": 200, "body": "aGVsbG8=", "headers": [["A", "b"]]}
+    with FakeService(said(200, body)) as service:
+        answer = clients(service).fetch(URL, hops=3, most=100)
+
+    assert service.asked[0].json == {"url": URL, "hops": 3, "body": "inline", "most": 100, "priority": "person"}
+    assert (answer.body, answer.headers) == (b"hello", [("A", "b")])
+
+
+def test_a_domains_rule_is_shown_and_set(clients: Clients) -> None:
+    shown, now = said(200, {"domain": "a.example"}), said(200, {"domain": "a.example", "delay": 2.5, "new": 1})
+    with FakeService(shown, now) as service:
+        client = clients(service)
+        assert client.domain("a.example").delay is None
+        assert client.set_domain("a.example", delay=2.5, note="slow").delay == 2.5
+
+    assert [(asked.method, asked.target) for asked in service.asked] == [
+        ("GET", "/v1/domains/a.example"),
+        ("PUT", "/v1/domains/a.example"),
+    ]
+    assert service.asked[1].json == {"delay": 2.5, "concurrency": None, "blocked": False, "note": "slow"}
+
+
+def test_a_domains_name_cannot_lead_to_another_path(clients: Clients) -> None:
+    with FakeService(said(200, {"domain": "x"})) as service:
+        clients(service).domain("../stats?x#y")
+
+    assert service.asked[0].target == "/v1/domains/..%2Fstats%3Fx%23y"
+
+
+def test_the_service_tells_its_figures(clients: Clients) -> None:
+    body = {
+        "uptime": 1.5,
+        "counts": {"a": 1},
+        "gauges": {},
+        "stages": {"fetch": {"count": 1, "median": 0.1, "p99": None}},
+    }
+    with FakeService(said(200, body)) as service:
+        found = clients(service).stats()
+
+    assert (found.uptime, found.stages["fetch"].median) == (1.5, 0.1)
+
+
+def test_a_service_below_a_path_is_asked_there(clients: Clients) -> None:
+    with FakeService(receipts) as service:
+        clients(service.url + "/links/").submit("a.example")
+
+    assert service.asked[0].target == "/links/v1/messages"
+
+
+def test_a_receipt_too_many_is_not_understood(clients: Clients) -> None:
+    two = said(202, {"messages": [accepted("x"), accepted("y")]})
+    with FakeService(two) as service, pytest.raises(ClientError, match="2 receipts for 1"):
+        clients(service).submit("a.example")

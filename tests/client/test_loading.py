@@ -1,0 +1,193 @@
+"""Many messages: in batches, and at the pace that the service allows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.client.service import DROP, Asked, Clients, FakeService, Said, accepted, problem, receipts, said
+
+from scoter.client import ClientError, Outcome, Submission, Unreachable
+from scoter.client.calls import Answer
+from scoter.client.loading import Loading
+
+
+def ids(asked: Asked) -> list[str]:
+    found = asked.json if isinstance(asked.json, list) else [asked.json]
+    return [each["id"] for each in found]
+
+
+def messages(number: int) -> list[Submission]:
+    return [Submission(id=str(each), text="a.example") for each in range(number)]
+
+
+def refusing(*refused: str, retry_after: float = 2.0) -> Callable[[Asked], Said]:
+    """Accept all but some."""
+
+    def answer(asked: Asked) -> Said:
+        told = [
+            {"id": each, "status": "refused", "entries": {}, "retry_after": retry_after, "domain": "b.example"}
+            if each in refused
+            else accepted(each)
+            for each in ids(asked)
+        ]
+        return said(202, {"messages": told})
+
+    return answer
+
+
+def test_messages_go_in_batches_and_each_has_its_receipt(clients: Clients) -> None:
+    with FakeService(*[receipts] * 3) as service:
+        found = list(clients(service).submit_many(iter(messages(25)), batch=10))
+
+    assert [len(ids(asked)) for asked in service.asked] == [10, 10, 5]
+    assert [receipt.id for receipt in found] == [str(number) for number in range(25)]
+
+
+def test_texts_alone_will_do(clients: Clients) -> None:
+    with FakeService(receipts) as service:
+        found = list(clients(service).submit_many(["a.example", "b.example"]))
+
+    assert [each["text"] for each in service.asked[0].json] == ["a.example", "b.example"]
+    assert len({receipt.id for receipt in found}) == 2
+
+
+def test_a_batch_fits_into_a_body_that_the_service_takes(clients: Clients) -> None:
+    long = [Submission(text="ä" * 90_000) for _ in range(20)]
+    with FakeService(*[receipts] * 20) as service:
+        assert len(list(clients(service).submit_many(long))) == 20
+
+    assert max(len(asked.body) for asked in service.asked) < 2**20
+
+
+def test_a_full_service_is_asked_again_when_it_says(clients: Clients) -> None:
+    with FakeService(problem(429, retry_after=3.0), problem(429, retry_after=4.0), receipts) as service:
+        found = list(clients(service).submit_many(messages(2)))
+
+    assert clients.pauses == [3.0, 4.0]
+    assert [receipt.status for receipt in found] == [Outcome.ACCEPTED] * 2
+    assert ids(service.asked[0]) == ids(service.asked[2])
+
+
+def test_a_service_that_stays_full_is_given_up(clients: Clients) -> None:
+    with FakeService(*[problem(429, retry_after=4.0)] * 9) as service, pytest.raises(ClientError) as raised:
+        list(clients(service).submit_many(messages(2), patience=10.0))
+
+    assert raised.value.problem.status == 429
+    assert clients.pauses == [4.0, 4.0]
+
+
+def test_a_service_that_goes_away_is_waited_for(clients: Clients) -> None:
+    with FakeService(receipts, DROP, DROP, problem(503, retry_after=1.0), receipts) as service:
+        found = list(clients(service).submit_many(messages(20), batch=10))
+
+    assert sorted(int(receipt.id) for receipt in found) == list(range(20))
+    assert clients.pauses == [0.5, 1.0]
+
+
+def test_a_service_that_never_answered_is_not_waited_for(clients: Clients) -> None:
+    with FakeService() as service, pytest.raises(Unreachable):
+        list(clients(service).submit_many(messages(1)))
+
+    assert clients.pauses == []
+
+
+def test_a_mistake_is_not_sent_again(clients: Clients) -> None:
+    with FakeService(problem(422, "invalid"), receipts) as service, pytest.raises(ClientError):
+        list(clients(service).submit_many(messages(1)))
+
+    assert len(service.asked) == 1
+
+
+def test_only_what_was_refused_is_sent_again(clients: Clients) -> None:
+    with FakeService(refusing("1", "3"), receipts) as service:
+        found = list(clients(service).submit_many(messages(5)))
+
+    assert ids(service.asked[1]) == ["1", "3"]
+    assert [receipt.id for receipt in found] == ["0", "2", "4", "1", "3"]
+    assert clients.pauses == [pytest.approx(2.0, abs=0.2)]
+
+
+def test_one_crowded_domain_does_not_hold_up_the_others(clients: Clients) -> None:
+    crowded = problem(429, retry_after=5.0, domain="b.example")
+    with FakeService(crowded, receipts, receipts) as service:
+        found = list(clients(service).submit_many(messages(4), batch=2))
+
+    assert [ids(asked) for asked in service.asked] == [["0", "1"], ["2", "3"], ["0", "1"]]
+    assert [receipt.id for receipt in found] == ["2", "3", "0", "1"]
+
+
+def test_what_finds_no_room_for_too_long_comes_back_refused(clients: Clients) -> None:
+    with FakeService(*[refusing("0", retry_after=4.0)] * 9) as service:
+        found = list(clients(service).submit_many(messages(1), patience=10.0))
+
+    assert [(receipt.status, receipt.domain) for receipt in found] == [(Outcome.REFUSED, "b.example")]
+    assert len(service.asked) == 3
+
+
+class Clock:
+    """Moves when a pause is made."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@given(
+    st.lists(st.sampled_from(["take", "refuse", "crowd", "full", "lose"]), max_size=60),
+    st.integers(1, 7),
+    st.integers(0, 40),
+)
+def test_whatever_the_service_does_each_message_ends_once(does: list[str], batch: int, number: int) -> None:
+    clock, script, found, most = Clock(), iter(does), [], 0
+    loading = Loading(batch=batch, patience=1e9, most_aside=10, clock=clock)
+
+    def run() -> None:
+        nonlocal most
+        steps = loading.send()
+        try:
+            call = next(steps)
+            while True:
+                clock.now += call.after
+                asked = Asked(call.method, call.target, {}, call.body or b"")
+                most = max(most, len(ids(asked)))
+                match next(script, "take"):
+                    case "lose":
+                        call = steps.throw(Unreachable("http://a/", "gone"))
+                    case "full":
+                        call = steps.send(_answer(problem(429, retry_after=2.0)))
+                    case "crowd":
+                        call = steps.send(_answer(problem(429, retry_after=2.0, domain="b.example")))
+                    case "refuse":
+                        call = steps.send(_answer(refusing(*ids(asked)[::2])(asked)))
+                    case _:
+                        call = steps.send(_answer(receipts(asked)))
+        except StopIteration as done:
+            found.extend(done.value)
+
+    try:
+        for message in messages(number):
+            loading.add(message)
+            assert len(loading) <= 10 + 2 * batch
+            while loading.is_full:
+                run()
+        while len(loading):
+            run()
+    except Unreachable:
+        assert not found
+        return
+
+    assert sorted(int(receipt.id) for receipt in found) == list(range(number))
+    assert all(receipt.status is Outcome.ACCEPTED for receipt in found)
+    assert most <= batch
+
+
+def _answer(said: Said) -> Answer:
+    head, _, body = said.raw.partition(b"\r\n\r\n")
+    first, *lines = head.decode().split("\r\n")
+    headers = {name.lower(): value for name, value in (line.split(": ", 1) for line in lines)}
+    return Answer(int(first.split()[1]), headers, body)

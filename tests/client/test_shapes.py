@@ -1,0 +1,44 @@
+"""The client's own records are those of the service; they stand apart since neither may import the other."""
+
+from __future__ import annotations
+
+from typing import get_args
+
+import msgspec
+import pytest
+from msgspec import Struct
+
+from scoter.client import calls, records
+from scoter.live import ports
+from scoter.web import problems, streams
+from scoter.web import records as served
+
+PAIRS: list[tuple[type[Struct], type[Struct]]] = [
+    (records.Problem, problems.Problem),
+    (records.Submission, served.Submission),
+    (records.UnusableUrl, served.UnusableUrl),
+    (records.Receipt, served.Receipt),
+    (records.Missing, served.Missing),
+    (records.FetchHop, served.FetchHop),
+    (records.FetchAnswer, served.FetchAnswer),
+    (records.DomainRule, ports.DomainRule),
+    (records.StageTimes, served.StageTimes),
+    (records.Statistics, served.Statistics),
+    (records.Gap, streams.Gap),
+]
+
+
+@pytest.mark.parametrize(("ours", "theirs"), PAIRS, ids=[ours.__name__ for ours, _ in PAIRS])
+def test_a_record_has_the_fields_that_the_service_gives_it(ours: type[Struct], theirs: type[Struct]) -> None:
+    assert [field.encode_name for field in msgspec.structs.fields(ours)] == [
+        field.encode_name for field in msgspec.structs.fields(theirs)
+    ]
+
+
+def test_words_and_limits_are_those_of_the_service() -> None:
+    assert {each.value for each in records.Outcome} == {each.value for each in served.Outcome}
+    assert {each.value for each in records.Absence} == {each.value for each in served.Absence}
+    assert set(get_args(records.Urgency)) == set(served.Urgency)
+    assert set(get_args(records.BodyForm)) == set(served.BodyForm)
+    assert calls.MOST_URLS == served.MOST_URLS
+    assert calls._LONGEST_WAIT == served.MOST_WAIT

@@ -1,0 +1,54 @@
+"""Callbacks that the service signed, and those that somebody else sent."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import msgspec
+import pytest
+from tests.client.service import RECORD
+
+from scoter.client import ClientError, Event, UrlRecord, verify
+from scoter.web.webhooks import signature
+
+NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
+SECRET = b"a secret"
+EVENT = Event(number=1, message="m", url="http://a.example/", at=NOW, record=msgspec.convert(RECORD, UrlRecord))
+BODY = msgspec.json.encode(EVENT)
+
+
+def signed(body: bytes = BODY, secret: bytes = SECRET, at: datetime = NOW) -> str:
+    return signature(secret, int(at.timestamp()), body)
+
+
+def test_what_the_service_signs_is_taken() -> None:
+    assert verify(BODY, signed(), SECRET, NOW) == EVENT
+    assert verify(BODY, signed(), "a secret", NOW + timedelta(minutes=5)) == EVENT
+
+
+def test_one_of_two_signatures_is_enough_while_the_secret_is_changed() -> None:
+    header = signed(secret=b"new") + "," + signed().partition(",")[2]
+
+    assert verify(BODY, header, SECRET, NOW) == EVENT
+
+
+@pytest.mark.parametrize(
+    ("body", "header", "now"),
+    [
+        (BODY + b" ", signed(), NOW),
+        (BODY, signed(secret=b"another"), NOW),
+        (BODY, signed(), NOW + timedelta(seconds=301)),
+        (BODY, signed(), NOW - timedelta(seconds=301)),
+        (BODY, signed().replace("t=", "t=1,t="), NOW),
+        (BODY, signed().partition(",")[0], NOW),
+        (BODY, signed().partition(",")[2], NOW),
+        (BODY, signed().replace("v1=", "v1=ä"), NOW),
+        (BODY, signed().replace("t=", "t=٣"), NOW),
+        (BODY, "", NOW),
+        (b"{}", signed(b"{}"), NOW),
+        (b"\xff", signed(b"\xff"), NOW),
+    ],
+)
+def test_anything_else_is_not(body: bytes, header: str, now: datetime) -> None:
+    with pytest.raises(ClientError, match="not to be trusted"):
+        verify(body, header, SECRET, now)
