@@ -122,7 +122,8 @@ class Streams:
         headers = [(b"content-type", b"text/event-stream"), (b"cache-control", b"no-store")]
         await send({"type": "http.response.start", "status": 200, "headers": headers})
         at, text = self._resume(after)
-        text = b"retry: 2000\n\n" + text
+        # The number lets a client that hears nothing before the line breaks come back to where it began.
+        text = b"id: %d\nretry: 2000\n\n" % at + text
         while await self._is_taken(send, text) and not self._is_closing:
             moved = self._moved
             at, text = self._next(at)
