@@ -28,6 +28,7 @@ from scoter.core.page import Content, Page
 from scoter.core.signature import md5
 from scoter.core.url import canonical
 from scoter.parse import LinkRules
+from scoter.parse.heap import keep_memory
 from scoter.parse.html import HtmlOptions, HtmlReader
 from scoter.parse.prescan import harmless
 
@@ -113,6 +114,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--peers", default=str(PEERS), help="a Python that has parsel and BeautifulSoup")
     asked = parser.parse_args()
+    keep_memory()  # as in every process of ours that parses; it is the bare loop's, too
     bodies = [[page(kind.size, kind.links, number) for number in range(PAGES)] for kind in KINDS]
     theirs = peers(asked.peers, bodies)
     is_met = True

@@ -26,6 +26,7 @@ from scoter.batch.stopping import Stopping
 from scoter.config import Config
 from scoter.core.reply import Cut
 from scoter.errors import UsageError
+from scoter.parse.heap import keep_memory
 from scoter.plugins import chain
 from scoter.store.warc import WarcReader
 
@@ -55,6 +56,7 @@ def parse(
         raise UsageError("this segment is not fetched to its end", where=str(segment.path), hint="Run: scoter fetch")
     if segment.is_parsed:
         raise UsageError("this segment is parsed already", where=str(segment.path))
+    keep_memory()
     with segment.lock("parse"):
         wish = Stopping() if stopping is None else stopping  # one that nobody has used yet is false
         return asyncio.run(_Parse(segment, config, tell, wish).run())

@@ -20,6 +20,7 @@ from typing import Any, BinaryIO
 
 from scoter.parse.chain import LONGEST_DETAIL, ParseFailed, ParserChain
 from scoter.parse.frames import HEAD, MOST, READY, RETIRED, content, frame, most_memory
+from scoter.parse.heap import keep_memory
 
 _GRACE = 5.0  # seconds that the crawl has to stop us before we do it ourselves
 _NETWORK = ("socket.connect", "socket.bind", "socket.sendto", "socket.getaddrinfo", "socket.gethostbyname")
@@ -37,6 +38,7 @@ def main() -> None:
     chain: ParserChain = pickle.loads(make)()  # noqa: S301 - likewise
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
+    keep_memory()
     sys.addaudithook(_refuse_network)
     with contextlib.suppress(EOFError, BrokenPipeError):
         sink.write(READY)

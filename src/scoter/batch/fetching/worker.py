@@ -37,6 +37,7 @@ from scoter.core.url import Url
 from scoter.errors import UserError
 from scoter.fetch.fetcher import Fetcher
 from scoter.fetch.snapshot import Snapshot
+from scoter.parse.heap import keep_memory
 from scoter.plugins import chain
 from scoter.store.robots_cache import SqliteRobotsCache
 from scoter.store.scratch import Scratch
@@ -85,6 +86,7 @@ def serve(pipe: Connection) -> None:
     """Do one task after another, until the pipe closes."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group, and the parent decides
     sys.meta_path.insert(0, _WithoutPandas())
+    keep_memory()
     # Arrow's own allocator keeps what it was given: 50 MB more after a long fetch list than after a short one.
     pa.set_memory_pool(pa.system_memory_pool())
     used = 0.0

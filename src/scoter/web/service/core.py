@@ -14,6 +14,7 @@ from scoter.live.fetching.fetchers import Fetchers
 from scoter.live.sqlite.database import ServiceDb
 from scoter.live.sqlite.stores import SqliteStores
 from scoter.parse import Parsing
+from scoter.parse.heap import keep_memory
 from scoter.web.service.joining import DEFECT, Joint, be_process
 from scoter.web.service.parts import Parts, about, live_config
 from scoter.web.service.plan import Plan
@@ -26,6 +27,7 @@ _log = logging.getLogger("scoter.web.service.core")  # here __name__ is "__main_
 async def work(plan: Plan, joint: Joint) -> int:
     """Be the core until told to stop; return its exit code."""
     config = live_config(plan.config)
+    keep_memory()
     live, folder = config.live, plan.folder
     folder.create()
     async with AsyncExitStack() as stack:

@@ -1,0 +1,34 @@
+"""Memory that is kept from one page to the next."""
+
+from __future__ import annotations
+
+import platform
+import subprocess
+import sys
+
+import pytest
+
+FAULTS = """
+import resource, sys
+from selectolax.lexbor import LexborHTMLParser
+from scoter.parse.heap import keep_memory
+if sys.argv[1] == "keep":
+    keep_memory()
+page = b"<p>" + b"<a href=/x class=link>words and words</a><b>more</b> " * 2_000
+for _ in range(5):
+    LexborHTMLParser(page)
+before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+for _ in range(50):
+    LexborHTMLParser(page)
+print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
+"""
+
+
+def faults(how: str) -> int:
+    done = subprocess.run([sys.executable, "-c", FAULTS, how], capture_output=True, text=True, check=True, timeout=60)
+    return int(done.stdout)
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="another allocator has other habits")
+def test_a_page_takes_the_memory_that_the_one_before_it_left() -> None:
+    assert faults("keep") < 50 < 1_000 < faults("give back")
