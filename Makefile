@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 
 .PHONY: help setup demo test check fmt bench docs clean \
   test-browser test-spark fuzz-fetch fuzz-parse soak-fetch polite-fetch bench-fetch bench-parse truth-batch kill-batch \
-  bench-tables bench-batch
+  kill-live kill-fetchers bench-tables bench-batch
 
 help: ## Show this list.
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -86,6 +86,13 @@ bench-parse: $(READY) $(SCRAPY) ## Measure what reading a page costs, beside bar
 KILLS ?= 40
 kill-batch: $(READY) ## Kill a crawl KILLS (40) times at random moments, and compare with one that nobody disturbed.
 	@$(BIN)/python -m tests.long.kill_batch --kills $(KILLS)
+
+BLOWS ?= 30
+kill-live: $(READY) ## Kill and stop processes of a live service BLOWS (30) times under load; nothing may be lost or doubled.
+	@$(BIN)/python -m tests.long.kill_live --kills $(BLOWS)
+
+kill-fetchers: $(READY) ## Kill and stop fetching processes of the live service; no domain may feel it.
+	@$(BIN)/python -m tests.long.kill_fetchers
 
 truth-batch: $(READY) ## Crawl three webs with faults to the end; every URL must have the status that is true.
 	@$(BIN)/python -m tests.long.batch_truth --hosts 8 --pages 96 --seeds 2 3

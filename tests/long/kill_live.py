@@ -1,0 +1,149 @@
+"""Kill and stop processes of a live service under load; at the end every accepted URL must be announced exactly once.
+
+    python -m tests.long.kill_live [--kills 30] [--seed N]
+
+Messages of three URLs keep coming, some of them forced, while the core, lookup and fetching processes are killed
+(SIGKILL) or stopped for a while (SIGSTOP, SIGCONT) at seeded random moments. Then the service may come to rest, and its
+database and the web's ledger are read: each URL of each accepted message has one announcement, no fetch has two
+results, and no domain was asked before its delay was over or twice at once.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter, defaultdict
+from contextlib import suppress
+from http.client import HTTPException
+from pathlib import Path
+from random import Random
+
+from tests.live.fetching.webs import impolite
+from tests.web.service.serving import CORE, FETCHER, LOOKUPS, Service, pages, service
+
+from scoter.live.sqlite.database import Reader
+from scoter.simweb import WebSpec, running
+
+WEB = WebSpec(hosts=300, pages=3_000, page_bytes=2_000, latency=0.05)
+DELAY = 0.1
+SETTINGS = ("live.processes=2", "live.lookups=2", f"fetch.delay={DELAY}s", "live.lease=5s")
+REST_WITHIN = 120.0
+
+
+class Load:
+    """Messages that come whatever happens; those that were accepted are noted."""
+
+    def __init__(self, live: Service, urls: list[str], chance: Random) -> None:
+        self.accepted: dict[str, set[str]] = {}
+        self._live, self._urls, self._chance = live, urls, chance
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run)
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._stopping.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        number = 0
+        while not self._stopping.wait(0.03):
+            number += 1
+            name = f"m{number}"
+            # A message that got no answer may have been taken or not: only those that were acknowledged count.
+            with suppress(OSError, HTTPException):
+                got = self._live.submit(*self._chance.sample(self._urls, 3), id=name, force=self._chance.random() < 0.3)
+                if got.status == 202:
+                    self.accepted[name] = set(got.json["messages"][0]["entries"])
+
+
+def strike(live: Service, chance: Random) -> str:
+    """Kill or stop one process; return what was done, nothing if there was none."""
+    module = chance.choice([CORE, LOOKUPS, FETCHER, FETCHER])
+    sign = chance.choice([signal.SIGKILL, signal.SIGKILL, signal.SIGSTOP])
+    found = live.pids(module)
+    if not found:
+        return ""
+    pid = chance.choice(found)
+    with suppress(ProcessLookupError):
+        os.kill(pid, sign)
+        if sign == signal.SIGSTOP:
+            time.sleep(chance.uniform(0.5, 4.5))
+            os.kill(pid, signal.SIGCONT)
+    return f"{module.rpartition('.')[2]} {sign.name}"
+
+
+def rest(live: Service) -> bool:
+    """Wait until nothing is left to do."""
+    until = time.monotonic() + REST_WITHIN
+    while time.monotonic() < until:
+        with suppress(OSError, HTTPException, KeyError, ValueError):
+            gauges = live.get("/v1/stats").json["gauges"]
+            if not sum(count for name, count in gauges.items() if name.startswith("journal_entries")):
+                return True
+        time.sleep(0.2)
+    return False
+
+
+def judge(live: Service, accepted: dict[str, set[str]]) -> list[str]:
+    """Return what is wrong with what the database says."""
+    announced: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    results: defaultdict[tuple[str, str], set[tuple[str, object]]] = defaultdict(set)
+    states: Counter[str] = Counter()
+    reader = Reader(live.folder / "service.sqlite")
+    for message, url, text in reader.all("SELECT message, url, record FROM events"):
+        record = json.loads(text)
+        announced[message][url] += 1
+        results[record["fetch"], record["resolved"]].add((record["state"], record.get("status")))
+        states[record["state"]] += 1
+    reader.close()
+    print(f"{sum(states.values()):,} announcements: {dict(states)}")
+    wrong = [
+        f"{url} of {message} was announced {announced[message][url]} times"
+        for message, urls in accepted.items()
+        for url in urls
+        if announced[message][url] != 1
+    ]
+    return wrong + [
+        f"fetch {fetch} has two results: {found}" for (fetch, _), found in results.items() if len(found) > 1
+    ]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--kills", type=int, default=30)
+    parser.add_argument("--seed", type=int, default=None)
+    asked = parser.parse_args()
+    seed = Random().randrange(10**6) if asked.seed is None else asked.seed
+    chance = Random(seed)
+    print(f"seed {seed}")
+    blows: Counter[str] = Counter()
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        running(WEB) as web,
+        service(Path(folder) / "live", web.port, *SETTINGS) as live,
+    ):
+        load = Load(live, pages(WEB, 3_000), Random(seed + 1))
+        try:
+            while blows.total() < asked.kills:
+                time.sleep(chance.uniform(0.5, 3.0))
+                if struck := strike(live, chance):
+                    blows[struck] += 1
+        finally:
+            load.stop()
+        print(f"{blows.total()} blows: {dict(blows)}; {len(load.accepted):,} messages accepted")
+        problems = [] if rest(live) else [f"it was not at rest after {REST_WITHIN:.0f} s"]
+        problems += judge(live, load.accepted)
+        problems += impolite(web.ledger.requests(), DELAY)
+    for problem in problems[:20]:
+        print(f"FAILED: {problem}", file=sys.stderr)
+    return 1 if problems or not load.accepted else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
