@@ -57,8 +57,8 @@ fuzz-fetch: $(READY) ## Fuzz the response path for FUZZ_SECONDS (60).
 soak-fetch: $(READY) ## Fetch at 300 concurrent for SOAK_MINUTES (10), with flat memory and nothing lost.
 	@$(BIN)/python -m tests.long.soak_fetch
 
-fuzz-parse: $(READY) ## Fuzz the parsers with random and damaged documents for FUZZ_SECONDS (60).
-	@$(BIN)/python -m tests.long.fuzz_parse --seconds $(FUZZ_SECONDS)
+fuzz-parse: $(READY) ## Fuzz the parsers with random and damaged documents for FUZZ_SECONDS (60), from FUZZ_SEED on (any).
+	@$(BIN)/python -m tests.long.fuzz_parse --seconds $(FUZZ_SECONDS) $(if $(FUZZ_SEED),--seed $(FUZZ_SEED))
 
 polite-fetch: $(READY) ## Fetch from 200 hosts for POLITE_SECONDS (120) a run, and read the ledger.
 	@$(BIN)/python -m tests.long.polite_fetch

@@ -126,3 +126,10 @@ def test_a_bomb_is_unpacked_no_further_than_the_limit() -> None:
 def test_no_bytes_are_too_much(body: bytes) -> None:
     for each in (body, b"<a>" + body, gzip.compress(body)):
         b"".join(XmlSource(each).pieces()).decode()
+
+
+def test_escapes_that_never_end_are_read_to_their_end() -> None:
+    # What a fuzzer found: the decoder of ISO-2022-JP gives up on it.
+    body = b"<?" + b"x" * 29 + b"\x1b$B" * 375 + b"\x1b$\xd1,\xc3\xab\x8b\xea`\xda"
+
+    assert whole(body) == ""

@@ -117,7 +117,7 @@ class XmlSource:
         self.encoding = decoded(first, label, "utf-8", markup=False).encoding
         # "utf-16le" and its like are what a mark was found to mean; the mark itself stands before the root.
         self._decoder: Any = _decoder(self.encoding)("replace")
-        self._head = self._find_root(self._decoder.decode(first))
+        self._head = self._find_root(self._text(first))
 
     @property
     def doubt(self) -> str:
@@ -128,14 +128,21 @@ class XmlSource:
         """Yield the document, once."""
         held = self._head
         for piece in self._rest:
-            held += self._decoder.decode(piece)
+            held += self._text(piece)
             cut = unfinished.start() if (unfinished := _UNFINISHED.search(held, max(0, len(held) - 40))) else len(held)
             if cut:
                 yield self._mended(held[:cut])
             held = held[cut:]
-        held += self._decoder.decode(b"", True)
+        held += self._text(b"", True)
         if held:
             yield self._mended(held)
+
+    def _text(self, piece: bytes, is_last: bool = False) -> str:
+        try:
+            return str(self._decoder.decode(piece, is_last))
+        except UnicodeError:  # the decoders of East Asian encodings lose patience with escapes that never end
+            self._decoder.reset()
+            return "\ufffd"
 
     def _find_root(self, text: str) -> str:
         """Return the text from the root element on, having read as much as that needs; nothing if there is none."""
@@ -154,7 +161,7 @@ class XmlSource:
                     self._fault = "too much stands before its root element"
                 self._rest = iter(())
                 return ""
-            text += self._decoder.decode(piece)
+            text += self._text(piece)
 
     def _mended(self, text: str) -> bytes:
         text = _NOT_ALLOWED.sub("", text)
