@@ -116,6 +116,8 @@ def prescan(head: bytes) -> str:
     >>> prescan(b'<!-- <meta charset=gbk> --><meta http-equiv=content-type content="text/html; charset=euc-jp">')
     'euc-jp'
     """
+    if b"charset" not in head.lower():  # whatever the algorithm finds stands after this word
+        return ""
     place = 0
     while found := _TAG_START.search(head, place):
         place = found.end()
