@@ -18,6 +18,7 @@ from typing import Final
 
 from scoter.core.reply import Exchange
 from scoter.errors import ScoterError, UserError
+from scoter.live.settling import Asked, settle
 from scoter.store.warc import Facts, Location, WarcWriter, recover
 
 _TOGETHER: Final = 64  # calls that are told at once: the first waits for the last
@@ -42,17 +43,15 @@ class Archive(WarcWriter):
                 recover(part.draft)
 
 
-class Work:
+class Work(Asked):
     """Exchanges of one call on their way into the archive; where they lie, or why not, goes to the call's future."""
 
-    __slots__ = ("error", "exchanges", "found", "future", "loop")
+    __slots__ = ("exchanges",)
 
     def __init__(self, exchanges: Sequence[tuple[Exchange, Facts]], future: asyncio.Future[Sequence[Location]]) -> None:
+        super().__init__(future)
         self.exchanges = exchanges
-        self.future = future
-        self.loop = future.get_loop()
-        self.found: list[Location] = []
-        self.error: Exception | None = None
+        self.result: list[Location] = []
 
 
 class ArchiveThread:
@@ -82,7 +81,7 @@ class ArchiveThread:
             batch, more = self._gather()
             for work in batch:
                 self._write(work)
-            _settle(batch)
+            settle(batch)
             self._look_after()
         try:
             self._archive.close()
@@ -106,7 +105,7 @@ class ArchiveThread:
     def _write(self, work: Work) -> None:
         try:
             for exchange, facts in work.exchanges:
-                work.found.append(self._append(exchange, facts))
+                work.result.append(self._append(exchange, facts))
                 self._is_dirty = True
         except UserError as error:
             told = ContentUnavailable(error.message, where=error.where, hint=error.hint)
@@ -138,23 +137,6 @@ class ArchiveThread:
             self._archive.finish_if_due()
         except Exception as error:  # the thread must live on: others wait for it
             _log.warning("the archive cannot be looked after: %s", error)
-
-
-def _settle(batch: Sequence[Work]) -> None:
-    """Tell the callers, with one call into each event loop."""
-    for loop in {work.loop for work in batch}:
-        with suppress(RuntimeError):  # the loop was closed: nobody waits any more
-            loop.call_soon_threadsafe(_tell, [work for work in batch if work.loop is loop])
-
-
-def _tell(batch: Sequence[Work]) -> None:
-    for work in batch:
-        if work.future.done():  # its caller was cancelled
-            continue
-        if work.error is not None:
-            work.future.set_exception(work.error)
-        else:
-            work.future.set_result(work.found)
 
 
 def recover_all(drafts: Sequence[Path]) -> list[Path]:

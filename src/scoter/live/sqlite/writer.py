@@ -19,6 +19,7 @@ from typing import Any, Final, TypeAlias, TypeVar
 from msgspec import Struct
 
 from scoter.errors import Defect
+from scoter.live.settling import Asked, settle
 from scoter.live.sqlite.faults import fault
 
 T = TypeVar("T")
@@ -36,18 +37,15 @@ class WriterCounts(Struct):
     failures: int = 0
 
 
-class _Write:
+class _Write(Asked):
     """A change on its way: what it gave, or why it failed, goes to its future."""
 
-    __slots__ = ("change", "durable", "error", "future", "loop", "result")
+    __slots__ = ("change", "durable")
 
     def __init__(self, change: Change[Any], durable: bool, future: asyncio.Future[Any]) -> None:
+        super().__init__(future)
         self.change = change
         self.durable = durable
-        self.future = future
-        self.loop = future.get_loop()
-        self.result: Any = None
-        self.error: BaseException | None = None
 
 
 class Writer:
@@ -101,7 +99,7 @@ class Writer:
             batch, more = self._gather()
             if batch:
                 self._carry_out(batch)
-                _settle(batch)
+                settle(batch)
         self._connection.close()
 
     def _gather(self) -> tuple[list[_Write], bool]:
@@ -190,20 +188,3 @@ class Writer:
         told = fault(error, self._path)
         told.__cause__ = error
         return told
-
-
-def _settle(batch: Sequence[_Write]) -> None:
-    """Tell the callers, with one call into each event loop."""
-    for loop in {write.loop for write in batch}:
-        with suppress(RuntimeError):  # the loop was closed: nobody waits any more
-            loop.call_soon_threadsafe(_tell, [write for write in batch if write.loop is loop])
-
-
-def _tell(writes: Sequence[_Write]) -> None:
-    for write in writes:
-        if write.future.done():  # its caller was cancelled
-            continue
-        if write.error is not None:
-            write.future.set_exception(write.error)
-        else:
-            write.future.set_result(write.result)
