@@ -113,6 +113,19 @@ async def test_an_unreachable_robots_txt_means_try_again_another_day(reason: Rea
         assert (reply.reason, reply.transient, reply.blames_host) == (Reason.ROBOTS_UNREACHABLE, True, False)
 
 
+async def test_that_we_were_stopped_is_not_remembered_against_the_site() -> None:
+    web = Web({ROBOTS: failing(Reason.STOPPED), PAGE: b"x"})  # type: ignore[dict-item]
+    robots = robots_filter()
+
+    stopped = await robots(request(PAGE), web)
+    web.answers[ROBOTS] = RULES
+    later = await robots(request(PAGE), web)
+
+    assert isinstance(stopped, Failed)
+    assert stopped.reason is Reason.STOPPED
+    assert isinstance(later, Fetched)
+
+
 async def test_an_address_that_may_not_be_asked_keeps_its_name() -> None:
     web = Web({ROBOTS: failing(Reason.REFUSED_ADDRESS)})  # type: ignore[dict-item]
 

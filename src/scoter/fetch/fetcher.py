@@ -14,7 +14,7 @@ import tempfile
 import time
 from collections import deque
 from collections.abc import AsyncIterable, Awaitable, Callable
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
@@ -196,6 +196,10 @@ class Fetcher:
     async def hop(self, request: Request) -> Reply:
         """Make one hop in its host's turn without asking robots.txt: the hop belongs to reading one."""
         return await self._hop(request)
+
+    def away(self) -> AbstractContextManager[None]:
+        """Wait, under way, for a request that another process makes, without keeping others here from theirs."""
+        return self._turnstile.away()
 
     def hand_back(self, key: str, *, even_begun: bool = False) -> None:
         """Give back what waits in a queue, as ``Failed(STOPPED)``; what has begun goes on, unless it is to end too."""

@@ -211,7 +211,8 @@ class RobotsFilter:
                 # Not shared, and not for long: it may be our own network that is broken.
                 given = reason if reason in _OURS else Reason.ROBOTS_UNREACHABLE
                 unknown = Unknown(given, detail if reason in _OURS else f"robots.txt: {reason.value} {detail}".rstrip())
-                self._remember(origin, unknown, now + self._defer_for.total_seconds(), 0)
+                if reason is not Reason.STOPPED:  # that tells of us and of this moment, nothing of the site
+                    self._remember(origin, unknown, now + self._defer_for.total_seconds(), 0)
                 return unknown
         self._remember(origin, found, stored.expires, len(stored.body or b""))
         await self._shared.put(origin, stored)

@@ -100,6 +100,7 @@ class Turnstile:
         self._lent: dict[str, list[Held]] = {}  # turns of those who wait for others of the host
         self._begun: dict[str, list[Waiter]] = {}  # those who have begun and need one more turn
         self._is_held_up = False
+        self._away = 0  # turns in use whose requests others make
         self._wakes = 0.0  # when the timer fires
         self._is_closed = False
 
@@ -109,7 +110,7 @@ class Turnstile:
     @property
     def has_free_turns(self) -> bool:
         """Whether more requests may be under way than are."""
-        return self.bench.in_progress < self.concurrency
+        return self.bench.in_progress - self._away < self.concurrency
 
     async def enter(self, key: str) -> Reason | None:
         """Wait for a host's turn; the answer is none, or why it will not come."""
@@ -195,6 +196,20 @@ class Turnstile:
         finally:
             _drop(self._lent, held.key, held)
 
+    @contextmanager
+    def away(self) -> Iterator[None]:
+        """Wait, in a turn, for a request that another process makes: here it does not count as under way.
+
+        The other may wait for one of ours in the same way. Did it count, all there and all here could wait for each
+        other, with nobody left to ask.
+        """
+        self._away += 1
+        self.pump()
+        try:
+            yield
+        finally:
+            self._away -= 1
+
     def defer(self, key: str, seconds: float) -> None:
         """Let nobody of a host pass for a while."""
         self.bench.defer(key, self.clock() + seconds)
@@ -232,7 +247,7 @@ class Turnstile:
         """Let pass whose turn has come, and wake up for the next."""
         bench, now = self.bench, self.clock()
         self._is_held_up = False
-        while bench.in_progress < self.concurrency and bench.queued:
+        while self.has_free_turns and bench.queued:
             if not self._has_room():
                 self._is_held_up = True
                 return
