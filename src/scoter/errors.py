@@ -6,7 +6,13 @@
     │   ├── ConfigError     a setting that is unknown, of the wrong kind, or out of range
     │   ├── RuleError       a bad line in a rule file (says file and line)
     │   ├── PluginError     a plug-in that is unknown, fails to import, or does not fit its point
-    │   └── UrlError        text that is no URL
+    │   ├── UrlError        text that is no URL
+    │   ├── ClientError     a live service refused, or its answer is not understood (``scoter.client``)
+    │   │   └── Unreachable     no answer came
+    │   └── Unavailable     what is to be kept cannot be just now; it goes on by itself when it can
+    │       ├── StoreUnavailable    by the database
+    │       └── ContentUnavailable  by the archive
+    ├── Postponed           a hop of the live service was not made, and comes again (``scoter.live``)
     └── Defect              Scoter broke a promise of its own: shown with a traceback
 
 What the web does wrong is never an exception; it is a value (see ``core.reply``).
@@ -61,6 +67,21 @@ class PluginError(UserError):
 
 class UrlError(UserError):
     """Text that is no URL."""
+
+
+class Unavailable(UserError):
+    """What is to be kept cannot be just now: a full disk, a lock, a failing device. Nothing was half done.
+
+    Whoever works for others meets it by waiting: it says nothing of what was to be kept.
+    """
+
+
+class StoreUnavailable(Unavailable):
+    """The database cannot be read or written."""
+
+
+class ContentUnavailable(Unavailable):
+    """Nothing can be archived."""
 
 
 class Defect(ScoterError):

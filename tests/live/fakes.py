@@ -157,6 +157,7 @@ class ScriptedWeb:
         self.priorities: list[Priority] = []
         self.under_way: Counter[str] = Counter()
         self.most_under_way = 0
+        self.hurried: list[tuple[str, Priority]] = []
         self.cancelled: list[str] = []
         self.ends_after = 0.0  # seconds from being cancelled
         self.defect: Exception | None = None
@@ -179,6 +180,9 @@ class ScriptedWeb:
             raise self.defect
         answer = self.answers.get(url, page("<title>Nothing</title>", 404))
         return Answer(answer(request.url), self.waited)
+
+    def hurry(self, url: Url, priority: Priority) -> None:
+        self.hurried.append((url.text, priority))
 
 
 class KeptContent:

@@ -10,7 +10,7 @@ from tests.live.fakes import READER, Bench, ScriptedWeb, moved, page, simulated
 
 from scoter.live.context import Context, Source
 from scoter.live.ports import Entry
-from scoter.live.records import State
+from scoter.live.records import Priority, State
 
 A, B, C = (f"http://{name}.example/" for name in "abc")
 
@@ -317,3 +317,63 @@ async def test_the_time_for_which_another_fetch_was_waited_for_is_not_the_joiner
 
     assert second.waited == pytest.approx(10)
     assert second.remote == 0
+
+
+@simulated
+async def test_a_person_who_joins_a_bulk_loads_fetch_hurries_it_and_all_that_follows() -> None:
+    bench = Bench(ScriptedWeb({A: moved(B), B: moved(C), C: page()}, takes=1))
+    (bulk,) = await bench.open(A, priority=Priority.BULK)
+    (loading,) = working(bench, [bulk])
+    await asyncio.sleep(0.5)
+
+    (person,) = await bench.open(A, priority=Priority.PERSON)
+    told = await bench.work(person)
+
+    await loading
+    assert told.source is Source.JOINED
+    assert bench.web.hurried == [(A, Priority.PERSON)]
+    assert bench.web.priorities == [Priority.BULK, Priority.PERSON, Priority.PERSON]
+
+
+@simulated
+async def test_a_person_whose_chain_comes_to_a_hop_of_a_bulk_load_hurries_that_hop() -> None:
+    bench = Bench(ScriptedWeb({A: moved(C), B: page(), C: page()}, takes=1))
+    bench.web.takes = lambda url: 10.0 if url == C else 1.0
+    (loading,) = working(bench, await bench.open(C, priority=Priority.BULK))
+    await asyncio.sleep(0.5)
+
+    await bench.submit(A, priority=Priority.PERSON)
+
+    await loading
+    assert bench.web.asked == [C, A]
+    assert bench.web.hurried == [(C, Priority.PERSON)]
+
+
+@simulated
+async def test_a_bulk_load_that_joins_a_persons_fetch_slows_nobody() -> None:
+    bench = Bench(ScriptedWeb({A: moved(B), B: page()}, takes=1))
+    (asking,) = working(bench, await bench.open(A, priority=Priority.PERSON))
+    await asyncio.sleep(0.5)
+
+    await bench.submit(A, priority=Priority.BULK)
+
+    await asking
+    assert bench.web.hurried == []
+    assert bench.web.priorities == [Priority.PERSON, Priority.PERSON]
+
+
+@simulated
+async def test_what_had_come_before_a_new_fetch_was_asked_for_is_not_its_answer() -> None:
+    bench = Bench(ScriptedWeb({A: page()}))
+    bench.ledger.takes = 2.0
+    (loading,) = working(bench, await bench.open(A))
+    await asyncio.sleep(1)  # fetched, and about to be recorded
+
+    (forced,) = await bench.open(A, force=True)
+    done = await bench.work(forced)
+
+    await loading
+    assert bench.web.asked == [A, A]
+    assert done.record is not None
+    assert done.record.fetched_at > forced.accepted
+    assert done.source is Source.FETCHED

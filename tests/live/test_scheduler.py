@@ -153,6 +153,30 @@ async def test_a_slow_domain_with_many_urls_leaves_room_for_the_others() -> None
 
 
 @simulated
+async def test_a_hundred_thousand_urls_of_a_slow_domain_hold_up_nobody_else() -> None:
+    web = ScriptedWeb()
+    web.takes = lambda url: 1000.0 if "slow" in url else 0.1
+    bench = Bench(web, stores=MemoryStores(clock=clock, ticks=ticks, window=5))
+    await bench.accept(*(f"http://slow.example/{n}" for n in range(100_000)))
+    await bench.accept("http://slow.example/100000", priority=Priority.BULK)
+    scheduler = bench.scheduler(most=20, most_of_domain=5)
+    run = asyncio.create_task(scheduler.run())
+    await asyncio.sleep(1)
+
+    others = [f"http://d{n}.example/" for n in range(100)]
+    await bench.accept(*others, priority=Priority.BULK)
+    await bench.accept("http://slow.example/person", priority=Priority.PERSON)
+    await asyncio.sleep(5)
+
+    assert {event.url for event in bench.events} == set(others)
+    slow = [url for url in web.asked if "slow" in url]
+    assert slow == [*(f"http://slow.example/{n}" for n in range(5)), "http://slow.example/person"]
+    assert (scheduler.under_way, scheduler.held) == (6, 1)  # five, and the person; the bulk load's own is held
+    scheduler.stop()
+    await run
+
+
+@simulated
 async def test_what_is_held_for_its_domain_keeps_its_lease_and_begins_most_urgent_first() -> None:
     web = ScriptedWeb(takes=100)
     bench = Bench(web)
@@ -215,6 +239,25 @@ async def test_one_that_was_lent_to_somebody_else_is_given_up() -> None:
 
     assert bench.web.cancelled == [A]
     assert (scheduler.under_way, bench.done) == (0, [])
+    scheduler.stop()
+    await run
+
+
+@simulated
+async def test_one_that_was_recorded_just_before_leases_are_prolonged_is_told() -> None:
+    bench = Bench(ScriptedWeb({A: page()}, takes=9.9))
+    await bench.accept(A)
+
+    async def late(context: Context) -> Context:
+        done = await bench.pipeline(context)
+        await asyncio.sleep(0.2)  # in which leases are prolonged, a third of a lease after the start
+        return done
+
+    scheduler = bench.scheduler(pipeline=late)
+    run = asyncio.create_task(scheduler.run())
+    await asyncio.sleep(12)
+
+    assert [done.url.text for done in bench.done] == [A]
     scheduler.stop()
     await run
 

@@ -42,7 +42,8 @@ def reply_to(exchange: Exchange, now: datetime) -> Reply:
         case 4 if status == 403:
             return Failed(exchange.url, Reason.FORBIDDEN, blames_host=False, exchange=exchange)
         case _ if status in _BUSY:
-            wait = retry_after(exchange.header("Retry-After"), now)
+            # A date is one of the server's clock; ours may be wrong.
+            wait = retry_after(exchange.header("Retry-After"), _date(exchange.header("Date")) or now)
             return Failed(exchange.url, Reason.BUSY, f"HTTP {status}", retry_after=wait, exchange=exchange)
         case 5:
             return Failed(exchange.url, Reason.SERVER_ERROR, f"HTTP {status}", exchange=exchange)
@@ -91,9 +92,16 @@ def retry_after(value: str, now: datetime) -> timedelta | None:
     if _DIGITS.fullmatch(text):
         wait = LONGEST_RETRY_AFTER if len(text) > 9 else timedelta(seconds=int(text))
     else:
-        try:
-            moment = parsedate_to_datetime(text)
-        except (ValueError, TypeError, OverflowError, IndexError):
+        moment = _date(text)
+        if moment is None:
             return None
-        wait = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)) - now
+        wait = moment - now
     return min(max(wait, timedelta(0)), LONGEST_RETRY_AFTER)
+
+
+def _date(text: str) -> datetime | None:
+    try:
+        moment = parsedate_to_datetime(text)
+    except (ValueError, TypeError, OverflowError, IndexError):
+        return None
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)

@@ -34,7 +34,7 @@ class Content(Struct, frozen=True, kw_only=True):
     truncated: bool = False
 
 
-class Outlink(Struct, frozen=True, kw_only=True):
+class Outlink(Struct, frozen=True, kw_only=True, gc=False):
     """A link on a page: where it leads, what it says, and what it carries along to its target.
 
     ``kind`` tells what it was found in: an element's name (``a``, ``area``, ``link``, ``img``, ``iframe``, ``form``,

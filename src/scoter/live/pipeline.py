@@ -9,7 +9,7 @@ from datetime import datetime
 from scoter.compose import Service, Stage, guard
 from scoter.config import Config
 from scoter.live.context import Context
-from scoter.live.ports import ContentStore, DomainRules, Fetching, Ledger, MetadataStore
+from scoter.live.ports import ContentStore, DomainRules, Ledger, MetadataStore, RequestQueues
 from scoter.live.stages.archiving import Archiving
 from scoter.live.stages.asking import Asking
 from scoter.live.stages.concluding import Concluding
@@ -26,7 +26,7 @@ def pipeline(
     reader: str,
     store: MetadataStore,
     ledger: Ledger,
-    fetching: Fetching,
+    fetching: RequestQueues,
     reading: Reading,
     content: ContentStore,
     clock: Callable[[], datetime],
@@ -48,13 +48,14 @@ def pipeline(
     work = (
         work
         >> timed("archive", Archiving(content), timer)  # before the record, which says where the answer lies
-        >> timed("conclude", Concluding(live.known_for, live.failed_for, clock), timer)
+        >> timed("conclude", Concluding(live.known_for, live.failed_for, clock, live.about_size), timer)
         >> record  # inside what is under way: whoever comes after that finds it in the store
     )
     return guard(
         work,
         Known(lately, record, timer),  # outermost: most URLs are known, and cost a lookup
-        UnderWay(record, timer),  # behind it: what has just been stored is known; a moment earlier it is joined
+        # Behind it: what has just been stored is known; a moment earlier it is joined.
+        UnderWay(record, timer, asking.hurry),
         asking,  # innermost: a hop is shared among chains until each of them has recorded what it led to
     )
 

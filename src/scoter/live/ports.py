@@ -14,6 +14,7 @@ from typing import Protocol
 from msgspec import Struct
 
 from scoter.core.reply import Exchange, Reply, Request
+from scoter.core.url import Url
 from scoter.live.records import Archived, Event, Message, Priority, UrlRecord
 
 
@@ -139,6 +140,13 @@ class Fetching(Protocol):
     """Makes one hop in its domain's turn, wherever that is done. It never fails: what goes wrong is a reply."""
 
     async def fetch(self, request: Request, priority: Priority) -> Answer: ...
+
+
+class RequestQueues(Fetching, Protocol):
+    """One queue for each domain, in which the most urgent comes first."""
+
+    def hurry(self, url: Url, priority: Priority) -> None:
+        """Let what waits for a URL wait as somebody this urgent does, from now on; what is as urgent stays as it is."""
 
 
 class ContentStore(Protocol):

@@ -5,6 +5,9 @@ finish, because it was killed or because of a defect, is lent to somebody else o
 
 A domain has a share of what is under way and no more: its URLs wait for its turns, and a thousand of them would leave
 no room for any other's. What is beyond its share is held, and begins when one of its own ends.
+
+What cannot be kept because of a full disk or a locked database is given back as if it had never been taken, however
+long that lasts: no URL ever fails for it.
 """
 
 from __future__ import annotations
@@ -21,14 +24,17 @@ from msgspec import Struct
 
 from scoter.compose import Service
 from scoter.core.url import Url, canonical
-from scoter.errors import ScoterError, UrlError
+from scoter.errors import ScoterError, Unavailable, UrlError
 from scoter.live.context import Context
 from scoter.live.ports import Entry, Intake
+from scoter.live.recess import Recess
+from scoter.live.records import Priority
 from scoter.live.stages.asking import Postponed
 
 _AT_ONCE = 200
 _LOOK_AGAIN = 0.25  # seconds after which an empty journal is looked at again; ``wake`` makes it sooner
 _SHARE = 10  # a domain has at most one part in so many of what is under way
+_GRACE = 1.0  # seconds in which what has been recorded comes to its end
 _HELD = 10  # times as many as may be under way are held for domains that have their share
 
 _log = logging.getLogger(__name__)
@@ -47,6 +53,7 @@ class Scheduler:
         lease: timedelta,
         most_of_domain: int | None = None,
         on_done: Callable[[Context], None] = lambda context: None,
+        recess: Recess | None = None,
         new_id: Callable[[], str] = lambda: uuid.uuid4().hex,
     ) -> None:
         """``most`` entries are worked on at a time; ``on_done`` is told of each that is recorded."""
@@ -59,6 +66,9 @@ class Scheduler:
         self._new_id = new_id
         self._tasks: dict[int, asyncio.Task[None]] = {}
         self._shares = _Shares(most_of_domain or max(1, most // _SHARE))
+        self._recess = recess or Recess()
+        self._returning: set[int] = set()
+        self._is_behind = False  # leases could not be prolonged when it was time
         self._awake = asyncio.Event()
         self._has_more = True
         self._stopping = False
@@ -74,6 +84,11 @@ class Scheduler:
     def held(self) -> int:
         """How many wait for others of their domain."""
         return len(self._shares.held)
+
+    @property
+    def trouble(self) -> str:
+        """Why nothing is taken up at the moment, or nothing."""
+        return self._recess.trouble
 
     def wake(self) -> None:
         """Look at the journal now: something was accepted."""
@@ -106,16 +121,39 @@ class Scheduler:
         self._has_more = room <= 0  # nobody knows
         if self._has_more:
             return ()
+        room = self._recess.admits(room)
+        if not room:
+            return ()
         try:
+            await self._catch_up()
             opened = await self._intake.open(self._reader, room, self._lease)
-        except ScoterError as error:  # a full disk, say: what was accepted is still there afterwards
+        except Unavailable as error:  # what was accepted is still there afterwards
+            self._pause(error)
+            return ()
+        except ScoterError as error:
             _log.warning("the journal could not be read: %s", error)
             return ()
         except Exception:
             _log.exception("the journal could not be read")
             return ()
+        self._recess.opened(len(opened))
         self._has_more = len(opened) >= room
         return opened
+
+    def _pause(self, error: Unavailable) -> None:
+        """Take up nothing for a while, and give back what has not begun."""
+        self._recess.begin(error)
+        self._returning.update(self._shares.held)
+        self._shares.held.clear()
+
+    async def _catch_up(self) -> None:
+        """Do what could not be written before. Lending comes after it: that takes back what is past its time."""
+        if self._is_behind:
+            await self._renew_all()
+            self._is_behind = False
+        while returning := [entry for entry in self._returning if entry not in self._tasks][:_AT_ONCE]:
+            await self._intake.abort(self._reader, returning)
+            self._returning.difference_update(returning)
 
     async def _rest(self) -> None:
         try:
@@ -154,7 +192,11 @@ class Scheduler:
         try:
             done = await self._pipeline(Context(entry=job.entry, url=job.url, fetch=self._new_id()))
             if done.is_recorded:
+                self._recess.kept(archived=any(done.archived))
                 self._on_done(done)
+        except Unavailable as error:  # ours, not the page's: it does not count as a try
+            self._pause(error)
+            self._returning.add(job.entry.id)
         except Postponed as postponed:
             _log.info("%s", postponed)
         except Exception:  # a defect must not stop the others; the journal ends an entry that fails again and again
@@ -163,14 +205,23 @@ class Scheduler:
     async def _renew(self) -> None:
         while True:
             await asyncio.sleep(self._lease.total_seconds() / 3)
-            held = [*self._tasks, *self._shares.held]
-            for at in range(0, len(held), _AT_ONCE):
-                try:
-                    await self._keep(held[at : at + _AT_ONCE])
-                except ScoterError as error:  # what is lost by it is lent again later
-                    _log.warning("leases could not be prolonged: %s", error)
-                except Exception:
-                    _log.exception("leases could not be prolonged")
+            try:
+                await self._renew_all()
+            except Unavailable as error:
+                self._is_behind = True
+                self._pause(error)
+
+    async def _renew_all(self) -> None:
+        held = [*self._tasks, *self._shares.held]
+        for at in range(0, len(held), _AT_ONCE):
+            try:
+                await self._keep(held[at : at + _AT_ONCE])
+            except Unavailable:
+                raise
+            except ScoterError as error:  # what is lost by it is lent again later
+                _log.warning("leases could not be prolonged: %s", error)
+            except Exception:
+                _log.exception("leases could not be prolonged")
 
     async def _keep(self, entries: Sequence[int]) -> None:
         """Prolong leases, and give up what somebody else has by now."""
@@ -179,11 +230,12 @@ class Scheduler:
             if entry not in still:
                 self._shares.held.discard(entry)
                 if (task := self._tasks.get(entry)) is not None:
-                    task.cancel()
+                    # Not at once: it may be one that was recorded a moment ago, of which nobody has been told yet.
+                    asyncio.get_running_loop().call_later(_GRACE, task.cancel)
 
     async def _give_back(self) -> None:
         self._stopping = True
-        entries = [*self._tasks, *self._shares.held]
+        entries = list({*self._tasks, *self._shares.held, *self._returning})
         tasks = list(self._tasks.values())
         for task in tasks:
             task.cancel()
@@ -212,7 +264,8 @@ class _Shares:
     def admits(self, job: _Job) -> bool:
         """Tell whether a job may begin; otherwise it is held."""
         domain = job.url.domain
-        if self._under_way[domain] < self._most:
+        # A person does not wait behind what nobody waits for; how many persons there may be is the journal's to say.
+        if self._under_way[domain] < self._most or job.entry.priority is Priority.PERSON:
             self._under_way[domain] += 1
             return True
         heapq.heappush(self._queues.setdefault(domain, []), (job.entry.priority, job.entry.id, job))
@@ -223,12 +276,13 @@ class _Shares:
         """Return the job that takes the place of one that has ended, if its domain has one."""
         domain = job.url.domain
         queue = self._queues.get(domain, [])
-        while queue:
+        while queue and self._under_way[domain] <= self._most:
             following = heapq.heappop(queue)[2]
             if following.entry.id in self.held:  # else it was given up meanwhile
                 self.held.discard(following.entry.id)
                 return following
-        self._queues.pop(domain, None)
+        if not queue:
+            self._queues.pop(domain, None)
         self._under_way[domain] -= 1
         if not self._under_way[domain]:
             del self._under_way[domain]

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from datetime import datetime, timedelta
 from pathlib import Path
 
+import pytest
 from tests.live.content.outcomes import NOON, Clock, FakeEvents, event, files
 
+from scoter.errors import StoreUnavailable
+from scoter.live.content.hours import read_state
 from scoter.live.content.log import FetchLog
 from scoter.live.content.retention import Keeping, Retention, Swept, expire_archives
 from scoter.live.content.room import DiskFloor, has_room
+from scoter.live.memory.records import MemoryMetadata
 from scoter.live.memory.stores import MemoryStores
 from scoter.live.ports import Stored
 
@@ -94,6 +99,50 @@ async def test_an_announcement_that_is_not_in_the_log_is_not_forgotten(tmp_path:
 
     await log.flush()
     assert log.number == 3
+
+
+async def test_on_a_full_disk_whatever_can_be_removed_is(small_disk: Path) -> None:
+    clock = Clock()
+    content = small_disk / "content"
+    content.mkdir()
+    metadata = MemoryStores(clock=clock).metadata
+    await metadata.put([_stored("http://a.org/", NOON + DAY)])
+    events = FakeEvents([event(1), event(2, at=NOON + DAY), event(3, at=NOON + DAY)])
+    log = FetchLog(small_disk / "log", events, clock=clock)
+    await log.flush()
+    retention = Retention(
+        Keeping(log_for=timedelta(hours=1)), content=content, log=log, metadata=metadata, events=events, clock=clock
+    )
+    clock.now = NOON + 4 * DAY
+    with (small_disk / "ballast").open("wb", buffering=0) as file, suppress(OSError):
+        while file.write(bytes(4096)):
+            pass
+
+    swept = await retention.sweep()
+
+    # The newest hour stays: its name alone tells how far the log has come, until that can be noted.
+    assert swept == Swept(log_files=1, records=1, events=3)
+    assert len(files(small_disk / "log")) == 1
+    (small_disk / "ballast").unlink()
+    assert (await retention.sweep()).log_files == 1
+    assert read_state(small_disk / "log").number == 3
+
+
+async def test_one_that_fails_keeps_none_of_the_others_from_making_room(tmp_path: Path) -> None:
+    class Locked(MemoryMetadata):
+        async def expire(self, most: int) -> int:
+            raise StoreUnavailable("another process holds the database")
+
+    clock = Clock()
+    events = FakeEvents([event(1)])
+    log = FetchLog(tmp_path / "log", events, clock=clock)
+    await log.flush()
+    retention = Retention(Keeping(), content=tmp_path, log=log, metadata=Locked(clock), events=events, clock=clock)
+
+    with pytest.raises(StoreUnavailable):
+        await retention.sweep()
+
+    assert events.events == []
 
 
 def test_room_is_read_once_a_second_and_a_disk_that_went_away_has_none(tmp_path: Path) -> None:

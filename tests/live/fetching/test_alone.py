@@ -11,11 +11,14 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from tests.fetch.hostile import KEEP, ok, serving
-from tests.live.fetching.webs import fetch, fetchers_for
+from tests.live.fetching.webs import fetch, fetchers_for, impolite
+from tests.live.odd_web import MISSING, Said, odd_web, page
+from tests.web.service.serving import CORE, FETCHER, LOOKUPS, Service, service
 
 from scoter.core.reply import Failed, Fetched, Reason, Request
 from scoter.core.url import canonical
 from scoter.live.fetching.direct import fetch_directly
+from scoter.web.service.plan import Folder
 
 _CORE = """
 import asyncio, sys
@@ -49,6 +52,12 @@ async def core(port: int, folder: Path, *settings: str) -> AsyncIterator[list[in
                 os.kill(pid, signal.SIGKILL)
 
 
+def shards(live: Service) -> list[float]:
+    """Return how many shards each fetcher says it holds."""
+    gauges: dict[str, float] = live.get("/v1/stats").json["gauges"]
+    return [count for name, count in gauges.items() if name.startswith("fetchers") and "shards" in name]
+
+
 def is_alive(pid: int) -> bool:
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
@@ -75,6 +84,37 @@ async def test_direct_requests_are_answered_while_the_core_is_dead_and_a_new_one
     assert all(isinstance(reply, Fetched) for reply in direct)
     assert isinstance(answer.reply, Fetched)
     assert took > 1.9  # the rest after the last request of the old, robots.txt, its rest: nobody knows them any more
+
+
+async def test_a_fetcher_whose_whole_service_is_dead_answers_direct_requests_politely(tmp_path: Path) -> None:
+    def answer(host: str, path: str) -> Said:
+        return MISSING if path == "/robots.txt" else page("<title>It</title>")
+
+    with odd_web(answer) as web, service(tmp_path / "live", web.port, "fetch.delay=0.5s", "live.processes=2") as live:
+        live.wait_for(lambda: shards(live) == [32, 32])  # what is on its way from one to the other has no holder
+        live.submit("http://a.example/1")
+        live.record("http://a.example/1")
+        fetchers, others = live.pids(FETCHER), [*live.pids(CORE), *live.pids(LOOKUPS), live.process.pid]
+        try:
+            live.process.send_signal(signal.SIGSTOP)  # lest it starts again what is killed
+            for pid in others:
+                os.kill(pid, signal.SIGKILL)
+            live.process.wait()
+
+            folder, paths = (
+                Folder(tmp_path / "live").run,
+                [*(f"a.example/{n}" for n in (2, 3)), "b.example/", "c.example/"],
+            )
+            asked = (fetch_directly(folder, Request(url=canonical(f"http://{path}"))) for path in paths)
+            replies = await asyncio.gather(*asked)
+            assert not any(is_alive(pid) for pid in others)
+        finally:
+            for pid in fetchers:
+                if is_alive(pid):
+                    os.kill(pid, signal.SIGKILL)
+
+    assert [type(reply) for reply in replies] == [Fetched] * 4, replies
+    assert impolite(web.entries, 0.5) == []
 
 
 async def test_a_stopped_fetcher_of_a_dead_core_is_ended_before_a_new_core_begins(tmp_path: Path) -> None:

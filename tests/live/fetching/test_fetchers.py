@@ -125,6 +125,36 @@ async def test_a_person_goes_before_bulk_and_is_told_how_long_he_waited(tmp_path
     assert 0.0 < waited < 0.5
 
 
+async def test_what_waits_already_is_hurried_when_somebody_more_urgent_waits_for_it_too(tmp_path: Path) -> None:
+    order: list[str] = []
+
+    async with (
+        serving({f"/{n}": (ok(), KEEP) for n in range(100)}) as server,
+        fetchers_for(server.port, tmp_path, 1, "fetch.delay=0.1s", "fetch.min_crawl_delay=0s") as fetchers,
+    ):
+        await fetchers.ready()
+
+        async def one(path: str) -> None:
+            await fetch(fetchers, f"http://a.example{path}", Priority.BULK)
+            order.append(path)
+
+        bulk = [asyncio.create_task(one(f"/{n}")) for n in range(30)]
+        while not order:
+            await asyncio.sleep(0.01)
+        there = fetchers.domain("a.example")
+        fetchers.hurry(canonical("http://a.example/25"), Priority.PERSON)
+        fetchers.hurry(canonical("http://a.example/26"), Priority.BULK)
+        fetchers.hurry(canonical("http://elsewhere.example/"), Priority.PERSON)
+        await bulk[25]
+        for task in bulk:
+            task.cancel()
+
+    assert there is not None
+    assert there.under_way <= 2  # all others wait where they can be overtaken
+    assert order[-1] == "/25"
+    assert len(order) <= 4
+
+
 async def test_a_rule_changes_a_domains_rate_while_the_service_runs_and_can_block_it(tmp_path: Path) -> None:
     async with (
         serving({f"/{n}": (ok(), KEEP) for n in range(100)}) as server,
@@ -197,7 +227,7 @@ async def test_a_delay_that_robots_asks_for_is_kept_by_whoever_comes_next(tmp_pa
         await fetch(fetchers, "http://slow.example/2")
         times.append(time.monotonic())
 
-    assert 1.7 < times[1] - times[0] < 3.5
+    assert times[1] - times[0] > 1.7
     assert [path for _, path in server.asked] == ["/robots.txt", "/1", "/2"]  # and read by one for all
 
 

@@ -173,6 +173,28 @@ class JournalContract:
 
         assert [stores.journal.waiting_of(name) for name in ("a.co.uk", "b.co.uk", "127.0.0.1")] == [0, 0, 1]
 
+    async def test_of_one_domain_and_priority_no_more_than_a_window_is_lent(self, make: Make, time: Time) -> None:
+        stores = make(window=2)
+        slow = [f"http://slow.example/{n}" for n in range(5)]
+        await stores.journal.accept([(message("m"), slow)])
+        await accept(stores.journal, "other")
+        await stores.journal.accept([(message("p", priority=Priority.PERSON), ["http://www.slow.example/"])])
+
+        first = await stores.journal.open("r", 10, LEASE)
+        assert [entry.url for entry in first] == ["http://www.slow.example/", *slow[:2], url_of("other")]
+        assert list(await stores.journal.open("another", 10, LEASE)) == []
+        assert stores.journal.waiting_of("slow.example") == 6
+
+        await stores.ledger.record("r", [done(first[1])])
+        (second,) = await stores.journal.open("another", 10, LEASE)
+        await stores.journal.abort("another", [second.id])
+        (again,) = await stores.journal.open("r", 10, LEASE)
+        assert again.url == second.url == slow[2]
+
+        time.passes(30)
+        late = await stores.journal.open("third", 10, LEASE)
+        assert [entry.url for entry in late] == ["http://www.slow.example/", slow[1], slow[2], url_of("other")]
+
     async def test_the_oldest_age_is_that_of_what_is_open(self, stores: Stores, time: Time) -> None:
         assert stores.journal.oldest() is None
         await accept(stores.journal, "a")

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from tests.live.stores.fakes import LEASE, message, url_of
 
+from scoter.errors import StoreUnavailable
 from scoter.live.sqlite.database import ServiceDb
-from scoter.live.sqlite.faults import StoreUnavailable
 from scoter.live.sqlite.journal import SqliteJournal
 
 _ROOM = 600_000

@@ -13,9 +13,8 @@ from pathlib import Path
 import pytest
 from tests.live.stores.fakes import LEASE, START, Time, accept, opened
 
-from scoter.errors import Defect, UsageError
+from scoter.errors import Defect, StoreUnavailable, UsageError
 from scoter.live.sqlite.database import ServiceDb
-from scoter.live.sqlite.faults import StoreUnavailable
 from scoter.live.sqlite.journal import SqliteJournal
 from scoter.live.sqlite.metadata import open_readonly
 from scoter.live.sqlite.schema import FORMAT

@@ -24,6 +24,7 @@ from scoter.live.sqlite.stores import SqliteStores
 T = TypeVar("T")
 
 TRIES = 3
+WINDOW = 2
 NEVER = timedelta(days=10_000)  # turns for the patient have a test of their own; here the order is strict
 READERS = st.sampled_from(["anna", "bert"])
 
@@ -39,6 +40,7 @@ class Line:
         self.tries = 0
         self.reader: str | None = None
         self.until = 0.0
+        self.is_parked = False
 
 
 class JournalMachine(RuleBasedStateMachine):
@@ -56,7 +58,9 @@ class JournalMachine(RuleBasedStateMachine):
         self.seen: dict[int, Entry] = {}
 
     def make(self) -> Stores:
-        return MemoryStores(clock=self.time.clock, ticks=self.time.tick, patience=NEVER, most_tries=TRIES)
+        return MemoryStores(
+            clock=self.time.clock, ticks=self.time.tick, patience=NEVER, most_tries=TRIES, window=WINDOW
+        )
 
     def run_now(self, step: Coroutine[Any, Any, T]) -> T:
         return self.runner.run(step)
@@ -85,7 +89,8 @@ class JournalMachine(RuleBasedStateMachine):
             assert not set(accepted.entries.values()) & (set(self.lines) | set(self.seen))
             self.messages[name] = dict(accepted.entries)
             for url, number in accepted.entries.items():
-                self.lines[number] = Line(number, name, url, priority)
+                line = self.lines[number] = Line(number, name, url, priority)
+                line.is_parked = len(self.alike(line)) > WINDOW
         else:
             assert accepted.entries == self.messages[name]
 
@@ -96,7 +101,7 @@ class JournalMachine(RuleBasedStateMachine):
         for line in self.lines.values():
             if line.reader is not None and line.until <= self.time.ticks:
                 line.reader = None
-        waiting = [line for line in self.lines.values() if line.reader is None]
+        waiting = [line for line in self.lines.values() if line.reader is None and not line.is_parked]
         chosen = sorted(waiting, key=lambda line: (line.priority, line.id))[:most]
         lent = [line for line in chosen if line.tries < TRIES]
         assert [(entry.id, entry.url, entry.tries) for entry in entries] == [
@@ -180,8 +185,15 @@ class JournalMachine(RuleBasedStateMachine):
     def held(self, reader: str, asked: list[int]) -> list[int]:
         return [number for number in asked if number in self.lines and self.lines[number].reader == reader]
 
+    def alike(self, line: Line) -> list[Line]:
+        """Return all of a line's domain and priority: of these at most a window is lent."""
+        return [other for other in self.lines.values() if (other.url, other.priority) == (line.url, line.priority)]
+
     def close(self, line: Line, state: State) -> None:
         del self.lines[line.id]
+        parked = [other for other in self.alike(line) if other.is_parked]
+        if parked:
+            min(parked, key=lambda other: other.id).is_parked = False
         self.announced.append((line.message, line.url, state))
 
 
@@ -198,7 +210,7 @@ class SqliteJournalMachine(JournalMachine):
     def make(self) -> Stores:
         path = self.root / str(self.lives) / "service.sqlite"
         self.db = ServiceDb(path, clock=self.time.clock, ticks=self.time.tick, boot="a boot")
-        return SqliteStores(self.db, patience=NEVER, most_tries=TRIES)
+        return SqliteStores(self.db, patience=NEVER, most_tries=TRIES, window=WINDOW)
 
     def after_a_crash(self) -> Stores:
         left, self.lives = self.root / str(self.lives), self.lives + 1

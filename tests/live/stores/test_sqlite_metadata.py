@@ -6,9 +6,9 @@ import pytest
 from tests.live.stores.contract_metadata import MetadataContract
 from tests.live.stores.fakes import Time, stored, url_of
 
+from scoter.errors import StoreUnavailable
 from scoter.live.ports import MetadataStore
 from scoter.live.sqlite.database import ServiceDb
-from scoter.live.sqlite.faults import StoreUnavailable
 from scoter.live.sqlite.metadata import MetadataReader, SqliteMetadata, key_of, open_readonly
 
 

@@ -18,6 +18,7 @@ from scoter.config.sections.pages import Index, Lang, Parse
 from scoter.config.sections.protocols import Browser, File, Ftp
 from scoter.config.sections.running import Engine, Publisher, Sitemap, Store
 from scoter.config.sections.urls import Urlfilter, Urlnormalizer
+from scoter.config.sections.web import Web
 from scoter.config.settings import Field, Section, fields_of
 
 
@@ -50,6 +51,7 @@ class Config(msgspec.Struct, frozen=True):
     store: Store = Store()
     engine: Engine = Engine()
     live: Live = Live()
+    web: Web = Web()
     plugin: Mapping[str, Mapping[str, Given]] = {}
 
     def value(self, name: str) -> Any:

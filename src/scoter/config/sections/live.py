@@ -18,6 +18,10 @@ class Live(Section, frozen=True):
         timedelta(hours=1)
     )
     in_flight: Annotated[int, Setting("URLs that are worked on at the same time.", at_least=1)] = 1000
+    in_flight_per_domain: Annotated[
+        int,
+        Setting("URLs of one registered domain and priority that are worked on at the same time.", at_least=1),
+    ] = 100
     lease: Annotated[
         timedelta,
         Setting("How long a scheduler holds what it took from the journal without a sign of life."),
@@ -59,6 +63,24 @@ class Live(Section, frozen=True):
     patience: Annotated[
         timedelta, Setting("After how long what is not urgent gets a share even if urgent URLs keep coming.")
     ] = timedelta(seconds=60)
+    silence: Annotated[
+        timedelta | None,
+        Setting(
+            "How long the core or a lookup process may give no sign of life before it is replaced; "
+            "one that is busy, six times as long."
+        ),
+    ] = timedelta(seconds=10)
+    messages_most: Annotated[
+        int,
+        Setting("Messages that are known at most after they are done; of more the oldest are forgotten.", at_least=1),
+    ] = 2_000_000
+    callbacks_most: Annotated[
+        int,
+        Setting(
+            "Announcements that may wait for their callbacks; beyond that messages with a callback are refused.",
+            at_least=1,
+        ),
+    ] = 100_000
     tries: Annotated[
         int, Setting("How often a URL is taken up without an outcome before it ends as failed.", at_least=1)
     ] = 20
@@ -68,6 +90,13 @@ class Live(Section, frozen=True):
     lookup_mapped: Annotated[Size, Setting("Bytes of the database that a lookup process maps into its memory.")] = Size(
         256 * 2**20
     )
+    about_size: Annotated[
+        Size,
+        Setting(
+            "Most bytes that what a page says about itself takes in its record; longer texts and lists are cut.",
+            at_least=1024,
+        ),
+    ] = Size(32 * 1024)
     host: Annotated[str, Setting("Address that the service listens on.")] = "127.0.0.1"
     port: Annotated[int, Setting("Port that the service listens on.", at_least=0, at_most=65535)] = 8008
     events_for: Annotated[timedelta, Setting("How long announcements can be read again.")] = timedelta(days=7)

@@ -126,14 +126,20 @@ class FetchLog:
         async with self._lock:
             gone = await asyncio.to_thread(older, self.folder, before)
             if gone:
-                # First: what has been exported must not be exported again when the files that say so are gone.
-                await asyncio.to_thread(write_state, self.folder, self._state)
+                # First: what has been exported must not be exported again when the files that say so are gone. On a
+                # full disk it cannot be written; those that are older than the newest can go all the same.
+                try:
+                    await asyncio.to_thread(write_state, self.folder, self._state)
+                except ScoterError:
+                    told = (self._state.generation, self._state.number)
+                    gone = [piece for piece in gone if (piece.generation, piece.last) != told]
                 await asyncio.to_thread(remove, self.folder, gone)
             return len(gone)
 
     async def _remove_merged(self) -> None:
         now = self._clock()
-        for due, parts in [each for each in self._merged if each[0] <= now]:
+        # Also when the clock was set back: otherwise they would stay for as long as that.
+        for due, parts in [each for each in self._merged if not now < each[0] <= now + _READING]:
             await asyncio.to_thread(remove, self.folder, parts)
             self._merged.remove((due, parts))
 

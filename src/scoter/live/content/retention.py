@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final, Protocol
 
 from msgspec import Struct
+from msgspec.structs import replace
 
+from scoter.errors import ScoterError
 from scoter.live.content.log import FetchLog
 from scoter.live.ports import Events, MetadataStore
 from scoter.store.disk import telling
@@ -72,16 +74,39 @@ class Retention:
         self._at_once = at_once
 
     async def sweep(self) -> Swept:
-        """Remove what is past its time now, of records and announcements a bounded number."""
+        """Remove what is past its time now, of records and announcements a bounded number.
+
+        What one of them cannot do on a full disk keeps none of the others from making room; the first failure is raised
+        in the end.
+        """
         now, keeping = self._clock(), self._keeping
         before = now - keeping.content_for if keeping.content_for is not None else None
-        archives, size = await asyncio.to_thread(expire_archives, self._content, before, keeping.content_size)
-        log_files = await self._log.expire(now - keeping.log_for) if keeping.log_for is not None else 0
-        records = await self._metadata.expire(self._at_once)
-        # Announcements go from the oldest on: so many at most, and none goes that the log has not.
-        logged = self._log.number - self._events.first() + 1
-        events = await self._events.prune(min(self._at_once, logged)) if logged > 0 else 0
-        return Swept(archives=archives, archived_bytes=size, log_files=log_files, records=records, events=events)
+        problems: list[ScoterError] = []
+        swept = Swept()
+        with _noting(problems):
+            archives, size = await asyncio.to_thread(expire_archives, self._content, before, keeping.content_size)
+            swept = replace(swept, archives=archives, archived_bytes=size)
+        if keeping.log_for is not None:
+            with _noting(problems):
+                swept = replace(swept, log_files=await self._log.expire(now - keeping.log_for))
+        with _noting(problems):
+            swept = replace(swept, records=await self._metadata.expire(self._at_once))
+        with _noting(problems):
+            # Announcements go from the oldest on: so many at most, and none goes that the log has not.
+            logged = self._log.number - self._events.first() + 1
+            if logged > 0:
+                swept = replace(swept, events=await self._events.prune(min(self._at_once, logged)))
+        if problems:
+            raise problems[0]
+        return swept
+
+
+@contextmanager
+def _noting(problems: list[ScoterError]) -> Iterator[None]:
+    try:
+        yield
+    except ScoterError as error:
+        problems.append(error)
 
 
 def expire_archives(folder: Path, before: datetime | None, size: int | None) -> tuple[int, int]:

@@ -12,14 +12,16 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from datetime import datetime, timedelta
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Final
 
 from scoter.core.reply import Exchange
-from scoter.errors import ScoterError, UserError
+from scoter.errors import ContentUnavailable, ScoterError, UserError
 from scoter.live.settling import Asked, settle
-from scoter.store.warc import Facts, Location, WarcWriter, recover
+from scoter.store.warc import About, Facts, Location, WarcWriter, recover
+from scoter.store.warc.part import WarcPart
 
 _TOGETHER: Final = 64  # calls that are told at once: the first waits for the last
 _WAKE: Final = 1.0  # seconds in which an open file is looked after, busy or quiet
@@ -27,12 +29,37 @@ _WAKE: Final = 1.0  # seconds in which an open file is looked after, busy or qui
 _log = logging.getLogger(__name__)
 
 
-class ContentUnavailable(UserError):
-    """Nothing can be archived now: a full disk, a failing device. Nothing was half written."""
-
-
 class Archive(WarcWriter):
-    """A writer of WARC files that can leave a file as it is, for recovery to finish."""
+    """A writer of WARC files that can leave a file as it is, for recovery to finish.
+
+    A file's age is that by the machine's own clock, too: after the wall's was set back it would stay open for as long.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        prefix: str,
+        about: About,
+        *,
+        size: int,
+        age: timedelta,
+        now: Callable[[], datetime],
+        timer: Callable[[], float] = time.monotonic,
+    ) -> None:
+        super().__init__(folder, prefix, about, size=size, age=age, now=now)
+        self._timer = timer
+        self._since: tuple[WarcPart | None, float] = (None, 0.0)
+
+    def finish_if_due(self) -> Path | None:
+        part = self._part
+        if part is None:
+            return None
+        if self._since[0] is not part:
+            self._since = part, self._timer()
+        # One that is sealed takes nothing more: it could not be given its name before.
+        if part.is_sealed or self._timer() - self._since[1] >= self._age.total_seconds():
+            return self.finish()
+        return super().finish_if_due()
 
     def abandon(self) -> None:
         """Let go of the open file."""

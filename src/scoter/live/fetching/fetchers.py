@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from scoter.config import Config
 from scoter.core.reply import Failed, Gone, Reason, Reply, Request
-from scoter.core.url import queue_key
+from scoter.core.url import Url, queue_key
 from scoter.fetch.robots import RobotsCache
 from scoter.live.fetching import clock
 from scoter.live.fetching.bounds import Bounds
@@ -48,6 +48,7 @@ from scoter.live.records import Priority
 MOST_DEATHS: Final = 20  # fetchers that may die with one request before it is held responsible
 MOST_REFUSALS: Final = 50  # by fetchers that said the shard was not theirs
 _BUSY_AGAIN: Final = 0.1  # seconds
+_SLOW: Final = 0.1  # seconds of rest after which a request from here comes in time
 
 
 class FetchersView(Struct, frozen=True, kw_only=True):
@@ -75,6 +76,8 @@ class Fetchers:
     ) -> None:
         """``folder`` exists, holds the processes' locks and sockets, and belongs to this service alone."""
         self._shards = config.live.shards
+        self._threads = config.fetch.threads_per_queue
+        self._delay = config.fetch.delay.total_seconds()
         self._robots: RobotsCache = robots or MemoryRobots()
         self._rules = {rule.domain: rule for rule in rules}
         self._bounds = bounds
@@ -118,6 +121,12 @@ class Fetchers:
     async def fetch(self, request: Request, priority: Priority) -> Answer:
         """Make one hop in its domain's turn; what goes wrong is a reply."""
         return await self._fetch(request, priority, is_bare=False)
+
+    def hurry(self, url: Url, priority: Priority) -> None:
+        """Let what waits here for a URL wait as somebody this urgent does; what is with a fetcher comes soon anyway."""
+        domain = self._domains.get(queue_key(url, "domain"))
+        if domain is not None and domain.hurry(url.text, priority):
+            self._advance(domain)
 
     def set_rule(self, rule: DomainRule) -> None:
         """Treat a domain so from its next request on; what waits for one that is blocked is answered."""
@@ -178,7 +187,7 @@ class Fetchers:
         bounds, rule = self._bounds, self._rules.get(domain.name)
         while (pending := domain.first()) is not None:
             # Somebody under way waits for a bare hop: were it to wait for him, too, neither would ever end.
-            if domain.under_way >= bounds.per_domain and not pending.is_bare:
+            if domain.under_way >= self._most_there(domain, rule) and not pending.is_bare:
                 return
             now = self._now()
             rest = domain.rest_until - now
@@ -201,6 +210,20 @@ class Fetchers:
             pending.sent = now
             member.under_way[pending.id] = pending
             member.send(Ask(pending.id, pending.request, pending.priority, pending.is_bare))
+
+    def _most_there(self, domain: Domain, rule: DomainRule | None) -> int:
+        """Return how many requests of a domain may be with its fetcher.
+
+        One that rests after each request needs one under way and the next; the others wait here, where whoever is more
+        urgent still comes before them.
+        """
+        threads, pause = self._threads, domain.pause
+        if rule is not None:
+            threads = rule.concurrency or threads
+            pause = rule.delay if pause is None else pause
+        if (self._delay if pause is None else pause) < _SLOW:
+            return self._bounds.per_domain
+        return min(2 * threads, self._bounds.per_domain)
 
     def _advance_line(self, member: Member) -> None:
         while len(member.under_way) < self._bounds.per_fetcher and (domain := member.next_in_line()) is not None:

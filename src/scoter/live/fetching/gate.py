@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Final
 
 from scoter.core.reply import Reply, Request
@@ -35,6 +36,7 @@ class Gate(Protocols):
         pause_of: Callable[[str], float],
         elsewhere: Callable[[Request], Awaitable[Reply]],
         on_idle: Callable[[], None],
+        away: Callable[[], AbstractContextManager[None]] = nullcontext,
     ) -> None:
         super().__init__(chain)
         self._tenure = tenure
@@ -43,6 +45,7 @@ class Gate(Protocols):
         self._pause_of = pause_of
         self._elsewhere = elsewhere
         self._on_idle = on_idle
+        self._away = away
         self._active: Counter[int] = Counter()
         self._last: dict[int, float] = {}
         self._changed: asyncio.Future[None] | None = None
@@ -105,11 +108,12 @@ class Gate(Protocols):
         """
         asking = asyncio.ensure_future(self._elsewhere(request))
         try:
-            while not asking.done():
-                if shard in self._tenure:
-                    return None
-                either: list[asyncio.Future[Any]] = [asking, self._change()]
-                await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+            with self._away():
+                while not asking.done():
+                    if shard in self._tenure:
+                        return None
+                    either: list[asyncio.Future[Any]] = [asking, self._change()]
+                    await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
             return asking.result()
         finally:
             asking.cancel()

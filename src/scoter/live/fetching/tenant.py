@@ -42,6 +42,7 @@ from scoter.live.fetching.messages import (
 from scoter.live.fetching.settings import policy_by
 from scoter.live.fetching.shards import shard_of
 from scoter.live.fetching.tenure import Tenure
+from scoter.live.records import Priority
 from scoter.plugins import chain
 
 BEAT: Final = 0.5  # seconds between two signs of life
@@ -56,6 +57,8 @@ class _Asked(Struct, frozen=True, gc=False):
     asker: Frames
     domain: str
     received: float
+    priority: Priority = Priority.NORMAL
+    is_again: bool = False
 
 
 class Tenant:
@@ -95,6 +98,7 @@ class Tenant:
             pause_of=lambda domain: self._fetcher.rest(domain)[1],
             elsewhere=self._elsewhere,
             on_idle=self._give_back_idle,
+            away=lambda: self._fetcher.away(),
         )
         self._fetcher = Fetcher(
             config,
@@ -195,13 +199,16 @@ class Tenant:
             self._bare.add(task)
             task.add_done_callback(self._bare.discard)
             return
+        self._queue(request, _Asked(ask.id, asker, domain, now, ask.priority))
+
+    def _queue(self, request: Request, asked: _Asked) -> None:
         self._last += 1
         mark = self._last.to_bytes(8, "big")
-        self._open[mark] = _Asked(ask.id, asker, domain, now)
+        self._open[mark] = asked
         self._gate.began[mark] = 0.0
-        if self._fetcher.add(replace(request, context=mark), ask.priority) is not None:
+        if self._fetcher.add(replace(request, context=mark), asked.priority) is not None:
             self._forget(mark)
-            asker.send(Refused(ask.id, Why.BUSY))
+            asked.asker.send(Refused(asked.id, Why.BUSY))
 
     # Answers
 
@@ -216,8 +223,16 @@ class Tenant:
         if found is None:
             return None
         asked, began = found
+        if isinstance(reply, Failed) and reply.reason is Reason.STOPPED and self._is_wanted(asked):
+            self._queue(request, replace(asked, is_again=True))
+            return None
         self._answer(asked, reply, (began or self._now()) - asked.received)
         return None if asked.asker.has_room else asked.asker.drained()
+
+    def _is_wanted(self, asked: _Asked) -> bool:
+        """Tell whether a direct request was handed back with what the core wanted, which is gone, and only once."""
+        is_direct = asked.asker is not self._core and asked.asker.is_open
+        return is_direct and not self._core.is_open and not asked.is_again and not self._ending.is_set()
 
     def _answer(self, asked: _Asked, reply: Reply, waited: float) -> None:
         rest, pause = self._fetcher.rest(asked.domain)

@@ -98,6 +98,15 @@ class Domain:
             heapq.heappop(self.waiting)
         return self.waiting[0] if self.waiting else None
 
+    def hurry(self, url: str, priority: Priority) -> bool:
+        """Let what waits for a URL wait as somebody this urgent does; tell whether anything moved."""
+        late = [pending for pending in self.waiting if pending.priority > priority and pending.request.url.text == url]
+        for pending in late:
+            pending.priority = priority
+        if late:
+            heapq.heapify(self.waiting)
+        return bool(late)
+
     def pop(self) -> Pending:
         return heapq.heappop(self.waiting)
 

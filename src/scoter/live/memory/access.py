@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hmac
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from hashlib import sha256
 from typing import Final, Protocol
@@ -17,6 +17,7 @@ from scoter.live.ports import DomainRule
 _PREFIX: Final = "scoter"
 _ID_BYTES: Final = 6
 _SECRET_BYTES: Final = 32
+MOST_KEYS: Final = 1_000
 
 
 class ApiKey(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -29,6 +30,25 @@ class ApiKey(Struct, frozen=True, kw_only=True, omit_defaults=True):
     created: datetime
     rate: float | None = None
     last_used: datetime | None = None
+
+
+class Uses:
+    """When keys were last used, as far as it is not written down yet."""
+
+    def __init__(self, clock: Callable[[], datetime]) -> None:
+        self._clock = clock
+        self._latest: dict[str, datetime] = {}
+
+    def see(self, key: str) -> None:
+        self._latest[key] = self._clock()
+
+    def add(self, uses: Mapping[str, datetime]) -> None:
+        for key, at in uses.items():
+            self._latest[key] = max(at, self._latest.get(key, at))
+
+    def take(self) -> Mapping[str, datetime]:
+        taken, self._latest = self._latest, {}
+        return taken
 
 
 class ApiKeys(Protocol):
@@ -48,6 +68,12 @@ class ApiKeys(Protocol):
 
     async def note_uses(self) -> None:
         """Keep when each key was last used: gathered, since a write for every request would cost more than most."""
+
+    def take_uses(self) -> Mapping[str, datetime]:
+        """Return the uses that are not kept yet, and forget them: another process is told."""
+
+    def add_uses(self, uses: Mapping[str, datetime]) -> None:
+        """Take note of uses that another process saw."""
 
 
 def new_key(name: str, scopes: Sequence[str], rate: float | None, now: datetime) -> tuple[ApiKey, str]:
@@ -85,7 +111,7 @@ class MemoryKeys:
     def __init__(self, clock: Callable[[], datetime]) -> None:
         self._clock = clock
         self._keys: dict[str, ApiKey] = {}
-        self._used: dict[str, datetime] = {}
+        self._uses = Uses(clock)
 
     async def create(self, name: str, scopes: Sequence[str], rate: float | None = None) -> tuple[ApiKey, str]:
         key, token = new_key(name, scopes, rate, self._clock())
@@ -102,12 +128,17 @@ class MemoryKeys:
         key = self._keys.get(id_in(token))
         if key is None or not fits(key, token):
             return None
-        self._used[key.id] = self._clock()
+        self._uses.see(key.id)
         return key
 
+    def take_uses(self) -> Mapping[str, datetime]:
+        return self._uses.take()
+
+    def add_uses(self, uses: Mapping[str, datetime]) -> None:
+        self._uses.add(uses)
+
     async def note_uses(self) -> None:
-        used, self._used = self._used, {}
-        for identity, moment in used.items():
+        for identity, moment in self._uses.take().items():
             if identity in self._keys:
                 self._keys[identity] = replace(self._keys[identity], last_used=moment)
 

@@ -12,6 +12,7 @@ from uuid import uuid4
 from msgspec import Struct
 from msgspec.structs import replace
 
+from scoter.live.memory.turns import MOST_GIVEN_UP
 from scoter.live.ports import Delivery, Entry
 from scoter.live.records import Event, UrlRecord
 
@@ -77,10 +78,18 @@ class _Pending(Struct):
 class MemoryDeliveries:
     """Callbacks that are due, kept until they were received or given up; those given up are shown for ``kept``."""
 
-    def __init__(self, clock: Callable[[], datetime], ticks: Callable[[], float], *, kept: timedelta = KEPT) -> None:
+    def __init__(
+        self,
+        clock: Callable[[], datetime],
+        ticks: Callable[[], float],
+        *,
+        kept: timedelta = KEPT,
+        most_given_up: int = MOST_GIVEN_UP,
+    ) -> None:
         self._clock = clock
         self._ticks = ticks
         self._kept = kept
+        self._most_given_up = most_given_up
         self._pending: dict[str, _Pending] = {}
         self._given_up: deque[GivenUp] = deque()
 
@@ -119,10 +128,18 @@ class MemoryDeliveries:
         """Return those that were given up last, the newest first."""
         return list(islice(reversed(self._given_up), most))
 
+    def waiting(self, most: int) -> int:
+        """Return how many were neither received nor given up; of more than ``most``, that."""
+        return min(most, len(self._pending))
+
     async def prune(self, most: int) -> int:
-        """Forget at most so many that were given up long ago; return how many."""
+        """Forget at most so many that were given up long ago, or before too many others; return how many."""
         before, gone = self._clock() - self._kept, 0
-        while self._given_up and gone < most and self._given_up[0].at <= before:
+        while (
+            self._given_up
+            and gone < most
+            and (self._given_up[0].at <= before or len(self._given_up) > self._most_given_up)
+        ):
             self._given_up.popleft()
             gone += 1
         return gone

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Final
@@ -15,7 +15,7 @@ from scoter.core.url import canonical
 from scoter.errors import UrlError
 from scoter.live.memory.announcing import MemoryDeliveries, MemoryEvents
 from scoter.live.memory.records import MemoryMetadata
-from scoter.live.memory.turns import MOST_TRIES, PATIENCE, Turns, given_up
+from scoter.live.memory.turns import MOST_MESSAGES, MOST_TRIES, PATIENCE, WINDOW, Turns, given_up
 from scoter.live.ports import Accepted, Done, Entry
 from scoter.live.records import Event, Message, Priority, UrlRecord
 
@@ -38,6 +38,10 @@ class _Row(Struct):
     tries: int = 0
     reader: str | None = None
     until: float = 0.0
+
+    @property
+    def kind(self) -> tuple[str, Priority]:
+        return self.domain, self.message.priority
 
     def entry(self) -> Entry:
         return Entry(
@@ -70,16 +74,22 @@ class MemoryJournal:
         deliveries: MemoryDeliveries,
         *,
         kept: timedelta = KEPT,
+        most_messages: int = MOST_MESSAGES,
         patience: timedelta = PATIENCE,
         most_tries: int = MOST_TRIES,
+        window: int = WINDOW,
     ) -> None:
-        """Messages are known for ``kept`` after they were done; an entry is lent ``most_tries`` times at most."""
+        """Messages are known for ``kept`` after they were done, and not when ``most_messages`` came after them.
+
+        An entry is lent ``most_tries`` times at most, and of one domain and priority ``window`` at a time.
+        """
         self._clock = clock
         self._ticks = ticks
         self._metadata = metadata
         self._events = events
         self._deliveries = deliveries
         self._kept = kept
+        self._most_messages = most_messages
         self._turns = Turns(patience)
         self._most_tries = most_tries
         self._last = 0
@@ -90,6 +100,10 @@ class MemoryJournal:
         self._queues: dict[Priority, list[int]] = {priority: [] for priority in Priority}
         self._depth: Counter[Priority] = Counter()
         self._backlog: Counter[str] = Counter()
+        # Of each domain and priority: how many wait or are lent, and those behind them, which nobody looks at yet.
+        self._window = window
+        self._ready: Counter[tuple[str, Priority]] = Counter()
+        self._parked: dict[tuple[str, Priority], deque[_Row]] = {}
 
     async def accept(self, messages: Sequence[tuple[Message, Sequence[str]]]) -> Sequence[Accepted]:
         """Keep messages with the URLs found in them for good, before this returns."""
@@ -106,7 +120,11 @@ class MemoryJournal:
             row = _Row(self._last, message, url, domain_of(url))
             self._rows[row.id] = row
             self._backlog[row.domain] += 1
-            self._wait(row)
+            if self._ready[row.kind] < self._window:
+                self._ready[row.kind] += 1
+                self._wait(row)
+            else:
+                self._parked.setdefault(row.kind, deque()).append(row)
         self._depth[message.priority] += len(entries)
         accepted = Accepted(message=message.id, entries=entries)
         self._messages[message.id] = _Known(accepted, len(entries), None if entries else self._clock())
@@ -130,10 +148,12 @@ class MemoryJournal:
 
     def _chosen(self, most: int) -> list[_Row]:
         chosen: list[_Row] = []
-        before = self._clock() - self._turns.patience
+        now = self._clock()
+        before = now - self._turns.patience
         for _ in range(self._turns.for_the_patient(most)):
             heads = [head for priority in (Priority.NORMAL, Priority.BULK) if (head := self._head(priority))]
-            waited = [head for head in heads if head.message.received <= before]
+            # What came at a time that is yet to come has waited since before the clock was set back.
+            waited = [head for head in heads if not before < head.message.received <= now]
             if not waited:
                 break
             chosen.append(self._take(min(waited, key=lambda row: row.id)))
@@ -201,16 +221,32 @@ class MemoryJournal:
         self._backlog[row.domain] -= 1
         if not self._backlog[row.domain]:
             del self._backlog[row.domain]
+        self._unpark(row.kind)
         known = self._messages[row.message.id]
         known.open -= 1
         if not known.open:
             known.done = self._clock()
         return event
 
+    def _unpark(self, kind: tuple[str, Priority]) -> None:
+        """Let the oldest that is parked take the place of one that has ended."""
+        parked = self._parked.get(kind)
+        if parked:
+            self._wait(parked.popleft())
+        else:
+            self._parked.pop(kind, None)
+            self._ready[kind] -= 1
+            if not self._ready[kind]:
+                del self._ready[kind]
+
     async def prune(self, most: int) -> int:
-        """Forget at most so many messages that were done long ago; return how many."""
-        before = self._clock() - self._kept
-        old = [name for name, known in self._messages.items() if known.done is not None and known.done <= before]
+        """Forget at most so many messages that were done long ago, or before too many others; return how many."""
+        before, surplus = self._clock() - self._kept, len(self._messages) - self._most_messages
+        old = [
+            name
+            for place, (name, known) in enumerate(self._messages.items())
+            if known.done is not None and (known.done <= before or place < surplus)
+        ]
         for name in old[:most]:
             del self._messages[name]
         return min(len(old), most)

@@ -1,4 +1,4 @@
-"""Who is next in a journal, and when an entry has been tried often enough: the same in every twin."""
+"""Who is next in a journal, when an entry has been tried often enough, how much is kept: the same in every twin."""
 
 from __future__ import annotations
 
@@ -11,6 +11,9 @@ from scoter.live.records import State, UrlRecord
 
 PATIENCE: Final = timedelta(seconds=60)
 MOST_TRIES: Final = 20
+WINDOW: Final = 100
+MOST_MESSAGES: Final = 2_000_000
+MOST_GIVEN_UP: Final = 10_000
 GIVEN_UP: Final = "given_up"
 _SHARE: Final = 8
 _GIVEN_UP_FOR: Final = timedelta(hours=1)

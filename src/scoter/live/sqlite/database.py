@@ -20,7 +20,7 @@ from typing import Any, Final, Self, TypeVar
 from scoter.errors import UsageError
 from scoter.live.sqlite.faults import fault
 from scoter.live.sqlite.moments import utc_now
-from scoter.live.sqlite.schema import Foreign, check, free_leases, prepare
+from scoter.live.sqlite.schema import FORMAT, Foreign, check, free_leases, prepare
 from scoter.live.sqlite.ticks import boot, ticks
 from scoter.live.sqlite.writer import Change, Writer, WriterCounts
 from scoter.store.disk import telling
@@ -81,6 +81,19 @@ class ServiceDb:
         """How many writes have not begun."""
         return self._writer.waiting
 
+    @property
+    def log_bytes(self) -> int:
+        """How large the log of changes is that are not in the file itself yet."""
+        try:
+            return self.path.with_name(self.path.name + "-wal").stat().st_size
+        except OSError:
+            return 0
+
+    @property
+    def trouble(self) -> str:
+        """Why nothing could be written a moment ago, or nothing."""
+        return self._writer.trouble
+
     async def write(self, change: Change[T], *, durable: bool = True) -> T:
         """Carry out a change, wholly or not at all; see ``Writer.write``."""
         return await self._writer.write(change, durable=durable)
@@ -118,8 +131,11 @@ class Reader:
                 self._connection.execute("PRAGMA query_only = 1")
                 self._connection.execute(f"PRAGMA mmap_size = {mapped}")
                 self._connection.execute(f"PRAGMA cache_size = -{_READER_CACHE}")
-                if check(self._connection) == 0:
+                version = check(self._connection)
+                if version == 0:
                     raise Foreign("has no tables of a live service")
+                if version < FORMAT:
+                    raise Foreign("is of an older Scoter; a service that is started with it brings it up to date")
             except BaseException:
                 self._connection.close()
                 raise

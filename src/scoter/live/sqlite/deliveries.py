@@ -14,6 +14,7 @@ from typing import Final
 import msgspec
 
 from scoter.live.memory.announcing import GivenUp
+from scoter.live.memory.turns import MOST_GIVEN_UP
 from scoter.live.ports import Delivery
 from scoter.live.records import Event
 from scoter.live.sqlite.database import ServiceDb
@@ -26,10 +27,11 @@ _decode = msgspec.json.Decoder(Event).decode
 class SqliteDeliveries:
     """The deliveries in the service's database."""
 
-    def __init__(self, db: ServiceDb, *, kept: timedelta = KEPT) -> None:
-        """Those given up are shown for ``kept``."""
+    def __init__(self, db: ServiceDb, *, kept: timedelta = KEPT, most_given_up: int = MOST_GIVEN_UP) -> None:
+        """Those given up are shown for ``kept``, and at most so many of them."""
         self._db = db
         self._kept = kept
+        self._most_given_up = most_given_up
 
     async def due(self, most: int, lease: timedelta) -> Sequence[Delivery]:
         """Take deliveries whose time has come, longest due first."""
@@ -81,16 +83,24 @@ class SqliteDeliveries:
         rows = self._db.reader.all(query, (most,))
         return [GivenUp(delivery=_delivery(row[:4]), why=row[4], at=moment(row[5])) for row in rows]
 
+    def waiting(self, most: int) -> int:
+        """Return how many were neither received nor given up; of more than ``most``, that."""
+        counted = "SELECT count(*) FROM (SELECT 1 FROM deliveries WHERE due IS NOT NULL LIMIT ?)"
+        found: int = self._db.reader.one(counted, (most,))[0]
+        return found
+
     async def prune(self, most: int) -> int:
-        """Forget at most so many that were given up long ago; return how many."""
+        """Forget at most so many that were given up long ago, or before too many others; return how many."""
         before = micros(self._db.clock() - self._kept)
 
         def change(connection: sqlite3.Connection) -> int:
+            newest_first = "SELECT ended FROM deliveries WHERE ended IS NOT NULL ORDER BY ended DESC LIMIT 1 OFFSET ?"
+            surplus = connection.execute(newest_first, (self._most_given_up,)).fetchone()
             delete = (
                 "DELETE FROM deliveries WHERE number IN (SELECT number FROM deliveries"
                 " WHERE ended IS NOT NULL AND ended <= ? ORDER BY ended LIMIT ?)"
             )
-            return connection.execute(delete, (before, most)).rowcount
+            return connection.execute(delete, (max(before, surplus[0] if surplus else before), most)).rowcount
 
         return await self._db.write(change, durable=False)
 

@@ -5,13 +5,9 @@ from __future__ import annotations
 import sqlite3
 from pathlib import Path
 
-from scoter.errors import Defect, ScoterError, UserError
+from scoter.errors import Defect, ScoterError, StoreUnavailable
 
 _BROKEN = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
-
-
-class StoreUnavailable(UserError):
-    """The database cannot be read or written now: a full disk, a lock, a failing device. Nothing was half done."""
 
 
 def fault(error: sqlite3.Error, path: Path) -> ScoterError:

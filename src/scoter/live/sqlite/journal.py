@@ -4,6 +4,9 @@ The life of an entry: *accepted* with its message, it waits; *opened*, it is len
 machine's clock; *renewed*, that moment moves; *aborted*, or past that moment, it waits again, in its old place. It is
 closed by the ledger with what came of it, or here, as failed, when it was opened too often without an outcome. A reader
 has an entry until somebody else was lent it: being late alone costs nobody his work.
+
+Of one domain and priority so many entries are lent or waiting, and no more; the others are *parked*, and take the
+places of those that end (see ``schema``).
 """
 
 from __future__ import annotations
@@ -16,7 +19,7 @@ from typing import Any, Final
 import msgspec
 
 from scoter.live.memory.journal import domain_of
-from scoter.live.memory.turns import MOST_TRIES, PATIENCE, Turns, given_up
+from scoter.live.memory.turns import MOST_MESSAGES, MOST_TRIES, PATIENCE, WINDOW, Turns, given_up
 from scoter.live.ports import Accepted, Entry
 from scoter.live.records import Message, Priority
 from scoter.live.sqlite.database import ServiceDb
@@ -30,8 +33,13 @@ _NEW_MESSAGE: Final = (
     " VALUES (?, ?, ?, ?, ?, ?, ?, (SELECT coalesce(max(seq), 0) + 1 FROM sqlite_sequence WHERE name = 'entries'))"
     " ON CONFLICT (id) DO NOTHING RETURNING number, first"
 )
-_NEXT: Final = f"SELECT {COLUMNS} WHERE e.reader IS NULL ORDER BY e.priority, e.id LIMIT ?"
-_FIRST_OF: Final = f"SELECT {COLUMNS} WHERE e.reader IS NULL AND e.priority = ? ORDER BY e.id LIMIT ?"
+_NEW_ENTRY: Final = (
+    "INSERT INTO entries (id, message, url, domain, priority, accepted, parked) VALUES (?1, ?2, ?3, ?4, ?5, ?6,"
+    " coalesce((SELECT ready >= ?7 FROM backlog WHERE domain = ?4 AND priority = ?5), 0))"
+)
+_WAITING: Final = "e.reader IS NULL AND e.parked = 0"
+_NEXT: Final = f"SELECT {COLUMNS} WHERE {_WAITING} ORDER BY e.priority, e.id LIMIT ?"
+_FIRST_OF: Final = f"SELECT {COLUMNS} WHERE {_WAITING} AND e.priority = ? ORDER BY e.id LIMIT ?"
 _decode = msgspec.json.Decoder(list[str]).decode
 
 
@@ -43,12 +51,20 @@ class SqliteJournal:
         db: ServiceDb,
         *,
         kept: timedelta = KEPT,
+        most_messages: int = MOST_MESSAGES,
         patience: timedelta = PATIENCE,
         most_tries: int = MOST_TRIES,
+        window: int = WINDOW,
     ) -> None:
-        """Messages are known for ``kept`` after they were done; an entry is lent ``most_tries`` times at most."""
+        """Messages are known for ``kept`` after they were done, and not when ``most_messages`` came after them.
+
+        An entry is lent ``most_tries`` times at most, and of one domain and priority ``window`` at a time.
+        """
         self._db = db
+        self._window = window
+        self._is_window_set = False
         self._kept = kept
+        self._most_messages = most_messages
         self._turns = Turns(patience)
         self._most_tries = most_tries
 
@@ -73,9 +89,9 @@ class SqliteJournal:
             return Accepted(message=message.id, entries=entries, is_new=False)
         ((number, first),) = new
         connection.executemany(
-            "INSERT INTO entries (id, message, url, domain, priority, accepted) VALUES (?, ?, ?, ?, ?, ?)",
+            _NEW_ENTRY,
             [
-                (first + place, number, url, domain, message.priority, accepted)
+                (first + place, number, url, domain, message.priority, accepted, self._window)
                 for place, (url, domain) in enumerate(urls)
             ],
         )
@@ -86,6 +102,8 @@ class SqliteJournal:
 
         def change(connection: sqlite3.Connection) -> list[Entry]:
             now = self._db.ticks()
+            if not self._is_window_set:  # it holds for whatever ends from now on
+                connection.execute("UPDATE tallies SET n = ? WHERE name = 'window'", (self._window,))
             connection.execute(
                 "UPDATE entries SET reader = NULL, until = NULL WHERE reader IS NOT NULL AND until <= ?", (now,)
             )
@@ -97,7 +115,9 @@ class SqliteJournal:
             return lent
 
         # A lease that a power failure undoes is one that ended with its reader.
-        return await self._db.write(change, durable=False)
+        lent = await self._db.write(change, durable=False)
+        self._is_window_set = True
+        return lent
 
     def _chosen(self, connection: sqlite3.Connection, most: int) -> list[Entry]:
         """Return the next entries; those that were tried often enough are ended instead."""
@@ -115,12 +135,14 @@ class SqliteJournal:
     def _next_rows(self, connection: sqlite3.Connection, most: int) -> list[Any]:
         rows: dict[int, Any] = {}
         if share := self._turns.for_the_patient(most):
-            before = micros(self._db.clock() - self._turns.patience)
+            now = self._db.clock()
+            before, ahead = micros(now - self._turns.patience), micros(now)
             waited: list[Any] = []
             for priority in (Priority.NORMAL, Priority.BULK):
                 waited += connection.execute(_FIRST_OF, (priority, share)).fetchall()
             waited.sort(key=lambda row: row[0])
-            rows = {row[0]: row for row in [row for row in waited if row[6] <= before][:share]}
+            # What came at a time that is yet to come has waited since before the clock was set back.
+            rows = {row[0]: row for row in [row for row in waited if not before < row[6] <= ahead][:share]}
         for row in connection.execute(_NEXT, (most,)):
             if len(rows) >= most:
                 break
@@ -149,15 +171,16 @@ class SqliteJournal:
         await self._db.write(change, durable=False)
 
     async def prune(self, most: int) -> int:
-        """Forget at most so many messages that were done long ago; return how many."""
+        """Forget at most so many messages that were done long ago, or before too many others; return how many."""
         before = micros(self._db.clock() - self._kept)
 
         def change(connection: sqlite3.Connection) -> int:
-            delete = (
-                "DELETE FROM messages WHERE number IN (SELECT number FROM messages"
-                " WHERE done IS NOT NULL AND done <= ? ORDER BY done LIMIT ?)"
-            )
-            return connection.execute(delete, (before, most)).rowcount
+            old = "SELECT number FROM messages WHERE done IS NOT NULL AND done <= ? ORDER BY done LIMIT ?"
+            gone = connection.execute(f"DELETE FROM messages WHERE number IN ({old})", (before, most)).rowcount  # noqa: S608
+            (newest,) = connection.execute("SELECT coalesce(max(number), 0) FROM messages").fetchone()
+            many = "SELECT number FROM messages WHERE number <= ? AND done IS NOT NULL ORDER BY number LIMIT ?"
+            surplus = (newest - self._most_messages, most - gone)
+            return gone + connection.execute(f"DELETE FROM messages WHERE number IN ({many})", surplus).rowcount  # noqa: S608
 
         return await self._db.write(change, durable=False)
 
@@ -172,8 +195,8 @@ class SqliteJournal:
 
     def waiting_of(self, domain: str) -> int:
         """Return how many entries of a registered domain are not closed."""
-        row = self._db.reader.one("SELECT n FROM backlog WHERE domain = ?", (domain,))
-        return row[0] if row else 0
+        row = self._db.reader.one("SELECT coalesce(sum(n), 0) FROM backlog WHERE domain = ?", (domain,))
+        return int(row[0])
 
     def oldest(self) -> timedelta | None:
         """Return how long the oldest open entry has been there, if there is one."""

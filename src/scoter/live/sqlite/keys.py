@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
+from pathlib import Path
+from typing import Protocol, TypeVar
 
 import msgspec
 from msgspec.structs import replace
 
-from scoter.live.memory.access import ApiKey, fits, id_in, new_key
-from scoter.live.sqlite.database import Reader, ServiceDb
+from scoter.live.memory.access import ApiKey, Uses, fits, id_in, new_key
+from scoter.live.sqlite.database import BUSY, Reader
+from scoter.live.sqlite.faults import fault
 from scoter.live.sqlite.moments import micros, moment, utc_now
+from scoter.live.sqlite.writer import Change
 
+T = TypeVar("T")
 _decode = msgspec.json.Decoder(ApiKey).decode
 
 
@@ -22,25 +27,38 @@ class KeyReader:
     def __init__(self, reader: Reader, clock: Callable[[], datetime] = utc_now) -> None:
         self._reader = reader
         self._clock = clock
-        self._used: dict[str, datetime] = {}
+        self._uses = Uses(clock)
 
     def check(self, token: str) -> ApiKey | None:
         """Return whose token it is, if anyone's."""
         row = self._reader.one("SELECT value, used FROM keys WHERE id = ?", (id_in(token),))
         if row is None or not fits(key := _key(row), token):
             return None
-        self._used[key.id] = self._clock()
+        self._uses.see(key.id)
         return key
 
     def all(self) -> Sequence[ApiKey]:
         """Return every key, in the order of their making."""
         return [_key(row) for row in self._reader.all("SELECT value, used FROM keys ORDER BY rowid")]
 
+    def take_uses(self) -> Mapping[str, datetime]:
+        """Return the uses that are not kept yet, and forget them: another process is told."""
+        return self._uses.take()
+
+
+class Writing(Protocol):
+    """What keys are written by: a service's own database, or ``Beside``."""
+
+    reader: Reader
+    clock: Callable[[], datetime]
+
+    async def write(self, change: Change[T], *, durable: bool = True) -> T: ...
+
 
 class SqliteKeys(KeyReader):
     """The keys in the service's database."""
 
-    def __init__(self, db: ServiceDb) -> None:
+    def __init__(self, db: Writing) -> None:
         super().__init__(db.reader, db.clock)
         self._db = db
 
@@ -60,14 +78,52 @@ class SqliteKeys(KeyReader):
             lambda connection: connection.execute("DELETE FROM keys WHERE id = ?", (key,)).rowcount > 0
         )
 
+    def add_uses(self, uses: Mapping[str, datetime]) -> None:
+        """Take note of uses that another process saw."""
+        self._uses.add(uses)
+
     async def note_uses(self) -> None:
         """Keep when each key was last used."""
-        used, self._used = self._used, {}
+        used = self._uses.take()
         if used:
+            # The clock may have been set back: what is known to be later stays.
             rows = [(micros(at), key) for key, at in used.items()]
             await self._db.write(
-                lambda connection: connection.executemany("UPDATE keys SET used = ? WHERE id = ?", rows), durable=False
+                lambda connection: connection.executemany(
+                    "UPDATE keys SET used = max(coalesce(used, 0), ?) WHERE id = ?", rows
+                ),
+                durable=False,
             )
+
+
+class Beside:
+    """A database that a service may have open: for the rare write of somebody who has its folder.
+
+    SQLite lets one process write at a time. The service's own writer waits for the moment that this takes, and this for
+    the service's.
+    """
+
+    clock = staticmethod(utc_now)
+
+    def __init__(self, path: Path, busy: float = BUSY) -> None:
+        self._path = path
+        self.reader = Reader(path)
+        self._connection = sqlite3.connect(
+            f"{path.absolute().as_uri()}?mode=rw", uri=True, timeout=busy, isolation_level=None
+        )
+
+    async def write(self, change: Change[T], *, durable: bool = True) -> T:
+        """Carry out a change, wholly or not at all; it is on the disk when this returns."""
+        try:
+            with self._connection:
+                self._connection.execute("BEGIN IMMEDIATE")
+                return change(self._connection)
+        except sqlite3.Error as error:
+            raise fault(error, self._path) from error
+
+    def close(self) -> None:
+        self._connection.close()
+        self.reader.close()
 
 
 def _key(row: tuple[bytes, int | None]) -> ApiKey:

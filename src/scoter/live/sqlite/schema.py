@@ -3,27 +3,33 @@
 One file holds what must change together: an outcome's records, its announcement and the end of its entry.
 
 - ``messages``    accepted messages; kept for a while after their last URL is done, so that a repeated one is known
-- ``entries``     URLs that are not done: waiting when nobody reads them, else lent to ``reader`` until ``until``
-- ``backlog``     how many entries a registered domain has, where it has any
+- ``entries``     URLs that are not done: waiting when nobody reads them, else lent to ``reader`` until ``until``; or
+  ``parked``: waiting as well, but behind so many others of their domain and priority that nobody looks at them yet
+- ``backlog``     how many entries a registered domain has of a priority, where it has any, and how many are not parked
 - ``urls``        records by the 64-bit hash of their URL; ``overflow`` those whose hash was taken by another URL
 - ``events``      announcements, numbered without gaps in the order of their commits
 - ``deliveries``  announcements on their way to a callback; ``due`` is null for one that was given up
 - ``rules``, ``keys``  what was set for domains; who may come in
 - ``tallies``     counts that would be slow to count: entries by priority (``open0`` …), ``urls``, ``overflow``;
-  triggers keep these and ``backlog``, so that no change can forget to
+  triggers keep these and ``backlog``, so that no change can forget to. And ``window``: how many of a domain and
+  priority are not parked; when one of them ends, the oldest that is parked takes its place
 - ``facts``       the machine's run in which the leases were given
 
 Moments are microseconds since 1970; leases and ``due`` are seconds of the machine's own clock (see ``ticks``).
+
+A file carries the number of its format. To change the tables: change ``_TABLES``, raise ``FORMAT``, and put what makes
+the last format into the new one among ``_STEPS``. A service that opens an older file takes these steps first, all
+in one transaction; what is newer than the program is refused, and left as it is.
 """
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 APPLICATION: Final = 0x5C07_0A11  # PRAGMA application_id: the file is ours
-FORMAT: Final = 1
+FORMAT: Final = 2
 
 # Rows of ``urls`` are about a kilobyte: with WITHOUT ROWID they would fill the inner pages too.
 _TABLES: Final = """
@@ -34,12 +40,11 @@ CREATE TABLE messages (
 CREATE INDEX messages_done ON messages (done) WHERE done IS NOT NULL;
 CREATE TABLE entries (
   id INTEGER PRIMARY KEY AUTOINCREMENT, message INTEGER NOT NULL, url TEXT NOT NULL, domain TEXT NOT NULL,
-  priority INTEGER NOT NULL, accepted INTEGER NOT NULL, tries INTEGER NOT NULL DEFAULT 0, reader TEXT, until REAL
+  priority INTEGER NOT NULL, accepted INTEGER NOT NULL, tries INTEGER NOT NULL DEFAULT 0, reader TEXT, until REAL,
+  parked INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 CREATE INDEX entries_url ON entries (url);
-CREATE INDEX entries_waiting ON entries (priority, id) WHERE reader IS NULL;
 CREATE INDEX entries_lent ON entries (until) WHERE reader IS NOT NULL;
-CREATE TABLE backlog (domain TEXT PRIMARY KEY, n INTEGER NOT NULL) STRICT, WITHOUT ROWID;
 CREATE TABLE urls (
   key INTEGER PRIMARY KEY, url TEXT NOT NULL, fetched INTEGER NOT NULL, expires INTEGER NOT NULL,
   direct INTEGER NOT NULL, value BLOB NOT NULL
@@ -64,15 +69,6 @@ CREATE TABLE rules (domain TEXT PRIMARY KEY, value BLOB NOT NULL) STRICT, WITHOU
 CREATE TABLE keys (id TEXT PRIMARY KEY, value BLOB NOT NULL, used INTEGER) STRICT;
 CREATE TABLE tallies (name TEXT PRIMARY KEY, n INTEGER NOT NULL) STRICT, WITHOUT ROWID;
 CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
-CREATE TRIGGER entry_comes AFTER INSERT ON entries BEGIN
-  INSERT INTO backlog VALUES (new.domain, 1) ON CONFLICT (domain) DO UPDATE SET n = n + 1;
-  UPDATE tallies SET n = n + 1 WHERE name = 'open' || new.priority;
-END;
-CREATE TRIGGER entry_goes AFTER DELETE ON entries BEGIN
-  UPDATE backlog SET n = n - 1 WHERE domain = old.domain;
-  DELETE FROM backlog WHERE domain = old.domain AND n = 0;
-  UPDATE tallies SET n = n - 1 WHERE name = 'open' || old.priority;
-END;
 CREATE TRIGGER url_comes AFTER INSERT ON urls BEGIN
   UPDATE tallies SET n = n + 1 WHERE name = 'urls';
 END;
@@ -88,25 +84,81 @@ END;
 INSERT INTO tallies VALUES ('open0', 0), ('open1', 0), ('open2', 0), ('urls', 0), ('overflow', 0);
 """
 
+# A domain with very many entries must not stand in the way of the others: whoever looks for the next ones finds at most
+# a window of its. Each step is found by an index, so that it costs the same however many there are.
+_PARKING: Final = """
+CREATE INDEX entries_waiting ON entries (priority, id) WHERE reader IS NULL AND parked = 0;
+CREATE INDEX entries_parked ON entries (domain, priority, id) WHERE parked = 1;
+CREATE TABLE backlog (
+  domain TEXT NOT NULL, priority INTEGER NOT NULL, n INTEGER NOT NULL, ready INTEGER NOT NULL,
+  PRIMARY KEY (domain, priority)
+) STRICT, WITHOUT ROWID;
+INSERT INTO backlog SELECT domain, priority, count(*), count(*) FROM entries GROUP BY domain, priority;
+INSERT INTO tallies VALUES ('window', 100);
+CREATE TRIGGER entry_comes AFTER INSERT ON entries BEGIN
+  INSERT INTO backlog VALUES (new.domain, new.priority, 1, 1 - new.parked)
+    ON CONFLICT (domain, priority) DO UPDATE SET n = n + 1, ready = ready + excluded.ready;
+  UPDATE tallies SET n = n + 1 WHERE name = 'open' || new.priority;
+END;
+CREATE TRIGGER entry_goes AFTER DELETE ON entries BEGIN
+  UPDATE backlog SET n = n - 1, ready = ready - 1 + old.parked WHERE domain = old.domain AND priority = old.priority;
+  UPDATE entries SET parked = 0 WHERE id IN (
+    SELECT id FROM entries WHERE parked = 1 AND domain = old.domain AND priority = old.priority ORDER BY id LIMIT max(
+      0,
+      (SELECT n FROM tallies WHERE name = 'window')
+        - (SELECT ready FROM backlog WHERE domain = old.domain AND priority = old.priority)
+    )
+  );
+  DELETE FROM backlog WHERE domain = old.domain AND priority = old.priority AND n = 0;
+  UPDATE tallies SET n = n - 1 WHERE name = 'open' || old.priority;
+END;
+CREATE TRIGGER entry_is_ready AFTER UPDATE OF parked ON entries BEGIN
+  UPDATE backlog SET ready = ready + old.parked - new.parked WHERE domain = new.domain AND priority = new.priority;
+END;
+"""
+
+
+# The statements that make the next format out of each older one.
+_STEPS: Final[Mapping[int, str]] = {
+    1: """
+ALTER TABLE entries ADD COLUMN parked INTEGER NOT NULL DEFAULT 0;
+DROP INDEX entries_waiting;
+DROP TRIGGER entry_comes;
+DROP TRIGGER entry_goes;
+DROP TABLE backlog;
+"""
+    + _PARKING,
+}
+
 
 class Foreign(Exception):
-    """The file is no service's database, or one of a later version; the text says which."""
+    """The file is no service's database, or one of another version; the text says which."""
 
 
-def prepare(connection: sqlite3.Connection) -> None:
-    """Make the tables in a new file; refuse one that this program cannot keep."""
+def prepare(connection: sqlite3.Connection, *, to: int = FORMAT, steps: Mapping[int, str] = _STEPS) -> None:
+    """Make the tables in a new file, bring an older one up to this format; refuse one that this program cannot keep."""
     connection.execute("BEGIN IMMEDIATE")  # two processes may open a new file at the same moment
     try:
-        if check(connection) == 0:
-            for statement in _statements(_TABLES):
-                connection.execute(statement)
+        version = check(connection, to)
+        if version == 0:
+            _carry_out(connection, _TABLES + _PARKING)
             connection.execute(f"PRAGMA application_id = {APPLICATION}")
-            connection.execute(f"PRAGMA user_version = {FORMAT}")
+        for each in range(version, to) if version else ():
+            if each not in steps:
+                raise Foreign(f"was written by a Scoter that is too old (format {version}, this one knows {to})")
+            _carry_out(connection, steps[each])
+        if version != to:
+            connection.execute(f"PRAGMA user_version = {to}")
         connection.execute("COMMIT")
     except BaseException:
         if connection.in_transaction:
             connection.execute("ROLLBACK")
         raise
+
+
+def _carry_out(connection: sqlite3.Connection, script: str) -> None:
+    for statement in _statements(script):
+        connection.execute(statement)
 
 
 def _statements(script: str) -> Iterator[str]:
@@ -119,15 +171,15 @@ def _statements(script: str) -> Iterator[str]:
             statement = ""
 
 
-def check(connection: sqlite3.Connection) -> int:
-    """Return the version of a file's tables, 0 for an empty file."""
+def check(connection: sqlite3.Connection, known: int = FORMAT) -> int:
+    """Return the format of a file's tables, 0 for an empty file; refuse what is newer than is known, or not ours."""
     (application,) = connection.execute("PRAGMA application_id").fetchone()
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
     if application != APPLICATION and (application or version or tables):
         raise Foreign("is a database, but not a live service's")
-    if version > FORMAT:
-        raise Foreign(f"was written by a newer Scoter (format {version}, this one knows {FORMAT})")
+    if version > known:
+        raise Foreign(f"was written by a newer Scoter (format {version}, this one knows {known})")
     return int(version)
 
 

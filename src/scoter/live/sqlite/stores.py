@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import timedelta
 
-from scoter.live.memory.turns import MOST_TRIES, PATIENCE
+from scoter.live.memory.turns import MOST_GIVEN_UP, MOST_MESSAGES, MOST_TRIES, PATIENCE, WINDOW
 from scoter.live.sqlite.database import ServiceDb
 from scoter.live.sqlite.deliveries import SqliteDeliveries
 from scoter.live.sqlite.events import SqliteEvents
@@ -24,29 +24,30 @@ class SqliteStores:
         db: ServiceDb,
         *,
         messages_kept: timedelta = timedelta(days=1),
+        most_messages: int = MOST_MESSAGES,
         events_kept: timedelta = timedelta(days=7),
         most_events: int = 1_000_000,
+        most_given_up: int = MOST_GIVEN_UP,
         patience: timedelta = PATIENCE,
         most_tries: int = MOST_TRIES,
+        window: int = WINDOW,
         key: Callable[[str], int] = key_of,
     ) -> None:
         self.db = db
-        self.journal = SqliteJournal(db, kept=messages_kept, patience=patience, most_tries=most_tries)
+        self.journal = SqliteJournal(
+            db,
+            kept=messages_kept,
+            most_messages=most_messages,
+            patience=patience,
+            most_tries=most_tries,
+            window=window,
+        )
         self.metadata = SqliteMetadata(db, key)
         self.ledger = SqliteLedger(db, key)
         self.events = SqliteEvents(db, most=most_events, kept=events_kept)
-        self.deliveries = SqliteDeliveries(db)
+        self.deliveries = SqliteDeliveries(db, most_given_up=most_given_up)
         self.rules = SqliteRules(db)
         self.keys = SqliteKeys(db)
-
-    async def sweep(self, most: int) -> int:
-        """Forget at most so many of each that were kept long enough, and note uses of keys; return how many went."""
-        gone = await self.metadata.expire(most)
-        gone += await self.journal.prune(most)
-        gone += await self.events.prune(most)
-        gone += await self.deliveries.prune(most)
-        await self.keys.note_uses()
-        return gone
 
     def close(self) -> None:
         """Carry out what is waiting, then let go of the file."""

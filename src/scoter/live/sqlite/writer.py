@@ -18,7 +18,7 @@ from typing import Any, Final, TypeAlias, TypeVar
 
 from msgspec import Struct
 
-from scoter.errors import Defect
+from scoter.errors import Defect, StoreUnavailable
 from scoter.live.settling import Asked, settle
 from scoter.live.sqlite.faults import fault
 
@@ -26,6 +26,7 @@ T = TypeVar("T")
 Change: TypeAlias = Callable[[sqlite3.Connection], T]
 
 _TOGETHER: Final = 512  # writes in a transaction: the first of them waits for the last
+_TROUBLED: Final = 10.0  # seconds for which a failure is told
 _CHECKPOINT_IDLE: Final = 100  # commits after which the log is brought into the file, when nobody waits for it
 
 
@@ -64,12 +65,19 @@ class Writer:
         self._apart = apart
         self._began = 0.0
         self.counts = WriterCounts()
+        self._trouble: tuple[float, str] | None = None
         self._thread = threading.Thread(target=self._run, name=f"writer of {path.name}", daemon=True)
         self._thread.start()
 
     @property
     def waiting(self) -> int:
         return self._queue.qsize()
+
+    @property
+    def trouble(self) -> str:
+        """Why the last write failed, if that was a moment ago; by later on nobody knows whether it still would."""
+        trouble = self._trouble
+        return trouble[1] if trouble is not None and time.monotonic() - trouble[0] < _TROUBLED else ""
 
     async def write(self, change: Change[T], *, durable: bool = True) -> T:
         """Carry out a change and return what it gives, once that is committed. It may be carried out twice before.
@@ -135,9 +143,12 @@ class Writer:
         try:
             self._be_durable(any(write.durable for write in batch))
             self._connection.execute("BEGIN IMMEDIATE")
+            before = self._connection.total_changes
             if not self._all_at_once(batch):
                 self._each_for_itself(batch)
             self._connection.execute("COMMIT")
+            if self._connection.total_changes > before:  # one that changes nothing needs no room
+                self._trouble = None
             self.counts.commits += 1
             self._unchecked += 1
         except Exception as error:
@@ -187,4 +198,6 @@ class Writer:
             return error
         told = fault(error, self._path)
         told.__cause__ = error
+        if isinstance(told, StoreUnavailable):
+            self._trouble = time.monotonic(), told.message
         return told

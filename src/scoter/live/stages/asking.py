@@ -12,7 +12,8 @@ from scoter.core.reply import Failed, Reason, Reply, Request
 from scoter.core.url import Url
 from scoter.errors import ScoterError
 from scoter.live.context import Context
-from scoter.live.ports import Answer, DomainRules, Fetching
+from scoter.live.ports import Answer, DomainRules, RequestQueues
+from scoter.live.records import Priority
 from scoter.live.stages.sharing import Shared
 
 _SCHEMES = frozenset({"http", "https"})
@@ -40,36 +41,49 @@ class Asking:
     """
 
     def __init__(
-        self, fetching: Fetching, rules: DomainRules | None = None, timer: Callable[[], float] = time.perf_counter
+        self, fetching: RequestQueues, rules: DomainRules | None = None, timer: Callable[[], float] = time.perf_counter
     ) -> None:
         self._fetching = fetching
         self._rules = rules
         self._timer = timer
         self._hops: dict[str, Shared[Answer]] = {}
-        self._held: dict[str, list[tuple[str, Shared[Answer]]]] = {}
+        self._held: dict[str, list[tuple[Url, Shared[Answer]]]] = {}
+        self._urgency: dict[str, Priority] = {}  # of each chain: that of the most urgent who waits for it
 
     def __len__(self) -> int:
         return len(self._hops)
 
     async def __call__(self, context: Context, service: Service[Context, Context], /) -> Context:
+        self._urgency[context.fetch] = context.entry.priority
         try:
             return await service(context)
         finally:
+            del self._urgency[context.fetch]
             for url, shared in self._held.pop(context.fetch, ()):
-                if await shared.let_go() and self._hops.get(url) is shared:
-                    del self._hops[url]
+                if await shared.let_go() and self._hops.get(url.text) is shared:
+                    del self._hops[url.text]
+
+    def hurry(self, fetch: str, priority: Priority) -> None:
+        """Note that somebody waits for a chain: its hops are as urgent as he is, those under way included."""
+        if priority < self._urgency.get(fetch, priority):
+            self._urgency[fetch] = priority
+            for url, shared in self._held.get(fetch, ()):
+                if shared.is_going_on:
+                    self._fetching.hurry(url, priority)
 
     async def ask(self, context: Context, url: Url) -> Asked:
         """Make a hop for a chain, or share in one that is made, or was made by a chain that has not ended."""
         if (refused := self._refused(url)) is not None:
             return Asked(refused)
-        began = self._timer()
+        began, priority = self._timer(), self._urgency.get(context.fetch, context.entry.priority)
         shared = self._hops.get(url.text)
         is_mine = shared is None or not (shared.is_going_on or (shared.value is not None and not context.entry.force))
         if shared is None or is_mine:
-            shared = self._hops[url.text] = Shared(self._fetching.fetch(Request(url=url), context.entry.priority))
+            shared = self._hops[url.text] = Shared(self._fetching.fetch(Request(url=url), priority))
+        elif shared.is_going_on:
+            self._fetching.hurry(url, priority)
         shared.hold()
-        self._held.setdefault(context.fetch, []).append((url.text, shared))
+        self._held.setdefault(context.fetch, []).append((url, shared))
         answer = await shared.outcome()
         reply = answer.reply
         if isinstance(reply, Failed) and reply.reason is Reason.STOPPED:

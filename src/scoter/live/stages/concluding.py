@@ -17,6 +17,7 @@ from scoter.core.domain import registered_domain
 from scoter.core.reply import Failed, Fetched, Gone, Moved, NotModified, Reason, Reply
 from scoter.core.url import Url
 from scoter.errors import Defect
+from scoter.live.bounding import bounded
 from scoter.live.context import Context
 from scoter.live.ports import Stored
 from scoter.live.records import Kind, State, UrlRecord
@@ -25,6 +26,7 @@ from scoter.live.stages.reading import kind_of
 _encoder = msgspec.json.Encoder()
 _DENIED = frozenset({Reason.ROBOTS_DENIED, Reason.CRAWL_DELAY})
 _REFUSED = frozenset({Reason.REFUSED_ADDRESS, Reason.REFUSED_PORT, Reason.REFUSED_SCHEME})
+_DETAIL = 300
 REDIRECTS = "redirects"
 """The reason of a chain that is too long, turns back on itself or leads nowhere."""
 
@@ -32,10 +34,14 @@ REDIRECTS = "redirects"
 class Concluding:
     """Makes records."""
 
-    def __init__(self, known_for: timedelta, failed_for: timedelta, clock: Callable[[], datetime]) -> None:
+    def __init__(
+        self, known_for: timedelta, failed_for: timedelta, clock: Callable[[], datetime], about_size: int = 32 * 1024
+    ) -> None:
+        """``about_size`` is how many bytes what a page says about itself may take."""
         self._known_for = known_for
         self._failed_for = failed_for
         self._clock = clock
+        self._about_size = about_size
 
     async def __call__(self, context: Context) -> Context:
         if context.onward is not None:
@@ -75,7 +81,7 @@ class Concluding:
             content_type="" if content is None else content.media_type,
             length=0 if exchange is None else len(exchange.body),
             truncated=content is not None and content.truncated,
-            metadata=None if page is None else page.about,
+            metadata=None if page is None or page.about is None else bounded(page.about, self._about_size),
             related=context.related,
             # Without an exchange of its own, the last one that was kept is a redirect's.
             archived=context.archived[-1] if context.archived and exchange is not None else None,
@@ -97,7 +103,7 @@ def _why(reply: Reply) -> tuple[str, str]:
     if isinstance(reply, Gone | Failed):
         return reply.reason.value, reply.detail
     if isinstance(reply, Moved):
-        return REDIRECTS, "it does not say where" if reply.target is None else f"on to {reply.target.text}"
+        return REDIRECTS, "it does not say where" if reply.target is None else f"on to {reply.target.text[:_DETAIL]}"
     if isinstance(reply, NotModified):
         return Reason.OTHER_STATUS.value, "not modified, said of what was not asked about"
     return "", ""

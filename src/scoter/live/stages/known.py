@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from scoter.compose import Service
 from scoter.live.context import Context, Source
 from scoter.live.ports import MetadataStore
-from scoter.live.records import UrlRecord
+from scoter.live.records import Priority, UrlRecord
 from scoter.live.stages.sharing import Shared
 
 _records = msgspec.json.Decoder(UrlRecord)
@@ -29,7 +29,10 @@ class Lately:
     def get(self, url: str, *, is_direct: bool = False) -> UrlRecord | None:
         """Return the record of a URL; ``is_direct``: only if the URL itself was asked for."""
         found = self._store.get(url)
-        if found is None or found.fetched_at + self._known_for <= self._clock() or (is_direct and not found.is_direct):
+        if found is None or (is_direct and not found.is_direct):
+            return None
+        # One that lies ahead is from before the clock was set back: it must not be known for ever.
+        if not abs(self._clock() - found.fetched_at) < self._known_for:
             return None
         try:
             return _records.decode(found.value)
@@ -65,30 +68,51 @@ class UnderWay:
     of them has done so the next may still join.
     """
 
-    def __init__(self, record: Service[Context, Context], timer: Callable[[], float] = time.perf_counter) -> None:
+    def __init__(
+        self,
+        record: Service[Context, Context],
+        timer: Callable[[], float] = time.perf_counter,
+        hurry: Callable[[str, Priority], None] = lambda fetch, priority: None,
+    ) -> None:
+        """``hurry`` is told of everybody who joins a fetch: he may be more urgent than those who wait already."""
         self._record = record
         self._timer = timer
+        self._hurry = hurry
         self._fetches: dict[str, Shared[Context]] = {}
+        self._names: dict[Shared[Context], str] = {}
 
     def __len__(self) -> int:
         return len(self._fetches)
 
     async def __call__(self, context: Context, service: Service[Context, Context], /) -> Context:
+        while (done := await self._attempt(context, service)) is None:
+            pass
+        return done
+
+    async def _attempt(self, context: Context, service: Service[Context, Context]) -> Context | None:
         url = context.url.text
         shared = self._fetches.get(url)
         is_first = shared is None or not _can_be_joined(shared, context)
         if shared is None or is_first:
             shared = self._fetches[url] = Shared(_run(service, context))
+            self._names[shared] = context.fetch
+        else:
+            self._hurry(self._names[shared], context.entry.priority)
         shared.hold()
         try:
             return await (shared.outcome() if is_first else self._join(context, shared))
         finally:
-            if await shared.let_go() and self._fetches.get(url) is shared:
-                del self._fetches[url]
+            if await shared.let_go():
+                del self._names[shared]
+                if self._fetches.get(url) is shared:
+                    del self._fetches[url]
 
-    async def _join(self, context: Context, shared: Shared[Context]) -> Context:
+    async def _join(self, context: Context, shared: Shared[Context]) -> Context | None:
+        """Return what came of another's fetch; none if it had come already when a new one was asked for."""
         began = self._timer()
         done = await shared.outcome()
+        if context.entry.force and done.record is not None and done.record.fetched_at < context.entry.accepted:
+            return None
         context = context.timed("joined", self._timer() - began)
         # What was kept is not kept again: it may have been replaced by something newer.
         rows = () if done.is_recorded else done.rows

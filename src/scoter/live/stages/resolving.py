@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from scoter.core.extract import LONGEST
 from scoter.core.page import Page
 from scoter.core.reply import Fetched, Moved
 from scoter.core.url import Url
@@ -37,7 +38,8 @@ class Resolving:
         while True:
             context, onward = await self._onward(await self._hop(context, url))
             been = {hop.url for hop in context.hops}
-            if onward is None or onward.text in been:
+            # Nobody can look up what is longer, and a record would hold it many times over.
+            if onward is None or onward.text in been or len(onward.text) > LONGEST:
                 return context
             known = None if context.entry.force else self._lately.get(onward.text, is_direct=True)
             if known is not None and any(hop.url in been for hop in known.hops):

@@ -86,6 +86,10 @@ class WarcPart:
         shown = self.path if self._file.closed else self.draft
         return f"WarcPart({shown}, {self.captures} captures, {self.size} bytes)"
 
+    @property
+    def is_sealed(self) -> bool:
+        return self._sealed
+
     def append(self, exchange: Exchange, facts: Facts = (), earlier: Earlier | None = None) -> Location:
         """Archive an exchange and return where its response lies.
 

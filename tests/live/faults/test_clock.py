@@ -1,0 +1,206 @@
+"""The wall's clock is set, forward and back: nothing is lost, nothing stays for ever, nobody is asked too often."""
+
+from __future__ import annotations
+
+import errno
+import shutil
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import msgspec
+import pytest
+from tests.live.content.outcomes import NOON, Clock, FakeEvents, event, files, logged
+from tests.live.fakes import page
+from tests.live.stores.fakes import LEASE, Stores, Time, message, opened, url_of
+from tests.store.exchanges import ABOUT, exchange
+
+from scoter.core.outcome import reply_to
+from scoter.core.reply import Failed
+from scoter.core.url import canonical
+from scoter.live.content.hours import pieces
+from scoter.live.content.log import FetchLog
+from scoter.live.content.writer import Archive
+from scoter.live.memory.records import MemoryMetadata
+from scoter.live.memory.stores import MemoryStores
+from scoter.live.ports import Stored
+from scoter.live.records import Priority, State, UrlRecord
+from scoter.live.sqlite.database import ServiceDb
+from scoter.live.sqlite.stores import SqliteStores
+from scoter.live.stages.known import Lately
+from scoter.store.warc import unfinished
+from scoter.web.service.upkeep import SteadyClock
+
+HOUR, DAY = timedelta(hours=1), timedelta(days=1)
+A = "http://a.example/"
+
+
+class TestWindows:
+    @staticmethod
+    async def known_after(jump: timedelta) -> bool:
+        """Tell whether what was fetched at noon is known when the clock has been set by so much."""
+        clock = Clock()
+        store = MemoryMetadata(clock)
+        record = UrlRecord(url=A, resolved=A, state=State.OK, fetch="f", fetched_at=NOON, expires_at=NOON + 14 * DAY)
+        value = msgspec.json.encode(record)
+        await store.put([Stored(url=A, value=value, fetched_at=NOON, expires_at=record.expires_at)])
+        clock.now = NOON + jump
+        return Lately(store, 14 * DAY, clock).get(A) is not None
+
+    @pytest.mark.parametrize("jump", [-13 * DAY, -HOUR, DAY])
+    async def test_a_page_is_not_fetched_again_since_the_clock_was_set(self, jump: timedelta) -> None:
+        assert await self.known_after(jump)
+
+    @pytest.mark.parametrize("jump", [-400 * DAY, 14 * DAY])
+    async def test_what_was_fetched_by_a_clock_far_ahead_is_not_known_for_ever(self, jump: timedelta) -> None:
+        assert not await self.known_after(jump)
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+async def stores(request: pytest.FixtureRequest, tmp_path: Path, time: Time) -> AsyncIterator[Stores]:
+    if request.param == "memory":
+        yield MemoryStores(clock=time.clock, ticks=time.tick)
+        return
+    async with ServiceDb(tmp_path / "db", clock=time.clock, ticks=time.tick) as db:
+        yield SqliteStores(db)
+
+
+@pytest.fixture
+def time() -> Time:
+    return Time()
+
+
+@pytest.mark.parametrize("jump", [DAY, -HOUR])
+async def test_a_lease_is_as_long_as_it_was_whatever_the_clock_says(
+    stores: Stores, time: Time, jump: timedelta
+) -> None:
+    await stores.journal.accept([(message("a"), [url_of("a")])])
+    await opened(stores.journal, "first")
+    time.now += jump
+
+    early = await opened(stores.journal, "second")
+    time.ticks += LEASE.total_seconds()
+    late = await opened(stores.journal, "second")
+
+    assert (early, late) == ([], ["a"])
+
+
+async def test_bulk_that_came_before_the_clock_was_set_back_still_has_its_share(stores: Stores, time: Time) -> None:
+    await stores.journal.accept([(message("bulk", priority=Priority.BULK, at=time.now), [url_of("bulk")])])
+    time.now -= HOUR
+    time.ticks += 120.0
+    for number in range(20):
+        name = f"p{number}"
+        await stores.journal.accept([(message(name, priority=Priority.PERSON, at=time.now), [url_of(name)])])
+
+    first = await opened(stores.journal, "r", 8)
+
+    assert "bulk" in first
+
+
+async def test_each_announcement_is_logged_once_when_the_clock_goes_back_and_forth(tmp_path: Path) -> None:
+    clock = Clock()
+    events = FakeEvents()
+    log = FetchLog(tmp_path, events, clock=clock)
+    for number, hours in enumerate([0, 0, 24, -1, 0, 24, 2, -400, 3, 3, 4], start=1):
+        clock.now = NOON + hours * HOUR
+        events.events.append(event(number, at=clock.now))
+        await log.flush()
+        await log.merge()
+        if number % 3 == 0:
+            log = FetchLog(tmp_path, events, clock=clock)
+    clock.now = NOON + 48 * HOUR
+    await log.merge()
+
+    assert sorted(row["number"] for row in logged(tmp_path)) == list(range(1, 12))
+    assert not any(piece.is_part for piece in pieces(tmp_path))
+
+
+async def test_parts_of_an_hour_do_not_stay_because_the_clock_was_set_back(tmp_path: Path) -> None:
+    clock = Clock()
+    log = FetchLog(tmp_path, FakeEvents([event(1), event(2)]), clock=clock, rows=1)
+    await log.flush()
+    clock.now = NOON + 2 * HOUR
+    assert await log.merge() == 1
+    clock.now = NOON - DAY
+
+    await log.merge()
+
+    assert not [name for name in files(tmp_path) if name.endswith(".part")]
+
+
+class TestArchives:
+    @pytest.fixture
+    def clock(self) -> Clock:
+        return Clock()
+
+    def test_a_file_is_finished_in_its_time_though_the_clock_was_set_back(self, tmp_path: Path, clock: Clock) -> None:
+        seconds = 0.0
+        with Archive(tmp_path, "live", ABOUT, size=2**30, age=HOUR, now=clock, timer=lambda: seconds) as archive:
+            archive.write(exchange(A, b"body"))
+            assert archive.finish_if_due() is None
+            clock.now -= 30 * DAY
+            seconds += 3_599.0
+            early = archive.finish_if_due()
+            seconds += 1.0
+
+            assert early is None
+            assert archive.finish_if_due() is not None
+
+    def test_a_file_that_could_not_be_given_its_name_takes_nothing_more_when_the_clock_was_set_back(
+        self, tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        with Archive(tmp_path, "live", ABOUT, size=2**30, age=HOUR, now=clock, timer=lambda: 0.0) as archive:
+            archive.write(exchange(A, b"body"))
+            clock.now += HOUR
+            with monkeypatch.context() as broken:
+                broken.setattr(Path, "replace", _no_space)
+                with pytest.raises(Exception, match="No space"):
+                    archive.finish_if_due()
+            clock.now -= HOUR
+
+            second = archive.write(exchange(A, b"another"))
+
+        assert second.offset > 0
+        assert len(list(tmp_path.glob("*.warc.gz"))) == 2
+        assert unfinished(tmp_path) == []
+
+
+def _no_space(self: Path, target: Path) -> Path:
+    """Rename a file, unless it is an archive."""
+    if target.suffix == ".gz":
+        raise OSError(errno.ENOSPC, "No space left on device")
+    return Path(shutil.move(self, target))
+
+
+def test_nothing_is_cleared_away_until_the_clock_has_been_steady_for_a_while() -> None:
+    now, ticks = datetime(2026, 11, 15, tzinfo=UTC), 500.0
+    steady = SteadyClock(lambda: now, lambda: ticks)
+    told = []
+    for seconds, jump in [
+        (599, 0),
+        (1, 0),
+        (3_600, 30),
+        (60, 86_400),
+        (540, 0),
+        (60, 0),
+        (1, -86_400),
+        (599, 0),
+        (1, 0),
+    ]:
+        ticks += seconds
+        now += timedelta(seconds=seconds + jump)
+        told.append(steady())
+
+    assert told == [False, True, True, False, False, True, False, False, True]
+
+
+def test_how_long_a_server_is_to_be_left_alone_is_reckoned_by_its_own_clock() -> None:
+    headers = {"retry_after": "Sun, 15 Nov 2026 10:02:00 GMT", "date": "Sun, 15 Nov 2026 10:00:00 GMT"}
+    busy = page("", 503, **headers)(canonical(A)).exchange
+    assert busy is not None
+
+    reply = reply_to(busy, datetime(2026, 11, 17, tzinfo=UTC))
+
+    assert isinstance(reply, Failed)
+    assert reply.retry_after == timedelta(minutes=2)

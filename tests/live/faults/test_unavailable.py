@@ -1,0 +1,205 @@
+"""What happens to URLs while the archive or the database cannot be written: they wait."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Sequence
+from datetime import timedelta
+
+import pytest
+from tests.live.fakes import READER, Bench, ScriptedWeb, clock, page, simulated, ticks, until_idle
+
+from scoter.errors import ContentUnavailable, StoreUnavailable, Unavailable
+from scoter.live.memory.journal import MemoryJournal
+from scoter.live.memory.stores import MemoryStores
+from scoter.live.ports import Accepted, Done, Entry, Ledger
+from scoter.live.recess import LONGEST, Recess
+from scoter.live.records import Event, Message, Priority
+from scoter.live.scheduler import Scheduler
+
+SITES = [f"http://site{n}.example/" for n in range(30)]
+LEASE = timedelta(seconds=30)
+FULL = StoreUnavailable("database or disk is full")
+
+
+class Locked:
+    """A journal and a ledger in one database, which somebody else has locked for a while."""
+
+    def __init__(self, journal: MemoryJournal, ledger: Ledger) -> None:
+        self._journal = journal
+        self._ledger = ledger
+        self.error: Unavailable | None = None
+
+    def _check(self) -> None:
+        if self.error is not None:
+            raise self.error
+
+    async def accept(self, messages: Sequence[tuple[Message, Sequence[str]]]) -> Sequence[Accepted]:
+        self._check()
+        return await self._journal.accept(messages)
+
+    async def open(self, reader: str, most: int, lease: timedelta) -> Sequence[Entry]:
+        self._check()
+        return await self._journal.open(reader, most, lease)
+
+    async def renew(self, reader: str, entries: Sequence[int], lease: timedelta) -> Sequence[int]:
+        self._check()
+        return await self._journal.renew(reader, entries, lease)
+
+    async def abort(self, reader: str, entries: Sequence[int]) -> None:
+        self._check()
+        await self._journal.abort(reader, entries)
+
+    def depth(self) -> dict[Priority, int]:
+        return dict(self._journal.depth())
+
+    async def record(self, reader: str, done: Sequence[Done]) -> Sequence[Event | None]:
+        self._check()
+        return await self._ledger.record(reader, done)
+
+
+def bench_of(most_tries: int = 2, takes: float = 1.0) -> Bench:
+    web = ScriptedWeb({url: page() for url in SITES}, takes=takes)
+    return Bench(web, stores=MemoryStores(clock=clock, ticks=ticks, most_tries=most_tries))
+
+
+@simulated
+async def test_a_url_never_fails_because_the_archive_was_full_for_hours() -> None:
+    bench = bench_of()
+    scheduler = bench.scheduler(recess=Recess(timer=ticks))
+    run = asyncio.create_task(scheduler.run())
+    bench.content.defect = ContentUnavailable("No space left on device")
+    await bench.accept(*SITES)
+    await asyncio.sleep(4 * 3600)
+    assert list(bench.events) == []
+    assert scheduler.trouble == "No space left on device"
+
+    bench.content.defect = None
+    await asyncio.sleep(60)
+
+    assert Counter(event.url for event in bench.events) == Counter(SITES)
+    assert {event.record.state for event in bench.events} == {"ok"}
+    assert scheduler.trouble == ""
+    scheduler.stop()
+    await run
+
+
+@simulated
+async def test_hardly_anybody_is_asked_for_what_cannot_be_kept() -> None:
+    bench = bench_of()
+    scheduler = bench.scheduler(most=1000, recess=Recess(timer=ticks))
+    run = asyncio.create_task(scheduler.run())
+    bench.content.defect = ContentUnavailable("No space left on device")
+    await bench.accept(*SITES)
+
+    await asyncio.sleep(3600)
+
+    # Each once before it was known, then one of them all at each trial.
+    assert len(bench.web.asked) <= len(SITES) + 10 + 3600 / LONGEST
+    scheduler.stop()
+    await run
+
+
+@simulated
+async def test_what_is_held_for_its_domain_is_given_back_and_comes_in_its_old_order() -> None:
+    urls = [f"http://one.example/{n:02}" for n in range(20)]
+    bench = Bench(ScriptedWeb({url: page() for url in urls}, takes=1))
+    scheduler = bench.scheduler(most=10, most_of_domain=2, recess=Recess(timer=ticks))
+    bench.content.defect = ContentUnavailable("No space left on device")
+    await bench.accept(*urls)
+    run = asyncio.create_task(scheduler.run())
+    await asyncio.sleep(20)
+    assert scheduler.held == 0
+    assert len(bench.web.asked) < 10
+
+    bench.content.defect = None
+    await asyncio.sleep(120)
+
+    assert sorted(event.url for event in bench.events) == urls
+    scheduler.stop()
+    await run
+
+
+@pytest.mark.parametrize("lasting", [7.0, 45.0, 3600.0])
+def test_a_locked_database_costs_nobody_a_try(lasting: float) -> None:
+    @simulated
+    async def check() -> None:
+        bench = bench_of(most_tries=2, takes=20)
+        locked = Locked(bench.stores.journal, bench.stores.ledger)
+        bench.ledger = locked  # type: ignore[assignment]
+        scheduler = Scheduler(
+            READER, locked, bench.pipeline_of(READER), most=10, lease=LEASE, recess=Recess(timer=ticks)
+        )
+        run = asyncio.create_task(scheduler.run())
+        await bench.accept(*SITES)
+        for _ in range(5):
+            await asyncio.sleep(5)
+            locked.error = FULL
+            await asyncio.sleep(lasting)
+            locked.error = None
+        await asyncio.sleep(600)
+
+        assert Counter(event.url for event in bench.events) == Counter(SITES)
+        assert {event.record.state for event in bench.events} == {"ok"}
+        scheduler.stop()
+        await run
+
+    check()
+
+
+@simulated
+async def test_what_is_known_does_not_end_the_wait_for_the_archive() -> None:
+    bench = bench_of()
+    await bench.accept(SITES[0])
+    await until_idle(bench, bench.scheduler())
+    scheduler = bench.scheduler(recess=Recess(timer=ticks))
+    run = asyncio.create_task(scheduler.run())
+    bench.content.defect = ContentUnavailable("No space left on device")
+    await bench.accept(*SITES[1:])
+    for _ in range(100):
+        await bench.accept(SITES[0], priority=Priority.PERSON)
+        await asyncio.sleep(10)
+
+    assert scheduler.trouble
+    assert len(bench.web.asked) < 30 + 110
+    scheduler.stop()
+    await run
+
+
+@simulated
+async def test_leases_that_could_not_be_prolonged_are_before_anything_is_lent_again() -> None:
+    bench = bench_of(most_tries=1, takes=100)
+    locked = Locked(bench.stores.journal, bench.stores.ledger)
+    recess = Recess(timer=ticks)
+    scheduler = Scheduler(READER, locked, bench.pipeline, most=10, lease=LEASE, recess=recess)
+    run = asyncio.create_task(scheduler.run())
+    await bench.accept(*SITES[:5])
+    await asyncio.sleep(5)
+    locked.error = FULL
+    await asyncio.sleep(28)  # the next look at the journal comes before the next renewal
+    locked.error = None
+
+    await asyncio.sleep(200)
+
+    assert {event.record.state for event in bench.events} == {"ok"}
+    assert sorted(bench.web.asked) == SITES[:5]
+    scheduler.stop()
+    await run
+
+
+def test_a_trial_that_fails_doubles_the_pause_and_those_who_fail_beside_it_do_not() -> None:
+    now = 0.0
+    recess = Recess(first=1.0, longest=8.0, timer=lambda: now)
+    pauses = []
+    for _ in range(6):
+        for _ in range(100):
+            recess.begin(FULL)
+        began = now
+        while not recess.admits(50):
+            now += 0.25
+        pauses.append(now - began)
+
+    assert pauses == [1.0, 2.0, 4.0, 8.0, 8.0, 8.0]
+    recess.kept(archived=False)
+    assert (recess.trouble, recess.admits(50)) == ("", 50)

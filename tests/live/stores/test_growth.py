@@ -1,0 +1,121 @@
+"""However much goes through it, the file has an end."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from tests.live.stores.fakes import LEASE, Time, message
+
+from scoter.live.content.log import FetchLog
+from scoter.live.content.retention import Keeping, Retention
+from scoter.live.ports import Done, Stored
+from scoter.live.records import State, UrlRecord
+from scoter.live.sqlite.database import ServiceDb
+from scoter.live.sqlite.stores import SqliteStores
+from scoter.web.service.upkeep import Upkeep
+
+AT_ONCE = 150
+HOUR = timedelta(hours=1)
+
+
+async def go_through(stores: SqliteStores, time: Time, number: int) -> None:
+    """Have a batch of messages accepted, done, announced, and refused by their callbacks."""
+    named = [f"m{number}-{each}" for each in range(AT_ONCE)]
+    urls = {name: f"http://{name}.example/" for name in named}
+    await stores.journal.accept(
+        [(message(name, callback="http://me.example/", at=time.now), [urls[name]]) for name in named]
+    )
+    done = []
+    for entry in await stores.journal.open("r", AT_ONCE, LEASE):
+        record = UrlRecord(
+            url=entry.url,
+            resolved=entry.url,
+            state=State.OK,
+            fetch="f",
+            fetched_at=time.now,
+            expires_at=time.now + HOUR,
+        )
+        row = Stored(url=entry.url, value=b"x" * 500, fetched_at=time.now, expires_at=record.expires_at)
+        done.append(Done(entry=entry, record=record, rows=[row]))
+    await stores.ledger.record("r", done)
+    due = await stores.deliveries.due(AT_ONCE, LEASE)
+    await asyncio.gather(*(stores.deliveries.failed(each.id, None, "410 Gone") for each in due))
+
+
+async def test_a_file_through_which_messages_go_for_ever_does_not_grow_for_ever(tmp_path: Path, time: Time) -> None:
+    """A service in small: two hours of records, as many messages, announcements and deliveries as are kept."""
+    sizes = []
+    async with ServiceDb(tmp_path / "service.sqlite", clock=time.clock, ticks=time.tick, apart=0.0) as db:
+        stores = SqliteStores(db, most_messages=600, most_events=600, most_given_up=600)
+        log = FetchLog(tmp_path / "log", stores.events, clock=time.clock)
+        retention = Retention(
+            Keeping(log_for=HOUR),
+            content=tmp_path / "content",
+            log=log,
+            metadata=stores.metadata,
+            events=stores.events,
+            clock=time.clock,
+        )
+        upkeep = Upkeep(stores, retention)
+        for number in range(26):
+            await go_through(stores, time, number)
+            await log.flush()
+            time.passes(900)
+            await upkeep.sweep()
+            sizes.append(stores.metadata.size().file_bytes)
+        counts = {
+            table: db.reader.one(f"SELECT count(*) FROM {table}")[0]
+            for table in ("messages", "entries", "backlog", "urls", "events", "deliveries")
+        }
+
+    assert max(sizes[9:]) <= 1.1 * max(sizes[:9])
+    assert counts["entries"] == counts["backlog"] == 0
+    assert max(counts.values()) <= 600 + AT_ONCE
+    assert (tmp_path / "service.sqlite").stat().st_size < 8_000_000
+
+
+async def test_the_log_of_changes_stops_growing_when_a_long_reader_ends(tmp_path: Path) -> None:
+    path = tmp_path / "service.sqlite"
+    wal = path.with_name("service.sqlite-wal")
+
+    async def write(megabytes: int) -> None:
+        for _ in range(megabytes):
+            await db.write(
+                lambda connection: connection.execute("INSERT OR REPLACE INTO facts VALUES ('x', ?)", ("x" * 2**20,)),
+                durable=False,
+            )
+
+    async with ServiceDb(path, apart=0.0) as db:
+        other = sqlite3.connect(path, isolation_level=None)
+        other.execute("BEGIN")
+        other.execute("SELECT count(*) FROM facts").fetchone()
+        await write(40)
+        held = wal.stat().st_size
+        other.execute("ROLLBACK")
+        other.close()
+
+        await write(80)
+
+        assert held > 40 * 2**20
+        assert wal.stat().st_size < held + 20 * 2**20
+        assert db.log_bytes == wal.stat().st_size
+
+
+async def test_a_log_of_changes_that_somebody_keeps_from_being_brought_in_is_told(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("scoter.web.service.upkeep._LONG_LOG", 0)
+    async with ServiceDb(tmp_path / "service.sqlite") as db:
+        stores = SqliteStores(db)
+        log = FetchLog(tmp_path / "log", stores.events)
+        retention = Retention(
+            Keeping(), content=tmp_path / "content", log=log, metadata=stores.metadata, events=stores.events
+        )
+
+        await Upkeep(stores, retention).sweep()
+
+    assert "has been reading it for long" in caplog.text

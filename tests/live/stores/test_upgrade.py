@@ -1,0 +1,127 @@
+"""Files of other versions, and copies."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from pathlib import Path
+
+import pytest
+from tests.live.stores.fakes import LEASE, accept, done
+
+from scoter.errors import UsageError
+from scoter.live.sqlite.backup import back_up
+from scoter.live.sqlite.database import Reader, ServiceDb
+from scoter.live.sqlite.journal import SqliteJournal
+from scoter.live.sqlite.metadata import open_readonly
+from scoter.live.sqlite.schema import FORMAT, Foreign, prepare
+from scoter.live.sqlite.stores import SqliteStores
+
+
+@pytest.fixture
+async def old(tmp_path: Path) -> Path:
+    """A file of today, which is old to the program of tomorrow."""
+    path = tmp_path / "service.sqlite"
+    async with ServiceDb(path) as db:
+        await accept(SqliteJournal(db), "a")
+    return path
+
+
+def version(path: Path) -> int:
+    connection = sqlite3.connect(path)
+    (found,) = connection.execute("PRAGMA user_version").fetchone()
+    connection.close()
+    return int(found)
+
+
+def opened(path: Path) -> sqlite3.Connection:
+    return sqlite3.connect(path, isolation_level=None)
+
+
+def test_an_older_file_is_brought_up_to_date_step_by_step_with_all_that_is_in_it(old: Path) -> None:
+    steps = {FORMAT: "CREATE TABLE more (a TEXT) STRICT;", FORMAT + 1: "ALTER TABLE more ADD COLUMN b TEXT;"}
+    connection = opened(old)
+
+    prepare(connection, to=FORMAT + 2, steps=steps)
+    prepare(connection, to=FORMAT + 2, steps=steps)
+
+    assert connection.execute("SELECT a, b FROM more").fetchall() == []
+    assert connection.execute("SELECT id FROM messages").fetchall() == [("a",)]
+    connection.close()
+    assert version(old) == FORMAT + 2
+
+
+def test_a_step_that_fails_leaves_the_file_as_it_was(old: Path) -> None:
+    steps = {FORMAT: "CREATE TABLE more (a TEXT) STRICT;", FORMAT + 1: "ALTER TABLE nowhere ADD COLUMN b TEXT;"}
+    connection = opened(old)
+
+    with pytest.raises(sqlite3.OperationalError):
+        prepare(connection, to=FORMAT + 2, steps=steps)
+
+    assert connection.execute("SELECT count(*) FROM sqlite_master WHERE name = 'more'").fetchone() == (0,)
+    connection.close()
+    assert version(old) == FORMAT
+
+
+def test_a_file_that_is_too_old_is_refused_and_left_alone(old: Path) -> None:
+    connection = opened(old)
+
+    with pytest.raises(Foreign, match=f"too old .format {FORMAT}, this one knows {FORMAT + 2}"):
+        prepare(connection, to=FORMAT + 2, steps={FORMAT + 1: "DROP TABLE messages;"})
+
+    connection.close()
+    assert version(old) == FORMAT
+
+
+def test_whoever_only_reads_an_older_file_is_told_what_to_do(old: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("scoter.live.sqlite.database.FORMAT", FORMAT + 1)
+
+    with pytest.raises(UsageError, match="is of an older Scoter; a service that is started with it"):
+        open_readonly(old)
+
+
+async def test_a_copy_that_is_made_while_messages_come_and_go_is_whole(tmp_path: Path) -> None:
+    async with ServiceDb(tmp_path / "service.sqlite") as db:
+        stores = SqliteStores(db)
+        await accept(stores.journal, *(f"before{number}" for number in range(50)))
+        going = asyncio.create_task(_go_on(stores))
+        size = await asyncio.to_thread(back_up, db.path, tmp_path / "copies" / "service.sqlite")
+        going.cancel()
+        await asyncio.gather(going, return_exceptions=True)
+
+    copy = tmp_path / "copies" / "service.sqlite"
+    assert size == copy.stat().st_size > 0
+    assert [path.name for path in copy.parent.iterdir()] == ["service.sqlite"]
+    async with ServiceDb(copy) as db:
+        stores = SqliteStores(db)
+        events = stores.events.since(0, 10_000)
+        # What was lent then is nobody's now, and every entry is either open or announced.
+        found = await stores.journal.open("new", 10_000, LEASE)
+        assert len(found) == stores.journal.waiting()
+        names = {entry.message for entry in found} | {event.message for event in events}
+        assert {f"before{number}" for number in range(50)} <= names
+        assert len(found) + len(events) == db.reader.one("SELECT count(*) FROM messages")[0]
+        assert db.reader.one("PRAGMA integrity_check") == ("ok",)
+
+
+async def _go_on(stores: SqliteStores) -> None:
+    number = 0
+    while True:
+        number += 1
+        await accept(stores.journal, f"while{number}")
+        for entry in await stores.journal.open("r", 2, LEASE):
+            await stores.ledger.record("r", [done(entry)])
+
+
+async def test_nothing_is_overwritten_by_a_copy_and_nothing_half_is_left(tmp_path: Path) -> None:
+    async with ServiceDb(tmp_path / "service.sqlite"):
+        (tmp_path / "taken").write_bytes(b"mine")
+
+        with pytest.raises(UsageError, match="something already"):
+            back_up(tmp_path / "service.sqlite", tmp_path / "taken")
+        with pytest.raises(UsageError, match="no live service's database"):
+            back_up(tmp_path / "nothing.sqlite", tmp_path / "copy")
+
+    assert (tmp_path / "taken").read_bytes() == b"mine"
+    assert not (tmp_path / "copy").exists()
+    Reader(tmp_path / "service.sqlite").close()
