@@ -145,7 +145,8 @@ def _validator(schema: str, components: str) -> Any:
 
 def _operation(document: dict[str, Any], method: str, path: str) -> dict[str, Any] | None:
     if path not in document["paths"]:
-        path = path.rpartition("/")[0] + "/{domain}"
+        before = path.rpartition("/")[0]
+        path = next((each for each in document["paths"] if each.startswith(f"{before}/{{")), path)
     found = document["paths"].get(path, {})
     operation: dict[str, Any] | None = found.get(method.lower())
     return operation

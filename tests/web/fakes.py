@@ -96,6 +96,7 @@ class Bench:
             rules=self.stores.rules,
             fetching=self.fetching,
             gate=gate,
+            keys=self.stores.keys,
             measures=self.measures,
             check_callback=callback_check(Guard(self.config)),
             clock=self.clock,
@@ -116,13 +117,15 @@ class Bench:
 
     async def work(self) -> int:
         """Do what a scheduler does: every open entry comes out well."""
-        entries = await self.stores.journal.open("test", 1000, timedelta(minutes=1))
-        for entry in entries:
-            record = record_of(entry.url)
-            await self.stores.journal.record("test", [Done(entry=entry, record=record, rows=[stored(record)])])
-        self.arrivals.note(entry.url for entry in entries)
+        count = 0
+        while entries := await self.stores.journal.open("test", 1000, timedelta(minutes=1)):
+            count += len(entries)
+            for entry in entries:
+                record = record_of(entry.url)
+                await self.stores.journal.record("test", [Done(entry=entry, record=record, rows=[stored(record)])])
+            self.arrivals.note(entry.url for entry in entries)
         self.streams.wake()
-        return len(entries)
+        return count
 
 
 def record_of(url: str, state: State = State.OK) -> UrlRecord:

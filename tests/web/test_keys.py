@@ -10,6 +10,7 @@ from tests.web.fakes import Bench
 from tests.web.test_urls import _nobody
 
 from scoter.errors import UsageError
+from scoter.live.memory.access import MOST_KEYS
 from scoter.web.keys import needs_keys
 from scoter.web.lookup import LookupApp
 from scoter.web.lookups import Lookup
@@ -159,3 +160,88 @@ def test_a_service_that_others_can_reach_does_not_start_without_keys(host: str) 
 @pytest.mark.parametrize("host", ["127.0.0.1", "::1", "localhost"])
 def test_a_service_that_only_this_machine_can_reach_needs_no_keys(host: str) -> None:
     assert not needs_keys(host, has_keys=False)
+
+
+def test_behind_a_proxy_keys_can_be_asked_for_on_loopback_too() -> None:
+    assert needs_keys("127.0.0.1", has_keys=True, wanted=True)
+    with pytest.raises(UsageError, match="nobody could come in"):
+        needs_keys("127.0.0.1", has_keys=False, wanted=True)
+
+
+async def test_a_key_is_made_shown_once_listed_and_revoked_while_the_service_runs() -> None:
+    bench = Bench(required=True)
+    owner = Client(bench.app, bench.document, (await key(bench, "admin"),))
+
+    made = await owner.post("/v1/keys", {"name": "dashboard", "scopes": ["read", "read"], "rate": 2})
+    field = ("Authorization", f"Bearer {made.json['token']}")
+    used = await bench.client.get("/v1/stats", field)
+    listed = await owner.get("/v1/keys")
+    revoked = await owner.ask("DELETE", f"/v1/keys/{made.json['id']}")
+    after = await bench.client.get("/v1/stats", field)
+    again = await owner.ask("DELETE", f"/v1/keys/{made.json['id']}")
+
+    assert (made.status, made.headers["cache-control"]) == (201, "no-store")
+    assert (used.status, revoked.status, after.status, again.status) == (200, 200, 401, 404)
+    assert [each["name"] for each in listed.json["keys"]] == ["test", "dashboard"]
+    assert listed.json["keys"][1] == {
+        **{name: value for name, value in made.json.items() if name != "token"},
+        "last_used": "2026-05-01T12:00:00Z",
+    }
+    assert made.json["scopes"] == ["read"]
+
+
+@pytest.mark.parametrize("scopes", [("read",), ("submit",), ("read", "submit")])
+async def test_who_may_not_do_everything_may_not_make_keys(scopes: tuple[str, ...]) -> None:
+    bench = Bench(required=True)
+    client = Client(bench.app, bench.document, (await key(bench, *scopes),))
+
+    assert (await client.get("/v1/keys")).status == 403
+    assert (await client.post("/v1/keys", {"name": "me", "scopes": ["admin"]})).status == 403
+    assert (await client.ask("DELETE", "/v1/keys/abc")).status == 403
+
+
+async def test_where_everybody_is_let_in_keys_still_need_a_key() -> None:
+    bench = Bench()
+    _, token = await bench.stores.keys.create("owner", ["admin"])
+
+    without = [
+        await bench.client.get("/v1/keys"),
+        await bench.client.post("/v1/keys", {"name": "me", "scopes": ["admin"]}),
+        await bench.client.ask("DELETE", "/v1/keys/abc"),
+    ]
+    shown = await bench.client.get("/v1/keys", ("Authorization", f"Bearer {token}"))
+
+    assert [each.status for each in without] == [401, 401, 401]
+    assert len(shown.json["keys"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("order", "where"),
+    [
+        ({"name": "x", "scopes": []}, "/scopes"),
+        ({"name": "x", "scopes": ["owner"]}, "/scopes/0"),
+        ({"name": "", "scopes": ["read"]}, "/name"),
+        ({"name": "a\nb", "scopes": ["read"]}, "/name"),
+        ({"name": "x", "scopes": ["read"], "rate": 0}, "/rate"),
+        ({"name": "x", "scopes": ["read"], "token": "mine"}, ""),
+    ],
+)
+async def test_an_order_for_a_key_that_makes_no_sense_is_refused(order: object, where: str) -> None:
+    bench = Bench(required=True)
+    owner = Client(bench.app, bench.document, (await key(bench, "admin"),))
+
+    got = await owner.post("/v1/keys", order)
+
+    assert (got.status, got.json.get("where", "")) == (422, where)
+    assert len(bench.stores.keys.all()) == 1
+
+
+async def test_there_is_an_end_to_keys() -> None:
+    bench = Bench(required=True)
+    owner = Client(bench.app, bench.document, (await key(bench, "admin"),))
+    for number in range(MOST_KEYS - 1):
+        await bench.stores.keys.create(f"k{number}", ["read"])
+
+    got = await owner.post("/v1/keys", {"name": "one more", "scopes": ["read"]})
+
+    assert (got.status, got.json["type"]) == (409, "urn:scoter:problem:too-many-keys")

@@ -184,4 +184,18 @@ def test_the_longest_wait_has_a_bound() -> None:
 
     assert backoff.again_in(500, timedelta(), 1.0) == timedelta(hours=1)
     assert backoff.again_in(0, timedelta(), 0.0) == timedelta(seconds=2.5)
-    assert backoff.again_in(0, timedelta(days=1), 1.0) is None
+    assert backoff.again_in(100, timedelta(days=1), 1.0) is None
+
+
+async def test_a_clock_that_is_set_forward_gives_nothing_up() -> None:
+    hooks = Hooks(Posted(503))
+    hooks.announce()
+    await hooks.round()
+
+    hooks.clock.move(timedelta(days=3))
+    tried = [await hooks.round()]
+    hooks.clock.move(timedelta(seconds=10))
+    tried.append(await hooks.round())
+
+    assert tried == [1, 1]
+    assert list(hooks.deliveries.given_up(10)) == []

@@ -12,7 +12,8 @@ from urllib.parse import parse_qsl
 import msgspec
 from msgspec import Struct
 
-from scoter.errors import Defect, ScoterError
+from scoter.errors import Defect, ScoterError, Unavailable
+from scoter.live.memory.access import ApiKeys
 from scoter.live.ports import ContentStore, DomainRules, Fetching
 from scoter.web.asgi import (
     Call,
@@ -32,10 +33,11 @@ from scoter.web.asgi import (
 from scoter.web.handlers.domains import Domains
 from scoter.web.handlers.events import Listening
 from scoter.web.handlers.fetching import DirectFetch, FetchLimits
+from scoter.web.handlers.keys import Keys
 from scoter.web.handlers.messages import Submitting, Taker
 from scoter.web.handlers.status import Status
 from scoter.web.handlers.urls import Looking
-from scoter.web.keys import Gate
+from scoter.web.keys import KEY_NEEDED, Gate
 from scoter.web.lookups import Lookup, Records
 from scoter.web.measures import Measures
 from scoter.web.openapi import document
@@ -52,6 +54,7 @@ from scoter.web.problems import (
     problem,
     refusal,
 )
+from scoter.web.records import MOST_WAIT
 from scoter.web.routes import Answer, Matched, Route, Router
 from scoter.web.streams import Streams
 from scoter.web.waiting import Arrivals
@@ -65,24 +68,28 @@ _log = logging.getLogger(__name__)
 class Services(Struct, frozen=True, kw_only=True):
     """The faces that the API speaks to.
 
-    ``is_pending`` tells whether a URL waits in the journal; ``check_callback`` says why a callback must not be posted
+    ``is_pending`` tells whether a URL waits in the journal, ``is_renewed`` whether by somebody who wants it fetched
+    whatever is known; ``check_callback`` says why a callback must not be posted
     to, or nothing; ``not_ready`` why the service cannot work now, or nothing.
     """
 
     taker: Taker
     records: Records
     is_pending: Callable[[str], bool]
+    is_renewed: Callable[[str], bool] = lambda url: False
     arrivals: Arrivals
     streams: Streams
     rules: DomainRules
     fetching: Fetching
     content: ContentStore | None = None
     gate: Gate
+    keys: ApiKeys
     measures: Measures
     check_callback: Callable[[str], str]
     not_ready: Callable[[], str] = lambda: ""
     clock: Callable[[], datetime] = lambda: datetime.now(UTC)
     fetch_limits: FetchLimits = FetchLimits()
+    longest_wait: float = MOST_WAIT
     body_limit: int = BODY_LIMIT
     body_within: float = BODY_WITHIN
 
@@ -91,10 +98,13 @@ def routes(services: Services, describe: Callable[[], bytes]) -> list[Route]:
     """Return every route, in the order in which the document shows them; ``describe`` returns that document."""
     return [
         *Submitting(services.taker, services.check_callback, services.measures, services.clock).routes(),
-        *Looking(Lookup(services.records, services.is_pending), services.arrivals).routes(),
+        *Looking(
+            Lookup(services.records, services.is_pending), services.arrivals, services.longest_wait, services.is_renewed
+        ).routes(),
         *DirectFetch(services.fetching, services.rules, services.content, services.fetch_limits).routes(),
         *Listening(services.streams).routes(),
         *Domains(services.rules).routes(),
+        *Keys(services.keys).routes(),
         *Status(services.measures, services.not_ready, describe).routes(),
     ]
 
@@ -104,7 +114,7 @@ class Api:
 
     def __init__(self, services: Services) -> None:
         table = routes(services, lambda: self.described)
-        self.described = msgspec.json.encode(document(table))
+        self.described = msgspec.json.encode(document(table, keys=services.gate.needs_key))
         self._router = Router(table)
         self._services = services
         self._measures = services.measures
@@ -133,7 +143,9 @@ class Api:
         except Defect:
             _log.exception("a request found a defect: %s %s", scope["method"], scope["raw_path"])
             answer = DEFECT
-        except ScoterError as error:  # a full disk or a locked database: nothing was half done
+        except Unavailable as error:  # a full disk or a locked database: nothing was half done; others have logged it
+            answer = msgspec.structs.replace(UNAVAILABLE, detail=f"Nothing can be kept: {error.message}.")
+        except ScoterError as error:
             _log.warning("a request could not be answered: %s", error)
             answer = UNAVAILABLE
         except Exception:
@@ -148,6 +160,8 @@ class Api:
         admitted = self._services.gate.admit(scope["headers"], route.scope)
         if isinstance(admitted, Problem):
             return admitted
+        if route.shows_key and admitted.key is None:
+            return KEY_NEEDED
         headers = dict(scope["headers"])
         query = None if route.query is None else read_query(scope["query_string"], route.query)
         if isinstance(query, Problem):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from enum import StrEnum
 from functools import lru_cache
 from typing import Final, Protocol
@@ -17,6 +17,7 @@ from scoter.live.memory.access import ApiKey
 from scoter.web.asgi import Fields
 from scoter.web.problems import Problem, problem
 
+LONGEST_NAME: Final = 200
 _BUCKETS: Final = 10_000
 _LOCAL_NAMES: Final = frozenset({"localhost", "ip6-localhost"})
 
@@ -74,16 +75,29 @@ class Gate:
         *,
         required: bool,
         any_host: bool = False,
-        share: float = 1.0,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """``share`` is this process's part of each key's rate, where several answer side by side."""
         self._keys = keys
         self._required = required
         self._any_host = any_host or required
-        self._share = share
         self._clock = clock
         self._buckets: OrderedDict[str, Bucket] = OrderedDict()
+        self._admitted: dict[str, int] = {}
+
+    def charge(self, key: str, count: int) -> None:
+        """Take off a key's rate what other processes let in; of a key that was never used here nothing is known."""
+        bucket = self._buckets.get(key)
+        if bucket is not None:
+            bucket.tokens = max(-bucket.burst, bucket.tokens - count)
+
+    def take_admitted(self) -> Mapping[str, int]:
+        """Return how many requests were let in by keys that have a rate, since this was asked last."""
+        taken, self._admitted = self._admitted, {}
+        return taken
+
+    @property
+    def needs_key(self) -> bool:
+        return self._required
 
     def admit(self, headers: Fields, needed: Scope) -> Admitted | Problem:
         """Return who asks, or why they may not."""
@@ -106,7 +120,7 @@ class Gate:
             return _UNAUTHORIZED
         key = self._keys.check(secret.strip().decode("latin-1"))
         if key is None:
-            return _UNAUTHORIZED
+            return _UNKNOWN
         if needed not in key.scopes and Scope.ADMIN not in key.scopes:
             detail = f"This needs a key with the scope {needed.value}."
             return problem(403, "scope", "The key is not good for this.", detail)
@@ -117,7 +131,7 @@ class Gate:
             return None
         now = self._clock()
         bucket = self._buckets.get(key.id)
-        rate = key.rate * self._share
+        rate = key.rate
         if bucket is None or bucket.rate != rate:
             burst = max(1.0, rate)
             bucket = self._buckets[key.id] = Bucket(rate, burst, burst, now)
@@ -126,6 +140,7 @@ class Gate:
         self._buckets.move_to_end(key.id)
         later = bucket.take(now)
         if not later:
+            self._admitted[key.id] = self._admitted.get(key.id, 0) + 1
             return None
         return problem(429, "key-rate", "The key is used faster than its rate allows.", retry_after=later)
 
@@ -152,19 +167,24 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def needs_keys(host: str, *, has_keys: bool, insecure: bool = False) -> bool:
+def needs_keys(host: str, *, has_keys: bool, insecure: bool = False, wanted: bool = False) -> bool:
     """Decide whether requests must show a key; refuse to start where they must and there is none.
 
-    >>> needs_keys("127.0.0.1", has_keys=False)
-    False
+    ``wanted`` asks for them on loopback, too: behind a proxy everybody comes from there.
+
+    >>> needs_keys("127.0.0.1", has_keys=False), needs_keys("127.0.0.1", has_keys=True, wanted=True)
+    (False, True)
     """
-    if is_loopback(host) or insecure:
+    if insecure or (is_loopback(host) and not wanted):
         return False
     if not has_keys:
         raise UsageError(
-            f"listening on {host} would let everybody in: there is no API key",
+            f"listening on {host} would let everybody in: there is no API key"
+            if not wanted
+            else "nobody could come in: there is no API key",
             where="serve",
-            hint="Make a key first, listen on 127.0.0.1, or say that no keys are wanted.",
+            hint="Make one with --new-key NAME"
+            + ("." if wanted else "; or listen on 127.0.0.1, or let everybody in with --without-keys."),
         )
     return True
 
@@ -172,6 +192,15 @@ def needs_keys(host: str, *, has_keys: bool, insecure: bool = False) -> bool:
 _NOBODY: Final = Admitted()
 _UNAUTHORIZED: Final = problem(
     401, "unauthorized", "A valid API key is needed.", "Send it as: Authorization: Bearer scoter_..."
+)
+_UNKNOWN: Final = problem(
+    401, "unknown-key", "The API key is not known.", "It was revoked, is another service's, or was not copied whole."
+)
+KEY_NEEDED: Final = problem(
+    401,
+    "key-needed",
+    "Keys are for those with a key.",
+    "Even where everybody is let in, this needs a key with the scope admin: `scoter serve --new-key` makes the first.",
 )
 _MISDIRECTED: Final = problem(
     421, "misdirected", "Without keys the service answers only to loopback names.", "Ask for it as 127.0.0.1."

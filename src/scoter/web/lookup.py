@@ -30,6 +30,7 @@ from scoter.web.keys import Admitted, Gate
 from scoter.web.keys import Scope as Needed
 from scoter.web.lookups import Lookup, decode_lookups
 from scoter.web.problems import NOT_JSON, TOO_LARGE, TOO_SLOW, UNAVAILABLE, Problem, problem, refusal, reply_of
+from scoter.web.tallies import Counts
 
 _ONE: Final = b"/v1/urls"
 _MANY: Final = b"/v1/urls/lookup"
@@ -40,63 +41,75 @@ _MOST: Final = 8_000
 class LookupApp:
     """Answers lookups from a read-only store."""
 
-    def __init__(self, lookup: Lookup, gate: Gate, pass_on: App) -> None:
+    def __init__(
+        self,
+        lookup: Lookup,
+        gate: Gate,
+        pass_on: App,
+        *,
+        counts: Counts | None = None,
+        body_limit: int = BODY_LIMIT,
+        body_within: float = BODY_WITHIN,
+    ) -> None:
         self._lookup = lookup
         self._gate = gate
         self._pass_on = pass_on
+        self._counts = counts or Counts(gate)
+        self._body_limit = body_limit
+        self._body_within = body_within
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await decline_other(scope, receive, send)
             return
         path, method = scope["raw_path"], scope["method"]
+        began = self._counts.clock()
         if path == _ONE and method == "GET":
             query: bytes = scope["query_string"]
             if query.startswith(b"url=") and b"&" not in query:
-                await self._one(scope, query, send)
+                await self._send("/v1/urls", began, self._one(scope, query), send)
                 return
         elif path == _MANY and method == "POST":
-            await self._many(scope, receive, send)
+            reply = await self._many(scope, receive)
+            if reply is not None:
+                await self._send("/v1/urls/lookup", began, reply, send)
             return
         elif path == _HEALTH and method == "GET":
-            await send_reply(send, HEALTHY)
+            await self._send("/healthz", began, HEALTHY, send)
             return
         await self._pass_on(scope, receive, send)
 
-    async def _one(self, scope: Scope, query: bytes, send: Send) -> None:
+    async def _send(self, route: str, began: float, reply: Reply, send: Send) -> None:
+        self._counts.answered(route, reply.status, began)
+        await send_reply(send, reply)
+
+    def _one(self, scope: Scope, query: bytes) -> Reply:
         admitted = self._gate.admit(scope["headers"], Needed.READ)
         if not isinstance(admitted, Admitted):
-            await send_reply(send, refusal(admitted))
-            return
+            return refusal(admitted)
         try:
             text = unquoted(query[4:])
         except UnicodeDecodeError:
-            await send_reply(send, reply_of(problem(400, "malformed", "The query string cannot be read.")))
-            return
+            return reply_of(problem(400, "malformed", "The query string cannot be read."))
         if not 0 < len(text) <= _MOST:
-            await send_reply(send, reply_of(problem(422, "invalid", "This is not a URL.", where="?url")))
-            return
+            return reply_of(problem(422, "invalid", "This is not a URL.", where="?url"))
         try:
-            reply = self._lookup.one(text)
+            return self._lookup.one(text)
         except ScoterError:
-            reply = reply_of(UNAVAILABLE)
-        await send_reply(send, reply)
+            return reply_of(UNAVAILABLE)
 
-    async def _many(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _many(self, scope: Scope, receive: Receive) -> Reply | None:
         admitted = self._gate.admit(scope["headers"], Needed.READ)
         if not isinstance(admitted, Admitted):
-            await send_reply(send, refusal(admitted))
-            return
+            return refusal(admitted)
         kind = b""
         for name, value in scope["headers"]:
             if name == b"content-type":
                 kind = value
         if kind != JSON and kind.partition(b";")[0].strip().lower() != JSON:
-            await send_reply(send, reply_of(NOT_JSON))
-            return
-        raw = await read_body(receive, scope["headers"], most=BODY_LIMIT, within=BODY_WITHIN)
-        if not isinstance(raw, Disconnected):
-            await send_reply(send, self._found(raw))
+            return reply_of(NOT_JSON)
+        raw = await read_body(receive, scope["headers"], most=self._body_limit, within=self._body_within)
+        return None if isinstance(raw, Disconnected) else self._found(raw)
 
     def _found(self, raw: bytes | TooLarge | TooSlow) -> Reply:
         if isinstance(raw, TooLarge | TooSlow):

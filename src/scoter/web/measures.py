@@ -9,6 +9,7 @@ from scoter.core.reply import Failed, Gone
 from scoter.live.context import Context
 from scoter.web.metrics import Counter, Gauge, Histogram, Metric, render
 from scoter.web.records import StageTimes, Statistics
+from scoter.web.tallies import Tally
 
 _ROBOTS = ("robots_denied", "robots_unreachable", "crawl_delay")
 
@@ -33,6 +34,11 @@ class Measures:
         self.bytes = Counter("scoter_fetched_bytes_total", "Bytes of bodies.")
         self.stages = Histogram("scoter_stage_seconds", "Time in each stage of the pipeline.", "stage")
         self.deliveries = Counter("scoter_deliveries_total", "Webhook deliveries tried.", ("outcome",))
+        self.refused = Counter(
+            "scoter_connections_refused_total",
+            "Connections that were turned away or ended for what their clients did.",
+            ("reason",),
+        )
         self._gauges = {
             name: Gauge(f"scoter_{name}", f"{name.replace('_', ' ').capitalize()} now.", "of", ask)
             for name, ask in (gauges or {}).items()
@@ -54,9 +60,17 @@ class Measures:
         for exchange in context.exchanges:
             self.bytes.add(by=len(exchange.body))
 
+    def add(self, tally: Tally) -> None:
+        """Add what a lookup process has counted."""
+        for labels, count in tally.requests:
+            self.requests.add(*labels, by=count)
+        for labels, count in tally.refused:
+            self.refused.add(*labels, by=count)
+        self.request_seconds.add(tally.seconds)
+
     def metrics(self) -> list[Metric]:
         counters = (self.requests, self.messages, self.refusals, self.urls, self.robots, self.errors, self.bytes)
-        return [*counters, self.deliveries, self.request_seconds, self.stages, *self._gauges.values()]
+        return [*counters, self.refused, self.deliveries, self.request_seconds, self.stages, *self._gauges.values()]
 
     def text(self) -> bytes:
         """Return all of it as Prometheus reads it."""

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final, Protocol, TypeAlias
 
 Labels: TypeAlias = tuple[str, ...]
+Sorted: TypeAlias = tuple[list[int], float]
+"""How many durations fell into each bucket, and their sum."""
 
 MEDIA_TYPE: Final = b"text/plain; version=0.0.4; charset=utf-8"
 BOUNDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
@@ -77,6 +79,18 @@ class Histogram:
             buckets = self._buckets.setdefault(label, [0] * (len(self._bounds) + 1))
         buckets[bisect_left(self._bounds, seconds)] += 1
         self._sums[label] = self._sums.get(label, 0.0) + seconds
+
+    def sorted(self) -> Mapping[str, Sorted]:
+        """Return all of it by label, for ``add``."""
+        return {label: (buckets, self._sums[label]) for label, buckets in self._buckets.items()}
+
+    def add(self, sorted_elsewhere: Mapping[str, Sorted]) -> None:
+        """Add what another of the same bounds has sorted."""
+        for label, (more, total) in sorted_elsewhere.items():
+            buckets = self._buckets.setdefault(label, [0] * (len(self._bounds) + 1))
+            for at, count in enumerate(more):
+                buckets[at] += count
+            self._sums[label] = self._sums.get(label, 0.0) + total
 
     def labels(self) -> Sequence[str]:
         return list(self._buckets)

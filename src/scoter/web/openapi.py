@@ -24,6 +24,7 @@ _TOLD: Final = {
     403: "Not allowed.",
     404: "There is nothing, or nothing is known.",
     408: "The body did not come in time.",
+    409: "It does not go together with what there is.",
     413: "The body is too large.",
     415: "The body is not application/json.",
     421: "Without keys, the service answers only to loopback names.",
@@ -32,10 +33,16 @@ _TOLD: Final = {
     503: "Not now; Retry-After tells when to come again.",
     504: "It took too long.",
 }
+_LATER: Final = {"Retry-After": {"type": "integer", "minimum": 1}}
+_FIELDS: Final[Mapping[int, Mapping[str, Any]]] = {
+    401: {"WWW-Authenticate": {"type": "string"}},
+    429: _LATER,
+    503: _LATER,
+}
 
 
-def document(routes: Sequence[Route]) -> dict[str, Any]:
-    """Return the document of an API."""
+def document(routes: Sequence[Route], *, keys: bool = False) -> dict[str, Any]:
+    """Return the document of an API; with ``keys`` nobody comes in without one."""
     kinds = list(dict.fromkeys(_kinds(routes)))
     made: dict[Any, Any] = {}
     plain = [_plain(kind, made) for kind in kinds]
@@ -46,7 +53,7 @@ def document(routes: Sequence[Route]) -> dict[str, Any]:
     components["Found"]["properties"]["results"]["items"] = {"anyOf": [record, by_kind[Missing]]}
     paths: dict[str, dict[str, Any]] = {}
     for route in routes:
-        paths.setdefault(route.path, {})[route.method.lower()] = _operation(route, by_kind)
+        paths.setdefault(route.path, {})[route.method.lower()] = _operation(route, by_kind, keys)
     return {
         "openapi": "3.1.0",
         "info": {"title": "Scoter", "version": "1", "description": "Links in, what they lead to out."},
@@ -66,7 +73,7 @@ def _kinds(routes: Iterable[Route]) -> Iterable[Any]:
         yield from (response.body for response in route.responses.values() if response.body is not None)
 
 
-def _operation(route: Route, schemas: Mapping[Any, dict[str, Any]]) -> dict[str, Any]:
+def _operation(route: Route, schemas: Mapping[Any, dict[str, Any]], keys: bool) -> dict[str, Any]:
     name = route.path.strip("/").replace("/", "_").replace("{", "").replace("}", "")
     operation: dict[str, Any] = {
         "summary": route.told,
@@ -82,13 +89,18 @@ def _operation(route: Route, schemas: Mapping[Any, dict[str, Any]]) -> dict[str,
         content = {"application/json": {"schema": schemas[route.body]}}
         operation["requestBody"] = {"required": True, "content": content}
     if route.scope is not Scope.OPEN:
-        operation["security"] = [{"key": []}, {}]
+        operation["security"] = [{"key": []}] if keys or route.shows_key else [{"key": []}, {}]
         operation["x-scope"] = route.scope.value
     refusal = {"application/problem+json": {"schema": schemas[Problem]}}
     for status in _problems(route):
-        operation["responses"][str(status)] = {"description": _TOLD[status], "content": refusal}
+        operation["responses"][str(status)] = {"description": _TOLD[status], "content": refusal, **_fields(status)}
     operation["responses"]["default"] = {"description": "Something is wrong.", "content": refusal}
     return operation
+
+
+def _fields(status: int) -> dict[str, Any]:
+    found = _FIELDS.get(status, {})
+    return {"headers": {name: {"required": True, "schema": schema} for name, schema in found.items()}} if found else {}
 
 
 def _problems(route: Route) -> list[int]:
@@ -110,7 +122,10 @@ def _response(response: Response, schemas: Mapping[Any, dict[str, Any]]) -> dict
 
 
 def _path_parameter(name: str) -> dict[str, Any]:
-    return {"name": name, "in": "path", "required": True, "schema": {"type": "string", "minLength": 1}}
+    schema: dict[str, Any] = {"type": "string", "minLength": 1, "maxLength": 253}
+    if name == "domain":
+        schema["format"] = "registered-domain"
+    return {"name": name, "in": "path", "required": True, "schema": schema}
 
 
 def _query_parameters(kind: type[Struct]) -> list[dict[str, Any]]:

@@ -9,12 +9,13 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
 import httptools
 
-from scoter.web.asgi import Fields, Receive, Scope, Send, send_reply
+from scoter.web.asgi import Fields, Receive, Reply, Scope, Send, send_reply
 from scoter.web.problems import problem, reply_of
 
 _CHUNK: Final = 65_536
@@ -72,15 +73,20 @@ class _Connection:
 class PassOn:
     """Passes requests on to whoever listens at a Unix socket; at most ``most`` at a time."""
 
-    def __init__(self, path: Path, *, most: int = 5_000) -> None:
+    def __init__(self, path: Path, *, most: int = 5_000, note: Callable[[], None] = lambda: None) -> None:
+        """``note`` is called for each that is refused here."""
         self._path = str(path)
+        self._note = note
         self._most = most
         self._count = 0
         self._idle: deque[_Connection] = deque()
 
+    def __len__(self) -> int:
+        return self._count
+
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if self._count >= self._most:
-            await send_reply(send, _CROWDED)
+            await self._refuse(send, _CROWDED)
             return
         self._count += 1
         try:
@@ -97,7 +103,7 @@ class PassOn:
         try:
             connection = await self._connect()
         except OSError:
-            await send_reply(send, _GONE)
+            await self._refuse(send, _GONE)
             return
         try:
             async with asyncio.TaskGroup() as group:
@@ -110,7 +116,11 @@ class PassOn:
         finally:
             self._take_back(connection)
         if not connection.has_head:
-            await send_reply(send, _GONE)
+            await self._refuse(send, _GONE)
+
+    async def _refuse(self, send: Send, reply: Reply) -> None:
+        self._note()
+        await send_reply(send, reply)
 
     async def _connect(self) -> _Connection:
         while self._idle:

@@ -2,26 +2,44 @@
 
 The parser takes a head of any size for any time, and a client that does not read is waited for without end. Here a
 head has a size and a time, a connection that stands still is ended, and those beyond a number are turned away politely.
+What clients do wrong is counted and answered, not logged: they could write our log full.
 """
 
 from __future__ import annotations
 
 import asyncio
-from typing import Any, Final
+import logging
+from collections.abc import Callable
+from http import HTTPStatus
+from typing import Any, Final, TypeAlias
 
 from msgspec import Struct
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
+from scoter.config.sections.web import Web
 from scoter.web.asgi import Receive, Scope, Send, send_reply
-from scoter.web.problems import problem, reply_of
+from scoter.web.problems import Problem, problem, reply_of
 
 _CROWDED: Final = reply_of(
     problem(503, "crowded", "There are too many connections.", retry_after=5), (b"connection", b"close")
 )
-_HEAD_TOO_LARGE: Final = (
-    b"HTTP/1.1 431 Request Header Fields Too Large\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
-)
-_HEAD_TOO_SLOW: Final = b"HTTP/1.1 408 Request Timeout\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
+_UNFINISHED: Final = "ASGI callable returned without completing response."
+
+Note: TypeAlias = Callable[[str], None]
+"""Told in a word why a connection was turned away or ended."""
+
+
+def _last(found: Problem) -> bytes:
+    """Return an answer after which the connection ends, as it goes over the wire."""
+    reply = reply_of(found, (b"connection", b"close"))
+    fields = ((b"content-type", reply.media_type), (b"content-length", b"%d" % len(reply.body)), *reply.headers)
+    head = b"HTTP/1.1 %d %b\r\n" % (reply.status, HTTPStatus(reply.status).phrase.encode())
+    return head + b"".join(b"%b: %b\r\n" % field for field in fields) + b"\r\n" + reply.body
+
+
+_HEAD_TOO_LARGE: Final = _last(problem(431, "head-too-large", "The head of the request is larger than is taken."))
+_HEAD_TOO_SLOW: Final = _last(problem(408, "too-slow", "The head of the request did not come in time."))
+_NOT_HTTP: Final = _last(problem(400, "not-http", "This is no request of HTTP/1.1."))
 
 
 class Limits(Struct, frozen=True, kw_only=True):
@@ -36,19 +54,47 @@ class Limits(Struct, frozen=True, kw_only=True):
     connections: int = 20_000
     pipelined: int = 100
 
+    @classmethod
+    def of(cls, web: Web) -> Limits:
+        """Return the limits that are set."""
+        return cls(
+            head=web.head_size,
+            head_within=web.head_time.total_seconds(),
+            stalled=web.stalled.total_seconds(),
+            connections=web.connections,
+        )
+
 
 async def crowded(scope: Scope, receive: Receive, send: Send) -> None:
     """Turn a request away."""
     await send_reply(send, _CROWDED)
 
 
-def limited(limits: Limits) -> type[HttpToolsProtocol]:
-    """Return a protocol that keeps limits."""
+class _HeadTooLarge(Exception):
+    """Ends the parser's work on a head."""
+
+
+class _Quiet(logging.LoggerAdapter[logging.Logger]):
+    """uvicorn's log without what clients can bring about; an answer that the core did not finish is not ours either."""
+
+    level = logging.WARNING
+
+    def warning(self, msg: object, *args: object, **more: Any) -> None:
+        pass
+
+    def error(self, msg: object, *args: object, **more: Any) -> None:
+        if msg != _UNFINISHED:
+            super().error(msg, *args, **more)
+
+
+def limited(limits: Limits, note: Note = lambda why: None) -> type[HttpToolsProtocol]:
+    """Return a protocol that keeps limits; ``note`` is told of whatever they end."""
 
     class LimitedProtocol(HttpToolsProtocol):
         """One connection."""
 
         _head = 0
+        _told = 0  # bytes of the head that the parser has made out
         _is_head = True
         _timer: asyncio.TimerHandle | None = None
         _stall: asyncio.TimerHandle | None = None
@@ -57,8 +103,10 @@ def limited(limits: Limits) -> type[HttpToolsProtocol]:
 
         def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
             super().connection_made(transport)
+            self.logger = _Quiet(self.logger)  # type: ignore[assignment]
             if len(self.connections) > limits.connections:
                 self.app = crowded
+                note("crowded")
             self._timer = self.loop.call_later(limits.head_within, self._too_slow)
 
         def connection_lost(self, exc: Exception | None) -> None:
@@ -73,7 +121,30 @@ def limited(limits: Limits) -> type[HttpToolsProtocol]:
 
         def on_message_begin(self) -> None:
             self._is_head = True
+            self._told = 0
             super().on_message_begin()
+
+        def on_url(self, url: bytes) -> None:
+            super().on_url(url)
+            self._count_told(len(url))
+
+        def on_header(self, name: bytes, value: bytes) -> None:
+            super().on_header(name, value)
+            self._count_told(len(name) + len(value) + 4)
+
+        def _count_told(self, more: int) -> None:
+            self._told += more
+            if self._told > limits.head:
+                raise _HeadTooLarge
+
+        def send_400_response(self, msg: str) -> None:
+            """Answer what the parser does not take, unless another answer is just being sent."""
+            is_large = self._told > limits.head
+            note("head_too_large" if is_large else "not_http")
+            running = self._running
+            if running is None or not running.response_started or running.response_complete:
+                self.transport.write(_HEAD_TOO_LARGE if is_large else _NOT_HTTP)
+            self._end()
 
         def on_headers_complete(self) -> None:
             self._is_head = False
@@ -103,11 +174,13 @@ def limited(limits: Limits) -> type[HttpToolsProtocol]:
                 self._timer.cancel()
                 self._timer = None
             if len(self.pipeline) > limits.pipelined:
+                note("pipelined")
                 self.transport.abort()
 
         def _count_head(self, more: int) -> None:
             self._head += more
             if self._head > limits.head and not self.transport.is_closing():
+                note("head_too_large")
                 self.transport.write(_HEAD_TOO_LARGE)
                 self._end()
             elif self._timer is None:
@@ -117,6 +190,7 @@ def limited(limits: Limits) -> type[HttpToolsProtocol]:
             self._timer = None
             if not self.transport.is_closing():
                 if self._head:
+                    note("head_too_slow")
                     self.transport.write(_HEAD_TOO_SLOW)
                 self._end()
 
@@ -134,6 +208,7 @@ def limited(limits: Limits) -> type[HttpToolsProtocol]:
 
         def _abort(self) -> None:
             self._stall = None
+            note("stalled")
             self.transport.abort()
 
         def pause_writing(self) -> None:
@@ -149,10 +224,10 @@ def limited(limits: Limits) -> type[HttpToolsProtocol]:
     return LimitedProtocol
 
 
-def options(limits: Limits) -> dict[str, Any]:
+def options(limits: Limits, note: Note) -> dict[str, Any]:
     """Return what uvicorn is told beside its application."""
     return {
-        "http": limited(limits),
+        "http": limited(limits, note),
         "ws": "none",
         "lifespan": "off",
         "log_config": None,

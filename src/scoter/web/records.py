@@ -14,9 +14,25 @@ MOST_URLS = 300
 MOST_MESSAGES = 1_000
 MOST_WAIT = 30.0
 
-# Canonical URLs of more than 8,000 characters are not served by anybody.
-UrlText = Annotated[str, Meta(min_length=1, max_length=8_000, description="A URL, in any spelling.")]
-Callback = Annotated[str, Meta(max_length=2_000, description="An http or https URL to which outcomes are posted.")]
+# Canonical URLs of more than 8,000 characters are not served by anybody. The formats are names of our own: what is a
+# URL (WHATWG's), and which ones may be posted to, is more than a schema can say.
+UrlText = Annotated[
+    str,
+    Meta(
+        min_length=1,
+        max_length=8_000,
+        description="A URL, in any spelling.",
+        extra_json_schema={"format": "url"},
+    ),
+]
+Callback = Annotated[
+    str,
+    Meta(
+        max_length=2_000,
+        description="An http or https URL at a public address, to which outcomes are posted; none where it is empty.",
+        extra_json_schema={"format": "callback"},
+    ),
+]
 MessageId = Annotated[
     str,
     Meta(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]+$", description="The sender's own name for it."),
@@ -135,13 +151,16 @@ class BodyForm(StrEnum):
     NONE = "none"
 
 
+# Whole numbers are floats that are multiples of 1: JSON knows no other numbers, and 2.0 is as good as 2.
 class FetchOrder(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One URL to be fetched now, politely: the request waits for its domain's turn."""
 
     url: UrlText
-    hops: Annotated[int, Meta(ge=0, le=10, description="Redirects to follow.")] = 0
+    hops: Annotated[float, Meta(ge=0, le=10, multiple_of=1, description="Redirects to follow.")] = 0
     body: BodyForm = BodyForm.INLINE
-    most: Annotated[int, Meta(ge=0, le=8 * 2**20, description="Bytes of the body to answer at most.")] = 1 << 20
+    most: Annotated[
+        float, Meta(ge=0, le=8 * 2**20, multiple_of=1, description="Bytes of the body to answer at most.")
+    ] = 1 << 20
     priority: Urgency = Urgency.PERSON
 
 
@@ -171,6 +190,14 @@ class FetchAnswer(Struct, frozen=True, kw_only=True, omit_defaults=True):
     seconds: float = 0.0
 
 
+class StreamedEvent(Struct, frozen=True):
+    """One event of the stream: ``data`` is JSON, an ``Event`` where ``event`` is ``url``, else ``{after, first}``."""
+
+    id: Annotated[str, Meta(pattern="^[0-9]+$")]
+    event: Literal["url", "gap"]
+    data: str
+
+
 class EventsQuery(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Where to begin: after this number; without it, and without Last-Event-ID, with what comes next."""
 
@@ -181,7 +208,7 @@ class DomainChange(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     """What shall hold for a domain, in the place of what was set before; what is left out is as configured."""
 
     delay: Annotated[float, Meta(ge=0, le=86_400, description="Seconds between requests.")] | None = None
-    concurrency: Annotated[int, Meta(ge=1, le=100)] | None = None
+    concurrency: Annotated[float, Meta(ge=1, le=100, multiple_of=1)] | None = None
     blocked: bool = False
     note: Annotated[str, Meta(max_length=500)] = ""
 

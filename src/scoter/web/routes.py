@@ -31,7 +31,8 @@ class Response(Struct, frozen=True):
 class Route(Struct, frozen=True, kw_only=True):
     """One method of one path; a step in braces is a parameter.
 
-    ``problems`` are the statuses of its own refusals; one that ``waits`` is given up when the client leaves.
+    ``problems`` are the statuses of its own refusals; one that ``waits`` is given up when the client leaves; for one
+    that ``shows_key`` a key must be shown even where everybody is let in.
     """
 
     method: str
@@ -44,6 +45,7 @@ class Route(Struct, frozen=True, kw_only=True):
     responses: Mapping[int, Response]
     problems: Sequence[int] = ()
     waits: bool = False
+    shows_key: bool = False
 
     @property
     def steps(self) -> tuple[str, ...]:

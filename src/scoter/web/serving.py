@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from scoter.errors import UsageError
 from scoter.web.asgi import App
-from scoter.web.protocol import Limits, options
+from scoter.web.protocol import Limits, Note, options
 
 _BACKLOG: Final = 4_096
 _MOST_FILES: Final = 65_536
@@ -45,10 +45,14 @@ class Serving:
         limits: Limits = Limits(),  # noqa: B008  frozen
         kept_alive: int = KEPT_ALIVE,
         before_stop: Callable[[], None] = lambda: None,
+        note: Note = lambda why: None,
     ) -> None:
-        """``before_stop`` is called first when it ends: streams must be told, or they would never finish."""
+        """``before_stop`` is called first when it ends: streams must be told, or they would never finish.
+
+        ``note`` is told of every connection that the limits end.
+        """
         room = max(1, descriptors() - _OWN_FILES)
-        settings: dict[str, Any] = options(replace(limits, connections=min(limits.connections, room)))
+        settings: dict[str, Any] = options(replace(limits, connections=min(limits.connections, room)), note)
         config = uvicorn.Config(app, timeout_keep_alive=kept_alive, backlog=_BACKLOG, **settings)
         self._server = _Server(config)
         self._sockets = list(sockets)

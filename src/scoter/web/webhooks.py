@@ -27,6 +27,7 @@ from scoter.web.measures import Measures
 
 _log = logging.getLogger(__name__)
 _DETAIL: Final = 300
+_MANY: Final = 1_000
 
 
 class Posted(Struct, frozen=True):
@@ -51,9 +52,17 @@ class Backoff(Struct, frozen=True, kw_only=True):
     until: timedelta = timedelta(days=1)
 
     def again_in(self, tries: int, age: timedelta, chance: float) -> timedelta | None:
-        """Return how long to wait after so many tries before; none when it is time to give up."""
-        wait = min(self.longest, self.first * 2 ** min(tries, 30)) * (0.5 + chance / 2)
-        return wait if age + wait <= self.until else None
+        """Return how long to wait after so many tries before; none when it is time to give up.
+
+        ``age`` is by the wall's clock, which may have been set, and counts those days in which no service ran: so it
+        counts for no more than the pauses between the tries.
+        """
+        wait = self._longest_after(tries) * (0.5 + chance / 2)
+        spent = sum((self._longest_after(each) for each in range(min(tries, _MANY))), timedelta())
+        return wait if min(age, spent) + wait <= self.until else None
+
+    def _longest_after(self, tries: int) -> timedelta:
+        return min(self.longest, self.first * 2.0 ** min(tries, 30))
 
 
 class Pace(Struct, frozen=True, kw_only=True):

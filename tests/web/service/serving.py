@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import IO, Any, TypeVar
 from urllib.parse import quote, urlsplit
 
 import msgspec
@@ -131,12 +131,12 @@ def settings(web: int, *more: str) -> list[str]:
 
 
 @contextmanager
-def service(folder: Path, web: int, *more: str) -> Iterator[Service]:
-    """Run a service until the end, which comes by force if need be."""
+def service(folder: Path, web: int, *more: str, log: IO[str] | None = None) -> Iterator[Service]:
+    """Run a service until the end, which comes by force if need be; what it says goes to ``log``, or to stderr."""
     environment = {key: value for key, value in os.environ.items() if not key.startswith("SCOTER")}
     command = [sys.executable, "-m", "scoter.cli.main", "serve", "--json", "--dir", str(folder), "--port", "0"]
     with subprocess.Popen(
-        [*command, *settings(web, *more)], stdout=subprocess.PIPE, text=True, env=environment
+        [*command, *settings(web, *more)], stdout=subprocess.PIPE, stderr=log, text=True, env=environment
     ) as process:
         try:
             assert process.stdout is not None

@@ -5,7 +5,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
+from scoter.errors import StoreUnavailable
 from scoter.live.acceptance import Answer, Overloaded, Taken
 from scoter.live.content.room import DiskFloor
 from scoter.live.memory.access import MemoryRules
@@ -35,17 +37,44 @@ async def stores(tmp_path: Path) -> AsyncIterator[SqliteStores]:
         yield SqliteStores(db)
 
 
-async def test_a_disk_below_its_floor_refuses_each_message_and_takes_them_again_when_there_is_room() -> None:
+async def test_a_disk_below_its_floor_refuses_messages_and_takes_them_again_when_there_is_room() -> None:
     free = 99
     floor = DiskFloor(Path("/"), 100, every=0.0, free=lambda path: free)
     taker = WithRoom(Taking(), floor)
 
-    refused = await taker.take([message("one"), message("two")])
+    with pytest.raises(StoreUnavailable, match="nearly full"):
+        await taker.take([message("one"), message("two")])
     free = 100
     taken = await taker.take([message("one")])
 
-    assert [type(each) for each in refused] == [Overloaded, Overloaded]
     assert [type(each) for each in taken] == [Taken]
+
+
+async def test_there_are_so_many_rules_and_no_more_until_one_is_taken_back() -> None:
+    rules = EffectiveRules(MemoryRules(), lambda rule: None, most=2)
+    for name in ("a.example", "b.example", "a.example"):
+        await rules.put(DomainRule(domain=name, blocked=True))
+
+    with pytest.raises(StoreUnavailable, match="2 rules already"):
+        await rules.put(DomainRule(domain="c.example", blocked=True))
+    await rules.put(DomainRule(domain="a.example"))
+    await rules.put(DomainRule(domain="c.example", blocked=True))
+
+    assert [rule.domain for rule in rules.all()] == ["b.example", "c.example"]
+
+
+async def test_while_too_many_announcements_wait_for_callbacks_only_messages_without_one_are_taken() -> None:
+    waiting, now = 10, 0.0
+    floor = DiskFloor(Path("/"), 0)
+    taker = WithRoom(Taking(), floor, waiting_callbacks=lambda: waiting, most_callbacks=10, timer=lambda: now)
+    messages = [replace(message("told"), callback="http://me.example/"), message("quiet")]
+
+    answers = await taker.take(messages)
+    waiting, now = 9, 1.0
+    later = await taker.take(messages)
+
+    assert [type(each) for each in answers] == [Overloaded, Taken]
+    assert [type(each) for each in later] == [Taken, Taken]
 
 
 async def test_a_rule_is_kept_before_it_is_applied() -> None:

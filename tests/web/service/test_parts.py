@@ -18,7 +18,7 @@ from scoter.errors import UsageError
 from scoter.parse import Parsed, Parsing, received
 from scoter.web.service.core import Running
 from scoter.web.service.door import listening
-from scoter.web.service.joining import DEFECT, Joint
+from scoter.web.service.joining import DEFECT, READY, Joint
 from scoter.web.service.keys import known_keys, make_key, revoke_key, scopes_in
 from scoter.web.service.parts import Parts, live_config
 from scoter.web.service.plan import Folder
@@ -55,6 +55,7 @@ class FakeParts:
         self.streams = Task()
         self.log = Task()
         self.upkeep = Task()
+        self.hearing = Task()
 
 
 def running(parts: FakeParts) -> Running:
@@ -78,7 +79,24 @@ async def test_a_core_says_that_it_is_ready_and_ends_when_the_supervisor_has() -
         await listener
 
     _forget_the_deadline()
-    assert (said, code) == (b"ready", 0)
+    assert (said, code) == (READY, 0)
+
+
+async def test_a_supervisor_that_dies_with_signs_of_life_unread_is_missed() -> None:
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        theirs.setblocking(False)
+        joint = Joint(theirs)
+        beating = asyncio.create_task(joint.say_alive(60.0))
+        listener = asyncio.create_task(joint.listen())
+        await asyncio.sleep(0)
+        ours.close()
+
+        await asyncio.wait_for(joint.stopping.wait(), 5)
+        beating.cancel()
+        await asyncio.gather(listener, beating, return_exceptions=True)
+
+    _forget_the_deadline()
 
 
 async def test_a_task_that_fails_takes_the_core_with_it_and_is_named(caplog: pytest.LogCaptureFixture) -> None:

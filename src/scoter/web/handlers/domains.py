@@ -18,6 +18,7 @@ from scoter.web.routes import Answer, Response, Route
 
 _PATH = "/v1/domains/{domain}"
 _ADDRESS = re.compile(r"^\[[0-9A-Fa-f:.]+\]$")
+_LONGEST = 253  # RFC 1035 2.3.4, without the last dot
 _FOREIGN = "/?#@\\:[]"
 _NO_DOMAIN = problem(422, "invalid", "This is not a domain.", where="/domain")
 
@@ -62,7 +63,7 @@ class Domains:
         rule = DomainRule(
             domain=domain,
             delay=change.delay,
-            concurrency=change.concurrency,
+            concurrency=None if change.concurrency is None else int(change.concurrency),
             blocked=change.blocked,
             note=change.note,
         )
@@ -73,7 +74,11 @@ class Domains:
 def named(text: str) -> str | Problem:
     """Return a registered domain in canonical form, or what is wrong with it."""
     # The URL parser forgives much (a port of the scheme's own, blanks, line breaks): a name has none of it.
-    if not text.isprintable() or any(sign in _FOREIGN or sign.isspace() for sign in _ADDRESS.sub("", text)):
+    if (
+        len(text) > _LONGEST
+        or not text.isprintable()
+        or any(sign in _FOREIGN or sign.isspace() for sign in _ADDRESS.sub("", text))
+    ):
         return _NO_DOMAIN
     try:
         url = canonical(f"http://{text}/")

@@ -6,7 +6,7 @@ from functools import partial
 
 from scoter.web.asgi import Call, Streaming
 from scoter.web.problems import problem
-from scoter.web.records import EventsQuery
+from scoter.web.records import EventsQuery, StreamedEvent
 from scoter.web.routes import Answer, Response, Route
 from scoter.web.streams import Streams
 
@@ -28,7 +28,9 @@ class Listening:
                 told="Listen to events (SSE), from Last-Event-ID or `after` on.",
                 query=EventsQuery,
                 responses={
-                    200: Response("Events `url`, and `gap` where some are no longer kept.", None, "text/event-stream")
+                    200: Response(
+                        "Events `url`, and `gap` where some are no longer kept.", StreamedEvent, "text/event-stream"
+                    )
                 },
                 problems=(503,),
             )

@@ -118,7 +118,7 @@ class DirectFetch:
         body, truncated = b"", bool(exchange.cut)
         archived: Archived | None = None
         if order.body is BodyForm.INLINE:
-            decoded = decode(exchange.body, content_codings(exchange.headers), order.most)
+            decoded = decode(exchange.body, content_codings(exchange.headers), int(order.most))
             body, truncated = decoded.body, truncated or bool(decoded.cut)
         elif order.body is BodyForm.REFERENCE and self._content is not None:
             fetch = uuid.uuid4().hex

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
@@ -14,13 +16,27 @@ from scoter.web.records import MOST_WAIT, Found, LookupQuery, Lookups, Pending
 from scoter.web.routes import Answer, Response, Route
 from scoter.web.waiting import Arrivals
 
+_SIZE = (
+    "What a page says about itself takes at most `live.about_size` bytes (32 KiB): longer texts and lists are cut."
+    " No URL has more than 8,192 characters."
+)
+
 
 class Looking:
     """Looks URLs up, and waits for them."""
 
-    def __init__(self, lookup: Lookup, arrivals: Arrivals) -> None:
+    def __init__(
+        self,
+        lookup: Lookup,
+        arrivals: Arrivals,
+        longest: float = MOST_WAIT,
+        is_renewed: Callable[[str], bool] = lambda url: False,
+    ) -> None:
+        """``is_renewed`` tells that what is known of a URL is about to be replaced, since somebody wishes so."""
+        self._is_renewed = is_renewed
         self._lookup = lookup
         self._arrivals = arrivals
+        self._longest = longest
 
     def routes(self) -> list[Route]:
         return [
@@ -31,7 +47,7 @@ class Looking:
                 told="Look a URL up; with wait, until it is known.",
                 query=LookupQuery,
                 responses={
-                    200: Response("What is known of it.", UrlRecord),
+                    200: Response(f"What is known of it. {_SIZE}", UrlRecord),
                     202: Response("It was accepted and is not done yet.", Pending),
                 },
                 problems=(404, 503),
@@ -43,22 +59,27 @@ class Looking:
                 run=self.many,
                 told="Look up to 300 URLs up.",
                 body=Lookups,
-                responses={200: Response("What is known of each, in the order asked.", Found)},
+                responses={200: Response(f"What is known of each, in the order asked. {_SIZE}", Found)},
             ),
         ]
 
     async def one(self, call: Call[None]) -> Answer:
         """Answer for one URL, at once or when it is known."""
         query: LookupQuery = call.query
-        answer = self._lookup.one(query.url)
-        seconds = wait_seconds(query.wait)
+        seconds = min(wait_seconds(query.wait), self._longest)
         url = canonical_text(query.url)
-        if answer.status == 200 or not seconds or not url:
+        # Before the lookup: what is known afterwards is the new record, or its fetch is seen to be open.
+        is_renewed = bool(seconds and url) and self._is_renewed(url)
+        answer = self._lookup.one(query.url)
+        if not seconds or not url or (answer.status == 200 and not is_renewed):
             return answer
         if self._arrivals.is_full:
             return problem(503, "crowded", "Too many are waiting for URLs.", retry_after=2)
-        await self._arrivals.wait(url, seconds)
-        return self._lookup.one(url)
+        loop = asyncio.get_running_loop()
+        until = loop.time() + seconds
+        while await self._arrivals.wait(url, until - loop.time()) and self._is_renewed(url):
+            pass
+        return self._lookup.without(url) if self._is_renewed(url) else self._lookup.one(url)
 
     async def many(self, call: Call[Lookups]) -> Answer:
         """Answer for several URLs."""

@@ -15,6 +15,7 @@ from scoter.live.sqlite.database import ServiceDb
 from scoter.live.sqlite.stores import SqliteStores
 from scoter.parse import Parsing
 from scoter.parse.heap import keep_memory
+from scoter.web.protocol import Limits
 from scoter.web.service.joining import DEFECT, Joint, be_process
 from scoter.web.service.parts import Parts, about, live_config
 from scoter.web.service.plan import Plan
@@ -35,10 +36,12 @@ async def work(plan: Plan, joint: Joint) -> int:
         stores = SqliteStores(
             db,
             messages_kept=live.messages_for,
+            most_messages=live.messages_most,
             events_kept=live.events_for,
             most_events=live.events_most,
             patience=live.patience,
             most_tries=live.tries,
+            window=live.in_flight_per_domain,
         )
         content = await stack.enter_async_context(
             WarcContent(folder.content, about(config), size=live.archive_size, age=live.archive_age)
@@ -47,7 +50,13 @@ async def work(plan: Plan, joint: Joint) -> int:
         fetchers = await stack.enter_async_context(Fetchers(config, folder.run, rules=stores.rules.all()))
         parts = Parts(plan, config, stores=stores, fetchers=fetchers, content=content, parsing=parsing)
         stack.push_async_callback(parts.post.close)
-        serving = Serving(parts.api, [listen_locally(folder.socket)], before_stop=parts.streams.close)
+        serving = Serving(
+            parts.api,
+            [listen_locally(folder.socket)],
+            limits=Limits.of(config.web),
+            before_stop=parts.streams.close,
+            note=parts.measures.refused.add,
+        )
         return await Running(parts, serving).until(joint)
 
 
@@ -64,6 +73,7 @@ class Running:
             _named("webhooks", parts.webhooks.run()),
             _named("fetch log", parts.log.run()),
             _named("upkeep", parts.upkeep.run()),
+            _named("tallies", parts.hearing.run()),
         ]
 
     async def until(self, joint: Joint) -> int:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from scoter.errors import StoreUnavailable
 from scoter.live.acceptance import Answer, Overloaded
 from scoter.live.content.room import DiskFloor
 from scoter.live.memory.journal import domain_of
@@ -13,20 +15,44 @@ from scoter.live.records import Message
 from scoter.live.sqlite.database import Reader
 from scoter.web.handlers.messages import Taker
 
+MOST_RULES: Final = 100_000
 _LATER: Final = 60.0
+_COUNTED: Final = 1.0  # seconds for which a count holds: it takes some milliseconds
 
 
 class WithRoom:
-    """Takes messages in while the disk has room, so that what was accepted can be finished."""
+    """Takes messages in while there is room for what comes of them, so that what was accepted can be finished."""
 
-    def __init__(self, taker: Taker, floor: DiskFloor) -> None:
+    def __init__(
+        self,
+        taker: Taker,
+        floor: DiskFloor,
+        *,
+        waiting_callbacks: Callable[[], int] = lambda: 0,
+        most_callbacks: int = 1,
+        timer: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """``waiting_callbacks`` tells how many announcements wait to be delivered; it is asked once a second."""
         self._taker = taker
         self._floor = floor
+        self._waiting = waiting_callbacks
+        self._most_callbacks = most_callbacks
+        self._timer = timer
+        self._counted: tuple[float, int] | None = None
 
     async def take(self, messages: Sequence[Message]) -> Sequence[Answer]:
         if not self._floor.has_room():
-            return [Overloaded(_LATER)] * len(messages)
-        return await self._taker.take(messages)
+            raise StoreUnavailable("the disk is nearly full")
+        if not any(message.callback for message in messages) or self._has_callback_room():
+            return await self._taker.take(messages)
+        others = iter(await self._taker.take([message for message in messages if not message.callback]))
+        return [Overloaded(_LATER) if message.callback else next(others) for message in messages]
+
+    def _has_callback_room(self) -> bool:
+        now = self._timer()
+        if self._counted is None or now - self._counted[0] >= _COUNTED:
+            self._counted = now, self._waiting()
+        return self._counted[1] < self._most_callbacks
 
 
 class EffectiveRules:
@@ -35,9 +61,10 @@ class EffectiveRules:
     They are asked for several times for each URL, and nobody else sets them: so they are read once.
     """
 
-    def __init__(self, rules: DomainRules, apply: Callable[[DomainRule], None]) -> None:
+    def __init__(self, rules: DomainRules, apply: Callable[[DomainRule], None], most: int = MOST_RULES) -> None:
         self._rules = rules
         self._apply = apply
+        self._most = most
         self._known = {rule.domain: rule for rule in rules.all()}
 
     def get(self, domain: str) -> DomainRule | None:
@@ -47,6 +74,8 @@ class EffectiveRules:
         return self._rules.all()
 
     async def put(self, rule: DomainRule) -> None:
+        if len(self._known) >= self._most and rule.domain not in self._known:
+            raise StoreUnavailable(f"there are {self._most:,} rules already, and no more are kept")
         await self._rules.put(rule)
         found = self._rules.get(rule.domain)  # none, where the rule said nothing
         if found is None:
@@ -67,3 +96,14 @@ class Pending:
         if self._reader.one("SELECT 1 FROM backlog WHERE domain = ?", (domain_of(url),)) is None:
             return False
         return self._reader.one("SELECT 1 FROM entries WHERE url = ? LIMIT 1", (url,)) is not None
+
+
+class Renewed:
+    """Tells whether a URL waits in the journal to be fetched whatever is known of it."""
+
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
+
+    def __call__(self, url: str) -> bool:
+        query = "SELECT 1 FROM entries e JOIN messages m ON m.number = e.message WHERE e.url = ? AND m.force LIMIT 1"
+        return self._reader.one(query, (url,)) is not None

@@ -1,4 +1,4 @@
-"""How a process of the service is told what to do, says that it is ready, and hears that it must end.
+"""How a process of the service is told what to do, says that it is ready and alive, and hears that it must end.
 
 One pair of sockets joins it to the supervisor. The plan comes first, a length in front of it. When the supervisor ends,
 however that came about, the socket does, and so does whoever holds its other end.
@@ -16,19 +16,23 @@ import socket
 import struct
 import sys
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import Final
 
 import uvloop
 
 from scoter.errors import UserError
 from scoter.web.service.plan import Plan
+from scoter.web.service.watching import BEATS
 
 DEFECT: Final = 70
 MISTAKE: Final = 2
 END_WITHIN: Final = 20.0
 """Seconds in which a process ends, or is ended."""
+_AT_ONCE: Final = 4096
 _LENGTH: Final = struct.Struct("!I")
-_READY: Final = b"ready"
+READY: Final = b"R"
+ALIVE: Final = b"."
 _log = logging.getLogger(__name__)
 
 Work = Callable[[Plan, "Joint"], Awaitable[int]]
@@ -50,14 +54,21 @@ class Joint:
     def say_ready(self) -> None:
         """Tell the supervisor that the work has begun."""
         try:
-            self._link.send(_READY)
+            self._link.send(READY)
         except OSError:  # it is gone, as ``listen`` is about to find
             self.stop()
 
+    async def say_alive(self, every: float) -> None:
+        """Tell the supervisor again and again that the event loop turns, until this is cancelled."""
+        while True:
+            with suppress(OSError):  # one that is stopped does not read; one that is gone is found by ``listen``
+                self._link.send(ALIVE)
+            await asyncio.sleep(every)
+
     async def listen(self) -> None:
         """Stop when the supervisor has ended."""
-        loop = asyncio.get_running_loop()
-        while await loop.sock_recv(self._link, 1):
+        # Nothing is ever said. One that left signs of life unread ends in a reset, which is an end, too.
+        while await hear(self._link):
             pass
         if not self.stopping.is_set():
             _log.warning("the supervisor is gone")
@@ -70,12 +81,12 @@ def send_plan(link: socket.socket, plan: Plan) -> None:
     link.sendall(_LENGTH.pack(len(packed)) + packed)
 
 
-async def becomes_ready(link: socket.socket) -> bool:
-    """Wait until a process is ready; it never is if it ends before."""
+async def hear(link: socket.socket) -> bytes:
+    """Return what a process says next, a byte a word; nothing when it has ended."""
     try:
-        return await asyncio.get_running_loop().sock_recv(link, len(_READY)) == _READY
+        return await asyncio.get_running_loop().sock_recv(link, _AT_ONCE)
     except OSError:
-        return False
+        return b""
 
 
 def be_process(name: str, work: Work) -> None:
@@ -83,6 +94,8 @@ def be_process(name: str, work: Work) -> None:
     link = socket.socket(fileno=int(sys.argv[1]))
     plan = _plan(link)
     prepare_log(plan.level)
+    # Whoever ends a process that hangs asks it first where it stands.
+    faulthandler.register(signal.SIGQUIT)
     link.setblocking(False)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         code = runner.run(_run(name, work, plan, link))
@@ -96,6 +109,8 @@ async def _run(name: str, work: Work, plan: Plan, link: socket.socket) -> int:
     joint = Joint(link)
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, joint.stop)
     listening = asyncio.create_task(joint.listen())
+    silence = plan.config.live.silence
+    beating = asyncio.create_task(joint.say_alive(silence.total_seconds() / BEATS)) if silence else None
     try:
         return await work(plan, joint)
     except UserError as error:
@@ -106,6 +121,8 @@ async def _run(name: str, work: Work, plan: Plan, link: socket.socket) -> int:
         return DEFECT
     finally:
         listening.cancel()
+        if beating is not None:
+            beating.cancel()
 
 
 def _plan(link: socket.socket) -> Plan:

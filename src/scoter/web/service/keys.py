@@ -1,15 +1,16 @@
-"""API keys of a service that does not run: whoever has its directory may make them."""
+"""API keys by way of the service's directory, whether it runs or not: whoever may write there may make them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from typing import Final
 
 from scoter.errors import UsageError, nearest
-from scoter.live.memory.access import ApiKey
+from scoter.live.memory.access import MOST_KEYS, ApiKey
 from scoter.live.sqlite.database import Reader, ServiceDb
-from scoter.live.sqlite.keys import KeyReader, SqliteKeys
-from scoter.web.keys import Scope
+from scoter.live.sqlite.keys import Beside, KeyReader, SqliteKeys
+from scoter.web.keys import LONGEST_NAME, Scope
 from scoter.web.service.plan import Folder
 
 SCOPES: Final = tuple(scope.value for scope in Scope if scope)
@@ -34,15 +35,45 @@ def scopes_in(text: str) -> tuple[str, ...]:
 
 async def make_key(folder: Folder, name: str, scopes: Sequence[str], rate: float | None) -> tuple[ApiKey, str]:
     """Make a key; return it with its token, which cannot be shown again."""
+    if not name.strip() or not name.isprintable() or len(name) > LONGEST_NAME:
+        raise UsageError(
+            "a key needs a name that can be printed", where="--new-key", hint=f"At most {LONGEST_NAME} characters."
+        )
+    if len(known_keys(folder)) >= MOST_KEYS:
+        raise UsageError(f"there are {MOST_KEYS:,} keys already", where=str(folder.root), hint="Revoke some of them.")
     folder.create()
-    async with ServiceDb(folder.database) as db:
-        return await SqliteKeys(db).create(name, scopes, rate)
+    async with _keys(folder) as keys:
+        return await keys.create(name, scopes, rate)
 
 
 async def revoke_key(folder: Folder, identity: str) -> bool:
     """Remove a key by its id; tell whether there was one."""
-    async with ServiceDb(folder.database) as db:
-        return await SqliteKeys(db).revoke(identity)
+    async with _keys(folder) as keys:
+        return await keys.revoke(identity)
+
+
+@asynccontextmanager
+async def _keys(folder: Folder) -> AsyncIterator[SqliteKeys]:
+    """Open the keys, whether a service runs or not."""
+    try:
+        beside = Beside(folder.database)
+    except UsageError:  # there is no database yet, or one of an earlier version: then no service of this one has it
+        async with ServiceDb(folder.database) as db:
+            yield SqliteKeys(db)
+        return
+    try:
+        yield SqliteKeys(beside)
+    finally:
+        beside.close()
+
+
+def renew(folder: Folder) -> None:
+    """Bring the database up to date, if it is an earlier version's or was not finished: readers expect that."""
+    if folder.database.exists():
+        try:
+            Reader(folder.database).close()
+        except UsageError:
+            ServiceDb(folder.database).close()
 
 
 def known_keys(folder: Folder) -> Sequence[ApiKey]:

@@ -28,13 +28,15 @@ from scoter.parse import Parsing
 from scoter.parse.html.elements import KINDS
 from scoter.store.warc import About
 from scoter.web.app import Api, Services
+from scoter.web.handlers.fetching import FetchLimits
 from scoter.web.keys import Gate
 from scoter.web.measures import Measures
 from scoter.web.posting import CurlPost, callback_check
 from scoter.web.service.figures import gauges
-from scoter.web.service.intake import EffectiveRules, Pending, WithRoom
+from scoter.web.service.intake import EffectiveRules, Pending, Renewed, WithRoom
 from scoter.web.service.plan import Plan
-from scoter.web.service.upkeep import Upkeep
+from scoter.web.service.tallying import Hearing
+from scoter.web.service.upkeep import SteadyClock, Upkeep
 from scoter.web.streams import Streams
 from scoter.web.waiting import Arrivals
 from scoter.web.webhooks import Webhooks
@@ -62,10 +64,12 @@ class Parts:
         self.floor = DiskFloor(folder.root, config.store.disk_floor)
         self.timings = Timings()
         self.log = FetchLog(folder.log, stores.events, self.timings)
-        self.upkeep = Upkeep(stores, Retention(keeping(config), content=folder.content, log=self.log,
-                                               metadata=stores.metadata, events=stores.events))  # fmt: skip
-        self.streams = Streams(stores.events)
-        self.arrivals = Arrivals()
+        retention = Retention(
+            keeping(config), content=folder.content, log=self.log, metadata=stores.metadata, events=stores.events
+        )
+        self.upkeep = Upkeep(stores, retention, is_steady=SteadyClock())
+        self.streams = Streams(stores.events, most=config.web.streams)
+        self.arrivals = Arrivals(config.web.waiting)
         self.post = CurlPost(config, guard=guard)
         self.webhooks = Webhooks(stores.deliveries, self.post, folder.secret(), measures=self.measures)
         rules = EffectiveRules(stores.rules, fetchers.set_rule)
@@ -81,26 +85,45 @@ class Parts:
             rules=rules,
             clock=utc_now,
         )
-        live = config.live
+        live, web = config.live, config.web
         self.scheduler = Scheduler(
-            reader, stores.journal, way, most=live.in_flight, lease=live.lease, on_done=self._done
+            reader,
+            stores.journal,
+            way,
+            most=live.in_flight,
+            most_of_domain=live.in_flight_per_domain,
+            lease=live.lease,
+            on_done=self._done,
         )
         acceptance = Acceptance(config, stores.journal, stores.journal, rules, on_accepted=self.scheduler.wake)
+        gate = Gate(stores.keys, required=plan.needs_keys, any_host=plan.any_host)
+        self.hearing = Hearing(folder.tallies, self.measures, gate, stores.keys.add_uses)
         self.api = Api(
             Services(
-                taker=WithRoom(acceptance, self.floor),
+                taker=WithRoom(
+                    acceptance,
+                    self.floor,
+                    waiting_callbacks=lambda: stores.deliveries.waiting(live.callbacks_most),
+                    most_callbacks=live.callbacks_most,
+                ),
                 records=stores.metadata,
                 is_pending=Pending(stores.db.reader),
+                is_renewed=Renewed(stores.db.reader),
                 arrivals=self.arrivals,
                 streams=self.streams,
                 rules=rules,
                 fetching=fetchers,
                 content=content,
-                gate=Gate(stores.keys, required=plan.needs_keys, any_host=plan.any_host),
+                keys=stores.keys,
+                gate=gate,
                 measures=self.measures,
                 check_callback=callback_check(guard),
                 not_ready=self.not_ready,
                 clock=utc_now,
+                fetch_limits=FetchLimits(most=web.fetches, within=web.fetch_time.total_seconds()),
+                longest_wait=web.longest_wait.total_seconds(),
+                body_limit=web.body_size,
+                body_within=web.body_time.total_seconds(),
             )
         )
 
@@ -112,6 +135,8 @@ class Parts:
             return "No fetching process is there yet."
         if not self.floor.has_room():
             return "The disk is nearly full; nothing is taken in."
+        if why := self.scheduler.trouble or self.stores.db.trouble:
+            return f"Nothing can be kept: {why}."
         return ""
 
     def _done(self, context: Context) -> None:

@@ -54,6 +54,14 @@ class Folder(Struct, frozen=True):
     def socket(self) -> Path:
         return self.run / "core.sock"
 
+    @property
+    def tallies(self) -> Path:
+        return self.run / "tally.sock"
+
+    @property
+    def secret_path(self) -> Path:
+        return self.root / "webhook.secret"
+
     def create(self) -> None:
         """Make what is not there yet."""
         with telling("create the service's directory", self.root):
@@ -70,7 +78,7 @@ class Folder(Struct, frozen=True):
 
     def secret(self) -> bytes:
         """Return the secret by which callbacks are signed, made when it is asked for first."""
-        path = self.root / "webhook.secret"
+        path = self.secret_path
         with telling("read the secret of callbacks", path):
             if not path.exists():
                 draft = path.with_suffix(".new")

@@ -1,4 +1,4 @@
-"""Starts the processes of a service, starts again what dies, and ends all when it is told to.
+"""Starts the processes of a service, starts again what dies or stands still, and ends all when it is told to.
 
 It does nothing else, so that nothing else can bring it down. If it is killed all the same, the others end: each is
 joined to it by a socket.
@@ -17,8 +17,9 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Final
 
-from scoter.web.service.joining import DEFECT, END_WITHIN, becomes_ready, send_plan
+from scoter.web.service.joining import DEFECT, END_WITHIN, READY, hear, send_plan
 from scoter.web.service.plan import Plan
+from scoter.web.service.watching import BEATS, Watch, processor_time
 
 CORE: Final = "scoter.web.service.core"
 LOOKUPS: Final = "scoter.web.service.lookups"
@@ -26,6 +27,7 @@ _FIRST_PAUSE: Final = 0.1
 _LONGEST_PAUSE: Final = 10.0
 _LIVED_WELL: Final = 10.0
 _GRACE: Final = 2.0  # seconds for a process to bring its own end about
+_TELLING: Final = 0.5  # seconds for a process that hangs to write where it stands
 _log = logging.getLogger(__name__)
 
 
@@ -39,6 +41,7 @@ class Kept:
         self.ready = asyncio.Event()
         self._module = module
         self._plan = plan
+        self._silence = plan.config.live.silence
         self._process: Process | None = None
         self._quick_ends = 0
         self._stopping = asyncio.Event()
@@ -81,18 +84,41 @@ class Kept:
             with suppress(OSError):  # it has ended already
                 send_plan(ours, self._plan)
             ours.setblocking(False)
-            joining = asyncio.create_task(self._join(ours))
+            watch = self._watch_of(process)
+            tasks = [asyncio.create_task(self._join(ours, watch))]
+            if watch is not None:
+                tasks.append(asyncio.create_task(self._end_if_still(watch)))
             if self._stopping.is_set():
                 self.stop()
             try:
                 return await process.wait()
             finally:
-                joining.cancel()
+                for task in tasks:
+                    task.cancel()
                 self._process = None
 
-    async def _join(self, link: socket.socket) -> None:
-        if await becomes_ready(link):
-            self.ready.set()
+    async def _join(self, link: socket.socket, watch: Watch | None) -> None:
+        while said := await hear(link):
+            if watch is not None:
+                watch.heard()
+            if READY in said:
+                self.ready.set()
+                if watch is not None:
+                    watch.is_ready()
+
+    def _watch_of(self, process: Process) -> Watch | None:
+        if not self._silence:
+            return None
+        return Watch(self._silence.total_seconds(), lambda: processor_time(process.pid))
+
+    async def _end_if_still(self, watch: Watch) -> None:
+        assert self._silence is not None  # noqa: S101 - otherwise nobody watches
+        while not watch.stands_still():  # noqa: ASYNC110 - that nothing happens is not an event
+            await asyncio.sleep(self._silence.total_seconds() / BEATS)
+        _log.error("the %s (pid %s) stands still, and is killed", self.name, self.pid)
+        self._signal(signal.SIGQUIT)  # it says where it stands, if it can
+        await asyncio.sleep(_TELLING)
+        self.kill()
 
     def _signal(self, sign: signal.Signals) -> None:
         if self._process is not None:

@@ -4,27 +4,40 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable
+from datetime import datetime
 from typing import Final
 
 from scoter.errors import ScoterError
 from scoter.live.content.retention import AT_ONCE, Retention
+from scoter.live.sqlite.moments import utc_now
 from scoter.live.sqlite.stores import SqliteStores
+from scoter.live.sqlite.ticks import ticks
 
 _EVERY: Final = 30.0
 _SOON: Final = 1.0
+_LONG_LOG: Final = 512 * 2**20
+_STEADY: Final = 600.0
+_ASTRAY: Final = 60.0  # seconds: clocks that are kept right are moved by less
 _log = logging.getLogger(__name__)
 
 
 class Upkeep:
-    """Clears away what was kept long enough.
+    """Clears away what was kept long enough; announcements only when the log has them."""
 
-    Not ``SqliteStores.sweep``, which forgets announcements by age alone: here the log must have them first.
-    """
-
-    def __init__(self, stores: SqliteStores, retention: Retention, at_once: int = AT_ONCE) -> None:
+    def __init__(
+        self,
+        stores: SqliteStores,
+        retention: Retention,
+        at_once: int = AT_ONCE,
+        *,
+        is_steady: Callable[[], bool] = lambda: True,
+    ) -> None:
+        """``is_steady`` tells whether the clock can be believed that says what is past its time."""
         self._stores = stores
         self._retention = retention
         self._at_once = at_once
+        self._is_steady = is_steady
 
     async def run(self) -> None:
         """Sweep now and then, until this is cancelled."""
@@ -33,6 +46,8 @@ class Upkeep:
             await asyncio.sleep(_SOON if has_more else _EVERY)
 
     async def _has_more(self) -> bool:
+        if not self._is_steady():
+            return False
         try:
             return await self.sweep()
         except ScoterError as error:  # a full disk, say: what is past its time stays a little longer
@@ -41,6 +56,8 @@ class Upkeep:
 
     async def sweep(self) -> bool:
         """Remove a bounded number of everything; tell whether there may be more."""
+        if (size := self._stores.db.log_bytes) > _LONG_LOG:
+            _log.warning("the database's log of changes has %d bytes: some program has been reading it for long", size)
         swept = await self._retention.sweep()
         messages = await self._stores.journal.prune(self._at_once)
         deliveries = await self._stores.deliveries.prune(self._at_once)
@@ -49,3 +66,26 @@ class Upkeep:
         if any(gone) or swept.archives or swept.log_files:
             _log.info("cleared away: %s, %d messages, %d deliveries", swept, messages, deliveries)
         return max(gone) >= self._at_once
+
+
+class SteadyClock:
+    """Whether the wall's clock can be believed: it has run with the machine's own for ten minutes.
+
+    One that is set a year ahead by mistake makes everything look old, and nothing brings back what is removed for it.
+    """
+
+    def __init__(self, clock: Callable[[], datetime] = utc_now, ticks: Callable[[], float] = ticks) -> None:
+        self._clock = clock
+        self._ticks = ticks
+        self._apart = self._difference()
+        self._since = ticks()
+
+    def __call__(self) -> bool:
+        apart = self._difference()
+        if abs(apart - self._apart) > _ASTRAY:
+            _log.warning("the clock was set by %.0f s: nothing is cleared away for a while", apart - self._apart)
+            self._apart, self._since = apart, self._ticks()
+        return self._ticks() - self._since >= _STEADY
+
+    def _difference(self) -> float:
+        return self._clock().timestamp() - self._ticks()

@@ -1,0 +1,58 @@
+"""A lookup process and the core behind it, in one process: what a client of the public port meets."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from tests.web.fakes import Bench
+from tests.web.raw import serving
+
+from scoter.web.keys import Gate
+from scoter.web.lookup import LookupApp
+from scoter.web.lookups import Lookup
+from scoter.web.passing import PassOn
+from scoter.web.protocol import Limits
+from scoter.web.tallies import Counts
+
+
+class Chain:
+    """Where to ask, and what was counted."""
+
+    def __init__(self, port: int, bench: Bench, counts: Counts) -> None:
+        self.port = port
+        self.bench = bench
+        self._counts = counts
+
+    def refused(self) -> dict[str, float]:
+        """Return why connections were turned away or ended since this was asked last, and how many."""
+        return {labels[0]: count for labels, count in self._counts.take().refused}
+
+
+@asynccontextmanager
+async def chained(
+    folder: Path,
+    bench: Bench | None = None,
+    limits: Limits = Limits(),  # noqa: B008  frozen
+    passed_on: int = 5_000,
+) -> AsyncIterator[Chain]:
+    """Serve both until the block ends."""
+    bench = bench or Bench()
+    gate = Gate(bench.stores.keys, required=False)
+    counts = Counts(gate)
+    pass_on = PassOn(folder / "core.sock", most=passed_on)
+    app = LookupApp(Lookup(bench.records, bench.pending), gate, pass_on, counts=counts)
+    async with (
+        serving(bench.app, path=folder / "core.sock"),
+        serving(app, limits=limits, note=counts.refused) as port,
+    ):
+        try:
+            yield Chain(port, bench, counts)
+        finally:
+            bench.streams.close()
+            while len(pass_on):
+                await asyncio.sleep(0.001)
+            pass_on.close()
+    await asyncio.sleep(0)  # transports end a turn after they were closed

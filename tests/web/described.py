@@ -1,0 +1,59 @@
+"""A service for Schemathesis: ``python -m tests.web.described [keys]`` prints its port and a token, and serves.
+
+It is the whole API on the real server, over stores in memory. Nothing in it takes long: a lookup waits for a moment
+only, and a stream of events, which would never end by itself, is left by its client soon after it began.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import MutableMapping
+from typing import Any
+
+import uvloop
+from tests.live.fakes import KeptContent
+from tests.web.fakes import Bench
+from tests.web.raw import serving
+
+from scoter.web.asgi import App, Receive, Scope, Send
+
+
+def soon_left(app: App) -> App:
+    """Return an application whose streams of events end after a moment, as if their clients had left."""
+
+    async def run(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["raw_path"] != b"/v1/events":
+            await app(scope, receive, send)
+            return
+        is_whole = False
+
+        async def leave() -> MutableMapping[str, Any]:
+            await asyncio.sleep(0.01)
+            return {"type": "http.disconnect"}
+
+        async def pass_on(message: MutableMapping[str, Any]) -> None:
+            nonlocal is_whole
+            is_whole = message["type"] == "http.response.body" and not message.get("more_body", False)
+            await send(message)
+
+        await app(scope, leave, pass_on)
+        if not is_whole:
+            await send({"type": "http.response.body"})
+
+    return run
+
+
+async def main(*, keys: bool) -> None:
+    """Serve until this process is ended."""
+    bench = Bench(required=keys, content=KeptContent(), longest_wait=0.01)
+    await bench.know("http://a.example/")
+    await bench.client.post("/v1/messages", {"urls": ["http://b.example/"]})
+    _, token = await bench.stores.keys.create("schemathesis", ("admin",))
+    async with serving(soon_left(bench.app)) as port:
+        print(port, token, flush=True)
+        await asyncio.Event().wait()
+
+
+if __name__ == "__main__":
+    uvloop.run(main(keys="keys" in sys.argv))

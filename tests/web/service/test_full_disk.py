@@ -1,0 +1,124 @@
+"""A service whose disk is full refuses, waits, and goes on when there is room."""
+
+from __future__ import annotations
+
+import sqlite3
+import subprocess
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.web.service.serving import Service, pages, service
+from tests.web.service.test_faults import announced
+
+from scoter.simweb import SimServer, WebSpec, running
+from scoter.store.warc import WarcReader
+
+# Answers take a while, so that those asked for are under way when the disk is full.
+SPEC = WebSpec(hosts=40, pages=200, page_bytes=20_000, latency=1.0)
+PAGES = pages(SPEC, 60)
+# What is taken up and not done is not taken up again: the full disk must not count.
+# Leases outlast by far the five seconds for which a write waits for another program.
+IMPATIENT = ("live.tries=1", "live.lease=15")
+
+
+@pytest.fixture(scope="module")
+def web() -> Iterator[SimServer]:
+    with running(SPEC) as server:
+        yield server
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    made = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=16m", "none", str(folder)], capture_output=True, check=False
+    )
+    if made.returncode:
+        pytest.skip("only root may mount a file system")
+    yield folder
+    subprocess.run(["umount", "--lazy", str(folder)], check=True)
+
+
+def fill(path: Path) -> None:
+    """Take all the room that there is."""
+    with path.open("ab", buffering=0) as file:
+        for size in (2**20, 2**14, 2**10):
+            try:
+                while file.write(bytes(size)) == size:
+                    pass
+            except OSError:
+                continue
+
+
+def test_on_a_full_disk_messages_are_refused_what_was_accepted_waits_and_nothing_fails(
+    web: SimServer, small_disk: Path
+) -> None:
+    ballast = small_disk / "ballast"
+    with service(small_disk / "live", web.port, *IMPATIENT) as live:
+        live.wait_until_ready()
+        assert live.submit(*PAGES[:20], id="before").status == 202
+        fill(ballast)
+        refused, taken = 0, []
+        for number, url in enumerate(PAGES[20:50] * 10):
+            got = live.submit(url, id=f"m{number}")
+            if got.status == 202:
+                taken.append(url)
+                continue
+            assert (got.status, got.json["type"]) == (503, "urn:scoter:problem:unavailable")
+            assert got.json["retry_after"] > 0
+            refused += 1
+            if refused == 5:
+                break
+        assert refused == 5
+        assert live.wait_for(lambda: live.get("/readyz").status == 503)
+        why = live.get("/readyz").json["detail"]
+        since = uptime(live)
+        assert live.wait_for(lambda: uptime(live) > since + 3.0)
+
+        ballast.unlink()
+        records = [live.record(url) for url in (*PAGES[:20], *taken)]
+        live.wait_until_ready()
+        assert live.submit(PAGES[55]).status == 202
+        live.record(PAGES[55])
+        assert live.stop() == 0
+
+        assert "Nothing can be kept" in why
+        assert {record["state"] for record in records} == {"ok"}
+        assert announced(live, "before") == Counter(PAGES[:20])
+        archives = sorted((live.folder / "content").glob("*.warc.gz"))
+        assert archives
+        assert not list((live.folder / "content").glob("*.open"))
+        for path in archives:
+            with WarcReader(path) as reader:
+                assert sum(1 for _ in reader) > 0
+
+
+def uptime(live: Service) -> float:
+    return float(live.get("/v1/stats").json["uptime"])
+
+
+def test_while_another_program_holds_the_database_messages_are_refused_and_nothing_fails(
+    web: SimServer, tmp_path: Path
+) -> None:
+    with service(tmp_path / "live", web.port, *IMPATIENT) as live:
+        live.wait_until_ready()
+        live.submit(*PAGES[:20], id="before")
+        other = sqlite3.connect(live.folder / "service.sqlite", isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+
+        refused = live.submit(PAGES[20], id="meanwhile")
+        known = live.get(f"/v1/urls?url={PAGES[20]}")
+        assert live.wait_for(lambda: live.get("/readyz").status == 503)
+        other.execute("ROLLBACK")
+        other.close()
+        records = [live.record(url) for url in PAGES[:20]]
+        live.wait_until_ready()
+
+        assert (refused.status, refused.json["type"]) == (503, "urn:scoter:problem:unavailable")
+        assert known.status == 404
+        assert {record["state"] for record in records} == {"ok"}
+        assert announced(live, "before") == Counter(PAGES[:20])
+        assert live.submit(PAGES[20], id="meanwhile").status == 202

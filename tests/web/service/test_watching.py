@@ -1,0 +1,139 @@
+"""Who stands still is replaced; who is only busy is not."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.web.service.serving import CORE, LOOKUPS, Service, pages, service
+from tests.web.service.test_faults import announced
+
+from scoter.simweb import SimServer, WebSpec, running
+from scoter.web.service.watching import BEATS, Watch, processor_time
+
+SPEC = WebSpec(hosts=30, pages=100, page_bytes=2_000, latency=0.1)
+PAGES = pages(SPEC, 40)
+SILENCE = 10.0
+
+
+class Watched:
+    """A process of which a test says what it does, and who watches it."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+        self.used = 5.0
+        self.watch = Watch(SILENCE, lambda: self.used, lambda: self.now)
+
+    def silent_for(self, seconds: float, *, busy: float = 0.0, beats: bool = False) -> float | None:
+        """Let time pass; return after how long it was found to stand still, if it was."""
+        for step in range(round(seconds * BEATS / SILENCE)):
+            self.now += SILENCE / BEATS
+            self.used += busy * SILENCE / BEATS
+            if beats:
+                self.watch.heard()
+            if self.watch.stands_still():
+                return (step + 1) * SILENCE / BEATS
+        return None
+
+
+def test_one_that_does_nothing_is_found_when_its_time_is_over() -> None:
+    watched = Watched()
+    watched.watch.is_ready()
+    assert watched.silent_for(100, beats=True) is None
+
+    assert watched.silent_for(100) == SILENCE
+
+
+def test_one_that_hangs_at_work_is_given_more_time_but_not_for_ever() -> None:
+    watched = Watched()
+    watched.watch.is_ready()
+    assert watched.silent_for(5 * SILENCE, busy=0.3) is None
+    watched.watch.heard()
+
+    assert watched.silent_for(1_000, busy=1.0) == 6 * SILENCE
+
+
+def test_one_that_has_not_begun_may_work_for_as_long_as_it_likes() -> None:
+    watched = Watched()
+    assert watched.silent_for(3_600, busy=0.05) is None
+    watched.watch.heard()
+
+    assert watched.silent_for(1_000) == 6 * SILENCE
+
+
+def test_a_watcher_that_was_away_itself_blames_nobody() -> None:
+    watched = Watched()
+    watched.watch.is_ready()
+    watched.silent_for(2)
+    watched.now += 3_600
+
+    assert not watched.watch.stands_still()
+    assert watched.silent_for(100) == SILENCE
+
+
+def test_processor_time_is_that_of_the_process() -> None:
+    before = processor_time(os.getpid())
+    until = time.process_time() + 0.05
+    while time.process_time() < until:
+        pass
+
+    after = processor_time(os.getpid())
+
+    assert before is not None
+    assert after is not None
+    assert 0.03 <= after - before < 5
+    assert processor_time(2**22 + 1) is None
+
+
+@pytest.fixture(scope="module")
+def web() -> Iterator[SimServer]:
+    with running(SPEC) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def live(web: SimServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    with service(tmp_path_factory.mktemp("live") / "new", web.port, "live.silence=1.5") as started:
+        yield started
+
+
+def test_a_core_that_stands_still_is_replaced_and_nothing_is_lost(live: Service) -> None:
+    live.wait_until_ready()
+    (core,) = live.pids(CORE)
+    urls = PAGES[:20]
+    live.submit(*urls, id="still")
+
+    os.kill(core, signal.SIGSTOP)
+    records = [live.record(url) for url in urls]
+
+    assert live.pids(CORE) != [core]
+    assert not Path(f"/proc/{core}").exists()
+    assert {record["state"] for record in records} == {"ok"}
+    assert announced(live, "still") == Counter(urls)
+
+
+def test_a_lookup_process_that_stands_still_is_replaced(live: Service) -> None:
+    (lookup,) = live.pids(LOOKUPS)
+
+    os.kill(lookup, signal.SIGSTOP)
+
+    assert live.another(LOOKUPS, than=lookup)
+    assert live.get("/healthz").status == 200
+
+
+def test_a_core_that_stands_still_for_a_moment_is_left_alone(live: Service) -> None:
+    live.wait_until_ready()
+    (core,) = live.pids(CORE)
+
+    for _ in range(3):
+        os.kill(core, signal.SIGSTOP)
+        time.sleep(0.5)  # a third of what it is allowed
+        os.kill(core, signal.SIGCONT)
+        live.wait_until_ready()
+
+    assert live.pids(CORE) == [core]

@@ -1,0 +1,74 @@
+"""Schemathesis, which makes requests from the document and holds every answer against it, finds nothing."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent
+ROOT = HERE.parent.parent
+EXAMPLES = int(os.environ.get("SCHEMATHESIS_EXAMPLES", "12"))  # for longer runs by hand
+SEED = os.environ.get("SCHEMATHESIS_SEED", "1")
+
+# Which statuses count as taken, and which as refused. Beside the usual ones:
+# - 413 and 431, for both: the size of a body or of a head in bytes is nothing that a schema can tell;
+# - 404 for both: a URL or a key of which nothing is known;
+# - nothing of 5xx, which Schemathesis would take for either.
+SETTINGS = """
+hooks = "{here}/formats.py"
+
+[checks.positive_data_acceptance]
+expected-statuses = ["2xx", "404", "413", "431"]
+
+[checks.negative_data_rejection]
+expected-statuses = ["400", "404", "405", "413", "415", "422", "431"]
+"""
+
+
+@contextmanager
+def described(*options: str) -> Iterator[tuple[str, str]]:
+    """Serve in a process of its own; give the document's address and an admin's token."""
+    command = [sys.executable, "-m", "tests.web.described", *options]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            port, token = process.stdout.readline().split()
+            yield f"http://127.0.0.1:{port}/v1/openapi.json", token
+        finally:
+            process.terminate()
+
+
+# The phase that goes through every boundary takes longest, and finds the same with keys as without.
+@pytest.mark.parametrize(
+    ("options", "phases"),
+    [((), "fuzzing,stateful"), (("keys",), "coverage,fuzzing,stateful")],
+    ids=["without keys", "with keys"],
+)
+def test_every_request_that_the_document_allows_or_forbids_is_answered_as_it_says(
+    options: tuple[str, ...], phases: str, tmp_path: Path
+) -> None:
+    settings = tmp_path / "schemathesis.toml"
+    settings.write_text(SETTINGS.format(here=HERE))
+    with described(*options) as (document, token):
+        done = subprocess.run(
+            [
+                Path(sys.executable).with_name("schemathesis"),
+                *("--config-file", settings, "run", document),
+                *("--checks", "all", "--phases", phases, "--mode", "all"),
+                *("--max-examples", str(EXAMPLES), "--seed", SEED, "--request-timeout", "5"),
+                *("--generation-database", "none", "--header", f"Authorization: Bearer {token}"),
+            ],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            timeout=600,
+            check=False,
+        )
+
+    assert done.returncode == 0, done.stdout[-10_000:]

@@ -1,0 +1,77 @@
+"""Whoever asks for a new fetch and waits for it is told what came of that fetch, and not what was known before."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from tests.live.stores.fakes import LEASE, done, message
+from tests.web.fakes import Bench
+
+from scoter.live.sqlite.database import ServiceDb
+from scoter.live.sqlite.stores import SqliteStores
+from scoter.web.service.intake import Renewed
+
+A = "http://a.example/"
+
+
+def bench_with_forced() -> Bench:
+    found: list[Bench] = []
+
+    def is_renewed(url: str) -> bool:
+        return any(row.url == url and row.message.force for row in found[0].stores.journal._rows.values())
+
+    found.append(Bench(is_renewed=is_renewed))
+    return found[0]
+
+
+async def asking(bench: Bench, wait: str) -> asyncio.Task[Any]:
+    task = asyncio.create_task(bench.client.get(f"/v1/urls?url={A}&wait={wait}"))
+    while not len(bench.arrivals) and not task.done():
+        await asyncio.sleep(0)
+    return task
+
+
+async def test_whoever_waits_for_a_new_fetch_is_told_of_that_one() -> None:
+    bench = bench_with_forced()
+    await bench.know(A)
+    await bench.client.post("/v1/messages", {"urls": [A], "force": True})
+
+    waiting = await asking(bench, "5s")
+    bench.arrivals.note([A])  # the end of another message's entry, which was answered from the store
+    for _ in range(20):
+        await asyncio.sleep(0)
+    assert not waiting.done()
+    await bench.work()
+
+    got = await waiting
+    assert got.status == 200
+    assert bench.stores.journal.waiting() == 0
+
+
+async def test_a_new_fetch_that_is_not_done_in_time_is_pending_and_the_old_record_is_not_its_answer() -> None:
+    bench = bench_with_forced()
+    await bench.know(A)
+    await bench.client.post("/v1/messages", {"urls": [A], "force": True})
+
+    late = await bench.client.get(f"/v1/urls?url={A}&wait=10ms")
+    at_once = await bench.client.get(f"/v1/urls?url={A}")
+
+    assert (late.status, late.json["state"]) == (202, "pending")
+    assert at_once.status == 200
+
+
+async def test_a_url_is_renewed_while_somebody_waits_for_a_new_fetch_of_it(tmp_path: Path) -> None:
+    async with ServiceDb(tmp_path / "service.sqlite") as db:
+        stores = SqliteStores(db)
+        is_renewed: Callable[[str], bool] = Renewed(db.reader)
+        await stores.journal.accept([(message("m"), [A])])
+        merely_wanted = is_renewed(A)
+        await stores.journal.accept([(message("n", force=True), [A])])
+        forced = is_renewed(A)
+        for entry in await stores.journal.open("r", 2, LEASE):
+            await stores.ledger.record("r", [done(entry)])
+
+        assert (merely_wanted, forced, is_renewed(A)) == (False, True, False)

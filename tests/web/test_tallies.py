@@ -1,0 +1,195 @@
+"""Lookup processes count, and the core shows it; a key's rate holds over all of them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager, suppress
+from datetime import datetime
+from pathlib import Path
+
+import msgspec
+from tests.web.client import Client
+from tests.web.fakes import NOW, Bench
+
+from scoter.live.memory.access import MemoryKeys
+from scoter.web.asgi import Receive, Scope, Send
+from scoter.web.keys import Admitted, Gate
+from scoter.web.keys import Scope as Needed
+from scoter.web.lookup import LookupApp
+from scoter.web.lookups import Lookup
+from scoter.web.measures import Measures
+from scoter.web.service.tallying import Hearing, tell
+from scoter.web.tallies import Counts, Tally
+
+
+class Ticks:
+    """A clock that stands still until it is moved."""
+
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class Group:
+    """A core and lookup processes that share keys, and tell each other what they count."""
+
+    def __init__(self, folder: Path, count: int) -> None:
+        self.ticks = Ticks()
+        self.keys = MemoryKeys(lambda: NOW)
+        self.gates = [Gate(self.keys, required=True, clock=self.ticks) for _ in range(1 + count)]
+        self.counts = [Counts(gate, self.keys.take_uses) for gate in self.gates[1:]]
+        self.measures = Measures()
+        self.uses: dict[str, datetime] = {}
+        self.path = folder / "tally.sock"
+        self.hearing = Hearing(self.path, self.measures, self.gates[0], self._use)
+
+    def _use(self, uses: Mapping[str, datetime]) -> None:
+        self.uses |= uses
+
+    @asynccontextmanager
+    async def talking(self) -> AsyncIterator[None]:
+        gates = self.gates[1:]
+        tasks = [asyncio.create_task(self.hearing.run())]
+        tasks += [
+            asyncio.create_task(tell(self.path, counts, gate, every=0.005))
+            for counts, gate in zip(self.counts, gates, strict=True)
+        ]
+        try:
+            yield
+        finally:
+            for task in tasks:
+                task.cancel()
+                with suppress(asyncio.CancelledError):
+                    await task
+
+    def admitted(self, token: str, gate: int) -> bool:
+        headers = [(b"authorization", f"Bearer {token}".encode())]
+        return isinstance(self.gates[gate].admit(headers, Needed.READ), Admitted)
+
+
+async def until(happened: object) -> None:
+    """Wait until something is true of a service that talks."""
+    assert callable(happened)
+    async with asyncio.timeout(5):
+        while not happened():
+            await asyncio.sleep(0.005)
+
+
+async def nobody(scope: Scope, receive: Receive, send: Send) -> None:
+    raise AssertionError("everything here is a lookup")
+
+
+async def test_what_a_lookup_process_answers_is_shown_by_the_core(tmp_path: Path) -> None:
+    group = Group(tmp_path, 1)
+    key, token = await group.keys.create("a client", ("read",))
+    bench = Bench()
+    await bench.know("http://a.example/")
+    app = LookupApp(Lookup(bench.records, bench.pending), group.gates[1], nobody, counts=group.counts[0])
+    client = Client(app, bench.document, (("Authorization", f"Bearer {token}"),))
+
+    await client.get("/v1/urls?url=http://a.example/")
+    await client.get("/v1/urls?url=http://a.example/")
+    await client.post("/v1/urls/lookup", {"urls": ["http://a.example/"]})
+    await Client(app, bench.document).get("/v1/urls?url=http://a.example/")
+    group.counts[0].refused("not_http")
+    async with group.talking():
+        await until(lambda: group.measures.requests.values)
+
+    shown = group.measures.text().decode()
+    assert 'scoter_http_requests_total{route="/v1/urls",status="200"} 2' in shown
+    assert 'scoter_http_requests_total{route="/v1/urls/lookup",status="200"} 1' in shown
+    assert 'scoter_http_requests_total{route="/v1/urls",status="401"} 1' in shown
+    assert 'scoter_http_request_seconds_count{route="/v1/urls"} 3' in shown
+    assert 'scoter_connections_refused_total{reason="not_http"} 1' in shown
+    assert group.uses == {key.id: NOW}
+
+
+async def test_nothing_is_counted_twice(tmp_path: Path) -> None:
+    group = Group(tmp_path, 2)
+    async with group.talking():
+        for counts in group.counts * 3:
+            counts.answered("/v1/urls", 200, counts.clock())
+            await asyncio.sleep(0.01)
+        await until(lambda: group.measures.requests.values.get(("/v1/urls", "200")) == 6)
+        await asyncio.sleep(0.05)
+
+    assert group.measures.requests.values == {("/v1/urls", "200"): 6}
+    assert group.measures.request_seconds.count("/v1/urls") == 6
+
+
+async def test_a_rate_holds_over_all_processes_on_average(tmp_path: Path) -> None:
+    group = Group(tmp_path, 3)
+    _, token = await group.keys.create("a busy client", ("read",), rate=10.0)
+    async with group.talking():
+        # given what each process may let in at once before it hears of the others
+        first = sum(group.admitted(token, gate) for _ in range(20) for gate in range(4))
+        await asyncio.sleep(0.1)
+        # when the client goes on at every door for ten seconds, and all are told of it as they go
+        later = 0
+        for _ in range(100):
+            group.ticks.now += 0.1
+            later += sum(group.admitted(token, gate) for gate in range(4))
+            await asyncio.sleep(0.02)
+
+    assert first == 40
+    assert later <= 10 * 10 + 40  # the rate for ten seconds, and no more than the burst once more
+    assert later >= 30
+
+
+async def test_a_key_that_is_used_at_one_door_alone_has_its_whole_rate_there(tmp_path: Path) -> None:
+    group = Group(tmp_path, 3)
+    _, token = await group.keys.create("a client", ("read",), rate=10.0)
+    async with group.talking():
+        count = 0
+        for _ in range(100):
+            group.ticks.now += 0.1
+            count += group.admitted(token, 2)
+            await asyncio.sleep(0.001)
+
+    assert count == 100
+
+
+async def test_a_process_that_ends_or_talks_nonsense_does_no_harm(tmp_path: Path) -> None:
+    group = Group(tmp_path, 1)
+    async with group.talking():
+        await until(group.path.exists)
+        for nonsense in (b"", b"\x00\x00", b"\xff\xff\xff\xff", b"\x00\x00\x00\x01\xc1", b"\x00\x00\x00\x01\x90"):
+            reader, writer = await asyncio.open_unix_connection(str(group.path))
+            writer.write(nonsense)
+            writer.write_eof()
+            assert await reader.read() == b""
+            writer.close()
+        group.counts[0].answered("/healthz", 200, group.counts[0].clock())
+        await until(lambda: group.measures.requests.values)
+
+
+async def test_counting_goes_on_when_the_core_has_been_away(tmp_path: Path) -> None:
+    group = Group(tmp_path, 1)
+    telling = asyncio.create_task(tell(group.path, group.counts[0], group.gates[1], every=0.005))
+    group.counts[0].answered("/healthz", 200, group.counts[0].clock())
+    await asyncio.sleep(0.02)
+
+    for _ in range(2):
+        hearing = asyncio.create_task(group.hearing.run())
+        group.measures.requests.values.clear()
+        await asyncio.sleep(0.02)
+        group.counts[0].answered("/healthz", 200, group.counts[0].clock())
+        await until(lambda: group.measures.requests.values)
+        hearing.cancel()
+        with suppress(asyncio.CancelledError):
+            await hearing
+    telling.cancel()
+
+
+def test_a_tally_can_be_read_again() -> None:
+    tally = Tally(
+        requests=[(("/v1/urls", "200"), 3.0)],
+        seconds={"/v1/urls": ([1, 2], 0.5)},
+        refused=[(("crowded",), 1.0)],
+        uses={"k": NOW},
+        admitted={"k": 3},
+    )
+
+    assert msgspec.msgpack.decode(msgspec.msgpack.encode(tally), type=Tally) == tally
