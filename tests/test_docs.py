@@ -111,3 +111,54 @@ def test_the_readmes_python_runs(tmp_path: Path) -> None:
 
     assert f"200 {first} " in done.stdout
     assert len(done.stdout.splitlines()) == 2
+
+
+def test_every_test_that_a_page_names_is_there() -> None:
+    missing = []
+    for page in PAGES:
+        for path, name in re.findall(r"`(tests/[\w/]+\.py)(?:::(\w+))?`", page.read_text("utf-8")):
+            file = ROOT / path
+            if not file.exists() or (name and f"def {name}(" not in file.read_text("utf-8")):
+                missing.append((page.name, path, name))
+
+    assert missing == []
+
+
+def test_every_guarantee_names_what_shows_it() -> None:
+    rows = [
+        line.split(" | ")
+        for line in (ROOT / "docs" / "guarantees.md").read_text("utf-8").splitlines()
+        if line.startswith("| ") and not line.startswith("| promise ")
+    ]
+
+    assert len(rows) > 30
+    for promise, _, shown in rows:
+        assert "`tests/" in shown, promise
+
+
+def test_every_metric_stands_on_the_page_about_operations_and_no_other(tmp_path: Path) -> None:
+    from tests.web.service.serving import service
+
+    text = (ROOT / "docs" / "operations.md").read_text("utf-8")
+    rows = re.findall(r"^\| `(scoter_\w+)` \| (.*?) \| ", text, re.MULTILINE)
+    told = {name: set(re.findall(r"`([\w.]+)`", labels)) for name, labels in rows}
+
+    with service(tmp_path / "live", 9) as running:
+        # A fetcher's own figures come with its first report.
+        running.wait_for(lambda: b"shards" in running.get("/metrics").body)
+        shown = running.get("/metrics").body.decode()
+
+    kinds = dict(re.findall(r"^# TYPE (\w+) (\w+)$", shown, re.MULTILINE))
+    assert kinds.keys() == told.keys()
+    for name in (name for name, kind in kinds.items() if kind == "gauge"):
+        found = re.findall(rf'^{name}{{of="([^"]*)"}}', shown, re.MULTILINE)
+        assert {re.sub(r"^\d+\.", "N.", each) for each in found} == told[name] - {"of"}, name
+
+
+def test_every_setting_that_the_page_about_operations_names_is_one() -> None:
+    from scoter.config import Config
+
+    text = (ROOT / "docs" / "operations.md").read_text("utf-8")
+    sections = ("live", "web", "fetch", "http", "store", "agent")
+    for section, name in re.findall(rf"`({'|'.join(sections)})\.(\w+)`", text):
+        assert hasattr(getattr(Config(), section), name), f"{section}.{name}"

@@ -5,6 +5,7 @@ import socket
 from pathlib import Path
 
 from tests.cli.conftest import Run
+from tests.web.service.serving import service
 
 from scoter.live.sqlite.database import ServiceDb
 
@@ -33,6 +34,16 @@ def test_with_a_key_only_the_address_is_in_the_way(run: Run) -> None:
 
     assert done.code == 2
     assert "cannot listen on 192.0.2.1" in done.err
+
+
+def test_a_database_that_was_not_finished_is_no_hindrance(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "live").mkdir()
+    (tmp_path / "live" / "service.sqlite").touch()
+
+    done = run("serve", *AGENT, "--dir", "live", "--host", "192.0.2.1")
+
+    assert done.code == 2
+    assert "there is no API key" in done.err
 
 
 def test_a_port_that_is_taken_is_named(run: Run) -> None:
@@ -76,3 +87,33 @@ def test_a_scope_that_is_none_is_told(run: Run) -> None:
 
     assert done.code == 2
     assert "Did you mean read?" in done.err
+
+
+def test_keys_are_made_and_revoked_beside_a_running_service(run: Run, tmp_path: Path) -> None:
+    with service(tmp_path / "live", 9, "live.lookups=2") as running:
+        made = run("serve", "--dir", "live", "--new-key", "dashboard", "--scopes", "read,admin")
+        key = f"Bearer {made.out.strip()}"
+        target = "/v1/urls?url=http%3A%2F%2Fa.test%2F"
+        before = [running.ask("GET", target, key=key).status for _ in range(6)]  # over both lookup processes
+        listed = running.ask("GET", "/v1/keys", key=key)
+        (found,) = listed.json["keys"]
+
+        revoked = run("serve", "--dir", "live", "--revoke-key", found["id"])
+        after = [running.ask("GET", target, key=key).status for _ in range(6)]
+
+    assert (made.code, revoked.code) == (0, 0)
+    assert (before, listed.status, after) == ([404] * 6, 200, [401] * 6)
+    assert found["name"] == "dashboard"
+
+
+def test_a_key_that_is_made_over_the_api_is_good_in_every_process_until_it_is_revoked(run: Run, tmp_path: Path) -> None:
+    owner = f"Bearer {run('serve', '--dir', 'live', '--new-key', 'owner', '--scopes', 'admin').out.strip()}"
+    with service(tmp_path / "live", 9, "live.lookups=2") as running:
+        made = running.ask("POST", "/v1/keys", {"name": "x", "scopes": ["read"]}, key=owner).json
+        key, target = f"Bearer {made['token']}", "/v1/urls?url=http%3A%2F%2Fa.test%2F"
+        before = [running.ask("GET", target, key=key).status for _ in range(6)]
+
+        revoked = running.ask("DELETE", f"/v1/keys/{made['id']}", key=owner)
+        after = [running.ask("GET", target, key=key).status for _ in range(6)]
+
+    assert (before, revoked.status, after) == ([404] * 6, 200, [401] * 6)

@@ -67,7 +67,7 @@ def test_a_file_is_loaded_line_by_line_with_low_priority(inside: Run, tmp_path: 
 
     assert (done.code, done.out) == (0, "")
     assert "1,201 messages with 1,201 URLs accepted" in done.err
-    assert "2 lines were longer" in done.err
+    assert "2 lines of more than 100,000 characters not submitted" in done.err
     found = sent(service)
     assert [each.get("urls", [each.get("text")]) for each in found] == [*([line] for line in lines), ["see b.example"]]
     assert {each["priority"] for each in found} == {"bulk"}
@@ -163,7 +163,7 @@ async def test_what_is_not_done_in_time_is_told(run: Run) -> None:
         await running
 
     assert (done.code, done.out) == (1, "")
-    assert "1 URLs are not done yet" in done.err
+    assert "1 URL not done yet" in done.err
 
 
 async def test_events_that_were_missed_are_looked_up(run: Run) -> None:
@@ -193,3 +193,20 @@ async def test_events_that_were_missed_are_looked_up(run: Run) -> None:
 
     assert done.code == 0, done.err
     assert done.out.split()[3] == A
+
+
+def test_a_folder_in_the_place_of_a_file_is_told(inside: Run, tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+
+    done = inside("submit", "--file", "folder")
+
+    assert (done.code, done.out) == (2, "")
+    assert done.err == "scoter: folder: cannot be read: Is a directory\n"
+
+
+def test_an_empty_file_is_told(inside: Run, tmp_path: Path) -> None:
+    (tmp_path / "urls").write_text("\n\n")
+    with FakeService() as service:
+        done = inside("submit", "--file", "urls", "--server", service.url)
+
+    assert (done.code, done.out, done.err) == (1, "", "there was nothing to submit\n")

@@ -64,6 +64,16 @@ def test_a_new_connection_that_is_dropped_is_not_tried_again(clients: Clients) -
     assert len(service.asked) == 1
 
 
+def test_a_key_is_never_ordered_twice(clients: Clients) -> None:
+    with FakeService(receipts, DROP, said(500, {})) as service:
+        client = clients(service)
+        client.submit("first")
+        with pytest.raises(Unreachable):
+            client.make_key("bot", ["read"])
+
+    assert [each.json for each in service.asked[1:]] == [{"name": "bot", "scopes": ["read"], "rate": None}]
+
+
 def test_a_connection_that_the_service_closes_is_not_used_again(clients: Clients) -> None:
     ending = Said(said(200, RECORD, Connection="close").raw, closes=True)
     with FakeService(ending, said(200, RECORD)) as service:

@@ -157,3 +157,26 @@ async def test_many_calls_share_a_few_connections(bench: Bench, client: AsyncCli
 
     assert all(isinstance(each, UrlRecord) for each in found)
     assert len(client._idle) <= 8
+
+
+async def test_keys_are_made_listed_and_revoked() -> None:
+    bench = Bench(required=True)
+    _, token = await bench.stores.keys.create("owner", ["admin"])
+    async with serving(bench.app) as port, AsyncClient(f"http://127.0.0.1:{port}", token) as owner:
+        made = await owner.make_key("dashboard", ["read"], rate=5)
+        async with AsyncClient(f"http://127.0.0.1:{port}", made.token) as dashboard:
+            await dashboard.stats()
+            with pytest.raises(ClientError, match="scope admin"):
+                await dashboard.keys()
+            listed = await owner.keys()
+
+            revoked = await owner.revoke_key(made.id)
+
+            with pytest.raises(ClientError, match="not known"):
+                await dashboard.stats()
+        with pytest.raises(ClientError, match="no such key"):
+            await owner.revoke_key(made.id)
+
+    assert (made.name, made.scopes, made.rate, made.last_used) == ("dashboard", ("read",), 5.0, None)
+    assert [(each.name, each.last_used is not None) for each in listed] == [("owner", True), ("dashboard", True)]
+    assert revoked.id == made.id

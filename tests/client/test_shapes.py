@@ -12,6 +12,8 @@ from scoter.client import calls, records
 from scoter.live import ports
 from scoter.web import problems, streams
 from scoter.web import records as served
+from scoter.web.handlers import keys
+from scoter.web.keys import Scope
 
 PAIRS: list[tuple[type[Struct], type[Struct]]] = [
     (records.Problem, problems.Problem),
@@ -22,6 +24,8 @@ PAIRS: list[tuple[type[Struct], type[Struct]]] = [
     (records.FetchHop, served.FetchHop),
     (records.FetchAnswer, served.FetchAnswer),
     (records.DomainRule, ports.DomainRule),
+    (records.ApiKey, keys.KeyShown),
+    (records.NewKey, keys.KeyMade),
     (records.StageTimes, served.StageTimes),
     (records.Statistics, served.Statistics),
     (records.Gap, streams.Gap),
@@ -40,5 +44,6 @@ def test_words_and_limits_are_those_of_the_service() -> None:
     assert {each.value for each in records.Absence} == {each.value for each in served.Absence}
     assert set(get_args(records.Urgency)) == set(served.Urgency)
     assert set(get_args(records.BodyForm)) == set(served.BodyForm)
+    assert set(get_args(records.KeyScope)) == {scope.value for scope in Scope if scope}
     assert calls.MOST_URLS == served.MOST_URLS
     assert calls._LONGEST_WAIT == served.MOST_WAIT

@@ -5,15 +5,15 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING
 
 import click
 
 from scoter.cli.invocation import invocation, urls_from
-from scoter.cli.output import print_json, visible
-from scoter.errors import UsageError
+from scoter.cli.output import note, print_json, visible
+from scoter.cli.service import seconds, service_options
 
 if TYPE_CHECKING:
     from scoter.client import Client, Missing, UrlRecord
@@ -22,32 +22,6 @@ if TYPE_CHECKING:
 _COLOURS = {"ok": "green", "failed": "red", "gone": "yellow", "denied": "magenta", "refused": "magenta"}
 _LABEL = 11
 _FROM_STDIN = 300
-F = TypeVar("F", bound=Callable[..., Any])
-
-
-def service_options(command: F) -> F:
-    """Add the options by which a command finds the service."""
-    command = click.option(
-        "--key", envvar="SCOTER_KEY", default="", metavar="KEY", help="The API key (SCOTER_KEY), where one is needed."
-    )(command)
-    return click.option(
-        "--server",
-        envvar="SCOTER_SERVER",
-        default="http://127.0.0.1:8008",
-        show_default=True,
-        metavar="URL",
-        help="Where the service is (SCOTER_SERVER).",
-    )(command)
-
-
-def seconds(context: click.Context, parameter: click.Parameter, value: str | None) -> float:
-    """Return the seconds that an option such as ``5s`` stands for."""
-    from scoter.config.units import read_duration
-
-    try:
-        return read_duration(value).total_seconds() if value else 0.0
-    except ValueError as error:
-        raise UsageError(f"{value!r} {error}", where=parameter.opts[0], hint="For example: 5s, 500ms, 2m") from None
 
 
 def paint(text: str, colour: str | None, **how: bool) -> str:
@@ -89,6 +63,8 @@ def command(urls: tuple[str, ...], wait: float, server: str, key: str) -> int:
                 sys.stdout.write("\n" if number else "")
                 sys.stdout.writelines(line + "\n" for line in page(asked, found))
             number += 1
+    if not number:
+        note("No URL came in.")
     return 1 if missing or not number else 0
 
 

@@ -25,6 +25,7 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "submit": ("submit", "Submit texts and URLs to the live service."),
         "lookup": ("lookup", "Show what the live service knows of URLs."),
         "watch": ("watch", "Show what becomes of URLs, as it happens."),
+        "backup": ("backup", "Copy what a live service must not lose, while it runs."),
     },
     "Step by step": {
         "inject": ("inject", "Put seed URLs into the crawldb."),

@@ -96,6 +96,8 @@ def _opened(directory: Path, question: Question, when: Days, *, has_days: bool) 
     from scoter.engine.opening import memory_limit
     from scoter.live.reports.views import is_service, service_sql
 
+    if not directory.is_dir():
+        raise UsageError("there is no such directory", where=str(directory), hint="Name that of a service or a crawl.")
     limit = memory_limit(invocation().config)
     if is_service(directory):
         with service_sql(directory, memory_limit=limit, days=when) as session:

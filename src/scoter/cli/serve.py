@@ -36,6 +36,7 @@ def _setting(context: click.Context, parameter: click.Parameter, value: Any) -> 
 @click.option(
     "--lookups", type=int, expose_value=False, callback=_setting, help="Processes that answer lookups (live.lookups)."
 )
+@click.option("--with-keys", is_flag=True, help="Ask everybody for a key, on this machine, too (behind a proxy).")
 @click.option("--without-keys", is_flag=True, help="Let everybody in, even beyond this machine.")
 @click.option("--new-key", metavar="NAME", help="Make an API key, print its token, and end.")
 @click.option("--scopes", default="read,submit", show_default=True, help="What the new key is for: read,submit,admin.")
@@ -46,6 +47,7 @@ def command(
     directory: str,
     host: str | None,
     port: int | None,
+    with_keys: bool,
     without_keys: bool,
     new_key: str | None,
     scopes: str,
@@ -75,25 +77,29 @@ def command(
         return _revoke_key(folder, revoke_key)
     if list_keys:
         return _list_keys(folder)
+    if with_keys and without_keys:
+        raise UsageError("--with-keys and --without-keys do not go together")
     live = invocation().config.live
-    return _serve(folder, host or live.host, live.port if port is None else port, insecure=without_keys)
+    where = host or live.host, live.port if port is None else port
+    return _serve(folder, *where, insecure=without_keys, wanted=with_keys)
 
 
-def _serve(folder: Folder, host: str, port: int, *, insecure: bool) -> int:
+def _serve(folder: Folder, host: str, port: int, *, insecure: bool, wanted: bool) -> int:
     import asyncio
 
     from scoter.fetch.protocols.identity import user_agent
     from scoter.web.keys import needs_keys
     from scoter.web.service.door import listening
     from scoter.web.service.joining import prepare_log
-    from scoter.web.service.keys import known_keys
+    from scoter.web.service.keys import known_keys, renew
     from scoter.web.service.plan import Plan
     from scoter.web.service.supervisor import Supervisor
 
     said = invocation()
     user_agent(said.config)  # fails here, and not in a process, where nobody is named
     folder.create()
-    required = needs_keys(host, has_keys=bool(known_keys(folder)), insecure=insecure)
+    renew(folder)
+    required = needs_keys(host, has_keys=bool(known_keys(folder)), insecure=insecure, wanted=wanted)
     level = "DEBUG" if said.debug else "WARNING" if said.quiet else "INFO"
     prepare_log(level)
     plan = Plan(config=said.config, root=str(folder.root), needs_keys=required, any_host=insecure, level=level)

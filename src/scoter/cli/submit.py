@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from scoter.cli.invocation import invocation
-from scoter.cli.lookup import seconds, service_options
 from scoter.cli.output import note, print_json, visible
 from scoter.cli.progress import StatusLine
+from scoter.cli.service import counted, opened, seconds, service_options, size_of
 from scoter.cli.watch import fitted
 from scoter.errors import UsageError
 
@@ -86,8 +86,8 @@ def command(
     if not is_bulk and not texts:
         raise UsageError("there is nothing to submit", hint="Name URLs or texts, a file with --file, or - for stdin.")
     order = Order(priority or ("bulk" if is_bulk else "person"), force, callback)
-    descriptor = _opened(file) if is_bulk else None
-    work = Submitting(order, is_bulk=is_bulk, wait=wait, within=within)
+    descriptor = opened(file) if is_bulk else None
+    work = Submitting(order, is_bulk=is_bulk, wait=wait, within=within, size=size_of(descriptor))
 
     async def run() -> None:
         async with AsyncClient(server, key, pause=work.pause) as client:
@@ -109,10 +109,11 @@ class Order:
     def __init__(self, priority: Urgency, force: bool, callback: str) -> None:
         self.force = force
         self.skipped = 0
+        self.bytes_read = 0
         self._priority = priority
         self._callback = callback
         self._run = uuid.uuid4().hex
-        self._number = 0
+        self.number = 0
 
     def is_ours(self, message: str) -> bool:
         return message.startswith(self._run)
@@ -128,6 +129,7 @@ class Order:
 
         async with aclosing(lines(descriptor, 4 * _LONGEST)) as found:
             async for line in found:
+                self.bytes_read += len(line or b"") + 1
                 text = "" if line is None else line.decode("utf-8", "replace").strip()
                 if line is None or len(text) > _LONGEST:
                     self.skipped += 1
@@ -138,10 +140,10 @@ class Order:
         from scoter.client import Submission
         from scoter.client.calls import LONGEST_URL
 
-        self._number += 1
+        self.number += 1
         is_url = len(text) <= LONGEST_URL and _ONE_URL.fullmatch(text) is not None
         return Submission(
-            id=f"{self._run}-{self._number}",
+            id=f"{self._run}-{self.number}",
             text="" if is_url else text,
             urls=(text,) if is_url else (),
             priority=self._priority,
@@ -153,8 +155,10 @@ class Order:
 class Submitting:
     """A run: what was accepted, and what has come of it."""
 
-    def __init__(self, order: Order, *, is_bulk: bool, wait: bool, within: float) -> None:
+    def __init__(self, order: Order, *, is_bulk: bool, wait: bool, within: float, size: int = 0) -> None:
+        """``size`` is how many bytes are to be read, if that is known."""
         said = invocation()
+        self._size = size
         self._order = order
         self._is_bulk = is_bulk
         self._wait = wait
@@ -259,7 +263,12 @@ class Submitting:
             self._tell_of(receipt)
         took = max(0.001, time.monotonic() - self._began)
         awaited = f" · {len(self._open):,} awaited" if self._wait else ""
-        self._line.show(f"{self._messages:,} messages · {self._messages / took:,.0f} a second{awaited}")
+        self._line.show(f"{self._so_far()} · {self._messages / took:,.0f} a second{awaited}")
+
+    def _so_far(self) -> str:
+        """Return how far the run is; those that were read and not taken yet stand aside for their domains' sake."""
+        share = f"{min(1.0, self._order.bytes_read / self._size) * 100:.0f} % read · " if self._size else ""
+        return f"{share}{self._messages:,} of {self._order.number:,} messages done"
 
     def _tell_of(self, receipt: Receipt) -> None:
         from scoter.client import Outcome
@@ -297,7 +306,7 @@ class Submitting:
 
     async def pause(self, seconds: float) -> None:
         """Wait for a service that is full or away, and say so."""
-        self._line.show(f"{self._messages:,} messages · the service takes no more now, going on in {seconds:.0f} s")
+        self._line.show(f"{self._so_far()} · there is no room for more now, going on in {seconds:.0f} s")
         await asyncio.sleep(seconds)
 
     def tell(self) -> None:
@@ -306,15 +315,17 @@ class Submitting:
         if self._quiet:
             return
         if self._order.skipped:
-            note(f"{self._order.skipped:,} lines were longer than {_LONGEST:,} characters and not submitted")
+            note(f"{counted(self._order.skipped, 'line')} of more than {_LONGEST:,} characters not submitted")
         if self._is_bulk and self._messages:
             took = max(0.001, time.monotonic() - self._began)
-            told = [f"{self._messages - self._refused:,} messages with {self._urls:,} URLs accepted"]
+            told = [f"{counted(self._messages - self._refused, 'message')} with {counted(self._urls, 'URL')} accepted"]
             told += [f"{self._unusable:,} URLs not taken"] if self._unusable else []
             told += [f"{self._refused:,} refused"] if self._refused else []
             note(f"{', '.join(told)}, in {took:.1f} s ({self._messages / took:,.0f} a second)")
+        elif self._is_bulk and not self._order.number:
+            note("there was nothing to submit")
         if self._open:
-            note(f"{len(self._open):,} URLs are not done yet; `scoter lookup` tells of them later")
+            note(f"{counted(len(self._open), 'URL')} not done yet; `scoter lookup` tells more later")
 
 
 async def _either(waited: asyncio.Task[Literal[True]], other: asyncio.Task[None], within: float | None = None) -> bool:
@@ -326,14 +337,3 @@ async def _either(waited: asyncio.Task[Literal[True]], other: asyncio.Task[None]
         return waited.done()
     finally:
         waited.cancel()
-
-
-def _opened(file: Path | None) -> int:
-    if file is None or str(file) == "-":
-        if sys.stdin is None or sys.stdin.closed:
-            raise UsageError("standard input is closed")
-        return sys.stdin.fileno()
-    try:
-        return os.open(file, os.O_RDONLY)
-    except OSError as error:
-        raise UsageError(f"cannot be read: {error.strerror}", where=str(file)) from error

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 import click
 
 from scoter.cli.invocation import invocation
-from scoter.cli.lookup import colour_of, paint, service_options
+from scoter.cli.lookup import colour_of, paint
 from scoter.cli.output import note, print_json, visible, width
 from scoter.cli.progress import StatusLine
+from scoter.cli.service import service_options
 
 if TYPE_CHECKING:
     from scoter.client import ClientError, Event, Gap, UrlRecord

@@ -16,10 +16,12 @@ from scoter.client.aio import AsyncClient
 from scoter.client.errors import ClientError, Unreachable
 from scoter.client.records import (
     Absence,
+    ApiKey,
     DomainRule,
     FetchAnswer,
     Gap,
     Missing,
+    NewKey,
     Outcome,
     Problem,
     Receipt,
@@ -32,6 +34,7 @@ from scoter.live.records import Event, State, UrlRecord
 
 __all__ = [
     "Absence",
+    "ApiKey",
     "AsyncClient",
     "Client",
     "ClientError",
@@ -40,6 +43,7 @@ __all__ = [
     "FetchAnswer",
     "Gap",
     "Missing",
+    "NewKey",
     "Outcome",
     "Problem",
     "Receipt",

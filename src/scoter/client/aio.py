@@ -15,11 +15,14 @@ from scoter.client.listening import SILENCE, Listening, ended
 from scoter.client.loading import BATCH, PATIENCE, Loading
 from scoter.client.place import DEFAULT_URL, fields, place
 from scoter.client.records import (
+    ApiKey,
     BodyForm,
     DomainRule,
     FetchAnswer,
     Gap,
+    KeyScope,
     Missing,
+    NewKey,
     Receipt,
     Statistics,
     Submission,
@@ -152,6 +155,18 @@ class AsyncClient:
         rule = DomainRule(domain=name, delay=delay, concurrency=concurrency, blocked=blocked, note=note)
         return await self._run(calls.set_domain(rule))
 
+    async def keys(self) -> list[ApiKey]:
+        """Return every API key of the service; this and the next two need one with the scope admin."""
+        return await self._run(calls.keys())
+
+    async def make_key(self, name: str, scopes: Iterable[KeyScope], *, rate: float | None = None) -> NewKey:
+        """Make an API key; ``rate`` is in requests a second. Its token is told this once."""
+        return await self._run(calls.make_key(name, scopes, rate))
+
+    async def revoke_key(self, id: str) -> ApiKey:  # noqa: A002  the API's own name
+        """Revoke an API key: from now on it lets nobody in."""
+        return await self._run(calls.revoke_key(id))
+
     async def events(
         self,
         since: int | None = None,
@@ -218,7 +233,8 @@ class AsyncClient:
     async def _send(self, call: Call) -> Answer:
         async with self._turns:
             while True:
-                is_reused = bool(self._idle)
+                # On a new connection nobody needs to guess whether the request arrived.
+                is_reused = bool(self._idle) and not call.once
                 wire = self._idle.pop() if is_reused else await Wire.open(self._place, self._timeout)
                 try:
                     return await self._exchange(wire, call)

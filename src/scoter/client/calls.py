@@ -18,10 +18,13 @@ from msgspec import Struct
 from scoter.client.errors import ClientError, not_understood
 from scoter.client.records import (
     Absence,
+    ApiKey,
     BodyForm,
     DomainRule,
     FetchAnswer,
+    KeyScope,
     Missing,
+    NewKey,
     Problem,
     Receipt,
     Statistics,
@@ -43,13 +46,17 @@ T = TypeVar("T")
 
 
 class Call(Struct, frozen=True):
-    """One request; ``after`` so many seconds, and with ``within`` more for the answer than the client usually has."""
+    """One request; ``after`` so many seconds, and with ``within`` more for the answer than the client usually has.
+
+    It may be repeated without harm, unless it is to be made ``once``.
+    """
 
     method: str
     target: str
     body: bytes | None = None
     after: float = 0.0
     within: float = 0.0
+    once: bool = False
 
 
 class Answer(Struct, frozen=True):
@@ -65,6 +72,10 @@ Steps: TypeAlias = Generator[Call, Answer, T]
 
 class _Receipts(Struct, frozen=True):
     messages: list[Receipt]
+
+
+class _Keys(Struct, frozen=True):
+    keys: list[ApiKey]
 
 
 class _Found(Struct, frozen=True):
@@ -193,6 +204,22 @@ def set_domain(rule: DomainRule) -> Steps[DomainRule]:
     del told["domain"]
     answer = yield Call("PUT", _domain(rule.domain), msgspec.json.encode(told))
     return read(answer, DomainRule)
+
+
+def keys() -> Steps[list[ApiKey]]:
+    return read((yield Call("GET", "/v1/keys")), _Keys).keys
+
+
+def make_key(name: str, scopes: Iterable[KeyScope], rate: float | None) -> Steps[NewKey]:
+    if isinstance(scopes, str):
+        raise UsageError("scopes is one text, not a list of scopes", hint=f"Write scopes=[{scopes!r}].")
+    order = {"name": _sound(name), "scopes": list(scopes), "rate": rate}
+    answer = yield Call("POST", "/v1/keys", msgspec.json.encode(order), once=True)
+    return read(answer, NewKey)
+
+
+def revoke_key(identity: str) -> Steps[ApiKey]:
+    return read((yield Call("DELETE", f"/v1/keys/{quote(_sound(identity), safe='')}", once=True)), ApiKey)
 
 
 def read(answer: Answer, kind: type[T]) -> T:

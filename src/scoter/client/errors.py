@@ -14,7 +14,7 @@ from scoter.client.records import Problem
 from scoter.errors import UserError
 
 _HINTS: Final = {
-    401: "Give a key with --key or in SCOTER_KEY.",
+    401: "Give a valid key with --key or in SCOTER_KEY.",
     403: "Ask for a key with the scope that this needs.",
     421: "Ask for the service as 127.0.0.1, or show a key.",
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
 from enum import StrEnum
 from typing import Literal, TypeAlias
 
@@ -15,6 +16,10 @@ Urgency: TypeAlias = Literal["person", "normal", "bulk"]
 
 BodyForm: TypeAlias = Literal["inline", "reference", "none"]
 """How a fetched body is answered: in the answer, as a place in the archive, or not at all."""
+
+
+KeyScope: TypeAlias = Literal["read", "submit", "admin"]
+"""What a key is good for; ``admin`` includes the others."""
 
 
 class Problem(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -116,6 +121,23 @@ class DomainRule(Struct, frozen=True, kw_only=True, omit_defaults=True):
     concurrency: int | None = None
     blocked: bool = False
     note: str = ""
+
+
+class ApiKey(Struct, frozen=True, kw_only=True):
+    """Who may come in, and for what; ``rate`` in requests a second, none where there is no limit."""
+
+    id: str
+    name: str
+    scopes: tuple[str, ...]
+    rate: float | None
+    created: datetime
+    last_used: datetime | None
+
+
+class NewKey(ApiKey, frozen=True, kw_only=True):
+    """A key that was made just now. Nobody can ask for its token again."""
+
+    token: str
 
 
 class StageTimes(Struct, frozen=True):

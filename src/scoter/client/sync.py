@@ -15,11 +15,14 @@ from scoter.client.listening import SILENCE, Listening, ended
 from scoter.client.loading import BATCH, PATIENCE, Loading
 from scoter.client.place import DEFAULT_URL, Place, fields, place
 from scoter.client.records import (
+    ApiKey,
     BodyForm,
     DomainRule,
     FetchAnswer,
     Gap,
+    KeyScope,
     Missing,
+    NewKey,
     Receipt,
     Statistics,
     Submission,
@@ -139,6 +142,18 @@ class Client:
         rule = DomainRule(domain=name, delay=delay, concurrency=concurrency, blocked=blocked, note=note)
         return self._run(calls.set_domain(rule))
 
+    def keys(self) -> list[ApiKey]:
+        """Return every API key of the service; this and the next two need one with the scope admin."""
+        return self._run(calls.keys())
+
+    def make_key(self, name: str, scopes: Iterable[KeyScope], *, rate: float | None = None) -> NewKey:
+        """Make an API key; ``rate`` is in requests a second. Its token is told this once."""
+        return self._run(calls.make_key(name, scopes, rate))
+
+    def revoke_key(self, id: str) -> ApiKey:  # noqa: A002  the API's own name
+        """Revoke an API key: from now on it lets nobody in."""
+        return self._run(calls.revoke_key(id))
+
     def events(
         self,
         since: int | None = None,
@@ -205,6 +220,8 @@ class Client:
             return result
 
     def _send(self, call: Call) -> Answer:
+        if call.once:
+            self.close()  # on a new connection nobody needs to guess whether the request arrived
         is_reused = self._connection is not None
         try:
             return self._exchange(call)
