@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 
 .PHONY: help setup demo test check fmt bench docs clean \
   test-browser test-spark fuzz-fetch fuzz-parse soak-fetch polite-fetch bench-fetch bench-parse truth-batch kill-batch \
-  kill-live kill-fetchers bench-tables bench-batch
+  kill-live kill-fetchers soak-live bench-live bench-tables bench-batch
 
 help: ## Show this list.
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -77,6 +77,12 @@ nginx:
 	  { test "$$(id -u)" = 0 && apt-get install -y -qq nginx-light >/dev/null; } || \
 	  { echo "nginx is needed: apt-get install nginx-light" >&2; exit 2; }
 
+.PHONY: wrk
+wrk:
+	@command -v wrk >/dev/null || \
+	  { test "$$(id -u)" = 0 && apt-get install -y -qq wrk >/dev/null; } || \
+	  { echo "wrk is needed: apt-get install wrk" >&2; exit 2; }
+
 bench-fetch: $(READY) $(SCRAPY) nginx ## Measure what a fetched page costs, beside Scrapy; needs nginx.
 	@$(BIN)/python -m benchmarks.fetch --scrapy $(BENCH_VENV)/bin/python
 
@@ -90,6 +96,9 @@ kill-batch: $(READY) ## Kill a crawl KILLS (40) times at random moments, and com
 BLOWS ?= 30
 kill-live: $(READY) ## Kill and stop processes of a live service BLOWS (30) times under load; nothing may be lost or doubled.
 	@$(BIN)/python -m tests.long.kill_live --kills $(BLOWS)
+
+soak-live: $(READY) ## Run a live service under all kinds of load for SOAK_MINUTES (10): nothing lost, flat memory, a clean end.
+	@$(BIN)/python -m tests.long.soak_live
 
 kill-fetchers: $(READY) ## Kill and stop fetching processes of the live service; no domain may feel it.
 	@$(BIN)/python -m tests.long.kill_fetchers
@@ -106,6 +115,10 @@ bench-batch: $(READY) $(SCRAPY) nginx ## Measure whole crawls beside Scrapy, job
 	@$(BIN)/python -m benchmarks.batch --scrapy $(BENCH_VENV)/bin/python
 	@$(BIN)/python -m benchmarks.batch.memory
 	@$(BIN)/python -m benchmarks.batch_tables --rows $(ROWS)
+
+BENCH_SECONDS ?= 120
+bench-live: $(READY) nginx wrk ## Measure the live service: messages for BENCH_SECONDS (120), lookups, memory; needs nginx and wrk.
+	@$(BIN)/python -m benchmarks.live --seconds $(BENCH_SECONDS)
 
 clean: ## Remove what the other targets made.
 	rm -rf $(VENV) $(BENCH_VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,0 +1,239 @@
+"""Run a live service under all kinds of load for minutes, and see that nothing is lost, doubled, kept or said wrongly.
+
+    SOAK_MINUTES=10 python -m tests.long.soak_live [--seed N]
+
+Two fetching processes and two for lookups, on a synthetic web with every fault. Messages, texts and lists, new and
+repeated URLs, forced ones, bad requests, lookups one by one and in batches, waits, listeners that come and go,
+callbacks, direct fetches and rules for domains, all at the same time. Records hold for half a minute only and
+announcements for a few, so that what is kept comes to a steady size. At the end every accepted URL must be announced
+once, and told to its callback; nobody who listened may have missed anything; the processes are the same as at the
+start, no larger, with no more files open; the web's ledger says that every domain was asked in its turn; the service
+complains of nothing, and ends when it is told to.
+"""
+# mypy: disable-error-code="import-untyped"
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import re
+import socket
+import sys
+import tempfile
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from pathlib import Path
+from random import Random
+
+import pyarrow.parquet as pq
+import uvloop
+from tests.live.fetching.webs import impolite
+from tests.long import web
+from tests.long.live_hooks import Hooks, listening
+from tests.long.live_load import DELAY, HOOK, Listener, Load, Urls
+from tests.long.live_vitals import Watch
+from tests.web.service.serving import Service, service
+
+from scoter.core.domain import registered_domain
+from scoter.simweb import Fact, SimWeb, Verdict, WebSpec, truth
+from scoter.simweb.robots import RobotsKind
+from scoter.web.service.plan import Folder
+
+WEB = WebSpec(hosts=300, pages=3_000, faults=True, latency=0.02, drip_seconds=1, silence_seconds=20, page_bytes=6_000)
+RULED = 8  # domains
+COMERS = 4  # listeners who come and go
+REST_WITHIN = 180.0
+TOLD_WITHIN = 90.0
+END_WITHIN = 20.0
+LATE = 0.1  # seconds by which the web may note something late, when its process has to wait for a core
+SETTINGS = (
+    "live.processes=2",
+    "live.lookups=2",
+    f"fetch.delay={DELAY}s",
+    "live.known_for=30s",
+    "live.failed_for=10s",
+    "live.messages_for=1m",
+    "live.events_most=5000",
+    "live.archive_size=4MiB",  # files are finished while it lasts; until then an index of each is kept in memory
+    "http.timeout=3s",
+    "http.time_limit=10s",
+    "http.robots_503_defer_visits_delay=10s",
+)
+_COMPLAINT = re.compile(r"\b(ERROR|CRITICAL|Traceback)\b|Task exception was never|never awaited|ResourceWarning")
+
+
+def known_urls(facts: Iterable[Fact], chance: Random) -> Urls:
+    """Sort the web's URLs by how its hosts behave."""
+    atlas = SimWeb(WEB).atlas
+    slow = {registered_domain(site.name) for site in atlas.sites() if site.habits.robots is RobotsKind.DELAY}
+    domains: defaultdict[str, list[str]] = defaultdict(list)
+    odd = []
+    for fact in facts:
+        if not fact.url.startswith("http://"):
+            continue
+        domain = registered_domain(fact.host)
+        if "-fault." in fact.host or domain in slow:
+            odd.append(fact.url)
+        elif fact.verdict is Verdict.ALLOWED and fact.status == "fetched":
+            domains[domain].append(fact.url)
+    names = sorted(domains)
+    chance.shuffle(names)
+    ruled = [(name, domains[name][0]) for name in names[:RULED]]
+    return Urls([domains[name] for name in names[RULED:]], odd, ruled)
+
+
+class Soak:
+    """One service and everybody around it."""
+
+    def __init__(self, live: Service, urls: Urls, chance: Random, seconds: float) -> None:
+        self.live = live
+        self.watch = Watch(live)
+        self.load = Load(live.port, urls, chance, time.monotonic() + seconds)
+        self.whole = Listener(live.port, chance, None)
+        self.comers = [Listener(live.port, chance, 4.0) for _ in range(COMERS)]
+        self.problems: list[str] = []
+
+    async def run(self, hooks: Hooks) -> None:
+        listeners = [asyncio.create_task(each.run()) for each in (self.whole, *self.comers)]
+        watching = asyncio.create_task(self._watch())
+        await self.load.run()
+        watching.cancel()
+        loaded = time.monotonic()
+        last = await self._rest()
+        await self._until(lambda: all((each.last or last) >= last for each in (self.whole, *self.comers)), 30.0)
+        owed = self.load.owed
+        await self._until(lambda: owed <= hooks.told.keys(), TOLD_WITHIN)
+        print(f"  at rest {time.monotonic() - loaded:.0f} s after the load", flush=True)
+        for task in listeners[1:]:
+            task.cancel()
+        began = time.monotonic()  # one of them is still listening
+        code = await asyncio.to_thread(self.live.stop)
+        took = time.monotonic() - began
+        listeners[0].cancel()
+        for result in await asyncio.gather(watching, *listeners, return_exceptions=True):
+            if isinstance(result, Exception):
+                raise result
+        print(f"  it ended with code {code} after {took:.1f} s")
+        if code or took > END_WITHIN:
+            self.problems.append(f"it ended with code {code} after {took:.1f} s")
+        self._judge(hooks, last)
+
+    async def _watch(self) -> None:
+        while True:
+            self.watch.look()
+            await asyncio.sleep(1)
+
+    async def _rest(self) -> int:
+        """Wait until everything is done; return the number of the last announcement."""
+        until = time.monotonic() + REST_WITHIN
+        waiting = -1
+        while time.monotonic() < until and waiting:
+            await asyncio.sleep(0.5)
+            gauges = (await asyncio.to_thread(self.live.get, "/v1/stats")).json["gauges"]
+            waiting = sum(count for name, count in gauges.items() if name.startswith("journal_entries"))
+        if waiting:
+            self.problems.append(f"{waiting:.0f} URLs were not done after {REST_WITHIN:.0f} s")
+        return await asyncio.to_thread(_last_event, self.live.folder)
+
+    async def _until(self, is_so: Callable[[], bool], within: float) -> None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(within):
+                while not is_so():
+                    await asyncio.sleep(0.1)
+
+    def _judge(self, hooks: Hooks, last: int) -> None:
+        load, whole = self.load, self.whole
+        urls = [(message, url) for message, entries in load.accepted.items() for url in entries]
+        print(f"  {', '.join(f'{count:,} {what}' for what, count in sorted(load.did.items()))}")
+        print(
+            f"  {len(load.accepted):,} messages with {len(urls):,} URLs; {last:,} announcements: {dict(whole.states)}"
+        )
+        print(
+            f"  {len(load.owed):,} callbacks owed, {hooks.told.total():,} came, {hooks.refused:,} were refused first;"
+            f" listeners came {sum(each.visits for each in self.comers)} times"
+        )
+        wrongly = [what for what in urls if whole.announced[what] != 1]
+        untold = load.owed - hooks.told.keys()
+        self.problems += load.wrong + whole.wrong + hooks.wrong
+        self.problems += [wrong for each in self.comers for wrong in each.wrong]
+        self.problems += [
+            f"{what} was announced {whole.announced[what]} times, one of {len(wrongly)}" for what in wrongly[:3]
+        ]
+        self.problems += [f"{what} was never told to its callback, one of {len(untold)}" for what in list(untold)[:3]]
+        self.problems += [f"a listener heard up to {each.last} of {last}" for each in self.comers if each.last != last]
+        if whole.last != last or whole.heard != last:
+            self.problems.append(f"who heard everything heard {whole.heard}, up to {whole.last}, of {last}")
+        if whole.states["ok"] < 0.7 * last or not last:
+            self.problems.append("hardly anything was fetched")
+        self.problems += self.watch.judge(fetchers=2, lookups=2)
+
+
+def _last_event(folder: Path) -> int:
+    from scoter.live.sqlite.database import Reader
+
+    reader = Reader(folder / "service.sqlite")
+    (last,) = reader.one("SELECT seq FROM sqlite_sequence WHERE name = 'events'") or (0,)
+    reader.close()
+    return int(last)
+
+
+def left_behind(folder: Path, last: int) -> list[str]:
+    """Return what is wrong with what a service left when it ended."""
+    numbers = {
+        number
+        for file in (folder / "log").rglob("*.parquet*")
+        for number in pq.read_table(file, columns=["number"])["number"].to_pylist()
+    }
+    problems = [] if numbers == set(range(1, last + 1)) else [f"the log has {len(numbers)} of {last} outcomes"]
+    return problems + [f"{path.name} was left open" for path in (folder / "content").glob("*.open")]
+
+
+def complaints(log: Path) -> list[str]:
+    lines = log.read_text(errors="replace").splitlines()
+    found = [line for line in lines if _COMPLAINT.search(line)]
+    print(f"  {len(lines):,} lines in the log, {sum('WARNING' in line for line in lines)} of them warnings")
+    return [f"the service said: {line[:300]}" for line in found]
+
+
+def soak(root: Path, seed: int, seconds: float) -> list[str]:
+    chance = Random(seed)
+    urls = known_urls(truth(SimWeb(WEB)), chance)
+    door = socket.create_server(("127.0.0.1", 0))
+    folder, log = root / "live", root / "log"
+    with web.serving(WEB) as port:
+        hook = f"{HOOK.split('/')[2]}:*=127.0.0.1:{door.getsockname()[1]}"
+        names = f'fetch.connect_to=["{hook}", "*:*=127.0.0.1:{port}"]'
+        with log.open("w") as said, service(folder, port, *SETTINGS, names, log=said) as live:
+            run = Soak(live, urls, chance, seconds)
+
+            async def work() -> None:
+                async with listening(door, Folder(folder).secret(), chance) as hooks:
+                    await run.run(hooks)
+
+            uvloop.run(work())
+        plain = (entry for entry in web.ledger(port) if "-fault." not in entry.host)
+        problems = run.problems + [f"politeness: {each}" for each in impolite(plain, DELAY - LATE)]
+    return problems + left_behind(folder, _last_event(folder)) + complaints(log)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--seed", type=int, default=None)
+    asked = parser.parse_args()
+    seed = Random().randrange(10**6) if asked.seed is None else asked.seed
+    minutes = float(os.environ.get("SOAK_MINUTES", "10"))
+    print(f"seed {seed}, {minutes:g} minutes", flush=True)
+    with tempfile.TemporaryDirectory() as root:
+        problems = soak(Path(root), seed, 60 * minutes)
+    for problem in problems[:20]:
+        print(f"FAILED: {problem}", file=sys.stderr)
+    if len(problems) > 20:
+        print(f"FAILED: and {len(problems) - 20} more", file=sys.stderr)
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
