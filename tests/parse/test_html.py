@@ -166,6 +166,17 @@ def test_links_are_relative_to_the_first_base_that_has_a_link() -> None:
     assert page.outlinks[0].target.text == "http://a.example/other/x"
 
 
+def test_a_drawings_base_is_no_base_of_the_page_and_of_its_metadata() -> None:
+    markup = '<svg><base xlink:href="/no/"></base></svg><base href="/b/"><meta property="og:image" content="i.png">'
+
+    page = read(markup, HtmlOptions(metadata=True))
+
+    assert page.base == canonical("http://a.example/b/")
+    assert page.about is not None
+    assert page.about.image is not None
+    assert page.about.image.url == "http://a.example/b/i.png"
+
+
 def test_a_base_that_is_no_url_is_the_pages_own() -> None:
     page = read('<base href="http://"><a href="x">x</a>')
 

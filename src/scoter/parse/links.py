@@ -83,7 +83,7 @@ class LinkRules:
         if page.nofollow:
             return Kept((), found, {Dropped.PAGE_NOFOLLOW: found} if found else {})
         kept: dict[str, Outlink] = {}
-        dropped: list[Dropped] = []
+        dropped: list[Verdict] = []
         repeated = too_many = 0
         most = found if self._most is None else self._most
         known, own = self._verdicts.get, page.url.text
@@ -91,10 +91,10 @@ class LinkRules:
         for link in page.outlinks:
             text = link.target.text
             # What most links of a site are: followed, known, and on their way to another page.
-            verdict = None if restricted or text == own or "nofollow" in link.rel else known(text)
-            if verdict is None:
+            verdict = known(text)
+            if verdict is None or restricted or text == own or "nofollow" in link.rel:
                 verdict = self._judge(page.url, link)
-            if isinstance(verdict, Dropped):
+            if type(verdict) is not Url:  # isinstance is slow where a class has a metaclass, as both of these have
                 dropped.append(verdict)
                 continue
             fit = verdict.text
@@ -164,7 +164,7 @@ class LinkRules:
         self._verdicts[text] = verdict
 
 
-def _counted(dropped: list[Dropped], repeated: int, too_many: int) -> dict[Dropped, int]:
+def _counted(dropped: list[Verdict], repeated: int, too_many: int) -> dict[Dropped, int]:
     """Count the reasons; the two frequent ones come as numbers, since to hash a member of an enum is slow."""
     counts: dict[Dropped, int] = {}
     for reason in Dropped:

@@ -9,11 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable
 from datetime import UTC, datetime, timedelta, timezone
+from functools import lru_cache
 from typing import Final
 
 from msgspec import Struct
 
 _LONGEST: Final = 4_096  # characters that are read of a field
+_CACHED: Final = 512  # characters; what is longer is read each time
 # Words that take a value after a colon, and so do not name a robot.
 _VALUED: Final = frozenset({"max-snippet", "max-image-preview", "max-video-preview", "unavailable_after"})
 
@@ -56,6 +58,14 @@ def directives(meta: Iterable[str], header: str = "", agents: Collection[str] = 
     >>> directives(["none"], "examplebot: max-snippet:0", agents=["examplebot"])
     Directives(noindex=True, nofollow=True, noarchive=False, nosnippet=True, unavailable_after=None)
     """
+    said = tuple(meta)
+    if not said and not header:
+        return _EMPTY
+    read = _read_before if len(header) + sum(map(len, said)) <= _CACHED else _read
+    return read(said, header, tuple(agents))
+
+
+def _read(meta: tuple[str, ...], header: str, agents: tuple[str, ...]) -> Directives:
     words: set[str] = set()
     dates: dict[str, datetime] = {}
     for content in meta:
@@ -64,6 +74,9 @@ def directives(meta: Iterable[str], header: str = "", agents: Collection[str] = 
         for line in header.splitlines():
             words.update(_addressed(_plain(line, dates), agents))
     return _EMPTY if not words else _meaning(words, dates)
+
+
+_read_before = lru_cache(maxsize=1_024)(_read)  # a site says the same on most of its pages
 
 
 def concerns(name: str, agents: Collection[str]) -> bool:

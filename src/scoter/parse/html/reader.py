@@ -135,23 +135,23 @@ class HtmlReader:
         for node in nodes:
             number = node.tag_id
             kind = kind_of(number)
-            if kind is None:
-                continue
             if kind == PIECE:
                 node.unwrap(True)
-            elif kind == ANCHOR:  # half of a page's links and more: here, to save a call
+            elif kind == ANCHOR:  # half of a page's links and more: here, to save calls
                 attributes = node.attributes
                 href = attributes.get("href")
                 if href is None:
                     href = attributes.get("xlink:href")
                 if href is not None:
                     text = node.text_lexbor()
-                    if len(text) > _ENOUGH:
-                        text = text[:_ENOUGH]
-                    text = " ".join(text.split()) or found.alternative(node)
+                    if not text.isprintable() or "  " in text:  # else the only white space is one blank between words
+                        text = " ".join(text[:_ENOUGH].split())
+                    text = text.strip() or found.alternative(node)
                     rel = attributes.get("rel")
                     links.append((href, text[:LONGEST_ANCHOR], rel.lower() if rel else "", "a"))
                 node.unwrap(True)
+            elif kind is None:
+                continue
             elif kind == OUT:
                 node.decompose(False)
             elif kind == HEADING:
@@ -209,9 +209,11 @@ class HtmlReader:
 
     def _base(self, tree: LexborHTMLParser, url: Url) -> Url:
         """Return what links are relative to, before the walk has come upon it."""
-        root = tree.root
-        first = None if root is None else root.css_first("base[href]")
-        return url if first is None else join(url, first.attributes["href"] or "") or url
+        for node in () if tree.root is None else tree.root.css("base[href]"):
+            attributes = node.attributes
+            if "href" in attributes:  # the selector is content with an xlink:href in an svg
+                return join(url, attributes["href"] or "") or url
+        return url
 
     def _main(self, markup: bytes, base: Url) -> tuple[str, str]:
         from scoter.parse.main import main_content
@@ -223,12 +225,11 @@ class HtmlReader:
         joined, extras = self._joiner.join, self._extras
         known = self._joiner.known(base)
         where, elsewhere = known.get, self._joiner.absolute.get
-        links = found.links if len(found.links) <= MOST_LINKS else found.links[:MOST_LINKS]
         outlinks = [
             Outlink(target=target, anchor=anchor, rel=rel, kind=KINDS[name])
             if extras is None
             else Outlink(target=target, anchor=anchor, rel=rel, kind=KINDS[name], extra=extras[name])
-            for href, anchor, rel, name in links
+            for href, anchor, rel, name in found.links[:MOST_LINKS]
             if (target := where(href) or elsewhere(href) or joined(base, href, known)) is not None
         ]
         if refresh is not None and not refresh.is_redirect:

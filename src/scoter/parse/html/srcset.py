@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Final
 
 _LONGEST: Final = 16_384
-_DIGITS: Final = 10
+_LONGEST_SIZE: Final = 10
 
 
 def largest(srcset: str) -> str:
@@ -25,7 +26,8 @@ def largest(srcset: str) -> str:
             address, rest = address.rstrip(","), ""
         else:
             descriptor, comma, rest = word.partition(",")
-            size = _size(descriptor) or size
+            if len(descriptor) <= _LONGEST_SIZE:
+                size = _size(descriptor) or size
             if not comma:
                 continue
         if address and size > most:
@@ -34,13 +36,9 @@ def largest(srcset: str) -> str:
     return address if address and size > most else best
 
 
+@lru_cache(maxsize=1_024)  # the widths that a site offers are the same on all its pages
 def _size(descriptor: str) -> float:
     digits = descriptor[:-1]
-    if (
-        descriptor[-1:] in ("w", "x")
-        and len(digits) < _DIGITS
-        and digits.isascii()
-        and digits.replace(".", "", 1).isdecimal()
-    ):
+    if descriptor[-1:] in ("w", "x") and digits.isascii() and digits.replace(".", "", 1).isdecimal():
         return float(digits)
     return 0.0

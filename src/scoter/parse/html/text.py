@@ -29,5 +29,7 @@ def whole_text(tree: LexborHTMLParser) -> str:
 
 def words(text: str, longest: int) -> str:
     """Return the words of a text on one line, cut where they become too many."""
-    # The first cut spares the work on a page that is one long title.
-    return " ".join(text[: 4 * longest].split())[:longest]
+    text = text[: 4 * longest]  # which spares the work on a page that is one long title
+    if not text.isprintable() or "  " in text:  # else the only white space is one blank between words
+        text = " ".join(text.split())
+    return text.strip()[:longest]
