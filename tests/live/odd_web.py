@@ -66,6 +66,8 @@ def odd_web(answer: Answering) -> Iterator[OddWeb]:
                 begun = Entry(at, host, self.path, "GET", began, None, said.status, len(said.body), web.port)
                 web.entries.append(begun)
             time.sleep(said.after)
+            # Before it is sent: whoever asked may have all of it long before this thread runs again.
+            web.entries[at] = replace(begun, end=time.monotonic())
             try:
                 self.send_response(said.status)
                 for name, value in said.headers:
@@ -75,8 +77,6 @@ def odd_web(answer: Answering) -> Iterator[OddWeb]:
                 self.wfile.write(said.body)
             except OSError:  # whoever asked was killed
                 self.close_connection = True
-            finally:
-                web.entries[at] = replace(begun, end=time.monotonic())
 
         def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name is the library's
             return

@@ -142,6 +142,7 @@ def test_no_broken_json_makes_the_reader_fail(text: str) -> None:
 
 
 @given(st.integers(0, len(EVERY)), st.integers(0, 200), st.binary(max_size=20))
+@settings(deadline=None)
 def test_a_page_of_all_sources_survives_any_damage(place: int, gap: int, noise: bytes) -> None:
     page = EVERY.encode()
 

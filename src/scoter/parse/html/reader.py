@@ -144,7 +144,8 @@ class HtmlReader:
                     href = attributes.get("xlink:href")
                 if href is not None:
                     text = node.text_lexbor()
-                    if not text.isprintable() or "  " in text:  # else the only white space is one blank between words
+                    # Otherwise it is short, and its only white space is one blank between words.
+                    if len(text) > _ENOUGH or not text.isprintable() or "  " in text:
                         text = " ".join(text[:_ENOUGH].split())
                     text = text.strip() or found.alternative(node)
                     rel = attributes.get("rel")
