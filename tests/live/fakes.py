@@ -162,7 +162,7 @@ class ScriptedWeb:
         self.ends_after = 0.0  # seconds from being cancelled
         self.defect: Exception | None = None
 
-    async def fetch(self, request: Request, priority: Priority) -> Answer:
+    async def fetch(self, request: Request, priority: Priority, *, is_read: bool = False) -> Answer:
         url = request.url.text
         self.asked.append(url)
         self.priorities.append(priority)

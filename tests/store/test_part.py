@@ -104,6 +104,29 @@ def test_an_index_longer_than_memory_allows_is_sorted_all_the_same(tmp_path: Pat
     assert [each.name for each in tmp_path.iterdir()] == ["a.cdxj"]
 
 
+def test_however_long_the_lines_of_an_index_are_memory_has_room_for_them(tmp_path: Path) -> None:
+    draw = random.Random(5)
+    lines = [b"%06d%b\n" % (draw.randrange(10**6), bytes(1_000)) for _ in range(1_000)]
+    index, held, most_held = Index(tmp_path, run_bytes=10_000), 0, 0
+    files = Path("/proc/self/fd")
+    before, most_files = len(list(files.iterdir())), 0
+    for line in lines:
+        if index.is_full:
+            index.make_room()
+            held = 0
+        index.add(line)
+        held += len(line)
+        most_held = max(most_held, held)
+        most_files = max(most_files, len(list(files.iterdir())) - before)
+
+    index.write(tmp_path / "a.cdxj")
+    index.close()
+
+    assert most_held <= 11_000
+    assert most_files <= 66
+    assert (tmp_path / "a.cdxj").read_bytes() == b"".join(sorted(lines))
+
+
 def test_an_index_line_has_no_space_in_its_key() -> None:
     entry = Entry(url="u", mime="m", status="-", digest="-", length="1", offset="2", filename="f")
 

@@ -42,7 +42,15 @@ class Hooks:
         self.clock = Clock()
         self.deliveries = MemoryDeliveries(self.clock, self.clock.monotonic)
         self.post = FakePost(*answers)
-        self.worker = Webhooks(self.deliveries, self.post, b"secret", pace=pace, clock=self.clock, chance=lambda: 1.0)
+        self.worker = Webhooks(
+            self.deliveries,
+            self.post,
+            b"secret",
+            pace=pace,
+            clock=self.clock,
+            chance=lambda: 1.0,
+            timer=self.clock.monotonic,
+        )
 
     def announce(self, callback: str = HOOK, count: int = 1) -> None:
         for number in range(count):
@@ -151,6 +159,60 @@ async def test_one_slow_host_takes_no_more_than_its_share() -> None:
         hooks.clock.move(timedelta(seconds=1))
         await hooks.round()
     assert len(hooks.post.posts) == 10
+
+
+async def test_what_had_to_wait_for_others_of_its_host_backs_off_by_its_failures_alone() -> None:
+    hooks = Hooks(pace=Pace(most=10, per_host=1))
+    hooks.post.open.clear()
+    hooks.announce(count=2)
+    for _ in range(30):  # seconds in which the first one is under way
+        await hooks.worker.deliver()
+        await asyncio.sleep(0)
+        hooks.clock.move(timedelta(seconds=1))
+    hooks.post.open.set()
+    await hooks.worker.finish()
+
+    hooks.post.answers = [Posted(503), Posted(204)]
+    await hooks.round()
+    hooks.clock.move(timedelta(seconds=5))
+    await hooks.round()
+
+    assert hooks.deliveries.waiting(10) == 0
+    assert len(hooks.post.posts) == 3
+
+
+async def test_those_that_wait_for_their_host_come_again_one_after_another_and_soon() -> None:
+    hooks = Hooks(pace=Pace(most=50, per_host=1, soon=1.0))
+    hooks.post.open.clear()
+    hooks.announce(count=21)
+
+    begun = await hooks.worker.deliver()
+
+    came = []
+    for _ in range(5):
+        hooks.clock.move(timedelta(seconds=0.21))
+        came.append(len(await hooks.deliveries.due(50, timedelta(minutes=2))))
+    assert begun == 1
+    assert came[:4] == [2, 2, 2, 2]
+    assert sum(came) == 20
+    hooks.post.open.set()
+    await hooks.worker.finish()
+
+
+async def test_behind_many_to_a_busy_host_others_are_found_at_once() -> None:
+    hooks = Hooks(pace=Pace(most=4, per_host=1, look=60.0))
+    hooks.post.open.clear()
+    hooks.announce(HOOK, 20)
+    hooks.announce("https://other.example/")
+    running = asyncio.create_task(hooks.worker.run())
+
+    for _ in range(200):
+        await asyncio.sleep(0)
+
+    assert [url for url, _, _ in hooks.post.posts] == [HOOK, "https://other.example/"]
+    hooks.post.open.set()
+    hooks.worker.stop()
+    await running
 
 
 async def test_no_more_than_so_many_are_under_way() -> None:

@@ -73,7 +73,8 @@ class Acceptance:
         self._rules = rules
         self._on_accepted = on_accepted
         # Domains of what is being written: several messages that come at once must not each take the same room.
-        self._coming: Counter[str] = Counter()
+        self._coming: dict[str, int] = {}
+        self._coming_in_all = 0
 
     async def take(self, messages: Sequence[Message]) -> Sequence[Answer]:
         """Accept messages as one write; each is answered for itself, in the order given."""
@@ -85,7 +86,7 @@ class Acceptance:
             answers.append(refusal)
             if refusal is None:
                 read.append(found)
-                self._coming.update(url.domain for url in found.urls)
+                self._expect(found.urls, 1)
         try:
             kept = (
                 await self._intake.accept([(each.message, [url.text for url in each.urls]) for each in read])
@@ -94,7 +95,8 @@ class Acceptance:
             )
         finally:
             # From here on the journal counts them, or nobody has to.
-            self._coming -= Counter(url.domain for each in read for url in each.urls)
+            for each in read:
+                self._expect(each.urls, -1)
         if kept:
             self._on_accepted()
         taken = iter(
@@ -102,6 +104,17 @@ class Acceptance:
             for accepted, each in zip(kept, read, strict=True)
         )
         return [next(taken) if refusal is None else refusal for refusal in answers]
+
+    def _expect(self, urls: Sequence[Url], more: int) -> None:
+        """Count URLs among those that are being written, or no longer."""
+        self._coming_in_all += more * len(urls)
+        for url in urls:
+            domain = url.domain
+            left = self._coming.get(domain, 0) + more
+            if left:
+                self._coming[domain] = left
+            else:
+                del self._coming[domain]
 
     def _read(self, message: Message) -> _Read:
         """Find a message's URLs, each once, in their order."""
@@ -135,11 +148,11 @@ class Acceptance:
 
     def _refusal(self, urls: Sequence[Url]) -> Overloaded | None:
         """Tell whether there is no room. Where nothing waits there is, however small it was made."""
-        waiting = self._backlog.waiting() + self._coming.total()
+        waiting = self._backlog.waiting() + self._coming_in_all
         if waiting and urls and waiting + len(urls) > self._backlog_most:
             return Overloaded(_LATER)
         for domain, more in Counter(url.domain for url in urls).items():
-            waiting = self._backlog.waiting_of(domain) + self._coming[domain]
+            waiting = self._backlog.waiting_of(domain) + self._coming.get(domain, 0)
             if waiting and waiting + more > self._domain_most:
                 return Overloaded(_LATER, domain)
         return None

@@ -8,11 +8,10 @@ from enum import StrEnum
 from msgspec import Struct
 from msgspec.structs import replace
 
-from scoter.core.page import Content, Page
 from scoter.core.reply import Exchange, Reply
 from scoter.core.url import Url
 from scoter.live.ports import Entry, Stored
-from scoter.live.records import Archived, Hop, Related, UrlRecord
+from scoter.live.records import Archived, Hop, Read, Related, UrlRecord
 
 
 class Source(StrEnum):
@@ -27,7 +26,8 @@ class Context(Struct, frozen=True, kw_only=True):
     """What is known of a URL so far.
 
     ``fetch`` names this fetch, if there is one: a record that was known or joined has another's. ``is_cut`` tells that
-    there were more redirects than are followed; ``onward`` is what was known of the URL to which the last hop leads.
+    there were more redirects than are followed; ``onward`` is what was known of the URL to which the last hop leads,
+    ``read`` what the last answer holds, if it was one to be read.
     ``withheld`` are the URLs whose answers are not to be archived. ``timings`` are the seconds that each stage took, in
     their order; ``waited`` those in which only others were waited for (its domains' turns, a hop that another chain
     makes), and ``remote`` those in which only its servers were. ``is_recorded`` is false at the end for one whose entry
@@ -42,9 +42,7 @@ class Context(Struct, frozen=True, kw_only=True):
     reply: Reply | None = None
     is_cut: bool = False
     onward: UrlRecord | None = None
-    content: Content | None = None
-    page: Page | None = None
-    doubt: str = ""
+    read: Read | None = None
     related: Related | None = None
     related_exchanges: tuple[Exchange, ...] = ()
     withheld: frozenset[str] = frozenset()

@@ -48,7 +48,7 @@ def pipeline(
     work = (
         work
         >> timed("archive", Archiving(content), timer)  # before the record, which says where the answer lies
-        >> timed("conclude", Concluding(live.known_for, live.failed_for, clock, live.about_size), timer)
+        >> timed("conclude", Concluding(live.known_for, live.failed_for, clock), timer)
         >> record  # inside what is under way: whoever comes after that finds it in the store
     )
     return guard(

@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from scoter.core.reply import Exchange, Reply, Request
 from scoter.core.url import Url
-from scoter.live.records import Archived, Event, Message, Priority, UrlRecord
+from scoter.live.records import Archived, Event, Message, Priority, Read, UrlRecord
 
 
 class Entry(Struct, frozen=True, kw_only=True):
@@ -110,7 +110,7 @@ class Events(Protocol):
 
 
 class Delivery(Struct, frozen=True, kw_only=True):
-    """An event on its way to a callback."""
+    """An event on its way to a callback; ``tries`` counts how often it failed before."""
 
     id: str
     callback: str
@@ -128,12 +128,21 @@ class Deliveries(Protocol):
     async def failed(self, delivery: str, again_in: timedelta | None, why: str) -> None:
         """Try again later; none gives up."""
 
+    async def put_off(self, again_in: Mapping[str, timedelta]) -> None:
+        """Give deliveries back that were not tried: each is due again then, and it counts as no failure."""
+
 
 class Answer(Struct, frozen=True):
-    """What came of one hop, and the seconds for which it waited for its domain's turn."""
+    """What came of one hop, and the seconds for which it waited for its domain's turn.
+
+    ``read`` is what it holds, if it was read where it was fetched; ``is_deadly`` tells that somebody may have died of
+    reading it.
+    """
 
     reply: Reply
     waited: float = 0.0
+    read: Read | None = None
+    is_deadly: bool = False
 
 
 class Fetching(Protocol):
@@ -144,6 +153,9 @@ class Fetching(Protocol):
 
 class RequestQueues(Fetching, Protocol):
     """One queue for each domain, in which the most urgent comes first."""
+
+    async def fetch(self, request: Request, priority: Priority, *, is_read: bool = False) -> Answer:
+        """Make one hop; what comes may be read at once, where it is fetched, if it is to be read at all."""
 
     def hurry(self, url: Url, priority: Priority) -> None:
         """Let what waits for a URL wait as somebody this urgent does, from now on; what is as urgent stays as it is."""

@@ -8,6 +8,7 @@ from enum import IntEnum, StrEnum
 from msgspec import Struct
 
 from scoter.core.metadata import Image, PageMetadata
+from scoter.core.url import Url
 
 
 class Priority(IntEnum):
@@ -53,6 +54,27 @@ class Kind(StrEnum):
     AUDIO = "audio"
     DOCUMENT = "document"
     OTHER = "other"
+
+
+class Read(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What an answer holds, as far as anybody asks for it later.
+
+    ``size`` is the bytes of its content, free of codings; ``canonical`` what a page calls itself, and ``onward`` where
+    it sends its reader at once. ``problem`` tells why it could not be read, or in part only; ``noarchive`` that it is
+    not to be archived.
+    """
+
+    media_type: str
+    kind: Kind
+    size: int
+    truncated: bool = False
+    about: PageMetadata | None = None
+    canonical: Url | None = None
+    onward: Url | None = None
+    width: int | None = None
+    height: int | None = None
+    problem: str = ""
+    noarchive: bool = False
 
 
 class Hop(Struct, frozen=True, omit_defaults=True):

@@ -49,13 +49,21 @@ class Parsing:
         done = self._chain.parse_in_place(content)
         return done if done is not None else self._confinement.parse(content)
 
-    async def parse_async(self, content: Content) -> Outcome:
-        """Do as ``parse`` does; what is parsed in the other process leaves the event loop free."""
+    def parse_in_place(self, content: Content) -> Outcome | None:
+        """Do as ``parse`` does, unless it may take long: nothing is parsed then."""
+        refused = self._refused(content)
+        return refused if refused is not None else self._chain.parse_in_place(content)
+
+    async def parse_async(self, content: Content, *, apart: bool = False) -> Outcome:
+        """Do as ``parse`` does; what is parsed in the other process leaves the event loop free.
+
+        What is to be parsed ``apart`` is parsed there whatever parsers vouch for: somebody has died of it.
+        """
         if (refused := self._refused(content)) is not None:
             return refused
         if self._confinement is None:
             return self._chain.parse(content)
-        done = self._chain.parse_in_place(content)
+        done = None if apart else self._chain.parse_in_place(content)
         if done is not None:
             return done
         import asyncio  # here, since the parser process imports this module and has no use for it

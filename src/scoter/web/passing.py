@@ -11,12 +11,13 @@ import time
 from collections import deque
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final
+from typing import Final, cast
 
 import httptools
 
 from scoter.web.asgi import Fields, Receive, Reply, Scope, Send, send_reply
 from scoter.web.problems import problem, reply_of
+from scoter.web.writing import Joined
 
 _CHUNK: Final = 65_536
 _IDLE: Final = 30.0  # shorter than the core keeps a connection, so that none is used which it is about to close
@@ -30,12 +31,15 @@ _GONE: Final = reply_of(problem(503, "core-away", "The core of the service does 
 _CROWDED: Final = reply_of(problem(503, "crowded", "Too many requests are under way.", retry_after=2))
 
 
-class _Connection:
+class _Connection(asyncio.Protocol):
     """One connection to the core, and the parser of what comes over it."""
 
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self.reader = reader
-        self.writer = writer
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._changed: asyncio.Future[None] | None = None  # who waits for the answer
+        self._flowing: asyncio.Future[None] | None = None  # who waits for room to write
+        self._is_paused = False
+        self.is_lost = False
         self.since = time.monotonic()
         self.begin()
 
@@ -43,10 +47,59 @@ class _Connection:
         self.parser = httptools.HttpResponseParser(self)
         self.headers: list[tuple[bytes, bytes]] = []
         self.parts: list[bytes] = []
+        self._size = 0
         self.has_head = False
         self.is_asked = False  # all of the request has been sent
         self.is_whole = False  # all of the answer has come
         self.is_kept = False
+        self._is_left = False
+
+    @property
+    def is_usable(self) -> bool:
+        is_open = not self.is_lost and not self._transport.is_closing()
+        return is_open and time.monotonic() - self.since < _IDLE
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing more comes, or nobody is there for it."""
+        return self.is_whole or self.is_lost or self._is_left
+
+    async def changed(self) -> None:
+        """Wait for more of the answer, or its end."""
+        if not self.is_over:
+            self._changed = self._loop.create_future()
+            await self._changed
+
+    def leave(self, asked: httptools.HttpResponseParser) -> None:
+        """Let nobody wait any more for the answer that a parser reads; a later one is somebody else's."""
+        if asked is self.parser:
+            self._is_left = True
+            self._wake()
+
+    def take(self) -> bytes:
+        """Return what has come of the answer's body since the last time."""
+        parts, self.parts, self._size = self.parts, [], 0
+        if self._is_paused and not self.is_lost:
+            self._is_paused = False
+            self._transport.resume_reading()
+        return parts[0] if len(parts) == 1 else b"".join(parts)
+
+    def write(self, data: bytes) -> None:
+        self._transport.write(data)
+
+    async def drained(self) -> None:
+        """Wait until there is room to write; for what is lost there always is."""
+        if self._flowing is not None:
+            await self._flowing
+
+    def close(self) -> None:
+        self._transport.close()
+
+    def _wake(self) -> None:
+        if self._changed is not None and not self._changed.done():
+            self._changed.set_result(None)
+
+    # The parser's side
 
     def on_header(self, name: bytes, value: bytes) -> None:
         self.headers.append((name.lower(), value))
@@ -56,6 +109,7 @@ class _Connection:
 
     def on_body(self, part: bytes) -> None:
         self.parts.append(part)
+        self._size += len(part)
 
     def on_message_complete(self) -> None:
         if self.has_head:
@@ -64,10 +118,40 @@ class _Connection:
         else:
             self.headers.clear()
 
-    @property
-    def is_usable(self) -> bool:
-        is_open = not self.reader.at_eof() and not self.writer.is_closing()
-        return is_open and time.monotonic() - self.since < _IDLE
+    # asyncio's side
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = Joined(cast(asyncio.Transport, transport), self._loop)
+
+    def data_received(self, data: bytes) -> None:
+        try:
+            self.parser.feed_data(data)
+        except httptools.HttpParserError:
+            self.is_lost = True
+            self._transport.abort()
+        if self._size > 2 * _CHUNK and not self._is_paused and not self.is_lost:
+            self._is_paused = True
+            self._transport.pause_reading()
+        self._wake()
+
+    def eof_received(self) -> None:
+        self.is_lost = True
+        self._wake()
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self.is_lost = True
+        self._wake()
+        self.resume_writing()
+
+    def pause_writing(self) -> None:
+        if self._flowing is None:
+            self._flowing = self._loop.create_future()
+
+    def resume_writing(self) -> None:
+        if self._flowing is not None:
+            if not self._flowing.done():
+                self._flowing.set_result(None)
+            self._flowing = None
 
 
 class PassOn:
@@ -97,7 +181,7 @@ class PassOn:
     def close(self) -> None:
         """Close the connections that are kept."""
         while self._idle:
-            self._idle.pop().writer.close()
+            self._idle.pop().close()
 
     async def _pass(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
@@ -106,13 +190,15 @@ class PassOn:
             await self._refuse(send, _GONE)
             return
         try:
-            async with asyncio.TaskGroup() as group:
-                asking = group.create_task(_ask(connection, scope, receive))
-                answering = group.create_task(_answer(connection, send, scope["method"] == "HEAD"))
-                # The client has left, or the answer has ended: what is left of the other is of no use.
-                await asyncio.wait((asking, answering), return_when=asyncio.FIRST_COMPLETED)
-                asking.cancel()
-                answering.cancel()
+            asking = asyncio.create_task(_ask(connection, scope, receive))
+            asked = connection.parser
+            asking.add_done_callback(lambda _: connection.leave(asked))
+            try:
+                await _answer(connection, send, scope["method"] == "HEAD")
+            finally:
+                if asking.done() and not asking.cancelled():
+                    asking.result()
+                asking.cancel()  # the answer has ended: what is left of the request is of no use
         finally:
             self._take_back(connection)
         if not connection.has_head:
@@ -128,67 +214,56 @@ class PassOn:
             if connection.is_usable:
                 connection.begin()
                 return connection
-            connection.writer.close()
-        return _Connection(*await asyncio.open_unix_connection(self._path, limit=_CHUNK))
+            connection.close()
+        _, opened = await asyncio.get_running_loop().create_unix_connection(_Connection, self._path)
+        return opened
 
     def _take_back(self, connection: _Connection) -> None:
         if connection.is_asked and connection.is_whole and connection.is_kept and len(self._idle) < _KEPT:
             connection.since = time.monotonic()
             self._idle.append(connection)
         else:
-            connection.writer.close()
+            connection.close()
 
 
 async def _ask(connection: _Connection, scope: Scope, receive: Receive) -> None:
     """Send a request, part by part; return when the client has left."""
-    writer, is_chunked = connection.writer, _is_chunked(scope["headers"])
-    is_broken = False
-    try:
-        writer.write(head_of(scope, is_chunked))
-        await writer.drain()
-    except OSError:
-        is_broken = True
+    is_chunked = _is_chunked(scope["headers"])
+    connection.write(head_of(scope, is_chunked))
     while (message := await receive())["type"] == "http.request":
         # The core may answer and close before it has read all: its answer is read meanwhile, and counts.
-        if is_broken or connection.is_asked:
+        if connection.is_lost or connection.is_asked:
             continue
         part, more = message.get("body", b""), message.get("more_body", False)
-        try:
-            if part:
-                writer.write(b"%x\r\n%b\r\n" % (len(part), part) if is_chunked else part)
-            if is_chunked and not more:
-                writer.write(b"0\r\n\r\n")
-            await writer.drain()
-        except OSError:
-            is_broken = True
-        else:
-            connection.is_asked = not more
+        if part:
+            connection.write(b"%x\r\n%b\r\n" % (len(part), part) if is_chunked else part)
+        if is_chunked and not more:
+            connection.write(b"0\r\n\r\n")
+        await connection.drained()
+        connection.is_asked = not more and not connection.is_lost
 
 
 async def _answer(connection: _Connection, send: Send, is_head: bool) -> None:
     """Send an answer back, part by part; one that the core did not finish is not finished here either."""
-    parser, has_begun = connection.parser, False
-    while not connection.is_whole:
-        try:
-            data = await connection.reader.read(_CHUNK)
-            if not data:
-                return
-            parser.feed_data(data)
-        except (OSError, httptools.HttpParserError):
-            return
-        if not connection.has_head:
-            continue
-        if not has_begun:
+    has_begun = False
+    while True:
+        await connection.changed()
+        if connection.has_head and not has_begun:
             has_begun = True
             headers = [field for field in connection.headers if field[0] not in _OWN_ANSWER]
             if (b"connection", b"close") in connection.headers:  # the core has not read all, and nobody else will
                 headers.append((b"connection", b"close"))
-            await send({"type": "http.response.start", "status": parser.get_status_code(), "headers": headers})
-        parts, connection.parts = connection.parts, []
-        if is_head:
+            status = connection.parser.get_status_code()
+            await send({"type": "http.response.start", "status": status, "headers": headers})
+        if connection.has_head and is_head:
             connection.is_whole, connection.is_kept = True, False
-        if parts or connection.is_whole:
-            await send({"type": "http.response.body", "body": b"".join(parts), "more_body": not connection.is_whole})
+        if connection.has_head and (connection.parts or connection.is_whole):
+            is_whole = connection.is_whole  # before it waits for the client: what comes meanwhile is sent after this
+            await send({"type": "http.response.body", "body": connection.take(), "more_body": not is_whole})
+            if is_whole:
+                return
+        elif connection.is_over:
+            return
 
 
 def head_of(scope: Scope, is_chunked: bool) -> bytes:

@@ -19,6 +19,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResp
 from scoter.config.sections.web import Web
 from scoter.web.asgi import Receive, Scope, Send, send_reply
 from scoter.web.problems import Problem, problem, reply_of
+from scoter.web.writing import Joined
 
 _CROWDED: Final = reply_of(
     problem(503, "crowded", "There are too many connections.", retry_after=5), (b"connection", b"close")
@@ -102,7 +103,7 @@ def limited(limits: Limits, note: Note = lambda why: None) -> type[HttpToolsProt
         _running: RequestResponseCycle | None = None
 
         def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-            super().connection_made(transport)
+            super().connection_made(Joined(transport, self.loop))
             self.logger = _Quiet(self.logger)  # type: ignore[assignment]
             if len(self.connections) > limits.connections:
                 self.app = crowded

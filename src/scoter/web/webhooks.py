@@ -12,7 +12,8 @@ import contextlib
 import hmac
 import logging
 import random
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from typing import Final, Protocol
@@ -45,14 +46,14 @@ class Post(Protocol):
 
 
 class Backoff(Struct, frozen=True, kw_only=True):
-    """When to try again: twice as late each time, by chance anywhere between half and all of it; in all for a day."""
+    """When to try again: twice as late after each failure, by chance between half and all of it; in all for a day."""
 
     first: timedelta = timedelta(seconds=5)
     longest: timedelta = timedelta(hours=1)
     until: timedelta = timedelta(days=1)
 
     def again_in(self, tries: int, age: timedelta, chance: float) -> timedelta | None:
-        """Return how long to wait after so many tries before; none when it is time to give up.
+        """Return how long to wait after a try with so many that failed before; none when it is time to give up.
 
         ``age`` is by the wall's clock, which may have been set, and counts those days in which no service ran: so it
         counts for no more than the pauses between the tries.
@@ -66,13 +67,39 @@ class Backoff(Struct, frozen=True, kw_only=True):
 
 
 class Pace(Struct, frozen=True, kw_only=True):
-    """How many deliveries are under way, in all and to one host; how long one is held; how often is looked."""
+    """How many deliveries are under way, in all and to one host; how long one is held; how often is looked.
+
+    One for which its host has no room comes again when it is likely to have some, and ``soon`` at the latest.
+    """
 
     most: int = 50
     per_host: int = 4
     lease: timedelta = timedelta(minutes=2)
     within: float = 30.0
     look: float = 1.0
+    soon: float = 1.0
+
+
+class _Host(Struct):
+    """A host to which deliveries are under way: how long one takes, and until when those take that were put off."""
+
+    busy: int = 0
+    seconds: float = 0.1
+    taken_until: float = 0.0
+
+    def next_turn(self, now: float, pace: Pace) -> timedelta:
+        """Return when there is likely to be room for one more.
+
+        All at once would be too early for most of them: to come again and be put off again is work for the database.
+        """
+        turn = max(now, self.taken_until) + self.seconds / pace.per_host
+        self.taken_until = min(turn, now + pace.soon)
+        return timedelta(seconds=self.taken_until - now)
+
+    def took(self, seconds: float) -> None:
+        """Note the end of a delivery."""
+        self.busy -= 1
+        self.seconds += (seconds - self.seconds) / 8
 
 
 class Webhooks:
@@ -89,6 +116,7 @@ class Webhooks:
         pace: Pace = Pace(),  # noqa: B008  frozen
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
         chance: Callable[[], float] = random.random,
+        timer: Callable[[], float] = time.monotonic,
     ) -> None:
         self._deliveries = deliveries
         self._post = post
@@ -98,8 +126,9 @@ class Webhooks:
         self._pace = pace
         self._clock = clock
         self._chance = chance
+        self._timer = timer
         self._tasks: set[asyncio.Task[None]] = set()
-        self._per_host: dict[str, int] = {}
+        self._hosts: dict[str, _Host] = {}
         self._stirred = asyncio.Event()
         self._is_stopping = False
 
@@ -140,11 +169,33 @@ class Webhooks:
         except ScoterError as error:
             _log.warning("deliveries could not be read: %s", error)
             return 0
+        # What its host has no room for is not waited for: deliveries to one slow host would soon take all there is.
+        crowded: dict[str, timedelta] = {}
         for delivery in due:
-            task = asyncio.create_task(self._deliver(delivery))
-            self._tasks.add(task)
-            task.add_done_callback(self._ended)
-        return len(due)
+            if (pause := self._begin(delivery)) is not None:
+                crowded[delivery.id] = pause
+        if crowded:
+            await self._put_off(crowded)
+            if len(due) >= room:  # behind them may be others that there is room for
+                self._stirred.set()
+        return len(due) - len(crowded)
+
+    def _begin(self, delivery: Delivery) -> timedelta | None:
+        """Begin a delivery; or, if as many to its host are under way as may be, return when to come again."""
+        try:
+            url = canonical(delivery.callback)
+        except UrlError as error:
+            work = self._note(delivery, Posted(why=error.message, is_refused=True))
+        else:
+            host = self._hosts.setdefault(url.host, _Host())
+            if host.busy >= self._pace.per_host:
+                return host.next_turn(self._timer(), self._pace)
+            host.busy += 1
+            work = self._deliver(url, host, delivery)
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
+        return None
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
@@ -152,24 +203,14 @@ class Webhooks:
         if not task.cancelled() and (error := task.exception()) is not None:
             _log.error("a delivery found a defect", exc_info=error)
 
-    async def _deliver(self, delivery: Delivery) -> None:
-        try:
-            url = canonical(delivery.callback)
-        except UrlError as error:
-            await self._note(delivery, Posted(why=error.message, is_refused=True))
-            return
-        busy = self._per_host.get(url.host, 0)
-        if busy >= self._pace.per_host:
-            # Not waited for here: deliveries to one slow host would soon take all the room there is.
-            await self._put_off(delivery)
-            return
-        self._per_host[url.host] = busy + 1
+    async def _deliver(self, url: Url, host: _Host, delivery: Delivery) -> None:
+        began = self._timer()
         try:
             await self._note(delivery, await self._posted(url, delivery))
         finally:
-            self._per_host[url.host] -= 1
-            if not self._per_host[url.host]:
-                del self._per_host[url.host]
+            host.took(self._timer() - began)
+            if not host.busy:
+                del self._hosts[url.host]
 
     async def _posted(self, url: Url, delivery: Delivery) -> Posted:
         body = msgspec.json.encode(delivery.event)
@@ -184,9 +225,11 @@ class Webhooks:
         except TimeoutError:
             return Posted(why="no answer in time")
 
-    async def _put_off(self, delivery: Delivery) -> None:
-        with contextlib.suppress(ScoterError):
-            await self._deliveries.failed(delivery.id, timedelta(seconds=1), "others to the same host are under way")
+    async def _put_off(self, crowded: Mapping[str, timedelta]) -> None:
+        try:
+            await self._deliveries.put_off(crowded)
+        except ScoterError as error:  # their leases run out, and they come again
+            _log.warning("deliveries could not be put off: %s", error)
 
     async def _note(self, delivery: Delivery, posted: Posted) -> None:
         try:

@@ -42,7 +42,7 @@ class FakeEvents:
     def first(self) -> int:
         return self.events[0].number if self.events else 1
 
-    async def prune(self, most: int) -> int:
+    async def prune(self, most: int, *, by_age: bool = True) -> int:
         gone = self.events[:most]
         del self.events[:most]
         return len(gone)

@@ -86,6 +86,28 @@ async def test_a_sweep_removes_old_archives_hours_records_and_announcements(tmp_
     assert metadata.get("http://b.org/") is not None
 
 
+async def test_without_a_clock_archives_go_by_size_alone_and_no_hour_or_record_goes(tmp_path: Path) -> None:
+    clock = Clock()
+    content = tmp_path / "content"
+    content.mkdir()
+    for age in (1, 2, 3):
+        archive(content, f"{age}-days-old", NOON - age * DAY)
+    metadata = MemoryStores(clock=clock).metadata
+    await metadata.put([_stored("http://a.org/", NOON + DAY)])
+    events = FakeEvents([event(1), event(2, at=NOON + 3 * DAY)])
+    log = FetchLog(tmp_path / "log", events, clock=clock)
+    await log.flush()
+    keeping = Keeping(content_for=DAY, content_size=200, log_for=DAY)
+    retention = Retention(keeping, content=content, log=log, metadata=metadata, events=events, clock=clock)
+    clock.now = NOON + 9 * DAY
+
+    swept = await retention.sweep(by_age=False)
+
+    assert (swept.archives, swept.archived_bytes, swept.log_files, swept.records) == (1, 100, 0, 0)
+    assert [name for name in names(content) if name.endswith(".gz")] == ["1-days-old.warc.gz", "2-days-old.warc.gz"]
+    assert await metadata.expire(9) == 1
+
+
 async def test_an_announcement_that_is_not_in_the_log_is_not_forgotten(tmp_path: Path) -> None:
     events = FakeEvents([event(1), event(2)])
     log = FetchLog(tmp_path / "log", events)

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from scoter.core.metadata import Media, PageMetadata
 from scoter.core.reply import Exchange, Failed, Fetched, Gone, Moved, NotModified, Reason, Reply, Request
 from scoter.core.robots_store import Stored
 from scoter.core.url import canonical
@@ -39,7 +40,7 @@ from scoter.live.fetching.messages import (
     encoded,
 )
 from scoter.live.ports import DomainRule
-from scoter.live.records import Priority
+from scoter.live.records import Kind, Priority, Read
 
 URL = canonical("https://example.org/a?b")
 EXCHANGE = Exchange(
@@ -59,10 +60,19 @@ REPLIES: list[Reply] = [
     Gone(URL, Reason.NOT_FOUND, "no", EXCHANGE),
     Failed(URL, Reason.BUSY, "later", retry_after=timedelta(seconds=90), exchange=EXCHANGE),
 ]
+READ = Read(
+    media_type="text/html",
+    kind=Kind.PAGE,
+    size=3,
+    about=PageMetadata(title="It", published=EXCHANGE.started, media=(Media(url="http://a.example/v", kind="video"),)),
+    canonical=URL,
+)
 MESSAGES: list[Message] = [
     Begin(1, b"config", 64, "/folder", 1, 2.0, 3.0),
     Hello(1, 4_711),
     Ask(7, Request(url=URL, etag='"x"', headers=(("A", "b"),), context=b"c"), Priority.BULK, is_bare=True),
+    Ask(8, Request(url=URL), Priority.PERSON, is_read=True),
+    Done(9, REPLIES[0], read=READ),
     *(Done(number, reply, 0.1, 0.2, 0.3) for number, reply in enumerate(REPLIES)),
     Refused(7, Why.RESTING, 12.5),
     Lease(1.5),

@@ -85,6 +85,25 @@ class SweepContract:
         assert [stores.journal.is_done(name) for name in ("open", "c", "d")] == [False, None, True]
         assert len(stores.deliveries.given_up(9)) == stores.deliveries.waiting(9) == 2
 
+    async def test_while_no_clock_can_be_believed_what_is_too_many_is_forgotten_and_nothing_for_its_age(
+        self, make: Make, time: Time
+    ) -> None:
+        stores = make(most_messages=3, most_given_up=3, most_events=3)
+        await announce(stores, *"abcde", callback=HOOK)
+        for delivery in await stores.deliveries.due(5, LEASE):
+            time.passes(1)
+            await stores.deliveries.failed(delivery.id, None, "410 Gone")
+        time.now += timedelta(days=9_999)
+
+        kept = (stores.journal, stores.events, stores.deliveries)
+        gone = [[await each.prune(9, by_age=False) for _ in range(2)] for each in kept]
+
+        assert gone == [[2, 0]] * 3
+        assert [stores.journal.is_done(name) for name in "abc"] == [None, None, True]
+        assert stores.events.first() == 3
+        assert [each.delivery.event.message for each in stores.deliveries.given_up(9)] == ["e", "d", "c"]
+        assert [await each.prune(9) for each in kept] == [3, 3, 3]
+
     async def test_a_sweep_forgets_what_was_kept_long_enough_and_nothing_else(self, make: Make, time: Time) -> None:
         stores = make(events_kept=timedelta(hours=1), messages_kept=timedelta(hours=1))
         _, token = await stores.keys.create("bot", ["read"])
@@ -116,7 +135,7 @@ class DeliveriesContract:
 
         time.passes(30)
         again = await stores.deliveries.due(10, LEASE)
-        assert [(each.id, each.tries) for each in again] == [(each.id, 1) for each in (*first, *second)]
+        assert [(each.id, each.tries) for each in again] == [(each.id, 0) for each in (*first, *second)]
 
     async def test_what_was_delivered_is_not_due_again(self, stores: Stores, time: Time) -> None:
         await announce(stores, "a", "b", callback=HOOK)
@@ -141,6 +160,31 @@ class DeliveriesContract:
         time.ticks += 1
         (again,) = await stores.deliveries.due(1, LEASE)
         assert (again.id, again.tries) == (delivery.id, 1)
+
+    async def test_what_was_put_off_is_due_again_soon_and_has_not_failed(self, stores: Stores, time: Time) -> None:
+        await announce(stores, "a", "b", callback=HOOK)
+        for _ in range(3):
+            crowded, failing = await stores.deliveries.due(2, LEASE)
+            await stores.deliveries.put_off({crowded.id: timedelta(seconds=1), "unknown": timedelta()})
+            await stores.deliveries.failed(failing.id, timedelta(seconds=1), "503")
+            assert list(await stores.deliveries.due(2, LEASE)) == []
+            time.passes(1)
+
+        assert [(each.id, each.tries) for each in await stores.deliveries.due(2, LEASE)] == [
+            (crowded.id, 0),
+            (failing.id, 3),
+        ]
+
+    async def test_what_was_given_up_is_not_put_off(self, stores: Stores, time: Time) -> None:
+        await announce(stores, "a", callback=HOOK)
+        (delivery,) = await stores.deliveries.due(1, LEASE)
+        await stores.deliveries.failed(delivery.id, None, "410 Gone")
+
+        await stores.deliveries.put_off({delivery.id: timedelta()})
+        time.passes(1)
+
+        assert list(await stores.deliveries.due(1, LEASE)) == []
+        assert [each.delivery.tries for each in stores.deliveries.given_up(1)] == [1]
 
     async def test_what_was_given_up_is_shown_for_a_while_and_never_due(self, stores: Stores, time: Time) -> None:
         await announce(stores, "a", "b", callback=HOOK)

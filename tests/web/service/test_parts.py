@@ -141,6 +141,19 @@ def test_a_directory_with_a_long_path_has_its_sockets_elsewhere(tmp_path: Path) 
         folder.run.rmdir()
 
 
+def test_a_service_keeps_what_it_has_from_others(tmp_path: Path) -> None:
+    earlier = os.umask(0o022)
+    try:
+        Folder(tmp_path / "new" / "live").create()
+        (tmp_path / "shared").mkdir(mode=0o750)
+        Folder(tmp_path / "shared").create()
+    finally:
+        os.umask(earlier)
+
+    assert (tmp_path / "new" / "live").stat().st_mode & 0o777 == 0o700
+    assert (tmp_path / "shared").stat().st_mode & 0o777 == 0o750  # whoever made it wanted it so
+
+
 def test_a_folder_for_sockets_that_is_open_to_others_is_refused(tmp_path: Path) -> None:
     folder = Folder(tmp_path / ("long" * 40))
     folder.run.mkdir(mode=0o777)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -49,6 +50,36 @@ async def test_what_was_announced_stays_until_it_is_in_the_log(tmp_path: Path) -
         assert kept == 1
         assert stores.events.first() == 4
         assert stores.journal.is_done("m0") is None
+
+
+async def test_bounds_by_number_hold_from_the_start_and_ages_wait_for_a_clock_that_is_steady(tmp_path: Path) -> None:
+    clock = Clock()
+    steady: list[bool] = []
+    async with ServiceDb(tmp_path / "service.sqlite", clock=clock) as db:
+        stores = SqliteStores(db, most_events=2, most_messages=1)
+        log = FetchLog(tmp_path / "log", stores.events, clock=clock)
+        retention = Retention(
+            Keeping(),
+            content=tmp_path / "content",
+            log=log,
+            metadata=stores.metadata,
+            events=stores.events,
+            clock=clock,
+        )
+        upkeep = Upkeep(stores, retention, is_steady=lambda: bool(steady))
+        await finish(stores, 3)
+        await log.flush()
+        clock.now += timedelta(days=9_999)  # set by mistake
+        running = asyncio.create_task(upkeep.run())
+        async with asyncio.timeout(10):
+            while stores.events.first() == 1 or stores.journal.is_done("m1") is not None:
+                await asyncio.sleep(0.001)
+        running.cancel()
+
+        assert (stores.events.first(), stores.journal.is_done("m2")) == (2, True)
+        steady.append(True)
+        await upkeep.sweep()
+        assert (stores.events.first(), stores.journal.is_done("m2")) == (4, None)
 
 
 async def finish(stores: SqliteStores, count: int) -> None:

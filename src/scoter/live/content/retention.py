@@ -30,7 +30,7 @@ _INDEX: Final = ".cdxj"
 class Pruned(Events, Protocol):
     """Announcements that can be forgotten."""
 
-    async def prune(self, most: int) -> int: ...
+    async def prune(self, most: int, *, by_age: bool = True) -> int: ...
 
 
 class Keeping(Struct, frozen=True, kw_only=True):
@@ -73,29 +73,31 @@ class Retention:
         self._clock = clock
         self._at_once = at_once
 
-    async def sweep(self) -> Swept:
+    async def sweep(self, *, by_age: bool = True) -> Swept:
         """Remove what is past its time now, of records and announcements a bounded number.
 
+        Without ``by_age``, for a time when the clock cannot be believed, only what is too many or too large goes.
         What one of them cannot do on a full disk keeps none of the others from making room; the first failure is raised
         in the end.
         """
         now, keeping = self._clock(), self._keeping
-        before = now - keeping.content_for if keeping.content_for is not None else None
+        before = now - keeping.content_for if by_age and keeping.content_for is not None else None
         problems: list[ScoterError] = []
         swept = Swept()
         with _noting(problems):
             archives, size = await asyncio.to_thread(expire_archives, self._content, before, keeping.content_size)
             swept = replace(swept, archives=archives, archived_bytes=size)
-        if keeping.log_for is not None:
+        if by_age and keeping.log_for is not None:
             with _noting(problems):
                 swept = replace(swept, log_files=await self._log.expire(now - keeping.log_for))
-        with _noting(problems):
-            swept = replace(swept, records=await self._metadata.expire(self._at_once))
+        if by_age:
+            with _noting(problems):
+                swept = replace(swept, records=await self._metadata.expire(self._at_once))
         with _noting(problems):
             # Announcements go from the oldest on: so many at most, and none goes that the log has not.
             logged = self._log.number - self._events.first() + 1
             if logged > 0:
-                swept = replace(swept, events=await self._events.prune(min(self._at_once, logged)))
+                swept = replace(swept, events=await self._events.prune(min(self._at_once, logged), by_age=by_age))
         if problems:
             raise problems[0]
         return swept

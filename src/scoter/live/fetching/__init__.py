@@ -3,7 +3,7 @@
 - ``shards``: which domain belongs to which shard, and which process holds it (the core's side, pure)
 - ``tenure``: what a fetching process may ask at this moment (its own side, pure)
 - ``frames``, ``messages``: what core and fetchers say to each other, and how it goes over a socket
-- ``process``, ``service``, ``gate``, ``direct``: the fetching process
+- ``process``, ``tenant``, ``gate``, ``reading``, ``direct``: the fetching process
 - ``fetchers``, ``waiting``, ``member``: the core's side of it, which is the pipeline's port ``Fetching``
 - ``takeover``: how a new core makes sure that nobody of an earlier one still asks
 

@@ -43,7 +43,7 @@ from scoter.live.fetching.robots import MemoryRobots
 from scoter.live.fetching.shards import shard_of
 from scoter.live.fetching.waiting import Domain, Domains, DomainView, Pending
 from scoter.live.ports import Answer, DomainRule
-from scoter.live.records import Priority
+from scoter.live.records import Priority, Read
 
 MOST_DEATHS: Final = 20  # fetchers that may die with one request before it is held responsible
 MOST_REFUSALS: Final = 50  # by fetchers that said the shard was not theirs
@@ -118,9 +118,9 @@ class Fetchers:
     def is_ready(self) -> bool:
         return any(True for _ in self._household)
 
-    async def fetch(self, request: Request, priority: Priority) -> Answer:
-        """Make one hop in its domain's turn; what goes wrong is a reply."""
-        return await self._fetch(request, priority, is_bare=False)
+    async def fetch(self, request: Request, priority: Priority, *, is_read: bool = False) -> Answer:
+        """Make one hop in its domain's turn; what goes wrong is a reply. What comes may be read where it is fetched."""
+        return await self._fetch(request, priority, is_read=is_read)
 
     def hurry(self, url: Url, priority: Priority) -> None:
         """Let what waits here for a URL wait as somebody this urgent does; what is with a fetcher comes soon anyway."""
@@ -166,7 +166,9 @@ class Fetchers:
 
     # In
 
-    async def _fetch(self, request: Request, priority: Priority, *, is_bare: bool) -> Answer:
+    async def _fetch(
+        self, request: Request, priority: Priority, *, is_bare: bool = False, is_read: bool = False
+    ) -> Answer:
         name = queue_key(request.url, "domain")
         if self._is_stopping:
             return Answer(_stopped(request))
@@ -174,7 +176,7 @@ class Fetchers:
         domain = self._domains.busy(name, shard_of(name, self._shards))
         self._last += 1
         answered: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
-        pending = Pending(self._last, request, priority, domain, answered, is_bare=is_bare, now=now)
+        pending = Pending(self._last, request, priority, domain, answered, is_bare=is_bare, is_read=is_read, now=now)
         domain.push(pending)
         self._advance(domain)
         try:
@@ -209,7 +211,9 @@ class Fetchers:
             domain.asked += 1
             pending.sent = now
             member.under_way[pending.id] = pending
-            member.send(Ask(pending.id, pending.request, pending.priority, pending.is_bare))
+            # What a fetcher may have died of is not read by another one.
+            is_read = pending.is_read and not pending.deaths
+            member.send(Ask(pending.id, pending.request, pending.priority, pending.is_bare, is_read))
 
     def _most_there(self, domain: Domain, rule: DomainRule | None) -> int:
         """Return how many requests of a domain may be with its fetcher.
@@ -239,7 +243,7 @@ class Fetchers:
         domain.under_way -= 1
         domain.rest_until, domain.pause = self._now() + done.rest, done.pause
         domain.failed += isinstance(done.reply, Failed | Gone)
-        self._answer(pending, done.reply, done.waited)
+        self._answer(pending, done.reply, done.waited, done.read)
         self._advance(domain)
         self._advance_line(member)
 
@@ -264,9 +268,10 @@ class Fetchers:
             self._advance(domain)
         self._advance_line(member)
 
-    def _answer(self, pending: Pending, reply: Reply, waited: float = 0.0) -> None:
+    def _answer(self, pending: Pending, reply: Reply, waited: float = 0.0, read: Read | None = None) -> None:
         if not pending.answered.done():
-            pending.answered.set_result(Answer(reply, waited + pending.sent - pending.entered))
+            waited += pending.sent - pending.entered
+            pending.answered.set_result(Answer(reply, waited, read, is_deadly=pending.deaths > 0))
 
     # What the household asks
 

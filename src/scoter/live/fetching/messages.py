@@ -18,7 +18,7 @@ from scoter.core.reply import Failed, Fetched, Gone, Moved, NotModified, Request
 from scoter.core.robots_store import Stored
 from scoter.fetch.snapshot import Snapshot
 from scoter.live.ports import DomainRule
-from scoter.live.records import Priority
+from scoter.live.records import Priority, Read
 
 VERSION: Final = 1
 
@@ -49,19 +49,23 @@ class Hello(Struct, frozen=True, array_like=True):
 
 
 class Ask(Struct, frozen=True, array_like=True):
-    """Make a hop. One that ``is_bare`` belongs to reading a robots.txt, and asks none itself."""
+    """Make a hop. One that ``is_bare`` belongs to reading a robots.txt, and asks none itself.
+
+    What comes of one that ``is_read`` is read at once, unless that may take long.
+    """
 
     id: int
     request: Request
     priority: Priority
     is_bare: bool = False
+    is_read: bool = False
 
 
 class Done(Struct, Generic[R], frozen=True, array_like=True):
     """What came of a hop.
 
     ``waited`` is the seconds until it began, ``rest`` those for which its domain is left alone now, and ``pause`` those
-    for which it is after every request.
+    for which it is after every request. ``read`` is what the answer holds, if it was read.
     """
 
     id: int
@@ -69,6 +73,7 @@ class Done(Struct, Generic[R], frozen=True, array_like=True):
     waited: float = 0.0
     rest: float = 0.0
     pause: float = 0.0
+    read: Read | None = None
 
 
 class Why(StrEnum):

@@ -21,8 +21,13 @@ import uvloop
 from scoter.live.fetching import clock
 from scoter.live.fetching.frames import Frames, over
 from scoter.live.fetching.messages import VERSION, Ask, Begin, Message
+from scoter.live.fetching.reading import InTurn
 from scoter.live.fetching.takeover import Pledge
 from scoter.live.fetching.tenant import Tenant
+from scoter.live.garbage import collect_less
+from scoter.live.stages.reading import Reading
+from scoter.parse import Parsing
+from scoter.parse.heap import keep_memory
 
 _DIRECT_LIMIT = 1024 * 1024  # bytes of a direct request
 _MOST_DIRECT = 64  # connections
@@ -100,8 +105,11 @@ async def _work(begin: Begin, process: Process, core: Frames) -> None:
     loop = asyncio.get_running_loop()
     folder = Path(begin.folder)
     pledge = Pledge(folder)
+    config = pickle.loads(begin.config)  # noqa: S301 - from the process that started this one, over a socket of the two
+    keep_memory()
+    parsing = Parsing(config)  # only what needs no process of its own is parsed here
     tenant = Tenant(
-        pickle.loads(begin.config),  # noqa: S301 - from the process that started this one, over a socket of the two
+        config,
         core,
         version=VERSION,
         shards=begin.shards,
@@ -110,6 +118,7 @@ async def _work(begin: Begin, process: Process, core: Frames) -> None:
         alone_for=begin.alone_for,
         promise=pledge.promise,
         now=clock.now,
+        reading=InTurn(Reading(config, parsing).at_once),
     )
     loop.add_signal_handler(signal.SIGTERM, partial(tenant.stop, 0.0))
     path = folder / f"fetcher-{os.getpid()}.sock"
@@ -117,8 +126,10 @@ async def _work(begin: Begin, process: Process, core: Frames) -> None:
     listening = await loop.create_unix_server(Direct(tenant).accept, path=str(path))
     try:
         process.settle(tenant)
+        collect_less()
         await tenant.run()
     finally:
+        parsing.close()
         listening.close()
         path.unlink(missing_ok=True)
 

@@ -13,7 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from scoter.config import Config
-from scoter.core.reply import Failed, Reason, Reply, Request
+from scoter.core.reply import Exchange, Failed, Fetched, Reason, Reply, Request
 from scoter.core.url import queue_key
 from scoter.fetch.fetcher import STOP_WITHIN, Fetcher
 from scoter.fetch.queues.policy import policies_of
@@ -42,7 +42,7 @@ from scoter.live.fetching.messages import (
 from scoter.live.fetching.settings import policy_by
 from scoter.live.fetching.shards import shard_of
 from scoter.live.fetching.tenure import Tenure
-from scoter.live.records import Priority
+from scoter.live.records import Priority, Read
 from scoter.plugins import chain
 
 BEAT: Final = 0.5  # seconds between two signs of life
@@ -59,6 +59,7 @@ class _Asked(Struct, frozen=True, gc=False):
     received: float
     priority: Priority = Priority.NORMAL
     is_again: bool = False
+    is_read: bool = False
 
 
 class Tenant:
@@ -76,8 +77,9 @@ class Tenant:
         alone_for: float,
         promise: Callable[[float], None],
         now: Callable[[], float],
+        reading: Callable[[Exchange], Awaitable[Read | None]],
     ) -> None:
-        """``promise`` is told until when this process may ask, before it does."""
+        """``promise`` is told until when this process may ask, before it does; ``reading`` reads what came."""
         self._core = core
         self._version = version
         self._shards = shards
@@ -85,6 +87,7 @@ class Tenant:
         self._alone_for = alone_for
         self._promise = promise
         self._now = now
+        self._reading = reading
         self._tenure = Tenure()
         self._returning: set[int] = set()
         self._robots = SharedRobots(core)
@@ -199,7 +202,7 @@ class Tenant:
             self._bare.add(task)
             task.add_done_callback(self._bare.discard)
             return
-        self._queue(request, _Asked(ask.id, asker, domain, now, ask.priority))
+        self._queue(request, _Asked(ask.id, asker, domain, now, ask.priority, is_read=ask.is_read))
 
     def _queue(self, request: Request, asked: _Asked) -> None:
         self._last += 1
@@ -226,21 +229,32 @@ class Tenant:
         if isinstance(reply, Failed) and reply.reason is Reason.STOPPED and self._is_wanted(asked):
             self._queue(request, replace(asked, is_again=True))
             return None
-        self._answer(asked, reply, (began or self._now()) - asked.received)
+        waited = (began or self._now()) - asked.received
+        if asked.is_read and isinstance(reply, Fetched):
+            return self._read(asked, reply, waited)
+        self._answer(asked, reply, waited)
         return None if asked.asker.has_room else asked.asker.drained()
+
+    async def _read(self, asked: _Asked, reply: Fetched, waited: float) -> None:
+        read: Read | None = None
+        try:
+            read = await self._reading(reply.exchange)
+        finally:  # even if it was cancelled: the page has come
+            self._answer(asked, reply, waited, read)
+        await asked.asker.drained()
 
     def _is_wanted(self, asked: _Asked) -> bool:
         """Tell whether a direct request was handed back with what the core wanted, which is gone, and only once."""
         is_direct = asked.asker is not self._core and asked.asker.is_open
         return is_direct and not self._core.is_open and not asked.is_again and not self._ending.is_set()
 
-    def _answer(self, asked: _Asked, reply: Reply, waited: float) -> None:
+    def _answer(self, asked: _Asked, reply: Reply, waited: float, read: Read | None = None) -> None:
         rest, pause = self._fetcher.rest(asked.domain)
         is_long = rest > max(self._patience, pause)
         if isinstance(reply, Failed) and reply.reason is Reason.STOPPED:
             asked.asker.send(Refused(asked.id, Why.RESTING if is_long else Why.MOVED, rest))
             return
-        asked.asker.send(Done(asked.id, reply, waited, rest, pause))
+        asked.asker.send(Done(asked.id, reply, waited, rest, pause, read))
         if is_long:
             self._fetcher.hand_back(asked.domain, even_begun=True)
 

@@ -22,7 +22,19 @@ from scoter.live.records import Priority
 class Pending:
     """A request on its way to an answer."""
 
-    __slots__ = ("answered", "deaths", "domain", "entered", "id", "is_bare", "priority", "refusals", "request", "sent")
+    __slots__ = (
+        "answered",
+        "deaths",
+        "domain",
+        "entered",
+        "id",
+        "is_bare",
+        "is_read",
+        "priority",
+        "refusals",
+        "request",
+        "sent",
+    )
 
     def __init__(
         self,
@@ -33,6 +45,7 @@ class Pending:
         answered: asyncio.Future[Answer],
         *,
         is_bare: bool,
+        is_read: bool = False,
         now: float,
     ) -> None:
         self.id = id_
@@ -41,6 +54,7 @@ class Pending:
         self.domain = domain
         self.answered = answered
         self.is_bare = is_bare
+        self.is_read = is_read
         self.entered = now
         self.sent = now
         self.deaths = 0  # of fetchers that had it

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from itertools import islice
 from typing import Final
@@ -50,12 +50,12 @@ class MemoryEvents:
         """Return the oldest number that is still kept; the next one that will be given where none is."""
         return self._events[0].number if self._events else self._last + 1
 
-    async def prune(self, most: int) -> int:
-        """Forget at most so many events that are too old or too many; return how many."""
+    async def prune(self, most: int, *, by_age: bool = True) -> int:
+        """Forget at most so many events that are too many or, if ``by_age``, too old; return how many."""
         before, gone = self._clock() - self._kept, 0
         while self._events and gone < most:
             oldest = self._events[0]
-            if oldest.number > self._last - self._most and oldest.at > before:
+            if oldest.number > self._last - self._most and not (by_age and oldest.at <= before):
                 break
             self._events.popleft()
             gone += 1
@@ -105,7 +105,6 @@ class MemoryDeliveries:
         taken = [each.delivery for each in ready]
         for each in ready:
             each.due = now + lease.total_seconds()
-            each.delivery = replace(each.delivery, tries=each.delivery.tries + 1)
         return taken
 
     async def delivered(self, ids: Sequence[str]) -> None:
@@ -118,11 +117,18 @@ class MemoryDeliveries:
         found = self._pending.get(delivery)
         if found is None:
             return
+        found.delivery = replace(found.delivery, tries=found.delivery.tries + 1)
         if again_in is None:
             del self._pending[delivery]
             self._given_up.append(GivenUp(delivery=found.delivery, why=why, at=self._clock()))
         else:
             found.due = self._ticks() + again_in.total_seconds()
+
+    async def put_off(self, again_in: Mapping[str, timedelta]) -> None:
+        """Give deliveries back that were not tried."""
+        for each, pause in again_in.items():
+            if (found := self._pending.get(each)) is not None:
+                found.due = self._ticks() + pause.total_seconds()
 
     def given_up(self, most: int) -> Sequence[GivenUp]:
         """Return those that were given up last, the newest first."""
@@ -132,13 +138,13 @@ class MemoryDeliveries:
         """Return how many were neither received nor given up; of more than ``most``, that."""
         return min(most, len(self._pending))
 
-    async def prune(self, most: int) -> int:
-        """Forget at most so many that were given up long ago, or before too many others; return how many."""
+    async def prune(self, most: int, *, by_age: bool = True) -> int:
+        """Forget at most so many that were given up before too many others or, if ``by_age``, long ago."""
         before, gone = self._clock() - self._kept, 0
         while (
             self._given_up
             and gone < most
-            and (self._given_up[0].at <= before or len(self._given_up) > self._most_given_up)
+            and ((by_age and self._given_up[0].at <= before) or len(self._given_up) > self._most_given_up)
         ):
             self._given_up.popleft()
             gone += 1

@@ -239,13 +239,13 @@ class MemoryJournal:
             if not self._ready[kind]:
                 del self._ready[kind]
 
-    async def prune(self, most: int) -> int:
-        """Forget at most so many messages that were done long ago, or before too many others; return how many."""
+    async def prune(self, most: int, *, by_age: bool = True) -> int:
+        """Forget at most so many messages that were done before too many others or, if ``by_age``, long ago."""
         before, surplus = self._clock() - self._kept, len(self._messages) - self._most_messages
         old = [
             name
             for place, (name, known) in enumerate(self._messages.items())
-            if known.done is not None and (known.done <= before or place < surplus)
+            if known.done is not None and ((by_age and known.done <= before) or place < surplus)
         ]
         for name in old[:most]:
             del self._messages[name]

@@ -1,13 +1,14 @@
 """Announcements on their way to callbacks (``ports.Deliveries``), until they were received or given up.
 
 Each holds its event itself, which may be pruned before a callback answers. One that is taken is not due for as long as
-its lease; if it was neither delivered nor failed by then, somebody else takes it, under the same id.
+its lease; if it was neither delivered nor failed by then, somebody else takes it, under the same id. Only what failed
+counts as a try: a lease that ran out, or a delivery that was put off, tells nothing of the callback.
 """
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import Final
 
@@ -21,6 +22,7 @@ from scoter.live.sqlite.database import ServiceDb
 from scoter.live.sqlite.moments import micros, moment
 
 KEPT: Final = timedelta(days=7)
+_NEVER: Final = -(2**63)
 _decode = msgspec.json.Decoder(Event).decode
 
 
@@ -44,7 +46,7 @@ class SqliteDeliveries:
             )
             rows = connection.execute(query, (now, most)).fetchall()
             connection.executemany(
-                "UPDATE deliveries SET tries = tries + 1, lent = 1, due = ? WHERE number = ?",
+                "UPDATE deliveries SET lent = 1, due = ? WHERE number = ?",
                 [(now + lease.total_seconds(), row[0]) for row in rows],
             )
             return [_delivery(row[1:]) for row in rows]
@@ -64,15 +66,26 @@ class SqliteDeliveries:
 
         def change(connection: sqlite3.Connection) -> None:
             if again_in is None:
-                update = (
-                    "UPDATE deliveries SET lent = 0, due = NULL, ended = ?, why = ? WHERE id = ? AND due IS NOT NULL"
-                )
-                connection.execute(update, (micros(self._db.clock()), why, delivery))
+                due, ended = None, micros(self._db.clock())
             else:
-                update = "UPDATE deliveries SET lent = 0, due = ?, why = ? WHERE id = ? AND due IS NOT NULL"
-                connection.execute(update, (self._db.ticks() + again_in.total_seconds(), why, delivery))
+                due, ended = self._db.ticks() + again_in.total_seconds(), None
+            update = (
+                "UPDATE deliveries SET lent = 0, tries = tries + 1, due = ?, ended = ?, why = ?"
+                " WHERE id = ? AND due IS NOT NULL"
+            )
+            connection.execute(update, (due, ended, why, delivery))
 
         await self._db.write(change, durable=again_in is None)
+
+    async def put_off(self, again_in: Mapping[str, timedelta]) -> None:
+        """Give deliveries back that were not tried."""
+
+        def change(connection: sqlite3.Connection) -> None:
+            now = self._db.ticks()
+            update = "UPDATE deliveries SET lent = 0, due = ? WHERE id = ? AND due IS NOT NULL"
+            connection.executemany(update, [(now + pause.total_seconds(), each) for each, pause in again_in.items()])
+
+        await self._db.write(change, durable=False)
 
     def given_up(self, most: int) -> Sequence[GivenUp]:
         """Return those that were given up last, the newest first."""
@@ -89,9 +102,9 @@ class SqliteDeliveries:
         found: int = self._db.reader.one(counted, (most,))[0]
         return found
 
-    async def prune(self, most: int) -> int:
-        """Forget at most so many that were given up long ago, or before too many others; return how many."""
-        before = micros(self._db.clock() - self._kept)
+    async def prune(self, most: int, *, by_age: bool = True) -> int:
+        """Forget at most so many that were given up before too many others or, if ``by_age``, long ago."""
+        before = micros(self._db.clock() - self._kept) if by_age else _NEVER
 
         def change(connection: sqlite3.Connection) -> int:
             newest_first = "SELECT ended FROM deliveries WHERE ended IS NOT NULL ORDER BY ended DESC LIMIT 1 OFFSET ?"

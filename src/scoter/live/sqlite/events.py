@@ -45,9 +45,9 @@ class SqliteEvents:
         row = self._db.reader.one("SELECT min(number) FROM events")
         return row[0] if row[0] is not None else self.last() + 1
 
-    async def prune(self, most: int) -> int:
-        """Forget at most so many events that are too old or too many; return how many."""
-        before = micros(self._db.clock() - self._kept)
+    async def prune(self, most: int, *, by_age: bool = True) -> int:
+        """Forget at most so many events that are too many or, if ``by_age``, too old; return how many."""
+        before = micros(self._db.clock() - self._kept) if by_age else None
 
         def change(connection: sqlite3.Connection) -> int:
             row = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'events'").fetchone()
@@ -55,7 +55,7 @@ class SqliteEvents:
             upto = 0
             # From the oldest on, until one is to be kept: what is left has no gaps, even if the clock was set back.
             for number, at in connection.execute("SELECT number, at FROM events ORDER BY number LIMIT ?", (most,)):
-                if number > surplus and at > before:
+                if number > surplus and (before is None or at > before):
                     break
                 upto = number
             return connection.execute("DELETE FROM events WHERE number <= ?", (upto,)).rowcount

@@ -170,13 +170,15 @@ class SqliteJournal:
 
         await self._db.write(change, durable=False)
 
-    async def prune(self, most: int) -> int:
-        """Forget at most so many messages that were done long ago, or before too many others; return how many."""
+    async def prune(self, most: int, *, by_age: bool = True) -> int:
+        """Forget at most so many messages that were done before too many others or, if ``by_age``, long ago."""
         before = micros(self._db.clock() - self._kept)
 
         def change(connection: sqlite3.Connection) -> int:
-            old = "SELECT number FROM messages WHERE done IS NOT NULL AND done <= ? ORDER BY done LIMIT ?"
-            gone = connection.execute(f"DELETE FROM messages WHERE number IN ({old})", (before, most)).rowcount  # noqa: S608
+            gone = 0
+            if by_age:
+                old = "SELECT number FROM messages WHERE done IS NOT NULL AND done <= ? ORDER BY done LIMIT ?"
+                gone = connection.execute(f"DELETE FROM messages WHERE number IN ({old})", (before, most)).rowcount  # noqa: S608
             (newest,) = connection.execute("SELECT coalesce(max(number), 0) FROM messages").fetchone()
             many = "SELECT number FROM messages WHERE number <= ? AND done IS NOT NULL ORDER BY number LIMIT ?"
             surplus = (newest - self._most_messages, most - gone)

@@ -13,7 +13,7 @@ from scoter.core.url import Url
 from scoter.errors import ScoterError
 from scoter.live.context import Context
 from scoter.live.ports import Answer, DomainRules, RequestQueues
-from scoter.live.records import Priority
+from scoter.live.records import Priority, Read
 from scoter.live.stages.sharing import Shared
 
 _SCHEMES = frozenset({"http", "https"})
@@ -24,11 +24,16 @@ class Postponed(ScoterError):
 
 
 class Asked(Struct, frozen=True):
-    """What came of a hop, the seconds for which others were waited for, and those which only the server took."""
+    """What came of a hop, the seconds for which others were waited for, and those which only the server took.
+
+    ``read`` and ``is_deadly`` are the answer's own.
+    """
 
     reply: Reply
     waited: float = 0.0
     remote: float = 0.0
+    read: Read | None = None
+    is_deadly: bool = False
 
 
 class Asking:
@@ -79,7 +84,7 @@ class Asking:
         shared = self._hops.get(url.text)
         is_mine = shared is None or not (shared.is_going_on or (shared.value is not None and not context.entry.force))
         if shared is None or is_mine:
-            shared = self._hops[url.text] = Shared(self._fetching.fetch(Request(url=url), priority))
+            shared = self._hops[url.text] = Shared(self._fetching.fetch(Request(url=url), priority, is_read=True))
         elif shared.is_going_on:
             self._fetching.hurry(url, priority)
         shared.hold()
@@ -89,8 +94,9 @@ class Asking:
         if isinstance(reply, Failed) and reply.reason is Reason.STOPPED:
             raise Postponed(f"{url.text} was not asked for: {reply.detail or reply.reason.value}")
         if not is_mine:
-            return Asked(reply, self._timer() - began)
-        return Asked(reply, answer.waited, 0.0 if reply.exchange is None else reply.exchange.timings.total)
+            return Asked(reply, self._timer() - began, 0.0, answer.read, answer.is_deadly)
+        remote = 0.0 if reply.exchange is None else reply.exchange.timings.total
+        return Asked(reply, answer.waited, remote, answer.read, answer.is_deadly)
 
     def _refused(self, url: Url) -> Failed | None:
         if url.scheme not in _SCHEMES:

@@ -17,11 +17,9 @@ from scoter.core.domain import registered_domain
 from scoter.core.reply import Failed, Fetched, Gone, Moved, NotModified, Reason, Reply
 from scoter.core.url import Url
 from scoter.errors import Defect
-from scoter.live.bounding import bounded
 from scoter.live.context import Context
 from scoter.live.ports import Stored
 from scoter.live.records import Kind, State, UrlRecord
-from scoter.live.stages.reading import kind_of
 
 _encoder = msgspec.json.Encoder()
 _DENIED = frozenset({Reason.ROBOTS_DENIED, Reason.CRAWL_DELAY})
@@ -34,14 +32,10 @@ REDIRECTS = "redirects"
 class Concluding:
     """Makes records."""
 
-    def __init__(
-        self, known_for: timedelta, failed_for: timedelta, clock: Callable[[], datetime], about_size: int = 32 * 1024
-    ) -> None:
-        """``about_size`` is how many bytes what a page says about itself may take."""
+    def __init__(self, known_for: timedelta, failed_for: timedelta, clock: Callable[[], datetime]) -> None:
         self._known_for = known_for
         self._failed_for = failed_for
         self._clock = clock
-        self._about_size = about_size
 
     async def __call__(self, context: Context) -> Context:
         if context.onward is not None:
@@ -59,12 +53,13 @@ class Concluding:
         return replace(context, record=record, rows=tuple(rows.values()))
 
     def _record(self, context: Context) -> UrlRecord:
-        reply, page, content = context.reply, context.page, context.content
+        reply, read = context.reply, context.read
         if reply is None:
             raise Defect(f"{context.url.text} was never asked for")
         exchange = reply.exchange
         state = state_of(reply)
         reason, detail = _why(reply)
+        problem = "" if read is None else read.problem
         now = self._clock()
         return UrlRecord(
             url=context.url.text,
@@ -74,14 +69,14 @@ class Concluding:
             fetched_at=now,
             expires_at=now + (self._known_for if state is State.OK else self._failed_for),
             status=None if exchange is None else exchange.status,
-            reason=reason or ("unread" if context.doubt else ""),
-            detail=detail or context.doubt,
+            reason=reason or ("unread" if problem else ""),
+            detail=detail or problem,
             hops=context.hops,
-            kind=kind_of(content.media_type, page) if content is not None else Kind.OTHER,
-            content_type="" if content is None else content.media_type,
+            kind=Kind.OTHER if read is None else read.kind,
+            content_type="" if read is None else read.media_type,
             length=0 if exchange is None else len(exchange.body),
-            truncated=content is not None and content.truncated,
-            metadata=None if page is None or page.about is None else bounded(page.about, self._about_size),
+            truncated=read is not None and read.truncated,
+            metadata=None if read is None else read.about,
             related=context.related,
             # Without an exchange of its own, the last one that was kept is a redirect's.
             archived=context.archived[-1] if context.archived and exchange is not None else None,
@@ -112,13 +107,13 @@ def _why(reply: Reply) -> tuple[str, str]:
 def _alias(context: Context) -> Url | None:
     """Return what a page calls itself, if it may."""
     if (
-        context.page is None
-        or context.page.canonical is None
+        context.read is None
+        or context.read.canonical is None
         or context.is_cut
         or not isinstance(context.reply, Fetched)
     ):
         return None
-    named, asked = context.page.canonical, context.reply.url
+    named, asked = context.read.canonical, context.reply.url
     if named.scheme not in ("http", "https") or registered_domain(named.host) != registered_domain(asked.host):
         return None
     return named

@@ -3,51 +3,88 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-
-from msgspec import Struct
+from typing import Final
 
 from scoter.config import Config
+from scoter.core.extract import LONGEST
 from scoter.core.page import Content, Page
 from scoter.core.reply import Exchange
+from scoter.core.url import Url
 from scoter.fetch.decode import content_codings, decode
-from scoter.live.records import Kind
-from scoter.parse import HtmlOptions, ParseFailed, Parsing, received
+from scoter.live.bounding import bounded
+from scoter.live.records import Kind, Read
+from scoter.parse import HtmlOptions, Parsed, ParseFailed, Parsing, received
 from scoter.parse.robots_meta import directives
 
 _FAMILIES: Mapping[str, Kind] = {"image": Kind.IMAGE, "video": Kind.VIDEO, "audio": Kind.AUDIO}
 _PAGES = frozenset({"text/html", "application/xhtml+xml"})
-
-
-class Read(Struct, frozen=True):
-    """A content and its page; ``problem`` tells why there is no page, ``noarchive`` that it is not to be archived."""
-
-    content: Content
-    page: Page | None
-    problem: str = ""
-    noarchive: bool = False
+_LONGEST_PROBLEM: Final = 1_000
 
 
 class Reading:
-    """Reads answers, one after another."""
+    """Reads answers, one after another, in the core or where they are fetched."""
 
     def __init__(self, config: Config, parsing: Parsing) -> None:
         self._parsing = parsing
         self._limit = config.fetch.content_limit
         self._sniffs = config.parse.mime_type_magic
         self._agents = HtmlOptions.of(config).agents
+        self._about_size = config.live.about_size
 
-    async def __call__(self, exchange: Exchange) -> Read:
+    async def __call__(self, exchange: Exchange, *, apart: bool = False) -> Read:
+        """Read an answer; one that may take long, or is to be read ``apart``, in a process that can be stopped."""
+        content = self._content(exchange)
+        return self._told(content, await self._parsing.parse_async(content, apart=apart))
+
+    def at_once(self, exchange: Exchange) -> Read | None:
+        """Read an answer, unless that may take long."""
+        content = self._content(exchange)
+        outcome = self._parsing.parse_in_place(content)
+        return None if outcome is None else self._told(content, outcome)
+
+    def _content(self, exchange: Exchange) -> Content:
         codings = content_codings(exchange.headers)
         plain = decode(exchange.body, codings, self._limit) if codings else None
         body = exchange.body if plain is None else plain.body
         cut = bool(exchange.cut or (plain is not None and plain.cut))
-        content = received(exchange.url, exchange.headers, body, truncated=cut, sniff=self._sniffs)
-        outcome = await self._parsing.parse_async(content)
+        return received(exchange.url, exchange.headers, body, truncated=cut, sniff=self._sniffs)
+
+    def _told(self, content: Content, outcome: Parsed | ParseFailed) -> Read:
         if isinstance(outcome, ParseFailed):
             problem = f"{outcome.reason}: {outcome.detail}" if outcome.detail else outcome.reason
-            # What cannot be read may be forbidden to archive all the same, by its header fields.
-            return Read(content, None, problem, directives((), content.robots, self._agents).noarchive)
-        return Read(content, outcome.page, outcome.page.doubt, outcome.page.noarchive)
+            return Read(
+                media_type=content.media_type,
+                kind=kind_of(content.media_type, None),
+                size=len(content.body),
+                truncated=content.truncated,
+                problem=problem[:_LONGEST_PROBLEM],
+                # What cannot be read may be forbidden to archive all the same, by its header fields.
+                noarchive=directives((), content.robots, self._agents).noarchive,
+            )
+        page = outcome.page
+        refresh = page.refresh
+        return Read(
+            media_type=content.media_type,
+            kind=kind_of(content.media_type, page),
+            size=len(content.body),
+            truncated=content.truncated,
+            about=None if page.about is None else bounded(page.about, self._about_size),
+            canonical=_usable(page.canonical),
+            onward=_usable(refresh.target) if refresh is not None and refresh.is_redirect else None,
+            width=_pixels(page.metadata.get("image.width", "")),
+            height=_pixels(page.metadata.get("image.height", "")),
+            problem=page.doubt[:_LONGEST_PROBLEM],
+            noarchive=page.noarchive,
+        )
+
+
+def _usable(url: Url | None) -> Url | None:
+    """Return a URL that somebody could look up: a record would hold a longer one many times over."""
+    return url if url is not None and len(url.text) <= LONGEST else None
+
+
+def _pixels(text: str) -> int | None:
+    return int(text) if text.isdigit() and len(text) < 10 else None
 
 
 def kind_of(media_type: str, page: Page | None) -> Kind:

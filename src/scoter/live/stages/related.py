@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from msgspec.structs import replace
 
 from scoter.core.metadata import Image
-from scoter.core.reply import Fetched, Moved, Reply
+from scoter.core.reply import Fetched, Moved
 from scoter.core.url import Url, canonical
 from scoter.errors import UrlError
 from scoter.live.context import Context
-from scoter.live.records import Related, State
-from scoter.live.stages.asking import Asking, Postponed
+from scoter.live.records import Read, Related, State
+from scoter.live.stages.asking import Asked, Asking, Postponed
 from scoter.live.stages.concluding import state_of
 from scoter.live.stages.reading import Reading
 
@@ -27,7 +25,7 @@ class RelatedImage:
         self._most = most
 
     async def __call__(self, context: Context) -> Context:
-        about = context.page.about if context.page is not None else None
+        about = context.read.about if context.read is not None else None
         if about is None or about.image is None:
             return context
         try:
@@ -37,12 +35,12 @@ class RelatedImage:
         if any(hop.url == url.text for hop in context.hops):
             return context
         try:
-            context, reply = await self._followed(context, url)
+            context, asked = await self._followed(context, url)
         except Postponed:  # the page itself has come, and does not wait for its image
             return context
-        return await self._told(context, about.image, reply)
+        return await self._told(context, about.image, asked)
 
-    async def _followed(self, context: Context, url: Url) -> tuple[Context, Reply]:
+    async def _followed(self, context: Context, url: Url) -> tuple[Context, Asked]:
         been = {hop.url for hop in context.hops}
         for _ in range(self._most + 1):
             been.add(url.text)
@@ -58,32 +56,33 @@ class RelatedImage:
             if onward is None or onward.text in been:
                 break
             url = onward
-        return context, reply
+        return context, asked
 
-    async def _told(self, context: Context, image: Image, reply: Reply) -> Context:
+    async def _told(self, context: Context, image: Image, asked: Asked) -> Context:
+        reply, read = asked.reply, asked.read
         state, size = state_of(reply), 0
         withheld = context.withheld
         if any(exchange.url.text in withheld for exchange in context.exchanges[-1:]):
             # A page that is not to be archived has an image that is not.
             withheld |= {exchange.url.text for exchange in context.related_exchanges}
         if isinstance(reply, Fetched):
-            read = await self._reading(reply.exchange)
-            size = len(read.content.body)
+            if read is None:
+                read = await self._reading(reply.exchange, apart=asked.is_deadly)
+            size = read.size
             if read.noarchive:
                 withheld |= {reply.url.text}
-            if read.content.media_type.startswith("image/"):
-                image = _measured(image, read.content.media_type, read.page.metadata if read.page else {})
+            if read.media_type.startswith("image/"):
+                image = _measured(image, read)
             else:
                 state = State.FAILED
         return replace(context, related=Related(image=image, bytes=size, state=state), withheld=withheld)
 
 
-def _measured(image: Image, media_type: str, found: Mapping[str, str]) -> Image:
+def _measured(image: Image, read: Read) -> Image:
     """Return the image with what its own bytes say, which counts more than what the page said."""
-    width, height = found.get("image.width", ""), found.get("image.height", "")
     return replace(
         image,
-        media_type=media_type,
-        width=int(width) if width.isdigit() else image.width,
-        height=int(height) if height.isdigit() else image.height,
+        media_type=read.media_type,
+        width=image.width if read.width is None else read.width,
+        height=image.height if read.height is None else read.height,
     )

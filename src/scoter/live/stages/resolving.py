@@ -5,7 +5,6 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from scoter.core.extract import LONGEST
-from scoter.core.page import Page
 from scoter.core.reply import Fetched, Moved
 from scoter.core.url import Url
 from scoter.live.context import Context, Source
@@ -36,7 +35,8 @@ class Resolving:
         if found is not None:
             return replace(_ending_with(context, found), source=Source.KNOWN)
         while True:
-            context, onward = await self._onward(await self._hop(context, url))
+            context = await self._hop(context, url)
+            onward = _onward(context)
             been = {hop.url for hop in context.hops}
             # Nobody can look up what is longer, and a record would hold it many times over.
             if onward is None or onward.text in been or len(onward.text) > LONGEST:
@@ -59,35 +59,27 @@ class Resolving:
             0 if exchange is None else exchange.status,
             isinstance(reply, Moved) and reply.permanent,
         )
+        read = asked.read
+        if read is None and isinstance(reply, Fetched):
+            read = await self._reading(reply.exchange, apart=asked.is_deadly)
         return replace(
             context,
             reply=reply,
             hops=(*context.hops, hop),
             exchanges=context.exchanges if exchange is None else (*context.exchanges, exchange),
-            content=None,  # a page before this one that sent its reader on is not what the URL stands for
-            page=None,
-            doubt="",
+            read=read,  # none before this one counts: a page that sent its reader on is not what the URL stands for
+            withheld=context.withheld if read is None or not read.noarchive else context.withheld | {reply.url.text},
             waited=context.waited + asked.waited,
             remote=context.remote + asked.remote,
         )
 
-    async def _onward(self, context: Context) -> tuple[Context, Url | None]:
-        """Read what came, if it can be read; return where it points on."""
-        reply = context.reply
-        if isinstance(reply, Moved):
-            return context, reply.target
-        if not isinstance(reply, Fetched):
-            return context, None
-        read = await self._reading(reply.exchange)
-        context = replace(context, content=read.content, page=read.page, doubt=read.problem)
-        if read.noarchive:
-            context = replace(context, withheld=context.withheld | {reply.url.text})
-        return context, _refreshed(read.page)
-
 
 def _ending_with(context: Context, known: UrlRecord) -> Context:
-    return replace(context, onward=known, content=None, page=None, doubt="")
+    return replace(context, onward=known, read=None)
 
 
-def _refreshed(page: Page | None) -> Url | None:
-    return page.refresh.target if page is not None and page.refresh is not None and page.refresh.is_redirect else None
+def _onward(context: Context) -> Url | None:
+    """Return where what came points on."""
+    if isinstance(context.reply, Moved):
+        return context.reply.target
+    return None if context.read is None else context.read.onward

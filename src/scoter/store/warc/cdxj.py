@@ -11,6 +11,7 @@ from __future__ import annotations
 import heapq
 import os
 import tempfile
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import IO
@@ -18,7 +19,12 @@ from typing import IO
 import msgspec
 
 RUN = 20_000
-"""Lines sorted in memory at once: about 8 MB. Longer indexes are sorted on disk, run by run."""
+"""Lines sorted in memory at once, about 8 MB of them. Longer indexes are sorted on disk, run by run."""
+
+RUN_BYTES = 12 * 2**20
+"""Bytes of lines in memory at once: a line has its URL twice, and a URL may have thousands of characters."""
+
+_RUNS = 64  # files that are open at once, beyond which they are made one
 
 
 class Entry(msgspec.Struct, frozen=True, kw_only=True):
@@ -51,39 +57,49 @@ def media_type(content_type: str) -> str:
 class Index:
     """Lines as they come, written in order at the end; memory is bounded however many there are."""
 
-    def __init__(self, folder: Path, run: int = RUN) -> None:
+    def __init__(self, folder: Path, run: int = RUN, run_bytes: int = RUN_BYTES) -> None:
         self._folder = folder
         self._run = run
+        self._run_bytes = run_bytes
+        self._bytes = 0
         self._lines: list[bytes] = []
         self._runs: list[IO[bytes]] = []
 
     @property
     def is_full(self) -> bool:
-        """Whether there are as many lines in memory as may be."""
-        return len(self._lines) >= self._run
+        """Whether there are as many lines in memory as may be, or as long ones."""
+        return len(self._lines) >= self._run or self._bytes >= self._run_bytes
 
     def make_room(self) -> None:
         """Move the lines in memory to disk."""
+        if len(self._runs) >= _RUNS:
+            earlier = self._runs
+            self._runs = [self._stored(_merged(*earlier))]
+            for run in earlier:
+                run.close()
+        self._runs.append(self._stored(sorted(self._lines)))
+        self._lines.clear()
+        self._bytes = 0
+
+    def _stored(self, lines: Iterable[bytes]) -> IO[bytes]:
         # A file without a name: nothing is left behind when the process is killed.
         with ExitStack() as stack:
             run = stack.enter_context(tempfile.TemporaryFile(dir=self._folder))
-            run.writelines(sorted(self._lines))
+            run.writelines(lines)
             run.flush()
             stack.pop_all()
-        self._runs.append(run)
-        self._lines.clear()
+        return run
 
     def add(self, line: bytes) -> None:
         """Take a line."""
         self._lines.append(line)
+        self._bytes += len(line)
 
     def write(self, path: Path) -> None:
         """Write all lines in order; the name appears when they are all on disk."""
         draft = path.with_name(path.name + ".open")
         with draft.open("wb") as out:
-            for run in self._runs:
-                run.seek(0)
-            out.writelines(heapq.merge(*self._runs, sorted(self._lines)))
+            out.writelines(heapq.merge(_merged(*self._runs), sorted(self._lines)))
             out.flush()
             os.fsync(out.fileno())
         draft.replace(path)
@@ -91,10 +107,17 @@ class Index:
     def close(self) -> None:
         """Forget every line."""
         self._lines.clear()
+        self._bytes = 0
         with ExitStack() as stack:
             for run in self._runs:
                 stack.enter_context(run)
         self._runs.clear()
+
+
+def _merged(*runs: IO[bytes]) -> Iterator[bytes]:
+    for run in runs:
+        run.seek(0)
+    return heapq.merge(*runs)
 
 
 _encode = msgspec.json.Encoder().encode

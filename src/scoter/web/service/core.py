@@ -11,6 +11,7 @@ from typing import Any, Final
 from scoter.errors import ScoterError
 from scoter.live.content.store import WarcContent
 from scoter.live.fetching.fetchers import Fetchers
+from scoter.live.garbage import collect_less
 from scoter.live.sqlite.database import ServiceDb
 from scoter.live.sqlite.stores import SqliteStores
 from scoter.parse import Parsing
@@ -57,6 +58,7 @@ async def work(plan: Plan, joint: Joint) -> int:
             before_stop=parts.streams.close,
             note=parts.measures.refused.add,
         )
+        collect_less()
         return await Running(parts, serving).until(joint)
 
 

@@ -65,7 +65,8 @@ class Folder(Struct, frozen=True):
     def create(self) -> None:
         """Make what is not there yet."""
         with telling("create the service's directory", self.root):
-            self.root.mkdir(parents=True, exist_ok=True)
+            # Messages, callbacks and answers lie there. A directory that somebody else made is as open as he wants it.
+            self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
             self.log.mkdir(exist_ok=True)
             self.run.mkdir(mode=0o700, exist_ok=True)
             found = self.run.lstat()

@@ -23,7 +23,7 @@ _log = logging.getLogger(__name__)
 
 
 class Upkeep:
-    """Clears away what was kept long enough; announcements only when the log has them."""
+    """Clears away what was kept long enough or is too much; announcements only when the log has them."""
 
     def __init__(
         self,
@@ -33,7 +33,10 @@ class Upkeep:
         *,
         is_steady: Callable[[], bool] = lambda: True,
     ) -> None:
-        """``is_steady`` tells whether the clock can be believed that says what is past its time."""
+        """``is_steady`` tells whether the clock can be believed that says what is past its time.
+
+        While it cannot, what is bounded by number or size goes all the same.
+        """
         self._stores = stores
         self._retention = retention
         self._at_once = at_once
@@ -46,8 +49,6 @@ class Upkeep:
             await asyncio.sleep(_SOON if has_more else _EVERY)
 
     async def _has_more(self) -> bool:
-        if not self._is_steady():
-            return False
         try:
             return await self.sweep()
         except ScoterError as error:  # a full disk, say: what is past its time stays a little longer
@@ -56,11 +57,12 @@ class Upkeep:
 
     async def sweep(self) -> bool:
         """Remove a bounded number of everything; tell whether there may be more."""
+        by_age = self._is_steady()
         if (size := self._stores.db.log_bytes) > _LONG_LOG:
             _log.warning("the database's log of changes has %d bytes: some program has been reading it for long", size)
-        swept = await self._retention.sweep()
-        messages = await self._stores.journal.prune(self._at_once)
-        deliveries = await self._stores.deliveries.prune(self._at_once)
+        swept = await self._retention.sweep(by_age=by_age)
+        messages = await self._stores.journal.prune(self._at_once, by_age=by_age)
+        deliveries = await self._stores.deliveries.prune(self._at_once, by_age=by_age)
         await self._stores.keys.note_uses()
         gone = (swept.records, swept.events, messages, deliveries)
         if any(gone) or swept.archives or swept.log_files:
@@ -83,7 +85,7 @@ class SteadyClock:
     def __call__(self) -> bool:
         apart = self._difference()
         if abs(apart - self._apart) > _ASTRAY:
-            _log.warning("the clock was set by %.0f s: nothing is cleared away for a while", apart - self._apart)
+            _log.warning("the clock was set by %.0f s: nothing is cleared away by age for a while", apart - self._apart)
             self._apart, self._since = apart, self._ticks()
         return self._ticks() - self._since >= _STEADY
 

@@ -1,0 +1,83 @@
+"""What is written in one go leaves in one go."""
+
+from __future__ import annotations
+
+import asyncio
+
+from scoter.web.writing import Joined
+
+
+class Wire(asyncio.Transport):
+    """A transport that notes what it was told."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.told: list[bytes | str] = []
+        self.is_gone = False
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        self.told.append(bytes(data))
+
+    def is_closing(self) -> bool:
+        return self.is_gone
+
+    def close(self) -> None:
+        self.told.append("close")
+
+    def abort(self) -> None:
+        self.told.append("abort")
+
+    def get_write_buffer_size(self) -> int:
+        return 0
+
+
+async def test_a_head_and_its_body_are_one_write_in_the_next_turn() -> None:
+    wire = Wire()
+    joined = Joined(wire, asyncio.get_running_loop())
+
+    joined.write(b"head ")
+    joined.write(b"")
+    joined.write(b"body")
+    before, held = list(wire.told), joined.get_write_buffer_size()
+    await asyncio.sleep(0)
+    joined.write(b"another")
+    await asyncio.sleep(0)
+
+    assert (before, held) == ([], 9)
+    assert wire.told == [b"head body", b"another"]
+
+
+async def test_what_is_much_is_written_at_once() -> None:
+    wire = Wire()
+    joined = Joined(wire, asyncio.get_running_loop())
+
+    joined.write(b"head")
+    joined.write(b"x" * 70_000)
+    at_once = list(wire.told)
+    await asyncio.sleep(0)
+
+    assert at_once == wire.told == [b"head" + b"x" * 70_000]
+
+
+async def test_what_was_written_before_the_end_is_sent_before_it_and_thrown_away_by_an_abort() -> None:
+    closed, aborted = Wire(), Wire()
+    loop = asyncio.get_running_loop()
+
+    for wire, end in ((closed, Joined.close), (aborted, Joined.abort)):
+        joined = Joined(wire, loop)
+        joined.write(b"last")
+        end(joined)
+    await asyncio.sleep(0)
+
+    assert closed.told == [b"last", "close"]
+    assert aborted.told == ["abort"]
+
+
+async def test_nothing_is_written_to_a_connection_that_is_gone_meanwhile() -> None:
+    wire = Wire()
+
+    Joined(wire, asyncio.get_running_loop()).write(b"late")
+    wire.is_gone = True
+    await asyncio.sleep(0)
+
+    assert wire.told == []
