@@ -256,3 +256,18 @@ def _matches(pattern: str, path: str) -> bool:
     if pattern[0] == "*":
         return any(_matches(pattern[1:], path[at:]) for at in range(len(path) + 1))
     return path[:1] == pattern[0] and _matches(pattern[1:], path[1:])
+
+
+_PATHS = st.text(alphabet="/abA1.~*$?&=%;-é", max_size=7).map(lambda text: "/" + text)
+
+
+@given(
+    st.lists(st.tuples(st.booleans(), _PATHS | st.text(alphabet="/ab*$%", max_size=5)), max_size=4),
+    st.text(alphabet="/abA1.~?&=%;-é", max_size=9),
+)
+def test_a_quick_look_at_a_url_never_changes_the_verdict(rules: list[tuple[bool, str]], path: str) -> None:
+    lines = [f"{'Allow' if allow else 'Disallow'}: {rule}" for allow, rule in rules]
+    robots = Robots.read("\n".join(["User-agent: *", *lines]).encode(), ["scoter"])
+    url = canonical(f"http://a.example/{path}")
+
+    assert robots.allows(url) is (robots._matcher is None or robots._matcher.can_fetch(url.text, "*"))

@@ -23,6 +23,8 @@ LONGEST_DELAY = timedelta(days=36_500)
 
 _LINE_END = re.compile("\r\n|\r|\n")
 _TOKEN = re.compile("[A-Za-z_-]+")  # RFC 9309 2.2.1
+_USUAL = re.compile("/(?!/)[A-Za-z0-9/._~*$?&=-]*")
+_PLAIN = re.compile("[A-Za-z0-9/._~-]+")
 _PRODUCT_END = re.compile(r"[/\s]")
 # What str.splitlines would take for a line end, or a terminal for a command, inside a path.
 _ODD = re.compile("[\x00-\x1f\x7f\x85\u2028\u2029]")
@@ -71,7 +73,7 @@ class Robots:
     Robots(group='*', rules=1, crawl_delay=2s, sitemaps=0)
     """
 
-    __slots__ = ("_matcher", "_refusal", "crawl_delay", "group", "rules", "sitemaps")
+    __slots__ = ("_matcher", "_needles", "_refusal", "_starts", "crawl_delay", "group", "rules", "sitemaps")
 
     def __init__(
         self,
@@ -90,6 +92,7 @@ class Robots:
             refusal = f"more than {MAX_WILDCARDS:,} wildcards, more than can be checked for each URL"
         self._refusal = refusal
         self._matcher = None if refusal or not self.rules else _matcher(self.rules)
+        self._starts, self._needles = _traces(self.rules) if self._matcher is not None else ((), ())
 
     @classmethod
     def read(cls, body: bytes, agents: Sequence[str]) -> Robots:
@@ -103,7 +106,17 @@ class Robots:
         """Tell whether the URL may be fetched."""
         if self._matcher is None:
             return not self._refusal or url.path == "/robots.txt"
-        return self._matcher.can_fetch(url.text, "*")
+        return not self._shows_trace(url.text) or self._matcher.can_fetch(url.text, "*")
+
+    def _shows_trace(self, text: str) -> bool:
+        """Tell whether a URL has anything of what a rule that refuses it would need."""
+        # The canonical form has a path, and no host is empty: the first slash after this many letters begins the path.
+        if not text.startswith("http") or text.startswith(self._starts, text.index("/", len("https://"))):
+            return True
+        for needle in self._needles:  # noqa: SIM110 - without a generator it takes half the time
+            if needle in text:
+                return True
+        return False
 
     def explain(self, url: Url) -> Verdict:
         """Tell whether the URL may be fetched, and by which line."""
@@ -215,6 +228,26 @@ def _seconds(value: str) -> timedelta | None:
 
 def _escape(found: re.Match[str]) -> str:
     return "".join(f"%{byte:02X}" for byte in found[0].encode())
+
+
+def _traces(rules: Sequence[Rule]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return what a URL must start with or hold, if one of the rules is to refuse it.
+
+    Most URLs show none of these, and to look for them takes a tenth of a verdict. Only letters that nobody escapes are
+    looked for; of a rule that is written in any unusual way the trace is one that every URL shows.
+    """
+    starts: list[str] = []
+    needles: list[str] = []
+    for rule in rules:
+        if rule.allow:
+            continue
+        first, *others = _PLAIN.findall(rule.path) if _USUAL.fullmatch(rule.path) else [""]
+        longest = max(others, key=len, default="")
+        if len(longest) >= len(first):
+            needles.append(longest)
+        else:
+            starts.append(first)
+    return tuple(starts), tuple(needles)
 
 
 def _matcher(rules: Sequence[Rule]) -> Protego:
