@@ -18,8 +18,9 @@ from tests.batch.making import NOW, crawldb_of, fetch, known, link, make_crawl, 
 
 from scoter.batch import schemas
 from scoter.batch.directory import CrawlDir
-from scoter.batch.fetching.paging import PageRows, Paging
+from scoter.batch.fetching.paging import Paging
 from scoter.batch.fetching.parts import ParsedPart, _listed
+from scoter.batch.fetching.written import PageRows
 from scoter.batch.invertlinks import invertlinks
 from scoter.batch.readseg import get
 from scoter.batch.segdump import as_lines, as_object

@@ -19,7 +19,7 @@ from scoter.core.datum import FetchStatus
 from scoter.core.outcome import fetch_status
 from scoter.core.reply import Cut, Fetched, Moved, Reply
 from scoter.fetch.filters import kind_of
-from scoter.fetch.protocols.http import ROBOTS_LIMIT
+from scoter.fetch.protocols.hops import ROBOTS_LIMIT
 from scoter.simweb import AnswerClass, Fact, Verdict, WebSpec, running, truth
 
 WEB = WebSpec(hosts=20, pages=60, faults=True, drip_seconds=0.5, silence_seconds=30)

@@ -12,7 +12,8 @@ from scoter.config.sections.fetch import Fetch
 from scoter.core.reply import Reason
 from scoter.core.url import canonical, join
 from scoter.errors import ConfigError, UrlError
-from scoter.fetch.reach.guard import ConnectTo, Guard
+from scoter.fetch.reach.connect_to import ConnectTo
+from scoter.fetch.reach.guard import Guard
 
 
 def guard(*, networks: tuple[str, ...] = (), rules: tuple[str, ...] = (), ports: tuple[int, ...] = ()) -> Guard:

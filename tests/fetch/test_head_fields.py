@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scoter.fetch.protocols.http import _FIELD, _fields, _is_plain
+from scoter.fetch.protocols.hops import _FIELD, _fields, _is_plain
 
 LINES = st.lists(
     st.text(st.sampled_from("aZ0-: \t\r\n;,\x0b\x0c\x00\xe9\x85"), max_size=12) | st.just("Content-Type: text/html"),

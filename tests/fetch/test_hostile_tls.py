@@ -8,7 +8,6 @@ import ssl
 import subprocess
 import time
 from collections.abc import Iterator
-from pathlib import Path
 
 import pycurl
 import pytest
@@ -24,15 +23,6 @@ from scoter.plugins import Setup
 
 pytestmark = needs_openssl
 HOST = "www.good.test"
-
-
-class Trusting(HttpProtocol):
-    """As on a machine on which an authority of ours is trusted, and no other."""
-
-    authority: Path
-
-    def _common_options(self) -> list[tuple[int, object]]:
-        return [*super()._common_options(), (pycurl.CAINFO, str(self.authority))]
 
 
 @pytest.fixture(scope="module")
@@ -54,8 +44,8 @@ def contexts(authority: Authority) -> dict[str, ssl.SSLContext]:
 
 
 async def _fetch(config: Config, authority: Authority, *paths: str) -> list[Reply]:
-    protocol = Trusting(Setup(config))
-    protocol.authority = authority.file
+    # As on a machine on which an authority of ours is trusted, and no other.
+    protocol = HttpProtocol(Setup(config), options=[(pycurl.CAINFO, str(authority.file))])
     try:
         return [await protocol.fetch(Request(url=canonical(f"https://{HOST}{path}"))) for path in paths]
     finally:

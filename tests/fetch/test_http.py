@@ -322,7 +322,7 @@ async def test_a_cancellation_at_the_moment_of_the_answer_leaves_the_transport_s
 async def test_a_transfer_that_ends_after_it_was_cancelled_is_taken_back_once() -> None:
     async with server(lambda head: response()) as (port, _), protocol(port) as http:
         await http.fetch(Request(url=canonical("http://example.com/")))
-        loop = http._loop()
+        loop = http._hops._loop()
         asking = asyncio.create_task(http.fetch(Request(url=canonical("http://example.com/"))))
         await asyncio.sleep(0)
         while not loop._busy:

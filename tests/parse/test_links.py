@@ -10,7 +10,8 @@ from scoter.config import load
 from scoter.core.chain import Scope
 from scoter.core.page import Outlink, Page
 from scoter.core.url import Url, canonical
-from scoter.parse.links import Dropped, LinkRules
+from scoter.parse.kept import Dropped
+from scoter.parse.links import LinkRules
 
 HOME = "http://www.a.example/"
 

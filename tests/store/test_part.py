@@ -18,7 +18,8 @@ from tests.store.exchanges import ABOUT, START, assert_sound, exchange, open_par
 from scoter.errors import Defect, UsageError, UserError
 from scoter.store.disk import disk_error
 from scoter.store.warc import WarcPart, WarcReader
-from scoter.store.warc.cdxj import Entry, Index, index_line, media_type
+from scoter.store.warc.cdxj import Index, index_line, media_type
+from scoter.store.warc.told import Entry
 
 NOISE = random.Random(4)
 

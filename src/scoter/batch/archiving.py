@@ -25,9 +25,10 @@ from msgspec.structs import replace
 from scoter.errors import UserError
 from scoter.store.disk import sync_folder, telling
 from scoter.store.warc import About, Location
-from scoter.store.warc.cdxj import Entry, Index
+from scoter.store.warc.cdxj import Index
 from scoter.store.warc.part import SUFFIX, new_id
 from scoter.store.warc.record import member, warc_date, warcinfo
+from scoter.store.warc.told import Entry
 
 LARGEST = 2**30
 """Bytes after which a new file is begun; what comes out of one archive goes into one file."""

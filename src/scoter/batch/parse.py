@@ -17,8 +17,9 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from msgspec import Struct
 
-from scoter.batch.fetching.paging import PageRows, Paging
+from scoter.batch.fetching.paging import Paging
 from scoter.batch.fetching.parts import ParsedPart
+from scoter.batch.fetching.written import PageRows
 from scoter.batch.rows import FETCH, datum_of, url_of
 from scoter.batch.schemas import names, plugin_columns
 from scoter.batch.segment import PARSED, Segment

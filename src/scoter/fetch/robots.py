@@ -19,8 +19,6 @@ from datetime import timedelta
 from functools import lru_cache
 from typing import Protocol, TypeAlias
 
-from msgspec import Struct
-
 from scoter.compose import Service
 from scoter.config import Config
 from scoter.core.outcome import LONGEST_RETRY_AFTER
@@ -29,6 +27,7 @@ from scoter.core.robots import ALLOW_ALL, LIMIT, Robots, disallow_all
 from scoter.core.robots_store import Stored
 from scoter.core.url import Url, canonical
 from scoter.fetch.decode import content_codings, decode
+from scoter.fetch.unknown import Unknown
 
 LONGEST = timedelta(hours=24)  # RFC 9309 2.4
 MOST_ENTRIES = 20_000
@@ -54,13 +53,6 @@ class NoCache:
 
     async def put(self, origin: str, stored: Stored) -> None:
         return None
-
-
-class Unknown(Struct, frozen=True):
-    """Why there are no rules, and so no fetching."""
-
-    reason: Reason
-    detail: str
 
 
 Found: TypeAlias = Robots | Unknown

@@ -15,7 +15,8 @@ Nothing here fetches or stores.
 """
 
 from scoter.parse.html import HtmlOptions, parse_html
-from scoter.parse.links import Dropped, Kept, LinkRules
+from scoter.parse.kept import Dropped, Kept
+from scoter.parse.links import LinkRules
 from scoter.parse.mediatype import received
 from scoter.parse.parsing import Parsed, ParseFailed, Parsing
 

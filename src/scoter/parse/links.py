@@ -7,44 +7,20 @@ filters, or was met on the page before; of the rest the first ``db.max_outlinks_
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from enum import StrEnum
+from collections.abc import Sequence
 from typing import Final, TypeAlias
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from scoter.config import Config
 from scoter.core.chain import Scope, keeps, normalize
 from scoter.core.page import Outlink, Page
 from scoter.core.url import Url
+from scoter.parse.kept import Dropped, Kept
 from scoter.plugins import UrlExemption, UrlFilter, UrlNormalizer, chain
 
 CACHE: Final = 16_384
 _CACHED: Final = 512  # characters; what is longer is judged each time
-
-
-class Dropped(StrEnum):
-    """Why a link is not kept."""
-
-    PAGE_NOFOLLOW = "page_nofollow"
-    NOFOLLOW = "nofollow"
-    TOO_LONG = "too_long"
-    SELF = "self"
-    INTERNAL = "internal"
-    EXTERNAL = "external"
-    NO_URL = "no_url"
-    FILTERED = "filtered"
-    REPEATED = "repeated"
-    TOO_MANY = "too_many"
-
-
-class Kept(Struct, frozen=True):
-    """The links that are kept of a page, how many there were, and why the others are not."""
-
-    links: tuple[Outlink, ...]
-    found: int
-    dropped: Mapping[Dropped, int]
 
 
 Verdict: TypeAlias = Url | Dropped

@@ -9,9 +9,10 @@ from typing import Any
 
 from scoter.batch.fetching.known import Known, decode, encode
 from scoter.batch.fetching.lists import ETAG, microseconds
-from scoter.batch.fetching.paging import PageRows, Paging
+from scoter.batch.fetching.paging import Paging
 from scoter.batch.fetching.parts import FetchPart
 from scoter.batch.fetching.seen import Seen
+from scoter.batch.fetching.written import PageRows
 from scoter.config import Config
 from scoter.core.datum import short_name
 from scoter.core.outcome import fetch_status

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Any
 
-from msgspec import Struct
 from msgspec.json import Encoder
 from msgspec.structs import replace
 
 from scoter.batch.fetching.lists import microseconds
+from scoter.batch.fetching.written import PageRows, Row
 from scoter.config import Config
 from scoter.core.datum import CrawlDatum
 from scoter.core.metadata import PageMetadata
@@ -25,7 +24,6 @@ from scoter.parse.mediatype import received
 from scoter.parse.parsing import ParseFailed, Parsing
 from scoter.plugins import chain
 
-Row = tuple[Any, ...]
 # Nothing is wrong with such a page: we have no parser for it, or not all of it.
 _NOT_TRIED = frozenset({"no_parser", "truncated"})
 PARSED, REDIRECT, FAILED, SKIPPED = "success", "redirect", "failed", "skipped"
@@ -35,15 +33,6 @@ update takes the last, which is that of the page that was fetched."""
 
 _NOTHING_ABOUT: Row = (None,) * 9
 _encoder = Encoder(enc_hook=dict)  # whatever mapping the sources are in
-
-
-class PageRows(Struct, frozen=True):
-    """What is written of one page; ``weight`` is about how many bytes."""
-
-    data: Row
-    text: Row | None
-    links: Sequence[Outlink]
-    weight: int = 0
 
 
 class Paging:

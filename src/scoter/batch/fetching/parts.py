@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from scoter.batch.fetching.paging import PageRows
+from scoter.batch.fetching.written import PageRows
 from scoter.batch.schemas import CRAWL_PARSE
 from scoter.batch.segment import Segment
 from scoter.core.page import Outlink
@@ -25,7 +25,7 @@ from scoter.core.reply import Exchange
 from scoter.plugins import Column
 from scoter.store.tables import OpenPart, PartSet
 from scoter.store.warc import Location, WarcPart
-from scoter.store.warc.record import About
+from scoter.store.warc.told import About
 
 _ROWS = 4_096
 _LINKS = 65_536

@@ -41,7 +41,7 @@ from scoter.parse.heap import keep_memory
 from scoter.plugins import chain
 from scoter.store.robots_cache import SqliteRobotsCache
 from scoter.store.scratch import Scratch
-from scoter.store.warc.record import About
+from scoter.store.warc.told import About
 
 WORKERS = "WORKERS"
 STOP_WITHIN = 15.0

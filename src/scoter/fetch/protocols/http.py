@@ -1,67 +1,16 @@
-"""The protocol plug-in for http: and https: URLs.
-
-It says who we are, sends what is known of a page so that the server may answer "not modified", connects only to
-addresses that the guard has seen, and turns what libcurl saw into a reply.
-"""
+"""The protocol plug-in for http: and https: URLs."""
 
 from __future__ import annotations
 
-import re
-from collections import OrderedDict
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine, Sequence
 from datetime import UTC, datetime
-from email.utils import format_datetime
-from functools import lru_cache
+from typing import Any
 
-import pycurl
-from msgspec import Struct
-from msgspec.structs import replace
-
-from scoter.config import Config
-from scoter.core.outcome import reply_to
-from scoter.core.reply import Cut, Exchange, Failed, Fetched, Headers, Reason, Reply, Request
-from scoter.core.robots import LIMIT
-from scoter.core.url import Url
-from scoter.fetch.protocols.credentials import parse_cookies, parse_credentials, read_lines
-from scoter.fetch.protocols.curl import CurlLoop
-from scoter.fetch.protocols.identity import user_agents
-from scoter.fetch.protocols.sites import BY_NAME, Site, Sites, route
-from scoter.fetch.protocols.transfer import Ask, Limits, SocketCheck, Transferred
+from scoter.core.reply import Reply, Request
+from scoter.fetch.protocols.hops import HttpHops
 from scoter.fetch.reach.guard import Guard
-from scoter.fetch.reach.proxy import Proxy
-from scoter.fetch.reach.resolve import CachingResolver, NotResolved, Resolver
-from scoter.fetch.reach.resolve_dns import DnsResolver
+from scoter.fetch.reach.resolve import Resolver
 from scoter.plugins import Setup
-
-ACCEPT_ENCODING = "gzip, deflate, br, zstd"
-MOST_FLAWED = 10_000
-MOST_AGENTS = 100
-ROBOTS_LIMIT = LIMIT + 3  # with a byte-order mark; a rule that is cut off would not be obeyed
-MOST_ADDRESSES = 3  # tried one after the other when a connection fails
-
-_FIELD = re.compile("^([^:\\n]*):[ \\t]*(.*?)[ \\t\\r]*$", re.MULTILINE)
-# Most heads are written without anything odd, and a pattern that need not allow for it is several times quicker.
-_PLAIN_FIELD = re.compile("([^:\\r\\n]*):[ \\t]*([^\\r\\n]*)")
-_FOLD = re.compile("[ \\t\\r]*\\n[ \\t]+")
-
-
-class Sent(Struct, frozen=True):
-    """Header fields that go out: as libcurl takes them, and as they stand in the archive."""
-
-    lines: tuple[str, ...]
-    text: str
-
-    @classmethod
-    def of(cls, headers: Headers) -> Sent:
-        """Return fields in both forms; libcurl needs a semicolon to send an empty one."""
-        return cls(
-            tuple(f"{name}: {value}" if value else f"{name};" for name, value in headers),
-            "".join(f"{name}: {value}".rstrip() + "\r\n" for name, value in headers),
-        )
-
-    def with_more(self, headers: Headers) -> Sent:
-        more = Sent.of(headers)
-        return Sent(self.lines + more.lines, self.text + more.text)
 
 
 class HttpProtocol:
@@ -75,221 +24,18 @@ class HttpProtocol:
         *,
         resolver: Resolver | None = None,
         guard: Guard | None = None,
+        options: Sequence[tuple[int, object]] = (),
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
+        """``options`` are told to libcurl for every transfer, beyond our own."""
         config = setup.config
-        self._config = config
-        self._now = now
-        self._agent = user_agents(config)
-        self._guard = guard or Guard(config, self.schemes)
-        self._resolver = resolver
-        fixed = _fixed_headers(config)
-        self._usual = lru_cache(maxsize=MOST_AGENTS)(lambda agent: Sent.of((("User-Agent", agent), *fixed)))
-        self._proxy = Proxy.of(config)
-        self._credentials = parse_credentials(
-            read_lines(config.http.auth_file, "http.auth_file"), str(config.http.auth_file)
-        )
-        self._cookies = parse_cookies(
-            read_lines(config.agent.host_cookie_file, "agent.host_cookie_file"), str(config.agent.host_cookie_file)
-        )
-        self._share = _cookie_share() if config.http.keep_cookies else None
-        self._sites = Sites(self._guard, self._proxy, self._credentials)
-        # The second lock: it sees the address of every socket, whatever names and caches said before.
-        self._check_socket: SocketCheck = (
-            self._guard.open_socket_check if self._proxy is None else self._proxy.checked(self._guard)
-        )
-        self._certificates_checked = config.http.tls_certificates_check
-        self._curl: CurlLoop | None = None
-        # Hosts whose certificate is accepted all the same, and what is wrong with it.
-        self._flawed: OrderedDict[str, str] = OrderedDict()
+        guard = guard or Guard(config, self.schemes)
+        self._hops = HttpHops(config, resolver=resolver, guard=guard, options=options, now=now)
 
-    async def fetch(self, request: Request) -> Reply:
+    def fetch(self, request: Request) -> Coroutine[Any, Any, Reply]:
         """Make one hop."""
-        url = request.url
-        refusal = self._guard.check_url(url)
-        if refusal is not None:
-            return Failed(url, refusal.reason, refusal.detail, blames_host=False)
-        site = self._sites.get(url)
-        routes = site.routes
-        if routes is None:
-            found = await self._resolve(url, site)
-            if isinstance(found, Failed):
-                return found
-            routes = found
-        headers = self._headers(request)
-        at_least = ROBOTS_LIMIT if url.text.endswith("/robots.txt") and url.target == "/robots.txt" else 0
-        started = self._now()
-        told = Transferred(reason=Reason.UNRESOLVED)
-        for connect_to in routes:
-            ask = Ask(
-                url=url.text,
-                headers=headers.lines,
-                connect_to=connect_to,
-                options=site.options,
-                check=self._check_socket,
-                at_least=at_least,
-            )
-            told = await self._transfer(url.host, ask)
-            if told.reason is not Reason.UNREACHABLE:
-                break
-        return self._reply(url, site, headers, told, started)
-
-    def _transfer(self, host: str, ask: Ask) -> Awaitable[Transferred]:
-        """Make a transfer; where any certificate will do, one that tells what is wrong with it."""
-        if self._certificates_checked or not ask.url.startswith("https:"):
-            return self._loop().run(ask)
-        return self._transfer_unchecked(host, ask)
-
-    async def _transfer_unchecked(self, host: str, ask: Ask) -> Transferred:
-        """Make a transfer, once more without checks when a certificate was found wanting.
-
-        Only a check can tell what is wrong with a certificate, so it is made even where its verdict is not obeyed.
-        """
-        if host not in self._flawed:
-            told = await self._loop().run(ask)
-            if told.reason is not Reason.TLS:
-                return told
-            self._flawed[host] = told.detail
-            if len(self._flawed) > MOST_FLAWED:
-                self._flawed.popitem(last=False)
-        return await self._loop().run(replace(ask, verify=False))
+        return self._hops.fetch(request)
 
     async def close(self) -> None:
         """Close all connections."""
-        if self._curl is not None:
-            self._curl.close()
-            self._curl = None
-
-    async def _resolve(self, url: Url, site: Site) -> tuple[str, ...] | Failed:
-        """Return the routes to try, in order; a host behind a proxy is resolved only to be judged."""
-        answer = await self._resolved().resolve(url.host.removesuffix("."))
-        if isinstance(answer, NotResolved):
-            if answer.refused:
-                return Failed(url, Reason.REFUSED_ADDRESS, answer.reason, blames_host=False)
-            if site.through_proxy:
-                return BY_NAME  # a closed network may know names only at its proxy
-            return Failed(url, Reason.UNRESOLVED, answer.reason)
-        if site.through_proxy:
-            return BY_NAME
-        return tuple(route(url.host, site.port, address, site.port) for address in answer.addresses[:MOST_ADDRESSES])
-
-    def _resolved(self) -> Resolver:
-        if self._resolver is None:
-            self._resolver = CachingResolver(DnsResolver(), self._guard)
-        return self._resolver
-
-    def _loop(self) -> CurlLoop:
-        if self._curl is None:
-            http, fetch = self._config.http, self._config.fetch
-            limits = Limits(body=fetch.content_limit, connect=http.timeout, silence=http.timeout, total=http.time_limit)
-            self._curl = CurlLoop(
-                limits, concurrency=fetch.threads, budget=fetch.body_budget, options=self._common_options()
-            )
-        return self._curl
-
-    def _common_options(self) -> list[tuple[int, object]]:
-        http = self._config.http
-        version = pycurl.CURL_HTTP_VERSION_2TLS if http.http2 else pycurl.CURL_HTTP_VERSION_1_1
-        options: list[tuple[int, object]] = [
-            (pycurl.PROTOCOLS, pycurl.PROTO_HTTP | pycurl.PROTO_HTTPS),
-            (pycurl.HTTP_VERSION, version),
-            (pycurl.PATH_AS_IS, 1),  # URLs are canonical; what is stored is what is asked for
-        ]
-        if self._share is not None:
-            options += [(pycurl.SHARE, self._share), (pycurl.COOKIEFILE, "")]
-        return options
-
-    def _headers(self, request: Request) -> Sent:
-        """Return what is sent beyond Host, in order."""
-        usual = self._usual(self._agent())
-        if not (request.headers or request.etag or request.modified_since or self._cookies):
-            return usual
-        more = self._more_headers(request)
-        return usual.with_more(more) if more else usual
-
-    def _more_headers(self, request: Request) -> Headers:
-        headers: list[tuple[str, str]] = []
-        if request.modified_since is not None and self._config.http.enable_if_modified_since_header:
-            headers.append(("If-Modified-Since", format_datetime(request.modified_since.astimezone(UTC), usegmt=True)))
-        if request.etag:
-            headers.append(("If-None-Match", request.etag))
-        cookie = self._cookies.get(request.url.host) if self._config.http.enable_cookie_header else None
-        if cookie is not None:
-            headers.append(("Cookie", cookie))
-        return (*headers, *request.headers)
-
-    def _reply(self, url: Url, site: Site, sent: Sent, told: Transferred, started: datetime) -> Reply:
-        if told.reason is None and told.cut is Cut.NOT:
-            return reply_to(self._exchange(url, site, sent, told, started), started)
-        late = told.cut is Cut.TIME and self._is_overtime(told)
-        partial = told.cut in (Cut.TIME, Cut.DISCONNECT) and self._config.http.partial_truncated
-        if told.reason is not None and not late and not partial:
-            return Failed(url, told.reason, told.detail, blames_host=told.reason is not Reason.REFUSED_ADDRESS)
-        exchange = self._exchange(url, site, sent, told, started)
-        if partial and 200 <= told.status < 300:
-            return Fetched(exchange)
-        return reply_to(exchange, started)
-
-    def _exchange(self, url: Url, site: Site, sent: Sent, told: Transferred, started: datetime) -> Exchange:
-        # As libcurl writes it; credentials that libcurl adds do not belong into an archive.
-        asked = f"GET {url.text[site.path_at :]} HTTP/1.1\r\nHost: {site.shown}\r\n{sent.text}\r\n"
-        return Exchange(
-            url=url,
-            started=started,
-            request_head=asked.encode("latin-1", errors="replace"),
-            response_head=told.head,
-            status=told.status,
-            headers=_fields(told.head),
-            body=told.body,
-            cut=told.cut,
-            peer=told.peer,
-            http_version=told.http_version,
-            tls_version=told.tls_version,
-            tls_problem=self._flawed.get(url.host, "") if told.tls_version else "",
-            timings=told.timings,
-        )
-
-    def _is_overtime(self, told: Transferred) -> bool:
-        limit = self._config.http.time_limit
-        return limit is not None and told.timings.total >= limit.total_seconds() * 0.99
-
-
-def _fixed_headers(config: Config) -> Headers:
-    http = config.http
-    headers = [("Accept", http.accept), ("Accept-Language", http.accept_language), ("Accept-Encoding", ACCEPT_ENCODING)]
-    if config.agent.email:
-        headers.append(("From", config.agent.email))
-    for line in http.headers:
-        name, _, value = line.partition(":")
-        headers.append((name.strip(), value.strip()))
-    return tuple(headers)
-
-
-def _cookie_share() -> pycurl.CurlShare:
-    share = pycurl.CurlShare()
-    share.setopt(pycurl.SH_SHARE, pycurl.LOCK_DATA_COOKIE)
-    return share
-
-
-def _fields(head: bytes) -> Headers:
-    """Return the fields of a response head; a folded line belongs to the one before it (RFC 9112 5.2)."""
-    text = head.decode("latin-1")
-    if _is_plain(text):
-        return tuple(_PLAIN_FIELD.findall(text, text.find("\n") + 1))
-    if "\n " in text or "\n\t" in text:
-        text = _unfolded(text)
-    return tuple(_FIELD.findall(text, text.find("\n") + 1))
-
-
-def _is_plain(head: str) -> bool:
-    """Tell whether all lines end with CR LF, without blanks before or after it."""
-    breaks = head.count("\r\n")
-    if head.count("\n") != breaks or head.count("\r") != breaks:
-        return False
-    return "\n " not in head and "\n\t" not in head and " \r" not in head and "\t\r" not in head
-
-
-def _unfolded(text: str) -> str:
-    status, _, fields = text.partition("\n")
-    # The first field has none before it that it could belong to.
-    return status + "\n" + _FOLD.sub(" ", fields.lstrip(" \t"))
+        await self._hops.close()

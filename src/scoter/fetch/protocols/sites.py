@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pycurl
-from msgspec import Struct
 
 from scoter.core.domain import is_ip
 from scoter.core.url import Url
 from scoter.fetch.protocols.credentials import ByHost, Credential
+from scoter.fetch.protocols.site import Site
 from scoter.fetch.reach.guard import WEB_PORTS, Guard
 from scoter.fetch.reach.proxy import Proxy
 
@@ -17,21 +17,6 @@ BY_NAME = ("",)
 
 _BEARER = 1 << 6  # CURLAUTH_BEARER, for which pycurl has no name
 _AUTH = {"basic": pycurl.HTTPAUTH_BASIC, "digest": pycurl.HTTPAUTH_DIGEST, "ntlm": pycurl.HTTPAUTH_NTLM}
-
-
-class Site(Struct, frozen=True, kw_only=True):
-    """A scheme, host and port.
-
-    ``shown`` is what the Host field says, ``path_at`` where in a URL's text the path begins. ``routes`` say where to
-    connect, in libcurl's words, to be tried in order; none when the name must be resolved, each time anew.
-    """
-
-    port: int
-    shown: str
-    path_at: int
-    through_proxy: bool
-    routes: tuple[str, ...] | None
-    options: tuple[tuple[int, object], ...]
 
 
 class Sites:

@@ -1,6 +1,7 @@
 """The archive: one file holds what was asked and what came back, record by record.
 
 ``heads.py``    HTTP heads: how they are archived, and how they are read back
+``told.py``     what is told of a file and of its captures
 ``record.py``   the bytes of each kind of record
 ``cdxj.py``     the index that lies beside each file
 ``members.py``  where records begin and end, and whether they are whole
@@ -12,10 +13,11 @@
 docs/archive.md tells what each record carries.
 """
 
-from scoter.store.warc.part import Location, WarcPart
+from scoter.store.warc.part import WarcPart
 from scoter.store.warc.reader import ArchivedResponse, WarcReader
-from scoter.store.warc.record import About, Earlier, Facts, timing_facts
+from scoter.store.warc.record import timing_facts
 from scoter.store.warc.recovery import Recovered, recover, unfinished
+from scoter.store.warc.told import About, Earlier, Facts, Location
 from scoter.store.warc.writer import WarcWriter
 
 __all__ = [

@@ -18,6 +18,8 @@ from typing import IO
 
 import msgspec
 
+from scoter.store.warc.told import Entry
+
 RUN = 20_000
 """Lines sorted in memory at once, about 8 MB of them. Longer indexes are sorted on disk, run by run."""
 
@@ -25,18 +27,6 @@ RUN_BYTES = 12 * 2**20
 """Bytes of lines in memory at once: a line has its URL twice, and a URL may have thousands of characters."""
 
 _RUNS = 64  # files that are open at once, beyond which they are made one
-
-
-class Entry(msgspec.Struct, frozen=True, kw_only=True):
-    """What one line says of a capture, in the order in which it says it."""
-
-    url: str
-    mime: str
-    status: str
-    digest: str
-    length: str
-    offset: str
-    filename: str
 
 
 def index_line(key: str, date: str, entry: Entry) -> bytes:

@@ -15,15 +15,14 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from pathlib import Path
 
-from msgspec import Struct
-
 from scoter.core.reply import Exchange
 from scoter.errors import Defect, UsageError, UserError
 from scoter.store.disk import disk_error, sync_folder, telling
 from scoter.store.warc import record
-from scoter.store.warc.cdxj import Entry, Index, index_line, media_type
+from scoter.store.warc.cdxj import Index, index_line, media_type
 from scoter.store.warc.heads import archived_request, archived_response
-from scoter.store.warc.record import LEVEL, About, Earlier, Facts, Shared, member
+from scoter.store.warc.record import LEVEL, member
+from scoter.store.warc.told import About, Earlier, Entry, Facts, Location, Shared
 
 SUFFIX = ".warc.gz"
 OPEN = ".open"
@@ -31,14 +30,6 @@ SHARED = 16_384
 """Bodies a file remembers to tell duplicates by: about 8 MB."""
 
 _COPIED = 2**20
-
-
-class Location(Struct, frozen=True):
-    """Where a record lies: the file's final name, the first byte, the number of bytes."""
-
-    file: str
-    offset: int
-    length: int
 
 
 def new_id() -> str:

@@ -16,11 +16,12 @@ from scoter.core.reply import header
 from scoter.core.url import canonical
 from scoter.errors import UrlError, UsageError
 from scoter.store.disk import sync_folder, telling
-from scoter.store.warc.cdxj import Entry, Index, index_line, media_type
+from scoter.store.warc.cdxj import Index, index_line, media_type
 from scoter.store.warc.members import whole_records
 from scoter.store.warc.part import OPEN, SUFFIX, lock
 from scoter.store.warc.reader import KINDS, Kind, captured, records
 from scoter.store.warc.record import warc_date
+from scoter.store.warc.told import Entry
 
 
 class Recovered(Struct, frozen=True, kw_only=True):

@@ -10,8 +10,9 @@ from typing import Self
 
 from scoter.core.reply import Exchange
 from scoter.errors import UsageError
-from scoter.store.warc.part import OPEN, SHARED, SUFFIX, Location, WarcPart, new_id
-from scoter.store.warc.record import LEVEL, About, Earlier, Facts
+from scoter.store.warc.part import OPEN, SHARED, SUFFIX, WarcPart, new_id
+from scoter.store.warc.record import LEVEL
+from scoter.store.warc.told import About, Earlier, Facts, Location
 
 
 def utc_now() -> datetime:

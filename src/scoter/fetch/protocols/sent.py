@@ -1,0 +1,26 @@
+"""What a request says of us and of what is known already."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from scoter.core.reply import Headers
+
+
+class Sent(Struct, frozen=True):
+    """Header fields that go out: as libcurl takes them, and as they stand in the archive."""
+
+    lines: tuple[str, ...]
+    text: str
+
+    @classmethod
+    def of(cls, headers: Headers) -> Sent:
+        """Return fields in both forms; libcurl needs a semicolon to send an empty one."""
+        return cls(
+            tuple(f"{name}: {value}" if value else f"{name};" for name, value in headers),
+            "".join(f"{name}: {value}".rstrip() + "\r\n" for name, value in headers),
+        )
+
+    def with_more(self, headers: Headers) -> Sent:
+        more = Sent.of(headers)
+        return Sent(self.lines + more.lines, self.text + more.text)
