@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 
 .PHONY: help setup demo test check fmt bench docs clean \
   test-browser test-spark fuzz-fetch fuzz-parse soak-fetch polite-fetch bench-fetch bench-parse truth-batch kill-batch \
-  kill-live kill-fetchers soak-live bench-live bench-tables bench-batch
+  kill-live kill-fetchers soak-live bench-live bench-tables bench-batch compiled test-compiled
 
 help: ## Show this list.
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -47,6 +47,22 @@ fmt: $(READY) ## Format the code.
 bench: $(READY) ## Measure the hot paths; fails when a target is missed.
 	@$(BIN)/python -m benchmarks
 
+# A release's wheel, unpacked: the modules that every page goes through are compiled in it. It is built from a copy, since
+# the build hook puts its files beside the sources.
+COMPILED := $(CURDIR)/build/compiled
+compiled: $(COMPILED)/.ready ## Build what a release ships, with the hot paths compiled, into build/compiled.
+
+$(COMPILED)/.ready: $(READY) $(shell find src -name '*.py')
+	@command -v gcc >/dev/null || { apt-get update -qq && apt-get install -y -qq gcc libc6-dev >/dev/null; }
+	@rm -rf build/tree $(COMPILED) && mkdir -p build/tree
+	@cp -r src pyproject.toml README.md LICENSE build/tree/
+	@HATCH_BUILD_HOOK_ENABLE_MYPYC=true $(BIN)/python -m pip install --quiet --disable-pip-version-check \
+	  --no-deps --no-build-isolation --target $(COMPILED) build/tree
+	@touch $@
+
+test-compiled: $(COMPILED)/.ready ## Run the tests of the fetch core and the archive on the compiled modules.
+	@PYTHONPATH=$(COMPILED) $(BIN)/pytest -m "not browser and not spark" -n auto --dist loadfile tests/fetch tests/store tests/parse
+
 docs: $(READY) ## Write the docs pages that are generated from the code.
 	@$(BIN)/python -m scoter.config.docs docs/settings.md
 
@@ -83,11 +99,11 @@ wrk:
 	  { test "$$(id -u)" = 0 && apt-get install -y -qq wrk >/dev/null; } || \
 	  { echo "wrk is needed: apt-get install wrk" >&2; exit 2; }
 
-bench-fetch: $(READY) $(SCRAPY) nginx ## Measure what a fetched page costs, beside Scrapy; needs nginx.
-	@$(BIN)/python -m benchmarks.fetch --scrapy $(BENCH_VENV)/bin/python
+bench-fetch: $(COMPILED)/.ready $(SCRAPY) nginx ## Measure what a fetched page costs, beside Scrapy; needs nginx.
+	@PYTHONPATH=$(COMPILED) $(BIN)/python -m benchmarks.fetch --scrapy $(BENCH_VENV)/bin/python
 
-bench-parse: $(READY) $(SCRAPY) ## Measure what reading a page costs, beside bare selectolax, parsel and BeautifulSoup.
-	@$(BIN)/python benchmarks/bench_parse.py --peers $(BENCH_VENV)/bin/python
+bench-parse: $(COMPILED)/.ready $(SCRAPY) ## Measure what reading a page costs, beside bare selectolax, parsel and BeautifulSoup.
+	@PYTHONPATH=$(COMPILED) $(BIN)/python benchmarks/bench_parse.py --peers $(BENCH_VENV)/bin/python
 
 KILLS ?= 40
 kill-batch: $(READY) ## Kill a crawl KILLS (40) times at random moments, and compare with one that nobody disturbed.
@@ -111,14 +127,14 @@ ROWS ?= 10000000
 bench-tables: $(READY) ## Measure the jobs over a crawldb of ROWS (10 million) URLs.
 	@$(BIN)/python -m benchmarks.batch_tables --rows $(ROWS)
 
-bench-batch: $(READY) $(SCRAPY) nginx ## Measure whole crawls beside Scrapy, jobs over 10 million URLs, and the memory of a fetch.
-	@$(BIN)/python -m benchmarks.batch --scrapy $(BENCH_VENV)/bin/python
-	@$(BIN)/python -m benchmarks.batch.memory
-	@$(BIN)/python -m benchmarks.batch_tables --rows $(ROWS)
+bench-batch: $(COMPILED)/.ready $(SCRAPY) nginx ## Measure whole crawls beside Scrapy, jobs over 10 million URLs, and the memory of a fetch.
+	@PYTHONPATH=$(COMPILED) $(BIN)/python -m benchmarks.batch --scrapy $(BENCH_VENV)/bin/python
+	@PYTHONPATH=$(COMPILED) $(BIN)/python -m benchmarks.batch.memory
+	@PYTHONPATH=$(COMPILED) $(BIN)/python -m benchmarks.batch_tables --rows $(ROWS)
 
 BENCH_SECONDS ?= 120
-bench-live: $(READY) nginx wrk ## Measure the live service: messages for BENCH_SECONDS (120), lookups, memory; needs nginx and wrk.
-	@$(BIN)/python -m benchmarks.live --seconds $(BENCH_SECONDS)
+bench-live: $(COMPILED)/.ready nginx wrk ## Measure the live service: messages for BENCH_SECONDS (120), lookups, memory; needs nginx and wrk.
+	@PYTHONPATH=$(COMPILED) $(BIN)/python -m benchmarks.live --seconds $(BENCH_SECONDS)
 
 clean: ## Remove what the other targets made.
-	rm -rf $(VENV) $(BENCH_VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf build $(VENV) $(BENCH_VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis

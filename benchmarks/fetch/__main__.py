@@ -72,6 +72,7 @@ def measure(port: int, pages: int, scrapy: str) -> dict[str, Run]:
             "fetcher": ours("fetcher", pages, HOSTS),
             "fetcher and archive": ours("archive", pages // 2, HOSTS),
             f"fetcher, {MANY_HOSTS:,} hosts": ours("fetcher", MANY_HOSTS, MANY_HOSTS),
+            f"bare loop, {MANY_HOSTS:,} hosts": ours("strangers", MANY_HOSTS, MANY_HOSTS),
         }
         for _ in range(ROUNDS)
     ]
@@ -118,6 +119,8 @@ def main() -> int:
         print(f"{kind:<28}{each.micros:>11,.0f}{1e6 / each.micros:>13,.0f}{each.peak_mib:>10,.0f}")
     print()
     missed = 0
+    strange = found[f"bare loop, {MANY_HOSTS:,} hosts"].micros / found["bare loop"].micros
+    print(f"A connection, robots.txt and a page cost the bare loop {strange:.1f} × what a page costs it.\n")
     for target in targets(found):
         missed += not target.is_met
         print(f"{target.name:<38}{target.figure:>12}   {target.wanted}{'' if target.is_met else '   MISSED'}")

@@ -2,8 +2,9 @@
 
     python -m benchmarks.fetch.ours KIND PORT PAGES HOSTS
 
-``bare`` only downloads; ``fetcher`` has queues and robots.txt; ``archive`` writes WARC files too; ``large`` asks for
-bodies beyond the limit, 500 at once. One line of JSON tells what it took, start-up left out.
+``bare`` only downloads, ``strangers`` from hosts that were never asked before; ``fetcher`` has queues and robots.txt;
+``archive`` writes WARC files too; ``large`` asks for bodies beyond the limit, 500 at once. One line of JSON tells
+what it took, start-up left out.
 """
 
 from __future__ import annotations
@@ -13,10 +14,10 @@ import resource
 import sys
 import tempfile
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from datetime import timedelta
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import pycurl
 import uvloop
@@ -26,11 +27,15 @@ from scoter.config import load
 from scoter.core.reply import Fetched, Reply, Request
 from scoter.core.url import canonical
 from scoter.fetch.fetcher import Fetcher
+from scoter.parse.heap import keep_memory
 from scoter.store.warc import About, WarcWriter
 
 CONCURRENT = 50
 LARGE_CONCURRENT = 500
 MOST_ADDRESSES = 200
+
+Asked: TypeAlias = tuple[str, bool, bool]
+"""A URL, whether it needs a new connection, whether that is closed after it."""
 
 
 def cpu_seconds() -> float:
@@ -52,19 +57,45 @@ def bare(port: int, pages: int, hosts: int) -> Spent:
     As many transfers at once as the fetcher makes, on connections that are used again. It does what any downloader has
     to: says who it is, gives up in time, and keeps the head, the status and the body. Nobody looks at them.
     """
+    addresses = min(hosts, MOST_ADDRESSES)
+    where = [f"http://127.0.0.{1 + number % addresses}:{port}" for number in range(pages)]
+    asked = [(f"{each}/{number % PAGES}.html", False, False) for number, each in enumerate(where)]
+    return download(asked)
+
+
+def strangers(port: int, pages: int, hosts: int) -> Spent:
+    """Download as ``bare`` does, each page from a host that was never asked before: robots.txt first, then the page.
+
+    That takes a connection and two requests. It is what no crawler can do without.
+    """
+    asked: list[Asked] = []
+    for number in range(pages):
+        where = f"http://127.0.0.{1 + number % 10}:{port}"
+        asked += (f"{where}/robots.txt", True, False), (f"{where}/{number % PAGES}.html", False, True)
+    both, cpu = download(asked)
+    return Spent(both // 2, cpu)
+
+
+def download(asked: Sequence[Asked]) -> Spent:
+    """Download URLs; each may need a new connection, and may be the last on it."""
     used = cpu_seconds()
     multi, done = pycurl.CurlMulti(), 0
     multi.setopt(pycurl.M_MAXCONNECTS, 2 * CONCURRENT)
-    urls = iter([f"http://127.0.0.{1 + number % hosts}:{port}/{number % PAGES}.html" for number in range(pages)])
+    urls = iter(asked)
+    is_plain = not any(fresh or last for _, fresh, last in asked)
     heads: dict[pycurl.Curl, list[bytes]] = {}
     bodies: dict[pycurl.Curl, list[bytes]] = {}
 
     def begin(curl: pycurl.Curl) -> bool:
-        url = next(urls, None)
-        if url is None:
+        found = next(urls, None)
+        if found is None:
             return False
+        url, fresh, last = found
         heads[curl], bodies[curl] = [], []
         curl.setopt(pycurl.URL, url)
+        if not is_plain:
+            curl.setopt(pycurl.FRESH_CONNECT, fresh)
+            curl.setopt(pycurl.FORBID_REUSE, last)
         curl.setopt(pycurl.HEADERFUNCTION, heads[curl].append)
         curl.setopt(pycurl.WRITEFUNCTION, bodies[curl].append)
         multi.add_handle(curl)
@@ -169,10 +200,12 @@ def main() -> None:
     kind, port, pages, hosts = sys.argv[1], *map(int, sys.argv[2:5])
     contestants: dict[str, Callable[[int, int, int], Spent]] = {
         "bare": bare,
+        "strangers": strangers,
         "fetcher": lambda port, pages, hosts: fetch(port, pages, hosts, lambda reply: None),
         "archive": archive,
         "large": large,
     }
+    keep_memory()  # as every process of ours that fetches and archives does, here for the bare loop, too
     began = time.monotonic()
     done, cpu = contestants[kind](port, pages, hosts)
     wall = time.monotonic() - began
