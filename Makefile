@@ -60,8 +60,10 @@ $(COMPILED)/.ready: $(READY) $(shell find src -name '*.py')
 	  --no-deps --no-build-isolation --target $(COMPILED) build/tree
 	@touch $@
 
-test-compiled: $(COMPILED)/.ready ## Run the tests of the fetch core and the archive on the compiled modules.
-	@PYTHONPATH=$(COMPILED) $(BIN)/pytest -m "not browser and not spark" -n auto --dist loadfile tests/fetch tests/store tests/parse
+test-compiled: $(COMPILED)/.ready ## Run the tests of what is compiled, and of a crawl and a service with it.
+	@PYTHONPATH=$(COMPILED) $(BIN)/pytest -m "not browser and not spark" -n auto --dist loadfile \
+	  tests/fetch tests/store tests/parse tests/batch/test_crawl.py tests/batch/test_fetch_job.py tests/live/fetching tests/live/content \
+	  tests/web/service/test_service.py
 
 docs: $(READY) ## Write the docs pages that are generated from the code.
 	@$(BIN)/python -m scoter.config.docs docs/settings.md

@@ -11,6 +11,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 COMPILED = PROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]["hooks"]["mypyc"]["include"]
+NAMES = {module.removeprefix("src/").removesuffix(".py").replace("/", ".") for module in COMPILED}
 
 
 def _classes(module: str) -> list[ast.ClassDef]:
@@ -24,10 +25,23 @@ def test_a_compiled_module_defines_no_record(module: str) -> None:
     assert [each.name for each in _classes(module) if each.keywords] == []
 
 
+@pytest.mark.parametrize("folder", ["src", "tests"])
+def test_nobody_inherits_from_a_compiled_class(folder: str) -> None:
+    """mypyc closes the classes that it compiles."""
+    heirs: list[str] = []
+    for path in (ROOT / folder).rglob("*.py"):
+        tree = ast.parse(path.read_text())
+        imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module in NAMES]
+        closed = {alias.asname or alias.name for node in imports for alias in node.names}
+        classes = [node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
+        heirs += [node.name for node in classes for base in node.bases if ast.unparse(base) in closed]
+
+    assert heirs == []
+
+
 def test_no_plug_in_is_compiled() -> None:
     """A plug-in's docstring is shown to users and its signatures are checked; mypyc keeps neither."""
     points = PROJECT["project"]["entry-points"].values()
     modules = {entry.partition(":")[0] for names in points for entry in names.values()}
-    compiled = {module.removeprefix("src/").removesuffix(".py").replace("/", ".") for module in COMPILED}
 
-    assert modules & compiled == set()
+    assert modules & NAMES == set()
