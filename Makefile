@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 
 .PHONY: help setup demo test check fmt bench docs clean \
   test-browser test-spark fuzz-fetch fuzz-parse soak-fetch polite-fetch bench-fetch bench-parse truth-batch kill-batch \
-  kill-live kill-fetchers soak-live bench-live bench-tables bench-batch compiled test-compiled
+  kill-live kill-fetchers soak-live bench-live bench-tables bench-batch compiled test-compiled test-service
 
 help: ## Show this list.
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -22,7 +22,10 @@ demo: $(READY) ## Crawl a synthetic web in three rounds and look at what was fou
 	@$(BIN)/python examples/demo.py
 
 test: check ## Run every check and test.
-	@$(BIN)/pytest -m "not browser and not spark" -n auto --dist loadfile
+	@$(BIN)/pytest -m "not browser and not spark and not service" -n auto --dist loadfile
+
+test-service: $(READY) ## Run the tests that start a whole live service, and kill, starve or flood it.
+	@$(BIN)/pytest -m service -n auto --dist loadfile tests
 
 test-browser: $(READY) ## Run the tests that need Chromium, which root gets from Debian's packages.
 	@command -v chromium >/dev/null || { apt-get update -qq && apt-get install -y -qq chromium >/dev/null; }
@@ -62,7 +65,7 @@ $(COMPILED)/.ready: $(READY) $(shell find src -name '*.py')
 
 test-compiled: $(COMPILED)/.ready ## Run the tests of what is compiled, and of a crawl and a service with it.
 	@PYTHONPATH=$(COMPILED) $(BIN)/pytest -m "not browser and not spark" -n auto --dist loadfile \
-	  tests/fetch tests/store tests/parse tests/batch/test_crawl.py tests/batch/test_fetch_job.py tests/live/fetching tests/live/content \
+	  tests/fetch tests/store tests/parse tests/batch/test_fetch_job.py tests/live/fetching/test_fetchers.py tests/live/content \
 	  tests/web/service/test_service.py
 
 docs: $(READY) ## Write the docs pages that are generated from the code.

@@ -13,6 +13,8 @@ from tests.live.fetching.webs import impolite
 from tests.live.odd_web import MISSING, OddWeb, Said, moved, odd_web, page
 from tests.web.service.serving import Service, service
 
+pytestmark = pytest.mark.service
+
 DELAY = 0.2
 
 

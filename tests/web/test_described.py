@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.service
+
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
 EXAMPLES = int(os.environ.get("SCHEMATHESIS_EXAMPLES", "12"))  # for longer runs by hand

@@ -48,10 +48,9 @@ def command(since: int | None, count: int | None, server: str, key: str) -> int:
                 if said.json:
                     print_json(each if isinstance(each, Event) else {"gap": each})
                     sys.stdout.flush()
+                    shown.note_shown(each)
                 else:
                     shown.show(each)
-                shown.last = each.number if isinstance(each, Event) else each.first - 1
-                shown.number += isinstance(each, Event)
                 if count is not None and shown.number >= count:
                     return 0
     finally:
@@ -99,9 +98,17 @@ class Shown:
         else:
             note(f"scoter: events {each.after + 1} to {each.first - 1} are no longer kept")
         sys.stdout.flush()
+        self.note_shown(each)
         self._count()
         told = ", ".join(f"{number:,} {state}" for state, number in self._states.most_common())
         self.line.show(f"{told} · {self._rate:.1f} a second")
+
+    def note_shown(self, each: Event | Gap) -> None:
+        """Note where to go on from now on, as soon as a row stands there: Ctrl-C may come at any moment."""
+        from scoter.client import Event
+
+        self.last = each.number if isinstance(each, Event) else each.first - 1
+        self.number += isinstance(each, Event)
 
     def _count(self) -> None:
         now = time.monotonic()

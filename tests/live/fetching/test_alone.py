@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import pytest
 from tests.fetch.hostile import KEEP, ok, serving
 from tests.live.fetching.webs import fetch, fetchers_for, impolite
 from tests.live.odd_web import MISSING, Said, odd_web, page
@@ -19,6 +20,8 @@ from scoter.core.reply import Failed, Fetched, Reason, Request
 from scoter.core.url import canonical
 from scoter.live.fetching.direct import fetch_directly
 from scoter.web.service.plan import Folder
+
+pytestmark = pytest.mark.service
 
 _CORE = """
 import asyncio, sys

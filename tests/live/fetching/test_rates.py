@@ -11,9 +11,12 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import pytest
 from tests.live.fetching.webs import TOLERANCE, impolite
 from tests.live.odd_web import MISSING, OddWeb, Said, odd_web, page
 from tests.web.service.serving import FETCHER, Service, service
+
+pytestmark = pytest.mark.service
 
 SLOW = 0.5
 NAME = "a.example"

@@ -18,6 +18,8 @@ from tests.web.service.serving import CORE, FETCHER, service
 
 from scoter.core.reply import Fetched
 
+pytestmark = pytest.mark.service
+
 DELAY = 0.3
 COUNT = 10
 
@@ -26,11 +28,11 @@ def answer(host: str, path: str) -> Said:
     """Send whoever asks for robots.txt of from7 to by7 and on to to7, which forbids /private."""
     name, number = host.partition(".")[0].rstrip("0123456789"), "".join(filter(str.isdigit, host))
     if path != "/robots.txt":
-        return page("<title>It</title>", after=0.1)
+        return page("<title>It</title>", after=0.04)
     onward = {"from": "by", "by": "to"}.get(name)
     if onward is None:
-        return Said(b"User-agent: *\nDisallow: /private", after=0.1)
-    return moved(f"http://{onward}{number}.example/robots.txt", after=0.1)
+        return Said(b"User-agent: *\nDisallow: /private", after=0.04)
+    return moved(f"http://{onward}{number}.example/robots.txt", after=0.04)
 
 
 def when_asked(web: OddWeb, host: str, path: str) -> None:

@@ -14,6 +14,8 @@ from tests.web.service.test_faults import announced
 
 from scoter.simweb import SimServer, WebSpec, running
 
+pytestmark = pytest.mark.service
+
 SPEC = WebSpec(hosts=30, pages=100, page_bytes=2_000, latency=1.0)
 PAGES = pages(SPEC, 20)
 

@@ -14,6 +14,8 @@ from tests.web.service.serving import CORE, FETCHER, LOOKUPS, Service, family, p
 from scoter.live.sqlite.database import Reader
 from scoter.simweb import SimServer, WebSpec, running
 
+pytestmark = pytest.mark.service
+
 # Answers take a while, so that something is under way whenever it is looked at.
 SPEC = WebSpec(hosts=60, pages=400, page_bytes=2_000, latency=0.1)
 PAGES = pages(SPEC, 100)

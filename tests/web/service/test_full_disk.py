@@ -15,6 +15,8 @@ from tests.web.service.test_faults import announced
 from scoter.simweb import SimServer, WebSpec, running
 from scoter.store.warc import WarcReader
 
+pytestmark = pytest.mark.service
+
 # Answers take a while, so that those asked for are under way when the disk is full.
 SPEC = WebSpec(hosts=40, pages=200, page_bytes=20_000, latency=1.0)
 PAGES = pages(SPEC, 60)

@@ -19,6 +19,8 @@ from urllib.parse import parse_qs, quote, urlsplit
 import pytest
 from tests.web.service.serving import Service, service
 
+pytestmark = pytest.mark.service
+
 OURS, TRAP = "127.0.0.2", "127.0.0.1"
 NAMES = {
     "good.test": [OURS],

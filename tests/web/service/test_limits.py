@@ -12,6 +12,8 @@ from tests.web.service.serving import Service, service
 from scoter.web.service.keys import make_key
 from scoter.web.service.plan import Folder
 
+pytestmark = pytest.mark.service
+
 TOKENS: dict[str, str] = {}
 
 

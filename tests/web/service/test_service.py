@@ -16,6 +16,8 @@ from scoter.simweb import SimServer, WebSpec, running
 from scoter.web.service.keys import make_key
 from scoter.web.service.plan import Folder
 
+pytestmark = pytest.mark.service
+
 SPEC = WebSpec(hosts=60, pages=300, page_bytes=2_000)
 PAGES = pages(SPEC, 60)
 TOKENS: dict[str, str] = {}

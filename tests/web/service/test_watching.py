@@ -16,6 +16,8 @@ from tests.web.service.test_faults import announced
 from scoter.simweb import SimServer, WebSpec, running
 from scoter.web.service.watching import BEATS, Watch, processor_time
 
+pytestmark = pytest.mark.service
+
 SPEC = WebSpec(hosts=30, pages=100, page_bytes=2_000, latency=0.1)
 PAGES = pages(SPEC, 40)
 SILENCE = 10.0
