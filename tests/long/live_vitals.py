@@ -12,6 +12,7 @@ from tests.long.memory import slope
 from tests.web.service.serving import CORE, FETCHER, LOOKUPS, Service, family, words
 
 WARM_UP = 0.3  # of the time, in which caches fill
+AT_LEAST = 60.0  # seconds of it: within the first minute the core loads what it writes its log with, some 40 MiB
 GROWTH = 0.75  # MiB a minute
 STEP = 6.0  # MiB; less than this in all is a few more pages of an allocator, and in a short run a steep line
 FILES = 30  # more than before, of connections that come and go
@@ -59,7 +60,10 @@ class Watch:
             if found != count:
                 problems.append(f"there were {found} processes that are a {name}, not {count}")
         for (name, pid), looks in self.seen.items():
-            settled = looks[int(WARM_UP * len(looks)) :]
+            settled = [look for look in looks[int(WARM_UP * len(looks)) :] if look.at - looks[0].at >= AT_LEAST]
+            if len(settled) < 2:
+                problems.append(f"the {name} ({pid}) was there for less than a minute, too short to judge its memory")
+                continue
             growth = 60 * slope([(look.at, look.memory) for look in settled])
             grown = growth * (settled[-1].at - settled[0].at) / 60
             half = len(settled) // 2
