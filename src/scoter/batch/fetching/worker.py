@@ -11,7 +11,6 @@ import asyncio
 import fcntl
 import os
 import signal
-import sys
 import time
 from collections.abc import Sequence
 from contextlib import suppress
@@ -20,7 +19,6 @@ from importlib.metadata import version
 from multiprocessing.connection import Connection
 from pathlib import Path
 
-import pyarrow as pa
 import uvloop
 from msgspec import Struct
 from msgspec.structs import replace
@@ -39,6 +37,7 @@ from scoter.fetch.fetcher import Fetcher
 from scoter.fetch.snapshot import Snapshot
 from scoter.parse.heap import keep_memory
 from scoter.plugins import chain
+from scoter.store.arrow import stay_small
 from scoter.store.robots_cache import SqliteRobotsCache
 from scoter.store.scratch import Scratch
 from scoter.store.warc.told import About
@@ -74,21 +73,11 @@ class Said(Struct, frozen=True):
     cpu: float = 0.0
 
 
-class _WithoutPandas:
-    """Finds no pandas: Arrow looks for it before it makes an array, and importing it takes a third of a second."""
-
-    def find_spec(self, name: str, path: object = None, target: object = None) -> None:
-        if name == "pandas":
-            raise ModuleNotFoundError(name)
-
-
 def serve(pipe: Connection) -> None:
     """Do one task after another, until the pipe closes."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group, and the parent decides
-    sys.meta_path.insert(0, _WithoutPandas())
+    stay_small()
     keep_memory()
-    # Arrow's own allocator keeps what it was given: 50 MB more after a long fetch list than after a short one.
-    pa.set_memory_pool(pa.system_memory_pool())
     used = 0.0
     while True:
         try:

@@ -39,7 +39,7 @@ STATE: Final = "EXPORTED"
 HOUR: Final = timedelta(hours=1)
 _SUFFIX: Final = ".parquet"
 _NAME: Final = re.compile(r"(\d\d)-(\d+)-(\d+)-(\d+)\.parquet(\.part)?")
-_ROWS: Final = 32_768  # rows of a group in an hour's file: what is in memory at once when it is made
+_ROWS: Final = 10_000  # rows of a group in an hour's file: what is in memory at once when it is made, some 20 MB
 
 
 class Exported(msgspec.Struct, frozen=True):
@@ -111,10 +111,10 @@ def write_state(folder: Path, state: Exported) -> None:
         draft.write_bytes(msgspec.json.encode(state) + b"\n")
 
 
-def write_part(folder: Path, piece: Piece, table: Any) -> None:
+def write_part(folder: Path, piece: Piece, tables: Sequence[Any]) -> None:
     """Put rows into a file of their own; it appears when it is on disk for good."""
     with _replacing(piece.path(folder)) as draft:
-        pq.write_table(table, draft, compression="zstd")
+        pq.write_table(pa.concat_tables(tables), draft, compression="zstd")
 
 
 def merge(folder: Path, parts: Sequence[Piece]) -> Piece:
@@ -177,7 +177,7 @@ def _read(path: Path) -> Any:
     """Return a part with the columns of today, whichever version wrote it."""
     try:
         with telling("read the log", path):
-            table = pq.ParquetFile(path).read()
+            table = pq.ParquetFile(path, pre_buffer=False).read(use_threads=False)  # several take memory each
     except pa.ArrowInvalid as error:
         raise UserError(f"the file is damaged: {error}", where=str(path)) from error
     if table.schema.equals(LOG):

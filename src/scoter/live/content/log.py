@@ -10,9 +10,9 @@ import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
-from itertools import groupby
+from itertools import groupby, takewhile
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from scoter.errors import ScoterError
 from scoter.live.content.hours import (
@@ -147,32 +147,48 @@ class FetchLog:
         async with self._lock:
             done = 0
             while self.number < upto:
-                events = await self._gather(upto)
-                if not events:
+                part = await self._gather(upto)
+                if part is None:
                     break
-                await asyncio.to_thread(self._write, events)
-                self._state = Exported(self._state.generation, events[-1].number)
-                self._timings.forget((event.message, event.url) for event in events)
-                done += len(events)
+                piece = Piece(part.hour, self._state.generation, part.first, part.last, is_part=True)
+                await asyncio.to_thread(write_part, self.folder, piece, part.tables)
+                self._state = Exported(self._state.generation, part.last)
+                self._timings.forget(part.outcomes)
+                done += len(part.outcomes)
             return done
 
-    async def _gather(self, upto: int) -> list[Event]:
+    async def _gather(self, upto: int) -> _Part | None:
         """Return the next announcements of one hour, at most a part's worth."""
-        found: list[Event] = []
-        at = self.number
-        while len(found) < self._rows:
-            following = self._events.since(at, min(_SLICE, self._rows - len(found)))
-            for event in following:
-                if event.number > upto or (found and hour_of(event.at) != hour_of(found[0].at)):
-                    return found
-                found.append(event)
-                at = event.number
-            if not following:
+        following = self._events.since(self.number, 1)
+        if not following or following[0].number > upto:
+            return None
+        part = _Part(following[0])
+        while len(part.outcomes) < self._rows:
+            following = self._events.since(part.last, min(_SLICE, self._rows - len(part.outcomes)))
+            fitting = list(takewhile(lambda event: event.number <= upto and hour_of(event.at) == part.hour, following))
+            if fitting:
+                part.add(fitting, await asyncio.to_thread(self._table, fitting))
+            if not fitting or len(fitting) < len(following):
                 break
-            await asyncio.sleep(0)
-        return found
+        return part
 
-    def _write(self, events: Sequence[Event]) -> None:
-        piece = Piece(hour_of(events[0].at), self._state.generation, events[0].number, events[-1].number, is_part=True)
-        rows = [row_of(event, self._timings.get(event.message, event.url)) for event in events]
-        write_part(self.folder, piece, table_of(rows))
+    def _table(self, events: Sequence[Event]) -> Any:
+        return table_of([row_of(event, self._timings.get(event.message, event.url)) for event in events])
+
+
+class _Part:
+    """Announcements of one hour on their way into a file: as columns, which take a tenth of the objects' room."""
+
+    def __init__(self, first: Event) -> None:
+        """``first`` is the one that will be added first."""
+        self.hour = hour_of(first.at)
+        self.first = first.number
+        self.last = first.number - 1
+        self.tables: list[Any] = []
+        self.outcomes: list[tuple[str, str]] = []  # by message and URL
+
+    def add(self, events: Sequence[Event], table: Any) -> None:
+        """Add those that come next, and the rows they make."""
+        self.last = events[-1].number
+        self.tables.append(table)
+        self.outcomes += [(event.message, event.url) for event in events]
