@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scoter.core.chain import Normalizes, Step, keeps, normalize, rewrite, trace_filters, trace_normalize
+from scoter.core.chain import Normalizes, Step, keeps, normalize, respell, rewrite, trace_filters, trace_normalize
 from scoter.core.url import Url, canonical
 
 
@@ -65,6 +65,19 @@ def test_a_normaliser_is_told_its_scope() -> None:
 
     assert str(normalize("http://h.example/a", chain, "inject")) == "http://h.example/a!"
     assert str(normalize("http://h.example/a", chain, "outlink")) == "http://h.example/a"
+
+
+@given(
+    st.lists(
+        st.tuples(st.just("r"), st.builds(Replaces, st.sampled_from("ab/#"), st.sampled_from(["", "c", "B/../"])))
+    ),
+    st.text(alphabet="abC/%?#.", max_size=8),
+    st.integers(1, 3),
+)
+def test_respelling_a_url_is_normalising_its_text(chain: list[tuple[str, Normalizes]], path: str, loops: int) -> None:
+    url = canonical(f"http://h.example/{path}")
+
+    assert respell(url, chain, "outlink", loops) == normalize(url.text, chain, "outlink", loops)
 
 
 def test_what_is_no_url_is_nothing() -> None:

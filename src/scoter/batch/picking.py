@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from scoter.batch.partition import list_of
 from scoter.batch.sift import Sieve
-from scoter.core.chain import keeps, normalize
+from scoter.core.chain import keeps, respell
 from scoter.core.url import Url, queue_key
 from scoter.engine import Source
 from scoter.store.disk import telling
@@ -109,7 +109,7 @@ class Picker:
     def _counted(self, url: Url) -> str:
         sieve = self._sieve
         if sieve.normalizers:
-            url = normalize(url.text, sieve.normalizers, sieve.scope, sieve.loops) or url
+            url = respell(url, sieve.normalizers, sieve.scope, sieve.loops) or url
         return queue_key(url, self._limits.count_mode)
 
 

@@ -34,7 +34,9 @@ class Work:
     def engine(self) -> Engine:
         """The engine, started when it is first needed."""
         from scoter.engine import open_engine
+        from scoter.store.arrow import stay_small
 
+        stay_small()
         # In the command's own folder, which is held: another command sweeps away whatever nobody holds.
         opened = open_engine(self.config, self.scratch, lambda share: self.line.show(percent(self.command, share)))
         return self._stack.enter_context(opened)

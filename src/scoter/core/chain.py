@@ -77,6 +77,14 @@ def normalize(text: str, normalizers: Sequence[tuple[str, Normalizes]], scope: S
     return None if found is None else _canonical(found)
 
 
+def respell(url: Url, normalizers: Sequence[tuple[str, Normalizes]], scope: Scope, loops: int = 1) -> Url | None:
+    """Do as ``normalize`` does with a URL that is canonical already: most come out of the chain as they went in."""
+    found = rewrite(url.text, normalizers, scope, loops)
+    if found == url.text:
+        return url
+    return None if found is None else _canonical(found)
+
+
 def keeps(url: Url, filters: Sequence[tuple[str, Keeps]]) -> bool:
     """Tell whether every filter keeps a URL; the first that does not is the last one asked."""
     asked = ""

@@ -100,10 +100,7 @@ def canonical(text: str) -> Url:
     >>> canonical("HTTP://Example.COM:80/a/../b").key
     'com,example)/b'
     """
-    try:
-        found = _tidy(ada_url.normalize_url(text))
-    except ValueError:  # a lone surrogate is a ValueError too
-        found = None
+    found = _absolute(text) if len(text) <= _CACHED else _parse(text)
     if found is None:
         shown = text if len(text) <= 200 else text[:200] + "…"
         raise UrlError(f"{shown!r} is not a URL that can be fetched", hint="A URL looks like https://example.org/path.")
@@ -166,7 +163,7 @@ def _join(base: str, href: str) -> Url | None:
 def _parse(href: str) -> Url | None:
     try:
         return _tidy(ada_url.normalize_url(href))
-    except ValueError:
+    except ValueError:  # a lone surrogate is a ValueError too
         return None
 
 

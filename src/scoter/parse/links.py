@@ -13,7 +13,7 @@ from typing import Final, TypeAlias
 from msgspec.structs import replace
 
 from scoter.config import Config
-from scoter.core.chain import Scope, keeps, normalize
+from scoter.core.chain import Scope, keeps, respell
 from scoter.core.page import Outlink, Page
 from scoter.core.url import Url
 from scoter.parse.kept import Dropped, Kept
@@ -125,11 +125,10 @@ class LinkRules:
         if self._longest is not None and len(target.text) > self._longest:
             return Dropped.TOO_LONG
         if self._normalizing:
-            normal = normalize(target.text, self._normalizers, scope, self._loops)
+            normal = respell(target, self._normalizers, scope, self._loops)
             if normal is None:
                 return Dropped.NO_URL
-            if normal.text != target.text:
-                target = normal
+            target = normal
         return target if not self._filtering or keeps(target, self._filters) else Dropped.FILTERED
 
     def _remember(self, text: str, verdict: Verdict) -> None:
