@@ -27,8 +27,8 @@ from scoter.config import load
 from scoter.core.page import Content, Page
 from scoter.core.signature import md5
 from scoter.core.url import canonical
+from scoter.heap import keep_memory
 from scoter.parse import LinkRules
-from scoter.parse.heap import keep_memory
 from scoter.parse.html import HtmlOptions, HtmlReader
 from scoter.parse.prescan import harmless
 

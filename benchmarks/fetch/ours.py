@@ -27,7 +27,7 @@ from scoter.config import load
 from scoter.core.reply import Fetched, Reply, Request
 from scoter.core.url import canonical
 from scoter.fetch.fetcher import Fetcher
-from scoter.parse.heap import keep_memory
+from scoter.heap import keep_memory
 from scoter.store.warc import About, WarcWriter
 
 CONCURRENT = 50

@@ -27,7 +27,7 @@ from scoter.batch.stopping import Stopping
 from scoter.config import Config
 from scoter.core.reply import Cut
 from scoter.errors import UsageError
-from scoter.parse.heap import keep_memory
+from scoter.heap import keep_memory
 from scoter.plugins import chain
 from scoter.store.warc import WarcReader
 

@@ -179,5 +179,8 @@ def header(headers: Iterable[tuple[str, str]], name: str) -> str:
     >>> header((("content-type", "text/html"),), "Content-Type")
     'text/html'
     """
-    wanted = name.lower()
-    return next((value for field, value in headers if field.lower() == wanted), "")
+    wanted, length = name.lower(), len(name)
+    for field, value in headers:
+        if len(field) == length and field.lower() == wanted:
+            return value
+    return ""

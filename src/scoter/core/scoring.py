@@ -19,9 +19,13 @@ class ScoringChain:
 
     def __init__(self, filters: Sequence[tuple[str, Any]]) -> None:
         self._filters = tuple(each for _, each in filters)
+        self._hooks: dict[str, list[Any]] = {}
 
     def _with(self, hook: str) -> list[Any]:
-        return [found for each in self._filters if (found := getattr(each, hook, None)) is not None]
+        found = self._hooks.get(hook)
+        if found is None:
+            found = self._hooks[hook] = [getattr(each, hook) for each in self._filters if hasattr(each, hook)]
+        return found
 
     def injected(self, url: Url, datum: CrawlDatum) -> CrawlDatum:
         """Score a seed."""

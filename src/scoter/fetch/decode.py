@@ -22,6 +22,8 @@ ACCEPTED = "gzip, deflate, br, zstd"
 
 _STEP = 256 * 1024
 _FINER_STEPS = (512, 1)
+_FIELD = "content-encoding"
+_LENGTH = len(_FIELD)
 _ALIASES = {"x-gzip": "gzip", "x-deflate": "deflate"}
 
 
@@ -47,7 +49,9 @@ def content_codings(headers: Iterable[tuple[str, str]]) -> tuple[str, ...]:
     >>> content_codings([("Content-Encoding", "br, identity"), ("content-encoding", "X-GZIP")])
     ('br', 'gzip')
     """
-    values = [value for name, value in headers if name.lower() == "content-encoding"]
+    values = [value for name, value in headers if len(name) == _LENGTH and name.lower() == _FIELD]
+    if not values:
+        return ()
     tokens = (token.strip().lower() for token in ",".join(values).split(","))
     return tuple(_ALIASES.get(token, token) for token in tokens if token not in ("", "identity"))
 

@@ -142,6 +142,8 @@ class LinkRules:
 def _counted(dropped: list[Verdict], repeated: int, too_many: int) -> dict[Dropped, int]:
     """Count the reasons; the two frequent ones come as numbers, since to hash a member of an enum is slow."""
     counts: dict[Dropped, int] = {}
+    if not (dropped or repeated or too_many):
+        return counts
     for reason in Dropped:
         count = dropped.count(reason) if dropped else 0
         count += repeated if reason is Dropped.REPEATED else too_many if reason is Dropped.TOO_MANY else 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 import msgspec
@@ -28,8 +29,6 @@ class Known(Struct, frozen=True, array_like=True):
 
     def datum(self) -> CrawlDatum:
         """Return what scoring looks at."""
-        from datetime import timedelta
-
         return CrawlDatum(
             status=DbStatus.UNFETCHED,
             modified_time=None if self.modified is None else later(EPOCH, timedelta(microseconds=self.modified)),

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ ETAG = "ETag"
 
 _BATCH = 1_024
 _COLUMNS = ("url", "key", "host", "status", "modified_time", "retries", "interval", "score", "signature", "metadata")
+_MICROSECOND = timedelta(microseconds=1)
 _HAVE = frozenset({"fetched", "notmodified"})
 
 
@@ -83,4 +84,4 @@ def moment(microseconds: int) -> datetime:
 
 def microseconds(moment: datetime) -> int:
     """Return a time as the tables keep it."""
-    return (moment.astimezone(UTC) - EPOCH) // timedelta(microseconds=1)
+    return (moment - EPOCH) // _MICROSECOND

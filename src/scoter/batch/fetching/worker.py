@@ -35,7 +35,7 @@ from scoter.core.url import Url
 from scoter.errors import UserError
 from scoter.fetch.fetcher import Fetcher
 from scoter.fetch.snapshot import Snapshot
-from scoter.parse.heap import keep_memory
+from scoter.heap import collect_less, keep_memory
 from scoter.plugins import chain
 from scoter.store.arrow import stay_small
 from scoter.store.robots_cache import SqliteRobotsCache
@@ -78,6 +78,7 @@ def serve(pipe: Connection) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group, and the parent decides
     stay_small()
     keep_memory()
+    collect_less()
     used = 0.0
     while True:
         try:

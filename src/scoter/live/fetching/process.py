@@ -18,16 +18,15 @@ from pathlib import Path
 
 import uvloop
 
+from scoter.heap import collect_less, keep_memory
 from scoter.live.fetching import clock
 from scoter.live.fetching.frames import Frames, over
 from scoter.live.fetching.messages import VERSION, Ask, Begin, Message
 from scoter.live.fetching.reading import InTurn
 from scoter.live.fetching.takeover import Pledge
 from scoter.live.fetching.tenant import Tenant
-from scoter.live.garbage import collect_less
 from scoter.live.stages.reading import Reading
 from scoter.parse import Parsing
-from scoter.parse.heap import keep_memory
 
 _DIRECT_LIMIT = 1024 * 1024  # bytes of a direct request
 _MOST_DIRECT = 64  # connections

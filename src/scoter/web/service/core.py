@@ -9,13 +9,12 @@ from contextlib import AsyncExitStack, suppress
 from typing import Any, Final
 
 from scoter.errors import ScoterError
+from scoter.heap import collect_less, keep_memory
 from scoter.live.content.store import WarcContent
 from scoter.live.fetching.fetchers import Fetchers
-from scoter.live.garbage import collect_less
 from scoter.live.sqlite.database import ServiceDb
 from scoter.live.sqlite.stores import SqliteStores
 from scoter.parse import Parsing
-from scoter.parse.heap import keep_memory
 from scoter.store.arrow import stay_small
 from scoter.web.protocol import Limits
 from scoter.web.service.joining import DEFECT, Joint, be_process

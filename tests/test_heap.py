@@ -11,7 +11,7 @@ import pytest
 FAULTS = """
 import resource, sys
 from selectolax.lexbor import LexborHTMLParser
-from scoter.parse.heap import keep_memory
+from scoter.heap import keep_memory
 if sys.argv[1] == "keep":
     keep_memory()
 page = b"<p>" + b"<a href=/x class=link>words and words</a><b>more</b> " * 2_000
