@@ -185,6 +185,24 @@ async def test_a_full_domain_is_refused_for_a_while_and_the_others_are_not() -> 
     assert door.stores.journal.waiting() == 6
 
 
+@pytest.mark.parametrize(
+    ("delay", "more", "later"),
+    [(None, 3, 15.0), (10.0, 3, 30.0), (10.0, 9, 50.0), (0.0, 3, 5.0), (86_400.0, 3, 3600.0)],
+)
+async def test_a_full_domain_tells_when_it_will_have_room_at_its_own_delay(
+    delay: float | None, more: int, later: float
+) -> None:
+    """Of five that wait so many must be gone; where more come than there is ever room for, all of them."""
+    door = Door(backlog_per_domain=5)
+    if delay is not None:
+        await door.stores.rules.put(DomainRule(domain="a.example", delay=delay))
+    await door.taken(*some(5), name="first")
+
+    refused = await door.take(*(f"http://a.example/more{n}" for n in range(more)), name="second")
+
+    assert refused == Overloaded(later, "a.example")
+
+
 async def test_a_full_service_is_refused_as_a_whole() -> None:
     door = Door(backlog=4)
     await door.taken(*some(4), name="first")

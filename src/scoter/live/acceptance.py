@@ -16,6 +16,7 @@ from scoter.live.ports import Accepted, DomainRules, Intake
 from scoter.live.records import Message
 
 _LATER = 30.0
+_SOONEST, _LATEST = 5.0, 3600.0  # seconds after which whoever was refused for a domain may come again
 _SHOWN = 200  # characters of what is told back
 _SCHEMES = frozenset({"http", "https"})
 
@@ -68,6 +69,7 @@ class Acceptance:
         self._most = config.live.urls_per_message
         self._backlog_most = config.live.backlog
         self._domain_most = config.live.backlog_per_domain
+        self._delay = config.fetch.delay.total_seconds()
         self._intake = intake
         self._backlog = backlog
         self._rules = rules
@@ -154,8 +156,15 @@ class Acceptance:
         for domain, more in Counter(url.domain for url in urls).items():
             waiting = self._backlog.waiting_of(domain) + self._coming.get(domain, 0)
             if waiting and waiting + more > self._domain_most:
-                return Overloaded(_LATER, domain)
+                return Overloaded(self._until_room(domain, waiting, more), domain)
         return None
+
+    def _until_room(self, domain: str, waiting: int, more: int) -> float:
+        """Return how many seconds a domain takes at its delay until there is room for so many more."""
+        rule = self._rules.get(domain)
+        delay = self._delay if rule is None or rule.delay is None else rule.delay
+        before = waiting if more > self._domain_most else waiting + more - self._domain_most
+        return min(max(before * delay, _SOONEST), _LATEST)
 
 
 class _Read(Struct, frozen=True):
