@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import subprocess
 from collections import Counter
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from tests.disks import disk_of
 from tests.long.batch_truth import settings, statuses
 
 from scoter.batch.crawl import Progress, Rounds, applied, crawl
@@ -167,16 +167,8 @@ def test_a_crawl_pauses_below_the_disk_floor_before_it_asks_for_anything(
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A disk of six megabytes."""
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    made = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=6m", "none", str(folder)], capture_output=True, check=False
-    )
-    if made.returncode:
-        pytest.skip("only root may mount a file system")
-    yield folder
-    subprocess.run(["umount", "--lazy", str(folder)], check=True)
+    with disk_of(6, tmp_path / "disk") as folder:
+        yield folder
 
 
 @pytest.mark.parametrize("left", [0, 40_000, 150_000])

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import sqlite3
-import subprocess
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.disks import disk_of
 from tests.web.service.serving import Service, pages, service
 from tests.web.service.test_faults import announced
 
@@ -33,15 +33,8 @@ def web() -> Iterator[SimServer]:
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    made = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=16m", "none", str(folder)], capture_output=True, check=False
-    )
-    if made.returncode:
-        pytest.skip("only root may mount a file system")
-    yield folder
-    subprocess.run(["umount", "--lazy", str(folder)], check=True)
+    with disk_of(16, tmp_path / "disk") as folder:
+        yield folder
 
 
 def fill(path: Path) -> None:
