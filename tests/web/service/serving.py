@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from http.client import HTTPConnection, HTTPException
@@ -17,6 +18,7 @@ from urllib.parse import quote, urlsplit
 
 import msgspec
 
+from scoter.live.sqlite.database import Reader
 from scoter.simweb import SimWeb, WebSpec
 from scoter.simweb.robots import RobotsKind
 
@@ -162,3 +164,12 @@ def pages(spec: WebSpec, most: int) -> list[str]:
     ]
     found = [urls[at] for at in range(20) for urls in hosts if at < len(urls)]
     return found[:most]
+
+
+def announced(live: Service, message: str) -> Counter[str]:
+    """Return how often each URL of a message was announced."""
+    reader = Reader(live.folder / "service.sqlite")
+    try:
+        return Counter(url for (url,) in reader.all("SELECT url FROM events WHERE message = ?", (message,)))
+    finally:
+        reader.close()

@@ -9,8 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.web.service.serving import pages, service
-from tests.web.service.test_faults import announced
+from tests.web.service.serving import announced, pages, service
 
 from scoter.simweb import SimServer, WebSpec, running
 

@@ -9,9 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.web.service.serving import CORE, FETCHER, LOOKUPS, Service, family, pages, service
+from tests.web.service.serving import CORE, FETCHER, LOOKUPS, Service, announced, family, pages, service
 
-from scoter.live.sqlite.database import Reader
 from scoter.simweb import SimServer, WebSpec, running
 
 pytestmark = pytest.mark.service
@@ -31,15 +30,6 @@ def web() -> Iterator[SimServer]:
 def live(web: SimServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     with service(tmp_path_factory.mktemp("live") / "new", web.port, "live.processes=2") as started:
         yield started
-
-
-def announced(live: Service, message: str) -> Counter[str]:
-    """Return how often each URL of a message was announced."""
-    reader = Reader(live.folder / "service.sqlite")
-    try:
-        return Counter(url for (url,) in reader.all("SELECT url FROM events WHERE message = ?", (message,)))
-    finally:
-        reader.close()
 
 
 def test_a_core_that_is_killed_comes_again_and_loses_nothing(live: Service) -> None:

@@ -23,20 +23,17 @@ class Clock:
         return self.now
 
 
+def retention(stores: SqliteStores, log: FetchLog, clock: Clock) -> Retention:
+    content = log.folder.with_name("content")
+    return Retention(Keeping(), content=content, log=log, metadata=stores.metadata, events=stores.events, clock=clock)
+
+
 async def test_what_was_announced_stays_until_it_is_in_the_log(tmp_path: Path) -> None:
     clock = Clock()
     async with ServiceDb(tmp_path / "service.sqlite", clock=clock) as db:
         stores = SqliteStores(db, events_kept=timedelta(hours=1), messages_kept=timedelta(hours=1))
         log = FetchLog(tmp_path / "log", stores.events, clock=clock)
-        retention = Retention(
-            Keeping(),
-            content=tmp_path / "content",
-            log=log,
-            metadata=stores.metadata,
-            events=stores.events,
-            clock=clock,
-        )
-        upkeep = Upkeep(stores, retention, at_once=2)
+        upkeep = Upkeep(stores, retention(stores, log, clock), at_once=2)
         await finish(stores, 3)
         clock.now += timedelta(days=1)
 
@@ -58,15 +55,7 @@ async def test_bounds_by_number_hold_from_the_start_and_ages_wait_for_a_clock_th
     async with ServiceDb(tmp_path / "service.sqlite", clock=clock) as db:
         stores = SqliteStores(db, most_events=2, most_messages=1)
         log = FetchLog(tmp_path / "log", stores.events, clock=clock)
-        retention = Retention(
-            Keeping(),
-            content=tmp_path / "content",
-            log=log,
-            metadata=stores.metadata,
-            events=stores.events,
-            clock=clock,
-        )
-        upkeep = Upkeep(stores, retention, is_steady=lambda: bool(steady))
+        upkeep = Upkeep(stores, retention(stores, log, clock), is_steady=lambda: bool(steady))
         await finish(stores, 3)
         await log.flush()
         clock.now += timedelta(days=9_999)  # set by mistake

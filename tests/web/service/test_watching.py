@@ -10,8 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.web.service.serving import CORE, LOOKUPS, Service, pages, service
-from tests.web.service.test_faults import announced
+from tests.web.service.serving import CORE, LOOKUPS, Service, announced, pages, service
 
 from scoter.simweb import SimServer, WebSpec, running
 from scoter.web.service.watching import BEATS, Watch, processor_time
