@@ -32,3 +32,27 @@ def faults(how: str) -> int:
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="another allocator has other habits")
 def test_a_page_takes_the_memory_that_the_one_before_it_left() -> None:
     assert faults("keep") < 50 < 1_000 < faults("give back")
+
+
+HOLES = """
+import re
+from pathlib import Path
+from scoter.heap import give_back, keep_memory
+
+def resident():
+    return int(re.search(r"VmRSS:\\s+(\\d+)", Path("/proc/self/status").read_text())[1]) // 1024
+
+keep_memory()
+blocks = [bytes(30_000) for _ in range(2_000)]
+blocks[:-1] = []  # what is left at the end keeps the rest from going by itself
+before = resident()
+give_back()
+print(before - resident())
+"""
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="another allocator has other habits")
+def test_memory_that_is_free_is_given_back_wherever_it_lies() -> None:
+    done = subprocess.run([sys.executable, "-c", HOLES], capture_output=True, text=True, check=True, timeout=60)
+
+    assert int(done.stdout) > 40  # MiB

@@ -39,3 +39,9 @@ def collect_less() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(_STAY, 10, 10)
+
+
+def give_back() -> None:
+    """Give memory that is free to the kernel, wherever it lies; for after something large that is done seldom."""
+    with suppress(OSError, AttributeError):  # there is no glibc
+        ctypes.CDLL(None).malloc_trim(0)

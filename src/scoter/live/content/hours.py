@@ -39,7 +39,7 @@ STATE: Final = "EXPORTED"
 HOUR: Final = timedelta(hours=1)
 _SUFFIX: Final = ".parquet"
 _NAME: Final = re.compile(r"(\d\d)-(\d+)-(\d+)-(\d+)\.parquet(\.part)?")
-_ROWS: Final = 10_000  # rows of a group in an hour's file: what is in memory at once when it is made, some 20 MB
+_ROWS: Final = 5_000  # rows of a group in an hour's file: what is in memory at once when it is made, some 20 MB
 
 
 class Exported(msgspec.Struct, frozen=True):

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from scoter.errors import ScoterError
+from scoter.heap import give_back
 from scoter.live.content.hours import (
     HOUR,
     Exported,
@@ -117,6 +118,8 @@ class FetchLog:
                     continue
                 self._merged.append((self._clock() + _READING, together))
                 made += 1
+            if made:
+                await asyncio.to_thread(give_back)
             if problem is not None:
                 raise problem
             return made
