@@ -144,8 +144,8 @@ class HtmlReader:
                     href = attributes.get("xlink:href")
                 if href is not None:
                     text = node.text_lexbor()
-                    # Otherwise it is short, and its only white space is one blank between words.
-                    if len(text) > _ENOUGH or not text.isprintable() or "  " in text:
+                    # Otherwise its only white space is one blank between words.
+                    if not text.isprintable() or "  " in text:
                         text = " ".join(text[:_ENOUGH].split())
                     text = text.strip() or found.alternative(node)
                     rel = attributes.get("rel")
