@@ -14,6 +14,7 @@ import pyarrow as pa
 from msgspec import Struct
 
 from scoter.batch import schemas
+from scoter.batch.backup import without_backup
 from scoter.batch.directory import CrawlDir
 from scoter.batch.nearness import near_losers
 from scoter.config import Config
@@ -93,6 +94,7 @@ def dedup(
             with Table.write(crawl.crawldb, schemas.CRAWLDB, extra=extra, writer="dedup", clock=lambda: now) as new:
                 engine.write(_marked, inputs, new)
                 new.commit()
+    without_backup(crawl.crawldb, config)
     return Deduplicated(exact=number, near=near_number)
 
 

@@ -21,6 +21,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from scoter.batch import schemas
+from scoter.batch.backup import without_backup
 from scoter.batch.directory import CrawlDir
 from scoter.batch.resift import resifted
 from scoter.batch.seeds import Complaint, origins, read
@@ -98,6 +99,7 @@ def inject(
             with Table.write(crawl.crawldb, schemas.CRAWLDB, extra=columns, writer="inject") as version:
                 engine.write(_adding if mode == "keep" else _replacing, {"known": known, "put": put}, version)
                 version.commit()
+    without_backup(crawl.crawldb, config)
     return Injected(
         new=new,
         known=old,

@@ -19,6 +19,7 @@ import pyarrow as pa
 from msgspec import Struct
 
 from scoter.batch import schemas
+from scoter.batch.backup import without_backup
 from scoter.batch.directory import CrawlDir
 from scoter.batch.linking import capped, crowded, known_links, linkdb_of, weighed
 from scoter.batch.rewriting import changes_of, rewritten
@@ -97,6 +98,7 @@ def invertlinks(
             engine.write(job, weighed(inputs), new)
             names = tuple(each.name for each in segments)
             manifest = new.commit(applied=[name for name in names if name not in linkdb.applied])
+    without_backup(crawl.linkdb, config)
     return Inverted(segments=names, urls=manifest.rows, urls_before=linkdb.rows)
 
 

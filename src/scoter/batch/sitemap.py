@@ -23,6 +23,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from scoter.batch import schemas
+from scoter.batch.backup import without_backup
 from scoter.batch.directory import CrawlDir
 from scoter.batch.seeds import Complaint, origins
 from scoter.batch.sift import Sieve
@@ -125,6 +126,7 @@ def sitemap(
             with Table.write(crawl.crawldb, schemas.CRAWLDB, extra=columns, writer="sitemap") as version:
                 engine.write(_overwriting if overwrite else _adding, {"known": known, "put": put}, version)
                 version.commit()
+    without_backup(crawl.crawldb, config)
     return Sitemapped(
         sites=gathered.sites,
         without=gathered.without,

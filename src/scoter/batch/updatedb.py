@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 from msgspec import Struct
 
 from scoter.batch import schemas
+from scoter.batch.backup import without_backup
 from scoter.batch.directory import CrawlDir
 from scoter.batch.segment import Segment
 from scoter.batch.sift import Sieve
@@ -96,6 +97,7 @@ def updatedb(
             manifest = new.commit(applied=[name for name in names if name not in applied])
         fetched = sum(_rows(inputs[f"{joining.FETCH}{number}"]) for number in range(len(segments)))
         links = _rows(inputs[joining.LINKS])
+    without_backup(crawl.crawldb, config)
     return Updated(
         segments=names,
         unparsed=tuple(each.name for each in segments if not each.is_parsed),

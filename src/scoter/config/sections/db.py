@@ -215,7 +215,7 @@ class Db(Section, frozen=True):
     preserve_backup: Annotated[
         bool,
         Setting(
-            "Keep the previous version of the crawldb; it is kept in any case until the next but one is written.",
+            "Keep the version before the current one of the crawldb and the linkdb, to go back to.",
             nutch=("db.preserve.backup",),
         ),
     ] = True

@@ -257,14 +257,14 @@ def clean(
 ) -> list[str]:
     """Remove a table's stray and outdated versions, and return their names.
 
-    Never the current one, the ``keep`` before it (at least one), or one that somebody on this machine reads.
+    Never the current one, the ``keep`` before it, or one that somebody on this machine reads.
     """
     place = place_at(path, options)
     if current_version(place) is None:
         raise no_table(place)
     lock = place.lock(LOCK, this_process("clean", clock()))
     try:
-        removed, _ = sweep(place, current_manifest(place), max(keep, 1))
+        removed, _ = sweep(place, current_manifest(place), keep)
         return removed
     finally:
         lock.release()
