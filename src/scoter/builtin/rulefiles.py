@@ -9,8 +9,9 @@ from typing import Final, Protocol
 
 from msgspec import Struct
 
+from scoter.config.named_files import lines_in, lines_of
 from scoter.core.pattern import PATIENCE, Pattern
-from scoter.errors import ConfigError, RuleError, UsageError
+from scoter.errors import ConfigError
 
 LARGEST_FILE: Final = 64 * 1024 * 1024
 
@@ -40,25 +41,10 @@ def read_rules(path: Path | None, setting: str, shipped: str = "", largest: int 
             hint=f"Name a rule file, for example with -D {setting}=FILE, or take the plug-in out of its chain.",
         )
     if path is None:
-        return RuleFile(
-            f"scoter:{shipped}", _lines(files("scoter.builtin").joinpath("rules", shipped).read_bytes(), shipped)
-        )
-    try:
-        with path.open("rb") as file:
-            data = file.read(largest + 1)
-    except OSError as error:
-        raise UsageError(
-            f"{path} cannot be read: {error.strerror or error}",
-            where=setting,
-            hint="Name a file that exists and may be read.",
-        ) from error
-    if len(data) > largest:
-        raise UsageError(
-            f"{path} is larger than {largest:,} bytes",
-            where=setting,
-            hint="Split the rules, or use the filters domain and fast, which take less room for a rule.",
-        )
-    return RuleFile(str(path), _lines(data, str(path)))
+        data = files("scoter.builtin").joinpath("rules", shipped).read_bytes()
+        return RuleFile(f"scoter:{shipped}", lines_in(data, shipped))
+    hint = "Split the rules, or use the filters domain and fast, which take less room for a rule."
+    return RuleFile(str(path), lines_of(path, setting, largest=largest, too_large=hint))
 
 
 def slow_warnings(rules: Iterable[SlowRule], source: str) -> tuple[str, ...]:
@@ -68,13 +54,3 @@ def slow_warnings(rules: Iterable[SlowRule], source: str) -> tuple[str, ...]:
         f" URLs on which it takes more than {PATIENCE * 1000:.0f} ms are dropped"
         for rule in rules
     )
-
-
-def _lines(data: bytes, source: str) -> tuple[str, ...]:
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise RuleError("is not UTF-8", file=source, line=line, hint="Save the file as UTF-8.") from error
-    # Not splitlines(): it breaks lines at form feeds and other characters that editors do not count.
-    return tuple(line.removesuffix("\r") for line in text.split("\n"))

@@ -16,10 +16,10 @@ from typing import Annotated, Any, Final
 from msgspec import Struct
 
 from scoter.config import Setting
+from scoter.config.named_files import lines_of
 from scoter.core.page import Content, Page
 from scoter.core.pattern import LONGEST_TEXT, PATIENCE, SHORTEST_LIMIT, Replacement
 from scoter.parse.encoding import decoded
-from scoter.parse.filters.rulefiles import lines_of
 from scoter.parse.filters.rules import FieldRule, Source, parse
 from scoter.parse.filters.values import MOST_VALUES, together, with_metadata
 from scoter.parse.mediatype import TEXT

@@ -1,4 +1,4 @@
-"""Reading the files that parse filters are told of."""
+"""Reading the files of lines that settings name."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ from typing import Final
 
 from scoter.errors import RuleError, UsageError
 
-LARGEST_FILE: Final = 16 * 1024 * 1024
+LARGEST: Final = 16 * 1024 * 1024
 
 
-def lines_of(path: Path, setting: str, largest: int = LARGEST_FILE) -> tuple[str, ...]:
-    """Return the lines of the file that a setting names, without their ends."""
+def lines_of(
+    path: Path, setting: str, *, largest: int = LARGEST, too_large: str = "Name a smaller file."
+) -> tuple[str, ...]:
+    """Return the lines of the file that a setting names, without their ends; ``too_large`` says what to do then."""
     try:
         with path.open("rb") as file:
             data = file.read(largest + 1)
@@ -22,11 +24,16 @@ def lines_of(path: Path, setting: str, largest: int = LARGEST_FILE) -> tuple[str
             hint="Name a file that exists and may be read.",
         ) from error
     if len(data) > largest:
-        raise UsageError(f"{path} is larger than {largest:,} bytes", where=setting, hint="Name a smaller file.")
+        raise UsageError(f"{path} is larger than {largest:,} bytes", where=setting, hint=too_large)
+    return lines_in(data, str(path))
+
+
+def lines_in(data: bytes, source: str) -> tuple[str, ...]:
+    """Return the lines of a file's bytes, without their ends."""
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise RuleError("is not UTF-8", file=str(path), line=line, hint="Save the file as UTF-8.") from error
+        raise RuleError("is not UTF-8", file=source, line=line, hint="Save the file as UTF-8.") from error
     # Not splitlines(): it breaks lines at form feeds and other characters that editors do not count.
     return tuple(line.removesuffix("\r") for line in text.split("\n"))
