@@ -244,6 +244,30 @@ async def test_one_that_was_lent_to_somebody_else_is_given_up() -> None:
 
 
 @simulated
+async def test_what_was_held_and_lost_may_be_lent_again() -> None:
+    urls = [f"http://slow.example/{n}" for n in range(4)]
+    bench = Bench(ScriptedWeb(takes=100))
+    await bench.accept(*urls)
+    scheduler = bench.scheduler(most_of_domain=1)
+    run = asyncio.create_task(scheduler.run())
+    await asyncio.sleep(1)
+    assert scheduler.held == 3
+    for entry in list(bench.stores.journal._lent.values())[1:]:
+        entry.reader = "another"  # whose leases run out: nobody prolongs them
+
+    await asyncio.sleep(15)
+    assert scheduler.held == 0
+    await asyncio.sleep(30)
+    assert scheduler.held == 3
+    await asyncio.sleep(400)
+
+    assert bench.web.asked == urls
+    assert len(bench.events) == 4
+    scheduler.stop()
+    await run
+
+
+@simulated
 async def test_one_that_was_recorded_just_before_leases_are_prolonged_is_told() -> None:
     bench = Bench(ScriptedWeb({A: page()}, takes=9.9))
     await bench.accept(A)

@@ -228,7 +228,7 @@ class Scheduler:
         still = set(await self._intake.renew(self._reader, entries, self._lease))
         for entry in entries:
             if entry not in still:
-                self._shares.held.discard(entry)
+                self._shares.held.pop(entry, None)
                 if (task := self._tasks.get(entry)) is not None:
                     # Not at once: it may be one that was recorded a moment ago, of which nobody has been told yet.
                     asyncio.get_running_loop().call_later(_GRACE, task.cancel)
@@ -258,8 +258,8 @@ class _Shares:
     def __init__(self, most: int) -> None:
         self._most = most
         self._under_way: Counter[str] = Counter()
-        self._queues: dict[str, list[tuple[int, int, _Job]]] = {}
-        self.held: set[int] = set()
+        self._queues: dict[str, list[tuple[int, int]]] = {}  # priorities and ids; of those given up some are left
+        self.held: dict[int, _Job] = {}
 
     def admits(self, job: _Job) -> bool:
         """Tell whether a job may begin; otherwise it is held."""
@@ -268,8 +268,8 @@ class _Shares:
         if self._under_way[domain] < self._most or job.entry.priority is Priority.PERSON:
             self._under_way[domain] += 1
             return True
-        heapq.heappush(self._queues.setdefault(domain, []), (job.entry.priority, job.entry.id, job))
-        self.held.add(job.entry.id)
+        heapq.heappush(self._queues.setdefault(domain, []), (job.entry.priority, job.entry.id))
+        self.held[job.entry.id] = job
         return False
 
     def after(self, job: _Job) -> _Job | None:
@@ -277,9 +277,8 @@ class _Shares:
         domain = job.url.domain
         queue = self._queues.get(domain, [])
         while queue and self._under_way[domain] <= self._most:
-            following = heapq.heappop(queue)[2]
-            if following.entry.id in self.held:  # else it was given up meanwhile
-                self.held.discard(following.entry.id)
+            following = self.held.pop(heapq.heappop(queue)[1], None)
+            if following is not None:  # else it was given up meanwhile
                 return following
         if not queue:
             self._queues.pop(domain, None)
