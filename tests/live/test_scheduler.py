@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from datetime import timedelta
+from typing import Any, TypeVar
 
 import pytest
 from tests.live.fakes import READER, Bench, ScriptedWeb, clock, failed, page, simulated, ticks, until_idle
@@ -18,6 +19,7 @@ from scoter.live.scheduler import Scheduler
 
 A, B = "http://a.example/", "http://b.example/"
 LEASE = timedelta(seconds=30)
+T = TypeVar("T")
 
 
 def sites(count: int) -> list[str]:
@@ -263,6 +265,68 @@ async def test_what_was_held_and_lost_may_be_lent_again() -> None:
 
     assert bench.web.asked == urls
     assert len(bench.events) == 4
+    scheduler.stop()
+    await run
+
+
+class Written:
+    """A journal whose changes are carried out in their order and told a moment later, as by a thread that writes."""
+
+    def __init__(self, journal: MemoryJournal) -> None:
+        self._journal = journal
+
+    async def open(self, reader: str, most: int, lease: timedelta) -> Sequence[Entry]:
+        return await self._told(await self._journal.open(reader, most, lease))
+
+    async def renew(self, reader: str, entries: Sequence[int], lease: timedelta) -> Sequence[int]:
+        return await self._told(await self._journal.renew(reader, entries, lease))
+
+    async def abort(self, reader: str, entries: Sequence[int]) -> None:
+        await self._journal.abort(reader, entries)
+        await self._told(None)
+
+    async def _told(self, result: T) -> T:
+        await asyncio.sleep(0.005)
+        return result
+
+
+@pytest.mark.parametrize("at", [1.0, 5.0, 9.9])
+def test_what_is_under_way_goes_on_when_the_whole_process_stood_still_for_longer_than_a_lease(at: float) -> None:
+    @simulated
+    async def check() -> None:
+        bench = Bench(ScriptedWeb({url: page() for url in sites(300)}, takes=100))
+        await bench.accept(*sites(300))
+        journal: Any = Written(bench.stores.journal)
+        scheduler = Scheduler(READER, journal, bench.pipeline, most=301, most_of_domain=10, lease=LEASE, timer=ticks)
+        run = asyncio.create_task(scheduler.run())
+        await asyncio.sleep(at)
+
+        asyncio.get_running_loop().now += 45  # type: ignore[attr-defined]
+        await asyncio.sleep(300)
+
+        assert sorted(bench.web.asked) == sorted(sites(300))
+        assert bench.web.cancelled == []
+        assert len(bench.events) == 300
+        scheduler.stop()
+        await run
+
+    check()
+
+
+@simulated
+async def test_one_that_is_lent_again_before_it_is_given_up_goes_on() -> None:
+    bench = Bench(ScriptedWeb({A: page()}, takes=100))
+    await bench.accept(A)
+    scheduler = bench.scheduler()
+    run = asyncio.create_task(scheduler.run())
+    await asyncio.sleep(9.9)
+    # Another took it back, since its time was over. Leases are prolonged first, and then the journal is looked at.
+    bench.stores.journal._wait(next(iter(bench.stores.journal._lent.values())))
+
+    await asyncio.sleep(200)
+
+    assert (bench.web.asked, bench.web.cancelled) == ([A], [])
+    assert len(bench.events) == 1
     scheduler.stop()
     await run
 

@@ -29,6 +29,7 @@ from scoter.live.context import Context
 from scoter.live.ports import Entry, Intake
 from scoter.live.recess import Recess
 from scoter.live.records import Priority
+from scoter.live.sqlite.ticks import ticks
 from scoter.live.stages.asking import Postponed
 
 _AT_ONCE = 200
@@ -55,8 +56,12 @@ class Scheduler:
         on_done: Callable[[Context], None] = lambda context: None,
         recess: Recess | None = None,
         new_id: Callable[[], str] = lambda: uuid.uuid4().hex,
+        timer: Callable[[], float] = ticks,
     ) -> None:
-        """``most`` entries are worked on at a time; ``on_done`` is told of each that is recorded."""
+        """``most`` entries are worked on at a time; ``on_done`` is told of each that is recorded.
+
+        ``timer`` is the clock that leases run by.
+        """
         self._reader = reader
         self._intake = intake
         self._pipeline = pipeline
@@ -68,7 +73,10 @@ class Scheduler:
         self._shares = _Shares(most_of_domain or max(1, most // _SHARE))
         self._recess = recess or Recess()
         self._returning: set[int] = set()
+        self._doomed: dict[int, asyncio.TimerHandle] = {}  # under way, and not lent to us any more
         self._is_behind = False  # leases could not be prolonged when it was time
+        self._timer = timer
+        self._renewed = timer()  # when leases were last prolonged
         self._awake = asyncio.Event()
         self._has_more = True
         self._stopping = False
@@ -148,7 +156,8 @@ class Scheduler:
 
     async def _catch_up(self) -> None:
         """Do what could not be written before. Lending comes after it: that takes back what is past its time."""
-        if self._is_behind:
+        # A process that stood still for longer than a lease, and lent first, would take back all that it works on.
+        if self._is_behind or self._timer() - self._renewed > self._lease.total_seconds() / 2:
             await self._renew_all()
             self._is_behind = False
         while returning := [entry for entry in self._returning if entry not in self._tasks][:_AT_ONCE]:
@@ -164,6 +173,8 @@ class Scheduler:
 
     def _begin(self, entry: Entry) -> None:
         if entry.id in self._tasks or entry.id in self._shares.held:
+            if (doom := self._doomed.pop(entry.id, None)) is not None:
+                doom.cancel()
             return  # its lease ran out while it was worked on: it goes on under the new one
         try:
             url = canonical(entry.url)
@@ -182,6 +193,8 @@ class Scheduler:
 
     def _ended(self, job: _Job) -> None:
         self._tasks.pop(job.entry.id, None)
+        if (doom := self._doomed.pop(job.entry.id, None)) is not None:
+            doom.cancel()
         following = None if self._stopping else self._shares.after(job)
         if following is not None:
             self._start(following)
@@ -212,6 +225,7 @@ class Scheduler:
                 self._pause(error)
 
     async def _renew_all(self) -> None:
+        began = self._timer()
         held = [*self._tasks, *self._shares.held]
         for at in range(0, len(held), _AT_ONCE):
             try:
@@ -222,6 +236,7 @@ class Scheduler:
                 _log.warning("leases could not be prolonged: %s", error)
             except Exception:
                 _log.exception("leases could not be prolonged")
+        self._renewed = began
 
     async def _keep(self, entries: Sequence[int]) -> None:
         """Prolong leases, and give up what somebody else has by now."""
@@ -229,9 +244,9 @@ class Scheduler:
         for entry in entries:
             if entry not in still:
                 self._shares.held.pop(entry, None)
-                if (task := self._tasks.get(entry)) is not None:
+                if (task := self._tasks.get(entry)) is not None and entry not in self._doomed:
                     # Not at once: it may be one that was recorded a moment ago, of which nobody has been told yet.
-                    asyncio.get_running_loop().call_later(_GRACE, task.cancel)
+                    self._doomed[entry] = asyncio.get_running_loop().call_later(_GRACE, task.cancel)
 
     async def _give_back(self) -> None:
         self._stopping = True
