@@ -179,6 +179,51 @@ async def test_a_hundred_thousand_urls_of_a_slow_domain_hold_up_nobody_else() ->
 
 
 @simulated
+async def test_however_many_domains_are_slow_the_others_are_not_held_up() -> None:
+    web = ScriptedWeb()
+    web.takes = lambda url: 20.0 + int(url.rpartition("/")[2]) % 10 if "slow" in url else 0.1
+    bench = Bench(web, stores=MemoryStores(clock=clock, ticks=ticks, window=10))
+    for domain in range(20):
+        await bench.accept(*(f"http://slow{domain}.example/{n}" for n in range(200)))
+    scheduler = bench.scheduler(most=100, most_of_domain=10)
+    run = asyncio.create_task(scheduler.run())
+    await asyncio.sleep(60)
+
+    for url in sites(50):
+        await bench.accept(url)
+        await asyncio.sleep(0.2)
+    await asyncio.sleep(1)
+
+    assert [event.url for event in bench.events if "slow" not in event.url] == sites(50)
+    assert web.most_under_way <= 100
+    scheduler.stop()
+    await run
+
+
+@simulated
+async def test_what_is_held_for_want_of_room_begins_when_there_is_room_again() -> None:
+    web = ScriptedWeb(takes=100)
+    bench = Bench(web)
+    await bench.accept(*sites(6))
+    await bench.accept(*(f"http://many.example/{n}" for n in range(30)))
+    scheduler = bench.scheduler(most=10, most_of_domain=8)
+    run = asyncio.create_task(scheduler.run())
+
+    def of_many() -> int:
+        return sum(count for url, count in web.under_way.items() if "many" in url)
+
+    await asyncio.sleep(10)
+    assert of_many() == 2
+    web.takes = lambda url: 1000.0
+    await asyncio.sleep(100)
+
+    assert len(bench.events) == 8
+    assert of_many() == 5
+    scheduler.stop()
+    await run
+
+
+@simulated
 async def test_what_is_held_for_its_domain_keeps_its_lease_and_begins_most_urgent_first() -> None:
     web = ScriptedWeb(takes=100)
     bench = Bench(web)

@@ -4,7 +4,8 @@ Nothing is lost: an entry is closed by the same write that records what came of 
 finish, because it was killed or because of a defect, is lent to somebody else once its lease has run out.
 
 A domain has a share of what is under way and no more: its URLs wait for its turns, and a thousand of them would leave
-no room for any other's. What is beyond its share is held, and begins when one of its own ends.
+no room for any other's. What is beyond its share is held, and begins when one of its own ends. Nor has it more than is
+left for all others together, so that some room is left however many domains are slow.
 
 What cannot be kept because of a full disk or a locked database is given back as if it had never been taken, however
 long that lasts: no URL ever fails for it.
@@ -17,7 +18,7 @@ import heapq
 import logging
 import uuid
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
 
 from msgspec import Struct
@@ -70,7 +71,7 @@ class Scheduler:
         self._on_done = on_done
         self._new_id = new_id
         self._tasks: dict[int, asyncio.Task[None]] = {}
-        self._shares = _Shares(most_of_domain or max(1, most // _SHARE))
+        self._shares = _Shares(most, most_of_domain or max(1, most // _SHARE))
         self._recess = recess or Recess()
         self._returning: set[int] = set()
         self._doomed: dict[int, asyncio.TimerHandle] = {}  # under way, and not lent to us any more
@@ -110,6 +111,8 @@ class Scheduler:
                 self._awake.clear()
                 for entry in await self._open():
                     self._begin(entry)
+                for job in self._shares.more(self._room()):
+                    self._start(job)
                 if not self._has_more or self._room() <= 0:
                     await self._rest()
         finally:
@@ -182,8 +185,7 @@ class Scheduler:
             # Only what was canonical was accepted, so an older version must have had other rules.
             _log.error("an accepted URL is none any more: %r: %s", entry.url, error)
             return
-        job = _Job(entry, url)
-        if self._shares.admits(job):
+        if (job := self._shares.admit(_Job(entry, url))) is not None:
             self._start(job)
 
     def _start(self, job: _Job) -> None:
@@ -270,34 +272,61 @@ class _Job(Struct, frozen=True):
 class _Shares:
     """How much of each domain is under way, and what is held until there is less, the most urgent first."""
 
-    def __init__(self, most: int) -> None:
+    def __init__(self, most: int, most_of_domain: int) -> None:
         self._most = most
+        self._most_of_domain = most_of_domain
         self._under_way: Counter[str] = Counter()
+        self._in_all = 0
         self._queues: dict[str, list[tuple[int, int]]] = {}  # priorities and ids; of those given up some are left
         self.held: dict[int, _Job] = {}
 
-    def admits(self, job: _Job) -> bool:
-        """Tell whether a job may begin; otherwise it is held."""
-        domain = job.url.domain
+    def admit(self, job: _Job) -> _Job | None:
+        """Take in a job; return which one of its domain begins now, if any does: the others are held."""
+        domain, begins = job.url.domain, job
         # A person does not wait behind what nobody waits for; how many persons there may be is the journal's to say.
-        if self._under_way[domain] < self._most or job.entry.priority is Priority.PERSON:
-            self._under_way[domain] += 1
-            return True
-        heapq.heappush(self._queues.setdefault(domain, []), (job.entry.priority, job.entry.id))
-        self.held[job.entry.id] = job
-        return False
+        if job.entry.priority is not Priority.PERSON:
+            heapq.heappush(self._queues.setdefault(domain, []), (job.entry.priority, job.entry.id))
+            self.held[job.entry.id] = job
+            if self._under_way[domain] >= self._share():
+                return None
+            begins = self._next(domain) or job
+        self._under_way[domain] += 1
+        self._in_all += 1
+        return begins
 
     def after(self, job: _Job) -> _Job | None:
-        """Return the job that takes the place of one that has ended, if its domain has one."""
+        """Return the job that takes the place of one that has ended, if its domain has one and may have as many."""
         domain = job.url.domain
+        self._under_way[domain] -= 1
+        self._in_all -= 1
+        following = self._next(domain) if self._under_way[domain] < self._share() else None
+        if following is not None:
+            self._under_way[domain] += 1
+            self._in_all += 1
+        elif not self._under_way[domain]:
+            del self._under_way[domain]
+        return following
+
+    def more(self, most: int) -> Iterator[_Job]:
+        """Give at most so many jobs that were held and may begin by now, one of each domain."""
+        for domain in tuple(self._queues):
+            if most <= 0:
+                return
+            if self._under_way[domain] < self._share() and (following := self._next(domain)) is not None:
+                self._under_way[domain] += 1
+                self._in_all += 1
+                most -= 1
+                yield following
+
+    def _share(self) -> int:
+        """Return how many of one domain may be under way: one at least, and no more than there is room left."""
+        return min(self._most_of_domain, max(1, self._most - self._in_all))
+
+    def _next(self, domain: str) -> _Job | None:
         queue = self._queues.get(domain, [])
-        while queue and self._under_way[domain] <= self._most:
-            following = self.held.pop(heapq.heappop(queue)[1], None)
-            if following is not None:  # else it was given up meanwhile
-                return following
+        following = None
+        while queue and following is None:
+            following = self.held.pop(heapq.heappop(queue)[1], None)  # none: it was given up meanwhile
         if not queue:
             self._queues.pop(domain, None)
-        self._under_way[domain] -= 1
-        if not self._under_way[domain]:
-            del self._under_way[domain]
-        return None
+        return following
