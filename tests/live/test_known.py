@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 from msgspec.structs import replace
-from tests.live.fakes import READER, Bench, ScriptedWeb, moved, page, simulated
+from tests.live.fakes import READER, Bench, ScriptedWeb, moved, page, picture, simulated
 
 from scoter.live.context import Context, Source
 from scoter.live.ports import Entry
@@ -377,3 +377,46 @@ async def test_what_had_come_before_a_new_fetch_was_asked_for_is_not_its_answer(
     assert done.record is not None
     assert done.record.fetched_at > forced.accepted
     assert done.source is Source.FETCHED
+
+
+IMAGE = "http://images.example/i.png"
+
+
+def slow_image() -> ScriptedWeb:
+    web = ScriptedWeb({A: page(f'<title>Old</title><meta property="og:image" content="{IMAGE}">'), IMAGE: picture()})
+    web.takes = lambda url: 10.0 if url == IMAGE else 0.0
+    return web
+
+
+@simulated
+async def test_a_page_that_had_come_is_no_new_fetch_though_its_image_has_not() -> None:
+    bench = Bench(slow_image(), fetch_image=True)
+    (loading,) = working(bench, await bench.open(A))
+    await asyncio.sleep(5)
+
+    bench.web.answers[A] = page("<title>New</title>")
+    done = await bench.submit(A, force=True)
+
+    await loading
+    assert bench.web.asked.count(A) == 2
+    assert done.record is not None
+    assert done.record.metadata is not None
+    assert done.record.metadata.title == "New"
+
+
+@simulated
+async def test_what_came_earlier_and_is_recorded_later_does_not_replace_what_came_later() -> None:
+    web = slow_image()
+    web.answers["http://short.example/"] = moved(A)
+    bench = Bench(web, fetch_image=True)
+    (loading,) = working(bench, await bench.open("http://short.example/"))
+    await asyncio.sleep(5)
+    web.answers[A] = page("<title>New</title>")
+    await bench.submit(A, force=True)
+
+    await loading
+
+    found = bench.known(A)
+    assert found is not None
+    assert found.metadata is not None
+    assert found.metadata.title == "New"

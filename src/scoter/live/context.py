@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 from enum import StrEnum
 
 from msgspec import Struct
@@ -27,7 +28,7 @@ class Context(Struct, frozen=True, kw_only=True):
 
     ``fetch`` names this fetch, if there is one: a record that was known or joined has another's. ``is_cut`` tells that
     there were more redirects than are followed; ``onward`` is what was known of the URL to which the last hop leads,
-    ``read`` what the last answer holds, if it was one to be read.
+    ``read`` what the last answer holds, if it was one to be read, and ``came`` when that answer came.
     ``withheld`` are the URLs whose answers are not to be archived. ``timings`` are the seconds that each stage took, in
     their order; ``waited`` those in which only others were waited for (its domains' turns, a hop that another chain
     makes), and ``remote`` those in which only its servers were. ``is_recorded`` is false at the end for one whose entry
@@ -43,6 +44,7 @@ class Context(Struct, frozen=True, kw_only=True):
     is_cut: bool = False
     onward: UrlRecord | None = None
     read: Read | None = None
+    came: datetime | None = None
     related: Related | None = None
     related_exchanges: tuple[Exchange, ...] = ()
     withheld: frozenset[str] = frozenset()

@@ -42,7 +42,7 @@ def pipeline(
     record = timed("record", Recording(reader, ledger), timer)
     lately = Lately(store, live.known_for, clock)
     asking = Asking(fetching, rules, timer)
-    work = timed("resolve", Resolving(asking, reading, lately, live.hops), timer)
+    work = timed("resolve", Resolving(asking, reading, lately, live.hops, clock), timer)
     if live.fetch_image:
         work = work >> timed("related", RelatedImage(asking, reading, live.hops), timer)
     work = (

@@ -77,7 +77,10 @@ class MetadataStore(Protocol):
         """Return what is known of at most 300 URLs."""
 
     async def put(self, rows: Sequence[Stored]) -> None:
-        """Keep records. One that is not direct (an alias by rel=canonical) never replaces a direct one that holds."""
+        """Keep records.
+
+        One that is not direct (an alias by rel=canonical), or was fetched before, replaces no direct one that holds.
+        """
 
     async def expire(self, most: int) -> int:
         """Remove at most so many records that are past their time; return how many."""

@@ -62,6 +62,20 @@ class MetadataContract:
         await metadata.put([stored("a", value=b"alias", direct=False)])
         assert metadata.get(url_of("a")) == stored("a", value=b"alias", direct=False)
 
+    async def test_one_that_was_fetched_before_replaces_none_unless_that_is_ahead_of_the_clock(
+        self, metadata: MetadataStore, time: Time
+    ) -> None:
+        early = time.now
+        time.passes(10)
+        late = time.now
+        await metadata.put([stored("a", value=b"late", at=late)])
+        await metadata.put([stored("a", value=b"early", at=early)])
+        assert metadata.get(url_of("a")) == stored("a", value=b"late", at=late)
+
+        time.now -= timedelta(seconds=5)  # set back
+        await metadata.put([stored("a", value=b"early", at=early)])
+        assert metadata.get(url_of("a")) == stored("a", value=b"early", at=early)
+
     async def test_a_direct_record_replaces_an_alias_and_an_alias_an_alias(self, metadata: MetadataStore) -> None:
         await metadata.put([stored("a", value=b"1", direct=False), stored("a", value=b"2", direct=False)])
         assert metadata.get(url_of("a")) == stored("a", value=b"2", direct=False)

@@ -30,14 +30,17 @@ class MemoryMetadata:
         return {url: row for url in urls if (row := self.get(url)) is not None}
 
     async def put(self, rows: Sequence[Stored]) -> None:
-        """Keep records. One that is not direct (an alias by rel=canonical) never replaces a direct one that holds."""
+        """Keep records. One that is an alias, or was fetched before, never replaces a direct one that holds."""
         self.keep(rows)
 
     def keep(self, rows: Sequence[Stored]) -> None:
         """Keep records, as part of a larger step."""
+        now = self._clock()
         for row in rows:
             there = self.get(row.url)
-            if row.is_direct or there is None or not there.is_direct:
+            # What was fetched after now is from before the clock was set back: it must not stay for that.
+            is_older = there is not None and row.fetched_at < there.fetched_at <= now
+            if there is None or not there.is_direct or (row.is_direct and not is_older):
                 self._rows.pop(row.url, None)
                 self._rows[row.url] = row
         while len(self._rows) > self._most:

@@ -36,8 +36,8 @@ ON CONFLICT (url) DO UPDATE SET
   fetched = excluded.fetched, expires = excluded.expires, direct = excluded.direct, value = excluded.value
 """
 _THERE: Final = (
-    "SELECT url, direct, expires, 0 FROM urls WHERE key = ?"
-    " UNION ALL SELECT url, direct, expires, 1 FROM overflow WHERE url = ?"
+    "SELECT url, direct, expires, fetched, 0 FROM urls WHERE key = ?"
+    " UNION ALL SELECT url, direct, expires, fetched, 1 FROM overflow WHERE url = ?"
 )
 
 
@@ -159,7 +159,7 @@ class SqliteMetadata(MetadataReader):
         self._db = db
 
     async def put(self, rows: Sequence[Stored]) -> None:
-        """Keep records. One that is not direct (an alias by rel=canonical) never replaces a direct one that holds."""
+        """Keep records. One that is an alias, or was fetched before, never replaces a direct one that holds."""
         await self._db.write(lambda connection: put(connection, rows, self._clock(), self._key))
 
     async def expire(self, most: int) -> int:
@@ -199,9 +199,10 @@ def put(
         values = (micros(row.fetched_at), micros(row.expires_at), row.is_direct, row.value)
         there = connection.execute(_THERE, (number, row.url)).fetchall()
         own = next((found for found in there if found[0] == row.url), None)
-        if own is not None and own[1] and own[2] > at and not row.is_direct:
+        # What was fetched after now is from before the clock was set back: it must not stay for that.
+        if own is not None and own[1] and own[2] > at and (not row.is_direct or values[0] < own[3] <= at):
             continue
-        if own[3] if own is not None else there:
+        if own[4] if own is not None else there:
             connection.execute(_PUT_OVERFLOW, (row.url, *values))
         else:
             connection.execute(_PUT, (row.url, *values, number))

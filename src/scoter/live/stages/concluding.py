@@ -60,14 +60,14 @@ class Concluding:
         state = state_of(reply)
         reason, detail = _why(reply)
         problem = "" if read is None else read.problem
-        now = self._clock()
+        at = context.came or self._clock()  # its image may have come much later
         return UrlRecord(
             url=context.url.text,
             resolved=reply.url.text,
             state=state,
             fetch=context.fetch,
-            fetched_at=now,
-            expires_at=now + (self._known_for if state is State.OK else self._failed_for),
+            fetched_at=at,
+            expires_at=at + (self._known_for if state is State.OK else self._failed_for),
             status=None if exchange is None else exchange.status,
             reason=reason or ("unread" if problem else ""),
             detail=detail or problem,

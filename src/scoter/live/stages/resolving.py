@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from datetime import datetime
+
 from msgspec.structs import replace
 
 from scoter.core.extract import LONGEST
@@ -21,12 +24,15 @@ class Resolving:
     lead to one page, which is asked for once.
     """
 
-    def __init__(self, asking: Asking, reading: Reading, lately: Lately, most: int) -> None:
+    def __init__(
+        self, asking: Asking, reading: Reading, lately: Lately, most: int, clock: Callable[[], datetime]
+    ) -> None:
         """``most`` redirects are followed."""
         self._asking = asking
         self._reading = reading
         self._lately = lately
         self._most = most
+        self._clock = clock
 
     async def __call__(self, context: Context) -> Context:
         url = context.url
@@ -53,6 +59,7 @@ class Resolving:
 
     async def _hop(self, context: Context, url: Url) -> Context:
         asked = await self._asking.ask(context, url)
+        came = self._clock()
         reply, exchange = asked.reply, asked.reply.exchange
         hop = Hop(
             url.text,
@@ -67,6 +74,7 @@ class Resolving:
             reply=reply,
             hops=(*context.hops, hop),
             exchanges=context.exchanges if exchange is None else (*context.exchanges, exchange),
+            came=came,
             read=read,  # none before this one counts: a page that sent its reader on is not what the URL stands for
             withheld=context.withheld if read is None or not read.noarchive else context.withheld | {reply.url.text},
             waited=context.waited + asked.waited,
