@@ -73,6 +73,8 @@ class Recess:
             return
         if archived or not isinstance(self._trouble, ContentUnavailable):
             self._end()
+        else:  # it needed no room in the archive, and told nothing of it: the next trial need not wait
+            self._until = self._timer()
 
     def _end(self) -> None:
         self._trouble = None

@@ -168,6 +168,30 @@ async def test_what_is_known_does_not_end_the_wait_for_the_archive() -> None:
 
 
 @simulated
+async def test_what_needs_no_archive_does_not_wait_for_it_and_keeps_nobody_from_trying_it() -> None:
+    known = [f"http://known{n}.example/" for n in range(100)]
+    bench = bench_of()
+    bench.web.answers.update({url: page() for url in known})
+    await bench.accept(*known)
+    await until_idle(bench, bench.scheduler(most=100))
+    scheduler = bench.scheduler(recess=Recess(timer=ticks))
+    run = asyncio.create_task(scheduler.run())
+    bench.content.defect = ContentUnavailable("No space left on device")
+    await bench.accept(*SITES)
+    await asyncio.sleep(60)
+    await bench.accept(*known, priority=Priority.PERSON)
+
+    await asyncio.sleep(300)  # one in eight trials is of those that have waited for long, and fails
+    assert Counter(event.url for event in bench.events) == Counter(known * 2)
+    bench.content.defect = None
+    await asyncio.sleep(60)
+
+    assert Counter(event.url for event in bench.events) == Counter(known * 2 + SITES)
+    scheduler.stop()
+    await run
+
+
+@simulated
 async def test_leases_that_could_not_be_prolonged_are_before_anything_is_lent_again() -> None:
     bench = bench_of(most_tries=1, takes=100)
     locked = Locked(bench.stores.journal, bench.stores.ledger)
