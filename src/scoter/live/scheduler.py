@@ -30,8 +30,8 @@ from scoter.live.context import Context
 from scoter.live.ports import Entry, Intake
 from scoter.live.recess import Recess
 from scoter.live.records import Priority
-from scoter.live.sqlite.ticks import ticks
 from scoter.live.stages.asking import Postponed
+from scoter.live.ticks import ticks
 
 _AT_ONCE = 200
 _LOOK_AGAIN = 0.25  # seconds after which an empty journal is looked at again; ``wake`` makes it sooner

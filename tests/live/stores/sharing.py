@@ -18,7 +18,7 @@ from tests.live.stores.fakes import done, message
 
 from scoter.live.sqlite.database import ServiceDb
 from scoter.live.sqlite.stores import SqliteStores
-from scoter.live.sqlite.ticks import ticks
+from scoter.live.ticks import ticks
 
 LEASE = timedelta(seconds=0.2)
 

@@ -19,7 +19,7 @@ from scoter.live.sqlite.journal import SqliteJournal
 from scoter.live.sqlite.metadata import open_readonly
 from scoter.live.sqlite.schema import FORMAT
 from scoter.live.sqlite.stores import SqliteStores
-from scoter.live.sqlite.ticks import boot, ticks
+from scoter.live.ticks import boot, ticks
 
 Connection = sqlite3.Connection
 
@@ -285,7 +285,7 @@ class TestLeasesAcrossOpenings:
 
 
 def test_the_clock_of_leases_is_the_same_in_every_process() -> None:
-    code = "from scoter.live.sqlite.ticks import boot, ticks; print(boot(), ticks())"
+    code = "from scoter.live.ticks import boot, ticks; print(boot(), ticks())"
 
     before = ticks()
     name, seen = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.split()

@@ -9,5 +9,5 @@
 - ``metadata``  what is known of URLs; ``open_readonly`` for processes that only look up
 - ``ledger``    an outcome, recorded once
 - ``events``, ``deliveries``, ``rules``, ``keys``  announcements, callbacks, domains, who may come in
-- ``ticks``     the clock of leases; ``faults`` what SQLite does wrong, told as our errors
+- ``faults``    what SQLite does wrong, told as our errors
 """

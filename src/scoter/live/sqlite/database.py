@@ -21,8 +21,8 @@ from scoter.errors import UsageError
 from scoter.live.sqlite.faults import fault
 from scoter.live.sqlite.moments import utc_now
 from scoter.live.sqlite.schema import FORMAT, Foreign, check, free_leases, prepare
-from scoter.live.sqlite.ticks import boot, ticks
 from scoter.live.sqlite.writer import Change, Writer, WriterCounts
+from scoter.live.ticks import boot, ticks
 from scoter.store.disk import telling
 
 T = TypeVar("T")

@@ -2,8 +2,8 @@
 
 The life of an entry: *accepted* with its message, it waits; *opened*, it is lent to a reader until a moment of the
 machine's clock; *renewed*, that moment moves; *aborted*, or past that moment, it waits again, in its old place. It is
-closed by the ledger with what came of it, or here, as failed, when it was opened too often without an outcome. A reader
-has an entry until somebody else was lent it: being late alone costs nobody his work.
+closed by the ledger with what came of it, or here, as failed, when it was opened too often without an outcome. A late
+reader has its entries until somebody asks for more: with one reader, being late alone costs nobody his work.
 
 Of one domain and priority so many entries are lent or waiting, and no more; the others are *parked*, and take the
 places of those that end (see ``schema``).

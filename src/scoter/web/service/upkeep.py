@@ -12,7 +12,7 @@ from scoter.errors import ScoterError
 from scoter.live.content.retention import AT_ONCE, Retention
 from scoter.live.sqlite.moments import utc_now
 from scoter.live.sqlite.stores import SqliteStores
-from scoter.live.sqlite.ticks import ticks
+from scoter.live.ticks import ticks
 
 _EVERY: Final = 30.0
 _SOON: Final = 1.0
