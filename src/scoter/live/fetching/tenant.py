@@ -100,7 +100,7 @@ class Tenant:
             now=now,
             pause_of=lambda domain: self._fetcher.rest(domain)[1],
             elsewhere=self._elsewhere,
-            on_idle=self._give_back_idle,
+            on_idle=self._give_back_soon,
             away=lambda: self._fetcher.away(),
         )
         self._fetcher = Fetcher(
@@ -273,6 +273,10 @@ class Tenant:
                 self._fetcher.hand_back(key)
         self._gate.look()
         self._give_back_idle()
+
+    def _give_back_soon(self) -> None:
+        # Not at once: what the last answer means for its domain's rest must be with the core before the shard is.
+        asyncio.get_running_loop().call_soon(self._give_back_idle)
 
     def _give_back_idle(self) -> None:
         idle = {shard: self._gate.asked_last(shard) for shard in self._returning if self._gate.is_idle(shard)}

@@ -1,0 +1,139 @@
+"""A fetching process seen from its core: what it says, in which order, and what it asks of whom."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+import pytest
+from tests.fetch.fakes import answer
+
+from scoter.config import load
+from scoter.core.reply import Exchange, Reply, Request
+from scoter.core.url import Url, canonical
+from scoter.live.fetching import clock, tenant
+from scoter.live.fetching.frames import Frames, over
+from scoter.live.fetching.messages import Ask, Done, GiveBack, Hello, Lease, Message, Own, Returned
+from scoter.live.fetching.settings import of_one
+from scoter.live.fetching.tenant import Tenant
+from scoter.live.records import Priority, Read
+
+SHARDS = (0,)  # of one
+
+
+class Web:
+    """A protocol that answers as it is told, when it is told to, and notes what was asked, and when."""
+
+    schemes: tuple[str, ...] = ("http",)
+
+    def __init__(self, reply: Callable[[Url], Reply]) -> None:
+        self.reply = reply
+        self.asked: list[tuple[str, float]] = []
+        self.go = asyncio.Event()
+        self.go.set()
+
+    async def fetch(self, request: Request) -> Reply:
+        self.asked.append((request.url.text, clock.now()))
+        await self.go.wait()
+        return self.reply(request.url)
+
+    def texts(self) -> list[str]:
+        return [text for text, _ in self.asked]
+
+
+class Core:
+    """The other end: says what it is told to, and keeps what it hears."""
+
+    def __init__(self) -> None:
+        self.heard: list[Message] = []
+        self.frames: Frames
+        self.tenant: Tenant
+        self._last = 0
+
+    def say(self, *messages: Message) -> None:
+        for message in messages:
+            self.frames.send(message)
+
+    def ask(self, url: str, priority: Priority = Priority.NORMAL, *, is_bare: bool = False) -> int:
+        self._last += 1
+        self.say(Ask(self._last, Request(url=canonical(url)), priority, is_bare))
+        return self._last
+
+    async def until(self, is_so: Callable[[], bool]) -> None:
+        async with asyncio.timeout(5):
+            while not is_so():
+                await asyncio.sleep(0.005)
+
+    def done(self) -> list[int]:
+        return [message.id for message in self.heard if isinstance(message, Done)]
+
+    def at(self, kind: type[Message]) -> int:
+        """Return as the how many-th a message of a kind was heard."""
+        return next(at for at, message in enumerate(self.heard) if isinstance(message, kind))
+
+    def has(self, kind: type[Message]) -> bool:
+        return any(isinstance(message, kind) for message in self.heard)
+
+
+async def _unread(exchange: Exchange) -> Read | None:
+    return None
+
+
+@asynccontextmanager
+async def core_of(web: Web, monkeypatch: pytest.MonkeyPatch, *settings: str) -> AsyncIterator[Core]:
+    """Run a tenant of the only shard that there is."""
+    monkeypatch.setattr(tenant, "chain", lambda point, config: [("web", web)])
+    ours, theirs = socket.socketpair()
+    ours.setblocking(False)
+    theirs.setblocking(False)
+    core = Core()
+    core.frames = await over(ours, core.heard.append, lambda: None)
+    up = await over(theirs, lambda message: core.tenant.receive(message), lambda: None)
+    config = load(
+        overrides=["agent.name=t", 'http.robot_rules_allowlist=["example"]', "fetch.adaptive_delay=false", *settings]
+    )
+    core.tenant = Tenant(
+        of_one(config, 1, 2_000),
+        up,
+        version=1,
+        shards=1,
+        deepest=64,
+        patience=120.0,
+        alone_for=60.0,
+        promise=lambda until: None,
+        now=clock.now,
+        reading=_unread,
+    )
+    running = asyncio.create_task(core.tenant.run())
+    core.say(Own(SHARDS, 0.0), Lease(clock.now() + 60.0))
+    await core.until(lambda: core.has(Hello))
+    try:
+        yield core
+    finally:
+        core.tenant.stop(0.0)
+        await running
+        up.close()
+        core.frames.close()
+
+
+def ok(url: Url) -> Reply:
+    return answer(url, 200, b"x")
+
+
+async def test_how_long_a_domain_is_to_be_left_alone_is_told_before_its_shard_is_given_back(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    web = Web(lambda url: answer(url, 429, b"", Retry_After="60"))
+    async with core_of(web, monkeypatch, "fetch.delay=0") as core:
+        web.go.clear()
+        core.ask("http://a.example/")
+        await core.until(lambda: len(web.asked) == 1)
+        core.say(GiveBack(SHARDS))
+        await asyncio.sleep(0.05)
+        web.go.set()
+        await core.until(lambda: core.has(Returned) and core.has(Done))
+
+    assert core.at(Done) < core.at(Returned)
+    assert core.heard[core.at(Done)].rest > 50  # type: ignore[union-attr]
