@@ -222,7 +222,7 @@ class Fetcher:
         return self._policies(key)
 
     def set_policy(self, key: str, policy: Policy | None) -> None:
-        """Treat a queue in a way of its own from its next request on; none, as all others again."""
+        """Treat a queue in a way of its own from its next request on; none, as it was at first."""
         self._policies.put(key, policy)
         self._feeder.bench.set_policy(key)
 

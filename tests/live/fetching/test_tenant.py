@@ -15,9 +15,10 @@ from scoter.core.reply import Exchange, Reply, Request
 from scoter.core.url import Url, canonical
 from scoter.live.fetching import clock, tenant
 from scoter.live.fetching.frames import Frames, over
-from scoter.live.fetching.messages import Ask, Done, GiveBack, Hello, Lease, Message, Own, Returned
+from scoter.live.fetching.messages import Ask, Done, GiveBack, Hello, Lease, Message, Own, Returned, Rule
 from scoter.live.fetching.settings import of_one
 from scoter.live.fetching.tenant import Tenant
+from scoter.live.ports import DomainRule
 from scoter.live.records import Priority, Read
 
 SHARDS = (0,)  # of one
@@ -137,3 +138,15 @@ async def test_how_long_a_domain_is_to_be_left_alone_is_told_before_its_shard_is
 
     assert core.at(Done) < core.at(Returned)
     assert core.heard[core.at(Done)].rest > 50  # type: ignore[union-attr]
+
+
+async def test_a_rule_without_a_rate_leaves_a_configured_rate_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    web = Web(ok)
+    hosts = 'fetch.hosts=["a.example delay=0.3s"]'
+    async with core_of(web, monkeypatch, "fetch.delay=0", "fetch.min_crawl_delay=0s", hosts) as core:
+        core.say(Rule(DomainRule(domain="a.example", note="a good neighbour")))
+        for number in range(2):
+            core.ask(f"http://a.example/{number}")
+        await core.until(lambda: len(core.done()) == 2)
+
+    assert web.asked[1][1] - web.asked[0][1] > 0.29

@@ -49,13 +49,15 @@ class Policies:
 
     def __init__(self, default: Policy, overrides: Mapping[str, Policy] | None = None) -> None:
         self.default = default
-        self._overrides = dict(overrides or {})
+        self._configured = dict(overrides or {})
+        self._overrides = dict(self._configured)
 
     def __repr__(self) -> str:
         return f"Policies({len(self._overrides)} overrides)"
 
     def put(self, name: str, policy: Policy | None) -> None:
-        """Treat a host and those below it in a way of their own from now on, or as all others again."""
+        """Treat a host and those below it in a way of their own from now on, or as they were at first."""
+        policy = policy or self._configured.get(name)
         if policy is not None:
             self._overrides[name] = policy
         else:
