@@ -170,8 +170,15 @@ class Household:
         )
 
     async def _start_again(self, seconds: float) -> None:
-        await asyncio.sleep(seconds)
-        await self._start()
+        while True:
+            await asyncio.sleep(seconds)
+            try:
+                await self._start()
+            except (OSError, RuntimeError) as error:  # no memory, no more files, processes or threads: that passes
+                _log.warning("no fetcher can be started now: %s", error)
+                seconds = min(2 * seconds, _SLOWEST_RESTART)
+            else:
+                return
 
     async def _tick(self) -> None:
         while True:

@@ -44,7 +44,7 @@ class Member:
     ) -> Self:
         """Start a process, which says hello when it is ready."""
         ours, theirs = socket.socketpair()
-        with theirs:
+        try:
             process = subprocess.Popen(  # noqa: ASYNC220, S603 - our own module, and begun in a millisecond
                 [sys.executable, "-m", "scoter.live.fetching.process", str(theirs.fileno())],
                 pass_fds=(theirs.fileno(),),
@@ -52,6 +52,11 @@ class Member:
                 stdout=subprocess.DEVNULL,
                 env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
             )
+        except BaseException:
+            ours.close()
+            raise
+        finally:
+            theirs.close()
         ours.setblocking(False)
         member, loop = cls(number, process), asyncio.get_running_loop()
 
@@ -70,12 +75,15 @@ class Member:
 
         try:
             member._frames = await over(ours, lambda message: on_message(member, message), left)
+            threading.Thread(target=wait, name=f"wait-{process.pid}", daemon=True).start()
         except BaseException:
-            ours.close()
+            if member._frames is None:
+                ours.close()
+            else:
+                member._frames.close()
             process.kill()
             process.wait()
             raise
-        threading.Thread(target=wait, name=f"wait-{process.pid}", daemon=True).start()
         return member
 
     @property

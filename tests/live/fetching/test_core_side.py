@@ -1,0 +1,77 @@
+"""The core's side of fetching, with fetchers that are not there: who is sent what, and what is left behind."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.fetch.fakes import answer
+from tests.live.fetching.webs import all_joined, config_for
+
+from scoter.core.reply import Request
+from scoter.core.url import canonical
+from scoter.live.fetching.bounds import Bounds
+from scoter.live.fetching.fetchers import Fetchers
+from scoter.live.fetching.member import Member
+from scoter.live.fetching.messages import Ask, Done, Message
+from scoter.live.fetching.waiting import Domain, Pending
+from scoter.live.records import Priority
+
+
+class Fake(Member):
+    """A fetcher that only listens."""
+
+    def __init__(self) -> None:  # without a process
+        self.number = 1
+        self.under_way: dict[int, Pending] = {}
+        self.has_joined = True
+        self.report = None
+        self._backlog: list[tuple[int, int, Domain]] = []
+        self.told: list[Message] = []
+
+    def send(self, message: Message) -> None:
+        self.told.append(message)
+
+    def asked(self) -> list[str]:
+        return [message.request.url.text for message in self.told if isinstance(message, Ask)]
+
+
+def fetchers_with(fake: Fake, folder: Path, monkeypatch: pytest.MonkeyPatch, **bounds: Any) -> Fetchers:
+    found = Fetchers(config_for(1), folder, bounds=Bounds(**bounds))
+    monkeypatch.setattr(found._household, "owner", lambda shard: fake)
+    return found
+
+
+def ask(fetchers: Fetchers, url: str, priority: Priority = Priority.NORMAL) -> asyncio.Task[Any]:
+    return asyncio.create_task(fetchers.fetch(Request(url=canonical(url)), priority))
+
+
+def answered(fetchers: Fetchers, fake: Fake, *, rest: float = 0.0, pause: float = 0.0) -> None:
+    """Let a fetcher answer the first of those that are under way."""
+    pending = next(iter(fake.under_way.values()))
+    fetchers.receive(fake, Done(pending.id, answer(pending.request.url), 0.0, rest, pause))
+
+
+async def test_a_process_that_cannot_be_started_is_started_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with Fetchers(config_for(1), tmp_path) as fetchers:
+        await all_joined(fetchers, 1)
+        first, popen, failures = fetchers.pids(), subprocess.Popen, 2
+
+        def failing(*args: Any, **options: Any) -> Any:
+            nonlocal failures
+            if failures:
+                failures -= 1
+                raise BlockingIOError(11, "Resource temporarily unavailable")
+            return popen(*args, **options)
+
+        monkeypatch.setattr(subprocess, "Popen", failing)
+        next(iter(fetchers._household)).kill()
+        async with asyncio.timeout(8):
+            await all_joined(fetchers, 1, apart_from=first)
+
+    assert not failures
