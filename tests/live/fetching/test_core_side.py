@@ -75,3 +75,24 @@ async def test_a_process_that_cannot_be_started_is_started_later(
             await all_joined(fetchers, 1, apart_from=first)
 
     assert not failures
+
+
+async def test_after_any_number_of_quick_deaths_a_process_is_started_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pauses: list[float] = []
+
+    async def note(seconds: float) -> None:
+        pauses.append(seconds)
+
+    async with Fetchers(config_for(1), tmp_path) as fetchers:
+        await all_joined(fetchers, 1)
+        household = fetchers._household
+        monkeypatch.setattr(household, "_start_again", note)
+        household._quick_deaths = 2_000  # some hours of them
+        victim = next(iter(household))
+        victim.kill()
+        await victim.gone.wait()
+        await asyncio.sleep(0)
+
+    assert pauses == [10.0]

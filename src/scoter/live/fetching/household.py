@@ -38,6 +38,7 @@ _MOST_FAILED_STARTS: Final = 3
 _TICKS: Final = 4  # within a lease
 _FIRST_RESTART: Final = 0.1
 _SLOWEST_RESTART: Final = 10.0
+_MOST_DOUBLINGS: Final = 10
 _LIVED_WELL: Final = 10.0
 
 _log = logging.getLogger(__name__)
@@ -225,7 +226,7 @@ class Household:
             if self._failed_starts >= _MOST_FAILED_STARTS:
                 self._joined.set()
             self._quick_deaths = self._quick_deaths + 1 if member.lived() < _LIVED_WELL else 0
-            pause = min(_FIRST_RESTART * 2.0**self._quick_deaths, _SLOWEST_RESTART)
+            pause = min(_FIRST_RESTART * 2.0 ** min(self._quick_deaths, _MOST_DOUBLINGS), _SLOWEST_RESTART)
             self.spawn(self._start_again(pause))
             self._do(self._assignment.tick(now))
         self._keeper.lost(member)
