@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,7 @@ from tests.live.fetching.webs import all_joined, config_for
 
 from scoter.core.reply import Request
 from scoter.core.url import canonical
+from scoter.live.fetching import household
 from scoter.live.fetching.bounds import Bounds
 from scoter.live.fetching.fetchers import Fetchers
 from scoter.live.fetching.member import Member
@@ -96,3 +99,14 @@ async def test_after_any_number_of_quick_deaths_a_process_is_started_again(
         await asyncio.sleep(0)
 
     assert pauses == [10.0]
+
+
+async def test_a_process_that_never_begins_is_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(household, "LONGEST_START", 3.0, raising=False)
+    async with Fetchers(config_for(1), tmp_path) as fetchers:
+        stopped = next(iter(fetchers._household._members.values())).pid
+        os.kill(stopped, signal.SIGSTOP)
+        async with asyncio.timeout(12):
+            await all_joined(fetchers, 1, apart_from=[stopped])
+
+    assert stopped not in fetchers.pids()

@@ -34,6 +34,7 @@ from scoter.live.fetching.takeover import take_over
 
 SILENCE: Final = 3.0  # seconds after which a fetcher is taken for dead; its shards move within five
 LONGEST_FOLDER: Final = 80  # bytes; a Unix socket's path has 107 in all
+LONGEST_START: Final = 60.0  # seconds after which a fetcher that has not said hello does not begin any more
 _MOST_FAILED_STARTS: Final = 3
 _TICKS: Final = 4  # within a lease
 _FIRST_RESTART: Final = 0.1
@@ -185,6 +186,10 @@ class Household:
         while True:
             await asyncio.sleep(self._lease / _TICKS)
             self._do(self._assignment.tick(self._now()))
+            for member in self._members.values():
+                if not member.has_joined and member.lived() > LONGEST_START:
+                    _log.warning("fetcher %d (pid %d) does not begin, and is killed", member.number, member.pid)
+                    member.kill()
 
     def _receive(self, member: Member, message: Message) -> None:
         now = self._now()
