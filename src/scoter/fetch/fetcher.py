@@ -195,7 +195,9 @@ class Fetcher:
 
     async def hop(self, request: Request) -> Reply:
         """Make one hop in its host's turn without asking robots.txt: the hop belongs to reading one."""
-        return await self._hop(request)
+        # Whoever reads it has begun, and holds a turn: behind all that is only queued he might wait for ever.
+        with self._turnstile.begun():
+            return await self._hop(request)
 
     def away(self) -> AbstractContextManager[None]:
         """Wait, under way, for a request that another process makes, without keeping others here from theirs."""

@@ -150,3 +150,22 @@ async def test_a_rule_without_a_rate_leaves_a_configured_rate_as_it_is(monkeypat
         await core.until(lambda: len(core.done()) == 2)
 
     assert web.asked[1][1] - web.asked[0][1] > 0.29
+
+
+async def test_a_hop_of_another_fetchers_robots_file_does_not_wait_for_all_that_is_queued(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    web = Web(ok)
+    async with core_of(web, monkeypatch, "fetch.delay=0.02s", "fetch.min_crawl_delay=0s") as core:
+        for number in range(3):
+            core.ask(f"http://a.example/{number}", Priority.BULK)
+        bare = core.ask("http://a.example/robots.txt", Priority.PERSON, is_bare=True)
+        seen = 0
+        async with asyncio.timeout(10):
+            while bare not in core.done() and seen < 40:  # as the core does it: one is answered, the next is sent
+                if len(core.done()) > seen:
+                    seen += 1
+                    core.ask(f"http://a.example/{seen + 2}", Priority.BULK)
+                await asyncio.sleep(0.002)
+
+    assert web.texts().index("http://a.example/robots.txt") <= 2

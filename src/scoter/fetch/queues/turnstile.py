@@ -179,6 +179,17 @@ class Turnstile:
             self.let_go(held)
 
     @contextmanager
+    def begun(self) -> Iterator[None]:
+        """Count as work that has begun without a turn of its own: somebody waits for it who holds one elsewhere."""
+        held = Held("")
+        held.is_free = False
+        token = _held.set(held)
+        try:
+            yield
+        finally:
+            _held.reset(token)
+
+    @contextmanager
     def lending(self) -> Iterator[None]:
         """Wait for others of the same host without keeping from them the turn that they may need."""
         held = _held.get()
