@@ -19,7 +19,7 @@ from scoter.live.fetching import household
 from scoter.live.fetching.bounds import Bounds
 from scoter.live.fetching.fetchers import Fetchers
 from scoter.live.fetching.member import Member
-from scoter.live.fetching.messages import Ask, Done, Message
+from scoter.live.fetching.messages import Ask, Done, Message, Refused, Why
 from scoter.live.fetching.waiting import Domain, Pending
 from scoter.live.records import Priority
 
@@ -110,3 +110,36 @@ async def test_a_process_that_never_begins_is_replaced(tmp_path: Path, monkeypat
             await all_joined(fetchers, 1, apart_from=[stopped])
 
     assert stopped not in fetchers.pids()
+
+
+async def test_a_former_holder_that_is_late_does_not_shorten_a_domains_rest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old, new = Fake(), Fake()
+    fetchers = fetchers_with(old, tmp_path, monkeypatch)
+    asking = [ask(fetchers, "http://a.example/1")]
+    await asyncio.sleep(0)
+    monkeypatch.setattr(fetchers._household, "owner", lambda shard: new)
+    asking.append(ask(fetchers, "http://a.example/2"))
+    await asyncio.sleep(0)
+    answered(fetchers, new, rest=100.0, pause=30.0)
+    answered(fetchers, old, rest=0.0, pause=1.0)
+    await asyncio.gather(*asking)
+    view = fetchers.domain("a.example")
+
+    assert view is not None
+    assert view.rest > 99
+    assert view.pause == 30.0
+
+
+async def test_a_rest_is_handed_on_even_if_nothing_else_is_known_of_its_domain(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake = Fake()
+    fetchers = fetchers_with(fake, tmp_path, monkeypatch)
+    asking = ask(fetchers, "http://a.example/")
+    await asyncio.sleep(0)
+    fetchers.receive(fake, Refused(next(iter(fake.under_way)), Why.RESTING, 600.0))  # somebody asked directly
+    await asking
+
+    assert [rest.domain for rest in fetchers.rests(frozenset(range(64)), 0.0)] == ["a.example"]

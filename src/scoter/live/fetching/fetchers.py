@@ -241,7 +241,10 @@ class Fetchers:
             return
         domain = pending.domain
         domain.under_way -= 1
-        domain.rest_until, domain.pause = self._now() + done.rest, done.pause
+        # A former holder may be late with what it says: then it does not know how its successor fared.
+        domain.rest_until = max(domain.rest_until, self._now() + done.rest)
+        if domain.pause is None or self._household.owner(domain.shard) in (member, None):
+            domain.pause = done.pause
         domain.failed += isinstance(done.reply, Failed | Gone)
         self._answer(pending, done.reply, done.waited, done.read)
         self._advance(domain)
@@ -254,7 +257,7 @@ class Fetchers:
         domain = pending.domain
         domain.under_way -= 1
         if refused.why is Why.RESTING:
-            domain.rest_until = self._now() + refused.rest
+            domain.rest_until = max(domain.rest_until, self._now() + refused.rest)
             self._answer(pending, _resting(pending.request, refused.rest))
         elif refused.why is Why.MOVED and pending.refusals >= MOST_REFUSALS:
             self._answer(pending, _unwanted(pending.request))
@@ -303,10 +306,11 @@ class Fetchers:
     def rests(self, shards: frozenset[int], since: float) -> tuple[Rest, ...]:
         now, rests = self._now(), []
         for domain in self._domains:
-            if domain.shard in shards and domain.pause is not None:
-                until = max(domain.rest_until, since + domain.pause)
+            if domain.shard in shards:
+                pause = domain.pause or 0.0
+                until = max(domain.rest_until, since + pause)
                 if until > now:
-                    rests.append(Rest(domain.name, until, domain.pause))
+                    rests.append(Rest(domain.name, until, pause))
         return tuple(rests)
 
     def moved(self, shards: Sequence[int]) -> None:
