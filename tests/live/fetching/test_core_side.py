@@ -143,3 +143,34 @@ async def test_a_rest_is_handed_on_even_if_nothing_else_is_known_of_its_domain(
     await asking
 
     assert [rest.domain for rest in fetchers.rests(frozenset(range(64)), 0.0)] == ["a.example"]
+
+
+async def test_domains_whose_answers_nobody_waited_for_leave_nothing_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake = Fake()
+    fetchers = fetchers_with(fake, tmp_path, monkeypatch, idle=10)
+    asking = [ask(fetchers, f"http://site{number}.example/") for number in range(500)]
+    await asyncio.sleep(0)
+    for task in asking:
+        task.cancel()
+    await asyncio.gather(*asking, return_exceptions=True)
+    while fake.under_way:
+        answered(fetchers, fake)
+
+    assert fetchers.snapshot().domains <= 12
+
+
+async def test_domains_whose_fetcher_died_when_nobody_waited_any_more_leave_nothing_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake = Fake()
+    fetchers = fetchers_with(fake, tmp_path, monkeypatch, idle=10)
+    asking = [ask(fetchers, f"http://site{number}.example/") for number in range(500)]
+    await asyncio.sleep(0)
+    for task in asking:
+        task.cancel()
+    await asyncio.gather(*asking, return_exceptions=True)
+    fetchers.lost(fake)
+
+    assert fetchers.snapshot().domains <= 12

@@ -249,6 +249,7 @@ class Fetchers:
         self._answer(pending, done.reply, done.waited, done.read)
         self._advance(domain)
         self._advance_line(member)
+        self._domains.settle(domain, self._now())  # whoever asked may be gone
 
     def _refused(self, member: Member, refused: Refused) -> None:
         pending = member.under_way.pop(refused.id, None)
@@ -270,6 +271,7 @@ class Fetchers:
         else:
             self._advance(domain)
         self._advance_line(member)
+        self._domains.settle(domain, self._now())
 
     def _answer(self, pending: Pending, reply: Reply, waited: float = 0.0, read: Read | None = None) -> None:
         if not pending.answered.done():
@@ -335,6 +337,7 @@ class Fetchers:
         if not self._is_stopping:
             for domain in domains:
                 self._advance(domain)
+                self._domains.settle(domain, self._now())
 
     async def _look_up(self, member: Member, origin: str) -> None:
         member.send(RobotsFound(origin, await self._robots.get(origin)))

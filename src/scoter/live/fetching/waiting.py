@@ -155,7 +155,7 @@ class Domains:
 
     def settle(self, domain: Domain, now: float) -> None:
         """Note that a domain may have nothing to do any more."""
-        if domain.first() is not None or not domain.is_idle:
+        if domain.first() is not None or not domain.is_idle or self._all.get(domain.name) is not domain:
             return
         self._idle[domain.name] = None
         self._idle.move_to_end(domain.name)
