@@ -203,6 +203,10 @@ class Fetcher:
         """Wait, under way, for a request that another process makes, without keeping others here from theirs."""
         return self._turnstile.away()
 
+    def begin_late(self, key: str) -> float:
+        """Return in how many seconds a request may begin that was kept waiting in its turn."""
+        return self._feeder.bench.begin_late(key, self._clock())
+
     def hand_back(self, key: str, *, even_begun: bool = False) -> None:
         """Give back what waits in a queue, as ``Failed(STOPPED)``; what has begun goes on, unless it is to end too."""
         self._turnstile.purge(key, even_begun=even_begun)

@@ -6,6 +6,7 @@ import asyncio
 import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from itertools import pairwise
 
 import pytest
 from tests.fetch.fakes import answer
@@ -169,3 +170,20 @@ async def test_a_hop_of_another_fetchers_robots_file_does_not_wait_for_all_that_
                 await asyncio.sleep(0.002)
 
     assert web.texts().index("http://a.example/robots.txt") <= 2
+
+
+async def test_those_who_waited_for_a_lease_begin_one_after_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    web = Web(ok)
+    pause = 0.2
+    async with core_of(web, monkeypatch, "fetch.delay=0", "fetch.min_crawl_delay=0s") as core:
+        core.say(Rule(DomainRule(domain="a.example", delay=pause, concurrency=3)))
+        core.tenant._tenure.until = clock.now()  # the core was away
+        for number in range(4):
+            core.ask(f"http://a.example/{number}")
+        await asyncio.sleep(0.5)
+        assert not web.asked
+        core.say(Lease(clock.now() + 60.0))
+        await core.until(lambda: len(core.done()) == 4)
+
+    times = [when for _, when in web.asked]
+    assert min(later - earlier for earlier, later in pairwise(times)) > pause - 0.02

@@ -166,6 +166,17 @@ class Workbench(Generic[T]):
         queue.next = max(queue.next, now + pause)
         return True
 
+    def begin_late(self, key: str, now: float) -> float:
+        """Return in how many seconds a turn may be used that was kept waiting since; that moment is its own."""
+        queue = self._queues[key]
+        if queue.policy.threads == 1:
+            return 0.0
+        pause = queue.pause()
+        at = max(now, queue.used + pause)
+        queue.used = at
+        queue.next = max(queue.next, at + pause)
+        return at - now
+
     def next_time(self, now: float) -> float | None:
         """Return when ``take`` may next hand something out; none as long as nothing is added or done."""
         return self._turns.next_time(now)

@@ -37,6 +37,7 @@ class Gate(Protocols):
         elsewhere: Callable[[Request], Awaitable[Reply]],
         on_idle: Callable[[], None],
         away: Callable[[], AbstractContextManager[None]] = nullcontext,
+        begin_late: Callable[[str], float] = lambda domain: 0.0,
     ) -> None:
         super().__init__(chain)
         self._tenure = tenure
@@ -46,6 +47,7 @@ class Gate(Protocols):
         self._elsewhere = elsewhere
         self._on_idle = on_idle
         self._away = away
+        self._begin_late = begin_late
         self._active: Counter[int] = Counter()
         self._last: dict[int, float] = {}
         self._changed: asyncio.Future[None] | None = None
@@ -89,16 +91,22 @@ class Gate(Protocols):
             self._changed = None
 
     async def _admits(self, shard: int, domain: str) -> bool:
+        has_waited = False
         while shard in self._tenure:
             now = self._now()
             since = self._tenure.since(shard)
             calm = since + self._pause_of(domain) - now if now - since < _SETTLED else 0.0
             if calm > 0:
+                has_waited = True
                 await asyncio.sleep(calm)
-            elif self._tenure.may_ask(shard, now):
-                return True
-            else:
+            elif not self._tenure.may_ask(shard, now):
+                has_waited = True
                 await asyncio.wait([self._change()])
+            elif has_waited and (later := self._begin_late(domain)) > 0:
+                has_waited = False  # others of the domain have waited, too: each has a moment of its own
+                await asyncio.sleep(later)
+            else:
+                return True
         return False
 
     async def _ask_elsewhere(self, request: Request, shard: int) -> Reply | None:

@@ -102,6 +102,7 @@ class Tenant:
             elsewhere=self._elsewhere,
             on_idle=self._give_back_soon,
             away=lambda: self._fetcher.away(),
+            begin_late=lambda domain: self._fetcher.begin_late(domain),
         )
         self._fetcher = Fetcher(
             config,
