@@ -174,3 +174,20 @@ async def test_domains_whose_fetcher_died_when_nobody_waited_any_more_leave_noth
     fetchers.lost(fake)
 
     assert fetchers.snapshot().domains <= 12
+
+
+async def test_whoever_waits_for_room_at_a_fetcher_comes_before_the_next_of_those_who_have_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake = Fake()
+    fetchers = fetchers_with(fake, tmp_path, monkeypatch, per_fetcher=2)
+    bulk = [ask(fetchers, f"http://many.example/{number}", Priority.BULK) for number in range(10)]
+    await asyncio.sleep(0)
+    person = ask(fetchers, "http://one.example/", Priority.PERSON)
+    await asyncio.sleep(0)
+    answered(fetchers, fake)
+
+    assert fake.asked()[-1] == "http://one.example/"
+    while fake.under_way:
+        answered(fetchers, fake)
+    await asyncio.gather(person, *bulk)

@@ -247,8 +247,8 @@ class Fetchers:
             domain.pause = done.pause
         domain.failed += isinstance(done.reply, Failed | Gone)
         self._answer(pending, done.reply, done.waited, done.read)
+        self._advance_line(member)  # first: those of its domain that come after it would take its place for ever
         self._advance(domain)
-        self._advance_line(member)
         self._domains.settle(domain, self._now())  # whoever asked may be gone
 
     def _refused(self, member: Member, refused: Refused) -> None:
