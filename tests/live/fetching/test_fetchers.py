@@ -15,7 +15,7 @@ from tests.fetch.hostile import KEEP, Script, ok, serving
 from tests.live.fetching.webs import all_joined, fetch, fetch_all, fetchers_for, impolite, urls_of
 from tests.long import web
 
-from scoter.core.reply import Failed, Fetched, Gone, Moved, Reason
+from scoter.core.reply import Cut, Failed, Fetched, Gone, Moved, Reason
 from scoter.core.url import canonical
 from scoter.errors import UsageError
 from scoter.live.fetching.bounds import Bounds
@@ -329,3 +329,17 @@ async def test_a_folder_whose_path_is_too_long_is_refused(tmp_path: Path) -> Non
     with pytest.raises(UsageError, match="too long"):
         async with fetchers_for(9, tmp_path / ("x" * 100), 1):
             pass
+
+
+async def test_a_body_too_large_for_a_frame_is_cut_and_ends_no_fetcher(tmp_path: Path) -> None:
+    async with (
+        serving({"/": (ok(b"x" * (65 * 2**20)), KEEP)}) as server,
+        fetchers_for(server.port, tmp_path, 1, "fetch.content_limit=100MiB") as fetchers,
+    ):
+        async with asyncio.timeout(20):
+            answer = await fetch(fetchers, "http://a.example/")
+        restarts = fetchers.snapshot().restarts
+
+    assert restarts == 0
+    assert isinstance(answer.reply, Fetched)
+    assert answer.reply.exchange.cut is Cut.LENGTH

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Any
+from typing import Any, Final
 
 from msgspec.structs import replace
 
 from scoter.config import Config, Size
 from scoter.fetch.queues.policy import Policy
+from scoter.live.fetching.frames import LIMIT
 from scoter.live.ports import DomainRule
 
+MOST_BODY: Final = LIMIT // 2
+"""Bytes of the longest body: with all that goes along it must fit into a frame, or it would end the connection."""
 _FOR_EVER = timedelta(days=36_500)
 
 
@@ -19,13 +22,15 @@ def of_one(config: Config, processes: int, most: int) -> Config:
     fetch = config.fetch
     threads = -(-fetch.threads // processes)
     bandwidth = fetch.bandwidth_target
+    limit = Size(min(fetch.content_limit or MOST_BODY, MOST_BODY))
     return replace(
         config,
         fetch=replace(
             fetch,
             queue_mode="domain",
             threads=threads,
-            body_budget=Size(max(fetch.body_budget // processes, fetch.content_limit or 0)),
+            content_limit=limit,
+            body_budget=Size(max(fetch.body_budget // processes, limit)),
             bandwidth_target=None if bandwidth is None else Size(max(bandwidth // processes, 1)),
             queue_depth_multiplier=max(fetch.queue_depth_multiplier, -(-2 * most // threads)),
             # A service that has nothing to do does not hang, and has no end at which a host is given up.
