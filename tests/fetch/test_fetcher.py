@@ -359,3 +359,22 @@ async def test_a_scheme_that_nobody_fetches_is_refused() -> None:
     ((_, reply),) = sink.got
     assert isinstance(reply, Failed)
     assert reply.reason is Reason.REFUSED_SCHEME
+
+
+async def test_a_publisher_that_fails_does_not_end_the_clearing_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Broken:
+        def publish(self, event: str, facts: Any) -> None:
+            raise ConnectionError("nobody listens")
+
+    async def endless() -> AsyncIterator[Request]:
+        yield Request(url=canonical("http://a.example/"))
+        await asyncio.sleep(0.2)
+
+    monkeypatch.setattr("scoter.fetch.fetcher._TICK", 0.01)
+    snapshots: list[Snapshot] = []
+    running = fetcher(Fake(), on_snapshot=snapshots.append)
+    running._publishers = (Broken(),)
+
+    await asyncio.wait_for(running.run(endless(), Sink()), 5)
+
+    assert len(snapshots) > 5

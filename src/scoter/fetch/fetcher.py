@@ -10,6 +10,7 @@ Nothing is lost: whatever was taken from the source reaches the sink, at the lat
 from __future__ import annotations
 
 import asyncio
+import logging
 import tempfile
 import time
 from collections import deque
@@ -56,6 +57,7 @@ _TOLD = {
 }
 _encoder = msgspec.msgpack.Encoder()
 _decoder = msgspec.msgpack.Decoder(Request)
+_log = logging.getLogger(__name__)
 
 
 class Fetcher:
@@ -122,6 +124,7 @@ class Fetcher:
         self._service: Service[Request, Reply] = polite(robots=robots)
         self._hop: Service[Request, Reply] = polite(robots=None)
         self._publishers: tuple[Publisher, ...] = tuple(plugin for _, plugin in chain("publisher", config))
+        self._is_unheard = False
         self._lost: deque[tuple[bytes, Reason]] = deque()
         self._most_delivering, self._most_bytes = fetch.threads, fetch.body_budget
         self._delivering = 0
@@ -398,4 +401,9 @@ class Fetcher:
 
     def _publish(self, event: str, facts: dict[str, object]) -> None:
         for publisher in self._publishers:
-            publisher.publish(event, facts)
+            try:
+                publisher.publish(event, facts)
+            except Exception as error:  # somebody else's plug-in must not end what goes on beside it
+                if not self._is_unheard:
+                    _log.warning("%s fails: %s: %s", type(publisher).__name__, type(error).__name__, error)
+                self._is_unheard = True
