@@ -187,3 +187,23 @@ async def test_those_who_waited_for_a_lease_begin_one_after_the_other(monkeypatc
 
     times = [when for _, when in web.asked]
     assert min(later - earlier for earlier, later in pairwise(times)) > pause - 0.02
+
+
+async def test_a_domain_that_is_blocked_is_not_asked_directly_either(monkeypatch: pytest.MonkeyPatch) -> None:
+    web = Web(ok)
+    async with core_of(web, monkeypatch, "fetch.delay=0") as core:
+        core.say(Rule(DomainRule(domain="a.example", blocked=True)))
+        ours, theirs = socket.socketpair()
+        ours.setblocking(False)
+        theirs.setblocking(False)
+        said: list[Message] = []
+        asker = await over(ours, said.append, lambda: None)
+        ends: list[Frames] = []
+        ends.append(await over(theirs, lambda message: core.tenant.ask(message, ends[0]), lambda: None))  # type: ignore[arg-type]
+        await asyncio.sleep(0.02)
+        asker.send(Ask(1, Request(url=canonical("http://a.example/")), Priority.PERSON))
+        await core.until(lambda: bool(said))
+        asker.close()
+        ends[0].close()
+
+    assert not web.asked

@@ -40,6 +40,7 @@ from scoter.live.fetching.messages import (
     Why,
 )
 from scoter.live.fetching.robots import MemoryRobots
+from scoter.live.fetching.settings import blocked
 from scoter.live.fetching.shards import shard_of
 from scoter.live.fetching.waiting import Domain, Domains, DomainView, Pending
 from scoter.live.ports import Answer, DomainRule
@@ -194,7 +195,7 @@ class Fetchers:
             now = self._now()
             rest = domain.rest_until - now
             if rule is not None and rule.blocked:
-                self._answer(domain.pop(), _blocked(pending.request, rule))
+                self._answer(domain.pop(), blocked(pending.request, rule))
                 continue
             if rest > max(self._patience, domain.pause or 0.0):
                 self._answer(domain.pop(), _resting(pending.request, rest))
@@ -359,11 +360,6 @@ class Fetchers:
             shard=domain.shard,
             fetcher=None if owner is None else owner.number,
         )
-
-
-def _blocked(request: Request, rule: DomainRule) -> Failed:
-    told = f"{rule.domain} is blocked" + (f": {rule.note}" if rule.note else "")
-    return Failed(request.url, Reason.REFUSED_ADDRESS, told, transient=False, blames_host=False)
 
 
 def _stopped(request: Request) -> Failed:

@@ -39,9 +39,10 @@ from scoter.live.fetching.messages import (
     Stop,
     Why,
 )
-from scoter.live.fetching.settings import policy_by
+from scoter.live.fetching.settings import blocked, policy_by
 from scoter.live.fetching.shards import shard_of
 from scoter.live.fetching.tenure import Tenure
+from scoter.live.ports import DomainRule
 from scoter.live.records import Priority, Read
 from scoter.plugins import chain
 
@@ -115,6 +116,7 @@ class Tenant:
         self._open: dict[bytes, _Asked] = {}
         self._bare: set[asyncio.Task[None]] = set()
         self._last = 0
+        self._blocked: dict[str, DomainRule] = {}
         self._delays: dict[str, float] = {}  # as the core knows them
         self._asked_at = now()
         self._ending = asyncio.Event()
@@ -162,7 +164,10 @@ class Tenant:
             case Rule(rule):
                 self._fetcher.set_policy(rule.domain, policy_by(rule, self._policies(rule.domain)))
                 if rule.blocked:
+                    self._blocked[rule.domain] = rule
                     self._fetcher.hand_back(rule.domain)
+                else:
+                    self._blocked.pop(rule.domain, None)
             case Stop(within):
                 self.stop(within)
             case _:
@@ -188,6 +193,10 @@ class Tenant:
         shard = shard_of(domain, self._shards)
         if shard not in self._tenure:
             asker.send(Refused(ask.id, Why.MOVED))
+            return
+        rule = self._blocked.get(domain)
+        if rule is not None:
+            asker.send(Done(ask.id, blocked(request, rule)))
             return
         rest, pause = self._fetcher.rest(domain)
         calm = self._tenure.since(shard) + pause - now
