@@ -21,23 +21,36 @@ _BUSY_AGAIN: Final = 0.1  # seconds
 
 async def fetch_directly(folder: Path, request: Request, priority: Priority = Priority.NORMAL) -> Reply:
     """Make one hop by whichever fetcher holds the domain; that there is none is a reply, too."""
-    for path in _sockets(folder):
-        answer = await _ask(path, request, priority)
-        while isinstance(answer, Refused) and answer.why is Why.BUSY:
-            await asyncio.sleep(_BUSY_AGAIN)
-            answer = await _ask(path, request, priority)
-        if isinstance(answer, Done):
-            reply: Reply = answer.reply
-            return reply
-        if isinstance(answer, Refused) and answer.why is Why.RESTING:
-            told = f"the domain is left alone for {answer.rest:.0f} s more"
-            rest = timedelta(seconds=answer.rest)
-            return Failed(request.url, Reason.BUSY, told, blames_host=False, retry_after=rest)
+    # All at once: one that stands still must not keep us from the one that holds the domain.
+    asking = [asyncio.ensure_future(_ask_patiently(path, request, priority)) for path in _sockets(folder)]
+    try:
+        for answered in asyncio.as_completed(asking):
+            answer = await answered
+            if isinstance(answer, Done):
+                reply: Reply = answer.reply
+                return reply
+            if isinstance(answer, Refused) and answer.why is Why.RESTING:
+                told = f"the domain is left alone for {answer.rest:.0f} s more"
+                rest = timedelta(seconds=answer.rest)
+                return Failed(request.url, Reason.BUSY, told, blames_host=False, retry_after=rest)
+    finally:
+        for task in asking:
+            task.cancel()
+        await asyncio.gather(*asking, return_exceptions=True)
     return Failed(request.url, Reason.STOPPED, "no fetching process holds its domain", blames_host=False)
 
 
 def _sockets(folder: Path) -> list[Path]:
     return sorted(folder.glob("fetcher-*.sock"))
+
+
+async def _ask_patiently(path: Path, request: Request, priority: Priority) -> Message | None:
+    """Return a fetcher's answer, when its queue has room; none if it is not there, or ends."""
+    answer = await _ask(path, request, priority)
+    while isinstance(answer, Refused) and answer.why is Why.BUSY:
+        await asyncio.sleep(_BUSY_AGAIN)
+        answer = await _ask(path, request, priority)
+    return answer
 
 
 async def _ask(path: Path, request: Request, priority: Priority) -> Message | None:

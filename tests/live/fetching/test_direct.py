@@ -1,0 +1,35 @@
+"""Direct requests: at a fetcher's own socket, and by those who do not know which fetcher to ask."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from pathlib import Path
+
+from tests.fetch.fakes import answer
+
+from scoter.core.reply import Fetched, Request
+from scoter.core.url import canonical
+from scoter.live.fetching.direct import fetch_directly
+from scoter.live.fetching.frames import Frames
+from scoter.live.fetching.messages import Ask, Done, Message
+
+
+async def test_a_fetcher_that_stands_still_keeps_nobody_from_the_one_that_holds_the_domain(tmp_path: Path) -> None:
+    def accept() -> Frames:
+        def receive(message: Message) -> None:
+            assert isinstance(message, Ask)
+            frames.send(Done(message.id, answer(message.request.url)))
+
+        frames = Frames(receive)
+        return frames
+
+    holder = await asyncio.get_running_loop().create_unix_server(accept, path=str(tmp_path / "fetcher-2.sock"))
+    with socket.socket(socket.AF_UNIX) as still:
+        still.bind(str(tmp_path / "fetcher-1.sock"))
+        still.listen()
+        async with asyncio.timeout(2):
+            reply = await fetch_directly(tmp_path, Request(url=canonical("http://a.example/")))
+    holder.close()
+
+    assert isinstance(reply, Fetched)
