@@ -6,10 +6,12 @@ import asyncio
 import socket
 from pathlib import Path
 
+import pytest
 from tests.fetch.fakes import answer
 
 from scoter.core.reply import Fetched, Request
 from scoter.core.url import canonical
+from scoter.live.fetching import process
 from scoter.live.fetching.direct import fetch_directly
 from scoter.live.fetching.frames import Frames
 from scoter.live.fetching.messages import Ask, Done, Message
@@ -33,3 +35,18 @@ async def test_a_fetcher_that_stands_still_keeps_nobody_from_the_one_that_holds_
     holder.close()
 
     assert isinstance(reply, Fetched)
+
+
+async def test_so_many_connections_are_taken_and_no_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(process, "_MOST_DIRECT", 2)
+    direct = process.Direct(None)  # type: ignore[arg-type]  # nobody says anything
+    path = str(tmp_path / "sock")
+    listening = await asyncio.get_running_loop().create_unix_server(direct.accept, path=path)
+    readers, writers = zip(*[await asyncio.open_unix_connection(path) for _ in range(3)], strict=True)
+    async with asyncio.timeout(2):
+        assert await readers[2].read() == b""
+
+    assert not readers[0].at_eof()
+    for writer in writers:
+        writer.close()
+    listening.close()

@@ -37,6 +37,7 @@ class Frames(asyncio.Protocol):
         self._begun = bytearray()  # a frame of which only a part has come
         self._needed = 0
         self._flowing: asyncio.Future[None] | None = None
+        self._is_unwanted = False
         self.is_open = False
 
     def __repr__(self) -> str:
@@ -59,7 +60,8 @@ class Frames(asyncio.Protocol):
             await asyncio.shield(self._flowing)
 
     def close(self) -> None:
-        """End the connection once everything is written."""
+        """End the connection once everything is written, or as soon as there is one."""
+        self._is_unwanted = True
         if self._transport is not None:
             self._transport.close()
 
@@ -70,6 +72,8 @@ class Frames(asyncio.Protocol):
         transport.set_write_buffer_limits(high=_HIGH_WATER)
         self._transport = transport
         self.is_open = True
+        if self._is_unwanted:
+            transport.close()
 
     def data_received(self, data: bytes) -> None:
         if self._begun:

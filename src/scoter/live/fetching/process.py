@@ -78,7 +78,7 @@ class Direct:
         self._count += 1
         frames = Frames(lambda message: self._receive(message, frames), self._ended, _DIRECT_LIMIT)
         if self._count > _MOST_DIRECT:
-            asyncio.get_running_loop().call_soon(frames.close)
+            frames.close()
         return frames
 
     def _ended(self) -> None:
