@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextvars import ContextVar
 from datetime import timedelta
 from typing import Any
 
@@ -135,10 +137,8 @@ class Deadline:
         if task is None:
             raise Defect("a hop is made outside of any task, where nothing could end it")
         hop = _Hop(task, loop.time() + self._seconds)
-        self._hops[hop] = None
-        if not self._is_timed:
-            self._is_timed = True
-            loop.call_at(hop.expires, self._end_late, loop)
+        self._time(hop, loop)
+        token = _under_way.set((self, hop))
         try:
             return await service(request)
         except asyncio.CancelledError:
@@ -146,7 +146,25 @@ class Deadline:
                 raise
             return Failed(request.url, Reason.TIMEOUT, f"no answer within {self._seconds:g} s")
         finally:
+            _under_way.reset(token)
             self._hops.pop(hop, None)
+
+    @contextmanager
+    def untimed(self, hop: _Hop) -> Iterator[None]:
+        """Let a hop's time begin anew after this."""
+        self._hops.pop(hop, None)
+        try:
+            yield
+        finally:
+            loop = asyncio.get_running_loop()
+            hop.expires = loop.time() + self._seconds
+            self._time(hop, loop)
+
+    def _time(self, hop: _Hop, loop: asyncio.AbstractEventLoop) -> None:
+        self._hops[hop] = None
+        if not self._is_timed:
+            self._is_timed = True
+            loop.call_at(hop.expires, self._end_late, loop)
 
     def _end_late(self, loop: asyncio.AbstractEventLoop) -> None:
         now = loop.time()
@@ -159,6 +177,15 @@ class Deadline:
             hop.is_late = True
             hop.task.cancel()
         self._is_timed = False
+
+
+_under_way: ContextVar[tuple[Deadline, _Hop] | None] = ContextVar("under_way", default=None)
+
+
+def untimed() -> AbstractContextManager[None]:
+    """Wait, within a hop, for something that is not the server's fault: its time begins anew afterwards."""
+    found = _under_way.get()
+    return nullcontext() if found is None else found[0].untimed(found[1])
 
 
 def kind_of(reply: Reply) -> str:

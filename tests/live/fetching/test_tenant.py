@@ -6,13 +6,14 @@ import asyncio
 import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from datetime import timedelta
 from itertools import pairwise
 
 import pytest
 from tests.fetch.fakes import answer
 
 from scoter.config import load
-from scoter.core.reply import Exchange, Reply, Request
+from scoter.core.reply import Exchange, Failed, Fetched, Reply, Request
 from scoter.core.url import Url, canonical
 from scoter.live.fetching import clock, tenant
 from scoter.live.fetching.frames import Frames, over
@@ -207,3 +208,22 @@ async def test_a_domain_that_is_blocked_is_not_asked_directly_either(monkeypatch
         ends[0].close()
 
     assert not web.asked
+
+
+async def test_waiting_for_a_lease_is_not_taken_for_a_servers_silence(monkeypatch: pytest.MonkeyPatch) -> None:
+    web = Web(ok)
+    monkeypatch.setattr("scoter.fetch.stack.GRACE", timedelta(0))
+    settings = ("fetch.delay=0", "http.time_limit=0.1s", "http.timeout=0.1s")
+    async with core_of(web, monkeypatch, *settings) as core:
+        core.tenant._tenure.until = clock.now()  # the core was away
+        core.ask("http://a.example/1")
+        await asyncio.sleep(0.5)
+        core.say(Lease(clock.now() + 60.0))
+        await core.until(lambda: bool(core.done()))
+        web.go.clear()
+        core.ask("http://a.example/2")
+        await core.until(lambda: len(core.done()) == 2)
+
+    replies = [message.reply for message in core.heard if isinstance(message, Done)]
+    assert isinstance(replies[0], Fetched)
+    assert isinstance(replies[1], Failed)  # a server that is silent is given up

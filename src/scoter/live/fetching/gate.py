@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from scoter.core.reply import Reply, Request
 from scoter.core.url import queue_key
+from scoter.fetch.filters import untimed
 from scoter.fetch.protocols.dispatch import Protocols
 from scoter.fetch.queues.hostqueue import LONGEST_BACKOFF
 from scoter.live.fetching.shards import shard_of
@@ -59,10 +60,12 @@ class Gate(Protocols):
     async def __call__(self, request: Request) -> Reply:
         domain = queue_key(request.url, "domain")
         shard = shard_of(domain, self._shards)
-        while not await self._admits(shard, domain):
-            reply = await self._ask_elsewhere(request, shard)
-            if reply is not None:
-                return reply
+        if not self._is_ready(shard, domain):
+            with untimed():  # it is not the server that we wait for
+                while not await self._admits(shard, domain):
+                    reply = await self._ask_elsewhere(request, shard)
+                    if reply is not None:
+                        return reply
         self._active[shard] += 1
         if request.context in self.began:
             self.began[request.context] = self._now()
@@ -90,12 +93,20 @@ class Gate(Protocols):
             self._changed.set_result(None)
             self._changed = None
 
+    def _calm(self, shard: int, domain: str, now: float) -> float:
+        """Return for how many seconds a domain is still left alone after what others asked."""
+        since = self._tenure.since(shard)
+        return since + self._pause_of(domain) - now if now - since < _SETTLED else 0.0
+
+    def _is_ready(self, shard: int, domain: str) -> bool:
+        now = self._now()
+        return self._tenure.may_ask(shard, now) and self._calm(shard, domain, now) <= 0
+
     async def _admits(self, shard: int, domain: str) -> bool:
         has_waited = False
         while shard in self._tenure:
             now = self._now()
-            since = self._tenure.since(shard)
-            calm = since + self._pause_of(domain) - now if now - since < _SETTLED else 0.0
+            calm = self._calm(shard, domain, now)
             if calm > 0:
                 has_waited = True
                 await asyncio.sleep(calm)
