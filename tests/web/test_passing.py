@@ -13,6 +13,7 @@ from tests.web.fakes import Bench
 from tests.web.raw import connected, serving
 from tests.web.test_events import happen, numbers
 
+from scoter.web.asgi import Receive, Reply, Scope, Send, send_reply
 from scoter.web.lookup import LookupApp
 from scoter.web.lookups import Lookup
 from scoter.web.passing import PassOn, head_of
@@ -106,6 +107,23 @@ async def test_a_stream_is_passed_on_as_it_comes_and_ends_with_the_client(tmp_pa
         reading.cancel()
 
     assert numbers(text) == [1, 2, 3]
+
+
+async def test_a_long_answer_reaches_a_client_that_reads_slowly(tmp_path: Path) -> None:
+    size = 8 * 2**20
+
+    async def long(scope: Scope, receive: Receive, send: Send) -> None:
+        await send_reply(send, Reply(b"x" * size))
+
+    async with serving(long, path=tmp_path / "core"):
+        passing = PassOn(tmp_path / "core")
+        async with serving(passing) as port, connected(port) as client:
+            client.say(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            await asyncio.sleep(0.2)  # by now nobody on the way can take more
+            status, body = await client.answer()
+        passing.close()
+
+    assert (status, len(body)) == (200, size)
 
 
 async def test_a_core_that_is_away_is_a_reason_to_come_again(tmp_path: Path) -> None:

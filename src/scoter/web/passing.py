@@ -53,6 +53,7 @@ class _Connection(asyncio.Protocol):
         self.is_whole = False  # all of the answer has come
         self.is_kept = False
         self._is_left = False
+        self._has_news = False  # something has come since the last time that somebody waited for it
 
     @property
     def is_usable(self) -> bool:
@@ -65,10 +66,11 @@ class _Connection(asyncio.Protocol):
         return self.is_whole or self.is_lost or self._is_left
 
     async def changed(self) -> None:
-        """Wait for more of the answer, or its end."""
-        if not self.is_over:
+        """Wait for more of the answer, or its end; not for what came while its client was being waited for."""
+        if not self._has_news and not self.is_over:
             self._changed = self._loop.create_future()
             await self._changed
+        self._has_news = False
 
     def leave(self, asked: httptools.HttpResponseParser) -> None:
         """Let nobody wait any more for the answer that a parser reads; a later one is somebody else's."""
@@ -96,6 +98,7 @@ class _Connection(asyncio.Protocol):
         self._transport.close()
 
     def _wake(self) -> None:
+        self._has_news = True
         if self._changed is not None and not self._changed.done():
             self._changed.set_result(None)
 
