@@ -130,6 +130,17 @@ async def test_a_head_has_a_size(field: bytes) -> None:
     assert answer.startswith(b"HTTP/1.1 431 ")
 
 
+async def test_a_body_in_front_of_a_head_is_no_part_of_it() -> None:
+    body = json.dumps({"text": "x" * 5_000}).encode()
+    async with serving(Bench().app, limits=Limits(head=1_000)) as port, connected(port) as client:
+        client.say(post(body, b"Content-Length: %d" % len(body)) + GET[:9])
+        first = await client.answer()
+        client.say(GET[9:])
+        second = await client.answer()
+
+    assert (first[0], second[0]) == (202, 200)
+
+
 @pytest.mark.parametrize("said", [b"", b"GET /healthz HTT", b"GET / HTTP/1.1\r\nX: ", b"\r\n\r\n", GET + b"GET /"])
 async def test_a_head_has_a_time(said: bytes) -> None:
     bench = Bench()

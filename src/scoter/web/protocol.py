@@ -97,6 +97,7 @@ def limited(limits: Limits, note: Note = lambda why: None) -> type[HttpToolsProt
         _head = 0
         _told = 0  # bytes of the head that the parser has made out
         _is_head = True
+        _is_mixed = False  # the piece that came last has the end of one request and the beginning of the next
         _timer: asyncio.TimerHandle | None = None
         _stall: asyncio.TimerHandle | None = None
         _trickle: asyncio.TimerHandle | None = None
@@ -155,6 +156,7 @@ def limited(limits: Limits, note: Note = lambda why: None) -> type[HttpToolsProt
                 self._running = self.cycle
 
         def on_message_complete(self) -> None:
+            self._is_mixed = True
             super().on_message_complete()
             if self._trickle is not None:
                 self._trickle.cancel()
@@ -168,9 +170,10 @@ def limited(limits: Limits, note: Note = lambda why: None) -> type[HttpToolsProt
             super().on_response_complete()
 
         def data_received(self, data: bytes) -> None:
+            self._is_mixed = False
             super().data_received(data)
             if self._is_head:
-                self._count_head(len(data))
+                self._count_head(1 if self._is_mixed else len(data))  # what ended before the head is none of it
             elif self._timer is not None:
                 self._timer.cancel()
                 self._timer = None
