@@ -187,6 +187,26 @@ async def test_nothing_that_a_client_says_comes_back_as_a_field() -> None:
     assert b"cookie" not in head.lower()
 
 
+@pytest.mark.parametrize("times", [1, 50])
+@pytest.mark.parametrize("at", [None, 20, -15, -3])
+@pytest.mark.parametrize("is_chunked", [False, True])
+async def test_an_offer_of_another_protocol_is_passed_over(is_chunked: bool, at: int | None, times: int) -> None:
+    bench = Bench()
+    body = json.dumps({"text": "see http://a.example/"}).encode()
+    length = b"Transfer-Encoding: chunked" if is_chunked else b"Content-Length: %d" % len(body)
+    sent = b"%x\r\n%b\r\n0\r\n\r\n" % (len(body), body) if is_chunked else body
+    offer = (b"Connection: Upgrade, HTTP2-Settings", b"Upgrade: h2c", b"HTTP2-Settings: AAMAAABkAARAAAAAAAIAAAAA")
+    said = post(sent, *offer, length)
+    async with serving(bench.app) as port, connected(port) as client:
+        for part in (said[:at], said[at:] + said * (times - 1) + GET) if at else (said * times + GET,):
+            client.say(part)
+            await asyncio.sleep(0.02)
+        answers = [await client.answer() for _ in range(times + 1)]
+
+    assert [status for status, _ in answers] == [202] * times + [200]
+    assert all(b"http://a.example/" in answer for _, answer in answers[:-1])
+
+
 async def test_a_websocket_is_not_opened() -> None:
     bench = Bench()
     async with serving(bench.app) as port, connected(port) as client:

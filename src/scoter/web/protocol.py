@@ -13,6 +13,7 @@ from collections.abc import Callable
 from http import HTTPStatus
 from typing import Any, Final, TypeAlias
 
+import httptools
 from msgspec import Struct
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
@@ -98,6 +99,7 @@ def limited(limits: Limits, note: Note = lambda why: None) -> type[HttpToolsProt
         _told = 0  # bytes of the head that the parser has made out
         _is_head = True
         _is_mixed = False  # the piece that came last has the end of one request and the beginning of the next
+        _unoffered = b""  # a head that offered another protocol, without the offer
         _timer: asyncio.TimerHandle | None = None
         _stall: asyncio.TimerHandle | None = None
         _trickle: asyncio.TimerHandle | None = None
@@ -151,12 +153,20 @@ def limited(limits: Limits, note: Note = lambda why: None) -> type[HttpToolsProt
         def on_headers_complete(self) -> None:
             self._is_head = False
             self._head = 0
+            method = self.parser.get_method()
+            if self.parser.should_upgrade() and method != b"CONNECT":
+                fields = (b"%b: %b\r\n" % field for field in self.headers if field[0] != b"upgrade")
+                start = b"%b %b HTTP/%b\r\n" % (method, self.url, self.parser.get_http_version().encode())
+                self._unoffered = start + b"".join(fields) + b"\r\n"
+                return
             super().on_headers_complete()
             if not self.pipeline:
                 self._running = self.cycle
 
         def on_message_complete(self) -> None:
             self._is_mixed = True
+            if self._unoffered:
+                return
             super().on_message_complete()
             if self._trickle is not None:
                 self._trickle.cancel()
@@ -171,7 +181,7 @@ def limited(limits: Limits, note: Note = lambda why: None) -> type[HttpToolsProt
 
         def data_received(self, data: bytes) -> None:
             self._is_mixed = False
-            super().data_received(data)
+            self._feed(data)
             if self._is_head:
                 self._count_head(1 if self._is_mixed else len(data))  # what ended before the head is none of it
             elif self._timer is not None:
@@ -180,6 +190,25 @@ def limited(limits: Limits, note: Note = lambda why: None) -> type[HttpToolsProt
             if len(self.pipeline) > limits.pipelined:
                 note("pipelined")
                 self.transport.abort()
+
+        def _feed(self, data: bytes) -> None:
+            """Hand on what came. No other protocol is spoken, so that an offer of one is passed over (RFC 9110 7.8).
+
+            The parser takes a body after an offer for that protocol's: it is given the head again, without the offer.
+            """
+            self._unset_keepalive_if_required()
+            rest = memoryview(data)
+            try:
+                while rest:
+                    try:
+                        self.parser.feed_data(rest)
+                        return
+                    except httptools.HttpParserUpgrade as offer:
+                        head, self._unoffered = self._unoffered, b""
+                        rest = rest[offer.args[0] :]
+                        self.parser.feed_data(head)
+            except httptools.HttpParserError:
+                self.send_400_response("")
 
         def _count_head(self, more: int) -> None:
             self._head += more
