@@ -192,6 +192,21 @@ async def test_a_wait_that_is_no_duration_is_refused(wait: str) -> None:
     assert got.json["where"] == "?wait"
 
 
+@pytest.mark.parametrize("force", [False, True])
+async def test_whoever_waits_is_answered_when_the_service_ends(force: bool) -> None:
+    bench = Bench()
+    await bench.client.post("/v1/messages", {"urls": ["http://a.example/"], "force": force})
+    asking = asyncio.create_task(bench.client.get("/v1/urls?url=http://a.example/&wait=20s"))
+    while not len(bench.arrivals):
+        await asyncio.sleep(0)
+
+    bench.arrivals.close()
+
+    async with asyncio.timeout(5):
+        assert (await asking).status == 202
+        assert (await bench.client.get("/v1/urls?url=http://a.example/&wait=20s")).status == 202
+
+
 async def test_too_many_who_wait_are_turned_away() -> None:
     bench = Bench(most_waiting=0)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -43,6 +44,7 @@ from scoter.web.measures import Measures
 from scoter.web.openapi import document
 from scoter.web.problems import (
     DEFECT,
+    ENDING,
     MALFORMED,
     NOT_FOUND,
     NOT_JSON,
@@ -140,6 +142,8 @@ class Api:
     async def _answer(self, matched: Matched, scope: Scope, receive: Receive) -> Reply | Streaming | None:
         try:
             answer = await self._handle(matched, scope, receive)
+        except asyncio.CancelledError:  # this process ends, and waits for nothing any more
+            answer = ENDING
         except Defect:
             _log.exception("a request found a defect: %s %s", scope["method"], scope["raw_path"])
             answer = DEFECT

@@ -198,6 +198,9 @@ class PassOn:
             asking.add_done_callback(lambda _: connection.leave(asked))
             try:
                 await _answer(connection, send, scope["method"] == "HEAD")
+            except asyncio.CancelledError:  # this process ends, and waits for the core no longer
+                if connection.has_head:
+                    raise
             finally:
                 if asking.done() and not asking.cancelled():
                     asking.result()

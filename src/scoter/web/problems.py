@@ -84,4 +84,5 @@ TOO_LARGE: Final = problem(413, "too-large", "The body is larger than is taken."
 TOO_SLOW: Final = problem(408, "too-slow", "The body did not come in time.")
 NOT_JSON: Final = problem(415, "not-json", "A body must come as application/json.")
 UNAVAILABLE: Final = problem(503, "unavailable", "The service cannot do this now.", retry_after=5)
+ENDING: Final = problem(503, "ending", "The service ends; what was asked is not done.", retry_after=5)
 DEFECT: Final = problem(500, "defect", "The service made a mistake; its log tells more.")

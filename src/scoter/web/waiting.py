@@ -16,6 +16,7 @@ class Arrivals:
         self._most = most
         self._count = 0
         self._waiting: dict[str, set[asyncio.Future[None]]] = {}
+        self._is_closing = False
 
     def __len__(self) -> int:
         return self._count
@@ -34,11 +35,14 @@ class Arrivals:
                     future.set_result(None)
 
     def close(self) -> None:
-        """Wake everybody: the service ends."""
+        """Wake everybody, and let nobody wait any more: the service ends."""
+        self._is_closing = True
         self.note(tuple(self._waiting))
 
     async def wait(self, url: str, seconds: float) -> bool:
         """Wait until a URL is noted; tell whether it was in time."""
+        if self._is_closing:
+            return False
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting.setdefault(url, set()).add(future)
         self._count += 1
@@ -54,4 +58,4 @@ class Arrivals:
                 others.discard(future)
                 if not others:
                     del self._waiting[url]
-        return True
+        return not self._is_closing

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -154,3 +156,17 @@ def test_the_log_has_what_happened_when_it_has_ended(web: SimServer, tmp_path: P
     assert {row["submitted"] for row in rows} == set(PAGES[:10])
     assert all(row["total_ms"] > 0 for row in rows)
     assert [path.name for path in (tmp_path / "short" / "content").glob("*.open")] == []
+
+
+def test_those_who_wait_are_answered_when_it_ends(web: SimServer, tmp_path: Path) -> None:
+    order = {"url": PAGES[0], "body": "none"}
+    with service(tmp_path / "ending", web.port, "fetch.delay=1m") as ending, ThreadPoolExecutor(3) as pool:
+        waiting = pool.submit(ending.get, "/v1/urls?url=http://nobody.test/&wait=30s")
+        fetching = pool.submit(ending.ask, "POST", "/v1/fetch", order)  # its domain's turn is far away
+        time.sleep(0.5)
+        code = ending.stop()
+
+    assert code == 0
+    assert waiting.result().status == 404
+    assert fetching.result().status == 503
+    assert fetching.result().json["type"].startswith("urn:scoter:problem:")

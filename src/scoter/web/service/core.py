@@ -56,7 +56,7 @@ async def work(plan: Plan, joint: Joint) -> int:
             parts.api,
             [listen_locally(folder.socket)],
             limits=Limits.of(config.web),
-            before_stop=parts.streams.close,
+            before_stop=parts.let_go,
             note=parts.measures.refused.add,
         )
         collect_less()

@@ -139,6 +139,11 @@ class Parts:
             return f"Nothing can be kept: {why}."
         return ""
 
+    def let_go(self) -> None:
+        """Answer those who listen or wait: the service ends."""
+        self.streams.close()
+        self.arrivals.close()
+
     def _done(self, context: Context) -> None:
         self.measures.done(context)
         self.timings.note(context)
