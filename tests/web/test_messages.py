@@ -43,6 +43,13 @@ async def test_a_message_without_an_id_is_given_one() -> None:
     assert all(len(each) == 32 for each in ids)
 
 
+@pytest.mark.parametrize("name", ["", "a\n", "\n", "a\nb", "a\x7f", "x" * 201])
+async def test_an_id_is_one_line_that_can_be_shown(name: str) -> None:
+    got = await Bench().client.post("/v1/messages", {"id": name, "urls": ["http://a.example/"]})
+
+    assert (got.status, got.json["where"]) == (422, "/id")
+
+
 async def test_a_message_that_comes_twice_is_one_message() -> None:
     bench = Bench()
     message = {"id": "m1", "urls": ["http://a.example/"]}

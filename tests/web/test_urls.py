@@ -184,7 +184,7 @@ async def test_a_wait_that_was_in_vain_tells_pending_from_unknown() -> None:
     assert (pending.status, unknown.status) == (202, 404)
 
 
-@pytest.mark.parametrize("wait", ["-5s", "5h", "abc", "5s5s", "1e9", "", "NaN"])
+@pytest.mark.parametrize("wait", ["-5s", "5h", "abc", "5s5s", "1e9", "", "NaN", "5s%0A", "5%0A"])
 async def test_a_wait_that_is_no_duration_is_refused(wait: str) -> None:
     got = await Bench().client.get(f"/v1/urls?url=http://a.example/&wait={wait}")
 

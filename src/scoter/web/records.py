@@ -35,11 +35,19 @@ Callback = Annotated[
 ]
 MessageId = Annotated[
     str,
-    Meta(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]+$", description="The sender's own name for it."),
+    Meta(
+        min_length=1,
+        max_length=200,
+        pattern=r"^[^\x00-\x1f\x7f]+(?![\s\S])",
+        description="The sender's own name for it.",
+    ),
 ]
 Wait = Annotated[
     str,
-    Meta(pattern=r"^[0-9]{1,5}(\.[0-9]{1,3})?(ms|s|m)?$", description="How long to wait, such as 5s; at most 30 s."),
+    Meta(
+        pattern=r"^[0-9]{1,5}(\.[0-9]{1,3})?(ms|s|m)?(?![\s\S])",
+        description="How long to wait, such as 5s; at most 30 s.",
+    ),
 ]
 
 

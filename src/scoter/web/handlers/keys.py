@@ -24,7 +24,9 @@ class KeyOrder(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     name: Annotated[
         str,
-        Meta(min_length=1, max_length=LONGEST_NAME, pattern=r"^[^\x00-\x1f\x7f]+$", description="Whose it is."),
+        Meta(
+            min_length=1, max_length=LONGEST_NAME, pattern=r"^[^\x00-\x1f\x7f]+(?![\s\S])", description="Whose it is."
+        ),
     ]
     scopes: Annotated[tuple[Literal["read", "submit", "admin"], ...], Meta(min_length=1, max_length=3)]
     rate: Annotated[float, Meta(gt=0, le=1_000_000)] | None = None
