@@ -125,3 +125,11 @@ async def test_nothing_is_overwritten_by_a_copy_and_nothing_half_is_left(tmp_pat
     assert (tmp_path / "taken").read_bytes() == b"mine"
     assert not (tmp_path / "copy").exists()
     Reader(tmp_path / "service.sqlite").close()
+
+
+async def test_a_copy_is_for_its_owner_alone(tmp_path: Path) -> None:
+    async with ServiceDb(tmp_path / "service.sqlite"):
+        back_up(tmp_path / "service.sqlite", tmp_path / "new" / "service.sqlite")
+
+    assert (tmp_path / "new").stat().st_mode & 0o777 == 0o700
+    assert (tmp_path / "new" / "service.sqlite").stat().st_mode & 0o777 == 0o600

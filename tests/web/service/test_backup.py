@@ -50,3 +50,4 @@ def test_what_was_accepted_before_a_backup_is_finished_by_the_service_that_is_re
         assert announced(restored, "before") == Counter(PAGES)
         assert (tmp_path / "copy" / "webhook.secret").read_bytes() == secret
         assert (tmp_path / "copy" / "webhook.secret").stat().st_mode & 0o777 == 0o600
+        assert (tmp_path / "copy").stat().st_mode & 0o777 == 0o700

@@ -25,8 +25,10 @@ def back_up(source: Path, target: Path) -> int:
     Reader(source).close()  # which tells what is no service's
     draft = target.with_name(target.name + ".part")
     with telling("write the copy", draft):
-        draft.parent.mkdir(parents=True, exist_ok=True)
+        # What is in it is for nobody else, as in the service's own directory, and that is what the copy's may become.
+        draft.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         draft.unlink(missing_ok=True)
+        draft.touch(mode=0o600)  # SQLite takes an empty file
         try:
             with closing(sqlite3.connect(source, timeout=BUSY, isolation_level=None)) as connection:
                 connection.execute("VACUUM INTO ?", (str(draft),))
