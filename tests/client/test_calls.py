@@ -238,6 +238,23 @@ def test_long_urls_are_looked_up_in_bodies_that_the_service_takes(clients: Clien
     assert max(len(asked.body) for asked in service.asked) < 1_000_000
 
 
+def test_what_json_cannot_carry_is_not_sent(clients: Clients) -> None:
+    with FakeService(said(422, {"title": "No."}), said(422, {"title": "No."})) as service:
+        client = clients(service)
+        with pytest.raises(ClientError):
+            client.submit("a\udcff", id="b\udcff", callback="http://c/\udcff")
+        with pytest.raises(ClientError):
+            client.set_domain("example.org", note="\udcff")
+
+    assert service.asked[0].json | {"priority": ""} == {
+        "text": "a?",
+        "id": "b?",
+        "callback": "http://c/?",
+        "priority": "",
+    }
+    assert service.asked[1].json["note"] == "?"
+
+
 def test_what_cannot_be_a_url_is_not_asked_for(clients: Clients) -> None:
     with FakeService(found_for) as service:
         client = clients(service)

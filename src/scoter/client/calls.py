@@ -101,7 +101,11 @@ def named(message: Submission | str) -> Submission:
     """Return a message with an id, made now if it has none, and with nothing that JSON could not carry."""
     found = Submission(text=message) if isinstance(message, str) else message
     return msgspec.structs.replace(
-        found, id=found.id or uuid.uuid4().hex, text=_sound(found.text), urls=tuple(map(_sound, found.urls))
+        found,
+        id=_sound(found.id) or uuid.uuid4().hex,
+        text=_sound(found.text),
+        urls=tuple(map(_sound, found.urls)),
+        callback=_sound(found.callback),
     )
 
 
@@ -202,6 +206,7 @@ def domain(name: str) -> Steps[DomainRule]:
 def set_domain(rule: DomainRule) -> Steps[DomainRule]:
     told = msgspec.structs.asdict(rule)
     del told["domain"]
+    told["note"] = _sound(rule.note)
     answer = yield Call("PUT", _domain(rule.domain), msgspec.json.encode(told))
     return read(answer, DomainRule)
 
