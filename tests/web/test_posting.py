@@ -5,16 +5,18 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import timedelta
 
 import pytest
 from msgspec.structs import replace
 
 from scoter.config import Config
 from scoter.core.url import canonical
+from scoter.fetch.protocols.transfer import Limits
 from scoter.fetch.reach.guard import Guard
 from scoter.fetch.reach.resolve import CachingResolver, FakeResolver
-from scoter.web.posting import CurlPost
-from scoter.web.webhooks import Posted
+from scoter.web.posting import LIMITS, CurlPost
+from scoter.web.webhooks import Pace, Posted
 
 
 @asynccontextmanager
@@ -37,9 +39,9 @@ async def receiver(answer: bytes) -> AsyncIterator[tuple[int, list[bytes]]]:
 
 
 @asynccontextmanager
-async def posting(config: Config, names: dict[str, str]) -> AsyncIterator[CurlPost]:
+async def posting(config: Config, names: dict[str, str], limits: Limits = LIMITS) -> AsyncIterator[CurlPost]:
     guard = Guard(config)
-    post = CurlPost(config, guard=guard, resolver=CachingResolver(FakeResolver(names), guard))
+    post = CurlPost(config, guard=guard, resolver=CachingResolver(FakeResolver(names), guard), limits=limits)
     try:
         yield post
     finally:
@@ -125,3 +127,28 @@ async def test_a_server_that_is_not_there_is_an_answer() -> None:
     assert told.status == 0
     assert told.why
     assert not told.is_refused
+
+
+async def test_a_receipt_counts_though_its_body_never_ends() -> None:
+    is_left = asyncio.Event()
+
+    async def trickle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n{}")
+        writer.write(b"HTTP/1.1 200 OK\r\n\r\n")
+        leaving = asyncio.ensure_future(reader.read())
+        while not leaving.done():
+            writer.write(b"x")
+            await asyncio.wait((leaving,), timeout=0.05)
+        writer.close()
+        is_left.set()
+
+    async with await asyncio.start_server(trickle, "127.0.0.1", 0) as server:
+        config = sent_to(server.sockets[0].getsockname()[1])
+        async with posting(config, {}, replace(LIMITS, total=timedelta(seconds=0.3))) as post:
+            got = await post.post(canonical("http://hooks.example/"), (), b"{}")
+        async with asyncio.timeout(5):
+            await is_left.wait()
+
+    assert got == Posted(200)
+    assert LIMITS.total is not None
+    assert LIMITS.total.total_seconds() < Pace().within

@@ -21,8 +21,9 @@ from scoter.fetch.reach.resolve import CachingResolver, NotResolved, Resolver
 from scoter.fetch.reach.resolve_dns import DnsResolver
 from scoter.web.webhooks import Posted
 
-_LIMITS: Final = Limits(
-    body=64 * 1024, connect=timedelta(seconds=10), silence=timedelta(seconds=10), total=timedelta(seconds=30)
+# Sooner than ``webhooks.Pace`` gives a delivery up: a receiver that has said 200 and does not end is one that has it.
+LIMITS: Final = Limits(
+    body=64 * 1024, connect=timedelta(seconds=10), silence=timedelta(seconds=10), total=timedelta(seconds=20)
 )
 _BUDGET: Final = 8 * 2**20
 _REFUSALS: Final = (Reason.REFUSED_ADDRESS, Reason.REFUSED_PORT, Reason.REFUSED_SCHEME)
@@ -47,10 +48,18 @@ def callback_check(guard: Guard) -> Callable[[str], str]:
 class CurlPost:
     """Posts one hop at a time; libcurl never follows a redirect of its own."""
 
-    def __init__(self, config: Config, *, guard: Guard | None = None, resolver: Resolver | None = None) -> None:
+    def __init__(
+        self,
+        config: Config,
+        *,
+        guard: Guard | None = None,
+        resolver: Resolver | None = None,
+        limits: Limits = LIMITS,
+    ) -> None:
         self._guard = guard or Guard(config)
         self._resolver = resolver or CachingResolver(DnsResolver(), self._guard)
         self._agent = f"User-Agent: {config.agent.name or 'scoter'}"
+        self._limits = limits
         self._curl: CurlLoop | None = None
 
     async def post(self, url: Url, headers: Sequence[tuple[str, str]], body: bytes) -> Posted:
@@ -92,5 +101,5 @@ class CurlPost:
         if self._curl is None:
             options = ((pycurl.PROTOCOLS, pycurl.PROTO_HTTP | pycurl.PROTO_HTTPS), (pycurl.PATH_AS_IS, 1))
             # No handle is kept for the next post: libcurl cannot be told to forget what one was given to send.
-            self._curl = CurlLoop(_LIMITS, concurrency=0, budget=_BUDGET, options=options)
+            self._curl = CurlLoop(self._limits, concurrency=0, budget=_BUDGET, options=options)
         return self._curl
