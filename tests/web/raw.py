@@ -65,6 +65,11 @@ class Raw:
         async with asyncio.timeout(WITHIN):
             return await self._reader.readuntil(text)
 
+    async def some(self) -> bytes:
+        """Return what has come; nothing when the server has closed."""
+        async with asyncio.timeout(WITHIN):
+            return await self._reader.read(65_536)
+
     async def rest(self) -> bytes:
         """Return everything until the server closes."""
         async with asyncio.timeout(WITHIN):

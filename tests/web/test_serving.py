@@ -13,7 +13,7 @@ from tests.web.fakes import Bench
 from tests.web.raw import connected, serving
 
 from scoter.errors import UsageError
-from scoter.web.asgi import Receive, Scope, Send
+from scoter.web.asgi import Receive, Reply, Scope, Send, send_reply
 from scoter.web.protocol import Limits
 from scoter.web.serving import Serving, listen, listen_locally, serve_all
 from scoter.web.streams import Pace
@@ -262,6 +262,25 @@ async def test_a_client_that_reads_nothing_is_cut_off() -> None:
         client.say(b"GET / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n\r\n")
         async with asyncio.timeout(5):
             await ended.wait()
+
+
+@pytest.mark.parametrize("is_last", [False, True])
+async def test_a_client_that_reads_slowly_gets_all(is_last: bool) -> None:
+    size = 24 * 2**20
+
+    async def pour(scope: Scope, receive: Receive, send: Send) -> None:
+        await send_reply(send, Reply(b"x" * size, headers=((b"connection", b"close"),) if is_last else ()))
+
+    async with serving(pour, limits=Limits(stalled=1.0)) as port, connected(port) as client:
+        client.say(GET)
+        head = await client.head()
+        got = 0
+        while got < size and (part := await client.some()):
+            got += len(part)
+            await asyncio.sleep(0.01)  # all of it takes four seconds and more
+
+    assert head.startswith(b"HTTP/1.1 200 ")
+    assert got == size
 
 
 async def test_a_stream_ends_when_the_server_does() -> None:

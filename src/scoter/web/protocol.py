@@ -25,6 +25,7 @@ from scoter.web.writing import Joined
 _CROWDED: Final = reply_of(
     problem(503, "crowded", "There are too many connections.", retry_after=5), (b"connection", b"close")
 )
+_STEADY: Final = 65_536  # bytes: who reads as much in the time of a stall is slow, and does not stand still
 _UNFINISHED: Final = "ASGI callable returned without completing response."
 
 Note: TypeAlias = Callable[[str], None]
@@ -102,6 +103,7 @@ def limited(limits: Limits, note: Note = lambda why: None) -> type[HttpToolsProt
         _unoffered = b""  # a head that offered another protocol, without the offer
         _timer: asyncio.TimerHandle | None = None
         _stall: asyncio.TimerHandle | None = None
+        _unread = 0  # bytes, when that time began
         _trickle: asyncio.TimerHandle | None = None
         _running: RequestResponseCycle | None = None
 
@@ -237,10 +239,14 @@ def limited(limits: Limits, note: Note = lambda why: None) -> type[HttpToolsProt
 
         def _abort_later(self) -> None:
             if self._stall is None:
+                self._unread = self.transport.get_write_buffer_size()
                 self._stall = self.loop.call_later(limits.stalled, self._abort)
 
         def _abort(self) -> None:
             self._stall = None
+            if self._unread - self.transport.get_write_buffer_size() >= _STEADY:  # a long answer, and a slow line
+                self._abort_later()
+                return
             note("stalled")
             self.transport.abort()
 
