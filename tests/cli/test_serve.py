@@ -4,6 +4,7 @@ import json
 import socket
 from pathlib import Path
 
+import pytest
 from tests.cli.conftest import Run
 from tests.web.service.serving import service
 
@@ -64,6 +65,14 @@ async def test_a_second_service_on_a_directory_is_refused_and_told_who_has_it(ru
     assert done.code == 2
     assert str(os.getpid()) in done.err
     assert "Listening" not in done.err
+
+
+@pytest.mark.parametrize("rate", ["nan", "inf", "0", "-1", "2000000"])
+def test_a_rate_that_limits_nothing_is_no_rate(run: Run, rate: str) -> None:
+    done = run("serve", "--new-key", "a client", "--rate", rate)
+
+    assert (done.code, done.out) == (2, "")
+    assert "--rate" in done.err
 
 
 def test_a_key_is_made_listed_and_revoked(run: Run) -> None:

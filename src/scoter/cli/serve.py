@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from scoter.cli.invocation import Invocation, invocation
-from scoter.cli.output import note, print_json
+from scoter.cli.output import note, print_json, visible
 from scoter.errors import UsageError
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ def _setting(context: click.Context, parameter: click.Parameter, value: Any) -> 
 @click.option("--without-keys", is_flag=True, help="Let everybody in, even beyond this machine.")
 @click.option("--new-key", metavar="NAME", help="Make an API key, print its token, and end.")
 @click.option("--scopes", default="read,submit", show_default=True, help="What the new key is for: read,submit,admin.")
-@click.option("--rate", type=click.FloatRange(0, min_open=True), help="Requests a second of the new key.")
+@click.option("--rate", type=click.FloatRange(0, 1_000_000, min_open=True), help="Requests a second of the new key.")
 @click.option("--revoke-key", metavar="ID", help="Remove an API key, and end.")
 @click.option("--list-keys", is_flag=True, help="List the API keys, and end.")
 def command(
@@ -121,6 +122,8 @@ def _make_key(folder: Folder, name: str, scopes: str, rate: float | None) -> int
 
     from scoter.web.service.keys import make_key, scopes_in
 
+    if rate is not None and math.isnan(rate):
+        raise UsageError("this is not a number", where="--rate", hint="For example: --rate 50")
     key, token = asyncio.run(make_key(folder, name, scopes_in(scopes), rate))
     if invocation().json:
         print_json({**_shown(key), "token": token})
@@ -150,7 +153,7 @@ def _list_keys(folder: Folder) -> int:
             print_json(_shown(key))
         else:
             used = f"last used {key.last_used:%Y-%m-%d %H:%M}" if key.last_used else "never used"
-            print(f"{key.id}  {','.join(key.scopes):17}  {used:27}  {key.name}")
+            print(f"{key.id}  {','.join(key.scopes):17}  {used:27}  {visible(key.name)}")
     if not found:
         note("There are no keys.")
     return 0 if found else 1

@@ -182,13 +182,13 @@ class Submitting:
     async def run(self, client: AsyncClient, messages: AsyncIterator[Submission], patience: float) -> None:
         """Submit everything, and wait for outcomes if that is wanted."""
         if not self._wait:
-            await self._submit(client, messages, patience)
+            await self._submit(client, messages, patience, None)
             return
         listening = asyncio.Event()
         following = asyncio.create_task(self._follow(client, listening))
         try:
             await _either(asyncio.create_task(listening.wait()), following)
-            await self._submit(client, messages, patience)
+            await self._submit(client, messages, patience, following)
             while self._open and await self._has_stirred(following):
                 if self._has_missed:
                     await self._look(client)
@@ -198,13 +198,23 @@ class Submitting:
             following.cancel()
             await asyncio.wait((following,))
 
-    async def _submit(self, client: AsyncClient, messages: AsyncIterator[Submission], patience: float) -> None:
+    async def _submit(
+        self,
+        client: AsyncClient,
+        messages: AsyncIterator[Submission],
+        patience: float,
+        following: asyncio.Task[None] | None,
+    ) -> None:
+        """Submit everything; with somebody who follows the outcomes, no faster than they come."""
         async with aclosing(client.submit_many(messages, patience=patience)) as receipts:
             async for receipt in receipts:
                 self._note(receipt)
-                while len(self._open) >= _MOST_OPEN:
+                while following is not None and len(self._open) >= _MOST_OPEN:
                     self._stirred.clear()
-                    await self._stirred.wait()
+                    if not await _either(asyncio.create_task(self._stirred.wait()), following):
+                        break
+                    if self._has_missed:
+                        await self._look(client)
 
     async def _has_stirred(self, following: asyncio.Task[None]) -> bool:
         self._stirred.clear()

@@ -25,10 +25,20 @@ CORE: Final = "scoter.web.service.core"
 LOOKUPS: Final = "scoter.web.service.lookups"
 _FIRST_PAUSE: Final = 0.1
 _LONGEST_PAUSE: Final = 10.0
+_MOST_DOUBLINGS: Final = 10
 _LIVED_WELL: Final = 10.0
 _GRACE: Final = 2.0  # seconds for a process to bring its own end about
 _TELLING: Final = 0.5  # seconds for a process that hangs to write where it stands
 _log = logging.getLogger(__name__)
+
+
+def pause_after(quick_ends: int) -> float:
+    """Return the seconds before a process is started again that has ended soon so many times.
+
+    >>> pause_after(0), pause_after(3), pause_after(5_000)
+    (0.1, 0.8, 10.0)
+    """
+    return min(_FIRST_PAUSE * 2.0 ** min(quick_ends, _MOST_DOUBLINGS), _LONGEST_PAUSE)
 
 
 class Kept:
@@ -50,13 +60,19 @@ class Kept:
         """Run it until ``stop``, or until it ends without ever having been ready; return its last exit code."""
         while True:
             began = time.monotonic()
-            code = await self._run()
-            if self._stopping.is_set() or not self.ready.is_set():
-                return code
-            _log.warning("the %s ended (%s), and is started again", self.name, _told(code))
+            try:
+                code = await self._run()
+            except OSError as error:  # no memory, no more processes or files: that passes
+                if not self.ready.is_set():
+                    raise
+                _log.warning("the %s cannot be started now: %s", self.name, error)
+            else:
+                if self._stopping.is_set() or not self.ready.is_set():
+                    return code
+                _log.warning("the %s ended (%s), and is started again", self.name, _told(code))
             self._quick_ends = self._quick_ends + 1 if time.monotonic() - began < _LIVED_WELL else 0
             with suppress(TimeoutError):
-                async with asyncio.timeout(min(_FIRST_PAUSE * 2.0**self._quick_ends, _LONGEST_PAUSE)):
+                async with asyncio.timeout(pause_after(self._quick_ends)):
                     await self._stopping.wait()
                     return 0
 

@@ -1,0 +1,42 @@
+"""Processes that are kept running."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from scoter.config import load
+from scoter.web.service.plan import Plan
+from scoter.web.service.supervisor import Kept
+
+
+class Failing(Kept):
+    """A process that ends at once, cannot be started for a while, and then can be again."""
+
+    def __init__(self, *ends: int | OSError, is_ready: bool = True) -> None:
+        super().__init__("process", "nothing", Plan(config=load(), root=str(Path("/nowhere"))))
+        self._ends = [*ends]
+        if is_ready:
+            self.ready.set()
+
+    async def _run(self) -> int:
+        end = self._ends.pop(0)
+        if not self._ends:
+            self.stop()
+        if isinstance(end, OSError):
+            raise end
+        return end
+
+
+async def test_one_that_cannot_be_started_for_a_while_is_tried_again() -> None:
+    async with asyncio.timeout(10):
+        code = await Failing(1, BlockingIOError("no more processes"), 7).keep()
+
+    assert code == 7
+
+
+async def test_one_that_can_never_be_started_is_told() -> None:
+    with pytest.raises(OSError, match="no more processes"):
+        await Failing(OSError("no more processes"), 7, is_ready=False).keep()
