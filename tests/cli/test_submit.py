@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from tests.cli.conftest import Run
 from tests.cli.inside import run_inside
-from tests.client.service import Asked, FakeService, Said, problem, receipts, said
+from tests.client.service import Asked, FakeService, Said, problem, receipts, said, stream
 from tests.web.fakes import Bench
 from tests.web.raw import serving
 
@@ -193,6 +193,23 @@ async def test_events_that_were_missed_are_looked_up(run: Run) -> None:
 
     assert done.code == 0, done.err
     assert done.out.split()[3] == A
+
+
+def test_a_load_that_waits_for_outcomes_is_told_that_none_will_come(
+    inside: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The key is revoked while as many URLs are awaited as may be."""
+    monkeypatch.setattr("scoter.cli.submit._MOST_OPEN", 1)
+    streams = iter([stream(b"retry: 100\n\n"), problem(401, "key-unknown")])
+
+    def answer(asked: Asked) -> Said:
+        return next(streams) if asked.target.startswith("/v1/events") else receipts(asked)
+
+    with FakeService(*[answer] * 10) as service:
+        done = inside("submit", A, B, "--wait", "--server", service.url)
+
+    assert done.code == 2
+    assert "401" in done.err or "It is so." in done.err
 
 
 def test_a_folder_in_the_place_of_a_file_is_told(inside: Run, tmp_path: Path) -> None:
