@@ -17,7 +17,19 @@ from scoter.core.reply import Exchange, Failed, Fetched, Reply, Request
 from scoter.core.url import Url, canonical
 from scoter.live.fetching import clock, tenant
 from scoter.live.fetching.frames import Frames, over
-from scoter.live.fetching.messages import Ask, Done, GiveBack, Hello, Lease, Message, Own, Returned, Rule
+from scoter.live.fetching.messages import (
+    Ask,
+    Done,
+    GiveBack,
+    Hello,
+    Lease,
+    Message,
+    Own,
+    Returned,
+    RobotsFound,
+    RobotsWanted,
+    Rule,
+)
 from scoter.live.fetching.settings import of_one
 from scoter.live.fetching.tenant import Tenant
 from scoter.live.ports import DomainRule
@@ -208,6 +220,24 @@ async def test_a_domain_that_is_blocked_is_not_asked_directly_either(monkeypatch
         ends[0].close()
 
     assert not web.asked
+
+
+async def test_a_robots_txt_leads_nobody_to_a_domain_that_is_blocked(monkeypatch: pytest.MonkeyPatch) -> None:
+    def reply(url: Url) -> Reply:
+        if url.text == "http://a.example/robots.txt":
+            return answer(url, 302, location="http://b.example/robots.txt")
+        return ok(url)
+
+    web = Web(reply)
+    async with core_of(web, monkeypatch, "fetch.delay=0", "http.robot_rules_allowlist=[]") as core:
+        core.say(Rule(DomainRule(domain="b.example", blocked=True)))
+        core.ask("http://a.example/")
+        await core.until(lambda: core.has(RobotsWanted))
+        core.say(RobotsFound("http://a.example", None))
+        await core.until(lambda: len(core.done()) == 1)
+
+    assert "http://a.example/robots.txt" in web.texts()
+    assert not [text for text in web.texts() if "b.example" in text]
 
 
 async def test_waiting_for_a_lease_is_not_taken_for_a_servers_silence(monkeypatch: pytest.MonkeyPatch) -> None:

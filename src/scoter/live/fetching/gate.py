@@ -39,7 +39,9 @@ class Gate(Protocols):
         on_idle: Callable[[], None],
         away: Callable[[], AbstractContextManager[None]] = nullcontext,
         begin_late: Callable[[str], float] = lambda domain: 0.0,
+        refusal: Callable[[Request, str], Reply | None] = lambda request, domain: None,
     ) -> None:
+        """``refusal`` is the answer for a domain that is not to be asked, whoever leads there."""
         super().__init__(chain)
         self._tenure = tenure
         self._shards = shards
@@ -49,6 +51,7 @@ class Gate(Protocols):
         self._on_idle = on_idle
         self._away = away
         self._begin_late = begin_late
+        self._refusal = refusal
         self._active: Counter[int] = Counter()
         self._last: dict[int, float] = {}
         self._changed: asyncio.Future[None] | None = None
@@ -59,6 +62,9 @@ class Gate(Protocols):
 
     async def __call__(self, request: Request) -> Reply:
         domain = queue_key(request.url, "domain")
+        refused = self._refusal(request, domain)
+        if refused is not None:
+            return refused
         shard = shard_of(domain, self._shards)
         if not self._is_ready(shard, domain):
             with untimed():  # it is not the server that we wait for

@@ -104,6 +104,7 @@ class Tenant:
             on_idle=self._give_back_soon,
             away=lambda: self._fetcher.away(),
             begin_late=lambda domain: self._fetcher.begin_late(domain),
+            refusal=self._refusal,
         )
         self._fetcher = Fetcher(
             config,
@@ -194,9 +195,9 @@ class Tenant:
         if shard not in self._tenure:
             asker.send(Refused(ask.id, Why.MOVED))
             return
-        rule = self._blocked.get(domain)
-        if rule is not None:
-            asker.send(Done(ask.id, blocked(request, rule)))
+        refused = self._refusal(request, domain)
+        if refused is not None:
+            asker.send(Done(ask.id, refused))
             return
         rest, pause = self._fetcher.rest(domain)
         calm = self._tenure.since(shard) + pause - now
@@ -283,6 +284,10 @@ class Tenant:
                 self._fetcher.hand_back(key)
         self._gate.look()
         self._give_back_idle()
+
+    def _refusal(self, request: Request, domain: str) -> Reply | None:
+        rule = self._blocked.get(domain)
+        return None if rule is None else blocked(request, rule)
 
     def _give_back_soon(self) -> None:
         # Not at once: what the last answer means for its domain's rest must be with the core before the shard is.
