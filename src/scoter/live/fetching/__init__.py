@@ -5,6 +5,7 @@
 - ``frames``, ``messages``: what core and fetchers say to each other, and how it goes over a socket
 - ``process``, ``tenant``, ``gate``, ``reading``, ``direct``: the fetching process
 - ``fetchers``, ``waiting``, ``member``: the core's side of it, which is the pipeline's port ``Fetching``
+- ``answers``: what is answered for a request that is not made
 - ``takeover``: how a new core makes sure that nobody of an earlier one still asks
 
 A domain's queue lives in one process. Two locks keep it there. The first is the process itself: the core gives a shard

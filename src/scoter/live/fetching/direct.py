@@ -7,11 +7,11 @@ the same: a fetcher asks only what it holds, in its domain's turn.
 from __future__ import annotations
 
 import asyncio
-from datetime import timedelta
 from pathlib import Path
 from typing import Final
 
 from scoter.core.reply import Failed, Reason, Reply, Request
+from scoter.live.fetching.answers import resting
 from scoter.live.fetching.frames import Frames
 from scoter.live.fetching.messages import Ask, Done, Message, Refused, Why
 from scoter.live.records import Priority
@@ -30,9 +30,7 @@ async def fetch_directly(folder: Path, request: Request, priority: Priority = Pr
                 reply: Reply = answer.reply
                 return reply
             if isinstance(answer, Refused) and answer.why is Why.RESTING:
-                told = f"the domain is left alone for {answer.rest:.0f} s more"
-                rest = timedelta(seconds=answer.rest)
-                return Failed(request.url, Reason.BUSY, told, blames_host=False, retry_after=rest)
+                return resting(request, answer.rest)
     finally:
         for task in asking:
             task.cancel()

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
-from datetime import timedelta
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
@@ -17,10 +16,11 @@ from typing import Final, Self
 from msgspec import Struct
 
 from scoter.config import Config
-from scoter.core.reply import Failed, Gone, Reason, Reply, Request
+from scoter.core.reply import Failed, Gone, Reply, Request
 from scoter.core.url import Url, queue_key
 from scoter.fetch.robots import RobotsCache
 from scoter.live.fetching import clock
+from scoter.live.fetching.answers import blocked, deadly, resting, stopped, unwanted
 from scoter.live.fetching.bounds import Bounds
 from scoter.live.fetching.household import Household
 from scoter.live.fetching.member import Member
@@ -40,7 +40,6 @@ from scoter.live.fetching.messages import (
     Why,
 )
 from scoter.live.fetching.robots import MemoryRobots
-from scoter.live.fetching.settings import blocked
 from scoter.live.fetching.shards import shard_of
 from scoter.live.fetching.waiting import Domain, Domains, DomainView, Pending
 from scoter.live.ports import Answer, DomainRule
@@ -108,7 +107,7 @@ class Fetchers:
         await self._household.close(within)
         for domain in tuple(self._domains):
             for pending in domain.waiting:
-                self._answer(pending, _stopped(pending.request))
+                self._answer(pending, stopped(pending.request))
             domain.waiting.clear()
 
     async def ready(self) -> None:
@@ -172,7 +171,7 @@ class Fetchers:
     ) -> Answer:
         name = queue_key(request.url, "domain")
         if self._is_stopping:
-            return Answer(_stopped(request))
+            return Answer(stopped(request))
         now = self._now()
         domain = self._domains.busy(name, shard_of(name, self._shards))
         self._last += 1
@@ -198,7 +197,7 @@ class Fetchers:
                 self._answer(domain.pop(), blocked(pending.request, rule))
                 continue
             if rest > max(self._patience, domain.pause or 0.0):
-                self._answer(domain.pop(), _resting(pending.request, rest))
+                self._answer(domain.pop(), resting(pending.request, rest))
                 continue
             member = self._household.owner(domain.shard)
             if member is None:
@@ -260,9 +259,9 @@ class Fetchers:
         domain.under_way -= 1
         if refused.why is Why.RESTING:
             domain.rest_until = max(domain.rest_until, self._now() + refused.rest)
-            self._answer(pending, _resting(pending.request, refused.rest))
+            self._answer(pending, resting(pending.request, refused.rest))
         elif refused.why is Why.MOVED and pending.refusals >= MOST_REFUSALS:
-            self._answer(pending, _unwanted(pending.request))
+            self._answer(pending, unwanted(pending.request))
         else:
             pending.refusals += refused.why is Why.MOVED
             domain.push(pending)
@@ -327,9 +326,9 @@ class Fetchers:
             pending.domain.under_way -= 1
             pending.deaths += 1
             if self._is_stopping:
-                self._answer(pending, _stopped(pending.request))
+                self._answer(pending, stopped(pending.request))
             elif pending.deaths >= MOST_DEATHS:
-                self._answer(pending, _deadly(pending.request))
+                self._answer(pending, deadly(pending.request, MOST_DEATHS))
             else:
                 pending.domain.push(pending)
             domains.add(pending.domain)
@@ -360,22 +359,3 @@ class Fetchers:
             shard=domain.shard,
             fetcher=None if owner is None else owner.number,
         )
-
-
-def _stopped(request: Request) -> Failed:
-    return Failed(request.url, Reason.STOPPED, "the service ends", blames_host=False)
-
-
-def _deadly(request: Request) -> Failed:
-    told = f"{MOST_DEATHS} fetching processes ended while they had it"
-    return Failed(request.url, Reason.BROKEN_PLUGIN, told, blames_host=False)
-
-
-def _unwanted(request: Request) -> Failed:
-    # A robots.txt whose turn was taken from it counts as unreachable for a while, in the fetcher that asked for it.
-    return Failed(request.url, Reason.ROBOTS_UNREACHABLE, "it was not asked for in time", blames_host=False)
-
-
-def _resting(request: Request, rest: float) -> Failed:
-    told = f"the domain is left alone for {rest:.0f} s more"
-    return Failed(request.url, Reason.BUSY, told, blames_host=False, retry_after=timedelta(seconds=rest))

@@ -8,7 +8,6 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from scoter.config import Config, Size
-from scoter.core.reply import Failed, Reason, Request
 from scoter.fetch.queues.policy import Policy
 from scoter.live.fetching.frames import LIMIT
 from scoter.live.ports import DomainRule
@@ -60,9 +59,3 @@ def policy_by(rule: DomainRule, policy: Policy) -> Policy | None:
     if rule.concurrency is not None:
         changes["threads"] = rule.concurrency
     return replace(policy, **changes) if changes else None
-
-
-def blocked(request: Request, rule: DomainRule) -> Failed:
-    """Return what is answered for a domain that nobody may ask."""
-    told = f"{rule.domain} is blocked" + (f": {rule.note}" if rule.note else "")
-    return Failed(request.url, Reason.REFUSED_ADDRESS, told, transient=False, blames_host=False)

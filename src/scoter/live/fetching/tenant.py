@@ -18,6 +18,7 @@ from scoter.core.url import queue_key
 from scoter.fetch.fetcher import STOP_WITHIN, Fetcher
 from scoter.fetch.queues.policy import policies_of
 from scoter.fetch.snapshot import Snapshot
+from scoter.live.fetching.answers import blocked
 from scoter.live.fetching.errands import Elsewhere, SharedRobots
 from scoter.live.fetching.frames import Frames
 from scoter.live.fetching.gate import Gate
@@ -39,7 +40,7 @@ from scoter.live.fetching.messages import (
     Stop,
     Why,
 )
-from scoter.live.fetching.settings import blocked, policy_by
+from scoter.live.fetching.settings import policy_by
 from scoter.live.fetching.shards import shard_of
 from scoter.live.fetching.tenure import Tenure
 from scoter.live.ports import DomainRule
