@@ -180,6 +180,29 @@ def test_parsing_apart_from_fetching_gives_the_same_rows(crawl: CrawlDir, server
     assert rows_of(apart.crawl_parse())
 
 
+def test_pages_that_were_fetched_without_parsing_are_still_to_be_parsed_when_the_rest_was_parsed_at_once(
+    crawl: CrawlDir, server: SimServer
+) -> None:
+    segment = segment_of(crawl, pages_of(server))
+    stopping = Stopping()
+
+    def stop() -> None:
+        stopping.by = "the test"
+
+    fetched(crawl, segment, server, tell=at_first_part(segment, stop), stopping=stopping, parses=False)
+    before = set(urls_of(segment))
+    done = fetched(crawl, segment, server)
+    steps = [segment.is_fetched, segment.is_parsed]
+    parse(segment, load(overrides=settings(server.port)))
+
+    assert done.complete
+    assert steps == [True, False]
+    assert segment.is_parsed
+    successes = {row["url"] for row in rows_of(segment.crawl_fetch()) if row["status"] == "success"}
+    assert before & successes
+    assert successes <= {row["url"] for row in rows_of(segment.parse_data())}
+
+
 def test_without_storing_content_pages_are_parsed_and_no_archive_is_written(crawl: CrawlDir, server: SimServer) -> None:
     wanted = pages_of(server)[:10]
     segment = segment_of(crawl, wanted)

@@ -119,7 +119,8 @@ def fetch(
                 note(f"A fetching process was ended by {ended}; what it had not finished is fetched again.")
         if done.complete:
             shutil.rmtree(segment.path / "tmp", ignore_errors=True)
-            if parses:
+            # An earlier run may have fetched without parsing: what it has fetched is left to `parse`.
+            if parses and set(segment.crawl_fetch().finished()) <= set(segment.parse_data().finished()):
                 segment.finish(PARSED)
             segment.finish(FETCHED)
         return done
