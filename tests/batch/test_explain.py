@@ -9,11 +9,13 @@ from typing import Any
 import pytest
 from tests.batch.crawls import NOW, crawl_at, datum, link, named, page, write_crawldb, write_linkdb, write_segment
 
+from scoter.batch import schemas
 from scoter.batch.directory import CrawlDir
 from scoter.batch.explain import Explanation, explain
 from scoter.batch.verdict import verdict
 from scoter.config import load
 from scoter.errors import UrlError
+from scoter.store.tables import Table
 
 A, B, C = "http://a.org/", "http://b.org/page", "http://c.org/"
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
@@ -208,3 +210,14 @@ def test_a_crawl_without_any_table_can_be_asked(crawl: CrawlDir) -> None:
 def test_what_is_no_url_is_the_askers_mistake(crawl: CrawlDir) -> None:
     with pytest.raises(UrlError):
         told(crawl, "not a url")
+
+
+def test_tables_whose_first_version_is_not_finished_are_as_good_as_none(crawl: CrawlDir) -> None:
+    write_segment(crawl, "1", fetches=[fetched(A)], pages=[page(A)])
+    with Table.write(crawl.crawldb, schemas.CRAWLDB), Table.write(crawl.linkdb, schemas.LINKDB):
+        found, _ = told(crawl, A)
+
+    again, _ = told(crawl, A)
+
+    assert (found.record, found.inlinks.count, len(found.fetches)) == (None, 0, 1)
+    assert again == found

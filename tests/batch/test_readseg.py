@@ -11,6 +11,7 @@ import pytest
 from msgspec.structs import replace
 from tests.batch.crawls import NOW, crawl_at, datum, link, named, page, write_crawldb, write_segment
 
+from scoter.batch import schemas
 from scoter.batch.directory import CrawlDir
 from scoter.batch.readseg import chosen, get, listing
 from scoter.batch.segdump import Wanted, as_lines, as_object, holdings
@@ -20,6 +21,7 @@ from scoter.core.reply import Exchange
 from scoter.core.url import canonical
 from scoter.engine import Engine
 from scoter.errors import UserError
+from scoter.store.tables import Table
 from scoter.store.warc import About, WarcPart
 
 CONFIG = load(None, {})
@@ -69,6 +71,15 @@ def whole(crawl: CrawlDir) -> Segment:
     (crawl.segments / "draft" / "content").rename(segment.content)
     (crawl.segments / "draft").rmdir()
     return segment
+
+
+def test_a_listing_does_without_a_crawldb_whose_first_version_is_being_written(crawl: CrawlDir) -> None:
+    write_segment(crawl, "1", fetches=[datum(A, "success")], pages=[page(A)])
+
+    with Table.write(crawl.crawldb, schemas.CRAWLDB):
+        (only,) = listing(crawl, crawl.all_segments())
+
+    assert (only.segment, only.fetched) == ("1", 1)
 
 
 def test_a_listing_tells_how_far_each_segment_has_come(crawl: CrawlDir) -> None:

@@ -14,6 +14,7 @@ from scoter.batch.segment import FETCHED
 from scoter.batch.sql import sql
 from scoter.errors import UserError
 from scoter.plugins import Column
+from scoter.store.tables import Table
 
 MEMORY = 2**28
 A, B = "http://a.org/", "http://b.org/it's"
@@ -212,3 +213,10 @@ def _one_page() -> Any:
 
     row = page(A)
     return pa.RecordBatch.from_pylist([{name: row.get(name) for name in schemas.PARSE_DATA.names}], schemas.PARSE_DATA)
+
+
+def test_tables_whose_first_version_is_being_written_have_no_rows_yet(tmp_path: Path) -> None:
+    crawl = crawl_at(tmp_path / "new")
+
+    with Table.write(crawl.crawldb, schemas.CRAWLDB), Table.write(crawl.linkdb, schemas.LINKDB):
+        assert ask(crawl, "select (select count(*) from crawldb) + (select count(*) from linkdb) as n") == [{"n": 0}]

@@ -26,6 +26,7 @@ from scoter.core.url import Url, canonical
 from scoter.engine.sources import source_of
 from scoter.plugins import Column, chain
 from scoter.store.tables import Table
+from scoter.store.tables.manifest import CURRENT
 
 SHOWN = 5
 """How many of its links, inlinks, duplicates and redirects are told of a URL."""
@@ -84,9 +85,9 @@ class _Crawl:
             (segment, counted([segment], self.extra)) for segment in crawl.all_segments()
         ]
         self.crawldb = self.linkdb = None
-        if crawl.crawldb.exists():
+        if (crawl.crawldb / CURRENT).exists():
             self.crawldb = stack.enter_context(Table.open(crawl.crawldb, schemas.CRAWLDB, extra=self.extra))
-        if crawl.linkdb.exists():
+        if (crawl.linkdb / CURRENT).exists():
             self.linkdb = stack.enter_context(Table.open(crawl.linkdb, schemas.LINKDB))
 
     def record(self, url: Url) -> Row | None:

@@ -26,6 +26,7 @@ from scoter.parse.encoding import decoded
 from scoter.parse.mediatype import declared
 from scoter.plugins import chain
 from scoter.store.tables import PartSet, Table
+from scoter.store.tables.manifest import CURRENT
 from scoter.store.warc import WarcReader
 
 Row = Mapping[str, Any]
@@ -110,7 +111,7 @@ class Archive:
 def listing(crawl: CrawlDir, segments: Sequence[Segment]) -> Iterator[Summary]:
     """Yield how far each segment has come."""
     applied: Sequence[str] = ()
-    if crawl.crawldb.exists():
+    if (crawl.crawldb / CURRENT).exists():
         with Table.open(crawl.crawldb) as table:
             applied = table.manifest.applied
     for segment in segments:

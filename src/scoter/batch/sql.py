@@ -19,6 +19,7 @@ from scoter.engine.asking import Session, add_view, asking, scan
 from scoter.errors import UserError
 from scoter.store.scratch import Scratch
 from scoter.store.tables import Table
+from scoter.store.tables.manifest import CURRENT
 
 _SEGMENTS = pa.schema(
     [
@@ -58,7 +59,7 @@ def _make_views(connection: Any, crawl: CrawlDir, stack: ExitStack) -> list[str]
         ("linkdb", crawl.linkdb, schemas.LINKDB),
     ):
         found: tuple[str, ...] = ()
-        if path.exists():
+        if (path / CURRENT).exists():  # else its first version is being written, or nobody has begun one
             table = stack.enter_context(Table.open(path))
             found = table.files
             applied = table.manifest.applied if name == "crawldb" else applied
