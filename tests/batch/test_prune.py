@@ -48,6 +48,10 @@ def test_segments_that_are_older_and_in_the_crawldb_go(crawl: CrawlDir) -> None:
     assert not list(crawl.segments.glob(".*"))
 
 
+def test_nothing_is_older_than_the_calendar(crawl: CrawlDir) -> None:
+    assert prune(crawl, now=NOW, older_than=1_000_000 * DAY).removed == ()
+
+
 def test_the_newest_segments_stay_however_old(crawl: CrawlDir) -> None:
     prune(crawl, now=NOW, keep=3, older_than=DAY)
 

@@ -15,6 +15,7 @@ from msgspec import Struct
 
 from scoter.batch.directory import CrawlDir
 from scoter.batch.segment import Segment
+from scoter.core.datum import later
 from scoter.errors import UsageError
 from scoter.store.disk import sync_folder, telling
 from scoter.store.tables import clean
@@ -89,7 +90,7 @@ def _old_enough(crawl: CrawlDir, now: datetime, older_than: timedelta | None, ke
         return
     segments = crawl.all_segments()
     for segment in segments[: max(len(segments) - (keep or 0), 0)]:
-        if older_than is None or segment.about().created < now - older_than:
+        if older_than is None or segment.about().created < later(now, -older_than):
             yield segment
 
 
