@@ -136,6 +136,11 @@ def test_add_days_looks_ahead(tmp_path: Path, engine: Engine) -> None:
     assert run(crawl, engine, add_days=3).urls == 1
 
 
+def test_add_days_may_look_beyond_the_end_of_the_calendar(tmp_path: Path, engine: Engine) -> None:
+    crawl = make_crawl(tmp_path / "crawl", pages("a.org", 1, fetch_time=NOW + 3 * DAY))
+    assert run(crawl, engine, add_days=10**12).urls == 1
+
+
 def test_a_time_too_far_away_is_brought_back(tmp_path: Path, engine: Engine) -> None:
     far = known("http://a.org/", fetch_time=NOW + 91 * DAY, interval=200 * 86_400)
     crawl = make_crawl(tmp_path / "crawl", [far])

@@ -90,7 +90,7 @@ def generate(
     scoring = chain("scoring", config)
     columns = schemas.plugin_columns(scoring)
     rules = Rules(
-        moment=later(now, timedelta(days=add_days)),
+        moment=later(now, timedelta(days=min(add_days, timedelta.max.days))),
         schedule=chain("schedule", config)[0][1],
         scoring=scoring,
         extra=schemas.names(columns),
