@@ -99,3 +99,17 @@ def test_a_field_that_means_nothing_is_left_out_and_told(field: str) -> None:
 def test_any_line_can_be_read(url: str, fields: list[str]) -> None:
     seed = parse("\t".join([url, *fields]))
     assert seed.interval is None or timedelta(0) < seed.interval
+
+
+def test_what_is_no_text_in_an_argument_is_replaced_as_it_is_in_a_file(tmp_path: Path) -> None:
+    data = b"http://a.org/\tk=\xff"
+    file = tmp_path / "seeds"
+    file.write_bytes(data)
+
+    (of_file,) = read([file])
+    (of_argument,) = read(origins([data.decode("utf-8", "surrogateescape")]))
+
+    assert isinstance(of_file, Line)
+    assert isinstance(of_argument, Line)
+    assert parse(of_file.text).metadata == {"k": "\ufffd"}
+    assert set(parse(of_argument.text).metadata["k"]) == {"\ufffd"}

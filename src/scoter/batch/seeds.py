@@ -97,7 +97,8 @@ def read(origins: Iterable[Origin], stdin: IO[bytes] | None = None) -> Iterator[
             if source is not None:
                 yield from _lines(source, "stdin")
         else:
-            yield Line(origin, "argument")
+            # Bytes that are no text come in as halves of characters, which nothing can write down.
+            yield Line(origin.encode("utf-8", "surrogatepass").decode("utf-8", "replace"), "argument")
 
 
 def parse(text: str) -> Seed:
