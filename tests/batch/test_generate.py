@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.batch.crawls import write_crawldb, write_linkdb
 from tests.batch.making import DAY, NOW, known, make_crawl
 
 from scoter.batch import schemas
@@ -290,3 +291,13 @@ def test_a_wrong_argument_is_told_before_anything_is_done(
 ) -> None:
     with pytest.raises(UserError, match=message):
         run(make_crawl(tmp_path / "crawl", pages("a.org", 1)), engine, **options)
+
+
+def test_a_segment_never_gets_the_name_of_one_that_went_into_the_tables_and_was_removed(
+    tmp_path: Path, engine: Engine
+) -> None:
+    crawl = make_crawl(tmp_path / "crawl", pages("a.org", 1))
+    write_crawldb(crawl, pages("a.org", 1), applied=["20261115120000", "20261115120001"])
+    write_linkdb(crawl, {}, applied=["20261115120002"])
+
+    assert list(run(crawl, engine).segments) == ["20261115120003"]

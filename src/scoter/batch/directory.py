@@ -29,6 +29,7 @@ from scoter.store.disk import telling
 from scoter.store.scratch import sweep
 from scoter.store.tables.holder import this_process
 from scoter.store.tables.local import LocalPlace
+from scoter.store.tables.versions import current_manifest
 
 FORMAT = 1
 MARKER = "crawl.json"
@@ -131,10 +132,18 @@ class CrawlDir:
         raise UsageError(f"there is no segment {wanted}", where=str(self.segments), hint=f"The newest: {shown}")
 
     def new_segment_name(self, now: datetime) -> str:
-        """Return a name by the time that no segment has, and that sorts after all of them."""
+        """Return a name by the time that no segment has or had, and that sorts after all of them.
+
+        Segments that were removed stand in the tables that they went into: under such a name nothing would go in.
+        """
         last = max((each.name for each in self.all_segments()), default="")
         name = now.astimezone(UTC).strftime(_NAME)
-        return name if name > last else _after(last)
+        name = name if name > last else _after(last)
+        manifests = (current_manifest(LocalPlace(table)) for table in (self.crawldb, self.linkdb))
+        taken = {name for manifest in manifests if manifest is not None for name in manifest.applied}
+        while name in taken:
+            name = _after(name)
+        return name
 
 
 def _after(name: str) -> str:
