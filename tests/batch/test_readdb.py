@@ -72,6 +72,19 @@ def test_an_empty_crawldb_has_statistics_too(tmp_path: Path, engine: Engine) -> 
     assert found.score.least is None
 
 
+def test_scores_that_are_no_finite_numbers_do_not_keep_statistics_from_being_told(
+    tmp_path: Path, engine: Engine
+) -> None:
+    crawl = crawl_at(tmp_path / "odd")
+    scores = (float("nan"), float("inf"), float("-inf"), None, 2.0, -1e308)
+    write_crawldb(crawl, [datum(f"http://a.org/{number}", score=score) for number, score in enumerate(scores)])
+
+    found = stats(crawl, engine, CONFIG)
+
+    assert found.urls == 6
+    assert found.score_quantiles == {"p50": pytest.approx(-5e307), "p100": 2.0}
+
+
 def test_a_crawl_without_a_crawldb_is_told_what_to_do(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="no crawldb yet") as error:
         record(crawl_at(tmp_path / "none"), CONFIG, "http://a.org/")

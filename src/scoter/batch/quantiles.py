@@ -8,6 +8,7 @@ value, as in small tables and for scores that many URLs share.
 from __future__ import annotations
 
 import math
+import sys
 from bisect import bisect_right
 from collections.abc import Sequence
 from itertools import accumulate
@@ -34,16 +35,16 @@ class Bin(Struct, frozen=True):
 
 
 def quantiles(engine: Engine, table: Any, name: str, shares: Sequence[float]) -> list[float]:
-    """Return the values below which so much of a column lies; nothing when it has none."""
+    """Return the values below which so much of a column lies; nothing when it has none that is a finite number."""
+    table = table.filter(table[name].abs() <= sys.float_info.max)  # nothing else has a logarithm to be binned by
     column = table[name]
     size = column.abs()
     # Zero has no logarithm, and engines differ in what they make of it.
     fine = (size > 0).ifelse(size, 1.0).ln() * _FINE
     place = (size > 0).ifelse(fine.floor().cast("int64"), 0)
-    binned = table.filter(column.notnull()).group_by(place=place, side=column.sign().cast("int32"))
+    binned = table.group_by(place=place, side=column.sign().cast("int32"))
     counted = binned.aggregate(least=column.min(), most=column.max(), count=column.count())
-    found = [Bin(row["least"], row["most"], row["count"]) for row in rows(engine.batches(counted))]
-    return of_bins([each for each in found if math.isfinite(each.least) and math.isfinite(each.most)], shares)
+    return of_bins([Bin(row["least"], row["most"], row["count"]) for row in rows(engine.batches(counted))], shares)
 
 
 def of_bins(bins: Sequence[Bin], shares: Sequence[float]) -> list[float]:
