@@ -221,3 +221,15 @@ def test_tables_whose_first_version_is_not_finished_are_as_good_as_none(crawl: C
 
     assert (found.record, found.inlinks.count, len(found.fetches)) == (None, 0, 1)
     assert again == found
+
+
+def test_a_duplicate_is_told_to_be_one_of_the_page_that_stays_not_of_another_duplicate(crawl: CrawlDir) -> None:
+    alike = [f"http://a.org/{number}" for number in range(7)]
+    statuses = ["duplicate"] * 6 + ["fetched"]
+    rows = [datum(url, status, signature=b"s") for url, status in zip(alike, statuses, strict=True)]
+    write_crawldb(crawl, rows)
+
+    found, sentence = told(crawl, alike[1])
+
+    assert sentence.startswith(f"a duplicate of {alike[6]}, ")
+    assert (found.duplicates.count, len(found.duplicates.first)) == (6, 5)

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from datetime import datetime
 from typing import Any
@@ -21,7 +21,7 @@ from scoter.batch.scope import within
 from scoter.batch.segment import Segment
 from scoter.config import Config
 from scoter.core.chain import Step, trace_filters, trace_normalize
-from scoter.core.datum import CrawlDatum
+from scoter.core.datum import CrawlDatum, DbStatus, short_name
 from scoter.core.url import Url, canonical
 from scoter.engine.sources import source_of
 from scoter.plugins import Column, chain
@@ -31,6 +31,7 @@ from scoter.store.tables.manifest import CURRENT
 SHOWN = 5
 """How many of its links, inlinks, duplicates and redirects are told of a URL."""
 HOPS = 5
+_DUPLICATE = short_name(DbStatus.DUPLICATE)
 
 Row = Mapping[str, Any]
 
@@ -130,7 +131,9 @@ class _Crawl:
             return Some()
         source = source_of(self.crawldb, ["url", "status", "score", "signature"])
         alike = (row for row in find(source, {"signature": signature}) if row["url"] != url.text)
-        return _some({name: row[name] for name in ("url", "status", "score")} for row in alike)
+        # The one that it is a duplicate of comes first, not another duplicate.
+        shown = ({name: row[name] for name in ("url", "status", "score")} for row in alike)
+        return _some(shown, last=lambda row: row["status"] == _DUPLICATE)
 
 
 def explain(crawl: CrawlDir, config: Config, url: str, *, now: datetime) -> Explanation:
@@ -234,10 +237,13 @@ def _any(rows: Iterable[Row]) -> bool:
     return any(True for _ in rows)
 
 
-def _some(rows: Iterable[Row]) -> Some:
+def _some(rows: Iterable[Row], last: Callable[[Row], bool] = lambda row: False) -> Some:
+    """Return the first few of rows; those of which ``last`` is true come after the others."""
     first: list[Row] = []
+    after: list[Row] = []
     count = 0
     for count, row in enumerate(rows, 1):  # noqa: B007 - the last number is how many there were
-        if len(first) < SHOWN:
-            first.append(row)
-    return Some(count, tuple(first))
+        among = after if last(row) else first
+        if len(among) < SHOWN:
+            among.append(row)
+    return Some(count, tuple([*first, *after][:SHOWN]))
