@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from collections.abc import Callable
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
 from typing import Any
 
 import msgspec
 from msgspec import Struct
+from msgspec.msgpack import Ext
+from msgspec.structs import replace
 
 from scoter.core.datum import EPOCH, CrawlDatum, DbStatus, later
 from scoter.core.page import EMPTY
@@ -40,7 +44,50 @@ class Known(Struct, frozen=True, array_like=True):
         )
 
 
+def encode(known: Known) -> bytes:
+    """Return a record as bytes."""
+    if known.extra is not None and not _PLAIN.issuperset(map(type, known.extra.values())):
+        known = replace(known, extra=_packed(known.extra))
+    return _encoder.encode(known)
+
+
+def _packed(value: Any) -> Any:
+    """Return a value of a plug-in's column so that it comes back as it was: MessagePack would make texts of some."""
+    match value:
+        case list():
+            return [_packed(each) for each in value]
+        case dict():
+            return {name: _packed(each) for name, each in value.items()}
+        case tuple():
+            return Ext(_TUPLE, _encoder.encode([_packed(each) for each in value]))
+        case Decimal():
+            return Ext(_DECIMAL, str(value).encode())
+        case timedelta():
+            return Ext(_SPAN, str(value // _MICROSECOND).encode())
+        case datetime():
+            return value if value.tzinfo is not None else Ext(_DATETIME, value.isoformat().encode())
+        case date():
+            return Ext(_DATE, value.isoformat().encode())
+        case time():
+            return Ext(_TIME, value.isoformat().encode())
+    return value
+
+
+def _unpacked(code: int, data: memoryview) -> Any:
+    return _READERS[code](bytes(data))
+
+
+_PLAIN = frozenset({bool, int, float, str, bytes})
+_MICROSECOND = timedelta(microseconds=1)
+_TUPLE, _DECIMAL, _SPAN, _DATETIME, _DATE, _TIME = range(1, 7)
 _encoder = msgspec.msgpack.Encoder()
-_decoder = msgspec.msgpack.Decoder(Known)
-encode = _encoder.encode
+_decoder = msgspec.msgpack.Decoder(Known, ext_hook=_unpacked)
+_READERS: dict[int, Callable[[bytes], Any]] = {
+    _TUPLE: lambda data: tuple(msgspec.msgpack.decode(data, ext_hook=_unpacked)),
+    _DECIMAL: lambda data: Decimal(data.decode()),
+    _SPAN: lambda data: int(data) * _MICROSECOND,
+    _DATETIME: lambda data: datetime.fromisoformat(data.decode()),
+    _DATE: lambda data: date.fromisoformat(data.decode()),
+    _TIME: lambda data: time.fromisoformat(data.decode()),
+}
 decode = _decoder.decode
