@@ -86,7 +86,7 @@ class CrawlDir:
         if (found.path / MARKER).exists():
             return cls.open(path)
         with telling("create the crawl directory", found.path):
-            if found.path.exists() and (not found.path.is_dir() or any(found.path.iterdir())):
+            if found.path.exists() and (not found.path.is_dir() or not found._is_begun()):
                 raise UsageError(
                     "this is not a crawl directory, and it is not empty",
                     where=str(path),
@@ -96,6 +96,11 @@ class CrawlDir:
         marker = Marker(format=FORMAT, created=now, scoter=version("scoter"))
         LocalPlace(found.path).replace(MARKER, msgspec.json.encode(marker) + b"\n")
         return found
+
+    def _is_begun(self) -> bool:
+        """Tell whether nothing lies there but what a kill, or a full disk, left of the making of a crawl."""
+        left = {path.name for path in self.path.iterdir()} - {f"{MARKER}.new"}
+        return not left or (left == {self.segments.name} and not any(self.segments.iterdir()))
 
     @contextmanager
     def lock(self, command: str, now: datetime | None = None) -> Iterator[None]:

@@ -1,0 +1,29 @@
+"""The making of a crawl directory, where something lies already."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.batch.crawls import NOW
+
+from scoter.batch.directory import CrawlDir
+from scoter.errors import UsageError
+
+
+def test_what_a_kill_left_of_the_making_of_a_crawl_is_made_a_crawl_by_the_next_command(tmp_path: Path) -> None:
+    tmp_path.joinpath("segments").mkdir()
+    tmp_path.joinpath("crawl.json.new").write_bytes(b'{"form')
+
+    made = CrawlDir.create(tmp_path, NOW)
+
+    assert CrawlDir.open(tmp_path).path == made.path
+
+
+@pytest.mark.parametrize("file", ["notes.txt", "segments/notes.txt", "segments/20261115050000/segment.json"])
+def test_a_folder_with_anything_else_in_it_is_not_made_a_crawl(tmp_path: Path, file: str) -> None:
+    tmp_path.joinpath(file).parent.mkdir(parents=True, exist_ok=True)
+    tmp_path.joinpath(file).write_text("mine")
+
+    with pytest.raises(UsageError, match="it is not empty"):
+        CrawlDir.create(tmp_path, NOW)
