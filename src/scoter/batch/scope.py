@@ -29,11 +29,12 @@ def extend(crawl: CrawlDir, scope: str, hosts: Iterable[str]) -> None:
     """Let a crawl go to more hosts, or to their registered domains, as ``scope`` says."""
     file = crawl.path / SCOPE
     with telling("read the crawl's scope", file):
-        before = file.read_text().splitlines() if file.exists() else []
-    names = {f"{scope} {host if scope == 'host' else registered_domain(host)}" for host in hosts}
+        # Bytes, since people may have written into it in whatever encoding; their lines stay as they are.
+        before = file.read_bytes().splitlines() if file.exists() else []
+    names = {f"{scope} {host if scope == 'host' else registered_domain(host)}".encode() for host in hosts}
     new = sorted(names - set(before))
     if new:
-        LocalPlace(crawl.path).replace(SCOPE, "".join(f"{line}\n" for line in [*before, *new]).encode())
+        LocalPlace(crawl.path).replace(SCOPE, b"".join(line + b"\n" for line in [*before, *new]))
 
 
 def hosts_of(seeds: Iterable[str]) -> set[str]:
