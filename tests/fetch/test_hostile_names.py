@@ -188,6 +188,28 @@ async def test_an_exception_from_the_proxy_is_reached_directly() -> None:
     assert proxy.asked == []
 
 
+async def test_an_exception_from_the_proxy_is_reached_directly_after_another_host_whatever_the_environment_says(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:1")
+    page = (ok(b"page"), KEEP)
+    async with (
+        serving({"/page": page, "http://public.test/page": page}) as server,
+        proxied(server.port) as proxy,
+    ):
+        config = config_with_agent(
+            f'fetch.connect_to=["*.near.test:*=127.0.0.1:{server.port}"]',
+            "http.proxy_host=127.0.0.1",
+            f"http.proxy_port={proxy.port}",
+            'http.proxy_exception_list=["*.near.test"]',
+        )
+        urls = [f"http://{host}/page" for host in ("public.test", "www.near.test", "public.test", "www.near.test")]
+        replies = await _fetch(config, {"public.test": PUBLIC}, *urls)
+
+    assert [kind_of(reply) for reply in replies] == ["fetched"] * 4
+    assert proxy.asked == ["GET http://public.test/page HTTP/1.1"]
+
+
 async def test_a_proxy_that_is_not_there_is_an_unreachable_server() -> None:
     config = config_with_agent("http.proxy_host=127.0.0.1", "http.proxy_port=1")
     (reply,) = await _fetch(config, {"public.test": PUBLIC}, "http://public.test/")

@@ -203,6 +203,21 @@ async def test_credentials_are_sent_to_their_hosts_and_kept_out_of_the_archive(
     assert b"Authorization" not in reply.exchange.request_head
 
 
+async def test_a_host_without_credentials_is_asked_after_one_that_has_some_and_gets_none(tmp_path: Path) -> None:
+    (tmp_path / "auth.txt").write_text("a.test basic joe s3cret\nb.test bearer t0ken\n")
+    async with (
+        server(lambda head: response()) as (port, heads),
+        protocol(port, f'http.auth_file="{tmp_path}/auth.txt"', "fetch.threads=1") as http,
+    ):
+        hosts = ("a.test", "c.test", "b.test", "c.test", "a.test", "b.test")
+        replies = [await http.fetch(Request(url=canonical(f"http://{host}/"))) for host in hosts]
+
+    assert all(isinstance(reply, Fetched) for reply in replies)
+    basic = "Authorization: Basic " + base64.b64encode(b"joe:s3cret").decode()
+    sent = [[line for line in lines_of(head) if line.startswith("Authorization")] for head in heads]
+    assert sent == [[basic], [], ["Authorization: Bearer t0ken"], [], [basic], ["Authorization: Bearer t0ken"]]
+
+
 async def test_a_refused_address_is_not_connected_to() -> None:
     async with server(lambda head: response()) as (port, heads):
         literal = await get(port, f"http://127.0.0.1:{port}/", f"fetch.allow_ports=[{port}]")

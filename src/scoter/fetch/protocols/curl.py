@@ -12,6 +12,7 @@ import math
 import socket
 from collections import OrderedDict
 from collections.abc import Sequence
+from itertools import chain
 from typing import Any
 
 import pycurl
@@ -37,6 +38,9 @@ class CurlLoop:
         self.options = tuple(options)
         self.budget = BodyBudget(budget, self.loop.call_soon)
         self._idle: list[Handle] = []
+        # Those that have options of their own, which libcurl would not lose again: each is used for the same ones only.
+        self._special: OrderedDict[tuple[tuple[int, Any], ...], list[Handle]] = OrderedDict()
+        self._specials = 0
         self._busy: dict[pycurl.Curl, Handle] = {}
         self._kept = concurrency
         self._timer: asyncio.TimerHandle | None = None
@@ -57,7 +61,7 @@ class CurlLoop:
 
     async def run(self, ask: Ask) -> Transferred:
         """Make one transfer."""
-        handle = self._idle.pop() if self._idle else Handle(self)
+        handle = self._special_handle(ask.options) if ask.options else self._idle_handle()
         handle.start(ask)
         self._busy[handle.curl] = handle
         self._multi.add_handle(handle.curl)
@@ -76,9 +80,10 @@ class CurlLoop:
             self._stop(handle)
             handle.curl.close()
         self._busy.clear()
-        for handle in self._idle:
+        for handle in (*self._idle, *chain.from_iterable(self._special.values())):
             handle.curl.close()
         self._idle.clear()
+        self._special.clear()
         if self._timer is not None:
             self._timer.cancel()
         self._multi.close()
@@ -98,10 +103,32 @@ class CurlLoop:
         self._stop(handle)
         handle.clear()
         self.budget.release(handle)
-        if len(self._idle) < self._kept:
+        if handle.options:
+            self._keep_special(handle)
+        elif len(self._idle) < self._kept:
             self._idle.append(handle)
         else:
             handle.curl.close()
+
+    def _idle_handle(self) -> Handle:
+        return self._idle.pop() if self._idle else Handle(self)
+
+    def _special_handle(self, options: tuple[tuple[int, Any], ...]) -> Handle:
+        idle = self._special.get(options)
+        return Handle(self, options) if idle is None else self._pop_special(options, idle)
+
+    def _keep_special(self, handle: Handle) -> None:
+        self._special.setdefault(handle.options, []).append(handle)
+        self._special.move_to_end(handle.options)
+        self._specials += 1
+        if self._specials > self._kept:
+            self._pop_special(*next(iter(self._special.items()))).curl.close()
+
+    def _pop_special(self, options: tuple[tuple[int, Any], ...], idle: list[Handle]) -> Handle:
+        self._specials -= 1
+        if len(idle) == 1:
+            del self._special[options]
+        return idle.pop()
 
     def _set_timer(self, milliseconds: int) -> None:
         """Wake libcurl later; a timer that is set already and fires too early only looks again."""

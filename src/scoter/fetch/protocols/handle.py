@@ -65,8 +65,10 @@ class Owner(Protocol):
 class Handle:
     """One libcurl handle, its fixed options, and the transfer it is making."""
 
-    def __init__(self, owner: Owner) -> None:
+    def __init__(self, owner: Owner, options: tuple[tuple[int, Any], ...] = ()) -> None:
+        """``options`` are kept for all transfers of this handle."""
         self._owner = owner
+        self.options = options
         self._budget = owner.budget
         self._limits = owner.limits
         self._usual = owner.limits.body if owner.limits.body is not None else sys.maxsize
@@ -74,7 +76,6 @@ class Handle:
         self.charged = 0
         self.paused = False
         self.is_running = False
-        self._used: tuple[int, ...] = ()
         self._headers: Sequence[str] | None = None
         self.is_tls = False
         self.curl = curl = pycurl.Curl()
@@ -95,6 +96,7 @@ class Handle:
             (pycurl.PREREQFUNCTION, self._note_asked),
             (pycurl.DEBUGFUNCTION, self._listen),
             *owner.options,
+            *options,
         ):
             curl.setopt(option, value)
         self._reset()
@@ -121,19 +123,10 @@ class Handle:
             self._headers = ask.headers
             curl.setopt(pycurl.HTTPHEADER, list(ask.headers))
         curl.setopt(_CONNECT_TO, [ask.connect_to] if ask.connect_to else [])
-        if self._used or ask.options:
-            self._use(ask.options)
         self._is_http = url.startswith("http")
         is_tls = url.startswith("https:")
         if is_tls or self.is_tls:
             self._use_tls(is_tls, ask.verify)
-
-    def _use(self, options: Sequence[tuple[int, Any]]) -> None:
-        for option in self._used:
-            self.curl.unsetopt(option)
-        for option, value in options:
-            self.curl.setopt(option, value)
-        self._used = tuple(option for option, _ in options)
 
     def _use_tls(self, is_tls: bool, verify: bool) -> None:
         if is_tls is not self.is_tls:
@@ -248,7 +241,7 @@ class Handle:
         return _GO_AHEAD
 
     def _open_socket(self, purpose: int, address: Any) -> socket.socket | int:
-        if self._asked and not self._used:
+        if self._asked and not self.options:
             # libcurl asks again at once when a connection that it used before broke; that would need another turn of
             # the host. Proxies and authentication, which have options of their own, may need another connection.
             self._fault = Reason.RESET, _BROKE
