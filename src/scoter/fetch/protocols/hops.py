@@ -39,10 +39,11 @@ MOST_AGENTS = 100
 ROBOTS_LIMIT = LIMIT + 3  # with a byte-order mark; a rule that is cut off would not be obeyed
 MOST_ADDRESSES = 3  # tried one after the other when a connection fails
 
-_FIELD = re.compile("^([^:\\n]*):[ \\t]*(.*?)[ \\t\\r]*$", re.MULTILINE)
+# No pattern looks for blanks at the end of something: in a long row of them it would begin anew at each.
+_FIELD = re.compile("^([^:\\n]*):([^\\n]*)$", re.MULTILINE)
 # Most heads are written without anything odd, and a pattern that need not allow for it is several times quicker.
 _PLAIN_FIELD = re.compile("([^:\\r\\n]*):[ \\t]*([^\\r\\n]*)")
-_FOLD = re.compile("[ \\t\\r]*\\n[ \\t]+")
+_FOLD = re.compile("\\n[ \\t]+")
 
 
 class HttpHops:
@@ -258,7 +259,12 @@ def _fields(head: bytes) -> Headers:
         return tuple(_PLAIN_FIELD.findall(text, text.find("\n") + 1))
     if "\n " in text or "\n\t" in text:
         text = _unfolded(text)
-    return tuple(_FIELD.findall(text, text.find("\n") + 1))
+    return _odd_fields(text)
+
+
+def _odd_fields(text: str) -> Headers:
+    found = _FIELD.findall(text, text.find("\n") + 1)
+    return tuple((name, value.lstrip(" \t").rstrip(" \t\r")) for name, value in found)
 
 
 def _is_plain(head: str) -> bool:
@@ -272,4 +278,5 @@ def _is_plain(head: str) -> bool:
 def _unfolded(text: str) -> str:
     status, _, fields = text.partition("\n")
     # The first field has none before it that it could belong to.
-    return status + "\n" + _FOLD.sub(" ", fields.lstrip(" \t"))
+    *folded, last = _FOLD.split(fields.lstrip(" \t"))
+    return status + "\n" + " ".join((*(part.rstrip(" \t\r") for part in folded), last))
