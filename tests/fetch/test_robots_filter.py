@@ -6,10 +6,12 @@ import asyncio
 from datetime import timedelta
 
 import pytest
-from tests.fetch.fakes import Clock, Web, answer, request
+from msgspec.structs import replace
+from tests.fetch.fakes import Clock, Web, answer, exchange, request
 
 from scoter.config import load
-from scoter.core.reply import Failed, Fetched, Gone, Reason, Reply
+from scoter.core.reply import Cut, Failed, Fetched, Gone, Reason, Reply
+from scoter.core.robots import LIMIT
 from scoter.core.robots_store import Stored
 from scoter.core.url import Url
 from scoter.fetch.robots import RobotsFilter
@@ -38,6 +40,24 @@ async def test_what_is_allowed_is_asked_after_robots_txt_and_what_is_not_is_neve
     assert isinstance(denied, Gone)
     assert (denied.reason, denied.detail) == (Reason.ROBOTS_DENIED, "line 2: Disallow: /private")
     assert web.asked == [ROBOTS, PAGE]
+
+
+async def test_half_a_rule_where_the_reading_of_a_long_robots_txt_ends_is_none() -> None:
+    start = b"User-agent: *\n"
+    long = start + b"#" * (LIMIT - len(start) - 12) + b"\nDisallow: /late/and/long\n" + b"#" * LIMIT
+    page = "http://example.com/latest"
+    web = Web({ROBOTS: long, page: b"page"})
+
+    assert isinstance(await robots_filter()(request(page), web), Fetched)
+
+
+async def test_half_a_rule_at_the_end_of_a_robots_txt_that_was_cut_is_none() -> None:
+    rules = b"User-agent: *\nDisallow: /private\nDisallow: /p"
+    web = Web({ROBOTS: lambda url: Fetched(replace(exchange(url, 200, rules), cut=Cut.LENGTH)), PAGE: b"page"})
+    robots = robots_filter()
+
+    assert isinstance(await robots(request(PAGE), web), Fetched)
+    assert isinstance(await robots(request("http://example.com/private"), web), Gone)
 
 
 async def test_each_origin_has_a_robots_txt_of_its_own() -> None:

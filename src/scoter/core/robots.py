@@ -147,6 +147,15 @@ def disallow_all(reason: str) -> Robots:
     return Robots(refusal=reason)
 
 
+def whole_lines(body: bytes) -> bytes:
+    """Return what was cut off somewhere without its last line: that may be half a rule, which says something else.
+
+    >>> whole_lines(b"Disallow: /a/b\\nDisallow: /")
+    b'Disallow: /a/b\\n'
+    """
+    return body[: max(body.rfind(b"\n"), body.rfind(b"\r")) + 1]
+
+
 class _Group(Struct):
     rules: list[Rule]
     delay: timedelta | None = None
@@ -198,8 +207,8 @@ class _Groups:
 def _fields(body: bytes) -> Iterator[tuple[int, Field, str]]:
     """Yield line number, field and value of every line that means something."""
     cut = body[: LIMIT + 3]
-    if len(body) > len(cut):  # the last line may be half a rule, which would say something else
-        cut = cut[: max(cut.rfind(b"\n"), cut.rfind(b"\r")) + 1]
+    if len(body) > len(cut):
+        cut = whole_lines(cut)
     text = cut.decode("utf-8-sig", errors="replace")
     for number, line in enumerate(_LINE_END.split(text), 1):
         name, colon, value = line.partition("#")[0].partition(":")

@@ -23,7 +23,7 @@ from scoter.compose import Service
 from scoter.config import Config
 from scoter.core.outcome import LONGEST_RETRY_AFTER
 from scoter.core.reply import Cut, Exchange, Failed, Fetched, Gone, Moved, NotModified, Reason, Reply, Request
-from scoter.core.robots import ALLOW_ALL, LIMIT, Robots, disallow_all
+from scoter.core.robots import ALLOW_ALL, LIMIT, Robots, disallow_all, whole_lines
 from scoter.core.robots_store import Stored
 from scoter.core.url import Url, canonical
 from scoter.fetch.decode import content_codings, decode
@@ -189,7 +189,8 @@ class RobotsFilter:
                 self._remember(origin, unknown, now + self._defer_for.total_seconds(), 0)
                 return unknown
             case Fetched(exchange):
-                body = decode(exchange.body, content_codings(exchange.headers), LIMIT + 3).body
+                decoded = decode(exchange.body, content_codings(exchange.headers), LIMIT + 3)
+                body = whole_lines(decoded.body) if exchange.cut or decoded.cut else decoded.body
                 found: Found = self._read(body)
                 stored = Stored(body, now + LONGEST.total_seconds())
             case Failed(reason=Reason.FORBIDDEN) if not self._forbidden_allows:
