@@ -100,6 +100,18 @@ async def test_the_answer_is_kept_as_it_came() -> None:
     assert 0 < exchange.timings.first_byte <= exchange.timings.total
 
 
+async def test_an_etag_goes_back_byte_for_byte_as_it_came() -> None:
+    tag = b'ETag: "caf\xc3\xa9 \xe9"\r\n'
+    async with server(lambda head: b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n" + tag + b"\r\nok") as (port, heads):
+        first = await get(port, "http://example.com/")
+        assert isinstance(first, Fetched)
+        again = await get(port, "http://example.com/", etag=first.exchange.header("etag"))
+
+    assert isinstance(again, Fetched)
+    assert b'If-None-Match: "caf\xc3\xa9 \xe9"\r\n' in heads[-1]
+    assert again.exchange.request_head == heads[-1]
+
+
 async def test_what_is_known_of_a_page_is_sent_along() -> None:
     moment = datetime(2026, 3, 1, 12, tzinfo=UTC)
     async with server(lambda head: response(b"", status="304 Not Modified")) as (port, heads):

@@ -76,7 +76,7 @@ class Handle:
         self.charged = 0
         self.paused = False
         self.is_running = False
-        self._headers: Sequence[str] | None = None
+        self._headers: Sequence[str | bytes] | None = None
         self.is_tls = False
         self.curl = curl = pycurl.Curl()
         for option, value in (

@@ -10,17 +10,22 @@ from scoter.core.reply import Headers
 class Sent(Struct, frozen=True):
     """Header fields that go out: as libcurl takes them, and as they stand in the archive."""
 
-    lines: tuple[str, ...]
+    lines: tuple[str | bytes, ...]
     text: str
 
     @classmethod
     def of(cls, headers: Headers) -> Sent:
         """Return fields in both forms; libcurl needs a semicolon to send an empty one."""
         return cls(
-            tuple(f"{name}: {value}" if value else f"{name};" for name, value in headers),
+            tuple(_line(f"{name}: {value}" if value else f"{name};") for name, value in headers),
             "".join(f"{name}: {value}".rstrip() + "\r\n" for name, value in headers),
         )
 
     def with_more(self, headers: Headers) -> Sent:
         more = Sent.of(headers)
         return Sent(self.lines + more.lines, self.text + more.text)
+
+
+def _line(text: str) -> str | bytes:
+    """Return a field as pycurl takes it: as bytes where it is not ASCII, such as an ETag that a server made."""
+    return text if text.isascii() else text.encode("latin-1", errors="replace")

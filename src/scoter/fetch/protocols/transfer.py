@@ -31,7 +31,7 @@ class Ask(Struct, frozen=True, kw_only=True):
     """
 
     url: str
-    headers: Sequence[str] = ()
+    headers: Sequence[str | bytes] = ()
     connect_to: str = ""
     verify: bool = True
     options: tuple[tuple[int, Any], ...] = ()
