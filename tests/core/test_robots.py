@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scoter.core.robots import ALLOW_ALL, LIMIT, Robots, disallow_all
+from scoter.core.robots import ALLOW_ALL, LIMIT, LONGEST_DELAY, Robots, disallow_all
 from scoter.core.url import canonical
 
 
@@ -151,6 +151,9 @@ def test_nothing_after_500_kib_counts_nor_does_half_a_line() -> None:
         ("Crawl-delay: -1", None),
         ("Crawl-delay: nan", None),
         ("Crawl-delay: inf", None),
+        ("Crawl-delay: 99999999999999", LONGEST_DELAY.total_seconds()),
+        ("Crawl-delay: 1e99", LONGEST_DELAY.total_seconds()),
+        ("Crawl-delay: -1e99", None),
         ("Disallow: /", None),
     ],
 )

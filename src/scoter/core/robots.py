@@ -7,6 +7,7 @@ in its first 500 KiB, and so does each verdict.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
@@ -229,10 +230,13 @@ def _speaks_to(line: str, ours: str) -> bool:
 
 def _seconds(value: str) -> timedelta | None:
     try:
-        delay = timedelta(seconds=float(value))
-    except (ValueError, OverflowError):
+        seconds = float(value)
+    except ValueError:
         return None
-    return min(delay, LONGEST_DELAY) if delay >= timedelta(0) else None
+    # Whoever writes more than a timedelta holds wants to be left alone all the more.
+    if not 0.0 <= seconds < math.inf:
+        return None
+    return timedelta(seconds=min(seconds, LONGEST_DELAY.total_seconds()))
 
 
 def _escape(found: re.Match[str]) -> str:
