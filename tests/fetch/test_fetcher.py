@@ -18,6 +18,7 @@ from scoter.fetch.fetcher import Fetcher
 from scoter.fetch.protocols.dispatch import Protocols
 from scoter.fetch.queues.keys import Keys
 from scoter.fetch.reach.guard import Guard
+from scoter.fetch.reach.resolve import Answer as Answered
 from scoter.fetch.reach.resolve import CachingResolver, FakeResolver
 from scoter.fetch.snapshot import Snapshot
 
@@ -190,6 +191,46 @@ async def test_a_stop_does_not_wait_for_ever() -> None:
     await asyncio.wait_for(task, 5)
 
     assert sink.reasons() == {"stopped": 9}
+
+
+async def test_a_stop_does_not_wait_for_a_source_that_is_silent() -> None:
+    sink, delivered, never = Sink(), asyncio.Event(), asyncio.Event()
+
+    async def silent() -> AsyncIterator[Request]:
+        yield Request(url=canonical("http://a.test/"))
+        await never.wait()
+
+    def deliver(request: Request, reply: Reply) -> None:
+        sink(request, reply)
+        delivered.set()
+
+    fetching = fetcher(Fake())
+    running = asyncio.create_task(fetching.run(silent(), deliver))
+    await delivered.wait()
+    fetching.stop()
+
+    await asyncio.wait_for(running, 5)
+    assert sink.reasons() == {"page": 1}
+
+
+async def test_what_waits_for_its_address_when_the_fetch_is_stopped_is_handed_back() -> None:
+    asked = asyncio.Event()
+
+    class Silent:
+        async def resolve(self, host: str) -> Answered:
+            asked.set()
+            await asyncio.Event().wait()
+            raise Defect("nobody ever answers")
+
+    config = load(overrides=["agent.name=testbot", "fetch.queue_mode=ip"])
+    keys = Keys(config, Guard(config), Silent())
+    sink, fetching = Sink(), fetcher(Fake(), "fetch.queue_mode=ip", keys=keys)
+    running = asyncio.create_task(fetching.run(source(urls(3, 1)), sink))
+    await asked.wait()
+    fetching.stop()
+
+    await asyncio.wait_for(running, 5)
+    assert sink.reasons() == {"stopped": 1}
 
 
 async def test_an_error_of_the_sink_stops_the_run_and_is_raised() -> None:

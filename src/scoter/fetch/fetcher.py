@@ -249,7 +249,7 @@ class Fetcher:
             async for request in source:
                 key, data = self._keys.of(request.url), _encoder.encode(request)
                 taken = isinstance(key, str) and self._offer(key, data) is None
-                if not taken and not await self._take_in(key, data):
+                if not taken and not await self._keep_until_taken(key, data):
                     break
                 if time.monotonic() - breathed > _BREATH:
                     await asyncio.sleep(0)  # a source that never waits must not keep those under way waiting
@@ -262,6 +262,13 @@ class Fetcher:
             self._is_fed = True
             self._feeder.bench.source_ended()
             self._changed.set()
+
+    async def _keep_until_taken(self, found: str | Awaitable[str | Failed], data: bytes) -> bool:
+        try:
+            return await self._take_in(found, data)
+        except asyncio.CancelledError:  # it was taken from the source, and nobody else has it
+            self._lose(data, Reason.STOPPED)
+            raise
 
     async def _take_in(self, found: str | Awaitable[str | Failed], data: bytes) -> bool:
         """Queue a request, waiting for its key and for room; false when no more are wanted."""
@@ -358,7 +365,10 @@ class Fetcher:
     def _is_over(self) -> bool:
         if len(self._crew):
             return False
-        return self._error is not None or (self._is_fed and not self._feeder.queued and not self._lost)
+        if self._error is not None:
+            return True
+        # Whoever stops does not wait for a source that has nothing to say.
+        return (self._is_fed or self._stopping.is_set()) and not self._feeder.queued and not self._lost
 
     def _fail(self, error: BaseException) -> None:
         self._error = self._error or error
