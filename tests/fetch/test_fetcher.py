@@ -316,6 +316,32 @@ async def test_a_plugin_that_raises_fails_its_url_and_nothing_else() -> None:
     assert sink.reasons() == {"page": 5, "broken_plugin": 1}
 
 
+async def test_a_plugin_that_cannot_say_what_it_claims_or_cannot_be_closed_ends_no_fetch() -> None:
+    class Broken(Fake):
+        def claims(self, request: Request) -> bool:
+            if request.url.path == "/3":
+                raise ZeroDivisionError("oops")
+            return False
+
+        async def close(self) -> None:
+            raise ConnectionError("gone")
+
+    class Closed(Fake):
+        is_closed = False
+
+        async def close(self) -> None:
+            self.is_closed = True
+
+    sink, other = Sink(), Closed()
+    config = load(overrides=["agent.name=testbot", "fetch.delay=0"])
+    protocols = Protocols([("broken", Broken()), ("other", other)])
+
+    await Fetcher(config, protocols=protocols).run(source(urls(1, 6)), sink)
+
+    assert sink.reasons() == {"page": 5, "broken_plugin": 1}
+    assert other.is_closed
+
+
 async def test_the_time_limit_drops_what_is_queued() -> None:
     fake, sink = Fake(), Sink()
     fake.wait = 0.05

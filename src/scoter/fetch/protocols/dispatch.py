@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from typing import Any
 
 from scoter.core.reply import Failed, Reason, Reply, Request
 from scoter.errors import ConfigError
 from scoter.plugins import FetchProtocol
+
+_log = logging.getLogger(__name__)
 
 
 class Protocols:
@@ -32,24 +35,27 @@ class Protocols:
         return tuple(self._by_scheme)
 
     async def __call__(self, request: Request) -> Reply:
-        plugin = self._plugin(request)
-        if plugin is None:
-            return Failed(request.url, Reason.REFUSED_SCHEME, "no active protocol fetches it", blames_host=False)
+        plugin: FetchProtocol | None = None
         try:
+            for plugin in self._claiming:
+                if plugin.claims(request):
+                    break
+            else:
+                plugin = self._by_scheme.get(request.url.scheme)
+            if plugin is None:
+                return Failed(request.url, Reason.REFUSED_SCHEME, "no active protocol fetches it", blames_host=False)
             return await plugin.fetch(request)
         except Exception as error:  # somebody else's plug-in must not end a crawl
             told = f"{type(plugin).__name__}: {type(error).__name__}: {error}"
             return Failed(request.url, Reason.BROKEN_PLUGIN, told, blames_host=False)
 
     async def close(self) -> None:
-        """Close whatever the plug-ins hold open."""
+        """Close whatever the plug-ins hold open; one that cannot keeps no other from it, nor a crawl from its end."""
         for plugin in self._chain:
             close: Any = getattr(plugin, "close", None)
-            if close is not None:
+            if close is None:
+                continue
+            try:
                 await close()
-
-    def _plugin(self, request: Request) -> FetchProtocol | None:
-        for plugin in self._claiming:
-            if plugin.claims(request):
-                return plugin
-        return self._by_scheme.get(request.url.scheme)
+            except Exception as error:
+                _log.warning("%s cannot be closed: %s: %s", type(plugin).__name__, type(error).__name__, error)
