@@ -290,3 +290,12 @@ def test_the_field_names_codings_in_the_order_of_their_application(
     fields: list[tuple[str, str]], codings: tuple[str, ...]
 ) -> None:
     assert content_codings(fields) == codings
+
+
+def test_damage_far_behind_the_limit_is_not_looked_for() -> None:
+    packer = brotli.Compressor(quality=5, lgwin=24)  # its reader unpacks a whole window before it gives any of it
+    body = packer.process(bytes(15 * 2**20)) + packer.flush() + b"\xff" * 300
+
+    decoded = decode(body, ["br"], 2**20)
+
+    assert (len(decoded.body), decoded.cut, decoded.problem) == (2**20, Cut.LENGTH, "")

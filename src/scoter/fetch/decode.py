@@ -112,7 +112,7 @@ def _collect(way: Opener, body: bytes, limit: int) -> _Layer:
     except Unsound as error:
         problem = str(error)
     except LIBRARY_ERRORS as error:
-        more, problem = _salvaged(way, body, steps, str(error).strip() or "damaged")
+        more, problem = _salvaged(way, body, steps, limit + 1 - size, str(error).strip() or "damaged")
         pieces += more
         if not pieces and not (way.magic and body.startswith(way.magic)):
             return _Layer(None, problem=problem)
@@ -120,8 +120,10 @@ def _collect(way: Opener, body: bytes, limit: int) -> _Layer:
     return _Layer(whole[:limit], Cut.LENGTH if len(whole) > limit else Cut.NOT, problem)
 
 
-def _salvaged(way: Opener, body: bytes, steps: list[int], problem: str) -> tuple[list[bytes], str]:
+def _salvaged(way: Opener, body: bytes, steps: list[int], most: int, problem: str) -> tuple[list[bytes], str]:
     """Return what can be had between the last piece that was read and the damage, and what the damage is.
+
+    No more than about ``most`` bytes are taken: a library may have looked far ahead when it met the damage.
 
     A library that meets damage keeps to itself what it decoded on the way there. So the way is gone again with the same
     steps, and the last one in smaller ones, twice.
@@ -132,10 +134,11 @@ def _salvaged(way: Opener, body: bytes, steps: list[int], problem: str) -> tuple
             stream = way.open(body)
             for step in steps:
                 stream.read(step)
-            while piece := stream.read(finer):
+            while most > 0 and (piece := stream.read(finer)):
                 steps.append(finer)
                 pieces.append(piece)
-            return pieces, ""  # only the size of the steps was in the way
+                most -= len(piece)
+            return pieces, ""  # only the size of the steps was in the way, or there is no room for more
         except Unsound as error:
             return pieces, str(error)
         except LIBRARY_ERRORS:
