@@ -21,6 +21,7 @@ from scoter.core.url import Url
 LIMIT = 500 * 1024  # RFC 9309 2.5: at least this much must be read; we read no more
 MAX_WILDCARDS = 20_000  # each verdict may look for each of them; no honest site comes near
 LONGEST_DELAY = timedelta(days=36_500)
+_MOST_TRIED = 1_000  # rules that are looked at more closely to find the one that decided
 
 _LINE_END = re.compile("\r\n|\r|\n")
 _TOKEN = re.compile("[A-Za-z_-]+")  # RFC 9309 2.2.1
@@ -74,7 +75,17 @@ class Robots:
     Robots(group='*', rules=1, crawl_delay=2s, sitemaps=0)
     """
 
-    __slots__ = ("_matcher", "_needles", "_refusal", "_starts", "crawl_delay", "group", "rules", "sitemaps")
+    __slots__ = (
+        "_matcher",
+        "_needles",
+        "_ordered",
+        "_refusal",
+        "_starts",
+        "crawl_delay",
+        "group",
+        "rules",
+        "sitemaps",
+    )
 
     def __init__(
         self,
@@ -94,6 +105,7 @@ class Robots:
         self._refusal = refusal
         self._matcher = None if refusal or not self.rules else _matcher(self.rules)
         self._starts, self._needles = _traces(self.rules) if self._matcher is not None else ((), ())
+        self._ordered: list[tuple[Rule, str, str]] | None = None  # with their traces, once an explanation was wanted
 
     @classmethod
     def read(cls, body: bytes, agents: Sequence[str]) -> Robots:
@@ -126,9 +138,20 @@ class Robots:
             return Verdict(allowed, self._refusal)
         if url.path == "/robots.txt":
             return Verdict(allowed, "robots.txt itself may always be fetched")
-        # RFC 9309 2.2.2: the longest match decides; of two as long, the one that allows.
-        for rule in sorted(self.rules, key=lambda rule: (-len(rule.path), not rule.allow)):
-            if rule.allow is allowed and not _matcher([Rule(False, rule.path, 0)]).can_fetch(url.text, "*"):
+        if self._ordered is None:
+            # RFC 9309 2.2.2: the longest match decides; of two as long, the one that allows.
+            ordered = sorted(self.rules, key=lambda rule: (-len(rule.path), not rule.allow))
+            self._ordered = [(rule, *_trace(rule)) for rule in ordered]
+        text = url.text
+        path = text[text.index("/", len("https://")) :] if text.startswith("http") else ""
+        tried = 0
+        for rule, start, needle in self._ordered:
+            if rule.allow is not allowed or (path and not (path.startswith(start) and needle in path)):
+                continue
+            tried += 1
+            if tried > _MOST_TRIED:
+                return Verdict(allowed, f"one of {len(self.rules):,} rules")
+            if not _matcher([Rule(False, rule.path, 0)]).can_fetch(text, "*"):
                 return Verdict(allowed, str(rule))
         return Verdict(allowed, "no rule matches" if self.rules else "there are no rules for us")
 
@@ -254,13 +277,18 @@ def _traces(rules: Sequence[Rule]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     for rule in rules:
         if rule.allow:
             continue
-        first, *others = _PLAIN.findall(rule.path) if _USUAL.fullmatch(rule.path) else [""]
-        longest = max(others, key=len, default="")
+        first, longest = _trace(rule)
         if len(longest) >= len(first):
             needles.append(longest)
         else:
             starts.append(first)
     return tuple(starts), tuple(needles)
+
+
+def _trace(rule: Rule) -> tuple[str, str]:
+    """Return what the path of a URL starts with, and what else it holds, if the rule matches it; perhaps nothing."""
+    first, *others = _PLAIN.findall(rule.path) if _USUAL.fullmatch(rule.path) else [""]
+    return first, max(others, key=len, default="")
 
 
 def _matcher(rules: Sequence[Rule]) -> Protego:
