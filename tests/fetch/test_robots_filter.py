@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import tracemalloc
 from datetime import timedelta
 
 import pytest
@@ -315,3 +317,23 @@ def test_memory_for_rules_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 
     assert repr(robots) == "RobotsFilter(3 known, 0 being asked)"
     assert robots._recall("http://h99.test") is ALLOW_ALL
+
+
+async def test_what_is_remembered_is_reckoned_by_its_rules_which_are_larger_than_their_text(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("scoter.fetch.robots.MOST_BYTES", 5_000_000)
+    rules = b"User-agent: *\n" + b"".join(b"Allow:/%x\n" % number for number in range(5_000))
+    web = Web({f"http://h{number}.test/robots.txt": rules for number in range(8)})
+    robots = robots_filter()
+
+    tracemalloc.start()
+    try:
+        for number in range(8):
+            await robots(request(f"http://h{number}.test/"), web)
+        gc.collect()
+        held, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+
+    assert held < 8_000_000

@@ -33,7 +33,8 @@ LONGEST = timedelta(hours=24)  # RFC 9309 2.4
 MOST_ENTRIES = 20_000
 SHORT = 1_024
 SHORT_ENTRIES = 4_096
-MOST_BYTES = 64 * 1024 * 1024
+MOST_BYTES = 256 * 1024 * 1024
+RULE = 600  # bytes that a rule takes once it was read, however few it had
 
 Hop: TypeAlias = Service[Request, Reply]
 
@@ -213,6 +214,8 @@ class RobotsFilter:
 
     def _remember(self, origin: str, found: Found, expires: float, size: int) -> None:
         self._forget(origin)
+        if isinstance(found, Robots):
+            size += RULE * len(found.rules)
         self._known[origin] = (expires, found, size)
         self._known_bytes += size
         while self._known_bytes > MOST_BYTES or len(self._known) > MOST_ENTRIES:
