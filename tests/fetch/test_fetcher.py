@@ -394,6 +394,19 @@ async def test_publishers_are_told_of_start_and_end() -> None:
     assert (told.events[0], told.events[-1]) == ("start", "end")
 
 
+async def test_a_publisher_that_cannot_be_closed_does_not_undo_the_fetch() -> None:
+    class Broken(Told):
+        def close(self) -> None:
+            raise ConnectionError("nobody listens any more")
+
+    running = fetcher(Fake())
+    running._publishers = (Broken(),)
+
+    last = await running.run(source(urls(1, 1)), Sink())
+
+    assert last.done == 1
+
+
 async def test_an_empty_source_ends_at_once() -> None:
     last = await asyncio.wait_for(fetcher(Fake()).run(source([]), Sink()), 2)
 

@@ -166,10 +166,7 @@ class Fetcher:
             await self._protocols.close()
         last = self.snapshot()
         self._publish("end", msgspec.structs.asdict(last))
-        for publisher in self._publishers:
-            close = getattr(publisher, "close", None)
-            if close is not None:
-                close()
+        self._close_publishers()
         if self._error is not None:
             raise self._error
         return last
@@ -408,6 +405,16 @@ class Fetcher:
             elif advice.order is Order.ABORT:
                 self._rates.told = advice.reason
                 self.stop(within=0.0)
+
+    def _close_publishers(self) -> None:
+        for publisher in self._publishers:
+            close = getattr(publisher, "close", None)
+            if close is None:
+                continue
+            try:
+                close()
+            except Exception as error:
+                _log.warning("%s cannot be closed: %s: %s", type(publisher).__name__, type(error).__name__, error)
 
     def _publish(self, event: str, facts: dict[str, object]) -> None:
         for publisher in self._publishers:
