@@ -171,3 +171,19 @@ def test_a_file_of_another_kind_is_refused(tmp_path: Path) -> None:
 def test_a_missing_file_is_told(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="cannot recover the archive"):
         recover(tmp_path / "none.warc.gz.open")
+
+
+def test_a_file_with_very_long_urls_is_recovered_and_read(tmp_path: Path) -> None:
+    long = "http://example.com/" + "x" * 40_000
+    part = open_part(tmp_path)
+    for url in (long, f"{long}/2", "http://example.com/"):
+        part.append(exchange(url, b"the same" * 20))
+    part.close()
+
+    found = recover(part.draft)
+
+    assert (found.captures, found.dropped) == (3, 0)
+    with WarcReader(part.path) as reader:
+        assert [(page.url, page.body) for page in reader] == [
+            (url, b"the same" * 20) for url in (long, f"{long}/2", "http://example.com/")
+        ]

@@ -30,14 +30,15 @@ with warnings.catch_warnings():
 LIMIT = 64 * 2**20
 """Longest body that is read by default; of a longer one the rest is left where it is."""
 
-_HEAD = 2**20  # longest head that is looked for; the fetch core stops at a quarter of it
+_HEAD = 2**20  # longest head, of a record or in it, that is looked for; the fetch core stops at a quarter of it
 _GZIP = b"\x1f\x8b"
 _CUTS = {"": Cut.NOT, **{each.value: each for each in Cut}}
 
 
 def records(file: BinaryIO) -> Iterator[WarcRecord]:
     """Give every record from where a file stands; each must be read before the next is asked for."""
-    return iter(ArchiveIterator(file, parse_http=False))
+    # A record names a URL, or two, of any length; the library gives up a file at 32 KiB of fields.
+    return iter(ArchiveIterator(file, parse_http=False, max_header_len=_HEAD))
 
 
 class Kind(StrEnum):
