@@ -75,3 +75,11 @@ def test_hostile_pages_take_no_long_time() -> None:
         read(page)
 
         assert time.process_time() - begun < 2, page[:40]
+
+
+def test_comments_left_open_in_a_description_take_no_time() -> None:
+    began = time.process_time()
+    found = read(ld('{"@type": "Article", "description": "Seals' + r"\u003c!--" * 9_000 + '"}'))
+
+    assert time.process_time() - began < 1
+    assert found.description == "Seals"

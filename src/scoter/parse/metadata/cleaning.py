@@ -21,7 +21,8 @@ LARGEST_SIDE: Final = 100_000  # pixels
 
 # Controls, lone surrogates, and what turns the direction of the text around it; joiners belong to words.
 _UNWANTED: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b\u202a-\u202e\u2060-\u2069\ufeff\ufffe\uffff\ud800-\udfff]+")
-_MARKUP: Final = re.compile(r"<(?:!--.*?-->|/?[a-zA-Z][^<>]*>)", re.DOTALL)
+# A comment ends with the text at the latest, as on a page: a match there keeps the search linear.
+_MARKUP: Final = re.compile(r"<(?:!--.*?(?:-->|\Z)|/?[a-zA-Z][^<>]*>)", re.DOTALL)
 _NUMBER: Final = re.compile(r"[0-9]{1,12}(?:\.[0-9]{1,6})?")
 _LANGUAGE: Final = re.compile(r"[A-Za-z]{2,3}(?:[-_][A-Za-z0-9]{1,8}){0,5}")
 _MEDIA_TYPE: Final = re.compile(r"[a-z0-9.+-]{1,40}/[a-z0-9.+-]{1,90}")
