@@ -164,3 +164,22 @@ def test_what_comes_out_is_always_utf8(body: bytes, http: str) -> None:
 @given(st.binary(max_size=1_024).map(lambda tail: b"<meta " + tail))
 def test_no_bytes_break_the_prescan(head: bytes) -> None:
     prescan(head)
+
+
+@pytest.mark.parametrize(
+    ("name", "body"),
+    [
+        ("euc-jp", JAPANESE.encode("euc_jp") + b"\xad\xa1 \xad\xea \xfc\xe2\xad\xa2\xa4\xa2"),
+        ("iso-2022-jp", JAPANESE.encode("iso2022_jp") + b'\x1b$B-!\x1b(B \x1b$B-j\x1b(B \x1b$B|b-"$"\x1b(B'),
+    ],
+)
+def test_what_vendors_added_to_the_characters_of_japan_is_read(name: str, body: bytes) -> None:
+    found = decoded(b"<p>" + body, name)
+
+    assert (found.encoding, found.replaced) == (name, 0)
+    assert found.utf8.decode() == f"<p>{JAPANESE}① ㈱ 髙②あ"
+
+
+@pytest.mark.parametrize("broken", [b"\xad", b"\xad\xa1\xad", b"\xad\xfe\xad\x21", b"\xf9\xff", b"\x8f\xad\xa1"])
+def test_what_no_vendor_added_becomes_the_replacement_character(broken: bytes) -> None:
+    assert decoded(JAPANESE.encode("euc_jp") + broken + b"\n", "euc-jp").replaced > 0

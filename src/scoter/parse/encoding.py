@@ -40,6 +40,8 @@ _FIRST_HIGH = re.compile(rb"[\x80-\xff]")
 _BEFORE: Final = 256  # bytes of a sample before its first character that is not ASCII
 _MULTIBYTE: Final = frozenset({"big5", "euc-jp", "euc-kr", "gbk", "gb18030", "shift_jis", "iso-2022-jp"})
 _CODECS: Final = {"gbk": "gb18030", "iso-2022-jp": "iso2022_jp_ext"}  # as the standard has it; webencodings does not
+_JIS: Final = "scoter.jis"
+_JIS_ROWS: Final = frozenset((13, 89, 90, 91, 92))  # NEC's and IBM's, which the standard has and Python does not
 _TAG_END = re.compile(rb"[\t\n\f\r >]")
 _CHARSET = re.compile(
     rb"[cC][hH][aA][rR][sS][eE][tT][\t\n\f\r ]*=[\t\n\f\r ]*(?:\"([^\"]*)\"|'([^']*)'|([^\"'\t\n\f\r ;][^\t\n\f\r ;]*))"
@@ -96,6 +98,11 @@ def encoding_name(label: str) -> str:
     """
     found = webencodings.lookup(label) if label.isascii() else None
     return str(found.name) if found is not None and found.name != "replacement" else ""
+
+
+def errors_of(name: str) -> str:
+    """Return how Python is to deal with what it cannot decode in an encoding."""
+    return _JIS if name in ("euc-jp", "iso-2022-jp") else "replace"
 
 
 def is_utf8(body: bytes) -> bool:
@@ -269,7 +276,7 @@ def _as_utf8(body: bytes, name: str, why: Why) -> Decoded:
     if name == "windows-1252" and body.isascii():
         return Decoded(body, name, why)
     codec: Any = codecs.lookup(_CODECS[name]) if name in _CODECS else webencodings.lookup(name).codec_info
-    text: str = codec.decode(body, "replace")[0]
+    text: str = codec.decode(body, errors_of(name))[0]
     return Decoded(text.encode("utf-8", "replace"), name, why, text.count("\ufffd"))
 
 
@@ -280,3 +287,23 @@ def _mended(body: bytes, why: Why) -> Decoded:
         text = body.decode("utf-8", "replace")
         return Decoded(text.encode(), "utf-8", why, text.count("\ufffd"))
     return Decoded(body, "utf-8", why)
+
+
+def _beyond_jis(error: UnicodeError) -> tuple[str, int]:
+    """Return a character of the rows that vendors have added to JIS X 0208 (①, ㈱, 髙), or U+FFFD."""
+    if not isinstance(error, UnicodeDecodeError):
+        raise error
+    pair = error.object[error.start : error.start + 2]
+    if len(pair) == 2 and pair[0] >> 7 == pair[1] >> 7:
+        row, cell = (pair[0] & 0x7F) - 0x20, (pair[1] & 0x7F) - 0x20
+        if row in _JIS_ROWS and 0 < cell < 95:
+            # The same place in Shift_JIS, which Python knows with these rows.
+            lead = (row - 1) // 2 + 0x81
+            trail = cell + 0x3F + (cell > 63) if row % 2 else cell + 0x9E
+            text = bytes((lead if lead < 0xA0 else lead + 0x40, trail)).decode("cp932", "replace")
+            if len(text) == 1:
+                return text, error.start + 2
+    return "\ufffd", error.end
+
+
+codecs.register_error(_JIS, _beyond_jis)

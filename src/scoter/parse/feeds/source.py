@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from html.entities import html5
 from typing import Any, Final, Protocol
 
-from scoter.parse.encoding import decoded, encoding_name
+from scoter.parse.encoding import decoded, encoding_name, errors_of
 
 PIECE: Final = 64 * 1024
 MOST: Final = 64 * 1024 * 1024
@@ -116,7 +116,7 @@ class XmlSource:
         label = charset if encoding_name(charset) else declared[1].decode() if declared else ""
         self.encoding = decoded(first, label, "utf-8", markup=False).encoding
         # "utf-16le" and its like are what a mark was found to mean; the mark itself stands before the root.
-        self._decoder: Any = _decoder(self.encoding)("replace")
+        self._decoder: Any = _decoder(self.encoding)(errors_of(self.encoding))
         self._head = self._find_root(self._text(first))
 
     @property
