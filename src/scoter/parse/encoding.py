@@ -100,6 +100,11 @@ def encoding_name(label: str) -> str:
     return str(found.name) if found is not None and found.name != "replacement" else ""
 
 
+def codec_of(name: str) -> Any:
+    """Return Python's codec for an encoding that has this name in the standard."""
+    return codecs.lookup(_CODECS[name]) if name in _CODECS else webencodings.lookup(name).codec_info
+
+
 def errors_of(name: str) -> str:
     """Return how Python is to deal with what it cannot decode in an encoding."""
     return _JIS if name in ("euc-jp", "iso-2022-jp") else "replace"
@@ -275,8 +280,7 @@ def _as_utf8(body: bytes, name: str, why: Why) -> Decoded:
         return Decoded(body, name, why) if body.isascii() else _mended(body, why)
     if name == "windows-1252" and body.isascii():
         return Decoded(body, name, why)
-    codec: Any = codecs.lookup(_CODECS[name]) if name in _CODECS else webencodings.lookup(name).codec_info
-    text: str = codec.decode(body, errors_of(name))[0]
+    text: str = codec_of(name).decode(body, errors_of(name))[0]
     return Decoded(text.encode("utf-8", "replace"), name, why, text.count("\ufffd"))
 
 

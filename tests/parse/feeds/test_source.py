@@ -82,6 +82,7 @@ def test_a_border_between_pieces_changes_nothing(mark: str) -> None:
         ("<?xml version='1.0' encoding='ISO-8859-1'?><a>é</a>".encode("latin-1"), "", "windows-1252"),
         ("<?xml version='1.0' encoding='Shift_JIS'?><a>海鳥は海の鳥です</a>".encode("shift_jis"), "", "shift_jis"),
         ("<?xml version='1.0' encoding='utf-8'?><a>海鳥は海の鳥です</a>".encode("euc-jp"), "euc-jp", "euc-jp"),
+        ("<?xml version='1.0' encoding='gb2312'?><a>海鸟是海的鸟\U0001f426</a>".encode("gb18030"), "", "gbk"),
         ("<?xml version='1.0' encoding='utf-16'?><a>é</a>".encode("utf-16"), "", "utf-16le"),
         ("<a>é</a>".encode("utf-16be"), "", "utf-16be"),
         ("<a>é</a>".encode(), "nonsense", "utf-8"),

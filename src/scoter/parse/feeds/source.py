@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from html.entities import html5
 from typing import Any, Final, Protocol
 
-from scoter.parse.encoding import decoded, encoding_name, errors_of
+from scoter.parse.encoding import codec_of, decoded, encoding_name, errors_of
 
 PIECE: Final = 64 * 1024
 MOST: Final = 64 * 1024 * 1024
@@ -296,10 +296,7 @@ def _settled(found: re.Match[str]) -> str:
 
 
 def _decoder(encoding: str) -> Any:
-    import webencodings  # type: ignore[import-untyped]
-
-    found = webencodings.lookup(encoding)
     try:  # x-user-defined is known to webencodings and not to Python
-        return (found.codec_info if found is not None else codecs.lookup(encoding)).incrementaldecoder
+        return codec_of(encoding).incrementaldecoder
     except LookupError:
         return codecs.lookup("utf-8").incrementaldecoder
