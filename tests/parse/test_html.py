@@ -265,6 +265,14 @@ def test_a_refresh_that_comes_soon_is_a_redirect_and_a_later_one_a_link() -> Non
     assert [link.target.text for link in later.outlinks] == ["http://a.example/there"]
 
 
+def test_a_refresh_that_has_a_name_too_is_one() -> None:
+    page = read('<meta name="redirect" http-equiv="refresh" content="0; url=/there">')
+
+    assert page.refresh is not None
+    assert page.refresh.target == canonical("http://a.example/there")
+    assert page.metas == {"redirect": ("0; url=/there",)}
+
+
 def test_a_refresh_for_readers_without_scripts_is_none() -> None:
     assert read('<head><noscript><meta http-equiv=refresh content="0;url=/nojs"></noscript>').refresh is None
 

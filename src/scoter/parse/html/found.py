@@ -74,13 +74,14 @@ class Found:
         if not content:
             return
         name = attributes.get("name") or attributes.get("property")
+        pragma = attributes.get("http-equiv")
+        # A page that only readers without scripts are sent away from is meant to be read.
+        if pragma is not None and pragma.strip().lower() == "refresh" and name_of(node.parent) != "noscript":
+            self.refresh = content
         if name is None:
-            name = attributes.get("http-equiv")
-            if name is None:
+            if pragma is None:
                 return
-            # A page that only readers without scripts are sent away from is meant to be read.
-            if name.strip().lower() == "refresh" and name_of(node.parent) != "noscript":
-                self.refresh = content
+            name = pragma
         name = name.strip().lower()
         self.metas.append((name, content))
         if concerns(name, agents):
