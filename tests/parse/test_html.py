@@ -225,6 +225,12 @@ def test_the_canonical_link_is_joined_to_the_base() -> None:
     assert page.canonical == canonical("http://a.example/b/c")
 
 
+def test_a_canonical_link_that_leads_nowhere_does_not_count() -> None:
+    page = read('<link rel=canonical><link rel=canonical href=""><link rel=canonical href="/c">')
+
+    assert page.canonical == canonical("http://a.example/c")
+
+
 def test_a_canonical_anchor_is_no_canonical_link() -> None:
     assert read('<a rel=canonical href="/c">c</a>').canonical is None
 

@@ -50,8 +50,8 @@ class Found:
     def refer(self, rel: str, attributes: Attributes) -> bool:
         """Note what a ``<link>`` says about the page as a whole; tell whether it names a host and no document."""
         kinds = rel.split()
-        if "canonical" in kinds:
-            self.canonical = attributes.get("href")
+        if "canonical" in kinds and (href := attributes.get("href")):
+            self.canonical = href
         if not _OTHER_FORMS.isdisjoint(kinds) and "stylesheet" not in kinds:
             self.alternates.append(attributes)
         return not _HINTS.isdisjoint(kinds)
