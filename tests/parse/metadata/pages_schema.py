@@ -198,6 +198,12 @@ CASES: tuple[Case, ...] = (
         keywords=("jsonld", ["a", "b"]),
     ),
     case(
+        "jsonld_broken_by_a_comma_behind_a_backslash",
+        ld(r"""{"@type": "Article", "headline": "In C:\\seals, \"all\" \of them \u0026 more",}"""),
+        title=("jsonld", r'In C:\seals, "all" of them & more'),
+        type=("jsonld", "Article"),
+    ),
+    case(
         "jsonld_broken_by_a_wrapper_and_line_ends",
         ld("""
         //<![CDATA[

@@ -22,7 +22,8 @@ MOST_DOCUMENTS: Final = 20
 _STRING: Final = r'"(?:[^"\\]++|\\.?)*+(?:"|\Z)'
 _OUTSIDE: Final = re.compile(_STRING + r"|/\*.*?(?:\*/|\Z)|//[^\n]*|<!--|-->|<!\[CDATA\[|\]\]>", re.DOTALL)
 _COMMAS: Final = re.compile(_STRING + r"|,[\s,;]*+", re.DOTALL)
-_ESCAPE: Final = re.compile(r'\\(?!["\\/bfnrt]|u[0-9a-fA-F]{4})')
+# Right escapes are read over: the second half of a pair of backslashes begins no other.
+_ESCAPE: Final = re.compile(r'(\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))|\\')
 _PREFIXED: Final = re.compile(r'"(?:schema:|https?://schema\.org/)(?:name|headline|description|url|image)"')
 _BETWEEN: Final = re.compile(r"[\s,;]*")
 _DECODER: Final = json.JSONDecoder(strict=False)  # raw line ends and tabs in strings are common
@@ -85,7 +86,7 @@ def _kept(piece: re.Match[str]) -> str:
         return "," if piece.string[piece.end() : piece.end() + 1] not in ("", "}", "]") else ""
     if text[0] != '"':
         return ""
-    return _ESCAPE.sub("", text) if "\\" in text else text
+    return _ESCAPE.sub(r"\1", text) if "\\" in text else text
 
 
 def _unprefixed(document: Any, depth: int = 0) -> Any:
