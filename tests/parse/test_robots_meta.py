@@ -112,3 +112,19 @@ WORDS = [
 @given(st.text(), st.one_of(st.text(), st.lists(st.sampled_from(WORDS)).map("".join)))
 def test_no_text_breaks_it(content: str, header: str) -> None:
     directives([content], header, US)
+
+
+@pytest.mark.parametrize(
+    "field",
+    [
+        "noindex; nofollow",
+        "noindex;nofollow",
+        "otherbot: all; examplebot: noindex; nofollow",
+        "unavailable_after: Jun 25, 2025 10:00:00 PST, noindex, nofollow",
+        "unavailable_after: 25/06/2025, 10:00, none",
+    ],
+)
+def test_neither_semicolons_nor_dates_of_other_forms_hide_what_a_field_says(field: str) -> None:
+    found = directives([], field, agents=["examplebot"])
+
+    assert (found.noindex, found.nofollow) == (True, True)

@@ -28,6 +28,7 @@ _AFTER = re.compile(
     r"\s*+(?P<zone>[+-]\d\d:?\d\d|[a-z]{1,4}(?![a-z]))?)?",
     re.ASCII,
 )
+_HOUR = re.compile(r"(?:^|\s)\d\d?$", re.ASCII)  # what stands before the colon of a time, in a date of some other form
 _NO_SNIPPET = re.compile(r"max-snippet\s*+:\s*+0(?!\d)")
 _MONTHS: Final = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 # RFC 822 5.1, and what European pages write.
@@ -132,9 +133,9 @@ def _addressed(line: str, agents: Collection[str]) -> list[str]:
     """Return the words of a field that are meant for us; a robot's name holds until the next one."""
     found: list[str] = []
     ours = True
-    for item in line.split(","):
+    for item in line.replace(";", ",").split(","):
         name, colon, rest = item.partition(":")
-        if colon and name.strip() not in _VALUED:
+        if colon and name.strip() not in _VALUED and not _HOUR.search(name):
             ours = name.strip() in ("*", "robots") or name.strip() in agents
             item = rest
         if ours:
