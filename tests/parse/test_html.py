@@ -67,6 +67,21 @@ def test_what_no_reader_sees_is_no_text(hidden: str) -> None:
     assert page.text == "before\nafter"
 
 
+@pytest.mark.parametrize(
+    ("body", "text"),
+    [
+        ("<p>un<!-- a note -->real", "unreal"),
+        ("<p>Price: <!-- react-text: 5 -->12<!-- /react-text --> pounds", "Price: 12 pounds"),
+        ("<p><!--[-->Grey <!----><b>seals</b><!--]--></p>", "Grey seals"),
+        ("<p>one<!--a--><!--b-->\n two <!-- c --></p><!-- d -->\n<p>three", "one two\nthree"),
+        ('<p>é<!-- é -->é<!-- " -->.', "éé\n."),
+        ("<p>a<!--> b -->c", "a\nb -->c"),
+    ],
+)
+def test_a_comment_within_a_text_does_not_part_it(body: str, text: str) -> None:
+    assert read(body).text == text
+
+
 def test_empty_comments_of_frameworks_do_not_part_words() -> None:
     assert read("<p>Page <!-- -->3<!-- --> of 9</p>").text == "Page 3 of 9"
 

@@ -63,6 +63,7 @@ def test_what_pages_embed_is_harmless(inside: bytes) -> None:
         b"<p>" + b"".join(b"<<!-- -->b %d>" % number for number in range(1_500)) + b"<p>x" * 1_500,
         b"<p>" + b"".join(b"<b<!-- --> %d>" % number for number in range(1_500)) + b"<p>x" * 1_500,
         PAGE * 300 + tag(NAMES).replace(b"<", b"<<!-- -->", 1) + PAGE * 300,
+        b"<p>" + b"".join(b"<<!--a-->b %d>" % number for number in range(1_500)) + b"<p>x" * 1_500,
         b"<p>" + b"".join(b"<FONT\nx=%d>" % number for number in range(1_500)) + b"<p>x" * 1_500,
         tag(NAMES),
         PAGE * 300 + tag(NAMES) + PAGE * 300,

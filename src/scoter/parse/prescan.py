@@ -65,16 +65,22 @@ _UNQUOTED = re.compile(rb"[^\t\n\f\r >]*+")
 _BEFORE_VALUE = re.compile(rb"[\t\n\f\r ]*+" + _VALUE)
 
 
-_EMPTY_COMMENT = re2.compile(rb"!-- -->")  # begins with what is rare, which RE2 finds 20 times as fast as bytes do
+# A comment within a text, or one that frameworks leave there. What has markup or quotes in it is left to the parser.
+_COMMENT = rb"!--(?:[ \[\]]?-->|[^<>\"']*-->(?:<!--[^<>\"']*-->)*([\t\n\f\r ]*[^<\t\n\f\r ]))"
+_HAS_COMMENT = re2.compile(_COMMENT, _BYTES)  # begins with what is rare, which RE2 finds fast
+_WHOLE_COMMENT = re2.compile(b"<" + _COMMENT, _BYTES)
 
 
 def without_comments(markup: bytes) -> bytes:
-    """Return markup as it is parsed: without the empty comments that frameworks leave between pieces of one text.
+    """Return markup as it is parsed: without the comments that frameworks and writers leave between pieces of one text.
 
-    >>> without_comments(b"Page <!-- -->3")
+    >>> without_comments(b"Page <!-- the number -->3")
     b'Page 3'
     """
-    return markup.replace(b"<!-- -->", b"") if _EMPTY_COMMENT.search(markup) else markup
+    if not _HAS_COMMENT.search(markup):
+        return markup
+    found: bytes = _WHOLE_COMMENT.sub(rb"\1", markup)
+    return found
 
 
 def harmless(body: bytes) -> bool:
