@@ -154,3 +154,22 @@ def test_a_page_with_too_many_links_says_so() -> None:
 
     assert len(page.outlinks) == MOST_LINKS
     assert page.doubt == "too many links: the first 10,000 are read"
+
+
+@pytest.mark.parametrize(
+    ("encoding", "href", "target"),
+    [
+        ("windows-1251", "/поиск?q=тюлень&p=1#конец", "/%D0%BF%D0%BE%D0%B8%D1%81%D0%BA?q=%F2%FE%EB%E5%ED%FC&p=1"),
+        ("gbk", "?q=海豹", "/dir/page.html?q=%BA%A3%B1%AA"),
+        ("shift_jis", "?q=ソ a%41", "/dir/page.html?q=%83\\%20aA"),
+        ("iso-8859-1", "?q=caf&eacute;&amp;x=&#28023;", "/dir/page.html?q=caf%E9&x=%26%2328023%3B"),
+        ("utf-8", "?q=é", "/dir/page.html?q=%C3%A9"),
+        ("koi8-r", "/путь", "/%D0%BF%D1%83%D1%82%D1%8C"),
+    ],
+)
+def test_a_query_is_in_the_encoding_of_its_page(encoding: str, href: str, target: str) -> None:
+    page = read(f'<meta charset={encoding}><a href="{href}">x</a><link rel=canonical href="{href}">'.encode(encoding))
+
+    assert [link.target.target for link in page.outlinks] == [target, target]
+    assert page.canonical is not None
+    assert page.canonical.target == target

@@ -12,6 +12,7 @@ from scoter.core.page import EMPTY, Alternate, Heading
 from scoter.core.url import Url, join
 from scoter.parse.html.elements import HEADINGS
 from scoter.parse.html.text import words
+from scoter.parse.queries import spelt
 from scoter.parse.robots_meta import concerns
 
 MOST_HEADINGS: Final = 200
@@ -46,6 +47,15 @@ class Found:
         self.scripts: list[str] = []
         self.image: LexborNode | None = None
         self.image_label = ""
+
+    def spell(self, encoding: str) -> None:
+        """Write the queries of the page's links in its encoding."""
+        self.links = [
+            link if link[0].isascii() else (spelt(link[0], encoding), link[1], link[2], link[3]) for link in self.links
+        ]
+        if self.canonical is not None:
+            self.canonical = spelt(self.canonical, encoding)
+        self.refresh = spelt(self.refresh, encoding)
 
     def refer(self, rel: str, attributes: Attributes) -> bool:
         """Note what a ``<link>`` says about the page as a whole; tell whether it names a host and no document."""

@@ -85,6 +85,8 @@ class HtmlReader:
             about = self._about.read(tree, url, self._base(tree, url), header_language=language)
         found = Found()
         self._walk(tree, found)
+        if source.encoding != "utf-8":
+            found.spell(source.encoding)
         base = (found.base and join(url, found.base)) or url
         said = directives(found.robots, content.robots, options.agents)
         refresh = read_refresh(found.refresh, base) if found.refresh else None
