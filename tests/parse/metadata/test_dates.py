@@ -86,3 +86,17 @@ def test_no_text_makes_the_reader_of_dates_fail(text: str) -> None:
 
     assert found is None or found.utcoffset() is not None
     assert seconds(text) is None or seconds(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("202403051030", datetime(2024, 3, 5, 10, 30, tzinfo=UTC)),
+        ("20240305103059", datetime(2024, 3, 5, 10, 30, 59, tzinfo=UTC)),
+        ("202499051030", None),
+        ("1709634600000", datetime(2024, 3, 5, 10, 30, tzinfo=UTC)),
+        ("946684800000", datetime(2000, 1, 1, tzinfo=UTC)),
+    ],
+)
+def test_a_day_and_a_time_in_digits_alone_are_no_milliseconds(text: str, found: datetime | None) -> None:
+    assert moment(text) == found

@@ -25,6 +25,8 @@ _DAY_MONTH: Final = re.compile(
 _MONTH_DAY: Final = re.compile(
     r"(?:[a-z]{3,9},\s+)?([a-z]{3,9})\.?\s+(\d{1,2})(?:st|nd|rd|th)?,?\s+(\d{4}),?" + _CLOCK, re.IGNORECASE
 )
+# A day and a time without any sign between them. As milliseconds they would be in 1976, before there were pages.
+_DIGITS: Final = re.compile(r"((?:19|20)\d{2})(\d{2})(\d{2})(\d{2})(\d{2})(\d{2})?")
 _EPOCH: Final = re.compile(r"\d{9,10}|\d{12,13}")
 _DURATION: Final = re.compile(
     r"P(?:(\d{1,5})W)?(?:(\d{1,5})D)?(?:T(?:(\d{1,6})H)?(?:(\d{1,7})M)?(?:(\d{1,8}(?:[.,]\d{1,6})?)S)?)?", re.IGNORECASE
@@ -60,6 +62,9 @@ def moment(text: str | None) -> datetime | None:
         if found is not None:
             year, month, day, month2, day2, *clock = found.groups()
             return _made(year, month or month2 or "1", day or day2 or "1", clock)
+        if (found := _DIGITS.fullmatch(text)) is not None:
+            year, month, day, hour, minute, second = found.groups()
+            return _made(year, month, day, [hour, minute, second, None, None, None])
         return _since_1970(text)
     if (found := _DAY_MONTH.fullmatch(text)) is not None:
         day, name, year, *clock = found.groups()
