@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import itertools
-import time
 from collections.abc import Callable
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.effort import seconds_of
 from tests.parse.contents import read
 
 from scoter.parse.prescan import LARGEST, MOST_TAGS, harmless
@@ -97,14 +97,11 @@ FILL: list[Callable[[int], bytes]] = [
 
 
 @pytest.mark.parametrize("fill", FILL, ids=range(len(FILL)))
-def test_the_worst_that_is_let_through_takes_no_more_than_a_second(fill: Callable[[int], bytes]) -> None:
+def test_the_worst_that_is_let_through_is_read_in_a_second_or_two(fill: Callable[[int], bytes]) -> None:
     body = fill(MOST_TAGS - 10)
     assert harmless(body)
 
-    start = time.process_time()
-    read(body)
-
-    assert time.process_time() - start < 1.0
+    assert seconds_of(lambda: read(body)) < 2
 
 
 @given(st.lists(st.sampled_from(["'", '"', "=", ">", "<p ", " ", "/", "x"]), max_size=60))

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import socket
-import time
 from datetime import UTC, datetime
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.effort import seconds_of
 from tests.parse.feeds.documents import ATOM, JSON, PLACE, RDF, RSS, SITEMAP, chain, content, feed, targets
 
 from scoter.config import load
@@ -185,9 +185,8 @@ def test_entities_are_never_expanded(declared: str) -> None:
     body = (
         f"{declared}]><rss><channel><title>&a12;</title><item b='{uses}'><title>{uses}</title></item></channel></rss>"
     )
-    began = time.process_time()
+    assert seconds_of(lambda: feed(body)) < 5
     pages = feed(body)
-    assert time.process_time() - began < 5
     assert pages[0].title == "&a12;"
     assert sum(len(page.text) for page in pages) < 2 * len(body)
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import gzip
-import time
 from datetime import UTC, datetime
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.effort import seconds_of
 from tests.parse.feeds.documents import PLACE, RSS, SITEMAP, sitemap, targets
 
 from scoter.core.url import canonical
@@ -100,10 +100,10 @@ def test_no_more_entries_are_read_than_asked_for() -> None:
 
 def test_fifty_thousand_entries_are_read_in_a_few_seconds() -> None:
     body = "<urlset>" + "".join(f"<url><loc>/{number}</loc></url>" for number in range(50_000)) + "</urlset>"
-    began = time.process_time()
-    found = read_sitemap(gzip.compress(body.encode(), 1), PLACE)
+    packed = gzip.compress(body.encode(), 1)
+    found = read_sitemap(packed, PLACE)
     assert (len(found.entries), found.doubt) == (50_000, "")
-    assert time.process_time() - began < 10
+    assert seconds_of(lambda: read_sitemap(packed, PLACE)) < 10
 
 
 @pytest.mark.parametrize(
@@ -121,9 +121,8 @@ def test_fifty_thousand_entries_are_read_in_a_few_seconds() -> None:
     ids=["deep", "faults", "nested", "attributes", "alternates", "long", "comments", "ends"],
 )
 def test_a_hostile_sitemap_costs_little(body: str) -> None:
-    began = time.process_time()
     found = read_sitemap(body.encode(), PLACE)
-    assert time.process_time() - began < 5
+    assert seconds_of(lambda: read_sitemap(body.encode(), PLACE)) < 5
     assert sum(len(entry.alternates) for entry in found.entries) <= 100_000
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import sys
-import time
 
 import pytest
+from tests.effort import seconds_of
 from tests.parse.main.rendering import BASE, main_of, markdown
 
 from scoter.errors import ConfigError
@@ -135,13 +135,9 @@ HARD = {
 
 @pytest.mark.parametrize("page", HARD.values(), ids=HARD)
 def test_a_hard_page_is_written_soon_and_small(page: str) -> None:
-    began = time.process_time()
-    found = main_of(page)
-    took = time.process_time() - began
-
-    # A tenth of a second each when nothing else runs; what is quadratic here takes minutes.
-    assert took < 5
-    assert len(found.markdown) <= 2 * len(page) + 1_000
+    # A tenth of a second each; what is quadratic here takes minutes.
+    assert seconds_of(lambda: main_of(page)) < 5
+    assert len(main_of(page).markdown) <= 2 * len(page) + 1_000
 
 
 def test_the_hard_pages_are_such_as_are_parsed_in_place() -> None:
