@@ -12,8 +12,8 @@ import pytest
 from tests.disks import disk_of
 from tests.long.batch_truth import settings, statuses
 
-from scoter.batch.crawl import Progress, Rounds, applied, crawl
-from scoter.batch.directory import STOP, CrawlDir
+from scoter.batch.crawl import Progress, Rounds, crawl
+from scoter.batch.directory import STOP, CrawlDir, applied
 from scoter.batch.fetch import fetch
 from scoter.batch.generate import generate
 from scoter.batch.inject import inject
@@ -95,7 +95,7 @@ def test_a_crawl_goes_on_from_whatever_step_it_finds(
 
     assert [each.segment for each in done.rounds] == ([] if reached == "updatedb" else [name])
     assert sum(pages(server, before).values()) == (len(server.web.seeds()) if reached == "generate" else 0)
-    assert applied(directory.crawldb) == applied(directory.linkdb) == {name}
+    assert applied(directory.crawldb) == applied(directory.linkdb) == frozenset({name})
 
 
 def test_the_file_stop_ends_a_crawl_after_its_step_and_the_next_one_goes_on(

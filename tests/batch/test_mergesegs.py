@@ -12,7 +12,7 @@ from tests.batch.crawls import NOW, Row, crawl_at, datum, link, named, page, wri
 from tests.cli.conftest import Run, run
 
 from scoter.batch.directory import CrawlDir
-from scoter.batch.mergesegs import MergedSegments, mergesegs
+from scoter.batch.mergesegs import mergesegs
 from scoter.batch.segment import FETCHED, Segment
 from scoter.config import load
 from scoter.core.reply import Exchange
@@ -109,7 +109,7 @@ def test_the_newest_fetch_of_a_page_stays_with_its_text_links_and_bytes(crawl: C
 
     (made,) = merge(crawl, [newer, older], engine)
 
-    assert (made.name, made.is_fetched, made.is_parsed, made.about().urls) == ("2", True, True, 3)
+    assert (made.name, made.is_fetched, made.is_parsed, made.about().urls) == ("2-001", True, True, 3)
     assert bodies_in(made) == {A: b"a2", B: b"b1" * 900, C: b"c2"}
     assert [row["title"] for row in rows(made.parse_data())] == ["2", "1", "2"]
     assert [row["text"] for row in rows(made.parse_text())] == ["2", "1", "2"]
@@ -247,8 +247,8 @@ def test_the_command_merges_crawls_and_single_segments(crawl: CrawlDir, tmp_path
     done = run("mergesegs", "out", crawl.path, other.path)
     nothing = run("mergesegs", "out2", crawl.segments / "9")
 
-    assert (done.code, done.out) == (0, "2 segments merged into 2: 2 pages\n")
+    assert (done.code, done.out) == (0, "2 segments merged into 2-001: 2 pages\n")
     assert "not fetched" in done.err
     assert nothing.code == 1
     assert not (tmp_path / "out2").exists()
-    assert MergedSegments(segments=("2",), urls=2).urls == len(bodies_in(CrawlDir.open(tmp_path / "out").segment("2")))
+    assert bodies_in(CrawlDir.open(tmp_path / "out").segment("2-001")) == {A: b"a", B: b"b"}

@@ -12,12 +12,11 @@ import shutil
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
-from pathlib import Path
 
 from msgspec import Struct
 
 from scoter.batch.dedup import dedup
-from scoter.batch.directory import STOP, CrawlDir
+from scoter.batch.directory import STOP, CrawlDir, applied
 from scoter.batch.fetch import FetchDone, FetchState, fetch
 from scoter.batch.fetching.pool import Pool
 from scoter.batch.generate import generate
@@ -29,8 +28,6 @@ from scoter.batch.updatedb import updatedb
 from scoter.config import Config
 from scoter.engine import Engine, source_of
 from scoter.store.tables import Table
-from scoter.store.tables.local import LocalPlace
-from scoter.store.tables.versions import current_manifest
 
 _LOOK_AT_DISK = 5.0
 
@@ -173,8 +170,8 @@ class _Crawl:
 
     def _open_segment(self) -> Segment | None:
         """Return the oldest segment that is not in the crawldb yet."""
-        known = applied(self._directory.crawldb)
-        return next((each for each in self._directory.all_segments() if each.name not in known), None)
+        known = applied(self._directory.crawldb) or ()
+        return next((each for each in self._directory.all_segments() if not each.is_in(known)), None)
 
     def _generated(self) -> Segment | None:
         self._step("generate")
@@ -210,11 +207,11 @@ class _Crawl:
 
     def _link(self) -> None:
         """Mark duplicates, and bring the links of all segments into the linkdb that are in the crawldb."""
-        in_crawldb, in_linkdb = applied(self._directory.crawldb), applied(self._directory.linkdb)
+        in_crawldb, in_linkdb = (applied(table) or () for table in (self._directory.crawldb, self._directory.linkdb))
         behind = [
             each
             for each in self._directory.all_segments()
-            if each.is_parsed and each.name in in_crawldb and each.name not in in_linkdb
+            if each.is_parsed and each.is_in(in_crawldb) and not each.is_in(in_linkdb)
         ]
         if not behind:
             return
@@ -271,9 +268,3 @@ def _statuses(directory: CrawlDir, engine: Engine) -> dict[str, int]:
         rows = engine.read(source_of(crawldb, ["status"]))
         counted = rows.group_by("status").agg(urls=rows.count())
         return {row["status"]: row["urls"] for batch in engine.batches(counted) for row in batch.to_pylist()}
-
-
-def applied(table: Path) -> frozenset[str]:
-    """Return the segments that went into a table; none if there is no table."""
-    found = current_manifest(LocalPlace(table)) if table.is_dir() else None
-    return frozenset(found.applied if found is not None else ())

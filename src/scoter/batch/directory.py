@@ -144,11 +144,16 @@ class CrawlDir:
         last = max((each.name for each in self.all_segments()), default="")
         name = now.astimezone(UTC).strftime(_NAME)
         name = name if name > last else _after(last)
-        manifests = (current_manifest(LocalPlace(table)) for table in (self.crawldb, self.linkdb))
-        taken = {name for manifest in manifests if manifest is not None for name in manifest.applied}
+        taken = {name for table in (self.crawldb, self.linkdb) for name in applied(table) or ()}
         while name in taken:
             name = _after(name)
         return name
+
+
+def applied(table: Path) -> frozenset[str] | None:
+    """Return the names of the segments that went into a table; nothing when there is no table."""
+    manifest = current_manifest(LocalPlace(table)) if table.is_dir() else None
+    return None if manifest is None else frozenset(manifest.applied)
 
 
 def _after(name: str) -> str:

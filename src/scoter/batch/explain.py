@@ -91,6 +91,11 @@ class _Crawl:
         if (crawl.linkdb / CURRENT).exists():
             self.linkdb = stack.enter_context(Table.open(crawl.linkdb, schemas.LINKDB))
 
+    def applied(self) -> tuple[str, ...]:
+        """Return the segments that are in the crawldb."""
+        names = self.crawldb.manifest.applied if self.crawldb is not None else ()
+        return tuple(segment.name for segment, _ in self.segments if segment.is_in(names))
+
     def record(self, url: Url) -> Row | None:
         return None if self.crawldb is None else next(rows_of(source_of(self.crawldb), url), None)
 
@@ -176,7 +181,7 @@ def explain(crawl: CrawlDir, config: Config, url: str, *, now: datetime) -> Expl
             redirected_from=_some(known.redirects_to(wanted)),
             redirects=tuple(_hops(known, wanted, fetches)),
             duplicates=known.duplicates(wanted, datum.signature if datum else None),
-            applied=known.crawldb.manifest.applied if known.crawldb is not None else (),
+            applied=known.applied(),
             is_host_known=record is not None
             or (known.crawldb is not None and knows_host(source_of(known.crawldb, ["key"]), wanted)),
         )

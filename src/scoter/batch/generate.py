@@ -154,7 +154,7 @@ def _waiting(crawl: CrawlDir, engine: Engine, table: Table, rules: Rules, config
     young = [
         segment
         for segment in crawl.all_segments()
-        if segment.name not in table.manifest.applied
+        if not segment.is_in(table.manifest.applied)
         and later(segment.about().created, config.generate.mark_age) > rules.moment
     ]
     files = tuple(file for segment in young for file in segment.crawl_generate().files)

@@ -47,7 +47,7 @@ class Inverted(Struct, frozen=True, kw_only=True):
 def pending(crawl: CrawlDir) -> list[Segment]:
     """Return the parsed segments whose links are not in the linkdb yet, oldest first."""
     with linkdb_of(crawl) as linkdb:
-        return [each for each in crawl.all_segments() if each.is_parsed and each.name not in linkdb.applied]
+        return [each for each in crawl.all_segments() if each.is_parsed and not each.is_in(linkdb.applied)]
 
 
 def invertlinks(
@@ -109,7 +109,7 @@ def _check(segment: Segment, applied: frozenset[str], force: bool) -> None:
             where=str(segment.path),
             hint=f"Run: scoter parse {segment.path.parent.parent} {segment.name}",
         )
-    if segment.name in applied and not force:
+    if segment.is_in(applied) and not force:
         raise UsageError(
             f"the links of the segment {segment.name} are in the linkdb already",
             where=str(segment.path),

@@ -29,9 +29,9 @@ from msgspec import Struct
 from scoter.batch import schemas
 from scoter.batch.archiving import ArchiveCopy
 from scoter.batch.counted import Counted, counted
-from scoter.batch.directory import CrawlDir
+from scoter.batch.directory import CrawlDir, applied
 from scoter.batch.rewriting import changes_of, rewritten
-from scoter.batch.segment import ABOUT, FETCHED, PARSED, About, Segment
+from scoter.batch.segment import ABOUT, FETCHED, PARSED, About, Origin, Segment
 from scoter.batch.sift import Sieve
 from scoter.config import Config
 from scoter.core.datum import FetchStatus, short_name
@@ -77,8 +77,9 @@ def mergesegs(
 ) -> MergedSegments:
     """Write the segments of a crawl that has none yet out of others, with at most ``slice`` URLs each.
 
-    Newer is what has the name that sorts later. The new segment has the name of the newest that went into it, so that
-    a crawldb merged out of those that the old ones were brought into knows it; several are numbered.
+    Newer is what has the name that sorts later. The new segments have the name of the newest that went into them, and
+    a number. They say which those were: a crawldb that all of them were brought into, itself or by merging, has the new
+    ones in it already.
     """
     segments = sorted(segments, key=lambda each: each.name)
     _check(out, segments, slice)
@@ -89,14 +90,14 @@ def mergesegs(
         merge = _Merge(engine, segments, extra, sieve, Path(folder))
         urls = merge.choose(slice)
         number = math.ceil(urls / slice) if slice else 1
-        newest = segments[-1].name
-        names = [newest] if number <= 1 else [f"{newest}-{each:03d}" for each in range(1, number + 1)]
+        names = [f"{segments[-1].name}-{each:03d}" for each in range(1, max(number, 1) + 1)]
+        origins = tuple(each.origin() for each in segments)
         agent = config.agent
         about = ArchiveAbout(
             software=f"Scoter/{version('scoter')}", agent=agent.name, operator=agent.email or agent.url
         )
         for each, name in enumerate(names):
-            _write(out, name, now, partial(merge.fill, each, about, now))
+            _write(out, name, now, origins, partial(merge.fill, each, about, now))
     return MergedSegments(segments=tuple(names), urls=urls)
 
 
@@ -117,16 +118,27 @@ def _check(out: CrawlDir, segments: Sequence[Segment], most: int | None) -> None
             where=str(left.path),
             hint=f"Run: scoter parse {left.path.parent.parent} {left.name}",
         )
+    # By the crawldb beside each: what is merged is in one as a whole, or not at all.
+    is_in = {each.path: each.is_in(applied(CrawlDir(each.path.parent.parent).crawldb) or ()) for each in segments}
+    if len(set(is_in.values())) > 1:
+        left = next(each for each in segments if not is_in[each.path])
+        raise UsageError(
+            "the segment is not in its crawldb, but others are in theirs",
+            where=str(left.path),
+            hint=f"Run: scoter updatedb {left.path.parent.parent} {left.name}",
+        )
 
 
-def _write(out: CrawlDir, name: str, now: datetime, fill: Callable[[Segment], tuple[int, bool]]) -> None:
+def _write(
+    out: CrawlDir, name: str, now: datetime, origins: tuple[Origin, ...], fill: Callable[[Segment], tuple[int, bool]]
+) -> None:
     """Make a segment under a working name; it gets its own when all of it is there."""
     draft = Segment(out.segments / f".{name}")
     shutil.rmtree(draft.path, ignore_errors=True)
     with telling("write the segment", draft.path):
         draft.path.mkdir(parents=True)
         urls, is_parsed = fill(draft)
-        about = About(created=now, lists=1, urls=urls, made_by="mergesegs")
+        about = About(created=now, lists=1, urls=urls, made_by="mergesegs", merged=origins)
         (draft.path / ABOUT).write_bytes(msgspec.json.encode(about) + b"\n")
         draft.finish(FETCHED)
         if is_parsed:

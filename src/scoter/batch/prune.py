@@ -13,7 +13,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from scoter.batch.directory import CrawlDir
+from scoter.batch.directory import CrawlDir, applied
 from scoter.batch.segment import Segment
 from scoter.core.datum import later
 from scoter.errors import UsageError
@@ -71,7 +71,7 @@ def prune(
         raise UsageError(f"{keep} is not a number of segments", where="--keep-segments", hint="Name one of 0 or more.")
     removed: list[Item] = []
     spared: list[Spared] = []
-    known = {name: _applied(table) for name, table in (("crawldb", crawl.crawldb), ("linkdb", crawl.linkdb))}
+    known = {name: applied(table) for name, table in (("crawldb", crawl.crawldb), ("linkdb", crawl.linkdb))}
     for segment in _old_enough(crawl, now, older_than, keep):
         why = "" if force else _needed(segment, known)
         if why:
@@ -98,17 +98,11 @@ def _needed(segment: Segment, known: dict[str, frozenset[str] | None]) -> str:
     """Return why a segment has to stay; nothing when it may go."""
     if not segment.is_fetched:
         return "it is not fetched to its end"
-    for name, applied in known.items():
+    for name, names in known.items():
         # Without a linkdb nobody wants one; without a crawldb nothing is in it.
-        if (applied is None and name == "crawldb") or (applied is not None and segment.name not in applied):
+        if (names is None and name == "crawldb") or (names is not None and not segment.is_in(names)):
             return f"it is not in the {name} yet"
     return ""
-
-
-def _applied(table: Path) -> frozenset[str] | None:
-    """Return the segments that were brought into a table; nothing when there is no table."""
-    manifest = current_manifest(LocalPlace(table))
-    return None if manifest is None else frozenset(manifest.applied)
 
 
 def _remove(segment: Segment) -> None:

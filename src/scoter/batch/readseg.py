@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from scoter.batch import schemas
 from scoter.batch.counted import counted
-from scoter.batch.directory import CrawlDir
+from scoter.batch.directory import CrawlDir, applied
 from scoter.batch.lookup import find, rows_of
 from scoter.batch.segment import Segment
 from scoter.config import Config
@@ -25,8 +25,7 @@ from scoter.fetch.decode import content_codings, decode
 from scoter.parse.encoding import decoded
 from scoter.parse.mediatype import declared
 from scoter.plugins import chain
-from scoter.store.tables import PartSet, Table
-from scoter.store.tables.manifest import CURRENT
+from scoter.store.tables import PartSet
 from scoter.store.warc import WarcReader
 
 Row = Mapping[str, Any]
@@ -110,10 +109,7 @@ class Archive:
 
 def listing(crawl: CrawlDir, segments: Sequence[Segment]) -> Iterator[Summary]:
     """Yield how far each segment has come."""
-    applied: Sequence[str] = ()
-    if (crawl.crawldb / CURRENT).exists():
-        with Table.open(crawl.crawldb) as table:
-            applied = table.manifest.applied
+    known = applied(crawl.crawldb) or ()
     for segment in segments:
         about = segment.about()
         statuses, start, end = _fetched(segment.crawl_fetch())
@@ -122,7 +118,7 @@ def listing(crawl: CrawlDir, segments: Sequence[Segment]) -> Iterator[Summary]:
             parsed += _counts(batch["parse_status"])
         yield Summary(
             segment=segment.name,
-            state=_state(segment, applied, statuses.total()),
+            state=_state(segment, known, statuses.total()),
             created=about.created,
             generated=about.urls,
             fetched=statuses.total(),
@@ -195,8 +191,8 @@ def _counts(column: Any) -> Counter[str]:
     return Counter({each["values"]: each["counts"] for each in pc.value_counts(column).to_pylist()})
 
 
-def _state(segment: Segment, applied: Sequence[str], fetched: int) -> str:
-    if segment.name in applied:
+def _state(segment: Segment, known: Collection[str], fetched: int) -> str:
+    if segment.is_in(known):
         return "applied"
     if segment.is_parsed:
         return "parsed"

@@ -18,7 +18,7 @@ the others count; when it is parsed apart from that, it is the part of ``parse_d
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -41,6 +41,20 @@ ABOUT = "segment.json"
 _BOUNDS = Bounds(row_group_bytes=16 * 2**20, level=1)
 
 
+class Origin(msgspec.Struct, frozen=True):
+    """A segment by its name, with those that it was merged out of, if it was."""
+
+    name: str
+    merged: tuple[Origin, ...] = ()
+
+    def is_in(self, applied: Collection[str]) -> bool:
+        """Tell whether all of it is among what went into a table: itself, or each that it was merged out of."""
+        return self.name in applied or (bool(self.merged) and all(each.is_in(applied) for each in self.merged))
+
+    def is_partly_in(self, applied: Collection[str]) -> bool:
+        return self.name in applied or any(each.is_partly_in(applied) for each in self.merged)
+
+
 class About(msgspec.Struct, frozen=True, kw_only=True):
     """What a segment says of itself."""
 
@@ -49,6 +63,8 @@ class About(msgspec.Struct, frozen=True, kw_only=True):
     urls: int
     made_by: str = "generate"
     partition: str = "host"
+    merged: tuple[Origin, ...] = ()
+    """Those that it was merged out of."""
 
 
 class Segment:
@@ -71,6 +87,14 @@ class Segment:
             return msgspec.json.decode(data, type=About)
         except msgspec.DecodeError as failure:
             raise UserError(f"the file is damaged: {failure}", where=str(file)) from failure
+
+    def origin(self) -> Origin:
+        """Return the segment's name, and what it was merged out of."""
+        return Origin(self.name, self.about().merged)
+
+    def is_in(self, applied: Collection[str]) -> bool:
+        """Tell whether what it holds is in a table, by the names of the segments that went into that."""
+        return self.name in applied or self.origin().is_in(applied)
 
     @property
     def is_fetched(self) -> bool:

@@ -86,7 +86,7 @@ def _segments_table(connection: Any, crawl: CrawlDir, applied: Sequence[str]) ->
     for segment in crawl.all_segments():
         about = segment.about()
         facts = (about.created, about.lists, about.urls, about.made_by, about.partition)
-        known.append((segment.name, *facts, segment.is_fetched, segment.is_parsed, segment.name in applied))
+        known.append((segment.name, *facts, segment.is_fetched, segment.is_parsed, segment.is_in(applied)))
     columns = [list(column) for column in zip(*known, strict=True)] or [[] for _ in _SEGMENTS]
     table = pa.Table.from_arrays(
         [pa.array(column, field.type) for column, field in zip(columns, _SEGMENTS, strict=True)], schema=_SEGMENTS

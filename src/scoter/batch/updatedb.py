@@ -51,7 +51,7 @@ def pending(crawl: CrawlDir) -> list[Segment]:
     """Return the fetched segments that are not in the crawldb yet, oldest first."""
     with Table.open(crawl.crawldb) as crawldb:
         done = set(crawldb.manifest.applied)
-    return [each for each in crawl.all_segments() if each.is_fetched and each.name not in done]
+    return [each for each in crawl.all_segments() if each.is_fetched and not each.is_in(done)]
 
 
 def updatedb(
@@ -189,11 +189,19 @@ def _check(crawl: CrawlDir, segments: Sequence[Segment], applied: frozenset[str]
                 where=str(each.path),
                 hint=f"Run: scoter fetch {crawl.path} {each.name}; or take what there is with --force.",
             )
-        if each.name in applied:
+        origin = each.origin()
+        if origin.is_in(applied):
             raise UsageError(
                 f"the segment {each.name} is in the crawldb already",
                 where=str(crawl.crawldb),
                 hint="Its scores would count twice; to bring it in once more all the same, say --force.",
+            )
+        if origin.is_partly_in(applied):
+            shown = ", ".join(one.name for one in origin.merged if not one.is_in(applied))
+            raise UsageError(
+                f"a part of the merged segment {each.name} is in the crawldb already, but not that of {shown}",
+                where=str(crawl.crawldb),
+                hint="Bring all segments into their crawldbs before merging; or count that part twice with --force.",
             )
 
 

@@ -20,7 +20,9 @@ def command(out: str, directories: tuple[str, ...], filters: bool, normalizes: b
 
     Of each page the newest fetch stays, with its text, links and archived bytes; fetches to be tried again and those
     that found a page unmodified go. DIR is a crawl, or one of its segments; OUT is a directory that does not exist yet,
-    or a crawl without segments. Exit code 1: no segment is fetched to its end.
+    or a crawl without segments. Where a crawldb lies beside the segments, it has all of them in it, or none: the new
+    ones then count as being in what scoter mergedb makes of those crawldbs, or are brought in by scoter updatedb.
+    Exit code 1: no segment is fetched to its end.
 
     \b
     Example:
