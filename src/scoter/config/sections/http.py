@@ -139,7 +139,10 @@ class Http(Section, frozen=True):
     ] = True
     keep_cookies: Annotated[
         bool,
-        Setting("Keep the cookies that servers set, and send them back to the same host within one run."),
+        Setting(
+            "Keep the cookies that servers set, and send them back to the same host within one run. After 20,000 of"
+            " them they are all forgotten, and sessions begin anew."
+        ),
     ] = False
     store_responsetime: Annotated[
         bool,

@@ -21,6 +21,7 @@ from scoter.core.outcome import reply_to
 from scoter.core.reply import Cut, Exchange, Failed, Fetched, Headers, Reason, Reply, Request
 from scoter.core.robots import LIMIT
 from scoter.core.url import Url
+from scoter.fetch.protocols.cookiejar import CookieJar
 from scoter.fetch.protocols.credentials import parse_cookies, parse_credentials, read_lines
 from scoter.fetch.protocols.curl import CurlLoop
 from scoter.fetch.protocols.identity import user_agents
@@ -73,7 +74,7 @@ class HttpHops:
         self._cookies = parse_cookies(
             read_lines(config.agent.host_cookie_file, "agent.host_cookie_file"), str(config.agent.host_cookie_file)
         )
-        self._share = _cookie_share() if config.http.keep_cookies else None
+        self._jar = CookieJar() if config.http.keep_cookies else None
         self._sites = Sites(self._guard, self._proxy, self._credentials)
         # The second lock: it sees the address of every socket, whatever names and caches said before.
         self._check_socket: SocketCheck = (
@@ -176,8 +177,8 @@ class HttpHops:
             (pycurl.HTTP_VERSION, version),
             (pycurl.PATH_AS_IS, 1),  # URLs are canonical; what is stored is what is asked for
         ]
-        if self._share is not None:
-            options += [(pycurl.SHARE, self._share), (pycurl.COOKIEFILE, "")]
+        if self._jar is not None:
+            options += self._jar.options
         return [*options, *self._options]
 
     def _headers(self, request: Request) -> Sent:
@@ -207,6 +208,8 @@ class HttpHops:
         if told.reason is not None and not late and not partial:
             return Failed(url, told.reason, told.detail, blames_host=told.reason is not Reason.REFUSED_ADDRESS)
         exchange = self._exchange(url, site, sent, told, started)
+        if self._jar is not None:
+            self._jar.note(exchange.headers)
         if partial and 200 <= told.status < 300:
             return Fetched(exchange)
         return reply_to(exchange, started)
@@ -244,12 +247,6 @@ def _fixed_headers(config: Config) -> Headers:
         name, _, value = line.partition(":")
         headers.append((name.strip(), value.strip()))
     return tuple(headers)
-
-
-def _cookie_share() -> pycurl.CurlShare:
-    share = pycurl.CurlShare()
-    share.setopt(pycurl.SH_SHARE, pycurl.LOCK_DATA_COOKIE)
-    return share
 
 
 def _fields(head: bytes) -> Headers:
