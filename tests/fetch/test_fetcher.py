@@ -316,6 +316,16 @@ async def test_a_plugin_that_raises_fails_its_url_and_nothing_else() -> None:
     assert sink.reasons() == {"page": 5, "broken_plugin": 1}
 
 
+async def test_a_plugin_that_answers_nothing_fails_its_url_and_nothing_else() -> None:
+    def reply(request: Request) -> Any:
+        return None if request.url.path == "/3" else answer(request.url, 200, b"page")
+
+    sink = Sink()
+    await fetcher(Fake(reply)).run(source(urls(1, 6)), sink)
+
+    assert sink.reasons() == {"page": 5, "broken_plugin": 1}
+
+
 async def test_a_plugin_that_cannot_say_what_it_claims_or_cannot_be_closed_ends_no_fetch() -> None:
     class Broken(Fake):
         def claims(self, request: Request) -> bool:
@@ -439,6 +449,20 @@ async def test_a_scheme_that_nobody_fetches_is_refused() -> None:
     ((_, reply),) = sink.got
     assert isinstance(reply, Failed)
     assert reply.reason is Reason.REFUSED_SCHEME
+
+
+async def test_who_fails_on_a_snapshot_ends_the_run_and_hears_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def endless() -> AsyncIterator[Request]:
+        yield Request(url=canonical("http://a.example/"))
+        await asyncio.Event().wait()
+
+    def tell(snapshot: Snapshot) -> None:
+        raise ZeroDivisionError("oops")
+
+    monkeypatch.setattr("scoter.fetch.fetcher._TICK", 0.01)
+
+    with pytest.raises(ZeroDivisionError):
+        await asyncio.wait_for(fetcher(Fake(), on_snapshot=tell).run(endless(), Sink()), 5)
 
 
 async def test_a_publisher_that_fails_does_not_end_the_clearing_up(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -142,7 +142,7 @@ class Fetcher:
     async def run(self, source: AsyncIterable[Request], sink: Sink) -> Snapshot:
         """Fetch all that the source gives, and return the last snapshot.
 
-        An error of the sink or the source stops the run and is raised once what was under way has ended.
+        An error of sink, source or ``on_snapshot`` ends the run, and is raised when what was under way has ended.
         """
         self._sink = sink
         self._publish("start", {})
@@ -397,7 +397,10 @@ class Fetcher:
             )
             self._turnstile.concurrency = advice.workers
             snapshot = self.snapshot()
-            self._on_snapshot(snapshot)
+            try:
+                self._on_snapshot(snapshot)
+            except Exception as error:
+                self._fail(error)
             self._publish("report", msgspec.structs.asdict(snapshot))
             if advice.order is Order.DRAIN:
                 self._rates.told = advice.reason

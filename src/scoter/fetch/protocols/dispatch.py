@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, get_args
 
 from scoter.core.reply import Failed, Reason, Reply, Request
 from scoter.errors import ConfigError
 from scoter.plugins import FetchProtocol
 
 _log = logging.getLogger(__name__)
+_REPLIES: tuple[type[Reply], ...] = get_args(Reply)  # the frequent one first
 
 
 class Protocols:
@@ -44,7 +45,10 @@ class Protocols:
                 plugin = self._by_scheme.get(request.url.scheme)
             if plugin is None:
                 return Failed(request.url, Reason.REFUSED_SCHEME, "no active protocol fetches it", blames_host=False)
-            return await plugin.fetch(request)
+            reply = await plugin.fetch(request)
+            if not isinstance(reply, _REPLIES):
+                raise TypeError(f"{reply!r:.100} is no reply")
+            return reply
         except Exception as error:  # somebody else's plug-in must not end a crawl
             told = f"{type(plugin).__name__}: {type(error).__name__}: {error}"
             return Failed(request.url, Reason.BROKEN_PLUGIN, told, blames_host=False)
