@@ -16,6 +16,7 @@ from scoter.core.url import canonical
 from scoter.errors import ConfigError, Defect
 from scoter.fetch.fetcher import Fetcher
 from scoter.fetch.protocols.dispatch import Protocols
+from scoter.fetch.publishing import Publishing
 from scoter.fetch.queues.keys import Keys
 from scoter.fetch.reach.guard import Guard
 from scoter.fetch.reach.resolve import Answer as Answered
@@ -397,7 +398,7 @@ class Told:
 async def test_publishers_are_told_of_start_and_end() -> None:
     told = Told()
     running = fetcher(Fake())
-    running._publishers = (told,)
+    running._publishing = Publishing([told])
 
     await running.run(source(urls(1, 1)), Sink())
 
@@ -410,7 +411,7 @@ async def test_a_publisher_that_cannot_be_closed_does_not_undo_the_fetch() -> No
             raise ConnectionError("nobody listens any more")
 
     running = fetcher(Fake())
-    running._publishers = (Broken(),)
+    running._publishing = Publishing([Broken()])
 
     last = await running.run(source(urls(1, 1)), Sink())
 
@@ -477,7 +478,7 @@ async def test_a_publisher_that_fails_does_not_end_the_clearing_up(monkeypatch: 
     monkeypatch.setattr("scoter.fetch.fetcher._TICK", 0.01)
     snapshots: list[Snapshot] = []
     running = fetcher(Fake(), on_snapshot=snapshots.append)
-    running._publishers = (Broken(),)
+    running._publishing = Publishing([Broken()])
 
     await asyncio.wait_for(running.run(endless(), Sink()), 5)
 

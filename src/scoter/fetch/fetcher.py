@@ -10,7 +10,6 @@ Nothing is lost: whatever was taken from the source reaches the sink, at the lat
 from __future__ import annotations
 
 import asyncio
-import logging
 import tempfile
 import time
 from collections import deque
@@ -19,7 +18,6 @@ from contextlib import AbstractContextManager, suppress
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
-from typing import TypeAlias
 
 import msgspec
 
@@ -28,8 +26,10 @@ from scoter.config import Config
 from scoter.core.reply import Failed, Fetched, Reason, Reply, Request
 from scoter.core.url import Url
 from scoter.fetch.crew import Crew
+from scoter.fetch.delivery import Delivery, Sink
 from scoter.fetch.filters import Count, Retry
 from scoter.fetch.protocols.dispatch import Protocols
+from scoter.fetch.publishing import Publishing
 from scoter.fetch.queues.budget import RetryBudget
 from scoter.fetch.queues.feeder import Feeder
 from scoter.fetch.queues.keys import Keys
@@ -41,9 +41,8 @@ from scoter.fetch.reach.guard import Guard
 from scoter.fetch.robots import RobotsCache, RobotsFilter
 from scoter.fetch.snapshot import Rates, Snapshot
 from scoter.fetch.stack import stack
-from scoter.plugins import Publisher, chain
+from scoter.plugins import chain
 
-Sink: TypeAlias = Callable[[Request, Reply], Awaitable[None] | None]
 STOP_WITHIN = 30.0  # seconds that a graceful stop gives what is under way
 _TICK = 1.0
 _RETRY_FEED = 0.05
@@ -57,7 +56,6 @@ _TOLD = {
 }
 _encoder = msgspec.msgpack.Encoder()
 _decoder = msgspec.msgpack.Decoder(Request)
-_log = logging.getLogger(__name__)
 
 
 class Fetcher:
@@ -93,13 +91,14 @@ class Fetcher:
             folder or Path(tempfile.gettempdir()),
         )
         self._crew = Crew(self._work, self._ended)
+        self._delivery = Delivery(fetch.threads, fetch.body_budget, lambda: self._turnstile.make_room())
         self._turnstile = Turnstile(
             self._feeder.bench,
             concurrency=fetch.threads,
             clock=clock,
             launch=self._crew.begin,
             lose=self._lose,
-            has_room=self._has_room,
+            has_room=self._delivery.has_room,
         )
         self.count = Count()
         self._guard = Guard(config, self._protocols.schemes)
@@ -123,18 +122,13 @@ class Fetcher:
         )
         self._service: Service[Request, Reply] = polite(robots=robots)
         self._hop: Service[Request, Reply] = polite(robots=None)
-        self._publishers: tuple[Publisher, ...] = tuple(plugin for _, plugin in chain("publisher", config))
-        self._is_unheard = False
+        self._publishing = Publishing([plugin for _, plugin in chain("publisher", config)])
         self._lost: deque[tuple[bytes, Reason]] = deque()
-        self._most_delivering, self._most_bytes = fetch.threads, fetch.body_budget
-        self._delivering = 0
-        self._delivering_bytes = 0
         self._is_fed = False
         self._stopping = asyncio.Event()
         self._changed = asyncio.Event()
         self._error: BaseException | None = None
         self._rates = Rates(clock())
-        self._sink: Sink = lambda request, reply: None
 
     def __repr__(self) -> str:
         return f"Fetcher({self._turnstile.bench!r})"
@@ -144,8 +138,8 @@ class Fetcher:
 
         An error of sink, source or ``on_snapshot`` ends the run, and is raised when what was under way has ended.
         """
-        self._sink = sink
-        self._publish("start", {})
+        self._delivery.sink = sink
+        self._publishing.tell("start", {})
         feeding = asyncio.create_task(self._feed(source))
         ticking = asyncio.create_task(self._tick())
         try:
@@ -165,8 +159,8 @@ class Fetcher:
             self._feeder.close()
             await self._protocols.close()
         last = self.snapshot()
-        self._publish("end", msgspec.structs.asdict(last))
-        self._close_publishers()
+        self._publishing.tell("end", msgspec.structs.asdict(last))
+        self._publishing.close()
         if self._error is not None:
             raise self._error
         return last
@@ -319,17 +313,9 @@ class Fetcher:
     # Out
 
     async def _deliver(self, request: Request, reply: Reply) -> None:
-        handed = self._sink(request, reply)
-        if handed is not None:
-            size = len(reply.exchange.body) if reply.exchange is not None else 0
-            self._delivering += 1
-            self._delivering_bytes += size
-            try:
-                await handed
-            finally:
-                self._delivering -= 1
-                self._delivering_bytes -= size
-                self._turnstile.make_room()
+        taken = self._delivery.hand(request, reply)
+        if taken is not None:
+            await taken
         self._rates.note(isinstance(reply, Fetched))
 
     def _lose(self, data: bytes, reason: Reason) -> None:
@@ -352,10 +338,6 @@ class Fetcher:
             return self._lost.popleft()
         data = self._feeder.left_over()
         return None if data is None else (data, Reason.STOPPED)
-
-    def _has_room(self) -> bool:
-        """Tell whether the sink keeps up: otherwise bodies would pile up before it."""
-        return self._delivering < self._most_delivering and self._delivering_bytes < self._most_bytes
 
     # Around
 
@@ -401,29 +383,10 @@ class Fetcher:
                 self._on_snapshot(snapshot)
             except Exception as error:
                 self._fail(error)
-            self._publish("report", msgspec.structs.asdict(snapshot))
+            self._publishing.tell("report", msgspec.structs.asdict(snapshot))
             if advice.order is Order.DRAIN:
                 self._rates.told = advice.reason
                 self.stop()
             elif advice.order is Order.ABORT:
                 self._rates.told = advice.reason
                 self.stop(within=0.0)
-
-    def _close_publishers(self) -> None:
-        for publisher in self._publishers:
-            close = getattr(publisher, "close", None)
-            if close is None:
-                continue
-            try:
-                close()
-            except Exception as error:
-                _log.warning("%s cannot be closed: %s: %s", type(publisher).__name__, type(error).__name__, error)
-
-    def _publish(self, event: str, facts: dict[str, object]) -> None:
-        for publisher in self._publishers:
-            try:
-                publisher.publish(event, facts)
-            except Exception as error:  # somebody else's plug-in must not end what goes on beside it
-                if not self._is_unheard:
-                    _log.warning("%s fails: %s: %s", type(publisher).__name__, type(error).__name__, error)
-                self._is_unheard = True
