@@ -12,6 +12,7 @@ import random
 import select
 import signal
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -100,14 +101,17 @@ def die_at_each_step(folder: Path, mark: int) -> None:
 
 
 def die_at_random(folder: Path, seed: int) -> None:
-    """Kill writers that commit one version after another, at moments that a seed chooses."""
+    """Kill writers that commit one version after another, at moments that a seed chooses: before, in and after one."""
     draw = random.Random(seed)
     mark = FIRST
+    began = time.monotonic()
+    write(f"{folder}-undisturbed", mark, parts=2, applied=[f"segment-{mark}"])
+    usual = time.monotonic() - began
     for _ in range(RANDOM_KILLS):
         before = fault(folder, 0)[0] if folder.exists() else 0
         mark += 10_000
         pid, read = child(folder, mark, 0)
-        select.select([], [], [], draw.uniform(0.001, 0.06))
+        select.select([], [], [], usual * draw.uniform(0.05, 4.0))
         os.kill(pid, signal.SIGKILL)
         os.close(read)
         os.waitpid(pid, 0)
