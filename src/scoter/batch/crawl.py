@@ -11,6 +11,7 @@ from __future__ import annotations
 import shutil
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from datetime import UTC, datetime
 
 from msgspec import Struct
@@ -85,10 +86,15 @@ def crawl(
     note: Callable[[str], None] = lambda text: None,
     stopping: Stopping | None = None,
     clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+    pool: Pool | None = None,
 ) -> Crawled:
-    """Go on with a crawl until its rounds are done, nothing is due, or the end is wanted."""
+    """Go on with a crawl until its rounds are done, nothing is due, or the end is wanted.
+
+    The processes that fetch are those of a pool, or started for this.
+    """
     wish = Stopping() if stopping is None else stopping  # one that nobody has used yet is false
-    with Pool() as pool:
+    with ExitStack() as stack:
+        pool = pool or stack.enter_context(Pool())
         return _Crawl(directory, engine, config, rounds, tell, note, wish, clock, pool).run()
 
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import multiprocessing
+import signal
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from multiprocessing.connection import Connection, wait
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
-from scoter.batch.fetching.worker import Said, Task, serve
 from scoter.errors import ScoterError
+
+if TYPE_CHECKING:  # importing it takes most of what starting a process takes; whoever starts one can do it meanwhile
+    from scoter.batch.fetching.worker import Said, Task
 
 _LOOK = 0.5
 
@@ -34,6 +37,7 @@ class Pool:
     def __init__(self) -> None:
         self._pipes: list[Connection] = []
         self._processes: list[Any] = []
+        self._is_used = False
 
     def __repr__(self) -> str:
         return f"Pool({len(self._processes)} processes)"
@@ -49,13 +53,21 @@ class Pool:
         for pipe in self._pipes:
             pipe.close()
         for process in self._processes:
+            if not self._is_used:
+                process.terminate()
             process.join()
         self._pipes, self._processes = [], []
+
+    def prepare(self) -> None:
+        """Start a process ahead of its first task, while there is something else to do."""
+        if not self._processes:
+            self._start()
 
     def run(self, tasks: Sequence[Task], hear: Callable[[Said], None], wants_end: Callable[[], bool]) -> None:
         """Do tasks, each in its own process, and hear what they say; one that is killed brings all to their end."""
         while len(self._processes) < len(tasks):
             self._start()
+        self._is_used = True
         for pipe, task in zip(self._pipes, tasks, strict=False):
             with suppress(OSError):  # then its end is noticed below
                 pipe.send(task)
@@ -87,8 +99,21 @@ class Pool:
     def _start(self) -> None:
         spawn = multiprocessing.get_context("spawn")
         ours, theirs = spawn.Pipe()
-        process = spawn.Process(target=serve, args=(theirs,), name=f"scoter-fetch-{len(self._processes)}")
-        process.start()
+        process = spawn.Process(target=_serve, args=(theirs,), name=f"scoter-fetch-{len(self._processes)}")
+        # Ctrl-C reaches the whole group; a process that has not come so far as to ignore it would die of it loudly.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            process.start()
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
         theirs.close()
         self._pipes.append(ours)
         self._processes.append(process)
+
+
+def _serve(pipe: Connection) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    from scoter.batch.fetching.worker import serve
+
+    serve(pipe)

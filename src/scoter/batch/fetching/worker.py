@@ -75,7 +75,6 @@ class Said(Struct, frozen=True):
 
 def serve(pipe: Connection) -> None:
     """Do one task after another, until the pipe closes."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group, and the parent decides
     stay_small()
     keep_memory()
     collect_less()
