@@ -149,6 +149,11 @@ def test_columns_of_plugins_are_columns() -> None:
         "-" * 3_000 + "1 == 1",
         "1+" * 4_000 + "1 == 1",
         "a" * 20_000,
+        "score > " + "9" * 5_000,
+        "score / " + "9" * 400 + " < 1",
+        "1d / 1e-300 > 1d",
+        "interval / 1e-300 > 1d",
+        "interval * (1e999 - 1e999) > 1d",
     ],
 )
 def test_an_expression_that_is_too_much_ends_in_an_error_or_an_answer(text: str) -> None:

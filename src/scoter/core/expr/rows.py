@@ -68,11 +68,11 @@ def _applied(part: Apply, row: Mapping[str, Any], now: datetime) -> Any:
     second = value_of(part.parts[1], row, now)
     if second is None:
         return None
-    if part.sign == "/":
-        return first / second if second else None  # engines differ in what a division by zero is
     try:
+        if part.sign == "/":
+            return first / second if second else None  # engines differ in what a division by zero is
         return _TWO[part.sign](first, second)
-    except OverflowError:
+    except (OverflowError, ValueError):  # a duration too long, or one times what is no number
         return None
 
 

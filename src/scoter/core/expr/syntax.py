@@ -236,8 +236,9 @@ class _Reader:
         self._next += 1
         match token.kind:
             case "number":
-                number = float(token.text)
-                return Literal(int(token.text) if token.text.isdigit() else number, token.at)
+                # Beyond 15 digits a double, which is what the engines reckon with.
+                is_whole = token.text.isdigit() and len(token.text) <= 15
+                return Literal(int(token.text) if is_whole else float(token.text), token.at)
             case "duration":
                 unit = _SECONDS[token.text[-1]]
                 return Literal(float(token.text[:-1]) * unit, token.at, unit)
