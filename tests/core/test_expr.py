@@ -24,7 +24,7 @@ ROW: dict[str, Any] = {
     "interval": timedelta(days=30),
     "score": 0.75,
     "signature": None,
-    "metadata": {"lang": "de", "x-y": "1"},
+    "metadata": {"lang": "de", "x-y": "1", "it's": "2"},
 }
 
 
@@ -81,6 +81,7 @@ ROW: dict[str, Any] = {
         ("null == signature", True),
         ("metadata.lang == 'de'", True),
         ('metadata["x-y"] == "1"', True),
+        (r"metadata['it\'s'] == '2'", True),
         ("metadata.none == 'x'", False),
         ("metadata.none == null", True),
         ("metadata.lang in ['de', 'fr']", True),

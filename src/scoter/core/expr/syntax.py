@@ -243,7 +243,7 @@ class _Reader:
                 unit = _SECONDS[token.text[-1]]
                 return Literal(float(token.text[:-1]) * unit, token.at, unit)
             case "text":
-                return Literal(re.sub(r"\\(.)", r"\1", token.text[1:-1], flags=re.DOTALL), token.at)
+                return Literal(_unquoted(token.text), token.at)
             case "name":
                 return self._named(token)
             case "sign" if token.text == "(":
@@ -277,10 +277,14 @@ class _Reader:
                 raise self._unexpected("the name of a metadata entry, as a text")
             self._next += 1
             self._need("]")
-            return Name(token.text, token.at, entry.text[1:-1])
+            return Name(token.text, token.at, _unquoted(entry.text))
         return Name(token.text, token.at)
 
     def _unexpected(self, wanted: str) -> ExprError:
         token = self._peek()
         met = "the end" if token.kind == "end" else repr(token.text)
         return ExprError(f"{wanted} was expected, not {met}", self._text, token.at)
+
+
+def _unquoted(text: str) -> str:
+    return re.sub(r"\\(.)", r"\1", text[1:-1], flags=re.DOTALL)
