@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from tests.batch.crawls import crawl_at
 
 from scoter.batch.scope import SCOPE, extend
+from scoter.core.filters import scope
+from scoter.core.url import canonical
 
 
 def test_a_scope_that_a_person_wrote_into_in_another_encoding_is_extended_and_keeps_their_lines(
@@ -18,3 +21,29 @@ def test_a_scope_that_a_person_wrote_into_in_another_encoding_is_extended_and_ke
     extend(crawl, "host", ["a.org", "b.org"])
 
     assert (crawl.path / SCOPE).read_bytes() == b"# f\xfcr uns\nhost a.org\nhost b.org\n"
+
+
+@pytest.mark.parametrize("kind", scope.KINDS)
+@pytest.mark.parametrize(
+    "seed",
+    [
+        "http://www.exa$mple.org/",
+        "http://www.example.org./",
+        "http://localhost./",
+        "http://a..b/",
+        "http://[::1]/",
+        "http://10.1/",
+        "http://b\xfccher.example/",
+        "file:///srv/pages/",
+    ],
+)
+def test_the_scope_takes_in_every_seed_that_it_was_made_of(tmp_path: Path, kind: str, seed: str) -> None:
+    crawl = crawl_at(tmp_path / "crawl")
+    url = canonical(seed)
+
+    extend(crawl, kind, [url.host])
+
+    rules = scope.parse((crawl.path / SCOPE).read_text().splitlines(), SCOPE)
+    assert rules.keeps(url)
+    assert rules.explain(url).startswith(kind)
+    assert not rules.keeps(canonical("http://elsewhere.example/"))

@@ -15,6 +15,7 @@ from scoter.batch.seeds import Complaint, parse, read
 from scoter.batch.seeds import origins as origins_of
 from scoter.config import Config
 from scoter.core.domain import registered_domain
+from scoter.core.filters.scope import FILES
 from scoter.core.url import canonical
 from scoter.errors import UrlError
 from scoter.store.disk import telling
@@ -31,7 +32,7 @@ def extend(crawl: CrawlDir, scope: str, hosts: Iterable[str]) -> None:
     with telling("read the crawl's scope", file):
         # Bytes, since people may have written into it in whatever encoding; their lines stay as they are.
         before = file.read_bytes().splitlines() if file.exists() else []
-    names = {f"{scope} {host if scope == 'host' else registered_domain(host)}".encode() for host in hosts}
+    names = {f"{scope} {(host if scope == 'host' else registered_domain(host)) or FILES}".encode() for host in hosts}
     new = sorted(names - set(before))
     if new:
         LocalPlace(crawl.path).replace(SCOPE, b"".join(line + b"\n" for line in [*before, *new]))
