@@ -145,6 +145,12 @@ def test_a_url_takes_itself_apart() -> None:
     assert canonical("foo://host").path == "/"
 
 
+def test_a_host_ends_at_the_query_where_there_is_no_path() -> None:
+    url = canonical("httpx://user@bucket?by=me@b/c")
+
+    assert (url.text, url.host, url.query) == ("httpx://bucket?by=me@b/c", "bucket", "by=me@b/c")
+
+
 @pytest.mark.parametrize(
     ("href", "target"),
     [

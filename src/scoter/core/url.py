@@ -179,8 +179,9 @@ def _tidy(href: str) -> Url | None:
     if start < 3 or href.find(":") != start - 3 or href.startswith("javascript:"):
         return None  # mailto:, data: and their like have no authority; javascript: may pretend to have one
     end = href.find("/", start)
-    if end < 0:
-        end = _path_end(href)  # only a scheme of no special kind may lack a path
+    if not href.startswith(("http:", "https:")):  # others may lack a path, and have a slash in their query
+        found = _AUTHORITY_END.search(href, start)
+        end = found.start() if found else len(href)
     authority = href[start:end]
     if "@" in authority:
         authority = authority[authority.rindex("@") + 1 :]
