@@ -39,7 +39,19 @@ def test_hosts_domains_and_suffixes_are_kept_or_dropped_by_name(url: str, line: 
 
 
 @pytest.mark.parametrize(
-    "name", ["http://a.example", "a.example/b", "a.example:80", "u@a.example", "a b", ".", "10.1", "*.a.example"]
+    "name",
+    [
+        "http://a.example",
+        "a.example/b",
+        "a.example:80",
+        "u@a.example",
+        "a b",
+        ".",
+        ".org",
+        "a..example",
+        "10.1",
+        "*.a.example",
+    ],
 )
 def test_a_line_that_is_no_name_is_told(name: str) -> None:
     with pytest.raises(RuleError, match=r"^rules\.txt:2: .* not a host"):

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from scoter.core.url import canonical
 from scoter.errors import RuleError, UrlError
 
-_NAME = re.compile(r"[\w.-]+|\[[0-9a-fA-F:.]+\]")
+_NAME = re.compile(r"[\w-]+(?:\.[\w-]+)*\.?|\[[0-9a-fA-F:.]+\]")
 
 
 def rule_lines(lines: Iterable[str]) -> Iterator[tuple[int, str]]:
