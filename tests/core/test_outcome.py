@@ -34,11 +34,15 @@ TEMPORARY = {302, 303, 307}
 GONE = {400: Reason.BAD_REQUEST, 401: Reason.UNAUTHORIZED, 404: Reason.NOT_FOUND, 410: Reason.REMOVED}
 
 
+@pytest.mark.parametrize("cut", [Cut.NOT, Cut.DISCONNECT])
 @pytest.mark.parametrize("status", range(100, 600))
-def test_every_status_has_its_meaning(status: int) -> None:
-    reply = reply_to(exchange(status, Location="/c"), NOW)
+def test_every_status_has_its_meaning(status: int, cut: Cut) -> None:
+    reply = reply_to(exchange(status, cut, Location="/c"), NOW)
 
-    if 200 <= status < 300:
+    if 200 <= status < 300 and cut is Cut.DISCONNECT:
+        assert isinstance(reply, Failed)
+        assert (reply.reason, fetch_status(reply)) == (Reason.RESET, FetchStatus.RETRY)
+    elif 200 <= status < 300:
         assert (type(reply), fetch_status(reply)) == (Fetched, FetchStatus.SUCCESS)
     elif status == 304:
         assert (type(reply), fetch_status(reply)) == (NotModified, FetchStatus.NOTMODIFIED)

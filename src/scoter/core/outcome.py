@@ -26,9 +26,9 @@ def reply_to(exchange: Exchange, now: datetime) -> Reply:
     is, 429 and 503 slow the host down.
     """
     status = exchange.status
-    if exchange.cut is Cut.DISCONNECT:
-        return Failed(exchange.url, Reason.RESET, "the body ended before its length", exchange=exchange)
     match status // 100:
+        case 2 if exchange.cut is Cut.DISCONNECT:  # what the others have to say is in their heads
+            return Failed(exchange.url, Reason.RESET, "the body ended before its length", exchange=exchange)
         case 2:
             return Fetched(exchange)
         case 3 if status == 304:
