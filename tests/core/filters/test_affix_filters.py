@@ -66,9 +66,16 @@ def test_a_sign_with_anything_but_options_is_told(line: str) -> None:
         suffix.parse([line], "rules.txt")
 
 
-def test_a_second_mode_is_told() -> None:
-    with pytest.raises(RuleError, match=r"^rules\.txt:3: .*second time"):
-        suffix.parse(["+", ".gif", "-"], "rules.txt")
+def test_a_mode_that_contradicts_another_is_told() -> None:
+    with pytest.raises(RuleError, match=r"^rules\.txt:3: .*otherwise than '\+I'"):
+        suffix.parse(["+I", ".gif", "-"], "rules.txt")
+
+
+def test_the_letters_of_several_modes_add_up_as_in_the_file_that_nutch_ships() -> None:
+    rules = suffix.parse(["# ignore case", "+I", "# the path only", "+P", ".gif"], "rules.txt")
+
+    assert not rules.keeps(canonical("http://a.example/x.GIF?y"))
+    assert rules.keeps(canonical("http://a.example/x?y.gif"))
 
 
 _pieces = st.text(alphabet="ab.", min_size=1, max_size=4)

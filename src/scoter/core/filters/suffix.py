@@ -5,7 +5,8 @@
     .zip
 
 One line says what becomes of the rest: ``+`` keeps URLs with none of the suffixes and drops those with one, ``-``
-the other way round. Letters after it: ``I`` ignores case, ``P`` looks at the path alone, without the query.
+the other way round. Letters after it: ``I`` ignores case, ``P`` looks at the path alone, without the query. They may
+stand on lines of their own (``+I``, then ``+P``).
 """
 
 from __future__ import annotations
@@ -52,8 +53,10 @@ def parse(lines: Iterable[str], source: str) -> SuffixRules:
     for number, text in rule_lines(lines):
         if text[0] not in "+-":
             listed.append((number, text))
-        elif mode:
-            raise RuleError(f"{shown(text)} says a second time what becomes of the rest", file=source, line=number)
+        elif mode and text[0] != mode[0]:
+            raise RuleError(
+                f"{shown(text)} says otherwise than {shown(mode)} what becomes of the rest", file=source, line=number
+            )
         elif set(text[1:]) - set("IP"):
             raise RuleError(
                 f"{shown(text)} is not a mode",
@@ -62,7 +65,7 @@ def parse(lines: Iterable[str], source: str) -> SuffixRules:
                 hint="A mode is + or -, followed by I (ignore case) and P (path only) at most; suffixes have no sign.",
             )
         else:
-            mode = text
+            mode = (mode or text[0]) + text[1:]
     found: dict[str, int] = {}
     for number, text in listed:
         found.setdefault(text.lower() if "I" in mode else text, number)
