@@ -51,15 +51,21 @@ def test_a_schedule_follows_the_settings() -> None:
 
 
 def test_hosts_may_have_bounds_from_a_file(tmp_path: Path) -> None:
-    (tmp_path / "hosts.txt").write_text("# busy\nexample.com 60 3600\n")
+    (tmp_path / "hosts.txt").write_text("# busy\nexample.com 60 3600\nexample.org default 3600\nexample.net 120 0\n")
     overrides = [
         "db.fetch_schedule_class=adaptive",
+        "db.fetch_schedule_adaptive_min_interval=90s",
+        "db.fetch_schedule_adaptive_max_interval=7d",
         f'plugin.schedule-adaptive.host_file="{tmp_path}/hosts.txt"',
     ]
 
     ((_, made),) = chain("schedule", load(overrides=overrides))
 
-    assert made.rules.host_bounds == {"example.com": Bounds(timedelta(minutes=1), timedelta(hours=1))}
+    assert made.rules.host_bounds == {
+        "example.com": Bounds(timedelta(minutes=1), timedelta(hours=1)),
+        "example.org": Bounds(timedelta(seconds=90), timedelta(hours=1)),
+        "example.net": Bounds(timedelta(minutes=2), timedelta(days=7)),
+    }
 
 
 def test_the_shipped_rates_are_well_formed() -> None:
@@ -78,7 +84,8 @@ def test_a_bad_line_of_rates_is_told_with_its_number(line: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "line", ["example.org 60", "example.org 90 60", "example.org 0 60", "a/b 1 2", "example.org 1 inf"]
+    "line",
+    ["example.org 60", "example.org 90 60", "example.org 0 30", "example.org -1 60", "a/b 1 2", "example.org 1 inf"],
 )
 def test_a_bad_line_of_bounds_is_told_with_its_number(line: str) -> None:
     with pytest.raises(RuleError, match=r"^hosts\.txt:1: "):

@@ -104,13 +104,14 @@ def _common(setup: Setup) -> dict[str, Any]:
 
 def _adaptive(setup: Setup, setting: str) -> dict[str, Any]:
     db = setup.config.db
+    bounds = Bounds(db.fetch_schedule_adaptive_min_interval, db.fetch_schedule_adaptive_max_interval)
     host_bounds = {}
     if setup.settings is not None and setup.settings.host_file is not None:
         file = read_rules(setup.settings.host_file, setting)
-        host_bounds = dict(parse_bounds(file.lines, file.source))
+        host_bounds = dict(parse_bounds(file.lines, file.source, bounds))
     return _common(setup) | {
         "rates": Rates(db.fetch_schedule_adaptive_inc_rate, db.fetch_schedule_adaptive_dec_rate),
-        "bounds": Bounds(db.fetch_schedule_adaptive_min_interval, db.fetch_schedule_adaptive_max_interval),
+        "bounds": bounds,
         "sync": db.fetch_schedule_adaptive_sync_delta,
         "sync_rate": db.fetch_schedule_adaptive_sync_delta_rate,
         "host_bounds": host_bounds,

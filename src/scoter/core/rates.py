@@ -31,22 +31,24 @@ def parse_rates(lines: Iterable[str], source: str) -> Mapping[str, Rates]:
     return found
 
 
-def parse_bounds(lines: Iterable[str], source: str) -> Mapping[str, Bounds]:
-    """Read ``host, shortest interval, longest interval`` a line, in seconds.
+def parse_bounds(lines: Iterable[str], source: str, usual: Bounds | None = None) -> Mapping[str, Bounds]:
+    """Read ``host, shortest interval, longest interval`` a line, in seconds; ``default`` or 0 is the usual one.
 
     >>> parse_bounds(["example.org 60 3600"], "hosts.txt")["example.org"].high
     datetime.timedelta(seconds=3600)
     """
     found: dict[str, Bounds] = {}
+    usual = usual or Bounds()
     for number, text in rule_lines(lines):
         host, low, high = _three(text, "a host and two intervals", source, number)
-        seconds = [_number(each, source, number) for each in (low, high)]
+        told = ((low, usual.low), (high, usual.high))
+        seconds = [_interval(each, otherwise, source, number) for each, otherwise in told]
         if not 0 < seconds[0] <= seconds[1] < 2**31:
             raise RuleError(
                 f"{shown(text)} has intervals that are not in order",
                 file=source,
                 line=number,
-                hint="A line is: example.org 60 86400 (the shortest and the longest interval, in seconds).",
+                hint="A line is: example.org 60 86400 (the shortest and the longest interval in seconds, or default).",
             )
         found[host_name(host, source, number)] = Bounds(*(timedelta(seconds=each) for each in seconds))
     return found
@@ -57,6 +59,11 @@ def _three(text: str, expected: str, source: str, line: int) -> list[str]:
     if len(words) != 3:
         raise RuleError(f"{shown(text)} is not {expected}", file=source, line=line)
     return words
+
+
+def _interval(text: str, usual: timedelta, source: str, line: int) -> float:
+    seconds = 0.0 if text.lower() == "default" else _number(text, source, line)
+    return seconds or usual.total_seconds()
 
 
 def _number(text: str, source: str, line: int) -> float:
