@@ -145,6 +145,20 @@ def test_pages_that_match_the_pattern_hand_on_another_limit() -> None:
     assert (first.extra["max_depth"], other.extra["max_depth"]) == (50, 3)
 
 
+def test_the_other_limit_counts_for_the_page_that_the_pattern_finds() -> None:
+    deeper = DepthScoring(setup('scoring.depth_override_pattern="/a$"', "scoring.depth_max_override=50"))
+    nearer = DepthScoring(setup('scoring.depth_override_pattern="/a$"', "scoring.depth_max_override=2"))
+
+    assert len(deeper.distribute(URL, datum(depth=3, max_depth=3), TARGETS, 2)) == 2
+    assert nearer.distribute(URL, datum(depth=2, max_depth=3), TARGETS, 2) == ()
+    assert (
+        DepthScoring(setup('scoring.depth_override_pattern="/a$"', "scoring.depth_max_override=5000")).distribute(
+            URL, datum(), TARGETS, 2
+        )
+        == ()
+    )
+
+
 DEPTHS = st.none() | st.integers(1, 50)
 
 

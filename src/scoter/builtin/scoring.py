@@ -98,7 +98,9 @@ class DepthScoring:
         return table.sort_value * (1 + limit - table.depth.coalesce(limit))
 
     def distribute(self, url: Url, datum: CrawlDatum, targets: Sequence[Outlink], found: int) -> Sequence[Outlink]:
-        page = self._read(datum) or Depth(self._limit, self._limit)
+        page = self._read(datum)
+        if page is None:  # whoever came without a depth is no seed's child
+            return ()
         overridden = self._override is not None and self._pattern is not None and self._pattern.found(url.text)
         return depth.distribute(page, targets, self._override if overridden else None)
 

@@ -25,11 +25,12 @@ class Depth(Struct, frozen=True):
 def distribute(page: Depth, targets: Sequence[Outlink], limit: int | None = None) -> Sequence[Outlink]:
     """Return the targets one step deeper, or none when the page stands at its limit.
 
-    ``limit`` overrides the limit that the targets inherit.
+    ``limit`` overrides the page's limit, for the page itself and for the targets, which inherit it.
     """
-    if page.depth >= page.limit:
+    most = page.limit if limit is None else limit
+    if page.depth >= most:
         return ()
-    below = {DEPTH: page.depth + 1, MAX_DEPTH: page.limit if limit is None else limit}
+    below = {DEPTH: page.depth + 1, MAX_DEPTH: most}
     return [replace(link, extra={**link.extra, **below}) for link in targets]
 
 
