@@ -147,6 +147,13 @@ def test_protocol_gives_a_host_one_scheme_unless_a_port_is_named(text: str, expe
     assert _protocols.normalize(text) == expected
 
 
+def test_the_last_of_two_lines_for_a_domain_counts_for_the_domain_itself_too() -> None:
+    rules = protocol.parse(["*.example.org http", "*.example.org https"], "protocols.txt")
+
+    assert rules.normalize("http://example.org/") == "https://example.org/"
+    assert rules.normalize("http://www.example.org/") == "https://www.example.org/"
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [

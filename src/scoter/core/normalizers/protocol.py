@@ -51,7 +51,6 @@ def parse(lines: Iterable[str], source: str) -> ProtocolRules:
         bare = host_name(name.removeprefix("*."), source, number)
         if name.startswith("*."):
             domains[bare] = scheme.lower()
-            hosts.setdefault(bare, scheme.lower())
         else:
             hosts[bare] = scheme.lower()
-    return ProtocolRules(NameTable(hosts, domains))
+    return ProtocolRules(NameTable({**domains, **hosts}, domains))
