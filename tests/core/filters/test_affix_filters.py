@@ -24,6 +24,23 @@ def test_a_prefix_keeps_what_starts_with_it() -> None:
     assert rules.explain(canonical("http://example.org/")) == "no prefix matches"
 
 
+@pytest.mark.parametrize(
+    ("line", "url"),
+    [
+        ("http://example.org/b\xfccher/", "http://example.org/b%C3%BCcher/1"),
+        ("http://example.org/%7euser/", "http://example.org/~user/"),
+        ("http://example.org/a%2fb", "http://example.org/a%2Fb"),
+        ("http://B\xfccher.example", "http://xn--bcher-kva.example/"),
+        ("http://b\xfccher.example/b\xfccher?q=\xfc", "http://xn--bcher-kva.example/b%C3%BCcher?q=%C3%BCber"),
+    ],
+)
+def test_a_prefix_is_found_however_its_letters_are_written(line: str, url: str) -> None:
+    rules = prefix.parse([line], "rules.txt")
+
+    assert rules.keeps(canonical(url))
+    assert not rules.keeps(canonical("http://example.org/b"))
+
+
 def test_a_prefix_with_a_space_is_told() -> None:
     with pytest.raises(RuleError, match=r"^rules\.txt:1: "):
         prefix.parse(["http://a.example/ http://b.example/"], "rules.txt")

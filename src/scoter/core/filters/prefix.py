@@ -27,7 +27,7 @@ class PrefixRules(Struct, frozen=True):
 
 
 def parse(lines: Iterable[str], source: str) -> PrefixRules:
-    """Read a rule file; scheme and host may be written in any case.
+    """Read a rule file; scheme and host may be written in any case, all of it in any letters.
 
     >>> from scoter.core.url import canonical
     >>> parse(["HTTP://Example.org/a"], "rules.txt").keeps(canonical("http://example.org/a/b"))
@@ -51,7 +51,10 @@ def _settled(prefix: str) -> str:
     if not separator:
         return prefix.lower()  # the beginning of a scheme
     host, slash, target = rest.partition("/")
-    if slash:  # the host is whole, so its spelling can be settled: punycode, no default port
+    if slash or not host.isascii():  # the host is whole, so its spelling can be settled: punycode, no default port
         with suppress(UrlError):
-            return canonical(f"{scheme}://{host}/").text + target
+            settled = canonical(f"{scheme}://{host}/").text
+            if "%" in target or not target.isascii():  # the letters of a path have one spelling as well
+                return canonical(settled + target).text
+            return settled + target if slash else settled[:-1]
     return f"{scheme.lower()}://{host.lower()}{slash}{target}"
