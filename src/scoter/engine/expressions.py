@@ -131,6 +131,9 @@ class _Columns:
             case "+" | "-" | "*" | "/":
                 return _reckoned(part, first, second)
             case sign:
+                # Ibis would take the comparison with a null for the question whether the other is one.
+                if any(not _has_column(each) and value_of(each, {}, self._now) is None for each in part.parts):
+                    return _literal(None, Kind.TRUTH)
                 return _COMPARED[sign](first, second)
 
     def _one_of(self, first: Expression, part: Apply) -> Expression:
