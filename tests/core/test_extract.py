@@ -75,6 +75,9 @@ CASES = {
     "http://example.com/a(see": ["http://example.com/a"],
     "http://example.com/?a[]=1&b[x]=2]": ["http://example.com/?a[]=1&b[x]=2"],
     "<http://example.com/a>": ["http://example.com/a"],
+    "<http://example.com/a|example.com/a> b": ["http://example.com/a"],
+    "<http://example.com/a?b=c|d e>": ["http://example.com/a?b=c"],
+    "http://example.com/a?b=c|d": ["http://example.com/a?b=c|d"],
     '"http://example.com/a" “http://example.com/b” «http://example.com/c»': [
         "http://example.com/a",
         "http://example.com/b",

@@ -154,6 +154,8 @@ def _extent(text: str, first: int, end: int) -> tuple[int, int]:
             stop = turn.start()
             break
     end = opened[0] if opened else stop
+    if before == "<" and (bar := text.find("|", first, end)) >= 0:
+        end = bar  # as Slack writes it: <URL|what is shown>
     trailing = _TRAILING + before if before and before in _EMPHASIS else _TRAILING
     return first + len(text[first:end].rstrip(trailing)), stop
 
