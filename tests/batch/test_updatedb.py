@@ -279,7 +279,7 @@ def told() -> Callable[[], Told]:
                 for n, url in enumerate(urls[::2])
             ]
             + [fetch("http://moved.example/", "redir_temp", to=urls[19], metadata={"k": "v"}, depth=2, max_depth=5)],
-            pages=[page(urls[0], "failed"), page(urls[6], signature=b"other")],
+            pages=[page(urls[0], "failed"), page(urls[6], signature=b"other"), page(urls[8], "redirect")],
             links=[
                 link(urls[n % 5], urls[(n * 7) % 18], n / 8, depth=n % 5 + 1, max_depth=9, most=n, some=n / 2)
                 for n in range(40)

@@ -147,7 +147,7 @@ def crawls(draw: st.DrawFn) -> Told:
             fetches.append(fetch(url, status, to=to, fetch_time=moment, **draw(data())))
         if draw(st.booleans()):
             said = draw(st.none() | TEXTS)
-            status = draw(st.sampled_from(["success", "failed", "unsupported"]))
+            status = draw(st.sampled_from(["success", "failed", "redirect", "unsupported"]))
             pages.append(page(url, status, signature=draw(SIGNATURES), metadata=said))
     ends = st.tuples(st.sampled_from(PLACES), st.sampled_from(PLACES))
     links = [

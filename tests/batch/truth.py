@@ -49,8 +49,9 @@ def truth(told: Told, config: Config, now: datetime, **changes: Any) -> dict[str
     pages = {each["url"]: each for each in told.pages}
     fetches: dict[str, list[CrawlDatum]] = defaultdict(list)
     for each in _noted(told.fetches, urls):
-        failed = each["status"] == "success" and pages.get(each["url"], {}).get("parse_status") == "failed"
-        fetches[each["url"]].append(_datum({**each, "status": "parse_failed"} if failed else each, FETCH, extra))
+        said = pages.get(each["url"], {}).get("parse_status", "") if each["status"] == "success" else ""
+        status = {"failed": "parse_failed", "redirect": "redir_temp"}.get(said, each["status"])
+        fetches[each["url"]].append(_datum({**each, "status": status}, FETCH, extra))
     links = _links(told, urls, extra)
     found = {}
     for text, url in urls.items():

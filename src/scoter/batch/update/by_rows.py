@@ -70,8 +70,8 @@ def by_transition(schedule: Any, limits: Limits, now: datetime, extra: Sequence[
     def ask(row: Mapping[str, Any]) -> CrawlDatum:
         fetch = None
         if row["f_url"] is not None:
-            status = "parse_failed" if row["outcome"] == "parse_failed" else row["f_status"]
-            fetch = datum_of({**row, "f_status": status}, FETCH, names, "f_")
+            # Parsing may have found out more than the fetch: that the page is a redirect, or none that can be read.
+            fetch = datum_of({**row, "f_status": row["outcome"]}, FETCH, names, "f_")
         best = [] if row["l_url"] is None else [_best(row, names)]
         parsed = dict(row["p_metadata"] or ())
         found = update(url_of(row), _old(row, names), fetch, best, row["p_signature"], now, rules, parsed)
