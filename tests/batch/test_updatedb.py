@@ -51,6 +51,16 @@ def test_a_segment_comes_in_once_unless_it_is_forced(engine: Engine, tmp_path: P
     assert crawldb_of(crawl)[B]["score"] == 2.0
 
 
+def test_a_segment_that_is_named_twice_comes_in_once(engine: Engine, tmp_path: Path) -> None:
+    crawl = make_crawl(tmp_path / "crawl", [known(A), known(B, score=1.0)])
+    segment = make_segment(crawl, fetches=[fetch(A)], links=[link(A, B, 0.5)])
+
+    done = updatedb(crawl, engine, CONFIG, [segment, crawl.segment(segment.name)], now=NOW)
+
+    assert (done.segments, done.fetched, done.links) == ((segment.name,), 1, 1)
+    assert crawldb_of(crawl)[B]["score"] == 1.5
+
+
 def test_an_unfinished_segment_is_refused_and_forced_only_with_its_finished_parts(
     engine: Engine, tmp_path: Path
 ) -> None:

@@ -78,7 +78,8 @@ def updatedb(
         filter=db.url_filters if filter is None else filter,
         normalize=db.url_normalizers if normalize is None else normalize,
     )
-    segments = sorted(segments, key=lambda each: each.name)
+    # One that is named twice comes in once: its scores would count twice.
+    segments = sorted({each.name: each for each in segments}.values(), key=lambda each: each.name)
     crawl.scratch.mkdir(parents=True, exist_ok=True)
     with (
         Table.open(crawl.crawldb, schemas.CRAWLDB, extra=rules.extra) as crawldb,
