@@ -58,6 +58,13 @@ def test_a_segment_comes_in_once(crawl: CrawlDir, engine: Engine) -> None:
     assert linkdb(crawl) == {C: [(A, "")]}
 
 
+def test_nothing_changes_when_no_segment_is_given(crawl: CrawlDir, engine: Engine) -> None:
+    with pytest.raises(UsageError, match="no segment is given"):
+        invertlinks(crawl, engine, config(), [], now=NOW)
+
+    assert not crawl.linkdb.exists()
+
+
 def test_a_segment_that_is_not_parsed_is_refused_and_nothing_is_written(crawl: CrawlDir, engine: Engine) -> None:
     segment = write_segment(crawl, "1", pages=[page(A)], links=[link(A, C)], done=[FETCHED])
 

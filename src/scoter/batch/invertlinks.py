@@ -62,6 +62,8 @@ def invertlinks(
     force: bool = False,
 ) -> Inverted:
     """Bring the links of parsed segments into the linkdb, each segment once; with ``force`` also once more."""
+    if not segments:
+        raise UsageError("no segment is given", where=str(crawl.segments))
     with linkdb_of(crawl) as linkdb, tempfile.TemporaryDirectory(dir=_made(crawl.scratch)) as scratch:
         segments = sorted(segments, key=lambda each: each.name)
         for each in segments:
