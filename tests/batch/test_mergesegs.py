@@ -197,6 +197,31 @@ def test_slices_hold_so_many_pages_each_with_what_belongs_to_them(crawl: CrawlDi
     assert [[row["source"] for row in rows(each.crawl_parse())] for each in made] == [[A, B], [C, D], ["http://e.org/"]]
 
 
+def test_redirects_lead_to_what_is_kept_of_their_targets(crawl: CrawlDir, engine: Engine, tmp_path: Path) -> None:
+    (tmp_path / "rules.txt").write_text("-^http://b\n+.\n")
+    settings = (
+        "urlfilter.order=['regex']",
+        f"urlfilter.regex_file={str(tmp_path / 'rules.txt')!r}",
+        "urlnormalizer.order=['querystring']",
+    )
+
+    def moved(url: str, target: str) -> Row:
+        to = canonical(target)
+        return fetch(url, "redir_perm", redirect_to=to.text, redirect_key=to.key, redirect_host=to.host)
+
+    segment = segment_of(
+        crawl, "1", {}, fetches=[moved(A, B), moved(C, f"{C}?y=1&x=2"), moved(D, f"{D}x"), fetch(f"{D}x", "gone")]
+    )
+
+    (made,) = merge(crawl, [segment], engine, *settings, filter=True, normalize=True)
+
+    normal = canonical(f"{C}?x=2&y=1")
+    found = [[row[f"redirect_{name}"] for name in ("to", "key", "host")] for row in rows(made.crawl_fetch())]
+    assert found[:2] == [[None] * 3, [normal.text, normal.key, normal.host]]
+    assert found[2:] == [[f"{D}x", canonical(f"{D}x").key, "d.org"], [None] * 3]
+    assert [row["detail"] for row in rows(made.crawl_fetch())] == [f"target not kept: filtered: {B}", None, None, None]
+
+
 def test_urls_are_normalised_and_filtered_when_asked_for(crawl: CrawlDir, engine: Engine, tmp_path: Path) -> None:
     (tmp_path / "rules.txt").write_text("-^http://[cd]\n+.\n")
     settings = [

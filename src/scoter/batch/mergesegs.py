@@ -168,11 +168,12 @@ class _Merge:
         if self._sieve.filters or self._sieve.normalizers:
             texts = ibis.union(
                 fetches.select("url"),
+                fetches.filter(fetches.redirect_to.notnull()).select(url="redirect_to"),
                 self._all(lambda each: each.links).select("url"),
                 self._all(lambda each: each.parse_data).select("url"),
             )
             self._changes = changes_of(self._engine, texts, self._sieve)
-        fetches = self._followed(fetches.mutate(was=fetches.url))
+        fetches = self._redirected(self._followed(fetches.mutate(was=fetches.url)))
         newest = [
             fetches.segment.desc(),
             fetches.fetch_time.desc(),
@@ -242,6 +243,20 @@ class _Merge:
         if self._changes is None:
             return rows
         return rewritten(rows, self._changes, beside={at: its for at, its in _BESIDE.items() if at in rows.columns})
+
+    def _redirected(self, fetches: Rows) -> Rows:
+        """Return fetches whose redirects lead to what their targets become, and nowhere where these are dropped."""
+        if self._changes is None:
+            return fetches
+        changes = self._changes.select(to="changed", new_to="becomes", new_key="its_key", new_host="its_host")
+        joined = fetches.left_join(changes, fetches.redirect_to == changes.to)
+        dropped = joined.to.notnull() & joined.new_to.isnull()
+        new = {
+            f"redirect_{name}": joined.to.isnull().ifelse(joined[f"redirect_{name}"], joined[f"new_{name}"])
+            for name in ("to", "key", "host")
+        }
+        new["detail"] = dropped.ifelse(ibis.literal("target not kept: filtered: ") + joined.redirect_to, joined.detail)
+        return joined.mutate(**new).select(*fetches.columns)
 
     def _save(self, rows: Rows, schema: Any, file: Path) -> int:
         file.parent.mkdir(exist_ok=True)
