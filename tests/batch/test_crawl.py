@@ -98,6 +98,15 @@ def test_a_crawl_goes_on_from_whatever_step_it_finds(
     assert applied(directory.crawldb) == applied(directory.linkdb) == frozenset({name})
 
 
+def test_a_crawl_that_is_stopped_before_it_has_a_crawldb_ends_as_any_other(tmp_path: Path, engine: Engine) -> None:
+    directory, stopping = CrawlDir.create(tmp_path / "crawl", datetime.now(UTC)), Stopping()
+    stopping.by = "a test"
+
+    done = crawl(directory, engine, load(), rounds=Rounds(), stopping=stopping)
+
+    assert (done.ended_by, done.by_status) == ("stopped by a test", {})
+
+
 def test_the_file_stop_ends_a_crawl_after_its_step_and_the_next_one_goes_on(
     directory: CrawlDir, engine: Engine, config: Config
 ) -> None:

@@ -51,6 +51,17 @@ def test_a_segment_comes_in_once_unless_it_is_forced(engine: Engine, tmp_path: P
     assert crawldb_of(crawl)[B]["score"] == 2.0
 
 
+def test_the_first_segment_of_a_crawl_without_a_crawldb_makes_one(engine: Engine, tmp_path: Path) -> None:
+    crawl = CrawlDir.create(tmp_path / "crawl", NOW)
+    segment = make_segment(crawl, fetches=[fetch(A)], pages=[page(A, signature=b"a")], links=[link(A, B, 0.5)])
+
+    done = updatedb(crawl, engine, CONFIG, pending(crawl), now=NOW)
+
+    assert (done.segments, done.new, done.urls, done.urls_before) == ((segment.name,), 2, 2, 0)
+    assert {url: row["status"] for url, row in crawldb_of(crawl).items()} == {A: "fetched", B: "unfetched"}
+    assert pending(crawl) == []
+
+
 def test_a_segment_that_is_named_twice_comes_in_once(engine: Engine, tmp_path: Path) -> None:
     crawl = make_crawl(tmp_path / "crawl", [known(A), known(B, score=1.0)])
     segment = make_segment(crawl, fetches=[fetch(A)], links=[link(A, B, 0.5)])

@@ -270,6 +270,8 @@ class _Crawl:
 
 
 def _statuses(directory: CrawlDir, engine: Engine) -> dict[str, int]:
+    if applied(directory.crawldb) is None:  # stopped before the first update
+        return {}
     with Table.open(directory.crawldb) as crawldb:
         rows = engine.read(source_of(crawldb, ["status"]))
         counted = rows.group_by("status").agg(urls=rows.count())

@@ -8,7 +8,8 @@ went into a version of the crawldb stand in its manifest, so that none can go in
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from msgspec import Struct
 
 from scoter.batch import schemas
 from scoter.batch.backup import without_backup
-from scoter.batch.directory import CrawlDir
+from scoter.batch.directory import CrawlDir, applied
 from scoter.batch.segment import Segment
 from scoter.batch.sift import Sieve
 from scoter.batch.update import by_rows, gathering, joining, scoring, transition
@@ -31,6 +32,8 @@ from scoter.errors import UsageError, UserError
 from scoter.plugins import Column, chain
 from scoter.plugins.points import SCHEDULE_COLUMNS
 from scoter.store.tables import Table
+from scoter.store.tables.evolution import defaults_of, with_columns
+from scoter.store.tables.manifest import CURRENT
 
 
 class Updated(Struct, frozen=True, kw_only=True):
@@ -47,10 +50,29 @@ class Updated(Struct, frozen=True, kw_only=True):
     statuses: Mapping[str, int]
 
 
+class _Known(Struct, frozen=True):
+    """The crawldb before an update: its rows, how many, and the segments that are in it."""
+
+    source: Source
+    rows: int = 0
+    applied: frozenset[str] = frozenset()
+
+
+@contextmanager
+def _crawldb(crawl: CrawlDir, extra: Sequence[Column]) -> Iterator[_Known]:
+    """Keep the current version of the crawldb while it is read; one that is not there yet is empty."""
+    if not (crawl.crawldb / CURRENT).exists():
+        schema = with_columns(schemas.CRAWLDB, extra)
+        yield _Known(Source(files=(), schema=schema, defaults=defaults_of(extra), is_sorted=True))
+        return
+    with Table.open(crawl.crawldb, schemas.CRAWLDB, extra=extra) as table:
+        manifest = table.manifest
+        yield _Known(source_of(table, is_sorted=True), manifest.rows, frozenset(manifest.applied))
+
+
 def pending(crawl: CrawlDir) -> list[Segment]:
     """Return the fetched segments that are not in the crawldb yet, oldest first."""
-    with Table.open(crawl.crawldb) as crawldb:
-        done = set(crawldb.manifest.applied)
+    done = applied(crawl.crawldb) or ()
     return [each for each in crawl.all_segments() if each.is_fetched and not each.is_in(done)]
 
 
@@ -82,20 +104,19 @@ def updatedb(
     segments = sorted({each.name: each for each in segments}.values(), key=lambda each: each.name)
     crawl.scratch.mkdir(parents=True, exist_ok=True)
     with (
-        Table.open(crawl.crawldb, schemas.CRAWLDB, extra=rules.extra) as crawldb,
+        _crawldb(crawl, rules.extra) as known,
         tempfile.TemporaryDirectory(dir=crawl.scratch) as scratch,
     ):
-        applied = frozenset(crawldb.manifest.applied)
-        _check(crawl, segments, applied, force)
+        _check(crawl, segments, known.applied, force)
         folder = Path(scratch)
-        inputs, shape = rules.inputs(engine, crawldb, segments, sieve, folder)
-        known = _count(engine, inputs[joining.CRAWLDB], shape)
+        inputs, shape = rules.inputs(engine, known.source, segments, sieve, folder)
+        before = _count(engine, inputs[joining.CRAWLDB], shape)
         with Table.write(
             crawl.crawldb, schemas.CRAWLDB, extra=rules.extra, writer="updatedb", clock=lambda: now
         ) as new:
             engine.write(rules.job(engine, shape, folder), inputs, new)
             names = tuple(each.name for each in segments)
-            manifest = new.commit(applied=[name for name in names if name not in applied])
+            manifest = new.commit(applied=[name for name in names if name not in known.applied])
         fetched = sum(_rows(inputs[f"{joining.FETCH}{number}"]) for number in range(len(segments)))
         links = _rows(inputs[joining.LINKS])
     without_backup(crawl.crawldb, config)
@@ -105,8 +126,8 @@ def updatedb(
         fetched=fetched,
         links=links,
         urls=manifest.rows,
-        urls_before=crawldb.manifest.rows,
-        new=manifest.rows - known,
+        urls_before=known.rows,
+        new=manifest.rows - before,
         statuses=_statuses(crawl, engine),
     )
 
@@ -125,7 +146,7 @@ class _Rules:
         self.extra: tuple[Column, ...] = schemas.plugin_columns(self._scoring)
 
     def inputs(
-        self, engine: Engine, crawldb: Table, segments: Sequence[Segment], sieve: Sieve, folder: Path
+        self, engine: Engine, crawldb: Source, segments: Sequence[Segment], sieve: Sieve, folder: Path
     ) -> tuple[dict[str, Source], joining.Shape]:
         """Return what an update reads, and what it is like."""
         collect = scoring.wants_links(self._scoring)

@@ -18,17 +18,17 @@ from scoter.batch.update.links import columns_of_links, redirects_of, schema_of_
 from scoter.engine import Engine, Source, source_of
 from scoter.engine.port import Rows
 from scoter.plugins import Column
-from scoter.store.tables import PartSet, Table
+from scoter.store.tables import PartSet
 
 _FOLLOWING = {"key": "its_key", "host": "its_host"}
 _SAID = ("url", "key", "parse_status", "signature")
 
 
 def sources(
-    crawldb: Table, segments: Sequence[Segment], extra: Sequence[Column], *, parse_metadata: bool, link_sources: bool
+    crawldb: Source, segments: Sequence[Segment], extra: Sequence[Column], *, parse_metadata: bool, link_sources: bool
 ) -> dict[str, Source]:
     """Return what an update reads, by name; redirects, which lie among the fetches, are not set apart yet."""
-    found = {joining.CRAWLDB: source_of(crawldb, is_sorted=True)}
+    found = {joining.CRAWLDB: crawldb}
     links: list[Source] = []
     for number, segment in enumerate(segments):
         fetches, pages = segment.crawl_fetch(extra), segment.parse_data()
