@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -17,6 +18,7 @@ import msgspec
 import pyarrow as pa
 import pytest
 from tests.batch.crawls import NOW, crawl_at, datum
+from tests.batch.making import crawldb_of
 from tests.long.batch_truth import settings
 
 from scoter.batch.directory import CrawlDir
@@ -25,6 +27,7 @@ from scoter.batch.parse import parse
 from scoter.batch.partition import list_of
 from scoter.batch.segment import ABOUT, About, Segment
 from scoter.batch.stopping import Stopping
+from scoter.batch.updatedb import updatedb
 from scoter.config import load
 from scoter.core.url import canonical
 from scoter.engine.duckdb import DuckDbEngine
@@ -247,6 +250,27 @@ def test_links_are_followed_within_a_fetch_to_the_depth_that_is_set(crawl: Crawl
     assert len(followed) == 5
     assert followed <= linked
     assert {canonical(url).host for url in followed} == {canonical(front).host}
+
+
+def test_a_page_that_was_followed_to_is_worth_what_links_give_it_and_hands_that_on(
+    crawl: CrawlDir, server: SimServer
+) -> None:
+    front = server.web.seeds()[0]
+    segment = segment_of(crawl, [front])
+    fetched(crawl, segment, server, "fetch.follow_outlinks_depth=1")
+
+    with DuckDbEngine(crawl.scratch, 2**28, threads=1) as engine:
+        updatedb(crawl, engine, load(), [segment], now=NOW)
+
+    links = rows_of(segment.crawl_parse())
+    given = Counter[str]()
+    for link in links:
+        given[link["url"]] += link["score"]
+    followed = set(urls_of(segment)) - {front}
+    assert followed
+    found = {url: row["score"] for url, row in crawldb_of(crawl).items() if url in followed}
+    assert found == pytest.approx({url: given[url] for url in followed})
+    assert all(link["score"] > 0 for link in links if link["source"] in followed)
 
 
 def _list(url: str) -> int:

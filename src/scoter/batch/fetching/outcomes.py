@@ -112,7 +112,8 @@ class Outcomes:
                 known.modified,
                 known.retries,
                 known.interval,
-                known.score,
+                # What a link that was followed has brought stands in its own row, and would count twice in an update.
+                0.0 if known.steps else known.score,
                 signature,
                 self._metadata(known, reply),
                 None if got is None else got.status,
