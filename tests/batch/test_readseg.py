@@ -174,6 +174,19 @@ def test_a_dump_has_every_url_once_with_all_its_parts(crawl: CrawlDir, engine: E
     assert not list(crawl.scratch.glob("readseg-*"))
 
 
+@pytest.mark.parametrize("turn", [1, -1])
+def test_of_two_fetches_of_a_url_the_last_is_shown_as_updates_go_by_it(
+    crawl: CrawlDir, engine: Engine, turn: int
+) -> None:
+    fetches = [datum(A, "retry", fetch_time=NOW - timedelta(hours=1)), datum(A, "success", fetch_time=NOW)]
+    segment = write_segment(crawl, "1", fetches=fetches[::turn])
+
+    (shown,) = get(CONFIG, [segment], A)
+    (dumped,) = holdings(crawl, engine, CONFIG, segment, Wanted())
+
+    assert [found.fetch["status"] for found in (shown, dumped) if found.fetch] == ["success", "success"]
+
+
 def test_a_dump_leaves_out_what_is_not_wanted(crawl: CrawlDir, engine: Engine) -> None:
     segment = whole(crawl)
 

@@ -18,6 +18,7 @@ from scoter.batch.directory import CrawlDir, applied
 from scoter.batch.lookup import find, rows_of
 from scoter.batch.segment import Segment
 from scoter.config import Config
+from scoter.core.datum import EPOCH
 from scoter.core.reply import Headers, header
 from scoter.core.url import canonical
 from scoter.errors import UsageError
@@ -137,7 +138,7 @@ def get(config: Config, segments: Sequence[Segment], url: str, *, recode: bool =
     for segment in segments:
         parts = counted([segment], extra)
         generate = next(rows_of(parts.generate, wanted), None)
-        fetch = next(rows_of(parts.fetch, wanted), None)
+        fetch = max(rows_of(parts.fetch, wanted), key=fetched_last, default=None)
         page, text = _own(rows_of(parts.parse_data, wanted)), _own(rows_of(parts.parse_text, wanted))
         if generate is None and fetch is None and page is None:
             continue
@@ -170,6 +171,11 @@ def chosen(crawl: CrawlDir, name: str | None, *, newest: bool = False) -> Sequen
 def own_first(row: Row) -> bool:
     """Sort what was found of a page that was fetched before what stood inside another document."""
     return row["part_of"] is not None
+
+
+def fetched_last(row: Row) -> datetime:
+    """Sort the fetches of a URL that a fetch came to twice, as by a redirect: updates go by the last."""
+    return row["fetch_time"] or EPOCH
 
 
 def _own(rows: Iterator[Row]) -> Row | None:

@@ -19,7 +19,7 @@ from scoter.batch.counted import counted
 from scoter.batch.directory import CrawlDir
 from scoter.batch.dumping import rows
 from scoter.batch.plain import plain, shown
-from scoter.batch.readseg import Archive, Content, Holding, Row, own_first
+from scoter.batch.readseg import Archive, Content, Holding, Row, fetched_last, own_first
 from scoter.batch.segment import Segment
 from scoter.config import Config
 from scoter.engine import Engine, Source
@@ -124,7 +124,9 @@ def _holding(
     fields: dict[str, Any] = {}
     links: list[Row] = []
     for _, kind, row in found:
-        if kind != "outlinks":
+        if kind == "fetch":
+            fields[kind] = max(fields.get(kind, row), row, key=fetched_last)
+        elif kind != "outlinks":
             # What stood inside another document gives way to the page that was fetched.
             if kind not in fields or "part_of" not in row or not own_first(row):
                 fields[kind] = row
