@@ -253,3 +253,24 @@ def test_any_flag_and_variable_is_a_setting_or_a_config_error(name: str, value: 
     ]:
         with contextlib.suppress(ConfigError):
             load(None, environ, flags)
+
+
+@pytest.mark.parametrize(
+    ("flag", "told"),
+    [
+        ("generate.min_score=1" + "0" * 400, "is too large"),
+        ("generate.min_score=-1" + "0" * 400, "is too small"),
+        ("linkdb.max_inlinks=9223372036854775808", "is too large"),
+        ("linkdb.max_anchor_length=4294967296", "is too large"),
+        ("scoring.depth_max=3000000000", "is too large"),
+        ("scoring.depth_max_override=3000000000", "is too large"),
+        ("db.fetch_interval_default=36500d", "is too large"),
+        ("db.fetch_interval_max=36500d", "is too large"),
+        ("db.fetch_schedule_adaptive_max_interval=36500d", "is too large"),
+    ],
+)
+def test_a_number_that_no_job_could_hold_is_a_mistake(flag: str, told: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        load(None, {}, [flag])
+
+    assert f" {told}; it accepts " in str(caught.value)

@@ -33,6 +33,7 @@ from scoter.errors import nearest
 
 _SHOWN: Final = 60  # characters of a wrong value that an error repeats
 _MOST_ITEMS: Final = 10_000
+_ENGINES_MOST: Final = 2**63 - 1  # whole numbers that a job can compare with
 
 
 def _flag(raw: Any) -> bool:
@@ -42,14 +43,19 @@ def _flag(raw: Any) -> bool:
 
 
 def _whole(raw: Any) -> int:
-    if isinstance(raw, int) and not isinstance(raw, bool):
-        return raw
-    raise ValueError("is not a whole number")
+    if not isinstance(raw, int) or isinstance(raw, bool):
+        raise ValueError("is not a whole number")
+    if not -_ENGINES_MOST <= raw <= _ENGINES_MOST:
+        raise ValueError("is too large" if raw > 0 else "is too small")
+    return raw
 
 
 def _number(raw: Any) -> float:
-    if isinstance(raw, int | float) and not isinstance(raw, bool) and math.isfinite(raw):
-        return float(raw)
+    try:
+        if isinstance(raw, int | float) and not isinstance(raw, bool) and math.isfinite(raw):
+            return float(raw)
+    except OverflowError:
+        raise ValueError("is too large" if raw > 0 else "is too small") from None
     raise ValueError("is not a number")
 
 

@@ -7,6 +7,8 @@ from typing import Annotated, Literal
 
 from scoter.config.settings import Section, Setting
 
+_LONGEST_INTERVAL = timedelta(days=24_855)  # seconds of the crawldb's 32 bits: 68 years
+
 
 class Generate(Section, frozen=True):
     """Which due URLs go into the next segments."""
@@ -103,6 +105,7 @@ class Db(Section, frozen=True):
             "Time until a new URL is fetched again.",
             nutch=("db.fetch.interval.default", "db.default.fetch.interval"),
             at_least=timedelta(seconds=1),
+            at_most=_LONGEST_INTERVAL,
         ),
     ] = timedelta(days=30)
     fetch_interval_max: Annotated[
@@ -111,6 +114,7 @@ class Db(Section, frozen=True):
             "Longest time until a URL is fetched again; whatever is scheduled later is brought forward.",
             nutch=("db.fetch.interval.max", "db.max.fetch.interval"),
             at_least=timedelta(seconds=1),
+            at_most=_LONGEST_INTERVAL,
         ),
     ] = timedelta(days=90)
     fetch_retry_max: Annotated[
@@ -153,6 +157,7 @@ class Db(Section, frozen=True):
         Setting(
             "Shortest interval of the adaptive schedules.",
             nutch=("db.fetch.schedule.adaptive.min_interval",),
+            at_most=_LONGEST_INTERVAL,
             not_above="db.fetch_schedule_adaptive_max_interval",
         ),
     ] = timedelta(minutes=1)
@@ -161,6 +166,7 @@ class Db(Section, frozen=True):
         Setting(
             "Longest interval of the adaptive schedules.",
             nutch=("db.fetch.schedule.adaptive.max_interval",),
+            at_most=_LONGEST_INTERVAL,
         ),
     ] = timedelta(days=365)
     fetch_schedule_adaptive_sync_delta: Annotated[

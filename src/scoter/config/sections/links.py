@@ -27,6 +27,7 @@ class Linkdb(Section, frozen=True):
             "Characters kept of an anchor.",
             nutch=("linkdb.max.anchor.length", "db.max.anchor.length"),
             at_least=0,
+            at_most=2**31 - 1,
         ),
     ] = 100
 
@@ -88,6 +89,7 @@ class Scoring(Section, frozen=True):
             "Steps from a seed beyond which links are dropped, for the filter depth.",
             nutch=("scoring.depth.max",),
             at_least=1,
+            at_most=2**31 - 1,
         ),
     ] = 1_000
     depth_override_pattern: Annotated[
@@ -103,6 +105,7 @@ class Scoring(Section, frozen=True):
             "That other maximum depth.",
             nutch=("scoring.depth.max.override",),
             at_least=1,
+            at_most=2**31 - 1,
         ),
     ] = None
     similarity_ngrams: Annotated[
