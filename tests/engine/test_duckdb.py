@@ -21,6 +21,7 @@ from tests.engine.rows import SCHEMA, column, new_table, page, source, stored
 
 from scoter.engine import surveying
 from scoter.engine.duckdb import DuckDbEngine
+from scoter.engine.sources import Source
 from scoter.engine.watching import Steps
 from scoter.errors import UserError
 from scoter.store.tables import Table
@@ -223,3 +224,20 @@ def _files_up_to(size: int) -> Iterator[None]:
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def test_a_file_that_is_damaged_beyond_its_first_rows_is_told_while_they_are_read(tmp_path: Path) -> None:
+    keys = pa.table({"key": [f"{number:08d}{number * 2654435761 % 2**64:016x}" for number in range(200_000)]})
+    file = tmp_path / "damaged.parquet"
+    pq.write_table(keys, file, row_group_size=20_000, compression="zstd")
+    whole = bytearray(file.read_bytes())
+    middle = len(whole) * 3 // 4
+    whole[middle : middle + 100_000] = bytes(100_000)
+    file.write_bytes(whole)
+
+    with DuckDbEngine(tmp_path / "engine", 2**28, threads=1) as engine:
+        batches = engine.batches(engine.read(Source(files=(str(file),), schema=keys.schema, defaults={})))
+
+        assert next(batches).num_rows
+        with pytest.raises(UserError, match="a file is damaged"):
+            list(batches)

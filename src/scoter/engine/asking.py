@@ -14,6 +14,7 @@ import pyarrow as pa
 from msgspec import Struct
 
 from scoter.engine.sql import name_sql, quoted
+from scoter.engine.watching import is_interrupt, streamed
 from scoter.errors import UsageError, UserError
 
 _BATCH = 8_192
@@ -57,9 +58,10 @@ class Session:
         return Answer(tuple(_distinct(reader.schema.names)), self._rows(reader))
 
     def _rows(self, reader: Any) -> Iterator[dict[str, Any]]:
+        batches = streamed(reader)
         while True:
             with self._telling():
-                batch = next(reader, None)
+                batch = next(batches, None)
             if batch is None:
                 return
             names = _distinct(batch.schema.names)
@@ -92,7 +94,11 @@ class Session:
         except duckdb.PermissionException as failure:
             hint = "Only the tables of this directory can be read."
             raise UsageError(_told(failure), where="SQL", hint=hint) from failure
-        except duckdb.Error as failure:
+        except (duckdb.Error, RuntimeError) as failure:
+            if is_interrupt(failure):
+                raise KeyboardInterrupt from failure
+            if not isinstance(failure, duckdb.Error):
+                raise
             raise UsageError(_told(failure), where="SQL") from failure
 
 
@@ -115,6 +121,7 @@ def asking(make_views: Callable[[Any], Sequence[str]], *, spill: Path, memory_li
         connection.execute("SET lock_configuration = true")
         yield Session(connection)
     finally:
+        connection.interrupt()  # closing waits for whatever Ctrl-C has left at work
         connection.close()
 
 

@@ -24,7 +24,7 @@ from scoter.engine.ranges import cuts, how_many, one_key_in
 from scoter.engine.sources import Source
 from scoter.engine.sql import cast_sql, number_sql, quoted, scan_sql, within_sql
 from scoter.engine.surveying import Alike, Survey, sample, survey
-from scoter.engine.watching import Steps, telling
+from scoter.engine.watching import Steps, streamed, telling
 from scoter.store import disk
 from scoter.store.tables import NewVersion
 
@@ -123,8 +123,7 @@ class DuckDbEngine:
         sql, told = self._compiled(rows), told_schema(rows)
         # A connection of its own: another query on the same one would end this one's rows.
         with telling(self._folder), self.ibis.con.cursor() as cursor:
-            reader = cursor.execute(sql).to_arrow_reader(_BATCH)
-            while (batch := next(reader, None)) is not None:
+            for batch in streamed(cursor.execute(sql).to_arrow_reader(_BATCH)):
                 yield as_told(batch, told)
 
     def map_batches(self, rows: Rows, function: Callable[[Any], Any], schema: Any) -> Rows:

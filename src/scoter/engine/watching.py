@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,13 @@ from scoter.errors import UserError
 
 _INTERVAL = 0.5  # seconds
 _DISK_SIGNS = ("max_temp_directory_size", "No space left", "File too large", "Disk quota")
+_KINDS: Mapping[str, type[duckdb.Error]] = {
+    "INTERRUPT Error": duckdb.InterruptException,
+    "IO Error": duckdb.IOException,
+    "Invalid Input Error": duckdb.InvalidInputException,
+    "Out of Memory Error": duckdb.OutOfMemoryException,
+    "Serialization Error": duckdb.SerializationException,
+}
 
 
 class Steps:
@@ -53,6 +60,27 @@ class Steps:
             self._progress(whole)
 
 
+def streamed(reader: Any) -> Iterator[Any]:
+    """Yield the record batches of an answer; what fails in the middle of it is raised as DuckDB would have.
+
+    Arrow stands between, and makes an OSError of the same words out of whatever it was.
+    """
+    while True:
+        try:
+            batch = next(reader, None)
+        except OSError as failure:
+            kind = _KINDS.get(str(failure).partition(":")[0], duckdb.Error)
+            raise kind(str(failure)) from failure
+        if batch is None:
+            return
+        yield batch
+
+
+def is_interrupt(failure: Exception) -> bool:
+    """Whether a failure of DuckDB is Ctrl-C; which of its errors that becomes depends on where it is noticed."""
+    return isinstance(failure, duckdb.InterruptException) or str(failure) == "Query interrupted"
+
+
 @contextmanager
 def telling(folder: Path) -> Iterator[None]:
     """Turn what DuckDB raises about memory, disks and files into messages that say what to do."""
@@ -75,8 +103,7 @@ def telling(folder: Path) -> Iterator[None]:
             raise UserError(f"a file is damaged: {_first(failure)}") from failure
         raise
     except (duckdb.InterruptException, RuntimeError) as failure:
-        # Which of the two Ctrl-C becomes depends on where DuckDB notices it.
-        if isinstance(failure, duckdb.InterruptException) or str(failure) == "Query interrupted":
+        if is_interrupt(failure):
             raise KeyboardInterrupt from failure
         raise
 
