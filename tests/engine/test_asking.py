@@ -32,3 +32,16 @@ def test_ctrl_c_ends_a_query_without_calling_it_a_defect(session: Session) -> No
 
     with pytest.raises(KeyboardInterrupt):
         list(session.ask("SELECT sum(sqrt(i)) FROM range(100000000000) t(i)").rows)
+
+
+@pytest.mark.parametrize(
+    ("query", "told"),
+    [
+        ("SELECT 'infinity'::TIMESTAMP", "beyond the year 9999"),
+        ("SELECT DATE '20000-01-01'", "beyond the year 9999"),
+        ("SELECT '\udcff'", "not UTF-8"),
+    ],
+)
+def test_what_cannot_be_answered_is_no_defect(session: Session, query: str, told: str) -> None:
+    with pytest.raises(UsageError, match=told):
+        list(session.ask(query).rows)

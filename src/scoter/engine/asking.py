@@ -68,9 +68,16 @@ class Session:
             if names != batch.schema.names:
                 batch = pa.RecordBatch.from_arrays(batch.columns, names=names)
             for start in range(0, batch.num_rows, _PIECE):
-                yield from batch.slice(start, _PIECE).to_pylist(maps_as_pydicts="lossy")
+                try:
+                    rows = batch.slice(start, _PIECE).to_pylist(maps_as_pydicts="lossy")
+                except OverflowError as failure:
+                    hint = "Make it a text: CAST(... AS VARCHAR)."
+                    raise UsageError("a time lies beyond the year 9999", where="SQL", hint=hint) from failure
+                yield from rows
 
     def _check(self, query: str) -> None:
+        if any("\ud800" <= character <= "\udfff" for character in query):
+            raise UsageError("it holds bytes that are not UTF-8", where="SQL")
         with self._telling():
             kinds = [each.type for each in self._connection.extract_statements(query)]
         # DuckDB makes a temporary type for a PIVOT, and says so as a statement in front of it.
