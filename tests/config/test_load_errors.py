@@ -274,3 +274,13 @@ def test_a_number_that_no_job_could_hold_is_a_mistake(flag: str, told: str) -> N
         load(None, {}, [flag])
 
     assert f" {told}; it accepts " in str(caught.value)
+
+
+def test_a_working_directory_that_is_gone_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+
+    with pytest.raises(ConfigError, match="the working directory cannot be told: No such file or directory"):
+        load(None, {}, [])

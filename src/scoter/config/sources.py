@@ -29,10 +29,18 @@ def given_in_file(file: Path) -> list[Given]:
     table = _parsed(text, str(file))
     lines = _lines(text)
     # What comes through a pipe has no folder of its own.
-    folder = Path.cwd() if str(file).startswith("/dev/") else file.absolute().parent
+    folder = _here() if str(file).startswith("/dev/") else _here() / file.parent
     return [
         Given(name, value, Origin("file", str(file), lines.get(name, 0), str(folder))) for name, value in _flat(table)
     ]
+
+
+def _here() -> Path:
+    try:
+        return Path.cwd()
+    except OSError as error:
+        hint = "Change to a folder that exists."
+        raise ConfigError(f"the working directory cannot be told: {error.strerror or error}", hint=hint) from None
 
 
 def _text_of(file: Path) -> str:
@@ -106,7 +114,7 @@ def _bare(name: str) -> str:
 
 def given_in_environment(environ: Mapping[str, str]) -> list[Given]:
     """Return the values of ``SCOTER_SECTION__KEY`` and ``SCOTER_PLUGIN__NAME__KEY``."""
-    folder = str(Path.cwd())
+    folder = str(_here())
     return [
         _given_as_text(
             variable.removeprefix(PREFIX).lower().replace("__", "."),
@@ -120,7 +128,7 @@ def given_in_environment(environ: Mapping[str, str]) -> list[Given]:
 
 def given_in_flags(flags: Sequence[str]) -> tuple[list[Given], list[str]]:
     """Return the values of ``section.key=value`` flags, later ones last, and what is wrong with the rest."""
-    folder = str(Path.cwd())
+    folder = str(_here())
     given: list[Given] = []
     mistakes: list[str] = []
     for flag in flags:
