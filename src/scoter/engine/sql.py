@@ -52,8 +52,20 @@ def _scan(alike: Alike, types: Mapping[str, str]) -> str:
 
 
 def _default(value: Any) -> str:
-    """Return a value as a literal that is still to be cast; every type is read from text alike."""
-    return "NULL" if value is None else quoted(str(value))
+    """Return a value as a literal that is still to be cast; whatever is neither bytes nor nested is read from text."""
+    match value:
+        case None:
+            return "NULL"
+        case bytes():
+            return f"from_hex('{value.hex()}')"
+        case dict():
+            return "{" + ", ".join(f"{quoted(name)}: {_default(each)}" for name, each in value.items()) + "}"
+        case [tuple(), *_]:  # a map, as Arrow tells it
+            return "MAP {" + ", ".join(f"{_default(name)}: {_default(each)}" for name, each in value) + "}"
+        case list():
+            return f"[{', '.join(map(_default, value))}]"
+        case _:
+            return quoted(str(value))
 
 
 def _nothing(types: Mapping[str, str]) -> str:
