@@ -99,3 +99,19 @@ def test_a_setting_without_a_default_must_be_set() -> None:
 def test_a_struct_that_no_table_can_fill_is_the_plug_ins_mistake() -> None:
     with pytest.raises(PluginError, match="the plug-in odd cannot be read"):
         plugin_settings(load(), "odd", Impossible)
+
+
+class _Ordered(msgspec.Struct, frozen=True):
+    low: int = 1
+    high: int = 2
+
+    def __post_init__(self) -> None:
+        if self.low > self.high:
+            raise ValueError("low is above high")
+
+
+def test_what_a_plug_in_says_of_its_settings_together_is_a_mistake_in_the_configuration() -> None:
+    config = load(None, {}, ["plugin.urlfilter-mine.low=3"])
+
+    with pytest.raises(ConfigError, match=r"plugin\.urlfilter-mine: low is above high"):
+        plugin_settings(config, "urlfilter-mine", _Ordered)

@@ -40,7 +40,10 @@ def plugin_settings(config: Config, name: str, struct: type[Struct]) -> Struct:
     ]
     if mistakes:
         raise ConfigError("\n".join(mistakes))
-    return struct(**values)
+    try:
+        return struct(**values)
+    except (TypeError, ValueError) as error:  # how the __post_init__ of a msgspec struct refuses its values
+        raise ConfigError(str(error), where=f"plugin.{name}") from error
 
 
 def _fields(name: str, struct: type[msgspec.Struct]) -> dict[str, Field]:
