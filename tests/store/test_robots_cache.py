@@ -7,7 +7,10 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import threading
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -135,3 +138,23 @@ async def test_a_large_cache_comes_back_within_its_bounds(tmp_path: Path) -> Non
 
         found = [number for number in range(2_100) if await small.get(f"o{number}") is not None]
         assert found == list(range(2_091, 2_100))
+
+
+def test_a_new_file_that_another_process_opens_at_the_same_moment_is_opened(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, connect = tmp_path / "robots.sqlite", sqlite3.connect
+
+    class Overtaken(sqlite3.Connection):
+        def execute(self, sql: str, values: Any = (), /) -> sqlite3.Cursor:
+            found = super().execute(sql, values)
+            if sql == "COMMIT":
+                other = connect(path, isolation_level=None, check_same_thread=False)
+                other.execute("BEGIN IMMEDIATE")
+                threading.Timer(0.2, other.close).start()
+            return found
+
+    monkeypatch.setattr(sqlite3, "connect", partial(connect, factory=Overtaken))
+
+    with SqliteRobotsCache(path) as cache:
+        assert cache.failures == 0
