@@ -224,6 +224,23 @@ def test_closed_and_full_files_are_told(tmp_path: Path, command: str, expected: 
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.parametrize("listener", ["2> /dev/full", "2> >(true)"])
+@pytest.mark.parametrize(("command", "code"), [("inject mycrawl seeds.txt", 0), ("generate nowhere", 2)])
+def test_messages_that_nobody_can_hear_end_no_work(tmp_path: Path, command: str, listener: str, code: int) -> None:
+    (tmp_path / "seeds.txt").write_text("nonsense\nhttp://a.test/\n")
+
+    done = subprocess.run(
+        ["bash", "-c", f"{sys.executable} -m scoter.cli.main {command} {listener}"],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        check=False,
+    )
+
+    assert done.returncode == code
+    assert done.stdout == ("1 new, 1 not URLs\n" if code == 0 else "")
+
+
 def test_without_a_command_the_help_is_shown(run: Run) -> None:
     assert run().out == run("--help").out
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import wraps
 from importlib import import_module
 from typing import Any, NoReturn
@@ -171,7 +172,8 @@ def _fail(error: BaseException, text: str, said: Invocation) -> int:
 
 
 def _tell(text: str) -> None:
-    print(text, file=sys.stderr)
+    with suppress(OSError):
+        print(text, file=sys.stderr, flush=True)
 
 
 def _usage_text(error: click.ClickException) -> str:

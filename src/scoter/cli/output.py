@@ -6,6 +6,7 @@ import shutil
 import sys
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -56,7 +57,14 @@ def width(text: str) -> int:
 
 def note(text: str) -> None:
     """Tell a person something that is not the result."""
-    sys.stderr.write(text + "\n")
+    to_stderr(text + "\n")
+
+
+def to_stderr(text: str) -> None:
+    """Write to standard error, where anybody listens: a log whose disk is full, or a reader that left, ends no work."""
+    with suppress(OSError):
+        sys.stderr.write(text)
+        sys.stderr.flush()
 
 
 def warn_of(chain: Iterable[tuple[str, Any]], quiet: bool) -> None:

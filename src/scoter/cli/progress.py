@@ -7,7 +7,7 @@ import sys
 import time
 from collections.abc import Callable
 
-from scoter.cli.output import width
+from scoter.cli.output import to_stderr, width
 
 _SELDOM = 10.0  # seconds between lines when nobody is watching: a log should not fill with them
 
@@ -30,11 +30,10 @@ class StatusLine:
             room = shutil.get_terminal_size().columns - 1
             shown = text if width(text) <= room else text[: room - 1] + "…"
             if shown != self._shown:
-                sys.stderr.write("\r\x1b[K" + shown)
-                sys.stderr.flush()
+                to_stderr("\r\x1b[K" + shown)
                 self._shown = shown
         elif self._clock() >= self._next:
-            sys.stderr.write(text + "\n")
+            to_stderr(text + "\n")
             self._next = self._clock() + _SELDOM
 
     def note(self, text: str) -> None:
@@ -42,13 +41,12 @@ class StatusLine:
         if self._quiet:
             return
         self.clear()
-        sys.stderr.write(text + "\n")
+        to_stderr(text + "\n")
 
     def clear(self) -> None:
         """Take the line away."""
         if self._shown:
-            sys.stderr.write("\r\x1b[K")
-            sys.stderr.flush()
+            to_stderr("\r\x1b[K")
             self._shown = ""
 
 
