@@ -241,6 +241,15 @@ def test_messages_that_nobody_can_hear_end_no_work(tmp_path: Path, command: str,
     assert done.stdout == ("1 new, 1 not URLs\n" if code == 0 else "")
 
 
+def test_where_a_locale_lacks_characters_tables_are_printed_without_them_and_json_with_them(run: Run) -> None:
+    shown = run("plugin", "list", PYTHONIOENCODING="ascii")
+    told = run("normalizerchecker", "--json", "é", PYTHONIOENCODING="latin-1")
+
+    assert (shown.code, told.code) == (0, 0)
+    assert "??????" in shown.out.splitlines()[1]
+    assert '"given":"é"' in told.out
+
+
 def test_without_a_command_the_help_is_shown(run: Run) -> None:
     assert run().out == run("--help").out
 

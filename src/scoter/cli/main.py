@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -136,6 +137,7 @@ def _run(arguments: list[str], said: Invocation) -> int:
     try:
         if sys.stdout is None or sys.stderr is None:
             raise UsageError("standard output and standard error must be open")
+        _print_what_can_be_printed()
         # Not click's main(): it ends a broken pipe as an error of its own.
         with scoter.make_context("scoter", arguments or ["--help"], obj=said) as context:
             outcome = scoter.invoke(context)
@@ -160,6 +162,13 @@ def _run(arguments: list[str], said: Invocation) -> int:
         if not said.debug:
             _tell("Run the command again with --debug to see where it happened.")
         return DEFECT
+
+
+def _print_what_can_be_printed() -> None:
+    """Let a terminal or a locale that lacks a character show ? for it: that is no reason to end."""
+    out = sys.stdout
+    if isinstance(out, io.TextIOWrapper) and out.errors == "strict":
+        out.reconfigure(errors="replace")
 
 
 def _fail(error: BaseException, text: str, said: Invocation) -> int:

@@ -15,8 +15,13 @@ _GAP = "  "
 
 
 def print_json(row: Any) -> None:
-    """Print one object as a line of JSON."""
-    sys.stdout.write(msgspec.json.encode(row).decode() + "\n")
+    """Print one object as a line of JSON, which is UTF-8 wherever it is printed."""
+    line = msgspec.json.encode(row) + b"\n"
+    if (sys.stdout.encoding or "utf-8").lower() in {"utf-8", "utf8"}:
+        sys.stdout.write(line.decode())
+    else:
+        sys.stdout.flush()
+        sys.stdout.buffer.write(line)
 
 
 def print_table(rows: Iterable[Mapping[str, Any]], columns: Sequence[str]) -> None:
