@@ -205,6 +205,7 @@ def test_a_reader_that_leaves_early_is_no_error(tmp_path: Path, command: str) ->
     ("command", "expected"),
     [
         ("filterchecker <&-", "no URLs given"),
+        ("crawl mycrawl - --agent examplebot <&-", "standard input is closed"),
         ("filterchecker http://a.test/ >&-", "must be open"),
         ("config show > /dev/full", "No space left on device"),
     ],

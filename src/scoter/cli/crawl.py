@@ -126,6 +126,8 @@ def _scoped(work: Work, seeds: tuple[str, ...], scope: str) -> Config:
 
 def _kept(work: Work) -> Path:
     """Put what comes on standard input into a file: it is read twice, for the URLs and for where the crawl goes."""
+    if sys.stdin is None:
+        raise UserError("standard input is closed")
     file = work.scratch / "stdin"
     with file.open("wb") as kept:
         shutil.copyfileobj(sys.stdin.buffer, kept)
