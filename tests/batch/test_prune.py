@@ -136,3 +136,11 @@ def test_the_command_shows_what_goes(crawl: CrawlDir, run: Run) -> None:
     assert (again.code, again.out) == (1, "")
     assert (wrong.code, "--segments-older-than" in wrong.err) == (2, True)
     assert left(crawl) == "34"
+
+
+@pytest.mark.parametrize("age", ["1", " 30 ", "1.5", "1e1"])
+def test_an_age_without_a_unit_removes_nothing(crawl: CrawlDir, run: Run, age: str) -> None:
+    wrong = run("prune", crawl.path, "--segments-older-than", age)
+
+    assert (wrong.code, "Write 12h, 30d or 8w." in wrong.err) == (2, True)
+    assert left(crawl) == "1234"

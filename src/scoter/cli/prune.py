@@ -65,6 +65,9 @@ def _time(text: str) -> timedelta:
     from scoter.config.units import read_duration
 
     try:
+        if text.strip()[-1:] in set("0123456789.") and text.strip("0. "):
+            # In a setting these are seconds; here, whoever means days would lose all segments.
+            raise ValueError("has no unit")
         return read_duration(text)
     except ValueError as failure:
         raise UsageError(
