@@ -8,6 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from scoter.config import Config
+from scoter.engine.machine import memory_of_machine
 from scoter.engine.port import Engine, Progress
 from scoter.errors import ConfigError, nearest
 
@@ -52,8 +53,7 @@ def open_spark(config: Config, folder: Path, progress: Progress) -> Engine:
 
 
 def memory_limit(config: Config) -> int:
-    """Return the memory of a job in bytes: what the configuration says, or 60 % of the machine's."""
+    """Return the memory of a job in bytes: what the configuration says, or 60 % of what there is."""
     if config.engine.memory_limit is not None:
         return int(config.engine.memory_limit)
-    machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    return int(machine * _OF_THE_MACHINE)
+    return int(memory_of_machine() * _OF_THE_MACHINE)

@@ -17,7 +17,7 @@ class Engine(Section, frozen=True):
     memory_limit: Annotated[
         Size | None,
         Setting(
-            "Memory of a job, beyond which it spills to disk; auto is 60 % of the machine's.",
+            "Memory of a job, beyond which it spills to disk; auto is 60 % of the machine's, or of its container's.",
             at_least=2**26,
             none="auto",
         ),
