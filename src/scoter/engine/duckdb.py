@@ -91,6 +91,8 @@ class DuckDbEngine:
         self.close()
 
     def close(self) -> None:
+        with suppress(duckdb.Error):  # closed already
+            self.ibis.con.interrupt()  # else it waits for what Ctrl-C has left at work
         self.ibis.disconnect()
         shutil.rmtree(self._folder, ignore_errors=True)
 
@@ -123,8 +125,11 @@ class DuckDbEngine:
         sql, told = self._compiled(rows), told_schema(rows)
         # A connection of its own: another query on the same one would end this one's rows.
         with telling(self._folder), self.ibis.con.cursor() as cursor:
-            for batch in streamed(cursor.execute(sql).to_arrow_reader(_BATCH)):
-                yield as_told(batch, told)
+            try:
+                for batch in streamed(cursor.execute(sql).to_arrow_reader(_BATCH)):
+                    yield as_told(batch, told)
+            finally:
+                cursor.interrupt()  # closing waits for whatever is still at work, of which nobody wants the rest
 
     def map_batches(self, rows: Rows, function: Callable[[Any], Any], schema: Any) -> Rows:
         return self._kept((function(batch) for batch in self.batches(rows)), schema)
