@@ -44,6 +44,28 @@ def test_a_file_that_lacks_a_column_has_its_default_there(engine: Engine, tmp_pa
     assert {name: rows[1][name] for name in more} == {"depth": 1, "rank": None, "note": None, "ok": None, "kind": None}
 
 
+@pytest.mark.parametrize(
+    ("kind", "default"),
+    [
+        (pa.binary(), b"\x00'ab"),
+        (pa.list_(pa.int32()), [1, None]),
+        (pa.list_(pa.utf8()), ["it's", 'a "b", c']),
+        (pa.list_(pa.utf8()), []),
+        (pa.map_(pa.utf8(), pa.utf8()), [("a", "b")]),
+        (pa.map_(pa.utf8(), pa.utf8()), []),
+        (pa.struct([("a", pa.binary())]), {"a": b"\xff"}),
+        (pa.float64(), float("inf")),
+    ],
+)
+def test_a_default_of_any_type_is_itself(engine: Engine, tmp_path: Path, kind: Any, default: Any) -> None:
+    file = stored(tmp_path / "rows.parquet", [{"key": "a"}], pa.schema([("key", pa.utf8())]))
+    schema = pa.schema([("key", pa.utf8()), ("more", kind)])
+
+    rows = engine.read(source(file, schema=schema, defaults={"more": default}))
+
+    assert [batch["more"].to_pylist() for batch in engine.batches(rows)] == [[default]]
+
+
 def test_a_type_may_have_become_wider(engine: Engine, tmp_path: Path) -> None:
     narrow = pa.schema([("n", pa.int32()), ("f", pa.float32()), ("t", pa.timestamp("ms", tz="UTC"))])
     wide = pa.schema([("n", pa.int64()), ("f", pa.float64()), ("t", pa.timestamp("us", tz="UTC"))])

@@ -241,25 +241,3 @@ def test_a_file_that_is_damaged_beyond_its_first_rows_is_told_while_they_are_rea
         assert next(batches).num_rows
         with pytest.raises(UserError, match="a file is damaged"):
             list(batches)
-
-
-@pytest.mark.parametrize(
-    ("kind", "default"),
-    [
-        (pa.binary(), b"\x00'ab"),
-        (pa.list_(pa.int32()), [1, None]),
-        (pa.list_(pa.utf8()), ["it's", 'a "b", c']),
-        (pa.map_(pa.utf8(), pa.utf8()), [("a", "b")]),
-        (pa.struct([("a", pa.binary())]), {"a": b"\xff"}),
-        (pa.float64(), float("inf")),
-    ],
-)
-def test_a_default_of_any_type_stands_where_a_file_lacks_the_column(kind: Any, default: Any, tmp_path: Path) -> None:
-    file = tmp_path / "rows.parquet"
-    pq.write_table(pa.table({"key": ["a"]}), file)
-    wanted = pa.schema([("key", pa.utf8()), ("more", kind)])
-
-    with DuckDbEngine(tmp_path / "engine", 2**28, threads=1) as engine:
-        rows = engine.read(Source(files=(str(file),), schema=wanted, defaults={"more": default}))
-
-        assert [batch["more"].to_pylist() for batch in engine.batches(rows)] == [[default]]

@@ -156,13 +156,14 @@ class SparkEngine:
         return self._kept((function(batch) for batch in self.batches(rows)), schema)
 
     def _frame(self, alike: Alike, types: Mapping[str, str]) -> Any:
-        from pyspark.sql import functions as sql
-
         # Looked up one by one: no folder's name is to be taken for a column.
         reader = self._session.read.option("recursiveFileLookup", "true")
         with _telling():
             stored = reader.parquet(*map(_escaped, alike.files))
-        values = {name: sql.lit(alike.absent[name]) if name in alike.absent else stored[f"`{name}`"] for name in types}
+        values = {
+            name: _literal(alike.absent[name], kind) if name in alike.absent else stored[f"`{name}`"]
+            for name, kind in types.items()
+        }
         return stored.select(*(values[name].cast(kind).alias(name) for name, kind in types.items()))
 
     def _cast(self, frame: Any, schema: Any) -> Any:
@@ -237,3 +238,20 @@ def _telling() -> Iterator[None]:
         if "OutOfMemoryError" in text:
             raise UserError("the job does not fit into its memory", where="engine.memory_limit") from failure
         raise
+
+
+def _literal(value: Any, kind: str = "") -> Any:
+    """Return a value as a column that is still to be cast."""
+    from pyspark.sql import functions as sql
+
+    match value:
+        case [] if kind.lower().startswith("map"):
+            return sql.create_map()
+        case [tuple(), *_]:  # a map, as Arrow tells it
+            return sql.create_map(*(_literal(each) for pair in value for each in pair))
+        case dict():
+            return sql.struct(*(_literal(each).alias(name) for name, each in value.items()))
+        case list():
+            return sql.array(*map(_literal, value))
+        case _:
+            return sql.lit(value)

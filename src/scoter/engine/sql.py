@@ -45,15 +45,20 @@ def scan_sql(alike: Sequence[Alike], types: Mapping[str, str]) -> str:
 
 
 def _scan(alike: Alike, types: Mapping[str, str]) -> str:
-    values = {name: _default(alike.absent[name]) if name in alike.absent else name_sql(name) for name in types}
+    values = {
+        name: _default(alike.absent[name], kind) if name in alike.absent else name_sql(name)
+        for name, kind in types.items()
+    }
     columns = ", ".join(f"CAST({values[name]} AS {kind}) AS {name_sql(name)}" for name, kind in types.items())
     files = ", ".join(map(quoted, alike.files))
     return f"SELECT {columns} FROM read_parquet([{files}], hive_partitioning = false)"
 
 
-def _default(value: Any) -> str:
+def _default(value: Any, kind: str = "") -> str:
     """Return a value as a literal that is still to be cast; whatever is neither bytes nor nested is read from text."""
     match value:
+        case [] if kind.startswith("MAP"):
+            return "MAP {}"
         case None:
             return "NULL"
         case bytes():
