@@ -252,6 +252,7 @@ def test_columns_of_plug_ins_go_along(tmp_path: Path, engine: Engine) -> None:
     found = [row for batch in crawl.segment("").crawl_generate(columns).scan() for row in batch.to_pylist()]
     assert [(row["url"], row["depth"], row["max_depth"]) for row in found] == [("http://b.org/", 1, 4)]
     assert done.urls == 1
+    assert run(crawl, engine, setting, expr="depth == 3").urls == 1
 
 
 def test_normalising_tells_whose_limit_counts_and_changes_no_url(tmp_path: Path, engine: Engine) -> None:

@@ -27,6 +27,7 @@ from scoter.errors import UserError
 from scoter.plugins import Column, chain
 
 CONFIG = load(None, {}, ["db.stats_score_quantiles=[0.5, 1.0]"])
+DEEP = load(None, {}, ['scoring.filter_order=["opic", "depth"]'])
 EARLY = datetime(2020, 1, 1, tzinfo=UTC)
 
 
@@ -147,6 +148,19 @@ def test_records_are_selected_by_all_that_is_said(
     crawl: CrawlDir, engine: Engine, wanted: dict[str, Any], found: list[str]
 ) -> None:
     assert selected(crawl, engine, **wanted) == found
+
+
+def test_an_expression_may_name_the_columns_of_active_plugins(tmp_path: Path, engine: Engine) -> None:
+    crawl = crawl_at(tmp_path / "deep")
+    extra = schemas.plugin_columns(chain("scoring", DEEP))
+    rows = [datum("http://a.org/", depth=1), datum("http://b.org/", depth=3), datum("http://c.org/")]
+    write_crawldb(crawl, rows, extra=extra)
+
+    _, batches = select(crawl, engine, DEEP, Selection(expr="depth <= 2"), now=NOW)
+
+    assert [url for batch in batches for url in batch["url"].to_pylist()] == ["http://a.org/"]
+    with pytest.raises(UserError, match="depth is not a column"):
+        select(crawl, engine, CONFIG, Selection(expr="depth <= 2"), now=NOW)
 
 
 def test_all_records_come_by_key(crawl: CrawlDir, engine: Engine) -> None:

@@ -94,7 +94,7 @@ def generate(
         schedule=chain("schedule", config)[0][1],
         scoring=scoring,
         extra=schemas.names(columns),
-        expression=compile_expr(expr) if expr else None,
+        expression=compile_expr(expr, schemas.kinds(columns)) if expr else None,
         status=config.generate.restrict_status,
         least_value=config.generate.min_score,
         longest_interval=config.generate.min_interval,

@@ -16,7 +16,7 @@ from scoter.batch.lookup import rows_of
 from scoter.batch.quantiles import quantiles
 from scoter.batch.rows import DB
 from scoter.config import Config
-from scoter.core.expr import compile_expr
+from scoter.core.expr import Kind, compile_expr
 from scoter.core.pattern import compile_pattern
 from scoter.core.url import canonical
 from scoter.engine import Engine, source_of
@@ -127,7 +127,7 @@ def top(
         yield from rows(engine.batches(urls.order_by([urls.score.desc(), urls.url]).limit(n)))
 
 
-def check_selection(wanted: Selection) -> None:
+def check_selection(wanted: Selection, columns: Mapping[str, Kind]) -> None:
     """Raise what is wrong with a selection, before any file is opened for it."""
     if wanted.status and wanted.status.removeprefix("db_") not in DB:
         close = nearest(wanted.status, DB)
@@ -141,26 +141,27 @@ def check_selection(wanted: Selection) -> None:
         except ValueError as error:
             raise UsageError(f"the pattern {error}", where="--regex") from error
     if wanted.expr:
-        compile_expr(wanted.expr)
+        compile_expr(wanted.expr, columns)
 
 
 def select(
     crawl: CrawlDir, engine: Engine, config: Config, wanted: Selection, *, now: datetime
 ) -> tuple[Any, Iterator[Any]]:
     """Return the crawldb's schema, and the records that are wanted as record batches, by key."""
-    check_selection(wanted)
+    columns = schemas.kinds(schemas.plugin_columns(chain("scoring", config)))
+    check_selection(wanted, columns)
     table = open_crawldb(crawl, config)
 
     def batches() -> Iterator[Any]:
         with table:
             urls = engine.read(source_of(table, is_sorted=True))
-            found = _selected(engine, urls, wanted, now)
+            found = _selected(engine, urls, wanted, columns, now)
             yield from engine.batches(found.order_by([found.key, found.url]))
 
     return table.schema, batches()
 
 
-def _selected(engine: Engine, urls: Any, wanted: Selection, now: datetime) -> Any:
+def _selected(engine: Engine, urls: Any, wanted: Selection, columns: Mapping[str, Kind], now: datetime) -> Any:
     # Not above: they bring in Ibis, which takes longer to import than one URL takes to be found.
     from scoter.engine.expressions import where
     from scoter.engine.portable import bucket
@@ -172,7 +173,7 @@ def _selected(engine: Engine, urls: Any, wanted: Selection, now: datetime) -> An
     if wanted.sample is not None:
         urls = urls.filter(bucket(urls.url, _SHARES) < int(wanted.sample * _SHARES))
     if wanted.expr:
-        urls = where(engine, urls, compile_expr(wanted.expr), now)
+        urls = where(engine, urls, compile_expr(wanted.expr, columns), now)
     if wanted.regex:
         urls = where(engine, urls, compile_expr(f"url =~ {_text(wanted.regex)}"), now)
     return urls

@@ -3,13 +3,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
 
+from scoter.core.expr import DATUM as EXPRESSION
+from scoter.core.expr import Kind
 from scoter.errors import PluginError
 from scoter.plugins import Column
+from scoter.store.tables import arrow_type
 
 TIME = pa.timestamp("us", tz="UTC")
 """Microseconds, since that is what DuckDB and Spark write."""
@@ -132,3 +135,21 @@ def plugin_columns(chain: Iterable[tuple[str, Any]]) -> tuple[Column, ...]:
 def names(columns: Sequence[Column]) -> tuple[str, ...]:
     """Return the columns' names."""
     return tuple(column.name for column in columns)
+
+
+def kinds(columns: Sequence[Column]) -> Mapping[str, Kind]:
+    """Return what an expression may name: the columns of a datum, and those of plug-ins that hold one plain value."""
+    found = {column.name: _kind(arrow_type(column.arrow_type)) for column in columns}
+    return {**EXPRESSION, **{name: kind for name, kind in found.items() if kind is not None}}
+
+
+def _kind(type: Any) -> Kind | None:  # noqa: A002 - what Arrow calls it
+    known = (
+        (pa.types.is_integer, Kind.NUMBER),
+        (pa.types.is_floating, Kind.NUMBER),
+        (pa.types.is_string, Kind.TEXT),
+        (pa.types.is_boolean, Kind.TRUTH),
+        (pa.types.is_binary, Kind.BYTES),
+        (pa.types.is_timestamp, Kind.TIME),
+    )
+    return next((kind for is_one, kind in known if is_one(type)), None)
