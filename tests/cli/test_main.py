@@ -201,6 +201,20 @@ def test_a_reader_that_leaves_early_is_no_error(tmp_path: Path, command: str) ->
     assert done.stderr == ""
 
 
+def test_a_pipe_of_our_own_that_breaks_is_no_reader_that_left(tmp_path: Path) -> None:
+    fails = (
+        "from scoter.cli import main\n"
+        "def fail(context): raise BrokenPipeError(32, 'Broken pipe')\n"
+        "main.scoter.invoke = fail\n"
+        "main.main(['config', 'show'])\n"
+    )
+
+    done = subprocess.run([sys.executable, "-c", fails], capture_output=True, text=True, cwd=tmp_path, check=False)
+
+    assert done.returncode == 70
+    assert "this is a defect in Scoter: BrokenPipeError" in done.stderr
+
+
 @pytest.mark.parametrize(
     ("command", "expected"),
     [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import select
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -147,8 +148,10 @@ def _run(arguments: list[str], said: Invocation) -> int:
         return exit_.exit_code
     except (click.Abort, KeyboardInterrupt):
         return INTERRUPTED
-    except BrokenPipeError:
-        # The reader has left, as `head` does; python would complain about stdout once more at exit.
+    except BrokenPipeError as error:
+        if not _reader_has_left():  # some other pipe, such as that of a process of ours
+            return _defect(error, said)
+        # As `head` does; python would complain about stdout once more at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except click.ClickException as error:
@@ -158,10 +161,20 @@ def _run(arguments: list[str], said: Invocation) -> int:
     except OSError as error:  # a full disk behind stdout, a terminal that went away
         return _fail(error, f"{error.filename or 'standard output'}: {error.strerror or error}", said)
     except Exception as error:
-        _fail(error, f"this is a defect in Scoter: {type(error).__name__}: {error}", said)
-        if not said.debug:
-            _tell("Run the command again with --debug to see where it happened.")
-        return DEFECT
+        return _defect(error, said)
+
+
+def _reader_has_left() -> bool:
+    poller = select.poll()
+    poller.register(sys.stdout, 0)
+    return any(event & (select.POLLERR | select.POLLHUP) for _, event in poller.poll(0))
+
+
+def _defect(error: Exception, said: Invocation) -> int:
+    _fail(error, f"this is a defect in Scoter: {type(error).__name__}: {error}", said)
+    if not said.debug:
+        _tell("Run the command again with --debug to see where it happened.")
+    return DEFECT
 
 
 def _print_what_can_be_printed() -> None:
