@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections import Counter
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
@@ -15,6 +16,7 @@ from tests.long.batch_truth import settings, statuses
 from scoter.batch.crawl import Progress, Rounds, crawl
 from scoter.batch.directory import STOP, CrawlDir, applied
 from scoter.batch.fetch import fetch
+from scoter.batch.fetching.pool import Pool
 from scoter.batch.generate import generate
 from scoter.batch.inject import inject
 from scoter.batch.stopping import Stopping
@@ -23,6 +25,7 @@ from scoter.cli.main import main
 from scoter.config import Config, load
 from scoter.engine import Engine
 from scoter.engine.duckdb import DuckDbEngine
+from scoter.errors import UserError
 from scoter.simweb import SimServer, WebSpec, running
 from scoter.store.tables import Table
 
@@ -142,6 +145,25 @@ def test_a_wish_to_end_that_comes_while_fetching_leaves_the_segment_to_the_next_
 
     assert stopped.rounds == ()
     assert [each.segment for each in done.rounds] == [segment.name]
+
+
+def test_a_fetching_process_that_is_told_to_end_ends_the_crawl_which_says_so_and_can_go_on(
+    directory: CrawlDir, engine: Engine, config: Config, server: SimServer
+) -> None:
+    slow = load(overrides=settings(server.port, "fetch.processes=1", "fetch.delay=60s", "fetch.adaptive_delay=false"))
+    with Pool() as pool:
+
+        def end(progress: Progress) -> None:
+            if progress.fetch is not None:  # it is at work
+                os.kill(pool._processes[0].pid, signal.SIGTERM)
+
+        with pytest.raises(UserError, match="a fetching process was told to end"):
+            crawl(directory, engine, slow, rounds=rounds(1), tell=end, pool=pool)
+
+    (done,) = crawl(directory, engine, config, rounds=rounds(1)).rounds
+
+    assert [done.segment] == [each.name for each in directory.all_segments()]
+    assert done.fetched == len(server.web.seeds())
 
 
 def test_what_is_crawled_again_is_asked_for_only_if_it_has_changed(

@@ -28,6 +28,7 @@ from scoter.batch.stopping import Stopping
 from scoter.batch.updatedb import updatedb
 from scoter.config import Config
 from scoter.engine import Engine, source_of
+from scoter.errors import UserError
 from scoter.store.tables import Table
 
 _LOOK_AT_DISK = 5.0
@@ -149,6 +150,12 @@ class _Crawl:
         fetched = None if segment.is_fetched else self._fetch(segment)
         if self._stopping:
             return True
+        if not segment.is_fetched:
+            raise UserError(
+                "a fetching process was told to end, and did, before its work was done",
+                where=str(segment.path),
+                hint="What was fetched is kept; the same command does the rest.",
+            )
         if not segment.is_parsed:
             self._step("parse")
             parse(
