@@ -6,14 +6,14 @@ import asyncio
 import base64
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from scoter import __version__
 from scoter.config import load
-from scoter.core.reply import Cut, Failed, Fetched, NotModified, Reason, Reply, Request
+from scoter.core.reply import Cut, Failed, Fetched, Gone, Moved, NotModified, Reason, Reply, Request
 from scoter.core.url import canonical
 from scoter.errors import ConfigError, RuleError
 from scoter.fetch.protocols.credentials import Credential, parse_cookies, parse_credentials
@@ -283,6 +283,34 @@ async def test_a_download_over_the_time_limit_is_cut_and_a_silent_one_fails() ->
     assert silent.reason is Reason.TIMEOUT
     assert isinstance(kept, Fetched)
     assert kept.exchange.cut is Cut.TIME
+
+
+async def test_what_a_head_says_counts_also_when_its_body_falls_silent() -> None:
+    answers = {
+        "moved": b"HTTP/1.1 301 Moved\r\nLocation: /there\r\nContent-Length: 1000\r\n\r\nsome",
+        "missing": b"HTTP/1.1 404 No\r\nTransfer-Encoding: chunked\r\n\r\n",
+        "busy": b"HTTP/1.1 503 Busy\r\nRetry-After: 60\r\nContent-Length: 1000\r\n\r\nsome",
+        "early": b"HTTP/1.1 103 Early Hints\r\nLink: </a.css>\r\n\r\n",
+    }
+    async with (
+        server(lambda head: answers[head.split(b" ")[1][1:].decode()]) as (port, _),
+        asyncio.TaskGroup() as tasks,
+    ):
+        asked = {
+            name: tasks.create_task(get(port, f"http://{name}.example.com/{name}", "http.timeout=1s"))
+            for name in answers
+        }
+        replies = {name: await task for name, task in asked.items()}
+
+    moved, missing, busy, early = replies.values()
+    assert isinstance(moved, Moved)
+    assert moved.target == canonical("http://moved.example.com/there")
+    assert isinstance(missing, Gone)
+    assert missing.reason is Reason.NOT_FOUND
+    assert isinstance(busy, Failed)
+    assert (busy.reason, busy.retry_after) == (Reason.BUSY, timedelta(minutes=1))
+    assert isinstance(early, Failed)
+    assert early.reason is Reason.TIMEOUT
 
 
 async def test_a_rotated_name_comes_from_the_file(tmp_path: Path) -> None:

@@ -205,7 +205,8 @@ class HttpHops:
             return reply_to(self._exchange(url, site, sent, told, started), started)
         late = told.cut is Cut.TIME and self._is_overtime(told)
         partial = told.cut in (Cut.TIME, Cut.DISCONNECT) and self._config.http.partial_truncated
-        if told.reason is not None and not late and not partial:
+        is_told = told.cut is Cut.TIME and told.status >= 300  # all that these have to say is in their heads
+        if told.reason is not None and not late and not partial and not is_told:
             return Failed(url, told.reason, told.detail, blames_host=told.reason is not Reason.REFUSED_ADDRESS)
         exchange = self._exchange(url, site, sent, told, started)
         if self._jar is not None:
