@@ -16,6 +16,8 @@ from scoter.config import load
 from scoter.core.reply import Cut, Failed, Fetched, Gone, Moved, NotModified, Reason, Reply, Request
 from scoter.core.url import canonical
 from scoter.errors import ConfigError, RuleError
+from scoter.fetch.protocols import hops
+from scoter.fetch.protocols.cookiejar import CookieJar
 from scoter.fetch.protocols.credentials import Credential, parse_cookies, parse_credentials
 from scoter.fetch.protocols.http import HttpProtocol
 from scoter.plugins import Setup
@@ -180,6 +182,18 @@ async def test_cookies_that_servers_set_are_kept_when_wanted(setting: str, expec
             await http.fetch(Request(url=canonical(f"http://{host}/")))
 
     assert ["Cookie: s=1" in lines_of(head) for head in heads] == [False, expected, False]
+
+
+async def test_the_cookies_of_every_answer_count_towards_what_the_jar_holds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hops, "CookieJar", lambda: CookieJar(most=2))
+    async with (
+        server(lambda head: response(b"", "Set-Cookie: s=1")) as (port, heads),
+        protocol(port, "http.keep_cookies=true") as http,
+    ):
+        for host in ("a.test", "a.test", "a.test"):
+            await http.fetch(Request(url=canonical(f"http://{host}/")))
+
+    assert ["Cookie: s=1" in lines_of(head) for head in heads] == [False, True, False]
 
 
 def asks_for(kind: str) -> Handler:

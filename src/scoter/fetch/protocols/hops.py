@@ -209,13 +209,14 @@ class HttpHops:
         if told.reason is not None and not late and not partial and not is_told:
             return Failed(url, told.reason, told.detail, blames_host=told.reason is not Reason.REFUSED_ADDRESS)
         exchange = self._exchange(url, site, sent, told, started)
-        if self._jar is not None:
-            self._jar.note(exchange.headers)
         if partial and 200 <= told.status < 300:
             return Fetched(exchange)
         return reply_to(exchange, started)
 
     def _exchange(self, url: Url, site: Site, sent: Sent, told: Transferred, started: datetime) -> Exchange:
+        headers = _fields(told.head)
+        if self._jar is not None:
+            self._jar.note(headers)
         # As libcurl writes it; credentials that libcurl adds do not belong into an archive.
         asked = f"GET {url.text[site.path_at :]} HTTP/1.1\r\nHost: {site.shown}\r\n{sent.text}\r\n"
         return Exchange(
@@ -224,7 +225,7 @@ class HttpHops:
             request_head=asked.encode("latin-1", errors="replace"),
             response_head=told.head,
             status=told.status,
-            headers=_fields(told.head),
+            headers=headers,
             body=told.body,
             cut=told.cut,
             peer=told.peer,
