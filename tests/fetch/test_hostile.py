@@ -116,7 +116,8 @@ async def test_a_robots_txt_of_any_such_kind_neither_hangs_nor_crashes() -> None
     # then one whose robots.txt came, or is known to be missing, is fetched, and the others are left alone
     for name, case in CASES.items():
         came = case.word in ("fetched", "not_modified", "unauthorized") or name == "proxy-challenge"
-        came = came and case.cut is not Cut.TIME  # the rule that denies may stand in the part that did not come
+        # The rule that denies may stand in the part that did not come.
+        came = came and case.cut is not Cut.TIME and name != "gzip-short"
         reply = replies[f"http://{name}.test/page"]
         assert kind_of(reply) == ("fetched" if came else "robots_unreachable"), name
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import gzip
 import tracemalloc
 from datetime import timedelta
 
@@ -21,6 +22,7 @@ from scoter.fetch.robots import RobotsFilter
 ROBOTS = "http://example.com/robots.txt"
 PAGE = "http://example.com/page"
 RULES = b"User-agent: *\nDisallow: /private\nCrawl-delay: 2"
+PACKED = gzip.compress(RULES, mtime=0)
 
 
 def robots_filter(*overrides: str, **ports: object) -> RobotsFilter:
@@ -297,10 +299,39 @@ async def test_robots_txt_itself_may_always_be_asked_for() -> None:
 
 
 async def test_a_compressed_robots_txt_is_read() -> None:
-    import gzip
+    web = Web({ROBOTS: lambda url: answer(url, 200, PACKED, Content_Encoding="gzip")})
 
-    body = gzip.compress(RULES)
-    web = Web({ROBOTS: lambda url: answer(url, 200, body, Content_Encoding="gzip")})
+    assert isinstance(await robots_filter()(request("http://example.com/private"), web), Gone)
+
+
+@pytest.mark.parametrize(
+    ("body", "is_read"),
+    [
+        (PACKED[: len(PACKED) // 2], False),
+        (PACKED[:12], False),
+        (PACKED[:-12] + bytes(byte ^ 0xFF for byte in PACKED[-12:-8]) + PACKED[-8:], False),
+        (PACKED + b"<!-- served by -->", True),
+        (RULES, True),
+    ],
+    ids=["half", "begun", "damaged", "followed", "mislabelled"],
+)
+async def test_a_compressed_robots_txt_that_is_damaged_counts_as_none_and_one_that_is_whole_counts(
+    body: bytes, is_read: bool
+) -> None:
+    private = "http://example.com/private"
+    web = Web({ROBOTS: lambda url: answer(url, 200, body, Content_Encoding="gzip"), private: b"page"})
+
+    reply = await robots_filter()(request(private), web)
+
+    assert isinstance(reply, Gone | Failed)
+    assert reply.reason is (Reason.ROBOTS_DENIED if is_read else Reason.ROBOTS_UNREACHABLE)
+
+
+async def test_a_compressed_robots_txt_that_the_limit_has_cut_is_read_as_far_as_it_goes() -> None:
+    rest = gzip.compress(b"".join(b"# %x\n" % (number**5) for number in range(1_000)))
+    body = (gzip.compress(RULES + b"\n") + rest)[: -len(rest) // 2]
+    fields = (("Content-Encoding", "gzip"),)
+    web = Web({ROBOTS: lambda url: Fetched(replace(exchange(url, 200, body, fields), cut=Cut.LENGTH))})
 
     assert isinstance(await robots_filter()(request("http://example.com/private"), web), Gone)
 

@@ -13,7 +13,7 @@ from itertools import islice
 from msgspec import Struct
 
 from scoter.core.reply import Cut
-from scoter.fetch.decode_streams import LIBRARY_ERRORS, Opener, Unsound, openers
+from scoter.fetch.decode_streams import LIBRARY_ERRORS, NotAlone, Opener, Unsound, openers
 
 STACKED = 5  # codings over each other; two are rare, three were never meant
 CEILING = 256 * 2**20  # where the limit is off: the decoded size of what it sends is not a server's to choose
@@ -28,11 +28,15 @@ _ALIASES = {"x-gzip": "gzip", "x-deflate": "deflate"}
 
 
 class Decoded(Struct, frozen=True):
-    """A body without its codings; ``cut`` when the limit ended it, ``problem`` when it was not whole or not sound."""
+    """A body without its codings; ``cut`` when the limit ended it, ``problem`` when it was not whole or not sound.
+
+    ``is_partial`` when damage, or an early end, keeps the rest of it from us.
+    """
 
     body: bytes
     cut: Cut = Cut.NOT
     problem: str = ""
+    is_partial: bool = False
 
 
 class _Layer(Struct, frozen=True):
@@ -41,6 +45,7 @@ class _Layer(Struct, frozen=True):
     body: bytes | None
     cut: Cut = Cut.NOT
     problem: str = ""
+    is_partial: bool = False
 
 
 def content_codings(headers: Iterable[tuple[str, str]]) -> tuple[str, ...]:
@@ -61,11 +66,11 @@ def decode(body: bytes, codings: Iterable[str], limit: int | None) -> Decoded:
 
     >>> import gzip
     >>> decode(gzip.compress(b"hello"), ["gzip"], 4)
-    Decoded(body=b'hell', cut=<Cut.LENGTH: 'length'>, problem='')
+    Decoded(body=b'hell', cut=<Cut.LENGTH: 'length'>, problem='', is_partial=False)
     """
     limit = CEILING if limit is None else min(limit, CEILING)
     names = tuple(islice(codings, STACKED + 1))
-    cut, problems = Cut.NOT, []
+    cut, problems, is_partial = Cut.NOT, [], False
     if len(names) > STACKED:
         names, problems = (), [f"not decoded: more than {STACKED} content codings"]
     for name in reversed(names):
@@ -74,10 +79,10 @@ def decode(body: bytes, codings: Iterable[str], limit: int | None) -> Decoded:
             problems.append(layer.problem)
         if layer.body is None:
             break
-        body, cut = layer.body, cut or layer.cut
+        body, cut, is_partial = layer.body, cut or layer.cut, is_partial or layer.is_partial
     if len(body) > limit:
         body, cut = body[:limit], Cut.LENGTH
-    return Decoded(body, cut, "; ".join(problems))
+    return Decoded(body, cut, "; ".join(problems), is_partial)
 
 
 def _undo(body: bytes, coding: str, limit: int) -> _Layer:
@@ -90,7 +95,8 @@ def _undo(body: bytes, coding: str, limit: int) -> _Layer:
     for way in ways:
         layer = _collect(way, body, limit)
         if layer.body is not None:
-            return _Layer(layer.body, layer.cut, f"{coding}: {layer.problem}" if layer.problem else "")
+            told = f"{coding}: {layer.problem}" if layer.problem else ""
+            return _Layer(layer.body, layer.cut, told, layer.is_partial)
         problem = layer.problem
     return _Layer(None, problem=f"not decoded: no {coding} data ({problem})")
 
@@ -98,7 +104,7 @@ def _undo(body: bytes, coding: str, limit: int) -> _Layer:
 def _collect(way: Opener, body: bytes, limit: int) -> _Layer:
     pieces: list[bytes] = []
     steps: list[int] = []
-    size, problem = 0, ""
+    size, problem, is_partial = 0, "", False
     try:
         stream = way.open(body)
         while size <= limit:
@@ -110,14 +116,15 @@ def _collect(way: Opener, body: bytes, limit: int) -> _Layer:
             steps.append(step)
             size += len(piece)
     except Unsound as error:
-        problem = str(error)
+        problem, is_partial = str(error), not isinstance(error, NotAlone)
     except LIBRARY_ERRORS as error:
         more, problem = _salvaged(way, body, steps, limit + 1 - size, str(error).strip() or "damaged")
         pieces += more
         if not pieces and not (way.magic and body.startswith(way.magic)):
             return _Layer(None, problem=problem)
+        is_partial = bool(problem)
     whole = pieces[0] if len(pieces) == 1 else b"".join(pieces)
-    return _Layer(whole[:limit], Cut.LENGTH if len(whole) > limit else Cut.NOT, problem)
+    return _Layer(whole[:limit], Cut.LENGTH if len(whole) > limit else Cut.NOT, problem, is_partial)
 
 
 def _salvaged(way: Opener, body: bytes, steps: list[int], most: int, problem: str) -> tuple[list[bytes], str]:

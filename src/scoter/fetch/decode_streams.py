@@ -30,6 +30,10 @@ class Unsound(Exception):
     """The body is not as it should be, and all that could be decoded was given before."""
 
 
+class NotAlone(Unsound):
+    """The body is whole, and something else follows it."""
+
+
 class Stream(Protocol):
     """A body being decoded."""
 
@@ -177,7 +181,7 @@ def _is_zlib(body: bytes) -> bool:
 
 def _refuse_rest(body: bytes, at: int) -> None:
     if body[at:].strip(b"\0"):  # zeros are padding
-        raise Unsound("followed by other data")
+        raise NotAlone("followed by other data")
 
 
 _GZIP_WAY = Opener(lambda body: _Inflated(body, _GZIP), _GZIP_MAGIC)

@@ -184,14 +184,15 @@ class RobotsFilter:
         if reply.exchange is not None:
             self._keep(reply.exchange)
         match reply:
-            case Fetched(exchange) if exchange.cut in (Cut.TIME, Cut.DISCONNECT):
-                # The rule that denies may stand in the part that did not come.
-                unknown = Unknown(Reason.ROBOTS_UNREACHABLE, "robots.txt: only part of it came")
-                self._remember(origin, unknown, now + self._defer_for.total_seconds(), 0)
-                return unknown
             case Fetched(exchange):
                 decoded = decode(exchange.body, content_codings(exchange.headers), LIMIT + 3)
-                body = whole_lines(decoded.body) if exchange.cut or decoded.cut else decoded.body
+                cut = exchange.cut or decoded.cut
+                if cut in (Cut.TIME, Cut.DISCONNECT) or (decoded.is_partial and not cut):
+                    # The rule that denies may stand in the part that did not come.
+                    unknown = Unknown(Reason.ROBOTS_UNREACHABLE, "robots.txt: only part of it came")
+                    self._remember(origin, unknown, now + self._defer_for.total_seconds(), 0)
+                    return unknown
+                body = whole_lines(decoded.body) if cut else decoded.body
                 found: Found = self._read(body)
                 stored = Stored(body, now + LONGEST.total_seconds())
             case Failed(reason=Reason.FORBIDDEN) if not self._forbidden_allows:
