@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterator
 
 import pytest
+from tests.fetch.hostile import KEEP, RESET, Pause, Step, config_for, ok, serving
 
 import scoter
 from scoter.core.url import canonical
@@ -49,6 +50,31 @@ async def test_redirects_are_followed_and_told(web: SimServer) -> None:
     for page in arrived:
         assert page.hops[0] == canonical(page.asked).text
         assert page.url != page.hops[0]
+
+
+def moved(target: str, *before: Step) -> tuple[Step, ...]:
+    return (*before, f"HTTP/1.1 301 Moved\r\nLocation: {target}\r\nContent-Length: 0\r\n\r\n".encode(), KEEP)
+
+
+async def test_a_redirect_is_followed_though_the_queues_are_full() -> None:
+    urls = ["http://first.test/old", *(f"http://h{number}.test/{'x' * 1_000}" for number in range(90))]
+    async with serving({"/old": moved("/new", Pause(0.3)), "/new": (ok(), KEEP)}) as server:
+        config = config_for(
+            server.port, "fetch.threads=1", "fetch.queue_depth_multiplier=1", "fetch.queue_buffer=64KiB"
+        )
+        pages = {page.asked: page async for page in scoter.fetch_pages(urls, config=config)}
+
+    first = pages[urls[0]]
+    assert (len(pages), first.problem, first.url) == (91, "", "http://first.test/new")
+
+
+async def test_a_redirect_to_a_host_that_failed_too_often_is_told_as_such() -> None:
+    urls = ["http://bad.test/broken", "http://good.test/old"]
+    async with serving({"/broken": (RESET,), "/old": moved("http://bad.test/new", Pause(0.3))}) as server:
+        config = config_for(server.port, "fetch.max_exceptions_per_queue=1", "fetch.retry_budget=0")
+        pages = {page.asked: page async for page in scoter.fetch_pages(urls, config=config)}
+
+    assert pages[urls[1]].problem == "purged: it leads to a host that failed too often"
 
 
 async def test_what_fails_is_yielded_with_its_problem(web: SimServer) -> None:

@@ -174,14 +174,17 @@ class Fetcher:
         asyncio.get_running_loop().call_later(within, self._abort)
         self._changed.set()
 
-    def add(self, request: Request, rank: int | None = None) -> Refusal | None:
+    def add(self, request: Request, rank: int | None = None, *, even_if_full: bool = False) -> Refusal | None:
         """Queue one more request while the fetcher runs, such as a link just found; the answer is none, or why not.
 
-        One with a rank goes before those of a higher rank or none, and never waits on disk.
+        One with a rank goes before those of a higher rank or none, and never waits on disk. ``even_if_full`` is for
+        what takes the place of a request that has ended, such as the target of a redirect.
         """
         key, data = self._keys.known(request.url), _encoder.encode(request)
         if rank is None:
             refusal = self._feeder.offer(key, data, self._clock())
+            if refusal is Refusal.FULL and even_if_full:
+                refusal = self._feeder.bench.add(key, data, self._clock(), even_if_full=True)
         else:
             refusal = self._feeder.bench.add(key, data, self._clock(), rank=rank)
         self._turnstile.pump()

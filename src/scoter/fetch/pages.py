@@ -19,9 +19,16 @@ from scoter.errors import UrlError
 from scoter.fetch.decode import content_codings, decode
 from scoter.fetch.fetcher import Fetcher
 from scoter.fetch.follow import MOST_HOPS
+from scoter.fetch.queues.turn import Refusal
 
 _UNREAD = 64  # pages that wait for whoever iterates
 _LOOK_AGAIN = 0.01
+_LED_NOWHERE = "too many redirects, or one that leads nowhere"
+_NOT_FOLLOWED = {
+    Refusal.BLOCKED: "purged: it leads to a host that failed too often",
+    Refusal.DRAINING: "stopped: the run came to its end before the redirect was followed",
+    Refusal.FULL: "stopped: there was no room for the target of the redirect",
+}
 
 
 class WebPage(msgspec.Struct, frozen=True, kw_only=True):
@@ -115,20 +122,22 @@ class _Reader:
 
     async def _take(self, request: Request, reply: Reply) -> None:
         way = _ways.decode(request.context)
+        refusal: Refusal | None = None
         if isinstance(reply, Moved) and reply.target is not None and len(way.hops) < self._hops:
             on = _Way(way.asked, (*way.hops, request.url.text))
             if reply.target.text not in on.hops:
                 further = Request(url=reply.target, context=msgspec.msgpack.encode(on))
-                if self._fetcher.add(further) is None:
+                refusal = self._fetcher.add(further, even_if_full=True)
+                if refusal is None:
                     return
-        await self._pages.put(self._page(way, reply))
+        await self._pages.put(self._page(way, reply, refusal))
 
-    def _page(self, way: _Way, reply: Reply) -> WebPage:
+    def _page(self, way: _Way, reply: Reply, refusal: Refusal | None = None) -> WebPage:
         problem = ""
         if isinstance(reply, Failed | Gone):
             problem = f"{reply.reason.value}: {reply.detail}" if reply.detail else reply.reason.value
         elif isinstance(reply, Moved):
-            problem = "too many redirects, or one that leads nowhere"
+            problem = _LED_NOWHERE if refusal is None else _NOT_FOLLOWED[refusal]
         exchange = reply.exchange
         if exchange is None:
             return WebPage(asked=way.asked, url=reply.url.text, hops=way.hops, problem=problem)
