@@ -394,6 +394,9 @@ class Told:
     def publish(self, event: str, facts: Any) -> None:
         self.events.append(event)
 
+    def close(self) -> None:
+        self.events.append("closed")
+
 
 async def test_publishers_are_told_of_start_and_end() -> None:
     told = Told()
@@ -402,7 +405,22 @@ async def test_publishers_are_told_of_start_and_end() -> None:
 
     await running.run(source(urls(1, 1)), Sink())
 
-    assert (told.events[0], told.events[-1]) == ("start", "end")
+    assert told.events == ["start", "end", "closed"]
+
+
+async def test_publishers_are_told_of_the_end_also_when_the_run_is_cancelled() -> None:
+    told, fake = Told(), Fake()
+    fake.hold = asyncio.Event()
+    running = fetcher(fake)
+    running._publishing = Publishing([told])
+
+    run = asyncio.create_task(running.run(source(urls(1, 1)), Sink()))
+    await asyncio.sleep(0.01)
+    run.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await run
+
+    assert told.events == ["start", "end", "closed"]
 
 
 async def test_a_publisher_that_cannot_be_closed_does_not_undo_the_fetch() -> None:

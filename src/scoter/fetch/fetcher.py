@@ -158,9 +158,9 @@ class Fetcher:
                     await self._deliver_lost()
             self._feeder.close()
             await self._protocols.close()
-        last = self.snapshot()
-        self._publishing.tell("end", msgspec.structs.asdict(last))
-        self._publishing.close()
+            last = self.snapshot()
+            self._publishing.tell("end", msgspec.structs.asdict(last))
+            self._publishing.close()
         if self._error is not None:
             raise self._error
         return last
