@@ -7,10 +7,10 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 
 import pytest
-from tests.fetch.hostile import KEEP, config_for, ok, serving
+from tests.fetch.hostile import KEEP, Pause, config_for, ok, serving
 
 from scoter.config import Config, load
-from scoter.core.reply import Failed, Fetched, Reply, Request
+from scoter.core.reply import Failed, Fetched, Reason, Reply, Request
 from scoter.core.url import canonical
 from scoter.fetch.filters import kind_of
 from scoter.fetch.protocols.http import HttpProtocol
@@ -226,3 +226,15 @@ async def test_a_tunnel_is_asked_for_by_https_and_a_refused_one_is_a_failure() -
 
     assert isinstance(reply, Failed)
     assert proxy.heads[0].startswith(b"CONNECT public.test:443 HTTP/1.1\r\n")
+
+
+async def test_the_head_by_which_a_proxy_opens_a_tunnel_is_not_taken_for_an_answer() -> None:
+    silent = {"public.test:443": (b"HTTP/1.1 200 Connected\r\n\r\n", Pause(5))}
+    async with serving(silent) as proxy:
+        config = config_with_agent(
+            "http.proxy_host=127.0.0.1", f"http.proxy_port={proxy.port}", "http.timeout=2s", "http.time_limit=300ms"
+        )
+        (reply,) = await _fetch(config, {"public.test": PUBLIC}, "https://public.test/robots.txt")
+
+    assert isinstance(reply, Failed)
+    assert (reply.reason, reply.exchange) == (Reason.TIMEOUT, None)

@@ -290,6 +290,8 @@ async def test_a_download_over_the_time_limit_is_cut_and_a_silent_one_fails() ->
         late = await get(port, "http://example.com/", "http.time_limit=300ms", "http.timeout=5s")
         silent = await get(port, "http://example.com/", "http.timeout=1s")
         kept = await get(port, "http://example.com/", "http.timeout=1s", "http.partial_truncated=true")
+    async with server(lambda head: b"HTTP/1.1 103 Early Hints\r\nLink: </a.css>\r\n\r\n") as (port, _):
+        hinted = await get(port, "http://example.com/", "http.time_limit=300ms", "http.timeout=5s")
 
     assert isinstance(late, Fetched)
     assert (late.exchange.body, late.exchange.cut) == (b"some", Cut.TIME)
@@ -297,6 +299,8 @@ async def test_a_download_over_the_time_limit_is_cut_and_a_silent_one_fails() ->
     assert silent.reason is Reason.TIMEOUT
     assert isinstance(kept, Fetched)
     assert kept.exchange.cut is Cut.TIME
+    assert isinstance(hinted, Failed)
+    assert hinted.reason is Reason.TIMEOUT
 
 
 async def test_what_a_head_says_counts_also_when_its_body_falls_silent() -> None:

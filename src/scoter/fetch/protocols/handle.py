@@ -27,6 +27,7 @@ _PEER: int = pycurl.PRIMARY_IP
 _VERSION: int = pycurl.INFO_HTTP_VERSION
 _FIRST_BYTE: int = pycurl.STARTTRANSFER_TIME
 _TOTAL: int = pycurl.TOTAL_TIME
+_SWITCHING = 101
 _BROKE = "the connection was closed instead of an answer"
 
 _BROKEN = frozenset({16, 18, 55, 56, 92})  # the connection ended, or its stream in HTTP/2
@@ -155,12 +156,13 @@ class Handle:
         lines = b"".join(self._lines)
         if len(lines) > self._limits.head:
             self._fault = Reason.MALFORMED, f"more than {self._limits.head:,} bytes of headers"
-        head = self._head(lines)
+        status = getinfo(_STATUS)
+        head = self._head(lines) if self._has_answered(status) else b""
         reason, cut = self._judge(error, message, lines, bool(head))
         return Transferred(
             reason=reason,
             detail=self._fault[1] if self._fault is not None else message or _told(error),
-            status=getinfo(_STATUS),
+            status=status,
             head=head,
             body=self._body[0] if len(self._body) == 1 else b"".join(self._body),
             cut=cut,
@@ -169,6 +171,10 @@ class Handle:
             tls_version=self._owner.tls_of(getinfo(pycurl.CONN_ID), self._tls_seen) if self.is_tls else "",
             timings=self._timings(),
         )
+
+    def _has_answered(self, status: int) -> bool:
+        """Tell whether there is a head that counts: not the proxy's to CONNECT, which has no status, nor only 103."""
+        return status >= 200 or status == _SWITCHING or not self._is_http
 
     def _timings(self) -> Timings:
         getinfo = self.curl.getinfo
