@@ -206,6 +206,14 @@ def test_a_body_that_is_not_in_its_coding_is_handed_on_as_it_came(coding: str) -
     assert len(result.problem) < 150
 
 
+@pytest.mark.parametrize("text", [b"h", b"ok", b"<html>", b"hello wor", b"hello world"])
+def test_a_text_that_calls_itself_gzip_is_handed_on_however_short_it_is(text: bytes) -> None:
+    result = decode(text, ["gzip"], None)
+
+    assert (result.body, result.is_partial) == (text, False)
+    assert result.problem.startswith("not decoded: no gzip data")
+
+
 def test_damage_right_at_the_start_is_not_taken_for_a_page() -> None:
     result = decode(gzip.compress(TEXT)[:10] + b"\xff" * 100, ["gzip"], None)
 

@@ -117,6 +117,8 @@ def _collect(way: Opener, body: bytes, limit: int) -> _Layer:
             size += len(piece)
     except Unsound as error:
         problem, is_partial = str(error), not isinstance(error, NotAlone)
+        if not pieces and not way.magic.startswith(body[: len(way.magic)]):  # too short for the library to see that
+            return _Layer(None, problem=problem)
     except LIBRARY_ERRORS as error:
         more, problem = _salvaged(way, body, steps, limit + 1 - size, str(error).strip() or "damaged")
         pieces += more
