@@ -144,6 +144,19 @@ async def test_hosts_of_an_address_share_a_turn_when_asked_to_and_names_without_
     assert fake.most["all"] == 2
 
 
+async def test_files_and_ftp_servers_that_are_found_elsewhere_need_no_name_server_to_be_queued_by_address() -> None:
+    rules = 'fetch.connect_to=["ftp.test:21=192.0.43.8:2121"]'
+    config = load(overrides=["agent.name=testbot", "fetch.queue_mode=ip", rules])
+    guard = Guard(config, ("file", "ftp"))
+    keys = Keys(config, guard, FakeResolver({}))
+
+    file, ftp = keys.of(canonical("file:///srv/a.txt")), keys.of(canonical("ftp://ftp.test/a.txt"))
+
+    assert file == ""
+    assert not isinstance(ftp, str)
+    assert await ftp == "192.0.43.8"
+
+
 async def test_denied_urls_cost_no_request() -> None:
     fake, sink = Fake(robots=b"User-agent: *\nDisallow: /"), Sink()
 

@@ -14,6 +14,7 @@ from scoter.fetch.reach.resolve import CachingResolver, NotResolved, Resolver
 from scoter.fetch.reach.resolve_dns import DnsResolver
 
 _KNOWN = 65_536
+_PORTS = {**WEB_PORTS, "ftp": 21}
 
 
 class Keys:
@@ -32,7 +33,7 @@ class Keys:
         """
         if self._mode != "ip":
             return queue_key(url, self._mode)
-        if is_ip(url.host) or url.host in self._addresses:
+        if not url.host or is_ip(url.host) or url.host in self._addresses:  # a file is on no host
             return self.known(url)
         return self._look_up(url)
 
@@ -43,7 +44,7 @@ class Keys:
         return queue_key(url, self._mode)
 
     async def _look_up(self, url: Url) -> str | Failed:
-        override = self._guard.override(url.host, url.port or WEB_PORTS.get(url.scheme, 0))
+        override = self._guard.override(url.host, url.port or _PORTS.get(url.scheme, 0))
         if override is not None:
             return self._remember(url.host, override[0])
         if self._resolver is None:
