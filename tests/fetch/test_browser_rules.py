@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import importlib.util
 import subprocess
 import sys
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +21,11 @@ from scoter.config.sections.protocols import Browser
 from scoter.core.reply import Exchange, Fetched, Moved, Reply, Request
 from scoter.core.url import canonical
 from scoter.errors import ConfigError
+from scoter.fetch.filters import Deadline
 from scoter.fetch.protocols import browser as module
 from scoter.fetch.protocols import chromium
 from scoter.fetch.protocols.browser import BrowserProtocol
+from scoter.fetch.protocols.rendering import Rendered
 from scoter.fetch.protocols.scripted import LITTLE_TEXT, needs_scripts
 from scoter.plugins import Setup
 
@@ -111,6 +114,31 @@ async def test_a_page_with_text_is_not_rendered_for_being_empty() -> None:
     reply = Fetched(exchange(b"<script>x</script><p>" + b"words " * 100))
 
     assert await protocol(Served(reply), when_empty=True).fetch(request("http://a.example/")) is reply
+
+
+@pytest.mark.usefixtures("installed")
+async def test_the_wait_for_other_pages_to_be_rendered_is_not_held_against_a_server(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # given a browser that has one page open, and is not done with it
+    done, deadline = asyncio.Event(), Deadline(timedelta(milliseconds=20))
+    made = protocol(Served(Fetched(exchange(SHELL))), url_patterns=(".",), pages=1)
+
+    async def render(exchange: Exchange, html: bytes) -> Rendered:
+        await done.wait()
+        return Rendered(b"<p>made</p>")
+
+    monkeypatch.setattr(made, "_render", render)
+    first = asyncio.create_task(made.fetch(request("http://a.example/1")))
+
+    # when another waits for longer than a hop may take
+    other = asyncio.create_task(deadline(request("http://a.example/2"), made.fetch))
+    await asyncio.sleep(0.05)
+    done.set()
+
+    # then it comes all the same
+    assert isinstance(await first, Fetched)
+    assert isinstance(await other, Fetched)
 
 
 @pytest.mark.parametrize(

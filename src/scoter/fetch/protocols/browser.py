@@ -20,6 +20,7 @@ from scoter.core.reply import Exchange, Failed, Fetched, Headers, Moved, Reason,
 from scoter.core.url import Url
 from scoter.errors import ConfigError
 from scoter.fetch.decode import CEILING, content_codings, decode
+from scoter.fetch.filters import untimed
 from scoter.fetch.protocols.chromium import ERRANDS, Chromium, find_executable
 from scoter.fetch.protocols.http import HttpProtocol
 from scoter.fetch.protocols.identity import user_agents
@@ -98,10 +99,14 @@ class BrowserProtocol:
         is_named = self._is_named(url)
         if not is_named and not needs_scripts(html):
             return reply
-        async with self._slots:
+        with untimed():  # other pages are open: that is not the server's fault
+            await self._slots.acquire()
+        try:
             began = time.monotonic()
             found = await self._render(exchange, html)
             spent = time.monotonic() - began
+        finally:
+            self._slots.release()
         match found:
             case Rendered(moved_to=Url() as target):
                 return Moved(exchange, target, permanent=False)
