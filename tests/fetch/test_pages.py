@@ -113,3 +113,9 @@ async def test_without_a_name_nothing_is_fetched(web: SimServer) -> None:
             pass
 
     assert 'name = "examplebot"' in str(caught.value)
+
+
+async def test_one_url_instead_of_several_is_told_and_not_taken_for_its_letters() -> None:
+    with pytest.raises(TypeError, match=r"write \['http://a\.test/'\] for one"):
+        async for _ in scoter.fetch_pages("http://a.test/", agent="testbot"):
+            pass

@@ -75,6 +75,8 @@ async def fetch_pages(
     ``settings`` are as on the command line (``"fetch.delay=2s"``). Robots rules are obeyed, redirects are followed.
     What fails is yielded too, with its problem.
     """
+    if isinstance(urls, str | bytes):  # each of its letters would be taken for a URL
+        raise TypeError(f"fetch_pages takes any number of URLs: write [{urls!r:.100}] for one")
     given = ["agent.name=" + agent] if agent else []
     reader = _Reader(config or load(overrides=[*given, *settings]), hops)
     async with aclosing(reader.read(urls)) as pages:
