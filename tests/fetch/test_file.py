@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from html import unescape
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -63,6 +64,25 @@ async def test_a_file_comes_with_its_type_its_length_and_its_time(folder: Path) 
     )
     # no head: the archive keeps it as a resource, not as an answer of a server
     assert (exchange.status, exchange.response_head, exchange.request_head) == (200, b"", b"")
+
+
+@pytest.mark.parametrize("seconds", [10**12, -(10**12), 10**18])
+async def test_a_file_of_a_time_beyond_any_calendar_comes_without_it(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, seconds: int
+) -> None:
+    (folder / "page.html").write_bytes(b"<p>hello")
+    looked_at = os.stat
+
+    def stat(path: Any, **options: Any) -> os.stat_result:
+        facts = looked_at(path, **options)
+        return os.stat_result((*facts[:8], seconds, facts[9]), {"st_mtime": seconds})
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "stat", stat)  # not every file system keeps such a time
+        reply = await fetch(url_of(folder / "page.html"), NOON)
+
+    exchange = fetched(reply)
+    assert (exchange.body, exchange.header("Last-Modified")) == (b"<p>hello", "")
 
 
 async def test_a_folder_is_a_page_that_links_to_all_in_it_and_above_it(folder: Path) -> None:

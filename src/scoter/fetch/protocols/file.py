@@ -104,21 +104,22 @@ class FileProtocol:
             return Gone(url, Reason.BAD_REQUEST, "it is neither a file nor a folder")
         if is_folder:
             real = real.rstrip(b"/") + b"/"
-        modified = datetime.fromtimestamp(int(facts.st_mtime), UTC)
+        modified = _moment(facts.st_mtime)
         base = Exchange(
             url=url,
             started=started,
             request_head=b"",
             response_head=b"",
             status=200,
-            headers=(("Last-Modified", format_datetime(modified, usegmt=True)),),
+            headers=() if modified is None else (("Last-Modified", format_datetime(modified, usegmt=True)),),
             body=b"",
         )
         proper = canonical(f"file://{path_text(real)}")
         if self._redirect and proper != url:
             headers: Headers = (("Location", proper.text),)
             return Moved(_with(base, began, status=301, headers=headers), proper, permanent=True)
-        if request.modified_since is not None and modified <= request.modified_since:
+        since = request.modified_since
+        if since is not None and modified is not None and modified <= since:
             return NotModified(_with(base, began, status=304))
         if is_folder:
             body, cut = self._list(real)
@@ -168,6 +169,14 @@ class FileProtocol:
         if limit is not None and len(body) > limit:
             return body[:limit], max(facts.st_size, len(body)), Cut.LENGTH
         return body, len(body), Cut.NOT
+
+
+def _moment(seconds: float) -> datetime | None:
+    """Return a file's time, or none where it lies beyond any calendar, as some file systems let it."""
+    try:
+        return datetime.fromtimestamp(int(seconds), UTC)
+    except (ValueError, OverflowError, OSError):
+        return None
 
 
 def _with(
