@@ -157,6 +157,15 @@ async def test_files_and_ftp_servers_that_are_found_elsewhere_need_no_name_serve
     assert await ftp == "192.0.43.8"
 
 
+@pytest.mark.parametrize(("budget", "times"), [("0.2", 2), ("0", 1)])
+async def test_what_broke_is_tried_again_within_the_budget_and_never_without_one(budget: str, times: int) -> None:
+    fake, sink = Fake(lambda request: Failed(request.url, Reason.RESET)), Sink()
+
+    await fetcher(fake, f"fetch.retry_budget={budget}").run(source(["http://a.test/1"]), sink)
+
+    assert fake.asked.count("http://a.test/1") == times
+
+
 async def test_denied_urls_cost_no_request() -> None:
     fake, sink = Fake(robots=b"User-agent: *\nDisallow: /"), Sink()
 

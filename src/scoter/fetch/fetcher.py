@@ -58,6 +58,11 @@ _encoder = msgspec.msgpack.Encoder()
 _decoder = msgspec.msgpack.Decoder(Request)
 
 
+def _retry_budget(share: float) -> RetryBudget:
+    """Return the budget for a share of the requests; none of them is none at all, not even the few that are free."""
+    return RetryBudget(share) if share else RetryBudget(share, floor=0.0)
+
+
 class Fetcher:
     """Fetches politely what a source gives, until it ends or the fetcher is stopped."""
 
@@ -109,7 +114,7 @@ class Fetcher:
             config=config,
             count=self.count,
             gate=self._guard,
-            retry=Retry(RetryBudget(fetch.retry_budget), clock),
+            retry=Retry(_retry_budget(fetch.retry_budget), clock),
             turnstile=self._turnstile,
             key_of=self._keys.of,
         )
