@@ -36,6 +36,7 @@ from scoter.fetch.reach.resolve_dns import DnsResolver
 
 ACCEPT_ENCODING = "gzip, deflate, br, zstd"
 MOST_FLAWED = 10_000
+MOST_PREFERRED = 10_000
 MOST_AGENTS = 100
 ROBOTS_LIMIT = LIMIT + 3  # with a byte-order mark; a rule that is cut off would not be obeyed
 MOST_ADDRESSES = 3  # tried one after the other when a connection fails
@@ -82,6 +83,7 @@ class HttpHops:
         )
         self._certificates_checked = config.http.tls_certificates_check
         self._curl: CurlLoop | None = None
+        self._preferred: OrderedDict[str, str] = OrderedDict()
         # Hosts whose certificate is accepted all the same, and what is wrong with it.
         self._flawed: OrderedDict[str, str] = OrderedDict()
 
@@ -112,7 +114,9 @@ class HttpHops:
                 at_least=at_least,
             )
             told = await self._transfer(url.host, ask)
-            if told.reason is not Reason.UNREACHABLE:
+            if not _is_deaf(told):
+                if connect_to is not routes[0]:
+                    self._prefer(url.host, connect_to)
                 break
         return self._reply(url, site, headers, told, started)
 
@@ -153,7 +157,19 @@ class HttpHops:
             return Failed(url, Reason.UNRESOLVED, answer.reason)
         if site.through_proxy:
             return BY_NAME
-        return tuple(route(url.host, site.port, address, site.port) for address in answer.addresses[:MOST_ADDRESSES])
+        routes = [route(url.host, site.port, address, site.port) for address in answer.addresses[:MOST_ADDRESSES]]
+        preferred = self._preferred.get(url.host)
+        if preferred in routes:
+            routes.remove(preferred)
+            routes.insert(0, preferred)
+        return tuple(routes)
+
+    def _prefer(self, host: str, connect_to: str) -> None:
+        """Ask the address first that answered when others did not: each time those would cost a time-out."""
+        self._preferred[host] = connect_to
+        self._preferred.move_to_end(host)
+        if len(self._preferred) > MOST_PREFERRED:
+            self._preferred.popitem(last=False)
 
     def _resolved(self) -> Resolver:
         if self._resolver is None:
@@ -249,6 +265,11 @@ def _fixed_headers(config: Config) -> Headers:
         name, _, value = line.partition(":")
         headers.append((name.strip(), value.strip()))
     return tuple(headers)
+
+
+def _is_deaf(told: Transferred) -> bool:
+    """Tell whether nobody took the connection at an address: another one may be alive."""
+    return told.reason is Reason.UNREACHABLE or (told.reason is Reason.TIMEOUT and not told.timings.connected)
 
 
 def _fields(head: bytes) -> Headers:
