@@ -54,6 +54,13 @@ def test_a_main_element_that_holds_next_to_nothing_is_not_believed() -> None:
     assert markdown(f"<main><p>a</p></main><div>{LONG}</div>").endswith(WORDS)
 
 
+def test_paragraphs_in_a_cell_are_apart_and_a_cell_that_is_one_paragraph_stays_in_its_row() -> None:
+    found = main_of("<table><tr><td>Trains<p>I build them.<p>Since 1974.</td></tr></table>")
+
+    assert found.text == "Trains\n\nI build them.\n\nSince 1974."
+    assert main_of("<table><tr><td> <p>a</p> </td><td><p>b</p></td></tr></table>").text == "a b"
+
+
 def test_the_title_before_an_article_belongs_to_it() -> None:
     assert markdown(f"<div><h1>Seals</h1><p>1,204 views</p></div><article>{LONG}</article>") == f"# Seals\n\n{WORDS}"
 

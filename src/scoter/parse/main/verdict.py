@@ -104,13 +104,14 @@ def _write(element: Element, pieces: list[str], marked: list[Text | Element], wi
         return
     named = [f' {name}="{escape(value)}"' for name in _SEEN if (value := attributes.get(name))] if attributes else []
     if tag == "p" and within in {"td", "th"}:
-        tag = "span"  # else every cell would have its own lines
+        tag = "span"  # else every cell that is one paragraph would have its own lines
     written = ("span" if named else "") if tag in INLINE else tag if tag in _TOLD else "div"
     if written:
         pieces.append(f"<{written}{''.join(named)}>")
+    inside = tag if _is_one(element) else ""
     for child in element.children:
         if type(child) is Element:
-            _write(child, pieces, marked, tag)
+            _write(child, pieces, marked, inside)
         elif type(child) is Text:
             words = child.words
             bare = words.lstrip()
@@ -123,6 +124,11 @@ def _write(element: Element, pieces: list[str], marked: list[Text | Element], wi
                 pieces.append(words)
     if written:
         pieces.append(f"</{written}> " if tag in {"td", "th"} else f"</{written}>")
+
+
+def _is_one(element: Element) -> bool:
+    """Tell whether there is one thing in an element, and white space around it."""
+    return sum(type(child) is not Text or not child.words.isspace() for child in element.children) == 1
 
 
 def _tidy(text: str) -> str:
