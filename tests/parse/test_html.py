@@ -219,6 +219,23 @@ def test_an_anchor_is_the_links_text_or_what_stands_for_its_image() -> None:
     assert [link.anchor for link in page.outlinks if "png" not in link.target.text] == ["Grey seal", "A seal", "", "x"]
 
 
+@pytest.mark.parametrize(
+    ("inside", "anchor"),
+    [
+        *(("Grey<br>seal", "Grey seal"), ("<h3>Grey seal</h3>large", "Grey seal large")),
+        *(
+            ("<div><div>Grey seal</div><div>2 m</div></div>", "Grey seal 2 m"),
+            ("un<b>real</b><wbr>istic", "unrealistic"),
+        ),
+        *(("<div><br></div>", ""), ("<span>Grey</span> <i>se<u>al</u></i><script>x</script>", "Grey seal")),
+    ],
+)
+def test_in_an_anchor_words_are_parted_where_they_are_in_the_text(inside: str, anchor: str) -> None:
+    page = read(f'<a href="/x">{inside}</a>')
+
+    assert page.outlinks[0].anchor == anchor == page.text.replace("\n", " ")
+
+
 def test_an_anchor_is_bounded() -> None:
     assert len(read(f'<a href="/x">{"y" * 9_999}</a>').outlinks[0].anchor) == LONGEST_ANCHOR
 

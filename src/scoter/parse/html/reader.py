@@ -139,7 +139,12 @@ class HtmlReader:
                 if href is None:
                     href = attributes.get("xlink:href")
                 if href is not None:
-                    text = node.text_lexbor()
+                    first = node.first_child
+                    if first is None or (first.is_text_node and first.next is None):
+                        text = node.text_lexbor()
+                    else:  # maybe blocks and line breaks, which part words, beside pieces of text, which do not
+                        node.merge_text_nodes()
+                        text = node.text(separator=" ")
                     # Otherwise its only white space is one blank between words.
                     if not text.isprintable() or "  " in text:
                         text = " ".join(text[:_ENOUGH].split())
