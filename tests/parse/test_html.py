@@ -219,6 +219,12 @@ def test_an_anchor_is_the_links_text_or_what_stands_for_its_image() -> None:
     assert [link.anchor for link in page.outlinks if "png" not in link.target.text] == ["Grey seal", "A seal", "", "x"]
 
 
+def test_the_readings_above_characters_stand_in_their_line() -> None:
+    page = read("<p>北の<ruby>海<rp>(</rp><rt>うみ</rt><rp>)</rp>豹<rp>(</rp><rt>ひょう</rt><rp>)</rp></ruby>は泳ぐ。")
+
+    assert page.text == "北の海(うみ)豹(ひょう)は泳ぐ。"
+
+
 @pytest.mark.parametrize(
     ("inside", "anchor"),
     [

@@ -14,8 +14,8 @@ UNHEARD: Final = ":not(div,p,li)"
 
 _TEXT_LEVEL: Final = (
     *("a", "abbr", "acronym", "b", "bdi", "bdo", "big", "blink", "cite", "code", "data", "del", "dfn", "em", "font"),
-    *("i", "ins", "kbd", "label", "mark", "nobr", "q", "rb", "ruby", "s", "samp", "small", "span", "strike", "strong"),
-    *("sub", "sup", "time", "tt", "u", "var", "wbr"),
+    *("i", "ins", "kbd", "label", "mark", "nobr", "q", "rb", "rp", "rt", "rtc", "ruby", "s", "samp", "small", "span"),
+    *("strike", "strong", "sub", "sup", "time", "tt", "u", "var", "wbr"),
 )
 _NO_TEXT: Final = ("script", "style", "noscript", "template", "noframes", "noembed", "iframe", "svg")
 # Where an element keeps its links. Nutch takes those of the first two lines, forms by setting.
