@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from selectolax.lexbor import LexborHTMLParser
 from tests.parse.metadata.pages_conflicts import EVERY
-from tests.parse.metadata.truth import URL, told
+from tests.parse.metadata.truth import URL, read, told
 
 from scoter.core.url import canonical
 from scoter.parse.metadata import MetadataReader
@@ -39,6 +39,22 @@ def test_one_reader_reads_page_after_page_and_keeps_nothing() -> None:
 
     assert told(between) == {"title": ("html", "Seals")}
     assert reader.read(first, url, url) == before
+
+
+def test_line_breaks_and_blocks_part_words_and_what_is_not_shown_is_not_told() -> None:
+    found = read(
+        '<div itemscope itemtype="https://schema.org/Recipe"><h1 itemprop="name">Pan<b>cakes</b><br>of oats</h1>'
+        '<div itemprop="description"><style>p {}</style><p>Light</p>and (<i>very</i>) good<!-- so -->.</div></div>'
+    )
+
+    assert found.title == "Pancakes of oats"
+    assert found.description == "Light and (very) good."
+
+
+def test_line_breaks_part_words_in_the_paragraph_that_stands_in_for_a_description() -> None:
+    found = read(f"<p>Grey seals rest on sandbanks<br>in winter{' and in summer' * 4}.</p>")
+
+    assert found.description == f"Grey seals rest on sandbanks in winter{' and in summer' * 4}."
 
 
 def test_a_page_without_elements_says_nothing() -> None:

@@ -12,7 +12,7 @@ from scoter.parse.html.options import HtmlOptions
 UNHEARD: Final = ":not(div,p,li)"
 """The elements that the walk visits: all but the most frequent of those that mean a new line and nothing else."""
 
-_TEXT_LEVEL: Final = (
+TEXT_LEVEL: Final = (
     *("a", "abbr", "acronym", "b", "bdi", "bdo", "big", "blink", "cite", "code", "data", "del", "dfn", "em", "font"),
     *("i", "ins", "kbd", "label", "mark", "nobr", "q", "rb", "rp", "rt", "rtc", "ruby", "s", "samp", "small", "span"),
     *("strike", "strong", "sub", "sup", "time", "tt", "u", "var", "wbr"),
@@ -54,7 +54,7 @@ HEADINGS: Final = {number(f"h{level}"): level for level in range(1, 7)}
 def actions(options: HtmlOptions) -> tuple[dict[int, int], dict[int, Place]]:
     """Return what to do with each element by its number, and where those with links keep them."""
     lines = frozenset(options.line_separators)
-    kinds = {number(name): PIECE for name in _TEXT_LEVEL if name not in lines}
+    kinds = {number(name): PIECE for name in TEXT_LEVEL if name not in lines}
     kinds |= {number(name): OUT for name in _NO_TEXT}
     kinds |= dict.fromkeys(HEADINGS, HEADING)
     kinds |= {number("title"): TITLE, number("meta"): META, number("base"): BASE, number("html"): ROOT}

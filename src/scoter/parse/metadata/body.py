@@ -20,7 +20,7 @@ from scoter.parse.metadata.cleaning import (
     words,
 )
 from scoter.parse.metadata.dates import moment
-from scoter.parse.metadata.seen import Seen, within
+from scoter.parse.metadata.seen import Seen, shown, within
 
 MOST_NODES: Final = 30
 MOST_MEDIA: Final = 10
@@ -34,7 +34,7 @@ def title(seen: Seen) -> str:
     if seen.title:
         return seen.title
     for node in seen.find("h1")[:5]:
-        if text := clean(node.text_lexbor()[: 4 * LONGEST_TITLE], LONGEST_TITLE):
+        if text := clean(shown(node, 4 * LONGEST_TITLE), LONGEST_TITLE):
             return text
     return ""
 
@@ -54,7 +54,7 @@ def people(seen: Seen) -> tuple[Author, ...]:
     """Return whom the links to authors name."""
     return authors(
         Author(
-            name=clean(node.text_lexbor()[: 4 * LONGEST_NAME], LONGEST_NAME),
+            name=clean(shown(node, 4 * LONGEST_NAME), LONGEST_NAME),
             url=seen.address(node.attributes.get("href")),
         )
         for node in seen.find('a[rel~="author" i]')[:MOST_NODES]
@@ -85,7 +85,7 @@ def modified(seen: Seen) -> datetime | None:
 
 def tags(seen: Seen) -> tuple[str, ...]:
     """Return the words of links to tags."""
-    return words(node.text_lexbor()[:500].replace(",", " ") for node in seen.find('a[rel~="tag" i]')[:MOST_NODES])
+    return words(shown(node, 500).replace(",", " ") for node in seen.find('a[rel~="tag" i]')[:MOST_NODES])
 
 
 def media(seen: Seen) -> tuple[Media, ...]:
@@ -123,7 +123,7 @@ def opening(seen: Seen) -> str:
     """Return the first paragraph that reads like one: long enough, more words than links, not beside the content."""
     for query in ("article p,main p", "p"):
         for node in seen.find(query)[:MOST_NODES]:
-            text = clean(node.text_lexbor()[: 4 * LONGEST_OPENING], 4 * LONGEST_OPENING)
+            text = clean(shown(node, 4 * LONGEST_OPENING), 4 * LONGEST_OPENING)
             if len(text) < _SHORTEST_OPENING or "cookie" in text.lower():
                 continue
             linked = sum(len(link.text_lexbor()) for link in seen.find("a", node)[:MOST_NODES])

@@ -8,7 +8,7 @@ from msgspec import Struct
 from selectolax.lexbor import LexborNode
 
 from scoter.parse.metadata.graph import Graph, local
-from scoter.parse.metadata.seen import MOST_CLIMBS, Attributes, Seen
+from scoter.parse.metadata.seen import LONGEST_VALUE, MOST_CLIMBS, Attributes, Seen, shown
 
 MOST_PROPERTIES: Final = 1_000
 """Elements with properties that are read of a page."""
@@ -160,7 +160,7 @@ class _Items:
     def _value(self, node: LexborNode, attributes: Attributes, name: str) -> Any:
         content = attributes.get("content")
         if content:
-            return content[:20_000]
+            return content[:LONGEST_VALUE]
         tag = node.tag
         if name in _ADDRESSES:
             return self._address(tag or "", attributes) or self._text(node)
@@ -186,6 +186,6 @@ class _Items:
     def _text(self, node: LexborNode) -> str:
         if self._left <= 0:
             return ""
-        text = node.text_lexbor()
+        text = shown(node, LONGEST_VALUE)
         self._left -= len(text) + 1
-        return text[:20_000]
+        return text

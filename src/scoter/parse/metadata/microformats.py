@@ -19,7 +19,7 @@ from scoter.parse.metadata.cleaning import (
     words,
 )
 from scoter.parse.metadata.dates import moment
-from scoter.parse.metadata.seen import MOST_CLIMBS, Seen
+from scoter.parse.metadata.seen import MOST_CLIMBS, Seen, shown
 
 NOTHING = PageMetadata()
 MOST_NODES: Final = 200
@@ -67,7 +67,7 @@ def claims(seen: Seen) -> PageMetadata:
         published=moment(_when(said, "published")),
         modified=moment(_when(said, "updated")),
         type=kind,
-        keywords=words(node.text_lexbor()[:1_000] for node in said.get("category", ())),
+        keywords=words(shown(node, 1_000) for node in said.get("category", ())),
         product=_product(said, title) if kind == "h-product" else None,
     )
 
@@ -101,21 +101,22 @@ def _classes(node: LexborNode) -> list[str]:
 
 def _text(said: dict[str, list[LexborNode]], name: str, longest: int) -> str:
     for node in said.get(name, ()):
-        if text := clean(_shown(node)[: 4 * longest], longest):
+        if text := clean(_shown(node, 4 * longest), longest):
             return text
     return ""
 
 
-def _shown(node: LexborNode) -> str:
+def _shown(node: LexborNode, longest: int) -> str:
     attributes = node.attributes
-    return attributes.get("value") or attributes.get("title") or attributes.get("alt") or node.text_lexbor()
+    said = attributes.get("value") or attributes.get("title") or attributes.get("alt")
+    return said[:longest] if said else shown(node, longest)
 
 
 def _when(said: dict[str, list[LexborNode]], name: str) -> str:
     for node in said.get(name, ()):
         attributes = node.attributes
         found = attributes.get("datetime") or attributes.get("title") or attributes.get("value")
-        if text := found or node.text_lexbor()[:200]:
+        if text := found or shown(node, 200):
             return text
     return ""
 
@@ -143,7 +144,7 @@ def _person(seen: Seen, node: LexborNode) -> Author:
     name = next(iter(seen.find(".p-name,.fn", node)), node)
     links = [node, *seen.find(".u-url,.url,a[href]", node)[:3]]
     url = next(filter(None, (seen.address(_href(link)) for link in links)), "")
-    return Author(name=clean(name.text_lexbor()[: 4 * LONGEST_NAME], LONGEST_NAME), url=url)
+    return Author(name=clean(shown(name, 4 * LONGEST_NAME), LONGEST_NAME), url=url)
 
 
 def _only_card(seen: Seen) -> tuple[Author, ...]:

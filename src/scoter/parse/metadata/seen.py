@@ -8,6 +8,7 @@ from typing import Final, TypeAlias
 from selectolax.lexbor import LexborCSSSelector, LexborHTMLParser, LexborNode, create_tag
 
 from scoter.core.url import Url, join
+from scoter.parse.html.elements import TEXT_LEVEL
 from scoter.parse.metadata.cleaning import LONGEST_TITLE, address, clean
 
 MOST_ELEMENTS: Final = 1_000
@@ -24,6 +25,8 @@ _META: Final = create_tag("meta").tag_id
 _LINK: Final = create_tag("link").tag_id
 _TITLE: Final = create_tag("title").tag_id
 _QUERY: Final = 'meta,link,title,script[type*="ld+json" i]'
+_MOST_PIECES: Final = 500
+_UNSHOWN: Final = ("script", "style", "noscript", "template", "noembed", "iframe", "svg", "-comment")
 _GROUPS: Final = ("og:image", "og:video", "og:audio")
 
 
@@ -130,6 +133,38 @@ class Seen:
         rel = attributes.get("rel")
         if rel and attributes.get("href"):
             self.links.append((frozenset(rel[:500].lower().split()), attributes))
+
+
+def shown(node: LexborNode, longest: int) -> str:
+    """Return the text of an element as far as it is shown: a line break or a block in it parts words.
+
+    No more of it is read than ``longest`` characters and 500 elements and texts: whatever is said is shorter.
+    """
+    first = node.first_child
+    if first is None or (first.is_text_node and first.next is None):
+        return node.text_lexbor()[:longest]
+    pieces: list[str] = []
+    # What is still to be read, the next at the end; nothing stands for the end of a block.
+    todo: list[LexborNode | None] = [first]
+    for _ in range(_MOST_PIECES):
+        while todo and todo[-1] is None:
+            pieces.append(" ")
+            todo.pop()
+        here = todo.pop() if todo else None
+        if here is None or longest <= 0:
+            break
+        if (beside := here.next) is not None:
+            todo.append(beside)
+        if here.is_text_node:
+            pieces.append(text := here.text_lexbor()[:longest])
+            longest -= len(text)
+        elif (tag := here.tag or "") not in _UNSHOWN:
+            if tag not in TEXT_LEVEL:
+                pieces.append(" ")
+                todo.append(None)
+            if (inner := here.first_child) is not None:
+                todo.append(inner)
+    return "".join(pieces)
 
 
 def within(node: LexborNode, names: tuple[str, ...]) -> bool:
