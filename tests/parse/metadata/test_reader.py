@@ -57,6 +57,12 @@ def test_line_breaks_part_words_in_the_paragraph_that_stands_in_for_a_descriptio
     assert found.description == f"Grey seals rest on sandbanks in winter{' and in summer' * 4}."
 
 
+def test_tags_that_part_no_words_leave_no_blank_in_a_description() -> None:
+    found = read('<meta name="description" content="Seals swim &lt;b&gt;fast&lt;/b&gt;.&lt;br&gt;They rest.">')
+
+    assert found.description == "Seals swim fast. They rest."
+
+
 def test_a_page_without_elements_says_nothing() -> None:
     url = canonical(URL)
 

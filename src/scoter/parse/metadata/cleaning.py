@@ -9,6 +9,7 @@ from typing import Final
 
 from scoter.core.metadata import Author
 from scoter.core.url import Url, join
+from scoter.parse.html.elements import TEXT_LEVEL
 
 LONGEST_TITLE: Final = 1_000
 LONGEST_DESCRIPTION: Final = 5_000
@@ -22,7 +23,7 @@ LARGEST_SIDE: Final = 100_000  # pixels
 # Controls, lone surrogates, and what turns the direction of the text around it; joiners belong to words.
 _UNWANTED: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b\u202a-\u202e\u2060-\u2069\ufeff\ufffe\uffff\ud800-\udfff]+")
 # A comment ends with the text at the latest, as on a page: a match there keeps the search linear.
-_MARKUP: Final = re.compile(r"<(?:!--.*?(?:-->|\Z)|/?[a-zA-Z][^<>]*>)", re.DOTALL)
+_MARKUP: Final = re.compile(r"<(?:!--.*?(?:-->|\Z)|/?([a-zA-Z][a-zA-Z0-9]*)[^<>]*>)", re.DOTALL)
 _NUMBER: Final = re.compile(r"[0-9]{1,12}(?:\.[0-9]{1,6})?")
 _LANGUAGE: Final = re.compile(r"[A-Za-z]{2,3}(?:[-_][A-Za-z0-9]{1,8}){0,5}")
 _MEDIA_TYPE: Final = re.compile(r"[a-z0-9.+-]{1,40}/[a-z0-9.+-]{1,90}")
@@ -47,12 +48,14 @@ def unmarked(text: str, longest: int) -> str:
 
     >>> unmarked("<p>Seals &amp; terns</p>", 100)
     'Seals & terns'
+    >>> unmarked("Fast <b>swimm</b>ers.<br>Slow walkers.", 100)
+    'Fast swimmers. Slow walkers.'
     """
     text = text[: 8 * longest]
     if "&" in text:
         text = html.unescape(text)
     if "<" in text:
-        text = _MARKUP.sub(" ", text)
+        text = _MARKUP.sub(_parting, text)
     return clean(text, longest)
 
 
@@ -167,6 +170,12 @@ def authors(found: Iterable[Author]) -> tuple[Author, ...]:
 def named(values: Iterable[str]) -> tuple[Author, ...]:
     """Return authors of texts that may hold several, parted by semicolons."""
     return authors(Author(name=unmarked(name, LONGEST_NAME)) for value in values for name in value[:5_000].split(";"))
+
+
+def _parting(markup: re.Match[str]) -> str:
+    """Return what stands for a tag or a comment: a blank, unless it parts no words."""
+    name = markup[1]
+    return "" if name is None or name.lower() in TEXT_LEVEL else " "
 
 
 def _subtag(part: str) -> str:
