@@ -63,6 +63,18 @@ def test_tags_that_part_no_words_leave_no_blank_in_a_description() -> None:
     assert found.description == "Seals swim fast. They rest."
 
 
+def test_keywords_are_parted_by_the_commas_of_every_script_and_not_within_entities() -> None:
+    assert read('<meta name="keywords" content="海豹，海洋、生物；北海">').keywords == ("海豹", "海洋", "生物", "北海")
+    assert read('<meta name="keywords" content="فقمة، بحر؛ شمال">').keywords == ("فقمة", "بحر", "شمال")
+    assert read('<meta name="keywords" content="Q&amp;amp;A, seals">').keywords == ("Q&A", "seals")
+
+
+def test_an_entity_in_a_name_makes_no_two_authors_of_one() -> None:
+    found = read('<meta name="author" content="Ida &amp;amp; Jens Lund; Ole Dam">')
+
+    assert [author.name for author in found.authors] == ["Ida & Jens Lund", "Ole Dam"]
+
+
 def test_a_page_without_elements_says_nothing() -> None:
     url = canonical(URL)
 

@@ -27,6 +27,7 @@ _MARKUP: Final = re.compile(r"<(?:!--.*?(?:-->|\Z)|/?([a-zA-Z][a-zA-Z0-9]*)[^<>]
 _NUMBER: Final = re.compile(r"[0-9]{1,12}(?:\.[0-9]{1,6})?")
 _LANGUAGE: Final = re.compile(r"[A-Za-z]{2,3}(?:[-_][A-Za-z0-9]{1,8}){0,5}")
 _MEDIA_TYPE: Final = re.compile(r"[a-z0-9.+-]{1,40}/[a-z0-9.+-]{1,90}")
+_COMMAS: Final = re.compile("[,;\uff0c\uff1b\u3001\u060c\u061b]")  # also those of Chinese, Japanese and Arabic
 _COLOUR: Final = re.compile(r"#[0-9a-f]{3,8}|[a-z]{3,30}|(?:rgb|hsl|hwb|lab|lch|oklab|oklch)a?\([0-9a-z.,%/ -]{1,60}\)")
 _BY: Final = re.compile(r"(?:(?:written|posted) )?by[: ]\s*", re.IGNORECASE)
 
@@ -140,10 +141,15 @@ def words(values: Iterable[str]) -> tuple[str, ...]:
 
     >>> words(["seals, terns", "Seals;gulls"])
     ('seals', 'terns', 'gulls')
+    >>> words(["海豹，燕鸥、海鸥", "Q&amp;A"])
+    ('海豹', '燕鸥', '海鸥', 'Q&A')
     """
     found: dict[str, str] = {}
     for value in values:
-        for piece in value[: 2 * MOST_KEYWORDS * LONGEST_WORD].replace(";", ",").split(","):
+        text = value[: 2 * MOST_KEYWORDS * LONGEST_WORD]
+        if "&" in text:
+            text = html.unescape(text)  # before it is parted: an entity ends in a semicolon
+        for piece in _COMMAS.split(text):
             word = unmarked(piece, LONGEST_WORD)
             if word:
                 found.setdefault(word.casefold(), word)
@@ -169,7 +175,11 @@ def authors(found: Iterable[Author]) -> tuple[Author, ...]:
 
 def named(values: Iterable[str]) -> tuple[Author, ...]:
     """Return authors of texts that may hold several, parted by semicolons."""
-    return authors(Author(name=unmarked(name, LONGEST_NAME)) for value in values for name in value[:5_000].split(";"))
+    return authors(
+        Author(name=unmarked(name, LONGEST_NAME))
+        for value in values
+        for name in html.unescape(value[:5_000]).split(";")
+    )
 
 
 def _parting(markup: re.Match[str]) -> str:
