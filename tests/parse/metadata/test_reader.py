@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from selectolax.lexbor import LexborHTMLParser
 from tests.parse.metadata.pages_conflicts import EVERY
 from tests.parse.metadata.truth import URL, read, told
@@ -73,6 +74,27 @@ def test_an_entity_in_a_name_makes_no_two_authors_of_one() -> None:
     found = read('<meta name="author" content="Ida &amp;amp; Jens Lund; Ole Dam">')
 
     assert [author.name for author in found.authors] == ["Ida & Jens Lund", "Ole Dam"]
+
+
+@pytest.mark.parametrize(
+    ("value", "count", "told"),
+    [
+        ("4,7", "1.204", (4.7, 1204)),
+        ("4.7", "1,204", (4.7, 1204)),
+        ("5", "1 204 567", (5, 1204567)),
+        ("4", "7.0", (4, 7)),
+    ],
+)
+def test_ratings_are_read_as_either_half_of_the_world_writes_numbers(
+    value: str, count: str, told: tuple[float, int]
+) -> None:
+    rating = f'{{"@type": "AggregateRating", "ratingValue": "{value}", "reviewCount": "{count}"}}'
+    thing = f'{{"@context": "https://schema.org", "@type": "Product", "name": "Kettle", "aggregateRating": {rating}}}'
+
+    found = read(f'<script type="application/ld+json">{thing}</script>').product
+
+    assert found is not None
+    assert (found.rating, found.ratings) == told
 
 
 def test_a_page_without_elements_says_nothing() -> None:

@@ -14,6 +14,7 @@ _PRODUCTS: Final = frozenset(
     ("product", "productgroup", "productmodel", "individualproduct", "someproducts", "vehicle", "car", "motorcycle")
 )
 _NUMBERS: Final = ("sku", "mpn", "productID", "gtin", "gtin13", "gtin14", "gtin12", "gtin8", "isbn")
+_THOUSANDS: Final = re.compile(r"(?<=[0-9])[.\s](?=[0-9]{3}(?![0-9]))")
 _CURRENCY: Final = re.compile(r"[A-Z]{3}")
 
 
@@ -24,7 +25,9 @@ def product(graph: Graph, thing: Thing) -> Product | None:
     if not price and not any(kind.lower() in _PRODUCTS for kind in types_of(thing)):
         return None
     rating = next(iter(graph.things_of(thing, "aggregateRating")), {})
-    count = number(graph.text(rating, LONGEST_WORD, "ratingCount", "reviewCount"), 1e12)
+    # Much of the world writes 4,7 of 1.204: a rating has no thousands, and a count no fractions.
+    value = graph.text(rating, LONGEST_WORD, "ratingValue").replace(",", ".")
+    count = number(_THOUSANDS.sub("", graph.text(rating, LONGEST_WORD, "ratingCount", "reviewCount")), 1e12)
     found = Product(
         name=graph.text(thing, LONGEST_TITLE, "name"),
         brand=graph.text(thing, LONGEST_NAME, "brand", "manufacturer"),
@@ -32,7 +35,7 @@ def product(graph: Graph, thing: Thing) -> Product | None:
         price=price,
         currency=_currency(graph.text(offer, LONGEST_PRICE, "priceCurrency")),
         availability=local(graph.text(offer, LONGEST_WORD, "availability")),
-        rating=number(graph.text(rating, LONGEST_WORD, "ratingValue"), 1_000_000),
+        rating=number(value, 1_000_000),
         ratings=None if count is None else int(count),
     )
     return None if found == Product() else found
