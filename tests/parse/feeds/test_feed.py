@@ -12,7 +12,7 @@ from tests.effort import seconds_of
 from tests.parse.feeds.documents import ATOM, JSON, PLACE, RDF, RSS, SITEMAP, chain, content, feed, targets
 
 from scoter.config import load
-from scoter.core.metadata import Author, Feed, Media
+from scoter.core.metadata import Author, Feed, Image, Media
 from scoter.parse.chain import Parsed
 from scoter.parse.containment import Confinement
 from scoter.parse.feeds.feed import FeedParser
@@ -66,6 +66,24 @@ def test_atom_has_bases_languages_and_times() -> None:
 def test_an_encoding_that_only_the_web_knows_is_read() -> None:
     page = feed(RSS.replace('version="1.0"', 'version="1.0" encoding="x-user-defined"', 1))[0]
     assert page.title == "Birds & seals"
+
+
+@pytest.mark.parametrize(
+    "picture",
+    [
+        '<media:thumbnail url="/i.jpg" width="320"/>',
+        '<media:content url="/v.mp4" type="video/mp4"/><media:content url="/i.jpg" medium="image"/>',
+        '<enclosure url="/a.mp3" type="audio/mpeg"/><enclosure url="/i.jpg" type="image/jpeg" length="9"/>',
+    ],
+)
+def test_an_entry_has_the_picture_that_stands_with_it(picture: str) -> None:
+    item = f"<item><title>Seals</title><link>http://a.example/1</link>{picture}</item>"
+    body = f'<rss version="2.0" xmlns:media="http://search.yahoo.com/mrss/"><channel>{item}</channel></rss>'
+
+    about = feed(body)[1].about
+
+    assert about is not None
+    assert about.image == Image(url="http://a.example/i.jpg")
 
 
 def test_rdf_is_a_feed_when_it_has_items() -> None:

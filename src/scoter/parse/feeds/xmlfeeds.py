@@ -129,12 +129,22 @@ def _entry(entry: Mapping[str, Any]) -> FeedEntry:
         authors=tuple(_people(entry)),
         keywords=_keywords(entry),
         language=text_of(entry.get("language"), LONGEST_LANGUAGE),
-        image=next(
-            (href for each in _maps(entry.get("media_thumbnail")) if (href := _address(each.get("url")))),
-            "",
-        ),
+        image=_picture(entry, enclosures),
         enclosures=tuple({each.href: each for each in enclosures}.values()),
     )
+
+
+def _picture(entry: Mapping[str, Any], enclosures: list[Reference]) -> str:
+    """Return the picture of an entry; fastfeedparser has thumbnails among the other media."""
+    shown = _maps(entry.get("media_thumbnail"))
+    shown += [
+        each
+        for each in _maps(entry.get("media_content"))
+        if text_of(each.get("medium")) == "image" or text_of(each.get("type")).startswith("image/")
+    ]
+    found = [_address(each.get("url")) for each in shown]
+    found += [each.href for each in enclosures if each.media_type.startswith("image/")]
+    return next(filter(None, found), "")
 
 
 def _address(value: Any) -> str:
