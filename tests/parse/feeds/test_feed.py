@@ -86,6 +86,16 @@ def test_an_entry_has_the_picture_that_stands_with_it(picture: str) -> None:
     assert about.image == Image(url="http://a.example/i.jpg")
 
 
+def test_a_title_of_atom_may_be_markup() -> None:
+    title = '<title type="xhtml"><div xmlns="http://www.w3.org/1999/xhtml">Grey <b>seal</b>s</div></title>'
+    entry = f'<entry>{title}<link href="/1"/><updated>2024-03-05T10:00:00Z</updated></entry>'
+
+    found = feed(f'<feed xmlns="http://www.w3.org/2005/Atom"><title>Seals</title><link href="/"/>{entry}</feed>')
+
+    assert [page.title for page in found] == ["Seals", "Grey seals"]
+    assert found[0].outlinks[0].anchor == "Grey seals"
+
+
 def test_rdf_is_a_feed_when_it_has_items() -> None:
     assert [page.url.text for page in feed(RDF, "application/rdf+xml")] == [PLACE.text, "http://c.example/1"]
     assert feed('<rdf:RDF xmlns:rdf="x"><rdf:Description/></rdf:RDF>', "application/rdf+xml") == ()

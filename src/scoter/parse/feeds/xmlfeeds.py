@@ -30,6 +30,7 @@ ROOTS: Final = frozenset(("rss", "feed", "rdf", "channel"))
 
 _LANGUAGE: Final = re.compile(rb"<(?:dc:)?language>\s*([A-Za-z0-9-]{2,35})\s*</")
 _ITEM: Final = re.compile(rb"<(?:\w+:)?(?:item|entry)[\s>]")
+_MARKED_TITLE: Final = re.compile(rb"<(?:\w+:)?title\s[^<>]{0,99}type=[\"']xhtml")
 
 
 def read_xml_feed(source: XmlSource, *, most: int) -> FeedFound | None:
@@ -42,9 +43,10 @@ def read_xml_feed(source: XmlSource, *, most: int) -> FeedFound | None:
         return None  # RDF that is no feed
     doubt = source.doubt
     found = _fast(body)
-    if found is None or (not _linked(found) and _ITEM.search(body)):
+    if found is None or (not _linked(found) and _ITEM.search(body)) or _MARKED_TITLE.search(body):
         other, fault = _slow(body)
-        # Entries without links exist: the second reader is believed where it finds what the first did not.
+        # Entries without links exist: the second reader is believed where it finds what the first did not. The first
+        # takes titles with elements in them for empty.
         if other is not None and (found is None or _linked(other)):
             found, doubt = other, doubt or fault
     if found is None:
