@@ -96,6 +96,20 @@ def test_a_title_of_atom_may_be_markup() -> None:
     assert found[0].outlinks[0].anchor == "Grey seals"
 
 
+@pytest.mark.parametrize(
+    ("said", "name"),
+    [
+        *(("ida@a.example (Ida Lund)", "Ida Lund"), ("Ida Lund (editor)", "Ida Lund (editor)")),
+        *(("ida@a.example", "ida@a.example"), ("ida@a.example ( )", "ida@a.example ( )")),
+    ],
+)
+def test_an_author_as_rss_writes_one_is_known_by_name(said: str, name: str) -> None:
+    about = feed(f"<rss><channel><item><link>/1</link><author>{said}</author></item></channel></rss>")[1].about
+
+    assert about is not None
+    assert about.authors == (Author(name=name),)
+
+
 def test_rdf_is_a_feed_when_it_has_items() -> None:
     assert [page.url.text for page in feed(RDF, "application/rdf+xml")] == [PLACE.text, "http://c.example/1"]
     assert feed('<rdf:RDF xmlns:rdf="x"><rdf:Description/></rdf:RDF>', "application/rdf+xml") == ()

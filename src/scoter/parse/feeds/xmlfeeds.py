@@ -31,6 +31,7 @@ ROOTS: Final = frozenset(("rss", "feed", "rdf", "channel"))
 _LANGUAGE: Final = re.compile(rb"<(?:dc:)?language>\s*([A-Za-z0-9-]{2,35})\s*</")
 _ITEM: Final = re.compile(rb"<(?:\w+:)?(?:item|entry)[\s>]")
 _MARKED_TITLE: Final = re.compile(rb"<(?:\w+:)?title\s[^<>]{0,99}type=[\"']xhtml")
+_MAILED: Final = re.compile(r"[^\s@]+@[^\s@]+\s*\(([^()]+)\)")  # RSS 2.0: lawyer@boyer.net (Lawyer Boyer)
 
 
 def read_xml_feed(source: XmlSource, *, most: int) -> FeedFound | None:
@@ -170,9 +171,15 @@ def _people(holder: Mapping[str, Any]) -> Iterator[Person]:
     given = _maps(holder.get("authors"))
     for each in given:
         if name := text_of(each.get("name")) or text_of(each.get("email")):
-            yield Person(name, _address(each.get("href") or each.get("uri") or each.get("url")))
+            yield Person(_named(name), _address(each.get("href") or each.get("uri") or each.get("url")))
     if not given and (name := text_of(holder.get("author"))):
-        yield Person(name)
+        yield Person(_named(name))
+
+
+def _named(text: str) -> str:
+    """Return a name without the address for mail that RSS writes before it."""
+    found = _MAILED.fullmatch(text)
+    return found[1].strip() or text if found else text
 
 
 def _keywords(holder: Mapping[str, Any]) -> tuple[str, ...]:
