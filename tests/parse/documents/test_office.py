@@ -59,6 +59,18 @@ def test_links_come_from_relationships_and_from_both_kinds_of_fields() -> None:
     assert page.text == "by relationship\nsimple\ncomplex"
 
 
+def test_an_ampersand_in_an_attribute_is_one() -> None:
+    by_field = "<w:fldSimple w:instr=' HYPERLINK \"http://f.example/?a=1&amp;b=&amp;amp;\" '><w:r><w:t>f</w:t></w:r>"
+    body = f'<w:p><w:hyperlink r:id="x"><w:r><w:t>r</w:t></w:r></w:hyperlink>{by_field}</w:fldSimple></w:p>'
+
+    page = read(OfficeParser, docx(body, [("x", "hyperlink", "http://r.example/?a=1&amp;b=2")]))
+
+    assert [link.target.text for link in page.outlinks] == [
+        "http://r.example/?a=1&b=2",
+        "http://f.example/?a=1&b=&amp;",
+    ]
+
+
 def test_what_was_deleted_and_what_stands_in_for_old_readers_is_no_text() -> None:
     body = (
         "<w:p><w:del><w:r><w:delText>gone</w:delText></w:r></w:del><w:r><w:t>kept</w:t></w:r></w:p>"

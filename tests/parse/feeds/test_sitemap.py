@@ -35,6 +35,14 @@ def test_an_entry_says_when_how_often_and_how_much() -> None:
     assert second == Entry(url=canonical("http://a.example/dir/two"))
 
 
+def test_an_ampersand_in_the_address_of_a_translation_is_one() -> None:
+    link = '<xhtml:link rel="alternate" hreflang="de" href="/p?id=1&amp;lang=de&sort=a"/>'
+
+    found = read_sitemap(f"<urlset><url><loc>/p</loc>{link}</url></urlset>".encode(), PLACE)
+
+    assert found.entries[0].alternates == (Alternate("de", canonical("http://a.example/p?id=1&lang=de&sort=a")),)
+
+
 def test_an_index_names_sitemaps() -> None:
     found = read_sitemap(
         b"<sitemapindex><sitemap><loc>/a.xml</loc><lastmod>2026</lastmod></sitemap>"

@@ -40,7 +40,8 @@ class _Names:
         self.data = target.data
 
     def start(self, tag: str, attributes: Mapping[str, str]) -> None:
-        plain = {_attribute(name): value for name, value in attributes.items()} if attributes else attributes
+        # Where entities are not resolved, libxml2 leaves every ampersand of an attribute to be read once more.
+        plain = {_attribute(name): value.replace("&#38;", "&") for name, value in attributes.items()}
         self._target.start(local(tag), plain)
 
     def end(self, tag: str) -> None:

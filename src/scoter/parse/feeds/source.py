@@ -186,7 +186,7 @@ def walk(source: XmlSource, target: Target) -> str:
     parser = etree.XMLParser(
         target=target,
         recover=True,
-        resolve_entities=False,
+        resolve_entities="internal",  # else attributes have &#38; for each ampersand; none are declared any more
         no_network=True,
         load_dtd=False,
         huge_tree=False,
