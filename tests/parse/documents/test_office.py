@@ -139,6 +139,18 @@ def test_an_open_document_is_read_with_its_tables_and_links() -> None:
     assert page.about.keywords == ("k1", "k2")
 
 
+def test_notes_of_an_open_document_follow_its_text_and_comments_are_not_read() -> None:
+    note = (
+        "<text:note><text:note-citation>1</text:note-citation><text:note-body><text:p>By Ann</text:p></text:note-body>"
+    )
+    comment = "<office:annotation><dc:creator>Eve</dc:creator><dc:date>2024</dc:date><text:p>why?</text:p>"
+    body = f"<text:p>Seals{note}</text:note> swim{comment}</office:annotation> in <text:date>May</text:date>.</text:p>"
+
+    page = read(OfficeParser, odt(body), "application/vnd.oasis.opendocument.text")
+
+    assert page.text == "Seals swim in May.\nBy Ann"
+
+
 def test_an_encrypted_open_document_says_so() -> None:
     assert read(OfficeParser, odt("<text:p>x</text:p>", "<m><encryption-data/></m>")).doubt == "encrypted"
 

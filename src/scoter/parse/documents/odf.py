@@ -8,12 +8,14 @@ from typing import Final
 from scoter.core.metadata import PageMetadata
 from scoter.parse.documents.archive import Archive, Unreadable
 from scoter.parse.documents.ooxml import Properties
-from scoter.parse.documents.pages import Found, about, authors, keywords, moment
+from scoter.parse.documents.pages import MOST_TEXT, Found, about, authors, keywords, moment
 from scoter.parse.documents.prose import Prose
 from scoter.parse.documents.sax import tell
 
 _SMALL: Final = 1024 * 1024
-_NO_TEXT: Final = frozenset({"tracked-changes", "automatic-styles", "scripts", "font-face-decls", "creator", "date"})
+_NO_TEXT: Final = frozenset(
+    {"tracked-changes", "automatic-styles", "scripts", "font-face-decls", "annotation", "note-citation"}
+)
 
 
 def read_odf(archive: Archive) -> Found:
@@ -24,9 +26,10 @@ def read_odf(archive: Archive) -> Found:
         return Found(about=said, doubt="damaged: no document in it")
     if _is_encrypted(archive):
         return Found(about=said, doubt="encrypted")
-    prose = Prose()
-    doubt = tell(_Content(prose), archive.pieces(content))
-    return Found(text=prose.text, links=tuple(prose.links), about=said, doubt=doubt)
+    prose, notes = Prose(), Prose()
+    doubt = tell(_Content(prose, notes), archive.pieces(content))
+    text = "\n".join(filter(None, (prose.text, notes.text)))[:MOST_TEXT]
+    return Found(text=text, links=(*prose.links, *notes.links), about=said, doubt=doubt)
 
 
 def _is_encrypted(archive: Archive) -> bool:
@@ -55,10 +58,14 @@ def _meta(archive: Archive) -> PageMetadata:
 
 
 class _Content:
-    """Paragraphs, headings, tables and links; text stands between the elements of a paragraph."""
+    """Paragraphs, headings, tables and links; text stands between the elements of a paragraph.
 
-    def __init__(self, prose: Prose) -> None:
-        self._prose = prose
+    Notes stand where they are referred to, in the middle of a sentence: they are put into a prose of their own.
+    """
+
+    def __init__(self, prose: Prose, notes: Prose) -> None:
+        self._prose = self._main = prose
+        self._notes = notes
         self._paragraphs = 0
         self._cells = 0
         self._unwanted = 0
@@ -79,6 +86,8 @@ class _Content:
                 self._cells += 1
             case "table" if attributes.get("name"):
                 self._prose.end_block()
+            case "note-body":
+                self._prose = self._notes
             case "a":
                 self._links.append(attributes.get("href", ""))
                 self._prose.open_anchor()
@@ -101,6 +110,9 @@ class _Content:
                 self._end_line()
             case "page":
                 self._prose.end_block()
+            case "note-body":
+                self._prose.end_line()
+                self._prose = self._main
             case "a" if self._links:
                 self._prose.link(self._links.pop(), self._prose.close_anchor())
 
