@@ -61,6 +61,12 @@ def test_paragraphs_in_a_cell_are_apart_and_a_cell_that_is_one_paragraph_stays_i
     assert main_of("<table><tr><td> <p>a</p> </td><td><p>b</p></td></tr></table>").text == "a b"
 
 
+def test_a_block_within_a_line_of_markdown_parts_words_before_it_and_after_it() -> None:
+    assert markdown("<h1><span>Part 1</span><div>Seals</div>of the sea</h1>") == "# Part 1 Seals of the sea"
+    table = "<table><tr><th>Seal<td>2 m</tr><tr><th>Tern<td>40 cm<p>long</p></tr></table>"
+    assert markdown(table).endswith("| Tern | 40 cm long |")
+
+
 def test_the_title_before_an_article_belongs_to_it() -> None:
     assert markdown(f"<div><h1>Seals</h1><p>1,204 views</p></div><article>{LONG}</article>") == f"# Seals\n\n{WORDS}"
 

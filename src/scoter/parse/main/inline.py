@@ -12,7 +12,7 @@ from typing import Final
 
 from scoter.core.url import Url, join
 from scoter.parse.main.escaping import clean, code_span, escaped, line_start
-from scoter.parse.main.tree import Element, Node
+from scoter.parse.main.tree import INLINE, Element, Node
 
 STRONG: Final = 1
 EM: Final = 2
@@ -108,12 +108,12 @@ class Lines:
             _take_words(small, bits, atoms)
         else:
             within = bits | _STYLES.get(tag, 0)
-            apart = node.blocky or tag in {"td", "th"}
+            apart = node.blocky or tag not in INLINE
             if apart:
                 _take_words(" ", bits, atoms)
             for child in node.children:
                 self._take(child, within, atoms, linked)
-            if apart or tag in {"p", "div", "li", "dt", "dd"}:
+            if apart:
                 _take_words(" ", bits, atoms)
 
     def _take_code(self, node: Element, bits: int, atoms: list[Atom], linked: bool) -> None:
