@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 from tests.parse.contents import read
 
-from scoter.parse.html import MOST_LINKS, HtmlOptions
+from scoter.core.page import Content
+from scoter.core.url import canonical
+from scoter.parse.html import MOST_LINKS, HtmlOptions, parse_html
 
 # What it is about, the markup, and the links in their order: kind and target. The page is http://a.example/dir/page.html.
 CASES: list[tuple[str, str, list[str]]] = [
@@ -173,3 +175,16 @@ def test_a_query_is_in_the_encoding_of_its_page(encoding: str, href: str, target
     assert [link.target.target for link in page.outlinks] == [target, target]
     assert page.canonical is not None
     assert page.canonical.target == target
+
+
+def test_a_query_is_in_the_encoding_of_its_page_wherever_the_address_is_told() -> None:
+    head = '<link rel="canonical" href="/?q=é"><link rel="alternate" hreflang="fr" href="/fr?q=é">'
+    body = f'<meta charset="windows-1252">{head}<p>Words, and <a href="/?q=é">a link</a>.'.encode("windows-1252")
+    content = Content(url=canonical("http://a.example/dir/page.html"), media_type="text/html", body=body)
+
+    page = parse_html(content, HtmlOptions(metadata=True, extractor="resiliparse", markdown=True))
+
+    assert page.about is not None
+    assert page.outlinks[-1].target.text == "http://a.example/?q=%E9" == page.about.canonical
+    assert page.markdown == "Words, and [a link](http://a.example/?q=%E9)."
+    assert [each.url.text for each in page.alternates] == ["http://a.example/fr?q=%E9"]

@@ -56,6 +56,7 @@ class Found:
         if self.canonical is not None:
             self.canonical = spelt(self.canonical, encoding)
         self.refresh = spelt(self.refresh, encoding)
+        self.alternates = [{**each, "href": spelt(each.get("href") or "", encoding)} for each in self.alternates]
 
     def refer(self, rel: str, attributes: Attributes) -> bool:
         """Note what a ``<link>`` says about the page as a whole; tell whether it names a host and no document."""

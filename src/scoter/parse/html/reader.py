@@ -82,7 +82,9 @@ class HtmlReader:
         about = None
         if self._about is not None:
             language = content.metadata.get(LANGUAGE, "")
-            about = self._about.read(tree, url, self._base(tree, url), header_language=language)
+            about = self._about.read(
+                tree, url, self._base(tree, url), header_language=language, encoding=source.encoding
+            )
         found = Found()
         self._walk(tree, found)
         if source.encoding != "utf-8":
@@ -91,7 +93,7 @@ class HtmlReader:
         said = directives(found.robots, content.robots, options.agents)
         refresh = read_refresh(found.refresh, base) if found.refresh else None
         metas = found.all_metas()
-        main_text, markdown = self._main(markup, base) if options.main_content else ("", "")
+        main_text, markdown = self._main(markup, base, source.encoding) if options.main_content else ("", "")
         return Page(
             url=url,
             title=found.title,
@@ -217,10 +219,11 @@ class HtmlReader:
                 return join(url, attributes["href"] or "") or url
         return url
 
-    def _main(self, markup: bytes, base: Url) -> tuple[str, str]:
+    def _main(self, markup: bytes, base: Url, encoding: str) -> tuple[str, str]:
         from scoter.parse.main import main_content
 
-        found = main_content(markup, self._options.extractor, markdown=self._options.markdown, base=base)
+        options = self._options
+        found = main_content(markup, options.extractor, markdown=options.markdown, base=base, encoding=encoding)
         return found.text, found.markdown
 
     def _outlinks(self, found: Found, base: Url, refresh: Refresh | None) -> tuple[Outlink, ...]:

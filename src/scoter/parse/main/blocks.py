@@ -39,12 +39,12 @@ class Block:
 class Writer:
     """Writes one page."""
 
-    def __init__(self, base: Url, most: int) -> None:
+    def __init__(self, base: Url, most: int, encoding: str = "utf-8") -> None:
         self._most = most
         self._left = most
         self._indent = 0
         self._nested = 0
-        self._lines = Lines(base, most // 2)
+        self._lines = Lines(base, most // 2, encoding)
         self._href = ""
         self._on_heading = False
 

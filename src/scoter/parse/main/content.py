@@ -26,8 +26,10 @@ class Main(Struct, frozen=True):
     markdown: str = ""
 
 
-def main_content(markup: bytes, extractor: Extractor, *, markdown: bool, base: Url) -> Main:
+def main_content(markup: bytes, extractor: Extractor, *, markdown: bool, base: Url, encoding: str = "utf-8") -> Main:
     """Return the main content of an HTML page in UTF-8; links in it are relative to ``base``.
+
+    Their queries are in the ``encoding`` that the page had before.
 
     Without an extractor there is no text, and the Markdown is of what resiliparse finds.
 
@@ -51,5 +53,5 @@ def main_content(markup: bytes, extractor: Extractor, *, markdown: bool, base: U
         text = judge(part) if part.size else ""
     else:
         return Main()
-    written = Writer(base, LARGEST_FACTOR * len(markup) + _SPARE).write(part) if markdown else ""
+    written = Writer(base, LARGEST_FACTOR * len(markup) + _SPARE, encoding).write(part) if markdown else ""
     return Main(text if extractor != "none" else "", written)

@@ -13,6 +13,7 @@ from typing import Final
 from scoter.core.url import Url, join
 from scoter.parse.main.escaping import clean, code_span, escaped, line_start
 from scoter.parse.main.tree import INLINE, Element, Node
+from scoter.parse.queries import spelt
 
 STRONG: Final = 1
 EM: Final = 2
@@ -50,8 +51,9 @@ class Atom:
 class Lines:
     """Writes runs of inline elements; ``left`` is how much may still be written for addresses."""
 
-    def __init__(self, base: Url, left: int) -> None:
+    def __init__(self, base: Url, left: int, encoding: str) -> None:
         self._base = base
+        self._encoding = encoding
         self.left = left
         self._in_cell = False
 
@@ -177,7 +179,7 @@ class Lines:
         href = href.strip()
         if not href or href[0] == "#" or len(href) > LONGEST_URL:
             return ""
-        target = join(self._base, href)
+        target = join(self._base, spelt(href, self._encoding))
         if target is None or not target.text.startswith(("http://", "https://", "ftp://")):
             return ""
         text = target.text

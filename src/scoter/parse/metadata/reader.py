@@ -71,9 +71,11 @@ class MetadataReader:
         self._order = tuple(options.order.items())
         self._selector = LexborCSSSelector()  # type: ignore[no-untyped-call]
 
-    def read(self, tree: LexborHTMLParser, url: Url, base: Url, *, header_language: str = "") -> PageMetadata:
+    def read(
+        self, tree: LexborHTMLParser, url: Url, base: Url, *, header_language: str = "", encoding: str = "utf-8"
+    ) -> PageMetadata:
         """Return what a page says about itself; its tree is left as it is."""
-        seen = Seen(tree, self._selector, url, base, header_language)
+        seen = Seen(tree, self._selector, url, base, header_language, encoding)
         claims: dict[str, _Claims] = {}
         found: dict[str, Any] = {}
         sources: dict[str, str] = {}

@@ -10,6 +10,7 @@ from selectolax.lexbor import LexborCSSSelector, LexborHTMLParser, LexborNode, c
 from scoter.core.url import Url, join
 from scoter.parse.html.elements import TEXT_LEVEL
 from scoter.parse.metadata.cleaning import LONGEST_TITLE, address, clean
+from scoter.parse.queries import spelt
 
 MOST_ELEMENTS: Final = 1_000
 """Elements ``meta`` and ``link`` that are read of a page, of each kind."""
@@ -38,12 +39,19 @@ class Seen:
     """
 
     def __init__(
-        self, tree: LexborHTMLParser, selector: LexborCSSSelector, url: Url, base: Url, header_language: str
+        self,
+        tree: LexborHTMLParser,
+        selector: LexborCSSSelector,
+        url: Url,
+        base: Url,
+        header_language: str,
+        encoding: str = "utf-8",
     ) -> None:
         self.url = url
         self.base = base
         self.root = tree.root
         self.header_language = header_language
+        self._encoding = encoding
         self.title = ""
         self.metas: dict[str, list[str]] = {}
         self.groups: list[tuple[str, str]] = []
@@ -60,7 +68,7 @@ class Seen:
 
     def address(self, href: str | None) -> str:
         """Return where something on the page is, or nothing."""
-        return address(self.base, href)
+        return address(self.base, spelt(href, self._encoding) if href else href)
 
     def first(self, *names: str) -> str:
         """Return the first value under the first of these names that has one."""
