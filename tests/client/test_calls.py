@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from tests.client.service import DROP, RECORD, Asked, Clients, FakeService, Said, accepted, problem, receipts, said
 
-from scoter.client import Absence, ClientError, Missing, Outcome, State, Unreachable, UrlRecord
+from scoter.client import Absence, ClientError, Missing, Outcome, State, Unreachable, UrlRecord, calls
+from scoter.client.calls import Answer
 from scoter.errors import UsageError
 
 URL = "http://a.example/?q=1&r=ä"
@@ -199,17 +200,62 @@ def test_a_known_url_is_looked_up_by_the_shortest_request(clients: Clients) -> N
     assert service.asked[0].target == "/v1/urls?url=http%3A%2F%2Fa.example%2F%3Fq%3D1%26r%3D%C3%A4"
 
 
-def test_a_long_wait_is_asked_for_in_parts(clients: Clients) -> None:
-    pending = said(202, {"url": URL, "state": "pending"})
-    with FakeService(pending, pending, said(200, RECORD)) as service:
-        found = clients(service).lookup("http://a.example/", wait=65.5)
+class Waiting:
+    """A service that waits ``longest`` seconds at most and knows the URL ``at`` a time: what it was asked, and when."""
 
-    assert isinstance(found, UrlRecord)
-    assert [asked.target.partition("&")[2] for asked in service.asked] == [
-        "wait=30.000s",
-        "wait=30.000s",
-        "wait=5.500s",
-    ]
+    def __init__(self, longest: float, at: float) -> None:
+        self._longest = longest
+        self._at = at
+        self.now = 100.0
+        self.asked: list[tuple[float, str]] = []
+
+    def clock(self) -> float:
+        return self.now
+
+    def lookup(self, wait: float) -> UrlRecord | Missing:
+        steps = calls.lookup("http://a.example/", wait, self.clock)
+        try:
+            call = next(steps)
+            while True:
+                self.now += call.after
+                query = call.target.partition("&")[2]
+                self.asked.append((round(self.now - 100, 3), query))
+                waited = min(float(query[5:-1] or 0), self._longest)
+                known = max(self.now, 100 + self._at)
+                self.now = min(self.now + waited, known)
+                body = RECORD if self.now >= known else {"url": URL, "state": "pending"}
+                call = steps.send(Answer(200 if body is RECORD else 202, {}, json.dumps(body).encode()))
+        except StopIteration as done:
+            found: UrlRecord | Missing = done.value
+            return found
+
+
+def test_a_long_wait_is_asked_for_in_parts() -> None:
+    service = Waiting(longest=30, at=65)
+
+    assert isinstance(service.lookup(wait=65.5), UrlRecord)
+    assert service.asked == [(0, "wait=30.000s"), (30, "wait=30.000s"), (60, "wait=5.500s")]
+
+
+def test_a_service_that_waits_for_less_than_it_is_asked_for_is_asked_again() -> None:
+    service = Waiting(longest=2, at=4.5)
+
+    assert isinstance(service.lookup(wait=5), UrlRecord)
+    assert service.asked == [(0, "wait=5.000s"), (2, "wait=3.000s"), (4, "wait=1.000s")]
+
+
+def test_a_service_that_never_waits_is_asked_once_a_second_until_the_wait_is_over() -> None:
+    service = Waiting(longest=0, at=9)
+
+    assert service.lookup(wait=2.5) == Missing("http://a.example/", Absence.PENDING)
+    assert service.asked == [(0, "wait=2.500s"), (1, "wait=1.500s"), (2, "wait=0.500s"), (2.5, "")]
+
+
+def test_who_does_not_want_to_wait_asks_once() -> None:
+    service = Waiting(longest=30, at=9)
+
+    assert service.lookup(wait=0) == Missing("http://a.example/", Absence.PENDING)
+    assert service.asked == [(0, "")]
 
 
 def found_for(asked: Asked) -> Said:

@@ -6,8 +6,9 @@ found nobody is thrown into it as ``Unreachable``. So a client that blocks and o
 
 from __future__ import annotations
 
+import time
 import uuid
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final, TypeAlias, TypeVar
 from urllib.parse import quote
@@ -39,6 +40,8 @@ MOST_BYTES: Final = 900_000  # the service takes bodies of a mebibyte
 LONGEST_URL: Final = 8_000
 _LONGEST_QUERY: Final = 8_000  # of a head that may have 32 KiB
 _LONGEST_WAIT: Final = 30.0
+_SHORTEST_WAIT: Final = 1.0  # what a service that answers at once is not asked more often than
+_MOMENT: Final = 0.05  # of a wait, for which no call is worth its while
 _FETCH_WITHIN: Final = 60.0
 _SHOWN: Final = 200
 
@@ -123,21 +126,29 @@ def submit_batch(messages: Sequence[Submission], after: float = 0.0) -> Steps[li
     return receipts
 
 
-def lookup(url: str, wait: float = 0.0) -> Steps[UrlRecord | Missing]:
-    """Look one URL up; the service waits for half a minute at most, so that a longer wait is several calls."""
+def lookup(url: str, wait: float = 0.0, clock: Callable[[], float] = time.monotonic) -> Steps[UrlRecord | Missing]:
+    """Look one URL up; the service waits for half a minute at most, or for less, so that a wait may be several calls.
+
+    One that did not wait at all is asked again in a second.
+    """
     if not _is_usable(url):
         return Missing(url, Absence.UNUSABLE)
     spelt = quote(url, safe="")
     if len(spelt) > _LONGEST_QUERY and wait <= 0:
         return (yield from lookup_some([url]))[0]
-    left = wait
+    began = clock()
+    until = began + wait
+    pause = 0.0
     while True:
-        now = min(left, _LONGEST_WAIT)
+        now = min(until - began - pause, _LONGEST_WAIT)
         waiting = f"&wait={now:.3f}s" if now > 0 else ""
-        found = _record(url, (yield Call("GET", f"/v1/urls?url={spelt}{waiting}", within=now)))
-        left -= _LONGEST_WAIT
-        if left <= 0 or isinstance(found, UrlRecord) or found.state is Absence.UNUSABLE:
+        found = _record(url, (yield Call("GET", f"/v1/urls?url={spelt}{waiting}", after=pause, within=max(now, 0.0))))
+        ended = clock()
+        left = until - ended
+        if left < _MOMENT or isinstance(found, UrlRecord) or found.state is Absence.UNUSABLE:
             return found
+        pause = min(left, max(0.0, began + pause + _SHORTEST_WAIT - ended))
+        began = ended
 
 
 def _record(url: str, answer: Answer) -> UrlRecord | Missing:
