@@ -221,18 +221,18 @@ class Fetcher:
         """Return for how many seconds a queue still rests, and how long it rests after each request."""
         return self._feeder.bench.rest(key, self._clock())
 
-    def defer(self, key: str, seconds: float) -> None:
-        """Hand out nothing of a queue for a while."""
-        self._turnstile.defer(key, seconds)
+    def defer(self, key: str, seconds: float, *, by_policy: bool = False) -> None:
+        """Hand out nothing of a queue for a while; ``by_policy``: as after a request, until the policy changes."""
+        self._turnstile.defer(key, seconds, by_policy=by_policy)
 
     def policy(self, key: str) -> Policy:
         """Return how a queue is treated."""
         return self._policies(key)
 
     def set_policy(self, key: str, policy: Policy | None) -> None:
-        """Treat a queue in a way of its own from its next request on; none, as it was at first."""
+        """Treat a queue in a way of its own from now on; none, as it was at first."""
         self._policies.put(key, policy)
-        self._feeder.bench.set_policy(key)
+        self._turnstile.set_policy(key)
 
     def snapshot(self) -> Snapshot:
         """Return how far the fetcher is, and why it does not go faster."""

@@ -182,6 +182,25 @@ async def test_a_rule_changes_a_domains_rate_while_the_service_runs_and_can_bloc
     assert (view.asked, view.waiting, view.under_way, view.pause) == (8, 0, 0, 0.3)
 
 
+@pytest.mark.parametrize("is_known", [False, True])
+async def test_a_long_delay_that_is_taken_back_leaves_nobody_waiting(tmp_path: Path, is_known: bool) -> None:
+    async with (
+        serving({f"/{n}": (ok(), KEEP) for n in range(9)}) as server,
+        fetchers_for(server.port, tmp_path, 1) as fetchers,
+    ):
+        await fetchers.ready()
+        if is_known:
+            await fetch(fetchers, "http://www.a.example/0")
+        fetchers.set_rule(DomainRule(domain="a.example", delay=600.0))
+        waiting = asyncio.create_task(fetch_all(fetchers, [f"http://www.a.example/{n}" for n in range(1, 4)]))
+        await asyncio.sleep(0.3)
+        fetchers.set_rule(DomainRule(domain="a.example"))
+        async with asyncio.timeout(10):
+            answers = [*await waiting, await fetch(fetchers, "http://www.a.example/4")]
+
+    assert [type(answer.reply) for answer in answers] == [Fetched] * 4
+
+
 async def test_redirects_come_back_and_a_robots_file_elsewhere_is_asked_by_its_holder(tmp_path: Path) -> None:
     def robots(host: str) -> Script:
         if host.startswith("to"):

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from scoter.fetch.queues.policy import Policies, Policy
-from scoter.fetch.queues.turn import SERVED, Capacity, Refusal
+from scoter.fetch.queues.turn import SERVED, Capacity, Refusal, Turn
 from scoter.fetch.queues.workbench import Workbench
 from scoter.live.fetching.settings import policy_by
 from scoter.live.ports import DomainRule
@@ -61,16 +62,59 @@ def test_a_changed_policy_holds_from_the_next_request_on_and_can_be_taken_back()
     queue.take(0.0)
 
     policies.put("a.example", policy_by(DomainRule(domain="a.example", delay=5.0), policies("a.example")))
-    queue.set_policy("a.example")
+    queue.set_policy("a.example", 0.0)
     queue.done("a.example", SERVED, 1.0)
 
     assert queue.rest("a.example", 2.0) == (4.0, 5.0)
     assert queue.take(5.9) is None
     assert queue.take(6.0) == ("a.example", "y")
     policies.put("a.example", None)
-    queue.set_policy("a.example")
+    queue.set_policy("a.example", 6.5)
     queue.done("a.example", SERVED, 7.0)
     assert queue.take(7.0) == ("a.example", "z")
+
+
+@pytest.mark.parametrize("crawl_delay", [None, 2.0])
+def test_a_changed_policy_holds_for_the_rest_that_a_host_is_in(crawl_delay: float | None) -> None:
+    policies = Policies(QUICK)
+    queue = bench(policies)
+    for item in "xy":
+        queue.add("a.example", item, 10.0)
+    queue.set_crawl_delay("a.example", crawl_delay)
+    queue.take(10.0)
+    queue.done("a.example", SERVED, 10.0)
+    least = crawl_delay or 0.0
+
+    def set_delay(seconds: float | None) -> tuple[float, float]:
+        rule = DomainRule(domain="a.example", delay=seconds)
+        policies.put("a.example", policy_by(rule, QUICK))
+        queue.set_policy("a.example", 11.0)
+        return queue.rest("a.example", 11.0)
+
+    assert set_delay(600.0) == (599.0, 600.0)
+    assert queue.take(12.0) is None
+    assert set_delay(60.0) == (59.0, 60.0)
+    assert set_delay(None) == (max(least - 1.0, 0.0), least)
+    assert queue.next_time(11.0) == max(10.0 + least, 11.0)
+    assert queue.take(12.0) == ("a.example", "y")
+
+
+def test_a_changed_policy_takes_nothing_from_what_a_host_has_asked_for() -> None:
+    policies = Policies(QUICK)
+    policies.put("a.example", policy_by(DomainRule(domain="a.example", delay=600.0), QUICK))
+    queue = bench(policies)
+    for item in "xy":
+        queue.add("a.example", item, 10.0)
+    queue.take(10.0)
+    queue.done("a.example", Turn(retry_after=timedelta(seconds=30)), 10.0)
+
+    policies.put("a.example", None)
+    queue.set_policy("a.example", 11.0)
+
+    assert queue.rest("a.example", 11.0)[0] == 29.0
+    queue.defer("a.example", 90.0)
+    queue.set_policy("a.example", 12.0)
+    assert queue.rest("a.example", 12.0)[0] == 78.0
 
 
 def test_a_rule_without_a_rate_changes_no_policy() -> None:

@@ -63,6 +63,7 @@ class HostQueue(Generic[T]):
         "items",
         "key",
         "next",
+        "own",
         "place",
         "policy",
         "ranks",
@@ -83,6 +84,7 @@ class HostQueue(Generic[T]):
         self.size = 0
         self.in_progress = 0
         self.rest = 0.0  # until when the host is left alone because of what ended
+        self.own = 0.0  # the part of the rest that the host itself brought about, whatever its policy says
         self.next = 0.0  # until when nothing is handed out: the rest, or the pause since the last hand-out
         self.used = -LONGEST_BACKOFF  # when a request last began, where several may be under way
         self.place = Place.IDLE
@@ -90,7 +92,7 @@ class HostQueue(Generic[T]):
         self.reserved = False
         self.doomed = False
         self.delay: float | None = None
-        self.crawl_delay: float | None = None
+        self.crawl_delay: float | None = None  # as robots.txt has it
         self.conduct: Conduct | None = None
 
     def __len__(self) -> int:
@@ -175,7 +177,9 @@ class HostQueue(Generic[T]):
             policy = self.policy
             pause = (policy.delay if policy.threads == 1 else policy.min_delay).total_seconds()
         else:
-            pause = max(self.delay or 0.0, self.crawl_delay or 0.0)
+            pause = self.delay or 0.0
+            if self.crawl_delay is not None:
+                pause = max(pause, self.crawl_delay, self.policy.min_crawl_delay.total_seconds())
         return pause if self.conduct is None else self._lengthened(pause, self.conduct)
 
     def _lengthened(self, pause: float, conduct: Conduct) -> float:
@@ -189,6 +193,16 @@ class HostQueue(Generic[T]):
             longest = max(longest, min(slowed, SLOWEST))
         return longest
 
+    def set_policy(self, policy: Policy) -> None:
+        """Treat the host in another way, in the rest that it is in, too."""
+        before = self.pause()
+        self.policy = policy
+        longer = self.pause() - before
+        if self.rest:
+            self.rest = max(self.rest + longer, self.own)
+        if self.next:
+            self.next = max(self.next + longer, self.rest)
+
     def finish(self, turn: Turn, now: float) -> bool:
         """Set the rest that follows a request; tell whether the host has failed too often."""
         conduct = self.conduct
@@ -196,14 +210,17 @@ class HostQueue(Generic[T]):
             conduct = self.conduct = Conduct()
         if conduct is not None:
             self._remember(conduct, turn, now)
-        rest = now + self.pause()
+        rest, own = now + self.pause(), now
         if turn.retry_after is not None:
-            rest = max(rest, now + turn.retry_after.total_seconds())
+            own = now + turn.retry_after.total_seconds()
+            rest = max(rest, own)
         too_often = False
         if turn.failed and conduct is not None:
             most = self.policy.max_exceptions
             too_often = most is not None and conduct.failures >= most
-            rest += self._backoff(conduct.failures)
+            backoff = self._backoff(conduct.failures)
+            rest, own = rest + backoff, own + backoff
+        self.own = max(self.own, own)
         self.rest = max(self.rest, rest)
         self.next = max(self.next, self.rest)
         return too_often

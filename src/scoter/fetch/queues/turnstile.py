@@ -221,9 +221,14 @@ class Turnstile:
         finally:
             self._away -= 1
 
-    def defer(self, key: str, seconds: float) -> None:
-        """Let nobody of a host pass for a while."""
-        self.bench.defer(key, self.clock() + seconds)
+    def defer(self, key: str, seconds: float, *, by_policy: bool = False) -> None:
+        """Let nobody of a host pass for a while; ``by_policy``: as after a request."""
+        self.bench.defer(key, self.clock() + seconds, by_policy=by_policy)
+
+    def set_policy(self, key: str) -> None:
+        """Treat a host by the policy that it has now: its turn may come sooner, or later."""
+        self.bench.set_policy(key, self.clock())
+        self.pump()
 
     def purge(self, key: str, *, even_begun: bool = False) -> None:
         """Refuse what is only queued of a host, as at the end of a run; those who have begun keep their places.

@@ -198,21 +198,27 @@ class Workbench(Generic[T]):
         """Give a host a delay of its own instead of its policy's, or take it back."""
         self._queue(key).delay = seconds
 
-    def set_policy(self, key: str) -> None:
-        """Look up anew the policy of a host, which has changed; it holds from the end of the present rest on."""
+    def set_policy(self, key: str, now: float) -> None:
+        """Look up anew the policy of a host, which has changed; it holds for the present rest, too."""
         queue = self._queues.get(key)
         if queue is not None:
-            queue.policy = self._policy_of(key)
+            queue.set_policy(self._policy_of(key))
+            if queue.place is Place.WAITING:  # perhaps for longer than it has to
+                self._turns.leave(queue)
+            self._settle(queue, now)
 
     def set_crawl_delay(self, key: str, seconds: float | None) -> None:
         """Keep what robots.txt asks for, but not less than the policy's minimum; none when it asks for nothing."""
-        queue = self._queue(key)
-        least = queue.policy.min_crawl_delay.total_seconds()
-        queue.crawl_delay = max(seconds, least) if seconds else None
+        self._queue(key).crawl_delay = seconds or None
 
-    def defer(self, key: str, until: float) -> None:
-        """Hand out nothing of a host before the given time, such as while its robots.txt answers 5xx."""
+    def defer(self, key: str, until: float, *, by_policy: bool = False) -> None:
+        """Hand out nothing of a host before the given time, such as while its robots.txt answers 5xx.
+
+        ``by_policy`` is for a pause like that after a request: it changes with the host's policy.
+        """
         queue = self._queue(key)
+        if not by_policy:
+            queue.own = max(queue.own, until)
         queue.rest = max(queue.rest, until)
         queue.next = max(queue.next, until)
 

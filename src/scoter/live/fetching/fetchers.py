@@ -129,12 +129,14 @@ class Fetchers:
             self._advance(domain)
 
     def set_rule(self, rule: DomainRule) -> None:
-        """Treat a domain so from its next request on; what waits for one that is blocked is answered."""
+        """Treat a domain so from now on; what waits for one that is blocked is answered."""
         self._rules[rule.domain] = rule
         for member in self._household:
             member.send(Rule(rule))
         domain = self._domains.get(rule.domain)
         if domain is not None:
+            # How much of its rest was by the rule before, and ends with it, its fetcher knows.
+            domain.rest_until = min(domain.rest_until, self._now() + self._patience)
             self._advance(domain)
 
     # Looking

@@ -115,7 +115,7 @@ class Gate(Protocols):
             calm = self._calm(shard, domain, now)
             if calm > 0:
                 has_waited = True
-                await asyncio.sleep(calm)
+                await asyncio.wait([self._change()], timeout=calm)  # a rule may shorten it
             elif not self._tenure.may_ask(shard, now):
                 has_waited = True
                 await asyncio.wait([self._change()])

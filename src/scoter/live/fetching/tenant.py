@@ -165,6 +165,7 @@ class Tenant:
                 self._recall(frozenset(shards))
             case Rule(rule):
                 self._fetcher.set_policy(rule.domain, policy_by(rule, self._policies(rule.domain)))
+                self._gate.look()
                 if rule.blocked:
                     self._blocked[rule.domain] = rule
                     self._fetcher.hand_back(rule.domain)
@@ -203,7 +204,7 @@ class Tenant:
         rest, pause = self._fetcher.rest(domain)
         calm = self._tenure.since(shard) + pause - now
         if calm > rest:
-            self._fetcher.defer(domain, calm)
+            self._fetcher.defer(domain, calm, by_policy=True)
             rest = calm
         if rest > max(self._patience, pause):
             asker.send(Refused(ask.id, Why.RESTING, rest))
