@@ -203,8 +203,10 @@ def test_a_known_url_is_looked_up_by_the_shortest_request(clients: Clients) -> N
 class Waiting:
     """A service that waits ``longest`` seconds at most and knows the URL ``at`` a time: what it was asked, and when."""
 
-    def __init__(self, longest: float, at: float) -> None:
+    def __init__(self, longest: float, at: float, away: tuple[float, float] = (0, 0)) -> None:
+        """It is away from one moment to another."""
         self._longest = longest
+        self._away = away
         self._at = at
         self.now = 100.0
         self.asked: list[tuple[float, str]] = []
@@ -221,6 +223,9 @@ class Waiting:
                 query = call.target.partition("&")[2]
                 self.asked.append((round(self.now - 100, 3), query))
                 waited = min(float(query[5:-1] or 0), self._longest)
+                if self._away[0] <= self.now - 100 < self._away[1]:
+                    call = steps.throw(Unreachable("http://s.example", "it is gone"))
+                    continue
                 known = max(self.now, 100 + self._at)
                 self.now = min(self.now + waited, known)
                 body = RECORD if self.now >= known else {"url": URL, "state": "pending"}
@@ -249,6 +254,24 @@ def test_a_service_that_never_waits_is_asked_once_a_second_until_the_wait_is_ove
 
     assert service.lookup(wait=2.5) == Missing("http://a.example/", Absence.PENDING)
     assert service.asked == [(0, "wait=2.500s"), (1, "wait=1.500s"), (2, "wait=0.500s"), (2.5, "")]
+
+
+def test_a_service_that_goes_away_while_it_is_waited_for_is_waited_for() -> None:
+    service = Waiting(longest=2, at=5, away=(2, 3.5))
+
+    assert isinstance(service.lookup(wait=6), UrlRecord)
+    assert [at for at, _ in service.asked] == [0, 2, 3, 4]
+
+
+@pytest.mark.parametrize(("away", "asked"), [((0, 99), [0]), ((2, 99), [0, 2, 3, 4, 5, 6])])
+def test_a_service_that_is_away_at_the_end_or_from_the_beginning_is_told(
+    away: tuple[float, float], asked: list[float]
+) -> None:
+    service = Waiting(longest=2, at=5, away=away)
+
+    with pytest.raises(Unreachable):
+        service.lookup(wait=6)
+    assert [at for at, _ in service.asked] == asked
 
 
 def test_who_does_not_want_to_wait_asks_once() -> None:

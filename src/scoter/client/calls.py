@@ -129,7 +129,8 @@ def submit_batch(messages: Sequence[Submission], after: float = 0.0) -> Steps[li
 def lookup(url: str, wait: float = 0.0, clock: Callable[[], float] = time.monotonic) -> Steps[UrlRecord | Missing]:
     """Look one URL up; the service waits for half a minute at most, or for less, so that a wait may be several calls.
 
-    One that did not wait at all is asked again in a second.
+    One that did not wait at all is asked again in a second, and so is one that has answered before and cannot now: it
+    may have been started again meanwhile.
     """
     if not _is_usable(url):
         return Missing(url, Absence.UNUSABLE)
@@ -139,15 +140,23 @@ def lookup(url: str, wait: float = 0.0, clock: Callable[[], float] = time.monoto
     began = clock()
     until = began + wait
     pause = 0.0
+    found: UrlRecord | Missing | None = None
     while True:
         now = min(until - began - pause, _LONGEST_WAIT)
         waiting = f"&wait={now:.3f}s" if now > 0 else ""
-        found = _record(url, (yield Call("GET", f"/v1/urls?url={spelt}{waiting}", after=pause, within=max(now, 0.0))))
+        call = Call("GET", f"/v1/urls?url={spelt}{waiting}", after=pause, within=max(now, 0.0))
+        later = 0.0
+        try:
+            found = _record(url, (yield call))
+        except ClientError as error:
+            later = max(_SHORTEST_WAIT, error.problem.retry_after or 0.0)
+            if found is None or not error.is_transient or until - clock() < later:
+                raise
+        else:
+            if isinstance(found, UrlRecord) or found.state is Absence.UNUSABLE or until - clock() < _MOMENT:
+                return found
         ended = clock()
-        left = until - ended
-        if left < _MOMENT or isinstance(found, UrlRecord) or found.state is Absence.UNUSABLE:
-            return found
-        pause = min(left, max(0.0, began + pause + _SHORTEST_WAIT - ended))
+        pause = min(until - ended, max(later, began + pause + _SHORTEST_WAIT - ended, 0.0))
         began = ended
 
 
