@@ -110,6 +110,14 @@ def test_only_what_was_refused_is_sent_again(clients: Clients) -> None:
     assert clients.pauses == [pytest.approx(2.0, abs=0.2)]
 
 
+def test_a_message_that_comes_several_times_in_a_load_has_as_many_receipts(clients: Clients) -> None:
+    several = [Submission(id="0", text="a.example")] * 4
+    with FakeService(refusing("0"), refusing("0"), receipts, receipts) as service:
+        found = list(clients(service).submit_many(several, batch=2))
+
+    assert [receipt.id for receipt in found] == ["0"] * 4
+
+
 def test_one_crowded_domain_does_not_hold_up_the_others(clients: Clients) -> None:
     crowded = problem(429, retry_after=5.0, domain="b.example")
     with FakeService(crowded, receipts, receipts) as service:

@@ -113,8 +113,8 @@ class Loading:
             taken.append(each)
             size += each.size
         if taken:
-            gone = {each.message.id for each in taken}
-            self._aside = [each for each in self._aside if each.message.id not in gone]
+            gone = {id(each) for each in taken}  # not by the messages' own ids: some may come twice
+            self._aside = [each for each in self._aside if id(each) not in gone]
         while self._fresh and len(taken) < self._batch and len(self._aside) + len(taken) < self._most_aside:
             if taken and size + self._fresh[0].size > MOST_BYTES:
                 break
