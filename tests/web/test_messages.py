@@ -140,6 +140,8 @@ async def test_messages_that_have_room_are_taken_though_others_have_none() -> No
         "http://169.254.169.254/latest",
         "http://10.0.0.8/",
         "https://example.org:22/",
+        "http://user:word@example.org/hook",
+        "https://token@example.org/hook",
         "ftp://example.org/",
         "javascript:alert(1)",
         "nonsense",

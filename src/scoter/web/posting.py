@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import Final
 
+import ada_url
 import pycurl
 
 from scoter.config import Config
@@ -39,6 +40,9 @@ def callback_check(guard: Guard) -> Callable[[str], str]:
             return error.message
         if url.scheme not in WEB_PORTS:
             return f"{url.scheme}: is not http or https"
+        parts = ada_url.URL(text)
+        if parts.username or parts.password:  # a canonical URL has none: every post would come without them
+            return "it has a user name or a password, which are never sent; the signature tells who posts"
         refusal = guard.check_url(url)
         return refusal.detail if refusal else ""
 
