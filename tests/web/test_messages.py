@@ -130,6 +130,17 @@ async def test_messages_that_have_room_are_taken_though_others_have_none() -> No
     assert got.headers["retry-after"] == "5"
 
 
+async def test_who_comes_again_when_he_was_told_finds_room() -> None:
+    bench = Bench(config=small(backlog_per_domain=1))
+    await bench.stores.rules.put(DomainRule(domain="a.example", delay=5.4))
+    await bench.client.post("/v1/messages", {"urls": ["http://a.example/1"]})
+
+    got = await bench.client.post("/v1/messages", [{"urls": ["http://a.example/2"]}, {"urls": ["http://b.example/"]}])
+
+    assert got.json["messages"][0]["retry_after"] == 5.4
+    assert got.headers["retry-after"] == "6"
+
+
 @pytest.mark.parametrize(
     "callback",
     [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import uuid
 from collections.abc import Callable, Sequence
 from datetime import datetime
@@ -69,7 +70,7 @@ class Submitting:
         if all(receipt.status is Outcome.REFUSED for receipt in receipts):
             return _overloaded(receipts)
         later = [receipt.retry_after for receipt in receipts if receipt.retry_after is not None]
-        headers = ((b"retry-after", b"%d" % max(1, round(max(later)))),) if later else ()
+        headers = ((b"retry-after", b"%d" % max(1, math.ceil(max(later)))),) if later else ()
         return Reply(msgspec.json.encode(Receipts(receipts)), 202, headers=headers)
 
     def _message(self, order: Submission) -> Message:
