@@ -89,3 +89,19 @@ def test_what_is_no_crawl_is_told(run: Run, tmp_path: Path) -> None:
 
     assert "no such directory" in run("readdb", "nowhere", "--stats").err
     assert "not a crawl directory" in run("readdb", "other", "--stats").err
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        ["readdb", "crawl", "--top-n"],
+        ["generate", "crawl", "--add-days", "9999", "--top-n"],
+        ["sql", "crawl", "from crawldb", "--limit"],
+        ["report", "crawl", "slowest-sites", "--limit"],
+    ],
+    ids=" ".join,
+)
+def test_a_number_beyond_all_that_there_is_limits_nothing(run: Run, crawl: Path, asked: list[str]) -> None:
+    shown = run(*asked, "99999999999999999999999")
+
+    assert shown.code == 0, shown.err

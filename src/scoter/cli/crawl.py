@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from scoter.cli.fetch import described, span
-from scoter.cli.invocation import Invocation, invocation
+from scoter.cli.invocation import AtMost, Invocation, invocation
 from scoter.cli.jobs import Work, working
 from scoter.cli.output import note, print_json, print_table, visible
 from scoter.cli.progress import percent
@@ -37,7 +37,7 @@ def _named(context: click.Context, _: click.Parameter, name: str | None) -> None
 @click.argument("seeds", nargs=-1)
 @click.option("--rounds", type=click.IntRange(1), default=5, show_default=True, help="Rounds at most.")
 @click.option("--until-done", is_flag=True, help="As many rounds as it takes until nothing is due.")
-@click.option("--top-n", type=click.IntRange(1), default=50_000, show_default=True, help="URLs a round at most.")
+@click.option("--top-n", type=AtMost(1), default=50_000, show_default=True, help="URLs a round at most.")
 @click.option(
     "--scope",
     type=click.Choice(["host", "domain", "any"]),

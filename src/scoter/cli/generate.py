@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from scoter.cli.invocation import invocation
+from scoter.cli.invocation import AtMost, invocation
 from scoter.cli.jobs import working
 from scoter.cli.output import note, print_json
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("directory", metavar="DIR")
-@click.option("--top-n", type=click.IntRange(min=1), metavar="N", help="Take at most N URLs a segment, the best first.")
+@click.option("--top-n", type=AtMost(min=1), metavar="N", help="Take at most N URLs a segment, the best first.")
 @click.option(
     "--fetchers",
     type=click.IntRange(1, 1_024),

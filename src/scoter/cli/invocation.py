@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from scoter.config import Config, Loaded
 
 DEFAULT_FILE = Path("scoter.toml")
+_COUNTLESS = 10**12  # more than any crawl or log holds; engines and libraries count up to 2**63 only
 
 
 class Invocation:
@@ -78,6 +79,14 @@ def common_options() -> list[click.Parameter]:
         _flag("--quiet", "Print results only."),
         _flag("--debug", "Show tracebacks."),
     ]
+
+
+class AtMost(click.IntRange):
+    """A number of things at most: one beyond all that there can be limits nothing."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        number: int = super().convert(value, param, ctx)
+        return min(number, _COUNTLESS)
 
 
 def urls_from(arguments: tuple[str, ...]) -> Iterator[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from scoter.cli.invocation import invocation
+from scoter.cli.invocation import AtMost, invocation
 from scoter.cli.jobs import working
 from scoter.cli.output import note, print_json
 
@@ -14,7 +14,7 @@ from scoter.cli.output import note, print_json
 @click.argument("directories", metavar="DIR...", nargs=-1, required=True)
 @click.option("--filter", "filters", is_flag=True, help="Drop pages and links that the URL filters do not keep.")
 @click.option("--normalize", "normalizes", is_flag=True, help="Normalise the URLs once more.")
-@click.option("--slice", "most", type=int, metavar="N", help="Make segments of at most N URLs.")
+@click.option("--slice", "most", type=AtMost(min=1), metavar="N", help="Make segments of at most N URLs.")
 def command(out: str, directories: tuple[str, ...], filters: bool, normalizes: bool, most: int | None) -> int:
     """Merge segments into new ones.
 

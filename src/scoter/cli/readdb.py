@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from scoter.cli.invocation import invocation
+from scoter.cli.invocation import AtMost, invocation
 from scoter.cli.jobs import Work, working
 from scoter.cli.output import note, print_json
 from scoter.errors import UsageError
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 @click.option("--stats", "wants_stats", is_flag=True, help="Count URLs by status, retries and host.")
 @click.option("--sort", "by_host", is_flag=True, help="With --stats: also every host with its statuses.")
 @click.option("--url", metavar="U", help="Show the record of one URL.")
-@click.option("--top-n", type=int, metavar="N", help="Show the N URLs with the highest scores.")
+@click.option("--top-n", type=AtMost(min=1), metavar="N", help="Show the N URLs with the highest scores.")
 @click.option("--min-score", type=float, metavar="S", help="With --top-n: only scores from S up.")
 @click.option("--dump", metavar="OUT", help="Write records to a file; - is standard output.")
 @click.option(

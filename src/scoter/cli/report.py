@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from scoter.cli.invocation import invocation
+from scoter.cli.invocation import AtMost, invocation
 from scoter.errors import UsageError, nearest
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ _ROWS = 20
 @click.option("--day", metavar="DAY", help="One day: today, yesterday, or a date (UTC).")
 @click.option("--since", metavar="DAY", default="", help="From this day on.")
 @click.option("--until", metavar="DAY", default="", help="Up to this day, which is part of it.")
-@click.option("--limit", type=click.IntRange(min=1), metavar="N", default=_ROWS, help=f"At most N rows ({_ROWS}).")
+@click.option("--limit", type=AtMost(min=1), metavar="N", default=_ROWS, help=f"At most N rows ({_ROWS}).")
 @click.option("--csv", "wants_csv", is_flag=True, help="Print CSV.")
 def command(
     directory: str,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from scoter.cli.invocation import invocation
+from scoter.cli.invocation import AtMost, invocation
 from scoter.cli.jobs import working
 from scoter.errors import UsageError
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 @click.argument("directory")
 @click.argument("query", required=False)
 @click.option("--csv", "wants_csv", is_flag=True, help="Print CSV.")
-@click.option("--limit", type=click.IntRange(min=0), metavar="N", help="Print at most N rows.")
+@click.option("--limit", type=AtMost(min=0), metavar="N", help="Print at most N rows.")
 def command(directory: str, query: str | None, wants_csv: bool, limit: int | None) -> None:
     """Ask the tables of a crawl or a service by SQL.
 
