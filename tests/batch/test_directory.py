@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -27,3 +28,14 @@ def test_a_folder_with_anything_else_in_it_is_not_made_a_crawl(tmp_path: Path, f
 
     with pytest.raises(UsageError, match="it is not empty"):
         CrawlDir.create(tmp_path, NOW)
+
+
+def test_a_name_that_is_not_utf_8_is_refused_before_anything_is_made(tmp_path: Path) -> None:
+    folder = tmp_path / os.fsdecode(b"\xff")
+
+    with pytest.raises(UsageError, match="must be UTF-8"):
+        CrawlDir.create(folder / "crawl", NOW)
+    with pytest.raises(UsageError, match="must be UTF-8"):
+        CrawlDir.open(folder / "crawl")
+
+    assert not folder.exists()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -282,3 +283,7 @@ def test_a_page_that_sends_its_reader_on_says_so(tmp_path: Path, web: SimServer)
 
     assert shown.code == 0
     assert "counts as a redirect" in " ".join(shown.out.split())
+
+
+def test_a_file_whose_name_is_not_utf_8_is_shown_as_json(tmp_path: Path) -> None:
+    assert "\ufffd.html" in as_json(tmp_path, os.fsdecode(b"\xff.html"), PAGE)["asked"]

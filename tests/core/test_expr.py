@@ -98,6 +98,7 @@ def test_an_expression_means_what_it_says(text: str, expected: bool) -> None:
         ("score >", "a column, a value or a bracket was expected, not the end", 7),
         ("scroe > 1", "scroe is not a column; did you mean score?", 0),
         ("score > 1 1", "an operator or the end was expected, not '1'", 10),
+        ("host == 'a\udcff'", "holds bytes that are not UTF-8", 10),
         ("score = 1", "'=' means nothing here", 6),
         ("score > 1 ; drop", "';' means nothing here", 10),
         ("(score > 1", "')' was expected, not the end", 10),

@@ -62,6 +62,7 @@ class CrawlDir:
     @classmethod
     def open(cls, path: str | Path) -> CrawlDir:
         """Return the crawl that lies there."""
+        _check_name(path)
         found = cls(Path(path))
         marker = found.path / MARKER
         with telling("read the crawl directory", marker):
@@ -82,6 +83,7 @@ class CrawlDir:
     @classmethod
     def create(cls, path: str | Path, now: datetime) -> CrawlDir:
         """Return the crawl that lies there, or a new one where nothing lies."""
+        _check_name(path)
         found = cls(Path(path))
         if (found.path / MARKER).exists():
             return cls.open(path)
@@ -167,6 +169,17 @@ def _after(name: str) -> str:
     except ValueError:
         return f"{name}-1"
     return (moment + timedelta(seconds=1)).strftime(_NAME)
+
+
+def _check_name(path: str | Path) -> None:
+    try:
+        str(Path(path).absolute()).encode()
+    except UnicodeEncodeError as error:  # the engines take names of files as UTF-8 only
+        raise UsageError(
+            "the name of a crawl directory, and of those it lies in, must be UTF-8",
+            where=str(path),
+            hint="Rename it, or name another.",
+        ) from error
 
 
 def _check(data: bytes, marker: Path) -> None:

@@ -16,12 +16,24 @@ _GAP = "  "
 
 def print_json(row: Any) -> None:
     """Print one object as a line of JSON, which is UTF-8 wherever it is printed."""
-    line = msgspec.json.encode(row) + b"\n"
+    try:
+        line = msgspec.json.encode(row) + b"\n"
+    except UnicodeEncodeError:  # the name of a file that is not UTF-8
+        line = msgspec.json.encode(_whole(msgspec.to_builtins(row))) + b"\n"
     if (sys.stdout.encoding or "utf-8").lower() in {"utf-8", "utf8"}:
         sys.stdout.write(line.decode())
     else:
         sys.stdout.flush()
         sys.stdout.buffer.write(line)
+
+
+def _whole(value: Any) -> Any:
+    """Return plain data with U+FFFD for half characters, which no encoding holds."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    if isinstance(value, dict):
+        return {_whole(name): _whole(each) for name, each in value.items()}
+    return [_whole(each) for each in value] if isinstance(value, list) else value
 
 
 def print_table(rows: Iterable[Mapping[str, Any]], columns: Sequence[str]) -> None:

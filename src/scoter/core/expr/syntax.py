@@ -105,6 +105,9 @@ def parse(text: str) -> Node:
     """Read an expression."""
     if len(text) > LONGEST:
         raise ExprError(f"is longer than {LONGEST:,} characters", text, LONGEST)
+    for at, each in enumerate(text):
+        if "\ud800" <= each <= "\udfff":
+            raise ExprError("holds bytes that are not UTF-8", text, at)
     return _Reader(text, _tokens(text)).whole()
 
 
