@@ -221,3 +221,10 @@ def _batch(simhashes: list[int]) -> Any:
     schema = pa.schema([("rank", pa.int64()), ("among", pa.utf8()), ("simhash", pa.int64())])
     rows = [{"rank": rank, "among": "", "simhash": simhash} for rank, simhash in enumerate(simhashes)]
     return pa.RecordBatch.from_pylist(rows, schema=schema)
+
+
+def test_without_a_crawldb_it_is_told_how_to_begin_one(crawl: CrawlDir, engine: Engine) -> None:
+    crawl.crawldb.mkdir()  # which is what a killed inject may leave
+
+    with pytest.raises(UsageError, match="there is no crawldb yet"):
+        dedup(crawl, engine, CONFIG, now=NOW)

@@ -17,6 +17,7 @@ from scoter.batch import schemas
 from scoter.batch.backup import without_backup
 from scoter.batch.directory import CrawlDir
 from scoter.batch.nearness import near_losers
+from scoter.batch.readdb import open_crawldb
 from scoter.config import Config
 from scoter.core.datum import DbStatus, short_name
 from scoter.core.domain import registered_domain
@@ -72,7 +73,7 @@ def dedup(
     extra = schemas.plugin_columns(chain("scoring", config))
     crawl.scratch.mkdir(parents=True, exist_ok=True)
     with (
-        Table.open(crawl.crawldb, schemas.CRAWLDB, extra=extra) as crawldb,
+        open_crawldb(crawl, config) as crawldb,
         tempfile.TemporaryDirectory(dir=crawl.scratch) as folder,
     ):
         columns = ("url", "key", "host", "status", "fetch_time", "score", "signature")

@@ -23,6 +23,7 @@ from scoter.engine import Engine, source_of
 from scoter.errors import UsageError, nearest
 from scoter.plugins import chain
 from scoter.store.tables import Table
+from scoter.store.tables.manifest import CURRENT
 
 TOP_HOSTS = 10
 _SHARES = 100_000
@@ -62,7 +63,7 @@ class Selection(Struct, frozen=True, kw_only=True):
 
 def open_crawldb(crawl: CrawlDir, config: Config) -> Table:
     """Return the crawldb with the columns of the plug-ins that are active now."""
-    if not crawl.crawldb.exists():
+    if not (crawl.crawldb / CURRENT).exists():
         raise UsageError(
             "there is no crawldb yet", where=str(crawl.path), hint=f"Put URLs into it: scoter inject {crawl.path} URL"
         )
