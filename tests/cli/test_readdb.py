@@ -105,3 +105,27 @@ def test_a_number_beyond_all_that_there_is_limits_nothing(run: Run, crawl: Path,
     shown = run(*asked, "99999999999999999999999")
 
     assert shown.code == 0, shown.err
+
+
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [
+        (["readdb", "crawl", "--stats", "--format", "csv"], "--format: goes with --dump only"),
+        (["readdb", "crawl", "--top-n", "5", "--status", "gone"], "--status: goes with --dump only"),
+        (["readdb", "crawl", "--stats", "--min-score", "0"], "--min-score: goes with --top-n only"),
+        (["readdb", "crawl", "--top-n", "5", "--min-score", "nan"], "--min-score: nan is not a score"),
+        (["readlinkdb", "crawl", "--url", "http://a.org/", "--regex", "a"], "--regex: goes with --dump only"),
+        (["readseg", "crawl", "--list", "--recode"], "--recode: goes with --get and --dump only"),
+        (["readseg", "crawl", "--get", "http://a.org/", "--no-parse-text"], "--no-parse-text: goes with --dump only"),
+        (["dedup", "crawl", "--distance", "3"], "--distance: goes with --near only"),
+        (["parsechecker", "-", "--dump-text", "--markdown"], "--dump-text, --main-text and --markdown exclude"),
+    ],
+    ids=lambda each: " ".join(each) if isinstance(each, list) else "",
+)
+def test_an_option_that_changes_nothing_is_told_what_it_goes_with(
+    run: Run, crawl: Path, asked: list[str], told: str
+) -> None:
+    shown = run(*asked)
+
+    assert (shown.code, shown.out) == (2, "")
+    assert shown.err.startswith(f"scoter: {told}")

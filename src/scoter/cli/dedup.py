@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from scoter.cli.invocation import invocation
+from scoter.cli.invocation import invocation, only_with
 from scoter.cli.jobs import working
 from scoter.cli.output import print_json
 
@@ -46,6 +46,7 @@ def command(directory: str, group: Group, compare_order: str, near: bool, distan
       scoter dedup mycrawl --group domain --compare-order httpsOverHttp,score,urlLength --near
     """
     said = invocation()
+    only_with("--near", near, "--distance")
     with working("dedup", directory) as work:
         from scoter.batch.dedup import dedup
 

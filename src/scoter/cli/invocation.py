@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from scoter.errors import UsageError
 
@@ -79,6 +80,15 @@ def common_options() -> list[click.Parameter]:
         _flag("--quiet", "Print results only."),
         _flag("--debug", "Show tracebacks."),
     ]
+
+
+def only_with(other: str, is_given: bool, *options: str) -> None:
+    """Refuse options of the running command that mean nothing without another one."""
+    context = click.get_current_context()
+    for each in () if is_given else context.command.params:
+        name = each.opts[0]
+        if name in options and context.get_parameter_source(each.name or "") is ParameterSource.COMMANDLINE:
+            raise UsageError(f"goes with {other} only", where=name, hint=f"Try `{context.command_path} --help`.")
 
 
 class AtMost(click.IntRange):

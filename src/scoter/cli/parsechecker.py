@@ -36,11 +36,9 @@ def _named(context: click.Context, _: click.Parameter, name: str | None) -> None
 @click.option("--follow-redirects", is_flag=True, help="Follow redirects, at most five.")
 @click.option("--check-robots", is_flag=True, help="Tell at length what robots.txt says.")
 @click.option("--all-links", is_flag=True, help="Show every link, and not only the first 40.")
-@click.option("--dump-text", "alone", flag_value="text", help="Print the text of the page, and nothing else.")
-@click.option("--main-text", "alone", flag_value="main_text", help="Print its main text, and nothing else.")
-@click.option(
-    "--markdown", "alone", flag_value="markdown", help="Print its main content as Markdown, and nothing else."
-)
+@click.option("--dump-text", "text", is_flag=True, help="Print the text of the page, and nothing else.")
+@click.option("--main-text", is_flag=True, help="Print its main text, and nothing else.")
+@click.option("--markdown", is_flag=True, help="Print its main content as Markdown, and nothing else.")
 @click.option("--agent", metavar="NAME", expose_value=False, callback=_named, help="Who is asking (agent.name).")
 def command(
     document: str,
@@ -49,7 +47,7 @@ def command(
     follow_redirects: bool,
     check_robots: bool,
     all_links: bool,
-    alone: str | None,
+    **texts: bool,
 ) -> int:
     """Show what is read of a page: type, text, metadata, links, and why.
 
@@ -67,6 +65,9 @@ def command(
 
     said = invocation()
     _wish(said)
+    alone = next((name for name, is_wanted in texts.items() if is_wanted), None)
+    if sum(texts.values()) > 1:
+        raise UsageError("--dump-text, --main-text and --markdown exclude each other")
     if force_as and ("/" not in force_as or force_as.strip() != force_as):
         raise UsageError(f"{force_as!r} is no media type", where="--force-as", hint="One looks like text/html.")
     got = _get(said, document, as_url, force_as, follow_redirects, check_robots)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from scoter.cli.invocation import AtMost, invocation
+from scoter.cli.invocation import AtMost, invocation, only_with
 from scoter.cli.jobs import Work, working
 from scoter.cli.output import note, print_json
 from scoter.errors import UsageError
@@ -61,6 +62,10 @@ def command(
         raise UsageError(
             "say what to show: one of --stats, --url, --top-n and --dump", hint="Try `scoter readdb --help`."
         )
+    only_with("--dump", dump is not None, "--format", "--status", "--retry", "--regex", "--expr", "--sample")
+    only_with("--top-n", top_n is not None, "--min-score")
+    if min_score is not None and math.isnan(min_score):
+        raise UsageError(f"{min_score} is not a score", where="--min-score")
     with working("readdb", directory, lock=False) as work:
         if url is not None:
             return _show_record(work, url)

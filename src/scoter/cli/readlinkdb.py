@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from scoter.cli.invocation import invocation
+from scoter.cli.invocation import invocation, only_with
 from scoter.cli.jobs import working
 from scoter.cli.output import note
 from scoter.errors import UsageError
@@ -38,6 +38,7 @@ def command(directory: str, url: str | None, dump: str | None, form: str | None,
     """
     if (url is None) == (dump is None):
         raise UsageError("say what to show: either --url or --dump", hint="Try `scoter readlinkdb --help`.")
+    only_with("--dump", dump is not None, "--format", "--regex")
     with working("readlinkdb", directory, lock=False) as work:
         return _show(work, url) if dump is None else _dump(work, dump, form, regex)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 import msgspec
 
-from scoter.cli.invocation import invocation
+from scoter.cli.invocation import invocation, only_with
 from scoter.cli.jobs import Work, working
 from scoter.cli.output import note, print_json, visible
 from scoter.errors import UsageError
@@ -48,6 +48,8 @@ def command(
     """
     if sum([wants_list, url is not None, dump is not None]) != 1:
         raise UsageError("say what to show: one of --list, --get and --dump", hint="Try `scoter readseg --help`.")
+    only_with("--get and --dump", not wants_list, "--recode")
+    only_with("--dump", dump is not None, *(f"--{name.replace('_', '-')}" for name in without))
     with working("readseg", directory, lock=False) as work:
         if url is not None:
             return _get(work, segment, url, recode)
