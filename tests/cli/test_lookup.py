@@ -125,3 +125,14 @@ def test_a_wrong_option_is_a_mistake(inside: Run, options: tuple[str, ...]) -> N
 
     assert done.code == 2
     assert "scoter: " in done.err
+
+
+@pytest.mark.parametrize("asked", [["lookup", "http://a.example/"], ["submit", "http://a.example/"], ["watch"]])
+def test_what_is_no_service_is_told_with_its_address_and_what_to_check(inside: Run, asked: list[str]) -> None:
+    refused = said(405, b"<h1>no</h1>", "text/html")
+    with FakeService(*[refused] * 3) as service:
+        address = service.url
+        done = inside(*asked, "--server", address)
+
+    assert done.code == 2
+    assert done.err.startswith(f"scoter: {address}: HTTP status 405\nIs it a Scoter service")

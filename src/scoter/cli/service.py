@@ -7,21 +7,20 @@ import os
 import stat
 import sys
 from collections.abc import Callable
+from functools import wraps
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
 from scoter.errors import UsageError
 
-F = TypeVar("F", bound=Callable[..., Any])
 
-
-def service_options(command: F) -> F:
-    """Add the options by which a command finds the service."""
+def service_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options by which a command finds the service, and tell of its errors which service it was."""
     command = click.option(
         "--key", envvar="SCOTER_KEY", default="", metavar="KEY", help="The API key (SCOTER_KEY), where one is needed."
-    )(command)
+    )(_naming_the_service(command))
     return click.option(
         "--server",
         envvar="SCOTER_SERVER",
@@ -30,6 +29,20 @@ def service_options(command: F) -> F:
         metavar="URL",
         help="Where the service is (SCOTER_SERVER).",
     )(command)
+
+
+def _naming_the_service(command: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(command)
+    def told(*arguments: Any, **options: Any) -> Any:
+        from scoter.client import ClientError
+
+        try:
+            return command(*arguments, **options)
+        except ClientError as error:
+            error.where = error.where or options["server"]
+            raise
+
+    return told
 
 
 def seconds(context: click.Context, parameter: click.Parameter, value: str | None) -> float:

@@ -18,6 +18,7 @@ _HINTS: Final = {
     403: "Ask for a key with the scope that this needs.",
     421: "Ask for the service as 127.0.0.1, or show a key.",
 }
+_NOT_OURS: Final = "Is it a Scoter service that answers there? Name another with --server or SCOTER_SERVER."
 
 
 class ClientError(UserError):
@@ -30,7 +31,8 @@ class ClientError(UserError):
             said.append(f"(at {problem.where})")
         if not hint and problem.retry_after is not None:
             hint = f"Come again in {problem.retry_after:.0f} s."
-        super().__init__(" ".join(filter(None, said)), where=where, hint=hint or _HINTS.get(problem.status, ""))
+        hint = hint or _HINTS.get(problem.status, "" if problem.title.strip() else _NOT_OURS)
+        super().__init__(" ".join(filter(None, said)), where=where, hint=hint)
 
     @property
     def is_transient(self) -> bool:
