@@ -43,8 +43,8 @@ def print_table(rows: Iterable[Mapping[str, Any]], columns: Sequence[str]) -> No
     room = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
     for number, line in enumerate(lines):
         text = _GAP.join(cell + " " * (size - width(cell)) for cell, size in zip(line, widths, strict=True)).rstrip()
-        if room is not None and width(text) > room:
-            text = text[: room - 1] + "…"
+        if room is not None:
+            text = cut(text, room)
         sys.stdout.write(text + "\n")
         if number == 0:
             sys.stdout.write(_GAP.join("─" * size for size in widths)[:room] + "\n")
@@ -70,6 +70,22 @@ def width(text: str) -> int:
         return len(text)
     wide = sum(unicodedata.east_asian_width(each) in "WF" for each in text)
     return len(text) + wide - sum(map(bool, map(unicodedata.combining, text)))
+
+
+def cut(text: str, room: int) -> str:
+    """Return as much of a text as fits into so many columns.
+
+    >>> cut("abc", 3), cut("日本語", 5)
+    ('abc', '日本…')
+    """
+    if width(text) <= room:
+        return text
+    used = 0
+    for number, sign in enumerate(text):
+        used += width(sign)
+        if used > room - 1:
+            return text[:number] + "…"
+    return text
 
 
 def note(text: str) -> None:

@@ -7,7 +7,7 @@ import sys
 import time
 from collections.abc import Callable
 
-from scoter.cli.output import to_stderr, width
+from scoter.cli.output import cut, to_stderr
 
 _SELDOM = 10.0  # seconds between lines when nobody is watching: a log should not fill with them
 
@@ -28,7 +28,7 @@ class StatusLine:
             return
         if self._is_terminal:
             room = shutil.get_terminal_size().columns - 1
-            shown = text if width(text) <= room else text[: room - 1] + "…"
+            shown = cut(text, room)
             if shown != self._shown:
                 to_stderr("\r\x1b[K" + shown)
                 self._shown = shown

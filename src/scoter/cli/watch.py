@@ -12,7 +12,7 @@ import click
 
 from scoter.cli.invocation import invocation
 from scoter.cli.lookup import colour_of, paint
-from scoter.cli.output import note, print_json, visible, width
+from scoter.cli.output import cut, note, print_json, visible
 from scoter.cli.progress import StatusLine
 from scoter.cli.service import service_options
 
@@ -132,22 +132,6 @@ def fitted(first: str, record: UrlRecord, url: str) -> str:
     start = f"{first:<8}  " if first else ""
     plain = f"{start}{state:<7}  {record.status or '':>4}  {record.kind.value:<8}  {' '.join(told)}"
     if sys.stdout.isatty():
-        plain = _cut(plain, shutil.get_terminal_size().columns - 1)
+        plain = cut(plain, shutil.get_terminal_size().columns - 1)
     head, rest = plain[: len(start)], plain[len(start) :]
     return head + paint(rest[:7], colour_of(state)) + rest[7:]
-
-
-def _cut(text: str, room: int) -> str:
-    """Return as much of a text as fits into so many columns.
-
-    >>> _cut("abc", 3), _cut("日本語", 5)
-    ('abc', '日本…')
-    """
-    if width(text) <= room:
-        return text
-    used = 0
-    for number, sign in enumerate(text):
-        used += width(sign)
-        if used > room - 1:
-            return text[:number] + "…"
-    return text
