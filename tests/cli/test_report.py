@@ -60,6 +60,16 @@ def test_without_a_name_the_reports_are_listed(run: Run, directory: Path) -> Non
     assert "latency" in run("report", directory).out
 
 
+def test_of_what_is_neither_a_service_nor_a_crawl_nothing_is_listed(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+
+    for name in ("missing", "empty"):
+        done = run("report", name)
+
+        assert (done.code, done.out) == (2, "")
+        assert done.err.startswith(f"scoter: {name}: th")
+
+
 def test_an_answer_is_a_table_json_or_csv(run: Run, directory: Path) -> None:
     table = run("report", directory, "most-linked-sites", "--limit", "1").out.splitlines()
     lines = run("report", directory, "most-linked-sites", "--csv").out.splitlines()

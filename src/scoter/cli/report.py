@@ -14,6 +14,7 @@ from scoter.cli.invocation import AtMost, invocation
 from scoter.errors import UsageError, nearest
 
 if TYPE_CHECKING:
+    from scoter.batch.directory import CrawlDir
     from scoter.engine.asking import Session
     from scoter.live.reports.days import Days
     from scoter.live.reports.questions import Question
@@ -60,6 +61,7 @@ def command(
         raise UsageError("--json and --csv exclude each other")
     form = "json" if said.json else "csv" if wants_csv else "table"
     if name is None:
+        _checked(Path(directory))
         listed = ({"name": each.name, "answers": each.sentence} for each in QUESTIONS.values())
         print_rows(listed, ["name", "answers"], form)
         return
@@ -94,25 +96,35 @@ def _question(name: str, site: str | None) -> Question:
 def _opened(directory: Path, question: Question, when: Days, *, has_days: bool) -> Iterator[tuple[Session, str]]:
     """Open a directory for a question, whichever kind it is; give the SQL for it, too."""
     from scoter.engine.opening import memory_limit
-    from scoter.live.reports.views import is_service, service_sql
+    from scoter.live.reports.views import service_sql
 
-    if not directory.is_dir():
-        raise UsageError("there is no such directory", where=str(directory), hint="Name that of a service or a crawl.")
+    crawl = _checked(directory)
     limit = memory_limit(invocation().config)
-    if is_service(directory):
+    if crawl is None:
         with service_sql(directory, memory_limit=limit, days=when) as session:
             yield session, question.service
         return
-    from scoter.batch.directory import CrawlDir
     from scoter.batch.sql import sql
 
-    crawl = CrawlDir.open(directory)
     if not question.crawl:
         raise UsageError(f"{question.name} cannot be told of a crawl: {question.why_not}", where=str(directory))
     if has_days and "$since" not in question.crawl:
         raise UsageError(f"{question.name} of a crawl knows no days: its links have no time", where=str(directory))
     with sql(crawl, memory_limit=limit) as session:
         yield session, question.crawl
+
+
+def _checked(directory: Path) -> CrawlDir | None:
+    """Return the crawl that lies in a directory, nothing for a service's; anything else is a mistake."""
+    from scoter.live.reports.views import is_service
+
+    if not directory.is_dir():
+        raise UsageError("there is no such directory", where=str(directory), hint="Name that of a service or a crawl.")
+    if is_service(directory):
+        return None
+    from scoter.batch.directory import CrawlDir
+
+    return CrawlDir.open(directory)
 
 
 def _host(site: str) -> str:
