@@ -8,6 +8,8 @@ from contextlib import contextmanager, redirect_stderr, redirect_stdout
 
 import pytest
 
+from scoter.cli.checking.lines import Line, show
+from scoter.cli.lookup import paint
 from scoter.cli.output import print_table, width
 from scoter.cli.progress import StatusLine
 
@@ -46,3 +48,14 @@ def test_a_status_line_of_wide_characters_fits_the_terminal(monkeypatch: pytest.
     text = shown.getvalue().removeprefix("\r\x1b[K")
     assert width(text) < 40
     assert text.endswith("…")
+
+
+def test_a_terminal_without_escape_sequences_is_sent_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    with terminal(monkeypatch, "dumb") as shown:
+        line = StatusLine()
+        line.show("round 1")
+        line.note("done")
+        show([Line("Document", is_title=True)])
+        print(paint("ok", "green"))
+
+    assert shown.getvalue() == "done\nDocument\nok\n"

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from scoter.cli.invocation import invocation, urls_from
-from scoter.cli.output import note, print_json, visible
+from scoter.cli.output import note, print_json, understands_escapes, visible
 from scoter.cli.service import seconds, service_options
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ _FROM_STDIN = 300
 
 def paint(text: str, colour: str | None, **how: bool) -> str:
     """Return text in a colour, where somebody sees it and has not asked for none."""
-    if not sys.stdout.isatty() or os.environ.get("NO_COLOR"):
+    if not understands_escapes(sys.stdout) or os.environ.get("NO_COLOR"):
         return text
     return click.style(text, fg=colour, **how)
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, TextIO
 
 import msgspec
 
@@ -86,6 +87,11 @@ def cut(text: str, room: int) -> str:
         if used > room - 1:
             return text[:number] + "…"
     return text
+
+
+def understands_escapes(stream: TextIO) -> bool:
+    """Tell whether a stream is a terminal on which lines can be written over and coloured."""
+    return stream.isatty() and os.environ.get("TERM") != "dumb"
 
 
 def note(text: str) -> None:

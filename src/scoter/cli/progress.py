@@ -7,7 +7,7 @@ import sys
 import time
 from collections.abc import Callable
 
-from scoter.cli.output import cut, to_stderr
+from scoter.cli.output import cut, to_stderr, understands_escapes
 
 _SELDOM = 10.0  # seconds between lines when nobody is watching: a log should not fill with them
 
@@ -17,7 +17,7 @@ class StatusLine:
 
     def __init__(self, quiet: bool = False, clock: Callable[[], float] = time.monotonic) -> None:
         self._quiet = quiet
-        self._is_terminal = sys.stderr.isatty()
+        self._is_terminal = understands_escapes(sys.stderr)
         self._clock = clock
         self._shown = ""
         self._next = clock() + _SELDOM
