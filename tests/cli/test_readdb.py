@@ -129,3 +129,17 @@ def test_an_option_that_changes_nothing_is_told_what_it_goes_with(
 
     assert (shown.code, shown.out) == (2, "")
     assert shown.err.startswith(f"scoter: {told}")
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [["readdb", "crawl", "--stats"], ["readdb", "crawl", "--dump", "-"], ["domainstats", "crawl"], ["sql", "crawl"]],
+    ids=" ".join,
+)
+def test_a_crawl_in_which_nothing_can_be_written_can_be_read(run: Run, crawl: Path, asked: list[str]) -> None:
+    (crawl / "tmp").write_text("a file, where the folder for temporary files would be made")
+
+    shown = run(*asked)
+
+    assert shown.code == 0, shown.err
+    assert shown.out

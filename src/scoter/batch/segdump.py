@@ -24,7 +24,7 @@ from scoter.batch.segment import Segment
 from scoter.config import Config
 from scoter.engine import Engine, Source
 from scoter.plugins import chain
-from scoter.store.scratch import Scratch
+from scoter.store.scratch import scratch_of_reader
 
 _BATCH = 1_024
 _OUTLINKS = 1_000
@@ -57,7 +57,7 @@ def holdings(
         "parse_text": (parts.parse_text, wanted.parse_text),
         "outlinks": (parts.links, wanted.outlinks),
     }
-    scratch = Scratch(crawl.scratch, "readseg")
+    scratch = scratch_of_reader(crawl.scratch, "readseg")
     archive = Archive(segment, recode=recode)
     try:
         runs = [

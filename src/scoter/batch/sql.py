@@ -4,10 +4,8 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -16,8 +14,7 @@ from scoter.batch import schemas
 from scoter.batch.counted import counted
 from scoter.batch.directory import CrawlDir
 from scoter.engine.asking import Session, add_view, asking, scan
-from scoter.errors import UserError
-from scoter.store.scratch import Scratch
+from scoter.store.scratch import scratch_of_reader
 from scoter.store.tables import Table
 from scoter.store.tables.manifest import CURRENT
 
@@ -41,7 +38,7 @@ _SEGMENT = {"segment": "parse_path(_file)[-3]"}  # the folder of the folder that
 def sql(crawl: CrawlDir, *, memory_limit: int) -> Iterator[Session]:
     """Open a crawl for questions: the views crawldb, linkdb, segments, fetches, pages and outlinks."""
     with ExitStack() as stack:
-        spill = _spill(crawl)
+        spill = scratch_of_reader(crawl.scratch, "sql")
         stack.callback(spill.close)
         yield stack.enter_context(
             asking(
@@ -94,10 +91,3 @@ def _segments_table(connection: Any, crawl: CrawlDir, applied: Sequence[str]) ->
     connection.register("known", table)
     connection.execute("CREATE TABLE segments AS SELECT * FROM known")
     connection.unregister("known")
-
-
-def _spill(crawl: CrawlDir) -> Scratch:
-    try:
-        return Scratch(crawl.scratch, "sql")
-    except UserError:  # a crawl that cannot be written to can be asked all the same
-        return Scratch(Path(tempfile.gettempdir()), "scoter-sql")

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 class Work:
     """A command's surroundings while it runs."""
 
-    def __init__(self, command: str, crawl: CrawlDir, stack: ExitStack) -> None:
+    def __init__(self, command: str, crawl: CrawlDir, stack: ExitStack, *, only_reads: bool) -> None:
         said = invocation()
         self.command = command
         self.crawl = crawl
@@ -29,6 +29,7 @@ class Work:
         self.now = datetime.now(UTC)
         self.line = StatusLine(said.quiet)
         self._stack = stack
+        self._only_reads = only_reads
 
     @cached_property
     def engine(self) -> Engine:
@@ -44,9 +45,10 @@ class Work:
     @cached_property
     def scratch(self) -> Path:
         """A folder for what is needed only while the command runs."""
-        from scoter.store.scratch import Scratch
+        from scoter.store.scratch import Scratch, scratch_of_reader
 
-        made = Scratch(self.crawl.scratch, self.command)
+        make = scratch_of_reader if self._only_reads else Scratch
+        made = make(self.crawl.scratch, self.command)
         self._stack.callback(made.close)
         return made.path
 
@@ -61,6 +63,6 @@ def working(command: str, directory: str, *, create: bool = False, lock: bool = 
     with ExitStack() as stack:
         if lock:
             stack.enter_context(crawl.lock(command, now))
-        work = Work(command, crawl, stack)
+        work = Work(command, crawl, stack, only_reads=not lock)
         stack.callback(work.line.clear)
         yield work

@@ -9,6 +9,7 @@ import tempfile
 from contextlib import suppress
 from pathlib import Path
 
+from scoter.errors import UserError
 from scoter.store.disk import telling
 
 _HELD = "HELD"
@@ -34,6 +35,14 @@ class Scratch:
         handle, self._handle = self._handle, -1  # closed once: its number may soon be another file's
         if handle >= 0:
             os.close(handle)
+
+
+def scratch_of_reader(inside: Path, prefix: str) -> Scratch:
+    """Return a folder for one who only reads: elsewhere, where nothing can be written beside what is read."""
+    try:
+        return Scratch(inside, prefix)
+    except UserError:
+        return Scratch(Path(tempfile.gettempdir()), f"scoter-{prefix}")
 
 
 def sweep(inside: Path) -> list[str]:
