@@ -71,8 +71,8 @@ def command(
       scoter crawl mycrawl seeds.txt --rounds 10 --top-n 1000 --scope host
       scoter crawl mycrawl
     """
+    from scoter.batch.crawl import Rounds, crawl
     from scoter.batch.directory import STOP
-    from scoter.batch.fetching.pool import Pool
     from scoter.batch.seeds import origins
     from scoter.batch.stopping import Stopping
     from scoter.fetch.protocols.identity import user_agent
@@ -81,10 +81,7 @@ def command(
     # Before a directory is made: a mistake should leave nothing behind.
     user_agent(said.config)
     origins(seeds)
-    with working("crawl", directory, create=bool(seeds)) as work, Pool() as pool:
-        pool.prepare()
-        from scoter.batch.crawl import Rounds, crawl  # which takes as long as the process that is starting
-
+    with working("crawl", directory, create=bool(seeds)) as work:
         config = _scoped(work, seeds, scope)
         stopping = Stopping(work.crawl.path / STOP)
         started = time.monotonic()
@@ -97,7 +94,6 @@ def command(
                 tell=lambda progress: work.line.show(_line(progress)),
                 note=work.line.note,
                 stopping=stopping,
-                pool=pool,
             )
     if said.json:
         print_json(done)

@@ -6,12 +6,13 @@ import multiprocessing
 import signal
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from typing import TYPE_CHECKING, Any, Self
 
 from scoter.errors import ScoterError
 
-if TYPE_CHECKING:  # importing it takes most of what starting a process takes; whoever starts one can do it meanwhile
+if TYPE_CHECKING:
     from scoter.batch.fetching.worker import Said, Task
 
 _LOOK = 0.5
@@ -37,7 +38,6 @@ class Pool:
     def __init__(self) -> None:
         self._pipes: list[Connection] = []
         self._processes: list[Any] = []
-        self._is_used = False
 
     def __repr__(self) -> str:
         return f"Pool({len(self._processes)} processes)"
@@ -53,21 +53,13 @@ class Pool:
         for pipe in self._pipes:
             pipe.close()
         for process in self._processes:
-            if not self._is_used:
-                process.terminate()
             process.join()
         self._pipes, self._processes = [], []
-
-    def prepare(self) -> None:
-        """Start a process ahead of its first task, while there is something else to do."""
-        if not self._processes:
-            self._start()
 
     def run(self, tasks: Sequence[Task], hear: Callable[[Said], None], wants_end: Callable[[], bool]) -> None:
         """Do tasks, each in its own process, and hear what they say; one that is killed brings all to their end."""
         while len(self._processes) < len(tasks):
             self._start()
-        self._is_used = True
         for pipe, task in zip(self._pipes, tasks, strict=False):
             with suppress(OSError):  # then its end is noticed below
                 pipe.send(task)
@@ -101,6 +93,7 @@ class Pool:
         ours, theirs = spawn.Pipe()
         process = spawn.Process(target=_serve, args=(theirs,), name=f"scoter-fetch-{len(self._processes)}")
         # Ctrl-C reaches the whole group; a process that has not come so far as to ignore it would die of it loudly.
+        resource_tracker.ensure_running()  # which would unblock the signal
         before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         try:
             process.start()
