@@ -33,6 +33,7 @@ from scoter.core.url import canonical
 from scoter.engine.duckdb import DuckDbEngine
 from scoter.simweb import SimServer, WebSpec, running
 from scoter.store.tables import PartSet
+from scoter.store.warc import WarcReader
 
 Row = dict[str, Any]
 # Slow enough to be stopped in the middle; its hosts stand in both of two lists.
@@ -125,6 +126,38 @@ def test_a_fetch_that_was_stopped_goes_on_and_asks_for_nothing_that_is_in_a_fini
     assert not set(asked(server, before)) & set(have)
     assert urls_of(segment) == sorted(wanted)
     assert (segment.is_fetched, segment.is_parsed) == (True, True)
+
+
+def test_how_long_the_last_answer_took_is_noted_of_a_page(crawl: CrawlDir, server: SimServer) -> None:
+    segment = segment_of(crawl, pages_of(server)[:2], 1, metadata=[("lang", "en"), ("_rs_", "7")])
+
+    fetched(crawl, segment, server)
+
+    for row in rows_of(segment.crawl_fetch()):
+        noted = dict(row["metadata"])
+        assert noted.pop("_rs_") == str(row["response_ms"])
+        assert row["response_ms"] >= 1000 * SLOW.latency
+        assert noted["lang"] == "en"
+
+
+@pytest.mark.parametrize("wanted", [True, False])
+def test_answers_for_robots_txt_are_archived_if_they_are_wanted(
+    crawl: CrawlDir, server: SimServer, wanted: bool
+) -> None:
+    (url,) = pages_of(server)[:1]
+    segment = segment_of(crawl, [url], 1)
+
+    fetched(crawl, segment, server, f"fetch.store_robotstxt={str(wanted).lower()}", "http.store_responsetime=false")
+
+    captured = []
+    for file in segment.content.glob("*.warc.gz"):
+        with WarcReader(file) as reader:
+            captured += [found.url for found in reader]
+    robots = f"http://{canonical(url).host}/robots.txt"
+    assert sorted(captured) == sorted([url, robots] if wanted else [url])
+    assert urls_of(segment) == [url]
+    (row,) = rows_of(segment.crawl_fetch())
+    assert "_rs_" not in dict(row["metadata"] or ())
 
 
 def test_a_fetching_process_that_is_killed_is_replaced(crawl: CrawlDir, server: SimServer) -> None:

@@ -23,7 +23,7 @@ import msgspec
 
 from scoter.compose import Service
 from scoter.config import Config
-from scoter.core.reply import Failed, Fetched, Reason, Reply, Request
+from scoter.core.reply import Exchange, Failed, Fetched, Reason, Reply, Request
 from scoter.core.url import Url
 from scoter.fetch.crew import Crew
 from scoter.fetch.delivery import Delivery, Sink
@@ -76,12 +76,14 @@ class Fetcher:
         folder: Path | None = None,
         deepest: int | None = None,
         on_crawl_delay: Callable[[str, float | None], None] = lambda key, seconds: None,
+        on_robots: Callable[[Exchange], None] = lambda exchange: None,
         on_snapshot: Callable[[Snapshot], None] = lambda snapshot: None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """Take everything from the configuration that is not given; must be made on a running event loop.
 
-        ``deepest`` is how many requests may wait in one queue; ``on_crawl_delay`` is told what robots.txt asks for.
+        ``deepest`` is how many requests may wait in one queue; ``on_crawl_delay`` is told what robots.txt asks for,
+        ``on_robots`` every answer for one.
         """
         fetch = config.fetch
         self._config = config
@@ -121,6 +123,7 @@ class Fetcher:
         robots = RobotsFilter(
             config,
             cache=robots_cache,
+            keep=on_robots,
             set_crawl_delay=self._set_crawl_delay,
             lending=self._turnstile.lending,
             defer=lambda url, delay: self._turnstile.defer(self._keys.known(url), delay.total_seconds()),

@@ -23,6 +23,8 @@ from scoter.core.url import Url
 # What was never asked has no outcome: it stays as it is in the crawldb, and is due as before.
 _NOT_ASKED = frozenset({Reason.STOPPED, Reason.PURGED})
 _LONGEST_HEADER = 200
+RESPONSE_TIME = "_rs_"
+"""The metadata entry that tells how many milliseconds the last answer took, as Nutch calls it."""
 
 
 class Outcomes:
@@ -59,6 +61,9 @@ class Outcomes:
         self._per_page = fetch.follow_outlinks_num_links
         self._stays = fetch.follow_outlinks_ignore_external
         self._seen = Seen(max(fetch.redirect_dedupcache_size, 100_000 if self._depth else 0))
+        age = fetch.redirect_dedupcache_age
+        self._seen_within = None if age is None else age.total_seconds()
+        self._notes_time = config.http.store_responsetime
 
     async def take(self, request: Request, reply: Reply) -> None:
         """Write a reply down."""
@@ -140,9 +145,11 @@ class Outcomes:
 
     def _metadata(self, known: Known, reply: Reply) -> list[tuple[str, str]] | None:
         """Return what goes on to be known of the URL: what was, and what of the page's head the next fetch needs."""
-        if not isinstance(reply, Fetched):
-            return list(known.metadata.items()) if known.metadata else None
         kept = dict(known.metadata or {})
+        if self._notes_time and reply.exchange is not None:
+            kept[RESPONSE_TIME] = str(round(reply.exchange.timings.total * 1000))
+        if not isinstance(reply, Fetched):
+            return list(kept.items()) or None
         tag = reply.exchange.header("etag")
         if tag and len(tag) <= _LONGEST_HEADER:
             kept[ETAG] = tag
@@ -165,7 +172,11 @@ class Outcomes:
         return verdict if isinstance(verdict, Url) else f"{verdict.value}: {reply.target.text}"
 
     def _follow_redirect(self, target: Url, known: Known) -> None:
-        if known.hops >= self._redirects or not self._belongs(target) or not self._seen.add(target.text):
+        if (
+            known.hops >= self._redirects
+            or not self._belongs(target)
+            or not self._seen.add(target.text, self._seen_within)
+        ):
             return
         on = Known(interval=self._interval, metadata=known.metadata, extra=known.extra, hops=known.hops + 1)
         self.add(Request(url=target, context=encode(on)))

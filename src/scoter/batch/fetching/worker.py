@@ -31,6 +31,7 @@ from scoter.batch.partition import list_of
 from scoter.batch.schemas import names, plugin_columns
 from scoter.batch.segment import Segment
 from scoter.config import Config
+from scoter.core.reply import Exchange
 from scoter.core.url import Url
 from scoter.errors import UserError
 from scoter.fetch.fetcher import Fetcher
@@ -135,7 +136,13 @@ class Worker:
             belongs=self._belongs,
         )
         robots = SqliteRobotsCache(Path(task.robots)) if task.robots else None
-        self._fetcher = Fetcher(task.config, folder=scratch.path, robots_cache=robots, on_snapshot=self._tick)
+        self._fetcher = Fetcher(
+            task.config,
+            folder=scratch.path,
+            robots_cache=robots,
+            on_robots=self._keep_robots,
+            on_snapshot=self._tick,
+        )
         outcomes.add = self._fetcher.add
         loop = asyncio.get_running_loop()
         loop.add_signal_handler(signal.SIGTERM, self._stop)
@@ -153,6 +160,10 @@ class Worker:
         return Said(task.worker, last, ended=True, complete=not self._was_stopped, not_asked=dict(outcomes.not_asked))
 
     # Parts
+
+    def _keep_robots(self, exchange: Exchange) -> None:
+        if self._task.config.fetch.store_robotstxt and exchange.response_head:
+            self._part().archive(exchange)
 
     def _part(self) -> FetchPart:
         if self._finishing is not None and self._finishing.done():

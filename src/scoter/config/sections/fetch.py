@@ -226,7 +226,7 @@ class Fetch(Section, frozen=True):
         bool, Setting("Keep the raw answers in the segment.", nutch=("fetcher.store.content",))
     ] = True
     store_robotstxt: Annotated[
-        bool, Setting("Keep the answers for robots.txt as well.", nutch=("fetcher.store.robotstxt",))
+        bool, Setting("Put the answers for robots.txt into the archive as well.", nutch=("fetcher.store.robotstxt",))
     ] = False
     parse: Annotated[bool, Setting("Parse pages as they arrive.", nutch=("fetcher.parse",))] = False
     signature: Annotated[
@@ -263,7 +263,7 @@ class Fetch(Section, frozen=True):
     redirect_dedupcache_age: Annotated[
         timedelta | None,
         Setting(
-            "How long a redirect target is remembered so that it is not followed twice.",
+            "How long a redirect target is remembered so that it is not followed twice; off: as long as a fetch runs.",
             nutch=("fetcher.redirect.dedupcache.seconds",),
         ),
     ] = None

@@ -1,0 +1,20 @@
+"""What was met lately."""
+
+from __future__ import annotations
+
+from scoter.batch.fetching.seen import Seen
+
+
+def test_what_was_met_longer_ago_than_asked_counts_as_new() -> None:
+    now = 0.0
+    seen = Seen(10, clock=lambda: now)
+    assert seen.add("a", within=60)
+
+    now = 60.0
+    assert not seen.add("a", within=60)
+    now = 61.0
+    assert seen.add("a", within=60)
+    now = 100.0
+    assert not seen.add("a", within=60)
+    now = 10_000.0
+    assert not seen.add("a")
