@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
+from scoter.cli.output import note
 from scoter.errors import UsageError
 
 if TYPE_CHECKING:
@@ -43,7 +44,15 @@ class Invocation:
 
             file = self.config_file or (DEFAULT_FILE if DEFAULT_FILE.is_file() else None)
             self._loaded = load_with_origins(file, os.environ, self.overrides)
+            self._warn(self._loaded)
         return self._loaded
+
+    def _warn(self, loaded: Loaded) -> None:
+        """Tell of settings that nothing asks for yet, to whoever has set one."""
+        from scoter.config.unread import unread_of
+
+        for name in () if self.quiet else unread_of(loaded):
+            note(f"scoter: {loaded.origin(name)}: {name} has no effect yet")
 
     @property
     def config(self) -> Config:

@@ -140,8 +140,8 @@ class Http(Section, frozen=True):
     keep_cookies: Annotated[
         bool,
         Setting(
-            "Keep the cookies that servers set, and send them back to the same host within one run. After 20,000 of"
-            " them they are all forgotten, and sessions begin anew."
+            "Keep the cookies that servers set, and send them back to the same host within one run; after 20,000 of"
+            " them all are forgotten."
         ),
     ] = False
     store_responsetime: Annotated[
