@@ -25,7 +25,7 @@ import msgspec
 
 from scoter.batch.segment import Segment
 from scoter.errors import UsageError, UserError
-from scoter.store.disk import telling
+from scoter.store.disk import check_name, telling
 from scoter.store.scratch import sweep
 from scoter.store.tables.holder import this_process
 from scoter.store.tables.local import LocalPlace
@@ -62,7 +62,7 @@ class CrawlDir:
     @classmethod
     def open(cls, path: str | Path) -> CrawlDir:
         """Return the crawl that lies there."""
-        _check_name(path)
+        check_name(path)
         found = cls(Path(path))
         marker = found.path / MARKER
         with telling("read the crawl directory", marker):
@@ -83,7 +83,7 @@ class CrawlDir:
     @classmethod
     def create(cls, path: str | Path, now: datetime) -> CrawlDir:
         """Return the crawl that lies there, or a new one where nothing lies."""
-        _check_name(path)
+        check_name(path)
         found = cls(Path(path))
         if (found.path / MARKER).exists():
             return cls.open(path)
@@ -169,17 +169,6 @@ def _after(name: str) -> str:
     except ValueError:
         return f"{name}-1"
     return (moment + timedelta(seconds=1)).strftime(_NAME)
-
-
-def _check_name(path: str | Path) -> None:
-    try:
-        str(Path(path).absolute()).encode()
-    except UnicodeEncodeError as error:  # the engines take names of files as UTF-8 only
-        raise UsageError(
-            "the name of a crawl directory, and of those it lies in, must be UTF-8",
-            where=str(path),
-            hint="Rename it, or name another.",
-        ) from error
 
 
 def _check(data: bytes, marker: Path) -> None:

@@ -31,6 +31,18 @@ def disk_error(doing: str, path: Path, failure: OSError) -> UserError:
     return UsageError(message, where=str(path))
 
 
+def check_name(folder: str | Path) -> None:
+    """Raise if the name of a folder, or of one that it lies in, is not UTF-8: engines and libraries take no other."""
+    try:
+        str(Path(folder).absolute()).encode()
+    except UnicodeEncodeError as error:
+        raise UsageError(
+            "the name of a directory, and of those it lies in, must be UTF-8",
+            where=str(folder),
+            hint="Rename it, or name another.",
+        ) from error
+
+
 def sync_folder(folder: Path) -> None:
     """Make names that were given or changed in a folder outlive a power failure."""
     handle = os.open(folder, os.O_RDONLY)

@@ -128,6 +128,13 @@ def test_the_sockets_of_a_port_share_it_and_nobody_else_does() -> None:
         assert again.getsockname()[1] == port
 
 
+def test_a_directory_whose_name_is_not_utf8_is_refused_before_it_is_made(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="must be UTF-8"):
+        Folder(tmp_path / "live\udcff").create()
+
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_directory_with_a_long_path_has_its_sockets_elsewhere(tmp_path: Path) -> None:
     folder = Folder(tmp_path / ("long" * 40))
 

@@ -14,7 +14,7 @@ from msgspec import Struct
 from scoter.config import Config
 from scoter.errors import UsageError
 from scoter.live.fetching.household import LONGEST_FOLDER
-from scoter.store.disk import telling
+from scoter.store.disk import check_name, telling
 
 _ELSEWHERE: Final = Path("/tmp")  # noqa: S108 - the folder in it is checked to be ours alone
 _SECRET: Final = 32
@@ -64,6 +64,7 @@ class Folder(Struct, frozen=True):
 
     def create(self) -> None:
         """Make what is not there yet."""
+        check_name(self.root)
         with telling("create the service's directory", self.root):
             # Messages, callbacks and answers lie there. A directory that somebody else made is as open as he wants it.
             self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
