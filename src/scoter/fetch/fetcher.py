@@ -148,30 +148,42 @@ class Fetcher:
         """
         self._delivery.sink = sink
         self._publishing.tell("start", {})
+        try:
+            await self._run(source)
+        finally:
+            self._publishing.tell("end", msgspec.structs.asdict(self.snapshot()))
+            self._publishing.close()
+        if self._error is not None:
+            raise self._error
+        return self.snapshot()
+
+    async def _run(self, source: AsyncIterable[Request]) -> None:
         feeding = asyncio.create_task(self._feed(source))
         ticking = asyncio.create_task(self._tick())
+        # No `finally`: compiled, one with an await in it forgets what was to be raised after it.
+        failure: BaseException | None = None
         try:
             while not self._is_over():
                 await self._changed.wait()
                 self._changed.clear()
                 await self._deliver_lost()
-        finally:
-            ticking.cancel()
-            feeding.cancel()
-            self._turnstile.close()
-            self._abort()
-            await asyncio.gather(ticking, feeding, self._crew.join(), return_exceptions=True)
-            with suppress(TimeoutError):  # a sink that hangs must not hold the end of the run
-                async with asyncio.timeout(STOP_WITHIN):
-                    await self._deliver_lost()
-            self._feeder.close()
-            await self._protocols.close()
-            last = self.snapshot()
-            self._publishing.tell("end", msgspec.structs.asdict(last))
-            self._publishing.close()
-        if self._error is not None:
-            raise self._error
-        return last
+        except BaseException as error:
+            failure = error
+        await self._wind_up(feeding, ticking)
+        if failure is not None:
+            raise failure
+
+    async def _wind_up(self, *tasks: asyncio.Task[None]) -> None:
+        for task in tasks:
+            task.cancel()
+        self._turnstile.close()
+        self._abort()
+        await asyncio.gather(*tasks, self._crew.join(), return_exceptions=True)
+        with suppress(TimeoutError):  # a sink that hangs must not hold the end of the run
+            async with asyncio.timeout(STOP_WITHIN):
+                await self._deliver_lost()
+        self._feeder.close()
+        await self._protocols.close()
 
     def stop(self, within: float = STOP_WITHIN) -> None:
         """Begin no more requests, hand back what is queued, and end what is under way after a while."""
