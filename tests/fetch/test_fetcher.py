@@ -1,88 +1,25 @@
-"""The fetcher: nothing lost, nothing doubled, whatever source, sink, host or person does."""
+"""The fetcher: nothing lost, nothing doubled, whatever hosts do."""
 
 from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
 from tests.fetch.fakes import answer
+from tests.fetch.fetchers import Fake, Sink, fetcher, source, urls
 
 from scoter.config import load
 from scoter.core.reply import Failed, Fetched, Reason, Reply, Request
 from scoter.core.url import canonical
-from scoter.errors import ConfigError, Defect
+from scoter.errors import ConfigError
 from scoter.fetch.fetcher import Fetcher
 from scoter.fetch.protocols.dispatch import Protocols
-from scoter.fetch.publishing import Publishing
 from scoter.fetch.queues.keys import Keys
 from scoter.fetch.reach.guard import Guard
-from scoter.fetch.reach.resolve import Answer as Answered
 from scoter.fetch.reach.resolve import CachingResolver, FakeResolver
-from scoter.fetch.snapshot import Snapshot
-
-Answer = Callable[[Request], Reply]
-
-
-class Fake:
-    """A protocol whose answers cost nothing."""
-
-    schemes: tuple[str, ...] = ("http", "https")
-
-    def __init__(self, reply: Answer | None = None, robots: bytes = b"") -> None:
-        self.asked: list[str] = []
-        self.active: Counter[str] = Counter()
-        self.most: Counter[str] = Counter()
-        self.wait = 0.0
-        self.hold: asyncio.Event | None = None
-        self._reply = reply or (lambda request: answer(request.url, 200, b"page"))
-        self._robots = robots
-
-    async def fetch(self, request: Request) -> Reply:
-        url = request.url
-        self.asked.append(url.text)
-        if url.path == "/robots.txt":
-            await asyncio.sleep(0)
-            return answer(url, 200, self._robots)
-        self.active[url.host] += 1
-        self.most[url.host] = max(self.most[url.host], self.active[url.host])
-        self.most["all"] = max(self.most["all"], sum(self.active.values()))
-        try:
-            if self.hold is not None:
-                await self.hold.wait()
-            await asyncio.sleep(self.wait)
-            return self._reply(request)
-        finally:
-            self.active[url.host] -= 1
-
-
-class Sink:
-    """Keeps every outcome."""
-
-    def __init__(self) -> None:
-        self.got: list[tuple[str, Reply]] = []
-
-    def __call__(self, request: Request, reply: Reply) -> None:
-        self.got.append((request.url.text, reply))
-
-    def reasons(self) -> Counter[str]:
-        return Counter(reply.reason.value if isinstance(reply, Failed) else "page" for _, reply in self.got)
-
-
-async def source(urls: Iterable[str]) -> AsyncIterator[Request]:
-    for text in urls:
-        yield Request(url=canonical(text))
-
-
-def fetcher(fake: Fake, *overrides: str, **ports: Any) -> Fetcher:
-    config = load(overrides=["agent.name=testbot", "fetch.delay=0", "fetch.threads=10", *overrides])
-    return Fetcher(config, protocols=Protocols([("fake", fake)]), **ports)
-
-
-def urls(hosts: int, pages: int) -> list[str]:
-    return [f"http://h{host}.test/{page}" for page in range(pages) for host in range(hosts)]
 
 
 async def test_every_request_reaches_the_sink_once() -> None:
@@ -183,107 +120,6 @@ async def test_a_host_that_fails_too_often_is_purged_and_nothing_of_it_is_lost()
     assert sink.reasons() == {"server_error": 3, "purged": 47}
 
 
-async def test_a_graceful_stop_ends_what_is_under_way_and_hands_back_the_rest() -> None:
-    fake, sink = Fake(), Sink()
-    fake.hold = asyncio.Event()
-    running = fetcher(fake)
-    task = asyncio.create_task(running.run(source(urls(20, 10)), sink))
-    while sum(fake.active.values()) < 10:
-        await asyncio.sleep(0.001)
-
-    running.stop()
-    fake.hold.set()
-    await asyncio.wait_for(task, 5)
-
-    assert len(sink.got) <= 200
-    assert len({text for text, _ in sink.got}) == len(sink.got)
-    reasons = sink.reasons()
-    assert reasons["page"] == 10
-    assert reasons["page"] + reasons["stopped"] == len(sink.got)
-
-
-async def test_a_stop_does_not_wait_for_ever() -> None:
-    fake, sink = Fake(), Sink()
-    fake.hold = asyncio.Event()
-    running = fetcher(fake)
-    task = asyncio.create_task(running.run(source(urls(3, 3)), sink))
-    while sum(fake.active.values()) < 3:
-        await asyncio.sleep(0.001)
-
-    running.stop(within=0.01)
-    await asyncio.wait_for(task, 5)
-
-    assert sink.reasons() == {"stopped": 9}
-
-
-async def test_a_stop_does_not_wait_for_a_source_that_is_silent() -> None:
-    sink, delivered, never = Sink(), asyncio.Event(), asyncio.Event()
-
-    async def silent() -> AsyncIterator[Request]:
-        yield Request(url=canonical("http://a.test/"))
-        await never.wait()
-
-    def deliver(request: Request, reply: Reply) -> None:
-        sink(request, reply)
-        delivered.set()
-
-    fetching = fetcher(Fake())
-    running = asyncio.create_task(fetching.run(silent(), deliver))
-    await delivered.wait()
-    fetching.stop()
-
-    await asyncio.wait_for(running, 5)
-    assert sink.reasons() == {"page": 1}
-
-
-async def test_what_waits_for_its_address_when_the_fetch_is_stopped_is_handed_back() -> None:
-    asked = asyncio.Event()
-
-    class Silent:
-        async def resolve(self, host: str) -> Answered:
-            asked.set()
-            await asyncio.Event().wait()
-            raise Defect("nobody ever answers")
-
-    config = load(overrides=["agent.name=testbot", "fetch.queue_mode=ip"])
-    keys = Keys(config, Guard(config), Silent())
-    sink, fetching = Sink(), fetcher(Fake(), "fetch.queue_mode=ip", keys=keys)
-    running = asyncio.create_task(fetching.run(source(urls(3, 1)), sink))
-    await asked.wait()
-    fetching.stop()
-
-    await asyncio.wait_for(running, 5)
-    assert sink.reasons() == {"stopped": 1}
-
-
-async def test_an_error_of_the_sink_stops_the_run_and_is_raised() -> None:
-    fake = Fake()
-    got: list[str] = []
-
-    def sink(request: Request, reply: Reply) -> None:
-        got.append(request.url.text)
-        if len(got) == 20:
-            raise OSError("disk full")
-
-    with pytest.raises(OSError, match="disk full"):
-        await asyncio.wait_for(fetcher(fake).run(source(urls(50, 50)), sink), 10)
-
-    assert len(fake.asked) < 500
-
-
-async def test_an_error_of_the_source_stops_the_run_and_is_raised() -> None:
-    sink = Sink()
-
-    async def broken() -> AsyncIterator[Request]:
-        yield Request(url=canonical("http://a.test/1"))
-        raise Defect("the source broke")
-
-    with pytest.raises(Defect, match="the source broke"):
-        await asyncio.wait_for(fetcher(Fake()).run(broken(), sink), 10)
-
-    assert len(sink.got) == 1
-
-
 async def test_a_slow_sink_slows_the_fetching_and_bodies_do_not_pile_up() -> None:
     fake = Fake(lambda request: answer(request.url, 200, b"x" * 100_000))
     waiting = most = 0
@@ -327,71 +163,6 @@ async def test_what_a_request_carries_along_comes_back() -> None:
     assert sorted(got) == [b"0", b"1", b"2", b"3", b"4"]
 
 
-async def test_a_plugin_that_raises_fails_its_url_and_nothing_else() -> None:
-    def reply(request: Request) -> Reply:
-        if request.url.path == "/3":
-            raise ZeroDivisionError("oops")
-        return answer(request.url, 200, b"page")
-
-    sink = Sink()
-    await fetcher(Fake(reply)).run(source(urls(1, 6)), sink)
-
-    assert sink.reasons() == {"page": 5, "broken_plugin": 1}
-
-
-async def test_a_plugin_that_answers_nothing_fails_its_url_and_nothing_else() -> None:
-    def reply(request: Request) -> Any:
-        return None if request.url.path == "/3" else answer(request.url, 200, b"page")
-
-    sink = Sink()
-    await fetcher(Fake(reply)).run(source(urls(1, 6)), sink)
-
-    assert sink.reasons() == {"page": 5, "broken_plugin": 1}
-
-
-async def test_a_plugin_that_cannot_say_what_it_claims_or_cannot_be_closed_ends_no_fetch() -> None:
-    class Broken(Fake):
-        def claims(self, request: Request) -> bool:
-            if request.url.path == "/3":
-                raise ZeroDivisionError("oops")
-            return False
-
-        async def close(self) -> None:
-            raise ConnectionError("gone")
-
-    class Closed(Fake):
-        is_closed = False
-
-        async def close(self) -> None:
-            self.is_closed = True
-
-    sink, other = Sink(), Closed()
-    config = load(overrides=["agent.name=testbot", "fetch.delay=0"])
-    protocols = Protocols([("broken", Broken()), ("other", other)])
-
-    await Fetcher(config, protocols=protocols).run(source(urls(1, 6)), sink)
-
-    assert sink.reasons() == {"page": 5, "broken_plugin": 1}
-    assert other.is_closed
-
-
-async def test_the_time_limit_drops_what_is_queued() -> None:
-    fake, sink = Fake(), Sink()
-    fake.wait = 0.05
-    seen: list[Snapshot] = []
-
-    last = await asyncio.wait_for(
-        fetcher(fake, "fetch.time_limit=1s", "fetch.threads=1", on_snapshot=seen.append).run(
-            source(urls(1, 500)), sink
-        ),
-        10,
-    )
-
-    assert "time limit" in last.told
-    assert seen
-    assert sink.reasons()["page"] < 100
-
-
 async def test_a_snapshot_tells_why_nothing_is_fetched() -> None:
     fake, sink = Fake(), Sink()
     running = fetcher(fake, "fetch.delay=1h")
@@ -405,63 +176,6 @@ async def test_a_snapshot_tells_why_nothing_is_fetched() -> None:
     running.stop(within=0)
     await asyncio.wait_for(task, 5)
     assert sink.reasons() == {"stopped": 20}
-
-
-class Told:
-    """A publisher that listens."""
-
-    def __init__(self) -> None:
-        self.events: list[str] = []
-
-    def publish(self, event: str, facts: Any) -> None:
-        self.events.append(event)
-
-    def close(self) -> None:
-        self.events.append("closed")
-
-
-async def test_publishers_are_told_of_start_and_end() -> None:
-    told = Told()
-    running = fetcher(Fake())
-    running._publishing = Publishing([told])
-
-    await running.run(source(urls(1, 1)), Sink())
-
-    assert told.events == ["start", "end", "closed"]
-
-
-async def test_publishers_are_told_of_the_end_also_when_the_run_is_cancelled() -> None:
-    told, fake = Told(), Fake()
-    fake.hold = asyncio.Event()
-    running = fetcher(fake)
-    running._publishing = Publishing([told])
-
-    run = asyncio.create_task(running.run(source(urls(1, 1)), Sink()))
-    await asyncio.sleep(0.01)
-    run.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await run
-
-    assert told.events == ["start", "end", "closed"]
-
-
-async def test_a_publisher_that_cannot_be_closed_does_not_undo_the_fetch() -> None:
-    class Broken(Told):
-        def close(self) -> None:
-            raise ConnectionError("nobody listens any more")
-
-    running = fetcher(Fake())
-    running._publishing = Publishing([Broken()])
-
-    last = await running.run(source(urls(1, 1)), Sink())
-
-    assert last.done == 1
-
-
-async def test_an_empty_source_ends_at_once() -> None:
-    last = await asyncio.wait_for(fetcher(Fake()).run(source([]), Sink()), 2)
-
-    assert last.done == 0
 
 
 async def test_requests_beyond_the_buffer_wait_on_disk_and_all_come(tmp_path: Any) -> None:
@@ -490,36 +204,3 @@ async def test_a_scheme_that_nobody_fetches_is_refused() -> None:
     ((_, reply),) = sink.got
     assert isinstance(reply, Failed)
     assert reply.reason is Reason.REFUSED_SCHEME
-
-
-async def test_who_fails_on_a_snapshot_ends_the_run_and_hears_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def endless() -> AsyncIterator[Request]:
-        yield Request(url=canonical("http://a.example/"))
-        await asyncio.Event().wait()
-
-    def tell(snapshot: Snapshot) -> None:
-        raise ZeroDivisionError("oops")
-
-    monkeypatch.setattr("scoter.fetch.fetcher._TICK", 0.01)
-
-    with pytest.raises(ZeroDivisionError):
-        await asyncio.wait_for(fetcher(Fake(), on_snapshot=tell).run(endless(), Sink()), 5)
-
-
-async def test_a_publisher_that_fails_does_not_end_the_clearing_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Broken:
-        def publish(self, event: str, facts: Any) -> None:
-            raise ConnectionError("nobody listens")
-
-    async def endless() -> AsyncIterator[Request]:
-        yield Request(url=canonical("http://a.example/"))
-        await asyncio.sleep(0.2)
-
-    monkeypatch.setattr("scoter.fetch.fetcher._TICK", 0.01)
-    snapshots: list[Snapshot] = []
-    running = fetcher(Fake(), on_snapshot=snapshots.append)
-    running._publishing = Publishing([Broken()])
-
-    await asyncio.wait_for(running.run(endless(), Sink()), 5)
-
-    assert len(snapshots) > 5
