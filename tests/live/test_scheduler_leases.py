@@ -52,15 +52,21 @@ async def test_a_fetch_that_takes_longer_than_a_lease_keeps_it() -> None:
     assert [event.url for event in bench.events] == [A]
 
 
-@simulated
-async def test_one_that_was_lent_to_somebody_else_is_given_up() -> None:
-    bench = Bench(ScriptedWeb({A: page()}, takes=100))
+async def begun_and_lent_to_another(takes: float) -> tuple[Bench, Scheduler, asyncio.Task[None]]:
+    """Return a scheduler that has begun a fetch a second ago, whose entry another reader has now."""
+    bench = Bench(ScriptedWeb({A: page()}, takes=takes))
     await bench.accept(A)
     scheduler = bench.scheduler()
     run = asyncio.create_task(scheduler.run())
     await asyncio.sleep(1)
     (entry,) = bench.stores.journal._lent.values()
     entry.reader = "another"
+    return bench, scheduler, run
+
+
+@simulated
+async def test_one_that_was_lent_to_somebody_else_is_given_up() -> None:
+    bench, scheduler, run = await begun_and_lent_to_another(takes=100)
 
     await asyncio.sleep(15)
 
@@ -177,13 +183,7 @@ async def test_one_that_was_recorded_just_before_leases_are_prolonged_is_told() 
 
 @simulated
 async def test_nobody_is_told_of_what_somebody_else_will_record() -> None:
-    bench = Bench(ScriptedWeb({A: page()}, takes=5))
-    await bench.accept(A)
-    scheduler = bench.scheduler()
-    run = asyncio.create_task(scheduler.run())
-    await asyncio.sleep(1)
-    (entry,) = bench.stores.journal._lent.values()
-    entry.reader = "another"
+    bench, scheduler, run = await begun_and_lent_to_another(takes=5)
 
     await asyncio.sleep(6)
 
