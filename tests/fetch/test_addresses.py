@@ -79,11 +79,14 @@ async def test_another_address_is_asked_when_nobody_takes_the_connection_at_one_
         with deaf(port) if is_deaf else socket.socket():
             first = await http.fetch(page(port))
             second = await http.fetch(page(port))
+        hops, url = http._hops, page(port).url
+        routes = await hops._resolve(url, hops._sites.get(url))
 
     assert isinstance(first, Fetched)
     assert isinstance(second, Fetched)
     assert (first.exchange.peer, second.exchange.peer) == (ALIVE, ALIVE)
-    assert list(http._hops._preferred) == ["a.example"]
+    assert isinstance(routes, tuple)
+    assert [ALIVE in each for each in routes] == [True, False]
 
 
 async def test_a_host_of_dead_addresses_alone_fails_by_its_time() -> None:
