@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
+import subprocess
+import sys
+import threading
 
 import pytest
 
 from scoter.batch.fetching.pool import Pool
+
+linux = pytest.mark.skipif(sys.platform != "linux", reason="copies of a process are made on Linux alone")
 
 
 def test_ctrl_c_while_a_process_starts_is_left_to_its_parent(capfd: pytest.CaptureFixture[str]) -> None:
@@ -18,3 +24,47 @@ def test_ctrl_c_while_a_process_starts_is_left_to_its_parent(capfd: pytest.Captu
 
     assert process.exitcode == 0
     assert capfd.readouterr().err == ""
+
+
+def _forking(name: str) -> subprocess.CompletedProcess[str]:
+    """Run a part of ``tests.batch.forking`` in a process that has no other threads, as pytest's has."""
+    command = [sys.executable, "-m", "tests.batch.forking", name]
+    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, env=environment)
+
+
+@linux
+def test_copies_each_have_a_pipe_of_their_own_and_end_with_it() -> None:
+    found = json.loads(_forking("pipes").stdout)
+
+    assert found["said"] == found["expected"]
+    # Its pipe closes although the others, which are copies from later on, live.
+    assert found["first"] == 0
+    assert found["others alive"] == [True, True]
+
+
+@linux
+def test_copies_do_with_signals_as_fetching_processes_do() -> None:
+    assert json.loads(_forking("signals").stdout) == {"interrupted": 0, "ended": -signal.SIGTERM}
+
+
+@linux
+def test_copies_end_when_their_owner_is_killed() -> None:
+    # They hold its standard output, which is read to its end only when the last of them is gone.
+    done = _forking("killed")
+
+    assert done.returncode == -signal.SIGKILL
+    assert len(done.stdout.split()) == 2
+
+
+def test_no_copies_are_made_where_another_thread_runs() -> None:
+    done = threading.Event()
+    other = threading.Thread(target=done.wait)
+    other.start()
+    try:
+        with Pool() as pool:
+            pool.fork(2)
+            assert pool._processes == []
+    finally:
+        done.set()
+        other.join()

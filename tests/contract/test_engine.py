@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -132,6 +133,61 @@ def test_a_job_becomes_a_version_sorted_by_key_and_url(engine: Engine, tmp_path:
     assert [pq.read_schema(file).field("seen").type for file in table.files] == [SCHEMA.field("seen").type] * len(
         table.files
     )
+
+
+def test_the_same_job_over_other_rows_and_at_another_time_tells_of_these(engine: Engine, tmp_path: Path) -> None:
+    def job(inputs: Mapping[str, Any]) -> Any:
+        new = inputs["new"].mutate(seen=inputs["now"])
+        return new.filter(new.score < 5).union(inputs["old"]) if "old" in inputs else new
+
+    later, last = NOW + timedelta(days=1, microseconds=7), datetime.max.replace(tzinfo=UTC)
+    asked = [
+        ({"new": source(stored(tmp_path / "1.parquet", [page("a"), page("b")]))}, NOW),
+        ({"new": source(stored(tmp_path / "2.parquet", [page("c", 2.0)]))}, later),
+        ({"new": source(), "old": source(stored(tmp_path / "3.parquet", [page("d")]))}, NOW),
+        ({"new": source(str(tmp_path / "1.parquet")), "old": source(str(tmp_path / "2.parquet"))}, last),
+    ]
+    found = []
+    for number, (inputs, time) in enumerate(asked):
+        with new_table(tmp_path / f"table{number}") as made:
+            engine.write(job, {**inputs, "now": time}, made)
+            made.commit()
+        rows = [row for batch in Table.open(tmp_path / f"table{number}").scan() for row in batch.to_pylist()]
+        found.append([(row["url"][-1], row["seen"]) for row in rows])
+
+    assert found == [[("a", NOW), ("b", NOW)], [("c", later)], [("d", NOW)], [("a", last), ("b", last), ("c", NOW)]]
+
+
+def test_the_same_job_over_other_columns_is_made_again(engine: Engine, tmp_path: Path) -> None:
+    def job(inputs: Mapping[str, Any]) -> Any:
+        rows = inputs["new"]
+        return rows.mutate(score=rows.rank * 2).drop("rank") if "rank" in rows.columns else rows
+
+    schema = pa.schema([*SCHEMA, ("rank", pa.float64())])
+    plain = source(stored(tmp_path / "1.parquet", [page("a")]))
+    ranked = source(stored(tmp_path / "2.parquet", [{**page("a"), "rank": 4.0}], schema), schema=schema)
+    found = []
+    for number, new in enumerate((plain, ranked, plain)):
+        with new_table(tmp_path / f"table{number}") as made:
+            engine.write(job, {"new": new}, made)
+            made.commit()
+        found += [row["score"] for batch in Table.open(tmp_path / f"table{number}").scan() for row in batch.to_pylist()]
+
+    assert found == [1.0, 8.0, 1.0]
+
+
+def test_a_job_that_asks_the_engine_for_more_is_asked_each_time(engine: Engine, tmp_path: Path) -> None:
+    def job(inputs: Mapping[str, Any]) -> Any:
+        return engine.map_batches(inputs["new"], lambda batch: batch, SCHEMA)
+
+    found = []
+    for name in "ab":
+        with new_table(tmp_path / name) as made:
+            engine.write(job, {"new": source(stored(tmp_path / f"{name}.parquet", [page(name)]))}, made)
+            made.commit()
+        found += [row["url"][-1] for batch in Table.open(tmp_path / name).scan() for row in batch.to_pylist()]
+
+    assert found == ["a", "b"]
 
 
 def test_a_job_of_no_rows_is_an_empty_version(engine: Engine, tmp_path: Path) -> None:

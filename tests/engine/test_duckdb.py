@@ -17,7 +17,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from tests.engine.rows import SCHEMA, column, new_table, page, source, stored
+from tests.engine.rows import NOW, SCHEMA, column, new_table, page, source, stored
 
 from scoter.engine import surveying
 from scoter.engine.duckdb import DuckDbEngine
@@ -50,6 +50,23 @@ def test_each_range_is_a_part_and_no_key_is_in_two(engine: DuckDbEngine, tmp_pat
     parts = [pq.read_table(file)["key"].to_pylist() for file in Table.open(tmp_path / "table").files]
     assert [len(part) for part in parts] == [500] * 4
     assert all(before[-1] < after[0] for before, after in pairwise(parts))
+
+
+def test_a_job_is_made_into_a_query_once_for_all_ranges_and_times(engine: DuckDbEngine, tmp_path: Path) -> None:
+    rows = source(_pages(tmp_path / "new.parquet", 400))
+    asked = []
+
+    def job(inputs: Any) -> Any:
+        asked.append(1)
+        return inputs["new"]
+
+    for number in range(2):
+        with new_table(tmp_path / f"table{number}") as made:
+            engine.write(job, {"new": rows, "now": NOW}, made)
+            made.commit()
+
+    assert [Table.open(tmp_path / f"table{number}").count() for number in range(2)] == [400, 400]
+    assert len(asked) == 1
 
 
 def test_what_a_range_needed_is_gone_when_it_is_done(engine: DuckDbEngine, tmp_path: Path) -> None:

@@ -73,7 +73,7 @@ class Run:
                 command = (folder / "cmdline").read_bytes()
             except (OSError, ValueError):
                 continue
-            if parent == self.process.pid and b"spawn_main" in command:
+            if parent == self.process.pid and b"resource_tracker" not in command:
                 found.append(int(folder.name))
         return sorted(found)
 

@@ -25,7 +25,7 @@ from scoter.batch.invertlinks import invertlinks
 from scoter.batch.parse import parse
 from scoter.batch.segment import Segment
 from scoter.batch.stopping import Stopping
-from scoter.batch.updatedb import updatedb
+from scoter.batch.updatedb import Update
 from scoter.config import Config
 from scoter.engine import Engine, source_of
 from scoter.errors import UserError
@@ -123,6 +123,7 @@ class _Crawl:
         self._stopping = stopping
         self._clock = clock
         self._pool = pool
+        self._update = Update(config)
         self._number = 0
         self._done: list[Round] = []
         self._next_look = 0.0
@@ -167,7 +168,7 @@ class _Crawl:
             if self._stopping:
                 return True
         self._step("updatedb")
-        updated = updatedb(self._directory, self._engine, self._config, [segment], now=self._clock())
+        updated = self._update.run(self._directory, self._engine, [segment], now=self._clock())
         self._done.append(
             Round(
                 number=self._number,

@@ -22,6 +22,7 @@ from scoter.batch.directory import CrawlDir
 from scoter.batch.fetching.parts import recover_fetch
 from scoter.batch.fetching.pool import Interrupted, Pool
 from scoter.batch.fetching.worker import WORKERS, Said, Task, dealt, share
+from scoter.batch.partition import most_processes
 from scoter.batch.schemas import plugin_columns
 from scoter.batch.segment import FETCHED, PARSED, Segment
 from scoter.batch.stopping import Stopping
@@ -141,7 +142,7 @@ def _run(
     before = segment.crawl_fetch().count() if finished else 0
     lists = _remaining(segment, config, engine()) if finished else list(map(Path, segment.crawl_generate().files))
     attempt = 1 + max((int(name.split("-")[2]) for name in finished), default=0)
-    processes = min(config.fetch.processes or os.cpu_count() or 1, len(lists) or 1)
+    processes = min(most_processes(config), len(lists) or 1)
     own = share(config, processes)
     tasks = [
         Task(

@@ -14,7 +14,6 @@ rewritten, a kill leaves no mark without a segment, and removing a segment frees
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping
 from contextlib import closing
 from datetime import datetime, timedelta
@@ -27,6 +26,7 @@ from msgspec import Struct
 from scoter.batch import schemas
 from scoter.batch.directory import CrawlDir
 from scoter.batch.packing import pack
+from scoter.batch.partition import most_processes
 from scoter.batch.picking import Limits, Picker, save
 from scoter.batch.segment import About
 from scoter.batch.selection import VALUE, Rules, Selection, brought_forward, next_due, select
@@ -145,7 +145,7 @@ def limits_of(
         max_count=settings.max_count if is_capped else None,
         count_mode=settings.count_mode,
         partition=settings.partition_mode,
-        lists=1 if by_address else lists or config.fetch.processes or os.cpu_count() or 1,
+        lists=1 if by_address else lists or most_processes(config),
     )
 
 

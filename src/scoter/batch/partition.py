@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from functools import lru_cache
 from hashlib import md5
 
+from scoter.config import Config
 from scoter.core.url import Url, queue_key
+
+
+def most_processes(config: Config) -> int:
+    """Return how many processes a fetch is dealt out to, if there is enough for them to do."""
+    return config.fetch.processes or os.cpu_count() or 1
 
 
 def list_of(url: Url, mode: str, lists: int) -> int:

@@ -8,7 +8,7 @@ went into a version of the crawldb stand in its manifest, so that none can go in
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
@@ -27,7 +27,7 @@ from scoter.batch.update import by_rows, gathering, joining, scoring, transition
 from scoter.batch.update.links import may_exceed
 from scoter.config import Config
 from scoter.engine import Engine, Source, source_of
-from scoter.engine.port import Rows
+from scoter.engine.port import Job, Rows
 from scoter.errors import UsageError, UserError
 from scoter.plugins import Column, chain
 from scoter.plugins.points import SCHEDULE_COLUMNS
@@ -92,58 +92,81 @@ def updatedb(
 
     What is left out is as the ``db`` settings have it.
     """
-    db = config.db
-    rules = _Rules(config, now, db.update_additions_allowed if additions is None else additions)
-    sieve = Sieve.of(
-        config,
-        "crawldb",
-        filter=db.url_filters if filter is None else filter,
-        normalize=db.url_normalizers if normalize is None else normalize,
-    )
-    # One that is named twice comes in once: its scores would count twice.
-    segments = sorted({each.name: each for each in segments}.values(), key=lambda each: each.name)
-    crawl.scratch.mkdir(parents=True, exist_ok=True)
-    with (
-        _crawldb(crawl, rules.extra) as known,
-        tempfile.TemporaryDirectory(dir=crawl.scratch) as scratch,
-    ):
-        _check(crawl, segments, known.applied, force)
-        folder = Path(scratch)
-        inputs, shape = rules.inputs(engine, known.source, segments, sieve, folder)
-        before = _count(engine, inputs[joining.CRAWLDB], shape)
-        with Table.write(
-            crawl.crawldb, schemas.CRAWLDB, extra=rules.extra, writer="updatedb", clock=lambda: now
-        ) as new:
-            engine.write(rules.job(engine, shape, folder), inputs, new)
-            names = tuple(each.name for each in segments)
-            manifest = new.commit(applied=[name for name in names if name not in known.applied])
-        fetched = sum(_rows(inputs[f"{joining.FETCH}{number}"]) for number in range(len(segments)))
-        links = _rows(inputs[joining.LINKS])
-    without_backup(crawl.crawldb, config)
-    return Updated(
-        segments=names,
-        unparsed=tuple(each.name for each in segments if not each.is_parsed),
-        fetched=fetched,
-        links=links,
-        urls=manifest.rows,
-        urls_before=known.rows,
-        new=manifest.rows - before,
-        statuses=_statuses(crawl, engine),
-    )
+    update = Update(config, additions=additions, filter=filter, normalize=normalize)
+    return update.run(crawl, engine, segments, now=now, force=force)
+
+
+class Update:
+    """Updates by one configuration, again and again: what they have in common is made once."""
+
+    def __init__(
+        self,
+        config: Config,
+        *,
+        additions: bool | None = None,
+        filter: bool | None = None,  # noqa: A002 - as the option is called
+        normalize: bool | None = None,
+    ) -> None:
+        db = config.db
+        self._config = config
+        self._rules = _Rules(config, db.update_additions_allowed if additions is None else additions)
+        self._sieve = Sieve.of(
+            config,
+            "crawldb",
+            filter=db.url_filters if filter is None else filter,
+            normalize=db.url_normalizers if normalize is None else normalize,
+        )
+
+    def run(
+        self, crawl: CrawlDir, engine: Engine, segments: Sequence[Segment], *, now: datetime, force: bool = False
+    ) -> Updated:
+        """Do as ``updatedb`` does."""
+        # One that is named twice comes in once: its scores would count twice.
+        segments = sorted({each.name: each for each in segments}.values(), key=lambda each: each.name)
+        crawl.scratch.mkdir(parents=True, exist_ok=True)
+        with (
+            _crawldb(crawl, self._rules.extra) as known,
+            tempfile.TemporaryDirectory(dir=crawl.scratch) as scratch,
+        ):
+            _check(crawl, segments, known.applied, force)
+            folder = Path(scratch)
+            inputs, shape = self._rules.inputs(engine, known.source, segments, self._sieve, folder)
+            before = _count(engine, inputs[joining.CRAWLDB], shape)
+            with Table.write(
+                crawl.crawldb, schemas.CRAWLDB, extra=self._rules.extra, writer="updatedb", clock=lambda: now
+            ) as new:
+                engine.write(self._rules.job(engine, shape, folder, now), {**inputs, joining.NOW: now}, new)
+                names = tuple(each.name for each in segments)
+                manifest = new.commit(applied=[name for name in names if name not in known.applied])
+            fetched = sum(_rows(inputs[f"{joining.FETCH}{number}"]) for number in range(len(segments)))
+            links = _rows(inputs[joining.LINKS])
+        without_backup(crawl.crawldb, self._config)
+        return Updated(
+            segments=names,
+            unparsed=tuple(each.name for each in segments if not each.is_parsed),
+            fetched=fetched,
+            links=links,
+            urls=manifest.rows,
+            urls_before=known.rows,
+            new=manifest.rows - before,
+            statuses=_statuses(crawl, engine),
+        )
 
 
 class _Rules:
     """What the configuration says of updates."""
 
-    def __init__(self, config: Config, now: datetime, additions: bool) -> None:
+    def __init__(self, config: Config, additions: bool) -> None:
         db = config.db
-        self._now = now
         self._additions = additions
         self._db = db
         self._scoring = chain("scoring", config)
         self._schedule = chain("schedule", config)[0][1]
         self._limits = transition.Limits(max_retries=db.fetch_retry_max, max_interval=db.fetch_interval_max)
         self.extra: tuple[Column, ...] = schemas.plugin_columns(self._scoring)
+        self._has_columns = all(callable(getattr(self._schedule, name, None)) for name in SCHEDULE_COLUMNS)
+        self._by_rows = not self._has_columns or scoring.in_rows(self._scoring)
+        self._kept: tuple[joining.Shape, Job] | None = None
 
     def inputs(
         self, engine: Engine, crawldb: Source, segments: Sequence[Segment], sieve: Sieve, folder: Path
@@ -169,24 +192,32 @@ class _Rules:
         )
         return found, shape
 
-    def job(self, engine: Engine, shape: joining.Shape, folder: Path) -> Callable[[Mapping[str, Rows]], Rows]:
-        """Return the job: from the inputs to the new crawldb."""
-        by_columns = all(callable(getattr(self._schedule, name, None)) for name in SCHEDULE_COLUMNS)
+    def job(self, engine: Engine, shape: joining.Shape, folder: Path, now: datetime) -> Job:
+        """Return the job: from the inputs to the new crawldb.
 
+        As long as all plug-ins speak in columns, inputs of the same shape get the same one, which engines know again.
+        """
+        if self._by_rows:
+            return self._made(engine, shape, folder, now)
+        if self._kept is None or self._kept[0] != shape:
+            self._kept = (shape, self._made(engine, shape, folder, now))
+        return self._kept[1]
+
+    def _made(self, engine: Engine, shape: joining.Shape, folder: Path, now: datetime) -> Job:
         def run(tables: Mapping[str, Rows]) -> Rows:
             rows = joining.joined(tables, shape)
             if not self._additions:
                 rows = rows.filter(rows.old_url.notnull())
-            rows = transition.over(transition.outcomes(rows, self._now), self.extra)
-            if not by_columns or scoring.in_rows(self._scoring):
+            rows = transition.over(transition.outcomes(rows, tables[joining.NOW]), self.extra)
+            if self._by_rows:
                 # Asked row by row, what comes before is needed several times, and would be worked out as often.
                 rows = _held(engine, rows, folder)
-            if by_columns:
+            if self._has_columns:
                 rows = transition.transition(rows, self._schedule, self._limits)
             else:
-                ask = by_rows.by_transition(self._schedule, self._limits, self._now, self.extra)
+                ask = by_rows.by_transition(self._schedule, self._limits, now, self.extra)
                 rows = by_rows.asked(engine, rows, transition.is_touched(rows), ask, self.extra)
-            rows = scoring.scored(rows, self._scoring, engine, self._now, self.extra)
+            rows = scoring.scored(rows, self._scoring, engine, now, self.extra)
             return rows.select(*schemas.CRAWLDB.names, *schemas.names(self.extra))
 
         return run

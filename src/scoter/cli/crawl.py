@@ -71,30 +71,37 @@ def command(
       scoter crawl mycrawl seeds.txt --rounds 10 --top-n 1000 --scope host
       scoter crawl mycrawl
     """
-    from scoter.batch.crawl import Rounds, crawl
-    from scoter.batch.directory import STOP
+    from scoter.batch.fetching.pool import Pool
+    from scoter.batch.partition import most_processes
     from scoter.batch.seeds import origins
-    from scoter.batch.stopping import Stopping
     from scoter.fetch.protocols.identity import user_agent
 
     said = invocation()
     # Before a directory is made: a mistake should leave nothing behind.
     user_agent(said.config)
     origins(seeds)
-    with working("crawl", directory, create=bool(seeds)) as work:
-        config = _scoped(work, seeds, scope)
-        stopping = Stopping(work.crawl.path / STOP)
-        started = time.monotonic()
-        with stopping.listening():
-            done = crawl(
-                work.crawl,
-                work.engine,
-                config,
-                rounds=Rounds(most=None if until_done else rounds, top_n=top_n, add_days=add_days, dedup=dedup),
-                tell=lambda progress: work.line.show(_line(progress)),
-                note=work.line.note,
-                stopping=stopping,
-            )
+    with Pool() as pool:
+        pool.fork(most_processes(said.config))  # now, while there is neither a lock nor an engine
+
+        from scoter.batch.crawl import Rounds, crawl
+        from scoter.batch.directory import STOP
+        from scoter.batch.stopping import Stopping
+
+        with working("crawl", directory, create=bool(seeds)) as work, pool:
+            config = _scoped(work, seeds, scope)
+            stopping = Stopping(work.crawl.path / STOP)
+            started = time.monotonic()
+            with stopping.listening():
+                done = crawl(
+                    work.crawl,
+                    work.engine,
+                    config,
+                    rounds=Rounds(most=None if until_done else rounds, top_n=top_n, add_days=add_days, dedup=dedup),
+                    tell=lambda progress: work.line.show(_line(progress)),
+                    note=work.line.note,
+                    stopping=stopping,
+                    pool=pool,
+                )
     if said.json:
         print_json(done)
     else:

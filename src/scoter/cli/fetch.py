@@ -33,24 +33,29 @@ def command(directory: str, segment: str, threads: int | None, parse: bool | Non
     from msgspec.structs import replace
 
     from scoter.batch.fetch import fetch
+    from scoter.batch.fetching.pool import Pool
+    from scoter.batch.partition import most_processes
     from scoter.batch.stopping import Stopping
 
     said = invocation()
     stopping = Stopping()
-    with working("fetch", directory, lock=False) as work, stopping.listening():
-        config = work.config
-        if threads is not None:
-            config = replace(config, fetch=replace(config.fetch, threads=threads))
-        done = fetch(
-            work.crawl,
-            work.crawl.segment(segment),
-            config,
-            engine=lambda: work.engine,
-            parses=parse,
-            tell=lambda state: work.line.show("fetch " + described(state)),
-            note=work.line.note,
-            stopping=stopping,
-        )
+    with Pool() as pool:
+        pool.fork(most_processes(said.config))  # now, while there is neither a lock nor an engine
+        with working("fetch", directory, lock=False) as work, pool, stopping.listening():
+            config = work.config
+            if threads is not None:
+                config = replace(config, fetch=replace(config.fetch, threads=threads))
+            done = fetch(
+                work.crawl,
+                work.crawl.segment(segment),
+                config,
+                engine=lambda: work.engine,
+                parses=parse,
+                tell=lambda state: work.line.show("fetch " + described(state)),
+                note=work.line.note,
+                stopping=stopping,
+                pool=pool,
+            )
     if said.json:
         print_json(done)
     elif not said.quiet:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import io
 import os
 import select
@@ -74,6 +75,7 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
 }
 MODULES = {name: found for group in COMMANDS.values() for name, found in group.items()}
 
+_STAY = 50_000  # objects, before garbage is looked for
 INTERRUPTED = 130
 DEFECT = 70
 
@@ -130,8 +132,17 @@ def scoter() -> None:
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run a command and exit."""
+    _start_quickly()
     said = Invocation()
     sys.exit(_run(list(sys.argv[1:] if arguments is None else arguments), said))
+
+
+def _start_quickly() -> None:
+    """Spare a command what costs it a tenth of its start, and gives it nothing."""
+    # What is loaded stays, and looking for garbage among it finds none.
+    gc.set_threshold(_STAY, 20, 100)
+    # numpy comes with a library that starts a thread a core, for matrices that nobody multiplies here.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
 def _run(arguments: list[str], said: Invocation) -> int:

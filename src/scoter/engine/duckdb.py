@@ -8,10 +8,12 @@ import math
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Self
+from weakref import WeakKeyDictionary
 
 import duckdb
 import ibis
@@ -20,6 +22,7 @@ import pyarrow.parquet as pq
 from scoter.engine.leaving import as_told, told_schema
 from scoter.engine.literals import with_literals_stored
 from scoter.engine.port import Job, Progress, Rows
+from scoter.engine.portable import named_moment
 from scoter.engine.ranges import cuts, how_many, one_key_in
 from scoter.engine.sources import Source
 from scoter.engine.sql import cast_sql, number_sql, quoted, scan_sql, within_sql
@@ -32,6 +35,7 @@ ROW_GROUP = 122_880
 _BATCH = 65_536
 _SORTED_BY = ("key", "url")
 _RANGE = "range_of_key"
+_INPUT = "input_"
 _OUTSIDE = 2**28
 """Memory that DuckDB does not count: the interpreter and its libraries, Parquet writers, what allocators keep."""
 _A_THREAD = 2**27
@@ -69,6 +73,8 @@ class DuckDbEngine:
         self._progress = progress
         self._numbers = itertools.count(1)
         self._made: list[tuple[str, Path | None]] = []
+        self._known: WeakKeyDictionary[Job, dict[Hashable, str]] = WeakKeyDictionary()
+        """The queries of jobs, by the columns of their inputs."""
         own = max(memory_limit - _OUTSIDE, memory_limit // 2)
         self.ibis = ibis.duckdb.connect(
             threads=threads or max(1, min(len(os.sched_getaffinity(0)), own // _A_THREAD)),
@@ -99,8 +105,9 @@ class DuckDbEngine:
     def read(self, source: Source) -> Rows:
         return self._view(scan_sql(survey(source).alike, self._types(source.schema)))
 
-    def write(self, job: Job, inputs: Mapping[str, Source], new: NewVersion) -> None:
-        surveys = {name: survey(source) for name, source in inputs.items()}
+    def write(self, job: Job, inputs: Mapping[str, Source | datetime], new: NewVersion) -> None:
+        surveys = {name: survey(each) for name, each in inputs.items() if isinstance(each, Source)}
+        times = {name: each for name, each in inputs.items() if isinstance(each, datetime)}
         edges = self._edges(list(surveys.values()))
         unsorted = sum(not each.source.is_sorted for each in surveys.values()) if edges else 0
         steps = Steps(self._progress, unsorted + len(edges) + 1)
@@ -109,17 +116,37 @@ class DuckDbEngine:
             dealt = {name: self._dealt(each, edges, dealing / name, steps) for name, each in surveys.items()}
             for number in range(len(edges) + 1):
                 with self._forgetting():
-                    rows = job({name: self._view(scan(number)) for name, scan in dealt.items()})
+                    query = self._query(job, surveys, {name: scan(number) for name, scan in dealt.items()}, times)
                     file = new.workspace / f"{number:05d}.parquet"
-                    if self._copy(rows, new.schema, file, _SORTED_BY, steps):
+                    if self._copy(query, new.schema, file, _SORTED_BY, steps):
                         new.adopt(file)
                 for done in dealing.glob(f"*/{_RANGE}={number}"):
                     shutil.rmtree(done, ignore_errors=True)
         finally:
             shutil.rmtree(dealing, ignore_errors=True)
 
+    def _query(
+        self, job: Job, surveys: Mapping[str, Survey], scans: Mapping[str, str], times: Mapping[str, datetime]
+    ) -> str:
+        """Return a job's query over inputs, which get names that are always the same; made once, if it can be."""
+        for name, time in times.items():
+            self._run(f"CREATE OR REPLACE MACRO {_INPUT}{name}() AS CAST({quoted(time.isoformat())} AS TIMESTAMPTZ)")
+        for name, scan in scans.items():
+            self._create(_INPUT + name, scan)
+        columns = tuple((name, tuple(self._types(each.source.schema).items())) for name, each in surveys.items())
+        key = (columns, *times)
+        known = self._known.setdefault(job, {})
+        if key not in known:
+            before = len(self._made)
+            tables = {name: self.ibis.table(_INPUT + name) for name in scans}
+            query = self._compiled(job({**tables, **{name: named_moment(_INPUT + name) for name in times}}))
+            if len(self._made) > before:
+                return query  # it asks for something that was made for this time alone
+            known[key] = query
+        return known[key]
+
     def save(self, rows: Rows, schema: Any, file: Path, order: Sequence[str] = ()) -> int:
-        return self._copy(rows, schema, file, order, Steps(self._progress, 1))
+        return self._copy(self._compiled(rows), schema, file, order, Steps(self._progress, 1))
 
     def batches(self, rows: Rows) -> Iterator[Any]:
         sql, told = self._compiled(rows), told_schema(rows)
@@ -171,9 +198,12 @@ class DuckDbEngine:
 
     def _view(self, sql: str, file: Path | None = None) -> Rows:
         name = self._new_name()
+        self._create(name, sql, file)
+        return self.ibis.table(name)
+
+    def _create(self, name: str, sql: str, file: Path | None = None) -> None:
         self._run(f"CREATE VIEW {name} AS {sql}")
         self._made.append((name, file))
-        return self.ibis.table(name)
 
     @contextmanager
     def _forgetting(self) -> Iterator[None]:
@@ -189,9 +219,9 @@ class DuckDbEngine:
                     if file is not None:
                         file.unlink()
 
-    def _copy(self, rows: Rows, schema: Any, file: Path, order: Sequence[str], steps: Steps) -> int:
-        """Write rows as a Parquet file of a schema; it is one step."""
-        wanted = cast_sql(self._compiled(rows), self._types(schema))
+    def _copy(self, query: str, schema: Any, file: Path, order: Sequence[str], steps: Steps) -> int:
+        """Write the rows of a query as a Parquet file of a schema; it is one step."""
+        wanted = cast_sql(query, self._types(schema))
         ordered = f"{wanted} ORDER BY {', '.join(order)}" if order else wanted
         try:
             with steps.watched(self.ibis.con):

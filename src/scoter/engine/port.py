@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Protocol, Self, TypeAlias
 
@@ -17,6 +18,9 @@ Job: TypeAlias = Callable[[Mapping[str, Rows]], Rows]
 
 An engine may call it several times, each time with the rows of one range of keys: what it returns for two ranges
 together must be what it returns for each of them. So it joins and groups by ``url`` or ``key``, and by nothing else.
+Or the engine keeps what the job made of some inputs for whenever the same function comes with inputs of the same
+columns: to make a query takes longer than to run it over few rows. What changes from one time to the next, such as the
+hour, is an input.
 """
 
 Progress: TypeAlias = Callable[[float], None]
@@ -32,8 +36,11 @@ class Engine(Protocol):
         """Return a source's rows, with the columns of its schema."""
         ...
 
-    def write(self, job: Job, inputs: Mapping[str, Source], new: NewVersion) -> None:
-        """Run a job over inputs that share a key, and make its rows, by ``key`` and ``url``, parts of a version."""
+    def write(self, job: Job, inputs: Mapping[str, Source | datetime], new: NewVersion) -> None:
+        """Run a job over inputs that share a key, and make its rows, by ``key`` and ``url``, parts of a version.
+
+        A time among the inputs reaches the job as a value that it can compare columns with.
+        """
         ...
 
     def save(self, rows: Rows, schema: Any, file: Path, order: Sequence[str] = ()) -> int:

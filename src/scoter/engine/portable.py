@@ -21,6 +21,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any, TypeAlias
 
 import ibis
@@ -68,6 +69,12 @@ def micros(time: Value) -> Value:
 def moment(time: datetime) -> Value:
     """Return a time written in a job's text."""
     return ibis.literal(time.astimezone(UTC), type=_TIME)
+
+
+@lru_cache(maxsize=64)
+def named_moment(name: str) -> Value:
+    """Return a time that an engine knows by the name of a function without arguments."""
+    return ibis.udf.scalar.builtin(lambda: None, name=name, signature=((), _TIME))()
 
 
 def bucket(text: Value, count: int) -> Value:

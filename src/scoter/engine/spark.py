@@ -14,6 +14,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Self
 
@@ -23,6 +24,7 @@ import pyarrow.parquet as pq
 from scoter.engine.leaving import as_told, told_schema
 from scoter.engine.literals import with_literals_stored
 from scoter.engine.port import Job, Progress, Rows
+from scoter.engine.portable import moment
 from scoter.engine.sources import Source
 from scoter.engine.surveying import Alike, survey
 from scoter.errors import UserError
@@ -121,8 +123,10 @@ class SparkEngine:
             whole = whole.unionByName(frame)
         return self._view(whole)
 
-    def write(self, job: Job, inputs: Mapping[str, Source], new: NewVersion) -> None:
-        rows = job({name: self.read(source) for name, source in inputs.items()})
+    def write(self, job: Job, inputs: Mapping[str, Source | datetime], new: NewVersion) -> None:
+        rows = job(
+            {name: moment(each) if isinstance(each, datetime) else self.read(each) for name, each in inputs.items()}
+        )
         folder = new.workspace / self._new_name()
         self._store(self._cast(self._framed(rows), new.schema).orderBy(*_SORTED_BY), folder)
         for file in _parts(folder):

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import gc
 import multiprocessing
 import signal
-from collections.abc import Callable, Sequence
+import sys
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from scoter.errors import ScoterError
@@ -16,6 +19,7 @@ if TYPE_CHECKING:
     from scoter.batch.fetching.worker import Said, Task
 
 _LOOK = 0.5
+_ALLOCATORS = "jemalloc_bg_thd"  # pyarrow brings it
 
 
 class Interrupted(ScoterError):
@@ -56,6 +60,24 @@ class Pool:
             process.join()
         self._pipes, self._processes = [], []
 
+    def fork(self, count: int) -> None:
+        """Start processes as copies of this one, which need not load again what it has loaded; wherever that is safe.
+
+        It is while nothing else goes on in this process: another thread might hold a lock that is then never released.
+        And what this one has open, such as a lock on a crawl, would stay open as long as the copies live.
+        """
+        import scoter.batch.fetching.worker  # noqa: F401 - for all of them
+
+        if not _is_alone():
+            return
+        gc.freeze()  # a look for garbage writes to all that it looks at, which would then be shared no longer
+        context = multiprocessing.get_context("fork")
+        while len(self._processes) < count:
+            ours, theirs = context.Pipe()
+            # A copy holds this side's ends, too: none would see its pipe close.
+            not_theirs = [*self._pipes, ours]
+            self._begin(context.Process(target=_serve, args=(theirs, not_theirs), name=self._next_name()), ours, theirs)
+
     def run(self, tasks: Sequence[Task], hear: Callable[[Said], None], wants_end: Callable[[], bool]) -> None:
         """Do tasks, each in its own process, and hear what they say; one that is killed brings all to their end."""
         while len(self._processes) < len(tasks):
@@ -89,11 +111,13 @@ class Pool:
             raise lost
 
     def _start(self) -> None:
-        spawn = multiprocessing.get_context("spawn")
-        ours, theirs = spawn.Pipe()
-        process = spawn.Process(target=_serve, args=(theirs,), name=f"scoter-fetch-{len(self._processes)}")
+        context = multiprocessing.get_context("spawn")
+        ours, theirs = context.Pipe()
+        resource_tracker.ensure_running()  # which would unblock the signal that is blocked below
+        self._begin(context.Process(target=_serve, args=(theirs,), name=self._next_name()), ours, theirs)
+
+    def _begin(self, process: Any, ours: Connection, theirs: Connection) -> None:
         # Ctrl-C reaches the whole group; a process that has not come so far as to ignore it would die of it loudly.
-        resource_tracker.ensure_running()  # which would unblock the signal
         before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         try:
             process.start()
@@ -103,10 +127,24 @@ class Pool:
         self._pipes.append(ours)
         self._processes.append(process)
 
+    def _next_name(self) -> str:
+        return f"scoter-fetch-{len(self._processes)}"
 
-def _serve(pipe: Connection) -> None:
+
+def _is_alone() -> bool:
+    """Tell whether this process has one thread, but for that of an allocator, which is prepared for copies."""
+    if sys.platform != "linux":
+        return False
+    names = [task.joinpath("comm").read_text().strip() for task in Path("/proc/self/task").iterdir()]
+    return len(names) - names.count(_ALLOCATORS) == 1
+
+
+def _serve(pipe: Connection, not_ours: Iterable[Connection] = ()) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    for each in not_ours:
+        each.close()
     from scoter.batch.fetching.worker import serve
 
     serve(pipe)

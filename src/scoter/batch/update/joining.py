@@ -26,6 +26,7 @@ LINKS = "links"
 REDIRECTS = "redirects"
 FETCH = "fetch"
 PARSE = "parse"
+NOW = "now"
 
 
 class Shape(Struct, frozen=True, kw_only=True):

@@ -8,7 +8,7 @@ the schedule makes of it, then status and signature. The functions have the name
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 import ibis
@@ -18,7 +18,7 @@ from scoter.batch import schemas
 from scoter.batch.update import maps
 from scoter.core.datum import GENERATE_MARK
 from scoter.engine.port import Rows
-from scoter.engine.portable import map_concat, moment
+from scoter.engine.portable import map_concat
 from scoter.plugins import Column
 
 ANSWERED = ("success", "redir_temp", "redir_perm", "notmodified")
@@ -32,7 +32,7 @@ class Limits(Struct, frozen=True, kw_only=True):
     max_interval: timedelta = timedelta(days=90)
 
 
-def outcomes(rows: Rows, now: datetime) -> Rows:
+def outcomes(rows: Rows, now: Any) -> Rows:
     """Add what happened to each URL: ``outcome`` (``none`` where nothing did), ``change``, ``fetched`` and ``now``."""
     failed = (rows.f_status == "success") & (rows.p_status == "failed").fill_null(False)
     # A page that sends its reader on at once: parsing found out that it is a temporary redirect.
@@ -47,7 +47,7 @@ def outcomes(rows: Rows, now: datetime) -> Rows:
     rows = rows.mutate(
         outcome=outcome,
         fetched=rows.f_fetch_time,
-        now=moment(now),
+        now=now,
         known_signature=rows.p_signature.coalesce(rows.f_signature),
     )
     compared = (rows.outcome == "success") & rows.old_signature.notnull() & rows.known_signature.notnull()

@@ -1,0 +1,69 @@
+"""What a process of one thread does with a pool of copies of itself; run as ``python -m tests.batch.forking NAME``."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+from multiprocessing.connection import Connection, wait
+from typing import Any
+
+from scoter.batch.fetching import worker
+from scoter.batch.fetching.pool import Pool
+
+
+def pipes() -> dict[str, Any]:
+    """Speak with each, then close the pipe of the first."""
+    with Pool() as pool:
+        pool.fork(3)
+        first, *others = pool._processes
+        for number, pipe in enumerate(pool._pipes):
+            pipe.send(number)
+        said = [pipe.recv() for pipe in pool._pipes if wait([pipe], 60)]
+        pool._pipes[0].close()
+        first.join(60)
+        alive = [each.is_alive() for each in others]
+        return {
+            "said": said,
+            "expected": [[each.pid, number] for number, each in enumerate(pool._processes)],
+            "first": first.exitcode,
+            "others alive": alive,
+        }
+
+
+def signals() -> dict[str, Any]:
+    """Send signals to copies of a process that has its own way with them."""
+    signal.signal(signal.SIGTERM, lambda *_: None)
+    with Pool() as pool:
+        pool.fork(2)
+        first, second = pool._processes
+        for pipe in pool._pipes:
+            pipe.send("are you there?")
+            pipe.recv()
+        os.kill(first.pid, signal.SIGINT)
+        os.kill(second.pid, signal.SIGTERM)
+        second.join(60)
+    return {"interrupted": first.exitcode, "ended": second.exitcode}
+
+
+def killed() -> None:
+    """Die, and leave copies behind."""
+    pool = Pool()
+    pool.fork(2)
+    print(*(each.pid for each in pool._processes), flush=True)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _echo(pipe: Connection) -> None:
+    """Stand for a process that does tasks: say what is sent, until the pipe closes."""
+    while True:
+        try:
+            pipe.send((os.getpid(), pipe.recv()))
+        except EOFError:
+            return
+
+
+if __name__ == "__main__":
+    worker.serve = _echo
+    print(json.dumps({"pipes": pipes, "signals": signals, "killed": killed}[sys.argv[1]]()))
