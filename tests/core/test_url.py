@@ -204,6 +204,40 @@ def test_join_agrees_with_the_standard_for_any_link(page: str, href: str) -> Non
     assert join(base, href) == expected
 
 
+ORIGINS = st.tuples(
+    st.sampled_from(["http", "https", "HTTP"]),
+    st.sampled_from(
+        ["a.example", "A.example.", "127.1", "0x7f.1", "a)b.example", "xn--bcher-kva.example", "-", "1.2.3"]
+    ),
+    st.sampled_from(["", ":80", ":443", ":81", ":0", ":081", ":99999"]),
+).map(lambda parts: f"{parts[0]}://{parts[1]}{parts[2]}")
+TARGETS = st.text(alphabet="/.a~-_Z9?=&%2eE", max_size=16)
+
+
+@given(ORIGINS, TARGETS)
+def test_a_plain_url_is_read_as_the_parser_reads_it(origin: str, target: str) -> None:
+    found = []
+    for text in (f"{origin}/{target}", f"{origin}/{target}#"):  # a fragment is never kept, and never plain
+        try:
+            url = canonical(text)
+            found.append((url.text, url.key, url.host))
+        except UrlError:
+            found.append(("no URL", "", ""))
+
+    assert found[0] == found[1]
+
+
+@given(ORIGINS, TARGETS, TARGETS)
+def test_a_plain_link_leads_where_the_parser_says(origin: str, page: str, target: str) -> None:
+    try:
+        base = canonical(f"{origin}/{page}")
+    except UrlError:
+        return
+    plain, parsed = join(base, f"/{target}"), join(base, f"/{target}#")
+
+    assert (plain and (plain.text, plain.key, plain.host)) == (parsed and (parsed.text, parsed.key, parsed.host))
+
+
 ESCAPES = st.text(alphabet="%0123456789abcdefABCDEF./", max_size=12).map("http://example.com/".__add__)
 
 

@@ -19,6 +19,7 @@ from msgspec import Struct
 from scoter.core.domain import registered_domain, reversed_host
 from scoter.errors import UrlError
 
+ORIGIN_CACHE = 4_096
 JOIN_CACHE = 16_384  # about 8 MB when full of ordinary links, 40 at the very most
 
 # Not one that follows a stray percent sign: decoding it would make a new escape out of the two.
@@ -27,6 +28,11 @@ _ESCAPE = re.compile("(?<!%)(?<!%[0-9a-fA-F])%[0-9a-fA-F]{2}")
 _UNTIDY = re.compile("%(?:[0-9A-Fa-f][a-f]|[a-f][0-9A-F]|2[DdEe]|3[0-9]|[46][1-9A-Fa-f]|[57][0-9Aa]|5[Ff]|7[Ee])")
 _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 _AUTHORITY_END = re.compile("[/?]")
+# What the parser leaves as it is, and most links lead to: names that do not begin with a dot, and a simple query.
+_NAME = "[A-Za-z0-9_~-][A-Za-z0-9._~-]*"
+_PLAIN = rf"/(?:{_NAME}/)*(?:{_NAME})?(?:\?[A-Za-z0-9._~=&-]*)?"
+_PLAIN_TARGET = re.compile(_PLAIN)
+_PLAIN_URL = re.compile(f"(https?://[a-z0-9.-]+(?::[0-9]+)?)({_PLAIN})")
 _CACHED = 512  # characters; a data: URL may be megabytes long and must not fill the cache
 
 
@@ -117,6 +123,8 @@ def join(base: Url, href: str) -> Url | None:
     text = base.text
     if href.startswith(("http://", "https://")) and len(href) <= _CACHED:
         return _absolute(href)  # the same from every page of the web
+    if href[:1] == "/" and text.startswith(("http://", "https://")) and _is_plain(href):
+        return _moved(base, text.index("/", 8), href)
     if _depends_on_folder(href) and text.startswith(("http://", "https://")):
         folder = text[: text.rindex("/", 0, _path_end(text)) + 1]
         if len(folder) + len(href) <= _CACHED:
@@ -148,6 +156,10 @@ def _depends_on_folder(href: str) -> bool:
     return first not in "hH" or href[:8].lower().startswith(("http://", "https://"))
 
 
+def _is_plain(target: str) -> bool:
+    return len(target) <= _CACHED and _PLAIN_TARGET.fullmatch(target) is not None
+
+
 def _path_end(text: str) -> int:
     mark = text.find("?")
     return len(text) if mark < 0 else mark
@@ -160,7 +172,28 @@ def _join(base: str, href: str) -> Url | None:
         return None
 
 
+def _moved(url: Url, origin_end: int, target: str) -> Url:
+    """Return another place of a URL's origin; its target is as the parser would leave it."""
+    rest = len(url.text) - origin_end
+    return Url(url.text[:origin_end] + target, url.key[: len(url.key) - rest] + target, url.host)
+
+
 def _parse(href: str) -> Url | None:
+    plain = _PLAIN_URL.fullmatch(href) if len(href) <= _CACHED else None
+    if plain is not None:
+        origin, target = plain.groups()
+        root = _root(origin)
+        if root is not None:
+            return _moved(root, len(root.text) - 1, target)
+    return _parse_whole(href)
+
+
+@lru_cache(maxsize=ORIGIN_CACHE)
+def _root(origin: str) -> Url | None:
+    return _parse_whole(f"{origin}/")
+
+
+def _parse_whole(href: str) -> Url | None:
     try:
         return _tidy(ada_url.normalize_url(href))
     except ValueError:  # a lone surrogate is a ValueError too

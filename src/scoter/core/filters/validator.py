@@ -8,10 +8,11 @@ can be connected to.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from msgspec import Struct
 
-from scoter.core.domain import is_ip
+from scoter.core.domain import HOST_CACHE, is_ip
 from scoter.core.url import Url
 
 SCHEMES = ("http", "https", "ftp", "file")
@@ -19,7 +20,6 @@ LONGEST_URL = 65_536
 
 _LABEL = "[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?"
 _NAME = re.compile(rf"(?:{_LABEL}\.)+[a-z](?:[a-z0-9-]{{0,61}}[a-z0-9])\.?")
-_PRINTABLE = re.compile(r"[\x21-\x7e]+")
 
 
 class ValidatorRules(Struct, frozen=True):
@@ -38,19 +38,22 @@ class ValidatorRules(Struct, frozen=True):
         text = url.text
         if len(text) > self.longest:
             return f"longer than {self.longest} characters"
-        if url.scheme not in self.schemes:
-            return f"the scheme {url.scheme} is not one of {', '.join(self.schemes)}"
-        if _PRINTABLE.fullmatch(text) is None:
+        scheme = url.scheme
+        if scheme not in self.schemes:
+            return f"the scheme {scheme} is not one of {', '.join(self.schemes)}"
+        if not (text.isascii() and text.isprintable()) or " " in text:
             return "a character that is not printable ASCII"
-        if not self._sound_host(url):
+        if not _is_sound(url.host, scheme):
             return f"{url.host or 'an empty host'} is not a public host name"
-        if url.port == 0:
+        if ":0" in text and url.port == 0:
             return "port 0 cannot be connected to"
         return ""
 
-    def _sound_host(self, url: Url) -> bool:
-        if not url.host:
-            return url.scheme == "file"
-        if is_ip(url.host) or url.host == "localhost":  # where everybody tries a crawler first
-            return True
-        return len(url.host.removesuffix(".")) <= 253 and _NAME.fullmatch(url.host) is not None
+
+@lru_cache(maxsize=HOST_CACHE)
+def _is_sound(host: str, scheme: str) -> bool:
+    if not host:
+        return scheme == "file"
+    if is_ip(host) or host == "localhost":  # where everybody tries a crawler first
+        return True
+    return len(host.removesuffix(".")) <= 253 and _NAME.fullmatch(host) is not None
