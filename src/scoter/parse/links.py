@@ -62,18 +62,22 @@ class LinkRules:
         dropped: list[Verdict] = []
         repeated = too_many = 0
         most = found if self._most is None else self._most
-        known, own = self._verdicts.get, page.url.text
+        verdicts, own = self._verdicts, page.url.text
         restricted = self._no_internal or self._no_external
         for link in page.outlinks:
-            text = link.target.text
+            target, rel = link.target, link.rel
+            text: str = target.text
             # What most links of a site are: followed, known, and on their way to another page.
-            verdict = known(text)
-            if verdict is None or restricted or text == own or "nofollow" in link.rel:
+            verdict = verdicts.get(text)
+            if verdict is None or restricted or text == own or (rel and "nofollow" in rel):
                 verdict = self._judge(page.url, link)
-            if type(verdict) is not Url:  # isinstance is slow where a class has a metaclass, as both of these have
+            if verdict is target:
+                fit = text
+            elif type(verdict) is not Url:  # isinstance is slow where a class has a metaclass, as both of these have
                 dropped.append(verdict)
                 continue
-            fit = verdict.text
+            else:
+                fit = verdict.text
             if fit in kept:
                 repeated += 1
                 if link.anchor and not kept[fit].anchor:
@@ -142,11 +146,13 @@ class LinkRules:
 def _counted(dropped: list[Verdict], repeated: int, too_many: int) -> dict[Dropped, int]:
     """Count the reasons; the two frequent ones come as numbers, since to hash a member of an enum is slow."""
     counts: dict[Dropped, int] = {}
-    if not (dropped or repeated or too_many):
-        return counts
-    for reason in Dropped:
-        count = dropped.count(reason) if dropped else 0
-        count += repeated if reason is Dropped.REPEATED else too_many if reason is Dropped.TOO_MANY else 0
-        if count:
-            counts[reason] = count
+    if dropped:
+        for reason in Dropped:
+            count = dropped.count(reason)
+            if count:
+                counts[reason] = count
+    if repeated:
+        counts[Dropped.REPEATED] = counts.get(Dropped.REPEATED, 0) + repeated
+    if too_many:
+        counts[Dropped.TOO_MANY] = counts.get(Dropped.TOO_MANY, 0) + too_many
     return counts

@@ -107,7 +107,9 @@ class GatheredLinks(Gathered):
         """Take the links of a page."""
         numbers, known = self._numbers, self._known
         for link in links:
-            same = (link.target.text, link.rel, link.kind)
+            text: str = link.target.text
+            rel, kind = link.rel, link.kind
+            same: object = (text, rel, kind) if rel or kind != "a" else text  # as most are
             number = known.get(same)
             if number is None:
                 number = known[same] = len(self._distinct)
@@ -123,7 +125,7 @@ class GatheredLinks(Gathered):
             self._write()
 
     def _begin(self) -> None:
-        self._known: dict[tuple[str, str, str], int] = {}
+        self._known: dict[object, int] = {}
         self._distinct: list[Outlink] = []
         # Numbers as they are in memory: what follows takes them without looking at each.
         self._numbers = array("i")

@@ -127,12 +127,15 @@ class HtmlReader:
         root = tree.root
         if root is None:
             return
-        kind_of, links = self._kinds.get, found.links
+        kinds, links = self._kinds, found.links
         nodes = self._selector.find(UNHEARD, root)
         nodes.reverse()
         for node in nodes:
             number = node.tag_id
-            kind = kind_of(number)
+            listed = kinds.get(number)
+            if listed is None:
+                continue
+            kind: int = listed
             if kind == PIECE:
                 node.unwrap(True)
             elif kind == ANCHOR:  # half of a page's links and more: here, to save calls
@@ -154,8 +157,6 @@ class HtmlReader:
                     rel = attributes.get("rel")
                     links.append((href, text[:LONGEST_ANCHOR], rel.lower() if rel else "", "a"))
                 node.unwrap(True)
-            elif kind is None:
-                continue
             elif kind == OUT:
                 node.decompose(False)
             elif kind == HEADING:
@@ -229,13 +230,13 @@ class HtmlReader:
     def _outlinks(self, found: Found, base: Url, refresh: Refresh | None) -> tuple[Outlink, ...]:
         joined, extras = self._joiner.join, self._extras
         known = self._joiner.known(base)
-        where, elsewhere = known.get, self._joiner.absolute.get
+        absolute = self._joiner.absolute
         outlinks = [
             Outlink(target=target, anchor=anchor, rel=rel, kind=KINDS[name])
             if extras is None
             else Outlink(target=target, anchor=anchor, rel=rel, kind=KINDS[name], extra=extras[name])
             for href, anchor, rel, name in found.links[:MOST_LINKS]
-            if (target := where(href) or elsewhere(href) or joined(base, href, known)) is not None
+            if (target := known.get(href) or absolute.get(href) or joined(base, href, known)) is not None
         ]
         if refresh is not None and not refresh.is_redirect:
             outlinks.append(Outlink(target=refresh.target, kind="refresh"))
