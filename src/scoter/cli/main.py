@@ -134,7 +134,9 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run a command and exit."""
     _start_quickly()
     said = Invocation()
-    sys.exit(_run(list(sys.argv[1:] if arguments is None else arguments), said))
+    code = _run(list(sys.argv[1:] if arguments is None else arguments), said)
+    gc.freeze()  # else the interpreter looks through all that there is for garbage, several times, before it ends
+    sys.exit(code)
 
 
 def _start_quickly() -> None:

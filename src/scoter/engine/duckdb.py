@@ -19,6 +19,7 @@ import duckdb
 import ibis
 import pyarrow.parquet as pq
 
+from scoter.engine.lean import import_few_compilers
 from scoter.engine.leaving import as_told, told_schema
 from scoter.engine.literals import with_literals_stored
 from scoter.engine.port import Job, Progress, Rows
@@ -76,6 +77,7 @@ class DuckDbEngine:
         self._known: WeakKeyDictionary[Job, dict[Hashable, str]] = WeakKeyDictionary()
         """The queries of jobs, by the columns of their inputs."""
         own = max(memory_limit - _OUTSIDE, memory_limit // 2)
+        import_few_compilers()
         self.ibis = ibis.duckdb.connect(
             threads=threads or max(1, min(len(os.sched_getaffinity(0)), own // _A_THREAD)),
             memory_limit=f"{own // 2**20}MiB",

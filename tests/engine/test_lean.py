@@ -1,0 +1,38 @@
+"""Ibis with the compilers that are needed."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+
+def _printed(*lines: str) -> str:
+    code = "\n".join(("import sys", "from scoter.engine.lean import import_few_compilers", *lines))
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=60)
+    assert not done.stderr
+    return done.stdout.strip()
+
+
+LOADED = (
+    "print(sorted(name.rpartition('.')[2] for name in sys.modules if 'sql.compilers.' in name and '._' not in name))"
+)
+
+
+def test_an_engine_loads_no_compiler_but_its_own() -> None:
+    assert _printed("import_few_compilers()", "import ibis", "ibis.duckdb.connect()", LOADED) == "['base', 'duckdb']"
+
+
+def test_the_others_are_there_for_whoever_names_them() -> None:
+    named = "import ibis.backends.sql.compilers as sc"
+
+    assert _printed("import_few_compilers()", named, "print(sc.sqlite.compiler.__class__.__name__)") == "SQLiteCompiler"
+    assert _printed("import_few_compilers()", named, "print(sc.TrinoCompiler.__name__)") == "TrinoCompiler"
+    assert _printed("import_few_compilers()", named, "print(hasattr(sc, 'nonsense'), 'MySQLCompiler' in dir(sc))") == (
+        "False True"
+    )
+
+
+def test_ibis_that_has_loaded_them_is_left_alone() -> None:
+    before = "import ibis.backends.sql.compilers as sc; known = dict(vars(sc))"
+
+    assert _printed(before, "import_few_compilers()", "print(vars(sc) == known)") == "True"

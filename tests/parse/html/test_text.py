@@ -1,0 +1,53 @@
+"""The words of a page, whether numpy is there to help or not."""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scoter.core.page import Content
+from scoter.core.url import canonical
+from scoter.parse.html import parse_html
+from scoter.parse.html.text import may_have_two_blanks
+
+assert np  # it is loaded, as in a process that fetches for a crawl
+LONG = "word " * 500
+PIECES = st.lists(st.sampled_from(["a", "bc", " ", "  ", "\n", "\xa0", "é", "東京", "😀", "\x00"]), max_size=30).map(
+    "".join
+)
+
+
+def _text(markup: str) -> str:
+    content = Content(url=canonical("http://a.example/"), media_type="text/html", body=markup.encode())
+    return parse_html(content).text
+
+
+@given(PIECES, PIECES)
+def test_two_blanks_are_never_missed(before: str, after: str) -> None:
+    for text in (before + LONG + after, before + LONG.strip() + after):
+        assert may_have_two_blanks(text) or "  " not in text
+        assert not may_have_two_blanks(text) or "  " in text or "\0" in text
+
+
+def test_a_short_text_and_one_without_numpy_are_searched(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert may_have_two_blanks("a b")
+    assert not may_have_two_blanks(LONG)
+
+    monkeypatch.delitem(sys.modules, "numpy")
+
+    assert may_have_two_blanks(LONG)
+
+
+@given(PIECES, PIECES)
+def test_the_text_is_the_same_without_numpy(before: str, after: str) -> None:
+    markup = f"<p>{before}<b>{after}</b>{LONG}{after}<p>{after} {before}"
+    helped = _text(markup)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delitem(sys.modules, "numpy")
+        assert _text(markup) == helped
+
+    assert "  " not in helped
