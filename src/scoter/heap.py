@@ -12,7 +12,7 @@ _M_TRIM_THRESHOLD: Final = -1
 _M_MMAP_THRESHOLD: Final = -3
 _KEPT: Final = 16 * 2**20
 _OF_THE_HEAP: Final = 4 * 2**20  # without it, setting the other would leave large blocks to be mapped one by one
-_STAY: Final = 10_000  # objects; some megabytes at most
+_STAY: Final = 50_000  # objects; some megabytes
 
 
 def keep_memory() -> None:

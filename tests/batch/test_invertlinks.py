@@ -107,12 +107,17 @@ INTERNAL = [
     ("http://a.org/x", "https://a.org:8443/y"),
     ("http://a.org:8080/", "http://a.org/"),
     ("http://[2001:db8::1]:81/", "http://[2001:db8::1]/y"),
+    ("https://b.org/x", "http://b.org/y"),
+    ("ftp://a.org/x", "http://a.org/z"),
 ]
 EXTERNAL = [
     ("http://a.org.evil.net/", "http://a.org/"),
     ("http://a.org/", "http://a.org.evil.net/"),
     ("http://www.a.org/", "http://a.org/"),
     ("http://b.org/?http://a.org/", "http://a.org/"),
+    ("https://b.org.evil.net/", "https://b.org/"),
+    ("ftp://b.org.evil.net/x", "https://b.org/z"),
+    ("ftp://evil.net/?ftp://b.org/", "https://b.org/"),
 ]
 
 

@@ -17,6 +17,7 @@ from weakref import WeakKeyDictionary
 
 import duckdb
 import ibis
+import ibis.expr.operations as ops
 import pyarrow.parquet as pq
 
 from scoter.engine.lean import import_few_compilers
@@ -74,6 +75,8 @@ class DuckDbEngine:
         self._progress = progress
         self._numbers = itertools.count(1)
         self._made: list[tuple[str, Path | None]] = []
+        self._spelled: dict[Any, Mapping[str, str]] = {}
+        self._columns: dict[Any, Any] = {}
         self._known: WeakKeyDictionary[Job, dict[Hashable, str]] = WeakKeyDictionary()
         """The queries of jobs, by the columns of their inputs."""
         own = max(memory_limit - _OUTSIDE, memory_limit // 2)
@@ -105,7 +108,7 @@ class DuckDbEngine:
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def read(self, source: Source) -> Rows:
-        return self._view(scan_sql(survey(source).alike, self._types(source.schema)))
+        return self._view(source.schema, scan_sql(survey(source).alike, self._types(source.schema)))
 
     def write(self, job: Job, inputs: Mapping[str, Source | datetime], new: NewVersion) -> None:
         surveys = {name: survey(each) for name, each in inputs.items() if isinstance(each, Source)}
@@ -140,7 +143,7 @@ class DuckDbEngine:
         known = self._known.setdefault(job, {})
         if key not in known:
             before = len(self._made)
-            tables = {name: self.ibis.table(_INPUT + name) for name in scans}
+            tables = {name: self._table(_INPUT + name, each.source.schema) for name, each in surveys.items()}
             query = self._compiled(job({**tables, **{name: named_moment(_INPUT + name) for name in times}}))
             if len(self._made) > before:
                 return query  # it asks for something that was made for this time alone
@@ -194,14 +197,28 @@ class DuckDbEngine:
 
         return of_range
 
-    def _types(self, schema: Any) -> dict[str, str]:
-        spelled = self.ibis.compiler.type_mapper.to_string
-        return {name: spelled(kind) for name, kind in ibis.Schema.from_pyarrow(schema).items()}
+    def _types(self, schema: Any) -> Mapping[str, str]:
+        """Return the columns of a schema with their types as DuckDB spells them."""
+        known = self._spelled.get(schema)
+        if known is None:
+            spelled = self.ibis.compiler.type_mapper.to_string
+            known = {name: spelled(kind) for name, kind in ibis.Schema.from_pyarrow(schema).items()}
+            self._spelled[schema] = known
+        return known
 
-    def _view(self, sql: str, file: Path | None = None) -> Rows:
+    def _view(self, schema: Any, sql: str, file: Path | None = None) -> Rows:
         name = self._new_name()
         self._create(name, sql, file)
-        return self.ibis.table(name)
+        return self._table(name, schema)
+
+    def _table(self, name: str, schema: Any) -> Rows:
+        """Return a view whose columns are known; Ibis would ask DuckDB for them each time."""
+        columns = self._columns.get(schema)
+        if columns is None:
+            read = self.ibis.compiler.type_mapper.from_string
+            columns = ibis.schema({column: read(kind) for column, kind in self._types(schema).items()})
+            self._columns[schema] = columns
+        return ops.DatabaseTable(name, schema=columns, source=self.ibis, namespace=ops.Namespace()).to_expr()
 
     def _create(self, name: str, sql: str, file: Path | None = None) -> None:
         self._run(f"CREATE VIEW {name} AS {sql}")
@@ -255,7 +272,7 @@ class DuckDbEngine:
         with disk.telling("write temporary rows", file), pq.ParquetWriter(file, schema, compression="lz4") as writer:
             for batch in batches:
                 writer.write_batch(batch)
-        return self._view(scan_sql([Alike((str(file),))], self._types(schema)), file)
+        return self._view(schema, scan_sql([Alike((str(file),))], self._types(schema)), file)
 
     def _new_name(self) -> str:
         return f"t{next(self._numbers)}"
