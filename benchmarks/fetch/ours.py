@@ -27,7 +27,7 @@ from scoter.config import load
 from scoter.core.reply import Fetched, Reply, Request
 from scoter.core.url import canonical
 from scoter.fetch.fetcher import Fetcher
-from scoter.heap import keep_memory
+from scoter.heap import collect_less, keep_memory
 from scoter.store.warc import About, WarcWriter
 
 CONCURRENT = 50
@@ -205,7 +205,9 @@ def main() -> None:
         "archive": archive,
         "large": large,
     }
-    keep_memory()  # as every process of ours that fetches and archives does, here for the bare loop, too
+    # As every process of ours that fetches and archives does, here for the bare loop, too.
+    keep_memory()
+    collect_less()
     began = time.monotonic()
     done, cpu = contestants[kind](port, pages, hosts)
     wall = time.monotonic() - began

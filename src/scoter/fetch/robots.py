@@ -25,7 +25,7 @@ from scoter.core.outcome import LONGEST_RETRY_AFTER
 from scoter.core.reply import Cut, Exchange, Failed, Fetched, Gone, Moved, NotModified, Reason, Reply, Request
 from scoter.core.robots import ALLOW_ALL, LIMIT, Robots, disallow_all, whole_lines
 from scoter.core.robots_store import Stored
-from scoter.core.url import Url, canonical
+from scoter.core.url import Url, canonical, join
 from scoter.fetch.decode import content_codings, decode
 from scoter.fetch.unknown import Unknown
 
@@ -171,7 +171,7 @@ class RobotsFilter:
         return await self._learn(reply, origin)
 
     async def _follow(self, url: Url, origin: str, service: Hop) -> Reply:
-        reply = await service(Request(url=canonical(f"{origin}/robots.txt")))
+        reply = await service(Request(url=join(url, "/robots.txt") or canonical(f"{origin}/robots.txt")))
         for _ in range(self._redirects):
             if not (isinstance(reply, Moved) and reply.target is not None):
                 break

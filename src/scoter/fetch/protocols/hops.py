@@ -46,6 +46,7 @@ _FIELD = re.compile("^([^:\\n]*):([^\\n]*)$", re.MULTILINE)
 # Most heads are written without anything odd, and a pattern that need not allow for it is several times quicker.
 _PLAIN_FIELD = re.compile("([^:\\r\\n]*):[ \\t]*([^\\r\\n]*)")
 _FOLD = re.compile("\\n[ \\t]+")
+_UNRESOLVED = Transferred(reason=Reason.UNRESOLVED)
 
 
 class HttpHops:
@@ -103,7 +104,7 @@ class HttpHops:
         headers = self._headers(request)
         at_least = ROBOTS_LIMIT if url.text.endswith("/robots.txt") and url.target == "/robots.txt" else 0
         started = self._now()
-        told = Transferred(reason=Reason.UNRESOLVED)
+        told = _UNRESOLVED
         for connect_to in routes:
             ask = Ask(
                 url=url.text,
@@ -269,6 +270,8 @@ def _fixed_headers(config: Config) -> Headers:
 
 def _is_deaf(told: Transferred) -> bool:
     """Tell whether nobody took the connection at an address: another one may be alive."""
+    if told.reason is None:
+        return False
     return told.reason is Reason.UNREACHABLE or (told.reason is Reason.TIMEOUT and not told.timings.connected)
 
 
