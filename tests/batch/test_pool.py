@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
+from pathlib import Path
 
 import pytest
 
@@ -55,6 +56,16 @@ def test_copies_end_when_their_owner_is_killed() -> None:
 
     assert done.returncode == -signal.SIGKILL
     assert len(done.stdout.split()) == 2
+
+
+def test_no_copies_are_made_where_nobody_can_tell_what_else_runs(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("scoter.batch.fetching.pool._TASKS", tmp_path / "missing")
+
+    with Pool() as pool:
+        pool.fork(2)
+        assert pool._processes == []
 
 
 def test_no_copies_are_made_where_another_thread_runs() -> None:

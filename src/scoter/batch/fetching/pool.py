@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from scoter.batch.fetching.worker import Said, Task
 
 _LOOK = 0.5
-_ALLOCATORS = "jemalloc_bg_thd"  # pyarrow brings it
+_TASKS = Path("/proc/self/task")
+_ALLOCATOR = "jemalloc_bg_thd"  # a thread that pyarrow brings
 
 
 class Interrupted(ScoterError):
@@ -135,8 +136,11 @@ def _is_alone() -> bool:
     """Tell whether this process has one thread, but for that of an allocator, which is prepared for copies."""
     if sys.platform != "linux":
         return False
-    names = [task.joinpath("comm").read_text().strip() for task in Path("/proc/self/task").iterdir()]
-    return len(names) - names.count(_ALLOCATORS) == 1
+    try:
+        names = [task.joinpath("comm").read_text().strip() for task in _TASKS.iterdir()]
+    except OSError:  # nobody can tell, or one has just ended
+        return False
+    return len(names) - names.count(_ALLOCATOR) == 1
 
 
 def _serve(pipe: Connection, not_ours: Iterable[Connection] = ()) -> None:
