@@ -109,7 +109,7 @@ def generate(
         waiting = _waiting(crawl, engine, table, rules, config) if marks and not force else None
         rows = engine.read(known)
         selected = select(engine, rows, rules, waiting)
-        picked = save(_picked(engine, selected.candidates, picker, limits), scratch.path)
+        picked = save(_picked(engine, selected.candidates, picker, limits, table.manifest.rows), scratch.path)
         skipped = {"dropped by filters": picker.filtered, "over the limit of their host": picker.capped}
         if not picker.picked:
             return Generated(
@@ -162,8 +162,8 @@ def _waiting(crawl: CrawlDir, engine: Engine, table: Table, rules: Rules, config
     return engine.read(Source(files=files, schema=schema, defaults={})) if files else None
 
 
-def _picked(engine: Engine, rows: Rows, picker: Picker, limits: Limits) -> Iterator[Any]:
-    """Yield what is picked, running down the candidates until there are enough."""
+def _picked(engine: Engine, rows: Rows, picker: Picker, limits: Limits, most: int) -> Iterator[Any]:
+    """Yield what is picked, running down the candidates, of which there are so many at most, until it is enough."""
     if limits.total is None and limits.max_count is None:
         # All of them are taken, so that nobody would see the order.
         yield from map(picker.pick, engine.batches(rows.select("url", "key", "host")))
@@ -174,7 +174,8 @@ def _picked(engine: Engine, rows: Rows, picker: Picker, limits: Limits) -> Itera
     size, seen = int(limits.total * SLACK) + MORE, 0
     while True:
         got = 0
-        for batch in engine.batches(_ordered(_best(engine, rows, seen + size)).limit(size, offset=seen)):
+        best = _best(engine, rows, seen + size) if seen + size < most else rows
+        for batch in engine.batches(_ordered(best).limit(size, offset=seen)):
             got += batch.num_rows
             yield picker.pick(batch)
             if picker.is_full:

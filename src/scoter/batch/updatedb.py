@@ -180,12 +180,13 @@ class _Rules:
             found = gathering.sifted(engine, found, sieve, folder)
         limit = self._db.update_max_inlinks
         pointing = [found[name] for name in (joining.LINKS, joining.REDIRECTS) if name in found]
+        is_limited = sum(map(_rows, pointing)) > limit and may_exceed(engine, pointing, limit)
         purged = ("gone",) * self._db.update_purge_404 + ("orphan",) * self._db.update_purge_orphans
         shape = joining.Shape(
             segments=count,
             extra=extra,
             is_merged=bool(sieve.normalizers),
-            link_limit=limit if may_exceed(engine, pointing, limit) else None,
+            link_limit=limit if is_limited else None,
             purged=purged,
             parse_keys=tuple(keys),
             collect=collect,
