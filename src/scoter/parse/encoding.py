@@ -82,6 +82,8 @@ def decoded(body: bytes, http: str = "", default: str = "windows-1252", *, marku
             return found
     if name := _looks_like_utf16(body[:PRESCAN]) or _looks_like_iso_2022(body):  # which may be valid UTF-8, too
         return _as_utf8(body, name, "detector")
+    if body.isascii():
+        return Decoded(body, "utf-8", "utf-8")
     if is_utf8(body):
         return _as_utf8(body, "utf-8", "utf-8")
     if name := _detected(body):
