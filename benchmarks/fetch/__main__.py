@@ -72,6 +72,7 @@ def measure(port: int, pages: int, scrapy: str) -> dict[str, Run]:
             "fetcher": ours("fetcher", pages, HOSTS),
             "fetcher and archive": ours("archive", pages // 2, HOSTS),
             f"fetcher, {MANY_HOSTS:,} hosts": ours("fetcher", MANY_HOSTS, MANY_HOSTS),
+            f"fetcher and archive, {MANY_HOSTS:,} hosts": ours("archive", MANY_HOSTS, MANY_HOSTS),
             f"bare loop, {MANY_HOSTS:,} hosts": ours("strangers", MANY_HOSTS, MANY_HOSTS),
         }
         for _ in range(ROUNDS)
@@ -114,13 +115,15 @@ def main() -> int:
         write(root)
         with serving(root, free_port()) as port:
             found = measure(port, options.pages, options.scrapy)
-    print(f"{'':<28}{'µs a page':>11}{'pages/CPU-s':>13}{'peak MiB':>10}")
+    print(f"{'':<36}{'µs a page':>11}{'pages/CPU-s':>13}{'peak MiB':>10}")
     for kind, each in found.items():
-        print(f"{kind:<28}{each.micros:>11,.0f}{1e6 / each.micros:>13,.0f}{each.peak_mib:>10,.0f}")
+        print(f"{kind:<36}{each.micros:>11,.0f}{1e6 / each.micros:>13,.0f}{each.peak_mib:>10,.0f}")
     print()
     missed = 0
     strange = found[f"bare loop, {MANY_HOSTS:,} hosts"].micros / found["bare loop"].micros
-    print(f"A connection, robots.txt and a page cost the bare loop {strange:.1f} × what a page costs it.\n")
+    archived = found[f"fetcher and archive, {MANY_HOSTS:,} hosts"].micros / found["fetcher and archive"].micros
+    print(f"A connection, robots.txt and a page cost the bare loop {strange:.1f} × what a page costs it.")
+    print(f"With the archive, {MANY_HOSTS:,} hosts cost {archived:.1f} × what {HOSTS} do.\n")
     for target in targets(found):
         missed += not target.is_met
         print(f"{target.name:<38}{target.figure:>12}   {target.wanted}{'' if target.is_met else '   MISSED'}")
