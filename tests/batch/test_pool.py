@@ -58,6 +58,26 @@ def test_copies_end_when_their_owner_is_killed() -> None:
     assert len(done.stdout.split()) == 2
 
 
+@linux
+def test_a_command_is_alone_when_it_makes_copies() -> None:
+    """Otherwise all would be started anew, half a second each, and nobody would notice."""
+    code = "\n".join(
+        [
+            "from scoter.cli.main import _start_quickly",
+            "_start_quickly()",
+            "from scoter.batch.fetching.pool import Pool",
+            "with Pool() as pool:",
+            "    pool.fork(2)",
+            "    print(len(pool._processes))",
+        ]
+    )
+    environment = {name: value for name, value in os.environ.items() if name != "OPENBLAS_NUM_THREADS"}
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True, env=environment)
+
+    assert done.stdout == "2\n"
+
+
 def test_no_copies_are_made_where_nobody_can_tell_what_else_runs(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -23,15 +23,22 @@ from scoter.fetch.reach.resolve import Answer as Answered
 from scoter.fetch.snapshot import Snapshot
 
 
-async def test_a_graceful_stop_ends_what_is_under_way_and_hands_back_the_rest() -> None:
-    fake, sink = Fake(), Sink()
+async def _held(fake: Fake, sink: Sink, asked: list[str], active: int) -> tuple[Fetcher, asyncio.Task[Snapshot]]:
+    """Begin a fetch that nobody answers, and wait until so many requests are under way."""
     fake.hold = asyncio.Event()
     running = fetcher(fake)
-    task = asyncio.create_task(running.run(source(urls(20, 10)), sink))
-    while sum(fake.active.values()) < 10:
+    task = asyncio.create_task(running.run(source(asked), sink))
+    while sum(fake.active.values()) < active:
         await asyncio.sleep(0.001)
+    return running, task
+
+
+async def test_a_graceful_stop_ends_what_is_under_way_and_hands_back_the_rest() -> None:
+    fake, sink = Fake(), Sink()
+    running, task = await _held(fake, sink, urls(20, 10), active=10)
 
     running.stop()
+    assert fake.hold is not None
     fake.hold.set()
     await asyncio.wait_for(task, 5)
 
@@ -43,12 +50,8 @@ async def test_a_graceful_stop_ends_what_is_under_way_and_hands_back_the_rest() 
 
 
 async def test_a_stop_does_not_wait_for_ever() -> None:
-    fake, sink = Fake(), Sink()
-    fake.hold = asyncio.Event()
-    running = fetcher(fake)
-    task = asyncio.create_task(running.run(source(urls(3, 3)), sink))
-    while sum(fake.active.values()) < 3:
-        await asyncio.sleep(0.001)
+    sink = Sink()
+    running, task = await _held(Fake(), sink, urls(3, 3), active=3)
 
     running.stop(within=0.01)
     await asyncio.wait_for(task, 5)

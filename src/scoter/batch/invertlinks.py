@@ -134,7 +134,7 @@ def _is_internal(links: Rows) -> Rows:
     source, host = links.source, links.host
     rest = source.substr(source.find("://") + 3)
     by_web = [
-        # Where there is always a path, to look for the whole beginning takes a fifth of the time of cutting it out.
+        # Where there is always a path, to look for the whole beginning spares the job a quarter of its time.
         (source.startswith(web), source.startswith(web + host + "/") | source.startswith(web + host + ":"))
         for web in map(ibis.literal, ("http://", "https://"))
     ]

@@ -81,7 +81,9 @@ def command(
     user_agent(said.config)
     origins(seeds)
     with Pool() as pool:
-        pool.fork(most_processes(said.config))  # now, while there is neither a lock nor an engine
+        pool.fork(
+            most_processes(said.config)
+        )  # now, while there is neither a lock nor an engine, nor what engines load
 
         from scoter.batch.crawl import Rounds, crawl
         from scoter.batch.directory import STOP

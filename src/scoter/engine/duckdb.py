@@ -130,26 +130,6 @@ class DuckDbEngine:
         finally:
             shutil.rmtree(dealing, ignore_errors=True)
 
-    def _query(
-        self, job: Job, surveys: Mapping[str, Survey], scans: Mapping[str, str], times: Mapping[str, datetime]
-    ) -> str:
-        """Return a job's query over inputs, which get names that are always the same; made once, if it can be."""
-        for name, time in times.items():
-            self._run(f"CREATE OR REPLACE MACRO {_INPUT}{name}() AS CAST({quoted(time.isoformat())} AS TIMESTAMPTZ)")
-        for name, scan in scans.items():
-            self._create(_INPUT + name, scan)
-        columns = tuple((name, tuple(self._types(each.source.schema).items())) for name, each in surveys.items())
-        key = (columns, *times)
-        known = self._known.setdefault(job, {})
-        if key not in known:
-            before = len(self._made)
-            tables = {name: self._table(_INPUT + name, each.source.schema) for name, each in surveys.items()}
-            query = self._compiled(job({**tables, **{name: named_moment(_INPUT + name) for name in times}}))
-            if len(self._made) > before:
-                return query  # it asks for something that was made for this time alone
-            known[key] = query
-        return known[key]
-
     def save(self, rows: Rows, schema: Any, file: Path, order: Sequence[str] = ()) -> int:
         return self._copy(self._compiled(rows), schema, file, order, Steps(self._progress, 1))
 
@@ -196,6 +176,26 @@ class DuckDbEngine:
             return scan_sql([Alike(files)] if files else [], types)
 
         return of_range
+
+    def _query(
+        self, job: Job, surveys: Mapping[str, Survey], scans: Mapping[str, str], times: Mapping[str, datetime]
+    ) -> str:
+        """Return a job's query over inputs, which get names that are always the same; made once, if it can be."""
+        for name, time in times.items():
+            self._run(f"CREATE OR REPLACE MACRO {_INPUT}{name}() AS CAST({quoted(time.isoformat())} AS TIMESTAMPTZ)")
+        for name, scan in scans.items():
+            self._create(_INPUT + name, scan)
+        columns = tuple((name, tuple(self._types(each.source.schema).items())) for name, each in surveys.items())
+        key = (columns, *times)
+        known = self._known.setdefault(job, {})
+        if key not in known:
+            before = len(self._made)
+            tables = {name: self._table(_INPUT + name, each.source.schema) for name, each in surveys.items()}
+            query = self._compiled(job({**tables, **{name: named_moment(_INPUT + name) for name in times}}))
+            if len(self._made) > before:
+                return query  # it asks for something that was made for this time alone
+            known[key] = query
+        return known[key]
 
     def _types(self, schema: Any) -> Mapping[str, str]:
         """Return the columns of a schema with their types as DuckDB spells them."""

@@ -1,6 +1,6 @@
 """Ibis without the compilers of the nineteen engines that are not used.
 
-Its package of compilers imports all of them for whoever wants one, which is a fifth of what a command takes to start.
+Its package of compilers imports all of them for whoever wants one, which is a tenth of what a command takes to start.
 Here the package stands in ``sys.modules`` before Ibis asks for it, and imports a compiler when it is named. Whatever
 else is asked of it, it becomes what it would have been.
 """
