@@ -13,7 +13,7 @@ from tests.batch.truth import Told, assert_same, truth
 from scoter.batch.directory import CrawlDir
 from scoter.batch.schemas import plugin_columns
 from scoter.batch.segment import FETCHED
-from scoter.batch.updatedb import pending, updatedb
+from scoter.batch.updatedb import Update, pending, updatedb
 from scoter.config import load
 from scoter.engine import Engine
 from scoter.errors import UsageError
@@ -21,7 +21,7 @@ from scoter.plugins import chain, installed
 from scoter.store.tables import Table
 
 CONFIG = load()
-A, B, C = "http://a.example/", "http://b.example/", "http://c.example/"
+A, B, C, D = (f"http://{name}.example/" for name in "abcd")
 
 
 def test_a_segment_comes_into_the_crawldb_and_is_remembered_there(engine: Engine, tmp_path: Path) -> None:
@@ -49,6 +49,29 @@ def test_a_segment_comes_in_once_unless_it_is_forced(engine: Engine, tmp_path: P
 
     updatedb(crawl, engine, CONFIG, [segment], now=NOW, force=True)
     assert crawldb_of(crawl)[B]["score"] == 2.0
+
+
+def test_updates_one_after_another_each_take_their_own_segments_links_and_time(engine: Engine, tmp_path: Path) -> None:
+    crawl = make_crawl(tmp_path / "crawl", [known(A), known(B)])
+    update = Update(load(overrides=["db.update_max_inlinks=1"]))
+    first = make_segment(crawl, "20261115000001", fetches=[fetch(A)], links=[link(A, C, 0.5)])
+    update.run(crawl, engine, [first], now=NOW)
+    assert crawldb_of(crawl)[C]["fetch_time"] == NOW
+
+    # Two segments, and more links than count.
+    second = make_segment(crawl, "20261115000002", fetches=[fetch(B)], links=[link(B, C, 2.0), link(A, C, 1.0)])
+    third = make_segment(crawl, "20261115000003", fetches=[fetch(C)], links=[link(C, A, 3.0), link(C, D, 1.0)])
+    update.run(crawl, engine, [second, third], now=NOW + DAY)
+
+    found = crawldb_of(crawl)
+    assert {url: row["status"] for url, row in found.items()} == {
+        A: "fetched",
+        B: "fetched",
+        C: "fetched",
+        D: "unfetched",
+    }
+    assert found[D]["fetch_time"] == NOW + DAY
+    assert found[C]["score"] == 0.5 + 2.0
 
 
 def test_the_first_segment_of_a_crawl_without_a_crawldb_makes_one(engine: Engine, tmp_path: Path) -> None:

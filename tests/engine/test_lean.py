@@ -19,7 +19,10 @@ LOADED = (
 
 
 def test_an_engine_loads_no_compiler_but_its_own() -> None:
-    assert _printed("import_few_compilers()", "import ibis", "ibis.duckdb.connect()", LOADED) == "['base', 'duckdb']"
+    opened = "DuckDbEngine(Path(tempfile.mkdtemp()), 2**30).close()"
+    imports = ("import tempfile", "from pathlib import Path", "from scoter.engine.duckdb import DuckDbEngine")
+
+    assert _printed(*imports, opened, LOADED) == "['base', 'duckdb']"
 
 
 def test_the_others_are_there_for_whoever_names_them() -> None:

@@ -81,9 +81,8 @@ def command(
     user_agent(said.config)
     origins(seeds)
     with Pool() as pool:
-        pool.fork(
-            most_processes(said.config)
-        )  # now, while there is neither a lock nor an engine, nor what engines load
+        # Now, while there is neither a lock nor an engine, nor what an engine loads.
+        pool.fork(most_processes(said.config))
 
         from scoter.batch.crawl import Rounds, crawl
         from scoter.batch.directory import STOP

@@ -34,8 +34,8 @@ def whole_text(tree: LexborHTMLParser) -> str:
 def may_have_two_blanks(text: str) -> bool:
     """Tell whether two blanks may follow each other; a no is certain.
 
-    To search for them takes a third of all that the text takes, or more, since no processor foresees where words end. numpy
-    compares without looking for an end, and takes a fraction of that; it is not worth being loaded for it.
+    To search for them takes a third of all that the text takes, or more, since no processor foresees where words end.
+    numpy compares without looking for an end, and takes a fraction of that; it is not worth being loaded for it.
     """
     if len(text) < _LONG or "numpy" not in sys.modules:
         return True
