@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -16,15 +16,30 @@ from scoter.batch.fetching.written import PageRows
 from scoter.config import Config
 from scoter.core.datum import short_name
 from scoter.core.outcome import fetch_status
+from scoter.core.page import Content
 from scoter.core.reply import Failed, Fetched, Gone, Moved, Reason, Reply, Request
 from scoter.core.schedule import MEDIA_TYPE
 from scoter.core.url import Url
+from scoter.store.warc import Location
 
 # What was never asked has no outcome: it stays as it is in the crawldb, and is due as before.
 _NOT_ASKED = frozenset({Reason.STOPPED, Reason.PURGED})
 _LONGEST_HEADER = 200
 RESPONSE_TIME = "_rs_"
 """The metadata entry that tells how many milliseconds the last answer took, as Nutch calls it."""
+
+
+class _Got:
+    """A reply, and what is made of it on the way to its row."""
+
+    def __init__(self, request: Request, reply: Reply) -> None:
+        self.request = request
+        self.reply = reply
+        self.not_asked = reply.reason.value if isinstance(reply, Failed) and reply.reason in _NOT_ASKED else ""
+        self.known = decode(request.context)
+        self.place: Location | None = None
+        self.signature: bytes | None = None
+        self.pages: Sequence[PageRows] = ()
 
 
 class Outcomes:
@@ -65,82 +80,98 @@ class Outcomes:
         self._seen_within = None if age is None else age.total_seconds()
         self._notes_time = config.http.store_responsetime
 
-    async def take(self, request: Request, reply: Reply) -> None:
-        """Write a reply down."""
-        if isinstance(reply, Failed) and reply.reason in _NOT_ASKED:
-            self.not_asked[reply.reason.value] += 1
+    def take(self, replies: Sequence[tuple[Request, Reply]]) -> Sequence[Awaitable[None] | None]:
+        """Write replies down, a step at a time for all of them; what has to be parsed elsewhere is to be awaited."""
+        got = [_Got(request, reply) for request, reply in replies]
+        for each in got:
+            self._archive(each)
+        unread = [self._read(each) for each in got]
+        left: list[Awaitable[None] | None] = []
+        for each, content in zip(got, unread, strict=True):
+            if content is None:
+                self._write(each)
+            left.append(None if content is None else self._read_apart(each, content))
+        return left
+
+    def _archive(self, got: _Got) -> None:
+        exchange = got.reply.exchange
+        if exchange is not None and exchange.response_head and not got.not_asked:
+            got.place = self._part().archive(exchange)
+
+    def _read(self, got: _Got) -> Content | None:
+        """Parse a page, if there is one; return its content if that has to be done elsewhere."""
+        reply = got.reply
+        if not isinstance(reply, Fetched) or not (self._parses or self._signs):
+            return None
+        datum, exchange = got.known.datum(), reply.exchange
+        content = self._paging.content(got.request.url, datum, exchange.headers, exchange.body, exchange.cut)
+        if not self._parses:
+            got.signature = self._paging.sign(content, "")
+            return None
+        rows = self._paging.rows_in_place(datum, content)
+        if rows is None:
+            return content
+        got.pages = rows
+        return None
+
+    async def _read_apart(self, got: _Got, content: Content) -> None:
+        got.pages = await self._paging.rows(got.known.datum(), content, apart=True)
+        self._write(got)
+
+    def _write(self, got: _Got) -> None:
+        """Write down what came of a request, and queue what follows from it."""
+        request, reply, known = got.request, got.reply, got.known
+        if got.not_asked:
+            self.not_asked[got.not_asked] += 1
             return
-        known = decode(request.context)
-        exchange = reply.exchange
-        place = self._part().archive(exchange) if exchange is not None and exchange.response_head else None
-        signature: bytes | None = None
-        pages: Sequence[PageRows] = ()
-        if isinstance(reply, Fetched) and (self._parses or self._signs):
-            datum = known.datum()
-            got = reply.exchange
-            content = self._paging.content(request.url, datum, got.headers, got.body, got.cut)
-            if self._parses:
-                pages = await self._paging.rows(datum, content)
-            else:
-                signature = self._paging.sign(content, "")
         target = self._target(request.url, reply, known) if isinstance(reply, Moved) else None
-        # Asked again: while a page was parsed elsewhere, the next part may have been begun. Its row then stands in
-        # another part than its archive record, which does no harm: the earlier part counts before the later one.
-        self._write(self._part(), request, reply, known, place, signature, pages, target)
+        # Asked again: since the reply was archived, the next part may have been begun. Its row then stands in another
+        # part than its archive record, which does no harm: the earlier part counts before the later one.
+        self._add_row(self._part(), got, target)
         if isinstance(target, Url):
             self._follow_redirect(target, known)
-        if self._depth is not None and pages:
-            self._follow_links(request.url, known, pages[0])
+        if self._depth is not None and got.pages:
+            self._follow_links(request.url, known, got.pages[0])
 
-    def _write(
-        self,
-        part: FetchPart,
-        request: Request,
-        reply: Reply,
-        known: Known,
-        place: Any,
-        signature: bytes | None,
-        pages: Sequence[PageRows],
-        target: Url | str | None,
-    ) -> None:
-        exchange, url = reply.exchange, request.url
+    def _add_row(self, part: FetchPart, got: _Got, target: Url | str | None) -> None:
+        reply, known, place = got.reply, got.known, got.place
+        exchange, url = reply.exchange, got.request.url
         reason, detail = _why(reply, target)
         to = target if isinstance(target, Url) else None
-        got = None if exchange is None else exchange
         part.fetches.add(
             (
                 url.text,
                 url.key,
                 url.host,
                 short_name(fetch_status(reply)),
-                microseconds(self._clock() if got is None else got.started),
+                microseconds(self._clock() if exchange is None else exchange.started),
                 known.modified,
                 known.retries,
                 known.interval,
                 # What a link that was followed has brought stands in its own row, and would count twice in an update.
                 0.0 if known.steps else known.score,
-                signature,
+                got.signature,
                 self._metadata(known, reply),
-                None if got is None else got.status,
+                None if exchange is None else exchange.status,
                 reason,
                 detail,
                 None if to is None else to.text,
                 None if to is None else to.key,
                 None if to is None else to.host,
-                None if got is None else got.header("content-type") or None,
-                None if got is None else len(got.body),
-                None if got is None or not got.cut else got.cut.value,
+                None if exchange is None else exchange.header("content-type") or None,
+                None if exchange is None else len(exchange.body),
+                None if exchange is None or not exchange.cut else exchange.cut.value,
                 None if place is None else place.file,
                 None if place is None else place.offset,
                 None if place is None else place.length,
-                None if got is None else round(got.timings.total * 1000),
-                None if got is None else got.peer or None,
+                None if exchange is None else round(exchange.timings.total * 1000),
+                None if exchange is None else exchange.peer or None,
                 *((known.extra or {}).get(name) for name in self._extra),
             )
         )
         part.rows += 1
         if part.parsed is not None:
-            for page in pages:
+            for page in got.pages:
                 part.parsed.add(page)
 
     def _metadata(self, known: Known, reply: Reply) -> list[tuple[str, str]] | None:

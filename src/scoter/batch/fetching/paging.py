@@ -21,7 +21,7 @@ from scoter.core.url import Url
 from scoter.fetch.decode import content_codings, decode
 from scoter.parse.links import LinkRules
 from scoter.parse.mediatype import received
-from scoter.parse.parsing import ParseFailed, Parsing
+from scoter.parse.parsing import Outcome, ParseFailed, Parsing
 from scoter.plugins import chain
 
 # Nothing is wrong with such a page: we have no parser for it, or not all of it.
@@ -67,9 +67,16 @@ class Paging:
         signed: bytes = self._signature.sign(content.url, content.body, text)
         return signed
 
-    async def rows(self, datum: CrawlDatum, content: Content) -> list[PageRows]:
-        """Parse a content; return what is to be written, of it and of the documents in it."""
-        outcome = await self.parsing.parse_async(content)
+    async def rows(self, datum: CrawlDatum, content: Content, *, apart: bool = False) -> list[PageRows]:
+        """Parse a content, ``apart`` in a process of its own; return what is to be written, of it and what is in it."""
+        return self._rows(datum, content, await self.parsing.parse_async(content, apart=apart))
+
+    def rows_in_place(self, datum: CrawlDatum, content: Content) -> list[PageRows] | None:
+        """Do as ``rows`` does, unless it may take long: nothing is parsed then."""
+        outcome = self.parsing.parse_in_place(content)
+        return None if outcome is None else self._rows(datum, content, outcome)
+
+    def _rows(self, datum: CrawlDatum, content: Content, outcome: Outcome) -> list[PageRows]:
         if isinstance(outcome, ParseFailed):
             return [self._unparsed(content, outcome)]
         own, *entries = outcome.pages

@@ -36,6 +36,7 @@ from scoter.core.url import Url
 from scoter.errors import UserError
 from scoter.fetch.fetcher import Fetcher
 from scoter.fetch.snapshot import Snapshot
+from scoter.fetch.together import Together
 from scoter.heap import collect_less, keep_memory
 from scoter.plugins import chain
 from scoter.store.arrow import stay_small
@@ -144,13 +145,16 @@ class Worker:
             on_snapshot=self._tick,
         )
         outcomes.add = self._fetcher.add
+        together = Together(outcomes.take, task.config.fetch.threads)
         loop = asyncio.get_running_loop()
         loop.add_signal_handler(signal.SIGTERM, self._stop)
         try:
             files = [Path(file) for file in task.files]
-            last = await self._fetcher.run(requests(files, names(self._columns)), outcomes.take)
+            last = await self._fetcher.run(requests(files, names(self._columns)), together.take)
+            await together.settle()  # what was under way when there was no time left
             await self._finish_all()
         finally:
+            together.drop()
             paging.close()
             if robots is not None:
                 robots.close()
