@@ -20,6 +20,7 @@ from typing import NamedTuple
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # a script finds what stands beside it, and this is in a package
 
+import numpy as np  # by which a process that fetches for a crawl, and has it for its tables, makes some searches
 from selectolax.lexbor import LexborHTMLParser
 
 from benchmarks.parse_pages import page
@@ -32,6 +33,7 @@ from scoter.parse import LinkRules
 from scoter.parse.html import HtmlOptions, HtmlReader
 from scoter.parse.prescan import harmless
 
+assert np
 PAGES = 20
 ROUNDS = 25
 HERE = Path(__file__).parent

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from types import SimpleNamespace
 
 import pytest
 from msgspec.structs import replace
 from tests.parse.contents import content, made_of_built_in
 
+from scoter.builtin.scoring import OpicScoring
+from scoter.builtin.signatures import Md5Signature
 from scoter.config import load
 from scoter.core.page import Content, Page
+from scoter.core.url import Url
 from scoter.errors import ConfigError
 from scoter.parse import Parsed, ParseFailed, Parsing
 from scoter.parse.chain import ParserChain, read_types
 from scoter.parse.containment import Confinement
+from scoter.parse.html import options
 from scoter.parse.parsers import HtmlParser, TextParser
 from scoter.plugins import ParseFilter, Parser, Setup, installed
 
@@ -308,3 +313,56 @@ def test_what_nobody_vouches_for_is_parsed_elsewhere(vouching: tuple[bool, ...],
     assert (outcome is None) == confined
     if confined:
         assert all(parser.asked == 0 for (_, parser), vouches in zip(parsers, vouching, strict=True) if not vouches)
+
+
+@pytest.mark.parametrize(
+    ("settings", "made_out"),
+    [
+        ((), True),
+        (("parse.store_text=false",), False),
+        (("parse.store_text=false", "parse.simhash=true"), True),
+        (("parse.store_text=false", 'parse.filter_order=["headings"]'), True),
+        (("parse.store_text=false", "db.signature_class=text-profile"), True),
+        (("parse.store_text=false", "db.signature_class=text-md5"), True),
+        (("parse.store_text=false", 'scoring.filter_order=["opic", "depth"]'), False),
+    ],
+)
+def test_the_text_of_a_page_is_made_out_if_anybody_looks_at_it(settings: Sequence[str], made_out: bool) -> None:
+    parser = HtmlParser(Setup(load(overrides=settings)))
+
+    (page,) = parser.parse(content("<title>Seals</title><p>Grey <b>seal</b>s</p><p><a href=/more>More</a></p>"))
+
+    assert page.text == ("Grey seals\nMore" if made_out else "")
+    assert (page.title, page.outlinks[0].anchor) == ("Seals", "More")
+
+
+class Weighing:
+    """A scoring filter of somebody else's that looks at pages."""
+
+    def __init__(self, setup: Setup) -> None: ...
+
+    def after_parsing(self, url: Url, content: Content, page: Page) -> Page:
+        return page
+
+
+class Own:
+    """A signature of somebody else's, who says nothing of what it looks at."""
+
+    def __init__(self, setup: Setup) -> None: ...
+
+    def sign(self, url: Url, body: bytes, text: str) -> bytes:
+        return text.encode()
+
+
+@pytest.mark.parametrize(
+    ("plugin", "setting"), [(Weighing, 'scoring.filter_order=["x"]'), (Own, "db.signature_class=x")]
+)
+def test_a_plug_in_that_may_look_at_the_text_gets_one(
+    plugin: type, setting: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loaded = {"x": plugin, "opic": OpicScoring, "md5": Md5Signature}
+    monkeypatch.setattr(options, "find", lambda point, name: SimpleNamespace(load=lambda: loaded[name]))
+    config = load(overrides=["parse.store_text=false"])
+
+    assert not options.is_text_needed(config)
+    assert options.is_text_needed(load(overrides=["parse.store_text=false", setting]))

@@ -10,6 +10,8 @@ from scoter.plugins import Setup
 class Md5Signature:
     """Takes pages with the same bytes for the same."""
 
+    reads_text = False
+
     def __init__(self, setup: Setup) -> None: ...
 
     def sign(self, url: Url, body: bytes, text: str) -> bytes:

@@ -3,6 +3,7 @@
 ``mediatype`` decides what the bytes are, ``encoding`` in which characters they are written, ``chain`` which parser
 reads them, ``links`` which links are kept. ``prescan`` tells pages that cannot take long from the others, which
 ``containment`` parses in a process of their own. ``parsing`` puts it all together: it is what a crawl calls.
+``vectors`` has the searches that numpy speeds up.
 
 - ``html``       a page in one walk over its tree; ``parsers`` makes plug-ins of this and of plain text
 - ``metadata``   what a page says about itself

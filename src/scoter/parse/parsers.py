@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from msgspec.structs import replace
+
 from scoter.core.page import Content, Page
 from scoter.parse.encoding import decoded
 from scoter.parse.html import HtmlOptions, HtmlReader
 from scoter.parse.html.doubt import doubt_about
+from scoter.parse.html.options import is_text_needed
 from scoter.parse.mediatype import HTML, TEXT, XHTML
 from scoter.parse.prescan import harmless
 from scoter.parse.robots_meta import directives
@@ -20,7 +23,7 @@ class HtmlParser:
     media_types: tuple[str, ...] = (HTML, XHTML)
 
     def __init__(self, setup: Setup) -> None:
-        options = HtmlOptions.of(setup.config)
+        options = replace(HtmlOptions.of(setup.config), text=is_text_needed(setup.config))
         self._reader = HtmlReader(options)
         # Trafilatura goes over a page many times; the pre-scan bounds what Lexbor's tree costs, and nothing of that.
         self._can_take_long = options.extractor == "trafilatura"

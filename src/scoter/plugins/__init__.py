@@ -6,7 +6,8 @@ built-in ones in ``scoter.builtin`` are registered the same way. It is made with
 - ``Settings``: a msgspec struct, filled from the table ``[plugin.POINT-NAME]`` of the configuration;
 - ``columns``: typed columns that the crawldb keeps for it (a datum has them under ``extra``);
 - ``run(args)``: a command of its own, for ``scoter plugin run``;
-- ``explain(url)``: why a URL filter decided as it did, in a few words.
+- ``explain(url)``: why a URL filter decided as it did, in a few words;
+- ``reads_text = False``: that a signature does not look at a page's text.
 
 Which plug-ins are active, and in which order, is said by the point's setting (``Point.chain``).
 """

@@ -139,7 +139,10 @@ class FetchSchedule(Protocol):
 
 
 class Signature(Protocol):
-    """Gives pages that count as the same the same bytes."""
+    """Gives pages that count as the same the same bytes.
+
+    One that does not look at the text says so (``reads_text = False``): it then gets none where nobody needs it.
+    """
 
     def sign(self, url: Url, body: bytes, text: str) -> bytes: ...
 

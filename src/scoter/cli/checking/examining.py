@@ -63,6 +63,7 @@ class Examined(Struct, frozen=True, kw_only=True):
 
 def examine(config: Config, content: Content) -> Examined:
     """Parse a content as a crawl would, and find out why everything is as it is."""
+    config = replace(config, parse=replace(config.parse, store_text=True))  # whoever asks wants to see it
     with Parsing(config) as parsing:
         began = time.perf_counter()
         outcome = parsing.parse(content)

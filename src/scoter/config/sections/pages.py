@@ -70,7 +70,13 @@ class Parse(Section, frozen=True):
     simhash: Annotated[
         bool, Setting("Sign the text of pages so that near duplicates can be found (`scoter dedup --near`).")
     ] = False
-    store_text: Annotated[bool, Setting("Keep the text of pages.", nutch=("parser.store.text",))] = True
+    store_text: Annotated[
+        bool,
+        Setting(
+            "Keep the text of pages. Where it is not kept, and neither signature nor plug-in reads it, it is not made.",
+            nutch=("parser.store.text",),
+        ),
+    ] = True
     extractor: Annotated[
         Literal["none", "resiliparse", "trafilatura"],
         Setting(

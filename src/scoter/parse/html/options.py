@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 from msgspec import Struct
 
 from scoter.config import Config
+from scoter.plugins import POINTS, active, find
 
 
 class HtmlOptions(Struct, frozen=True):
@@ -23,6 +24,7 @@ class HtmlOptions(Struct, frozen=True):
     metadata_order: tuple[str, ...] = ()
     extractor: Literal["none", "resiliparse", "trafilatura"] = "none"
     markdown: bool = False
+    text: bool = True
 
     @classmethod
     def of(cls, config: Config) -> HtmlOptions:
@@ -46,3 +48,18 @@ class HtmlOptions(Struct, frozen=True):
     def main_content(self) -> bool:
         """Whether the main content is asked for, in any form."""
         return self.extractor != "none" or self.markdown
+
+
+def is_text_needed(config: Config) -> bool:
+    """Tell whether anybody looks at the text of pages: to make it out is a sixth of reading a page."""
+    parse = config.parse
+    if parse.store_text or parse.simhash or active(POINTS["parsefilter"], config):
+        return True
+    return any(getattr(each, "reads_text", True) for each in _classes("signature", config)) or any(
+        hasattr(each, "after_parsing") for each in _classes("scoring", config)
+    )
+
+
+def _classes(name: str, config: Config) -> list[type[Any]]:
+    point = POINTS[name]
+    return [find(point, each).load() for each in active(point, config)]

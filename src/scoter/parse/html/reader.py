@@ -54,6 +54,9 @@ LONGEST_ANCHOR: Final = 500
 _ENOUGH: Final = 4 * LONGEST_ANCHOR  # characters in which an anchor is looked for, white space included
 _ENOUGH_SCRIPT: Final = 262_144  # characters of a page's scripts in which addresses are looked for
 
+_NUMBERS: Final = 256  # Lexbor's, of the elements of HTML, are below; those that pages make up are addresses
+_NOTHING: Final = 255  # is to be done
+
 _OPTIONS: Final = LexborDocumentOptions.WO_EVENTS.value  # else <selectedcontent> clones, for nobody here
 
 
@@ -62,7 +65,8 @@ class HtmlReader:
 
     def __init__(self, options: HtmlOptions = HtmlOptions()) -> None:  # noqa: B008 - frozen
         self._options = options
-        self._kinds, self._places = actions(options)
+        kinds, self._places = actions(options)
+        self._kinds = bytes([kinds.get(number, _NOTHING) for number in range(_NUMBERS)])
         self._joiner = Joiner()
         self._selector = LexborCSSSelector()  # type: ignore[no-untyped-call]
         self._extras = {name: {options.element_name: name} for name in KINDS} if options.element_name else None
@@ -97,7 +101,7 @@ class HtmlReader:
         return Page(
             url=url,
             title=found.title,
-            text=whole_text(tree),
+            text=whole_text(tree) if options.text else "",
             outlinks=self._outlinks(found, base, refresh),
             noindex=said.noindex,
             nofollow=said.nofollow,
@@ -131,11 +135,10 @@ class HtmlReader:
         nodes = self._selector.find(UNHEARD, root)
         nodes.reverse()
         for node in nodes:
-            number = node.tag_id
-            listed = kinds.get(number)
-            if listed is None:
+            number: int = node.tag_id
+            kind = kinds[number] if number < _NUMBERS else _NOTHING
+            if kind == _NOTHING:
                 continue
-            kind: int = listed
             if kind == PIECE:
                 node.unwrap(True)
             elif kind == ANCHOR:  # half of a page's links and more: here, to save calls

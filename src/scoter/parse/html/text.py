@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import sys
-from typing import Any, Final
+from typing import Final
 
 from selectolax.lexbor import LexborHTMLParser
 
+from scoter.parse.vectors import may_have_two_blanks
+
 _BREAK: Final = "\x1e"  # a control character that stands for the end of a line until white space is dealt with
 _SPACES: Final = "\n\t\r\f\xa0"
-_BLANK: Final = 32
-_LONG: Final = 2_048  # characters
 
 
 def whole_text(tree: LexborHTMLParser) -> str:
@@ -29,24 +28,6 @@ def whole_text(tree: LexborHTMLParser) -> str:
         if len(pieces) > 1:
             text = " ".join([piece for part in pieces if (piece := part.strip(" "))])
     return text.replace(_BREAK, "\n").strip()
-
-
-def may_have_two_blanks(text: str) -> bool:
-    """Tell whether two blanks may follow each other; a no is certain.
-
-    To search for them takes a third of all that the text takes, or more, since no processor foresees where words end.
-    numpy compares without looking for an end, and takes a fraction of that; it is not worth being loaded for it.
-    """
-    if len(text) < _LONG or "numpy" not in sys.modules:
-        return True
-    import numpy
-
-    codes: Any
-    if text.isascii():
-        codes = numpy.frombuffer(text.encode("ascii"), numpy.uint8)
-        return b" " in (codes[1:] | codes[:-1]).tobytes()
-    codes = numpy.frombuffer(text.encode("utf-16-le", "surrogatepass"), numpy.uint16)
-    return bool(((codes[1:] | codes[:-1]) == _BLANK).any())
 
 
 def words(text: str, longest: int) -> str:

@@ -1,4 +1,4 @@
-"""The words of a page, whether numpy is there to help or not."""
+"""What is searched in pages, whether numpy is there to help or not."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scoter.core.page import Content
 from scoter.core.url import canonical
 from scoter.parse.html import parse_html
-from scoter.parse.html.text import may_have_two_blanks
+from scoter.parse.vectors import count_byte, may_have_two_blanks
 
 assert np  # it is loaded, as in a process that fetches for a crawl
 LONG = "word " * 500
@@ -51,3 +51,11 @@ def test_the_text_is_the_same_without_numpy(before: str, after: str) -> None:
         assert _text(markup) == helped
 
     assert "  " not in helped
+
+
+@given(st.binary(max_size=40).map(lambda data: data * 120), st.sampled_from([0, ord("<"), 255]))
+def test_bytes_are_counted_the_same_without_numpy(data: bytes, byte: int) -> None:
+    helped = count_byte(data, byte)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delitem(sys.modules, "numpy")
+        assert count_byte(data, byte) == helped == data.count(bytes([byte]))

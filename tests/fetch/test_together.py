@@ -1,0 +1,130 @@
+"""Replies handed to a sink several at a time."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Sequence
+
+import pytest
+from tests.fetch.fakes import answer, request
+
+from scoter.core.reply import Failed, Reason, Reply, Request
+from scoter.fetch.together import Together
+
+A, B, C = (request(f"http://{name}.example/") for name in "abc")
+
+
+def failed(request: Request) -> Failed:
+    return Failed(request.url, Reason.TIMEOUT, "")
+
+
+class Sink:
+    """Notes what it is handed; of some it is done later, of some never, since they fail."""
+
+    def __init__(self, *late: Request, broken: bool = False) -> None:
+        self.handed: list[list[str]] = []
+        self.gate = asyncio.Event()
+        self._late = {request.url for request in late}
+        self._broken = broken
+
+    def __call__(self, replies: Sequence[tuple[Request, Reply]]) -> list[Awaitable[None] | None]:
+        self.handed.append([request.url.host for request, _ in replies])
+        if self._broken:
+            raise ZeroDivisionError
+        return [self._later() if request.url in self._late else None for request, _ in replies]
+
+    async def _later(self) -> None:
+        await self.gate.wait()
+        if not self.handed:
+            raise OSError("full")
+
+
+async def test_replies_are_handed_on_when_there_are_enough() -> None:
+    sink = Sink()
+    together = Together(sink, most=2)
+
+    ends = [together.take(each, failed(each)) for each in (A, B, C)]
+
+    assert sink.handed == [["a.example", "b.example"]]
+    await asyncio.gather(*ends[:2])
+    assert not asyncio.ensure_future(ends[2]).done()
+    await together.settle()
+
+
+async def test_a_single_reply_does_not_wait_for_others_that_may_never_come() -> None:
+    sink = Sink()
+
+    await asyncio.wait_for(Together(sink).take(A, failed(A)), 10)
+
+    assert sink.handed == [["a.example"]]
+
+
+async def test_large_bodies_are_not_gathered() -> None:
+    sink = Sink()
+    together = Together(sink)
+
+    ends = [together.take(each, answer(each.url, body=b"x" * 600_000)) for each in (A, B, C)]
+
+    assert sink.handed == [["a.example", "b.example"]]
+    await asyncio.gather(*ends)
+    assert sink.handed[1:] == [["c.example"]]
+
+
+async def test_what_takes_long_keeps_nobody_else_waiting() -> None:
+    sink = Sink(A)
+    together = Together(sink, most=2)
+
+    late, soon = (asyncio.ensure_future(together.take(each, failed(each))) for each in (A, B))
+    await soon
+
+    assert not late.done()
+    settling = asyncio.create_task(together.settle())
+    await asyncio.sleep(0)
+    assert not settling.done()
+    sink.gate.set()
+    await asyncio.gather(late, settling)
+
+
+async def test_a_sink_that_fails_has_failed_with_all_that_it_was_handed() -> None:
+    together = Together(Sink(broken=True), most=2)
+
+    ends = [together.take(each, failed(each)) for each in (A, B)]
+
+    for end in ends:
+        with pytest.raises(ZeroDivisionError):
+            await end
+
+
+async def test_one_that_fails_later_fails_alone() -> None:
+    sink = Sink(A)
+    together = Together(sink, most=2)
+    ends = [together.take(each, failed(each)) for each in (A, B)]
+    sink.handed.clear()
+    sink.gate.set()
+
+    with pytest.raises(OSError, match="full"):
+        await ends[0]
+    await ends[1]
+
+
+async def test_what_nobody_waits_for_any_more_is_handed_on_all_the_same() -> None:
+    sink = Sink()
+    together = Together(sink)
+    waiting = asyncio.ensure_future(together.take(A, failed(A)))
+    waiting.cancel()
+
+    await together.settle()
+
+    assert sink.handed == [["a.example"]]
+
+
+async def test_what_is_dropped_is_not_handed_on() -> None:
+    sink = Sink()
+    together = Together(sink)
+    waiting = together.take(A, failed(A))
+
+    together.drop()
+    await asyncio.sleep(0.01)
+
+    assert not sink.handed
+    assert not asyncio.ensure_future(waiting).done()
