@@ -7,6 +7,9 @@ from typing import TypeAlias
 
 from scoter.core.reply import Reply, Request
 
+MOST = 64
+"""Replies that a sink may have before it, however few requests are made at a time: some sinks gather them."""
+
 Sink: TypeAlias = Callable[[Request, Reply], Awaitable[None] | None]
 
 

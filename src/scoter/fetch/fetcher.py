@@ -26,7 +26,7 @@ from scoter.config import Config
 from scoter.core.reply import Exchange, Failed, Fetched, Reason, Reply, Request
 from scoter.core.url import Url
 from scoter.fetch.crew import Crew
-from scoter.fetch.delivery import Delivery, Sink
+from scoter.fetch.delivery import MOST, Delivery, Sink
 from scoter.fetch.filters import Count, Retry
 from scoter.fetch.protocols.dispatch import Protocols
 from scoter.fetch.publishing import Publishing
@@ -98,7 +98,7 @@ class Fetcher:
             folder or Path(tempfile.gettempdir()),
         )
         self._crew = Crew(self._work, self._ended)
-        self._delivery = Delivery(fetch.threads, fetch.body_budget, lambda: self._turnstile.make_room())
+        self._delivery = Delivery(max(fetch.threads, MOST), fetch.body_budget, lambda: self._turnstile.make_room())
         self._turnstile = Turnstile(
             self._feeder.bench,
             concurrency=fetch.threads,

@@ -29,9 +29,8 @@ class Together:
     """
 
     def __init__(self, sink: ManySink, most: int = _MOST) -> None:
-        """Without more than ``most`` requests at a time it would be waiting for ones that cannot come."""
         self._sink = sink
-        self._most = min(most, _MOST)
+        self._most = most
         self._loop = asyncio.get_running_loop()
         self._replies: list[tuple[Request, Reply]] = []
         self._ends: list[asyncio.Future[None]] = []

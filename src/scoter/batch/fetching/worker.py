@@ -145,7 +145,7 @@ class Worker:
             on_snapshot=self._tick,
         )
         outcomes.add = self._fetcher.add
-        together = Together(outcomes.take, task.config.fetch.threads)
+        together = Together(outcomes.take)
         loop = asyncio.get_running_loop()
         loop.add_signal_handler(signal.SIGTERM, self._stop)
         try:
