@@ -8,6 +8,7 @@ from collections.abc import Callable
 from datetime import timedelta
 
 import pytest
+from msgspec.structs import replace
 from tests.fetch.fakes import Clock, Web, answer, request
 
 from scoter.compose import guard
@@ -212,6 +213,20 @@ async def test_follow_goes_hop_by_hop_to_the_end() -> None:
 
     assert [type(reply) for reply in replies] == [Moved, Moved, Fetched]
     assert web.asked == ["http://a.test/", "http://b.test/", "http://b.test/c"]
+
+
+async def test_credentials_do_not_follow_to_another_site() -> None:
+    web = Web({"http://a.test/": moved("/b"), "http://a.test/b": moved("https://a.test/"), "https://a.test/": b"x"})  # type: ignore[dict-item]
+    shown = []
+
+    async def watched(request: Request) -> Reply:
+        shown.append([name for name, _ in request.headers])
+        return await web(request)
+
+    secret = (("authorization", "Bearer x"), ("X-Trace", "1"), ("Cookie", "a=b"))
+    await follow(watched, replace(request("http://a.test/"), headers=secret))
+
+    assert shown == [["authorization", "X-Trace", "Cookie"]] * 2 + [["X-Trace"]]
 
 
 async def test_follow_ends_a_loop_and_a_chain_that_is_too_long() -> None:

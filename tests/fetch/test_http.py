@@ -89,6 +89,19 @@ async def test_the_request_says_who_we_are_and_the_archive_gets_it_as_it_was_sen
     assert "DNT: 1" in lines
 
 
+async def test_a_header_of_ones_own_takes_the_place_of_ours() -> None:
+    async with server(lambda head: response()) as (port, heads):
+        await get(port, "http://example.com/", 'http.headers=["accept-language: da", "X-A: 1", "X-A: 2"]')
+
+    fields = [line for line in lines_of(heads[0]) if line.lower().startswith(("accept-language", "x-a"))]
+    assert fields == ["accept-language: da", "X-A: 1", "X-A: 2"]
+
+
+async def test_who_we_are_is_not_said_by_a_header() -> None:
+    with pytest.raises(ConfigError, match="User-Agent.*agent settings"):
+        await get(80, "http://example.com/", 'http.headers=["user-agent: x"]')
+
+
 async def test_the_answer_is_kept_as_it_came() -> None:
     raw = b"HTTP/1.1 200 Fine, thanks\r\nX-Odd:  two  \r\ncontent-length: 2\r\nX-odd: again\r\n\r\nok"
     async with server(lambda head: raw) as (port, _):

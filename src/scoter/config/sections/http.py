@@ -121,7 +121,12 @@ class Http(Section, frozen=True):
     ] = "en-us,en-gb,en;q=0.7,*;q=0.3"
     headers: Annotated[
         tuple[str, ...],
-        Setting("Further headers for every request.", pattern=_HEADER, example='["DNT: 1"]'),
+        Setting(
+            "Further headers for every request; one that is sent anyway, such as Accept, is sent as it stands here. "
+            "Who we are is said by the `agent` settings.",
+            pattern=_HEADER,
+            example='["DNT: 1"]',
+        ),
     ] = ()
     enable_if_modified_since_header: Annotated[
         bool,

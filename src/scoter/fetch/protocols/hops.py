@@ -21,6 +21,7 @@ from scoter.core.outcome import reply_to
 from scoter.core.reply import Cut, Exchange, Failed, Fetched, Headers, Reason, Reply, Request
 from scoter.core.robots import LIMIT
 from scoter.core.url import Url
+from scoter.errors import ConfigError
 from scoter.fetch.protocols.cookiejar import CookieJar
 from scoter.fetch.protocols.credentials import parse_cookies, parse_credentials, read_lines
 from scoter.fetch.protocols.curl import CurlLoop
@@ -260,10 +261,12 @@ def _fixed_headers(config: Config) -> Headers:
     headers = [("Accept", http.accept), ("Accept-Language", http.accept_language), ("Accept-Encoding", ACCEPT_ENCODING)]
     if config.agent.email:
         headers.append(("From", config.agent.email))
-    for line in http.headers:
-        name, _, value = line.partition(":")
-        headers.append((name.strip(), value.strip()))
-    return tuple(headers)
+    own = [(name.strip(), value.strip()) for name, _, value in (line.partition(":") for line in http.headers)]
+    said = {name.lower() for name, _ in own}
+    if "user-agent" in said:
+        hint = "Set agent.name, agent.version, agent.url and agent.email, or agent.rotate with a file of names."
+        raise ConfigError("names User-Agent, which is made of the agent settings", where="http.headers", hint=hint)
+    return (*((name, value) for name, value in headers if name.lower() not in said), *own)
 
 
 def _is_deaf(told: Transferred) -> bool:
