@@ -98,7 +98,7 @@ async def test_a_header_of_ones_own_takes_the_place_of_ours() -> None:
 
 
 async def test_who_we_are_is_not_said_by_a_header() -> None:
-    with pytest.raises(ConfigError, match="User-Agent.*agent settings"):
+    with pytest.raises(ConfigError, match=r"User-Agent.*agent settings"):
         await get(80, "http://example.com/", 'http.headers=["user-agent: x"]')
 
 
