@@ -31,6 +31,7 @@ from scoter.batch.updatedb import updatedb
 from scoter.config import load
 from scoter.core.url import canonical
 from scoter.engine.duckdb import DuckDbEngine
+from scoter.errors import UsageError
 from scoter.simweb import SimServer, WebSpec, running
 from scoter.store.tables import PartSet
 from scoter.store.warc import WarcReader
@@ -126,6 +127,23 @@ def test_a_fetch_that_was_stopped_goes_on_and_asks_for_nothing_that_is_in_a_fini
     assert not set(asked(server, before)) & set(have)
     assert urls_of(segment) == sorted(wanted)
     assert (segment.is_fetched, segment.is_parsed) == (True, True)
+
+
+def test_what_is_to_be_done_with_a_segment_that_is_fetched_is_told(crawl: CrawlDir, server: SimServer) -> None:
+    segment = segment_of(crawl, pages_of(server)[:1], 1)
+    fetched(crawl, segment, server)
+
+    with pytest.raises(UsageError, match="fetched already") as before:
+        fetched(crawl, segment, server)
+    with DuckDbEngine(crawl.scratch, 2**28, threads=1) as engine:
+        updatedb(crawl, engine, load(), [segment], now=NOW)
+    with pytest.raises(UsageError, match="and in the crawldb") as after:
+        fetched(crawl, segment, server)
+
+    assert (before.value.hint, after.value.hint) == (
+        f"Run: scoter updatedb {crawl.path}",
+        f"Run: scoter generate {crawl.path}",
+    )
 
 
 def test_how_long_the_last_answer_took_is_noted_of_a_page(crawl: CrawlDir, server: SimServer) -> None:

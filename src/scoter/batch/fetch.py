@@ -18,7 +18,7 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
-from scoter.batch.directory import CrawlDir
+from scoter.batch.directory import CrawlDir, applied
 from scoter.batch.fetching.parts import recover_fetch
 from scoter.batch.fetching.pool import Interrupted, Pool
 from scoter.batch.fetching.worker import WORKERS, Said, Task, dealt, share
@@ -91,9 +91,10 @@ def fetch(
     """
     user_agent(config)  # without a name nothing is fetched, and nothing else should be done before that is said
     if segment.is_fetched:
-        raise UsageError(
-            "this segment is fetched already", where=str(segment.path), hint=f"Run: scoter updatedb {crawl.path}"
-        )
+        is_done = segment.is_in(applied(crawl.crawldb) or ())
+        problem = "this segment is fetched already" + (", and in the crawldb" if is_done else "")
+        hint = f"Run: scoter {'generate' if is_done else 'updatedb'} {crawl.path}"
+        raise UsageError(problem, where=str(segment.path), hint=hint)
     parses = config.fetch.parse if parses is None else parses
     if not parses and not config.fetch.store_content:
         raise UsageError(

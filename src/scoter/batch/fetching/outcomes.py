@@ -58,7 +58,7 @@ class Outcomes:
     ) -> None:
         """``part`` gives the part that is open; ``belongs`` tells whether a URL is this process's to fetch."""
         fetch = config.fetch
-        self.add: Callable[[Request], Any] = lambda request: None
+        self.add: Callable[..., Any] = lambda request, **how: None
         self.not_asked: Counter[str] = Counter()
         self.links_followed = 0
         self._part = part
@@ -210,7 +210,8 @@ class Outcomes:
         ):
             return
         on = Known(interval=self._interval, metadata=known.metadata, extra=known.extra, hops=known.hops + 1)
-        self.add(Request(url=target, context=encode(on)))
+        # It takes the place of the request that has ended, which was in the queues until now.
+        self.add(Request(url=target, context=encode(on)), even_if_full=True)
 
     def _follow_links(self, url: Url, known: Known, page: PageRows) -> None:
         if self._depth is None or known.steps >= self._depth:

@@ -1,0 +1,107 @@
+"""From replies to rows: several at a time, each its own way."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.fetch.fakes import answer, exchange
+
+from scoter.batch.fetching.known import Known, encode
+from scoter.batch.fetching.outcomes import Outcomes
+from scoter.batch.fetching.paging import Paging
+from scoter.batch.fetching.parts import FetchPart
+from scoter.batch.segment import Segment
+from scoter.config import load
+from scoter.core.reply import Failed, Moved, Reason, Reply, Request
+from scoter.core.url import canonical
+from scoter.store.warc.told import About
+
+PLAIN = b'<title>Seals</title><p>Grey seals</p><a href="/more">More</a>'
+LONG = b"<div>" * 9_000 + b"end"  # which is parsed in a process of its own
+A, B, C = (f"http://{name}.example/" for name in "abc")
+
+
+class Desk:
+    """Outcomes with a part of their own, and what they would queue."""
+
+    def __init__(self, folder: Path, *settings: str) -> None:
+        config = load(overrides=["agent.name=test", *settings])
+        opened = datetime(2026, 11, 16, tzinfo=UTC)
+        self.part = FetchPart(Segment(folder), "part-0", (), about=About(software="test"), parses=True, opened=opened)
+        self.paging = Paging(config)
+        self.queued: list[tuple[str, bool]] = []
+        self.outcomes = Outcomes(
+            config, (), part=lambda: self.part, paging=self.paging, parses=True, belongs=lambda url: True
+        )
+        self.outcomes.add = self._add
+
+    def _add(self, asked: Request, *, even_if_full: bool = False) -> None:
+        self.queued.append((asked.url.text, even_if_full))
+
+    def rows(self, *replies: tuple[str, Reply]) -> list[bool]:
+        """Write replies down; tell which were done with at once."""
+        taken = self.outcomes.take([(_request(url), reply) for url, reply in replies])
+
+        async def finish() -> None:
+            await asyncio.gather(*(each for each in taken if each is not None))
+
+        asyncio.run(finish())
+        return [each is None for each in taken]
+
+    def written(self, segment: Segment) -> tuple[dict[str, Any], dict[str, Any]]:
+        self.part.finish()
+        fetches, pages = (
+            {row["url"]: row for batch in parts.scan() for row in batch.to_pylist()}
+            for parts in (segment.crawl_fetch(), segment.parse_data())
+        )
+        return fetches, pages
+
+
+def _request(url: str) -> Request:
+    return Request(url=canonical(url), context=encode(Known(interval=60, score=1.0)))
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Iterator[Desk]:
+    made = Desk(tmp_path / "20261116000000", "fetch.redirect_max=3")
+    yield made
+    made.paging.close()
+
+
+def _page(url: str, body: bytes) -> Reply:
+    return answer(canonical(url), 200, body, **{"content-type": "text/html"})
+
+
+def test_a_page_that_is_parsed_apart_keeps_no_other_waiting(desk: Desk, tmp_path: Path) -> None:
+    at_once = desk.rows((A, _page(A, LONG)), (B, _page(B, PLAIN)))
+
+    assert at_once == [False, True]
+    fetches, pages = desk.written(Segment(tmp_path / "20261116000000"))
+    assert {url: row["status"] for url, row in fetches.items()} == {A: "success", B: "success"}
+    assert {url: (row["parse_status"], row["title"]) for url, row in pages.items()} == {
+        A: ("success", None),
+        B: ("success", "Seals"),
+    }
+    assert fetches[A]["warc_offset"] < fetches[B]["warc_offset"]
+
+
+def test_what_was_not_asked_for_is_counted_and_not_written(desk: Desk, tmp_path: Path) -> None:
+    stopped = Failed(canonical(A), Reason.STOPPED, "")
+
+    assert desk.rows((A, stopped), (B, _page(B, PLAIN))) == [True, True]
+
+    assert dict(desk.outcomes.not_asked) == {"stopped": 1}
+    assert list(desk.written(Segment(tmp_path / "20261116000000"))[0]) == [B]
+
+
+def test_the_target_of_a_redirect_is_queued_even_where_the_queues_are_full(desk: Desk) -> None:
+    moved = Moved(exchange(canonical(A), 301, headers=(("location", C),)), canonical(C), permanent=True)
+
+    desk.rows((A, moved))
+
+    assert desk.queued == [(C, True)]
