@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.fetch.fakes import answer, exchange
+from msgspec.structs import replace
+from tests.fetch.fakes import exchange
 
 from scoter.batch.fetching.known import Known, encode
 from scoter.batch.fetching.outcomes import Outcomes
@@ -17,7 +18,7 @@ from scoter.batch.fetching.paging import Paging
 from scoter.batch.fetching.parts import FetchPart
 from scoter.batch.segment import Segment
 from scoter.config import load
-from scoter.core.reply import Failed, Moved, Reason, Reply, Request
+from scoter.core.reply import Failed, Fetched, Moved, Reason, Reply, Request
 from scoter.core.url import canonical
 from scoter.store.warc.told import About
 
@@ -74,7 +75,9 @@ def desk(tmp_path: Path) -> Iterator[Desk]:
 
 
 def _page(url: str, body: bytes) -> Reply:
-    return answer(canonical(url), 200, body, **{"content-type": "text/html"})
+    headers = (("content-type", "text/html"),)
+    head = b"HTTP/1.1 200 OK\r\ncontent-type: text/html\r\n\r\n"
+    return Fetched(replace(exchange(canonical(url), 200, body, headers), response_head=head))
 
 
 def test_a_page_that_is_parsed_apart_keeps_no_other_waiting(desk: Desk, tmp_path: Path) -> None:
