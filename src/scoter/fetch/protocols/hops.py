@@ -292,7 +292,7 @@ def _plain_fields(text: str) -> Headers:
     for line in text.split("\r\n")[1:]:
         name, colon, value = line.partition(":")
         if colon:
-            found.append((name, value.lstrip(" \t")))
+            found.append((name, value.strip(" \t")))
     return tuple(found)
 
 
@@ -302,11 +302,11 @@ def _odd_fields(text: str) -> Headers:
 
 
 def _is_plain(head: str) -> bool:
-    """Tell whether all lines end with CR LF, without blanks before or after it."""
-    breaks = head.count("\r\n")
-    if head.count("\n") != breaks or head.count("\r") != breaks:
+    """Tell whether all lines end with CR LF, and none is folded."""
+    breaks = head.count("\n")
+    if head.count("\r\n") != breaks or head.count("\r") != breaks:
         return False
-    return "\n " not in head and "\n\t" not in head and " \r" not in head and "\t\r" not in head
+    return "\n " not in head and "\n\t" not in head
 
 
 def _unfolded(text: str) -> str:
