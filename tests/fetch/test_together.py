@@ -48,7 +48,7 @@ async def test_replies_are_handed_on_when_there_are_enough() -> None:
     assert sink.handed == [["a.example", "b.example"]]
     await asyncio.gather(*ends[:2])
     assert not asyncio.ensure_future(ends[2]).done()
-    await together.settle()
+    await together.settle(10)
 
 
 async def test_a_single_reply_does_not_wait_for_others_that_may_never_come() -> None:
@@ -78,7 +78,7 @@ async def test_what_takes_long_keeps_nobody_else_waiting() -> None:
     await soon
 
     assert not late.done()
-    settling = asyncio.create_task(together.settle())
+    settling = asyncio.create_task(together.settle(10))
     await asyncio.sleep(0)
     assert not settling.done()
     sink.gate.set()
@@ -113,9 +113,28 @@ async def test_what_nobody_waits_for_any_more_is_handed_on_all_the_same() -> Non
     waiting = asyncio.ensure_future(together.take(A, failed(A)))
     waiting.cancel()
 
-    await together.settle()
+    await together.settle(10)
 
     assert sink.handed == [["a.example"]]
+
+
+async def test_an_error_that_nobody_waits_for_is_raised_at_the_end() -> None:
+    together = Together(Sink(broken=True))
+    asyncio.ensure_future(together.take(A, failed(A))).cancel()
+
+    with pytest.raises(ZeroDivisionError):
+        await together.settle(10)
+
+
+async def test_what_never_ends_does_not_hold_up_the_end() -> None:
+    sink = Sink(A)
+    together = Together(sink, most=1)
+    waiting = asyncio.ensure_future(together.take(A, failed(A)))
+
+    await together.settle(0.01)
+
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
 
 
 async def test_what_is_dropped_is_not_handed_on() -> None:

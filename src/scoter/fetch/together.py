@@ -37,6 +37,7 @@ class Together:
         self._bytes = 0
         self._timer: asyncio.TimerHandle | None = None
         self._unfinished: set[asyncio.Future[None]] = set()
+        self._error: BaseException | None = None
 
     def __repr__(self) -> str:
         return f"Together({len(self._replies)} replies, {len(self._unfinished)} with the sink)"
@@ -64,19 +65,26 @@ class Together:
             left = self._sink(replies)
         except Exception as error:
             for end in ends:
-                _end(end, error)
+                self._end(end, error)
             return
         for end, rest in zip(ends, left, strict=True):
             if rest is None:
-                _end(end, None)
+                self._end(end, None)
             else:
                 self._await(rest, end)
 
-    async def settle(self) -> None:
-        """Hand on what there is, and return when the sink is done with everything; its last errors are raised."""
+    async def settle(self, within: float) -> None:
+        """Hand on what there is, and give the sink so many seconds to be done with all of it; what failed is raised.
+
+        For the end of a run, when those who waited may have been sent away, and with them the errors.
+        """
         self.flush()
-        while self._unfinished:
-            await asyncio.gather(*self._unfinished)
+        if self._unfinished:
+            await asyncio.wait(self._unfinished, timeout=within)
+            for each in tuple(self._unfinished):
+                each.cancel()
+        if self._error is not None:
+            raise self._error
 
     def drop(self) -> None:
         """Forget what was not handed on."""
@@ -94,15 +102,15 @@ class Together:
             if task.cancelled():
                 end.cancel()
             else:
-                _end(end, task.exception())
+                self._end(end, task.exception())
 
         task.add_done_callback(done)
 
-
-def _end(end: asyncio.Future[None], error: BaseException | None) -> None:
-    if end.done():  # whoever waited was cancelled
-        return
-    if error is None:
-        end.set_result(None)
-    else:
-        end.set_exception(error)
+    def _end(self, end: asyncio.Future[None], error: BaseException | None) -> None:
+        self._error = self._error or error
+        if end.done():  # whoever waited was sent away
+            return
+        if error is None:
+            end.set_result(None)
+        else:
+            end.set_exception(error)

@@ -46,6 +46,7 @@ from scoter.store.warc.told import About
 
 WORKERS = "WORKERS"
 STOP_WITHIN = 15.0
+_LAST = 1.0  # seconds for what came back just before there was no time left
 
 
 class Task(Struct, frozen=True, kw_only=True):
@@ -151,7 +152,7 @@ class Worker:
         try:
             files = [Path(file) for file in task.files]
             last = await self._fetcher.run(requests(files, names(self._columns)), together.take)
-            await together.settle()  # what was under way when there was no time left
+            await together.settle(_LAST)
             await self._finish_all()
         finally:
             together.drop()
