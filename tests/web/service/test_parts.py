@@ -195,7 +195,7 @@ def test_of_a_page_the_metadata_are_read_whatever_the_settings_say_and_links_are
     assert outcome.page.about is not None
     assert outcome.page.about.title == "T"
     assert str(outcome.page.canonical) == "http://example.org/c"
-    assert outcome.page.outlinks == ()
+    assert (outcome.page.outlinks, outcome.page.text) == ((), "")
 
 
 async def test_keys_are_made_shown_and_revoked_in_a_service_that_does_not_run(tmp_path: Path) -> None:

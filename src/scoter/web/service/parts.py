@@ -165,6 +165,8 @@ def live_config(config: Config) -> Config:
             metadata=True,
             html_outlinks_ignore_tags=tuple(KINDS),  # a third of what a page of 12 KB costs to read
             script_links=False,
+            store_text=False,
+            simhash=False,
             extractor="none",
             markdown=False,
         ),
