@@ -112,6 +112,12 @@ def test_a_text_is_printed_whole_and_alone(tmp_path: Path, option: str, expected
     assert "md5" not in shown.out
 
 
+def test_the_text_is_shown_even_where_a_crawl_would_not_make_one(tmp_path: Path) -> None:
+    shown = check(tmp_path, "page.html", PAGE, "--dump-text", "-D", "parse.store_text=false")
+
+    assert shown.out.startswith("Home\nGrey seals\n")
+
+
 def test_what_is_on_here_is_off_when_the_command_line_says_so(tmp_path: Path) -> None:
     off = ("-D", "parse.metadata=false", "-D", "parse.markdown=false", "-D", "parse.extractor=none")
 

@@ -83,6 +83,7 @@ async def test_what_takes_long_keeps_nobody_else_waiting() -> None:
     assert not settling.done()
     sink.gate.set()
     await asyncio.gather(late, settling)
+    assert repr(together) == "Together(0 replies, 0 with the sink)"
 
 
 async def test_a_sink_that_fails_has_failed_with_all_that_it_was_handed() -> None:

@@ -42,6 +42,12 @@ def test_a_block_is_a_line_and_text_level_markup_does_not_part_words() -> None:
     assert page.text == "Grey seal\nunreal, fast\na\nb\ntail\n1\n2"
 
 
+def test_elements_that_a_page_makes_up_are_blocks() -> None:
+    page = read("<x-card>Grey <b>seal</b><y-z><a href=/more>More</a></y-z></x-card>")
+
+    assert (page.text, [link.anchor for link in page.outlinks]) == ("Grey seal\nMore", ["More"])
+
+
 def test_white_space_becomes_one_space() -> None:
     page = read("<p>\n  one \t two\r\n   three&nbsp;&nbsp;four  <b> five</b>\f</p>")
 

@@ -95,7 +95,7 @@ class Outcomes:
 
     def _archive(self, got: _Got) -> None:
         exchange = got.reply.exchange
-        if exchange is not None and exchange.response_head and not got.not_asked:
+        if exchange is not None and exchange.response_head:
             got.place = self._part().archive(exchange)
 
     def _read(self, got: _Got) -> Content | None:

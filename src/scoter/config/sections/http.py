@@ -122,8 +122,8 @@ class Http(Section, frozen=True):
     headers: Annotated[
         tuple[str, ...],
         Setting(
-            "Further headers for every request; one that is sent anyway, such as Accept, is sent as it stands here. "
-            "Who we are is said by the `agent` settings.",
+            "Further headers for every request, in place of those of the same name that are sent anyway; not the "
+            "User-Agent, which the agent settings say.",
             pattern=_HEADER,
             example='["DNT: 1"]',
         ),

@@ -73,7 +73,7 @@ class Parse(Section, frozen=True):
     store_text: Annotated[
         bool,
         Setting(
-            "Keep the text of pages. Where it is not kept, and neither signature nor plug-in reads it, it is not made.",
+            "Keep the text of pages; where it is not kept, and neither signature nor plug-in reads it, it is not made.",
             nutch=("parser.store.text",),
         ),
     ] = True
