@@ -2,7 +2,8 @@
 
 The order is the HTML standard's: a byte order mark, the server's word, a ``<meta>`` near the top, an XML declaration;
 then, where a browser would guess, whether the bytes are valid UTF-8, and at last a detector. A declaration that the
-bytes belie does not count, which is more than a browser does: valid UTF-8 is UTF-8, and what is mostly invalid is not.
+bytes belie does not count, which is more than a browser does: valid UTF-8 is UTF-8, what is mostly invalid is not, and
+what a server calls ISO-8859-1, as many do by default, is not if the page itself knows better and its bytes bear it out.
 Nor do labels that the Encoding standard refuses, such as ISO-2022-KR and UTF-7: their markup is ASCII, and so are their
 links. What comes out is UTF-8, since that is what the HTML parser reads; a page that is written in it (nearly all are)
 passes through as it is.
@@ -72,15 +73,16 @@ def decoded(body: bytes, http: str = "", default: str = "windows-1252", *, marku
     for mark, name in _BOMS:
         if body.startswith(mark):
             return _as_utf8(body[len(mark) :], name, "bom")
+    head = body[:PRESCAN]
     if http and (name := encoding_name(http)) and (found := _as_declared(body, name, "http")):
-        return found
+        better = _known_better(body, head) if name == "windows-1252" and markup else None
+        return found if better is None else better
     if markup:
-        head = body[:PRESCAN]
         if (name := prescan(head)) and (found := _as_declared(body, name, "meta")):
             return found
         if (name := xml_encoding(head)) and (found := _as_declared(body, name, "xml")):
             return found
-    if name := _looks_like_utf16(body[:PRESCAN]) or _looks_like_iso_2022(body):  # which may be valid UTF-8, too
+    if name := _looks_like_utf16(head) or _looks_like_iso_2022(body):  # which may be valid UTF-8, too
         return _as_utf8(body, name, "detector")
     if body.isascii():
         return Decoded(body, "utf-8", "utf-8")
@@ -262,6 +264,18 @@ def _as_declared(body: bytes, name: str, why: Why) -> Decoded | None:
         return None
     found = _as_utf8(body, name, why)
     return found if name not in _MULTIBYTE or not found.replaced or not _mostly_broken(found) else None
+
+
+def _known_better(body: bytes, head: bytes) -> Decoded | None:
+    """Return a page in the encoding of its own declaration, where that is right beyond doubt and the server's is not.
+
+    ISO-8859-1 is what servers say of everything until somebody configures them, and no byte can belie it. But text in
+    it is next to never valid in an encoding of two bytes a character, and all of it.
+    """
+    if body.isascii() or (name := prescan(head)) not in _MULTIBYTE:
+        return None
+    found = _as_utf8(body, name, "meta")
+    return None if found.replaced or len(body) - len(body.translate(None, _HIGH)) < _PROOF else found
 
 
 def _is_ascii_markup(body: bytes) -> bool:

@@ -185,6 +185,18 @@ WRONG: Final = (
         page(JAPANESE * 4, "shift_jis"),
         *("utf-8", "shift_jis", "detector", JAPANESE),
     ),
+    Case("gbk that the server calls latin-1", page(CHINESE, "gbk", "gbk"), "ISO-8859-1", "gbk", "meta", CHINESE),
+    Case("euc-kr that the server calls latin-1", page(KOREAN, "euc_kr", "euc-kr"), "latin1", "euc-kr", "meta", KOREAN),
+    Case(
+        "latin-1 that a meta calls gbk, and the server rightly",
+        page(FRENCH * 3, "cp1252", "gbk"),
+        *("ISO-8859-1", "windows-1252", "http", FRENCH),
+    ),
+    Case(
+        "too little gbk to know better than the server",
+        page("é«", "cp1252", "gbk"),
+        *("ISO-8859-1", "windows-1252", "http", "é«"),
+    ),
     Case("the server before the meta", page(RUSSIAN, "koi8_r", "windows-1251"), "koi8-r", "koi8-r", "http", RUSSIAN),
     Case("a server that says nonsense", page(RUSSIAN, "koi8_r", "koi8-r"), "none", "koi8-r", "meta", RUSSIAN),
     Case(
