@@ -14,8 +14,11 @@ from scoter.fetch.together import Together
 A, B, C = (request(f"http://{name}.example/") for name in "abc")
 
 
-def failed(request: Request) -> Failed:
-    return Failed(request.url, Reason.TIMEOUT, "")
+def took(together: Together, request: Request, body: bytes = b"") -> asyncio.Future[None]:
+    """Hand over a page; return what ends when the sink is done with it."""
+    end = together.take(request, answer(request.url, body=body))
+    assert end is not None
+    return asyncio.ensure_future(end)
 
 
 class Sink:
@@ -43,18 +46,18 @@ async def test_replies_are_handed_on_when_there_are_enough() -> None:
     sink = Sink()
     together = Together(sink, most=2)
 
-    ends = [together.take(each, failed(each)) for each in (A, B, C)]
+    ends = [took(together, each) for each in (A, B, C)]
 
     assert sink.handed == [["a.example", "b.example"]]
     await asyncio.gather(*ends[:2])
-    assert not asyncio.ensure_future(ends[2]).done()
+    assert not ends[2].done()
     await together.settle(10)
 
 
 async def test_a_single_reply_does_not_wait_for_others_that_may_never_come() -> None:
     sink = Sink()
 
-    await asyncio.wait_for(Together(sink).take(A, failed(A)), 10)
+    await asyncio.wait_for(took(Together(sink), A), 10)
 
     assert sink.handed == [["a.example"]]
 
@@ -63,7 +66,7 @@ async def test_large_bodies_are_not_gathered() -> None:
     sink = Sink()
     together = Together(sink)
 
-    ends = [together.take(each, answer(each.url, body=b"x" * 600_000)) for each in (A, B, C)]
+    ends = [took(together, each, b"x" * 600_000) for each in (A, B, C)]
 
     assert sink.handed == [["a.example", "b.example"]]
     await asyncio.gather(*ends)
@@ -74,7 +77,7 @@ async def test_what_takes_long_keeps_nobody_else_waiting() -> None:
     sink = Sink(A)
     together = Together(sink, most=2)
 
-    late, soon = (asyncio.ensure_future(together.take(each, failed(each))) for each in (A, B))
+    late, soon = (took(together, each) for each in (A, B))
     await soon
 
     assert not late.done()
@@ -89,7 +92,7 @@ async def test_what_takes_long_keeps_nobody_else_waiting() -> None:
 async def test_a_sink_that_fails_has_failed_with_all_that_it_was_handed() -> None:
     together = Together(Sink(broken=True), most=2)
 
-    ends = [together.take(each, failed(each)) for each in (A, B)]
+    ends = [took(together, each) for each in (A, B)]
 
     for end in ends:
         with pytest.raises(ZeroDivisionError):
@@ -99,7 +102,7 @@ async def test_a_sink_that_fails_has_failed_with_all_that_it_was_handed() -> Non
 async def test_one_that_fails_later_fails_alone() -> None:
     sink = Sink(A)
     together = Together(sink, most=2)
-    ends = [together.take(each, failed(each)) for each in (A, B)]
+    ends = [took(together, each) for each in (A, B)]
     sink.handed.clear()
     sink.gate.set()
 
@@ -111,7 +114,7 @@ async def test_one_that_fails_later_fails_alone() -> None:
 async def test_what_nobody_waits_for_any_more_is_handed_on_all_the_same() -> None:
     sink = Sink()
     together = Together(sink)
-    waiting = asyncio.ensure_future(together.take(A, failed(A)))
+    waiting = took(together, A)
     waiting.cancel()
 
     await together.settle(10)
@@ -121,7 +124,7 @@ async def test_what_nobody_waits_for_any_more_is_handed_on_all_the_same() -> Non
 
 async def test_an_error_that_nobody_waits_for_is_raised_at_the_end() -> None:
     together = Together(Sink(broken=True))
-    asyncio.ensure_future(together.take(A, failed(A))).cancel()
+    took(together, A).cancel()
 
     with pytest.raises(ZeroDivisionError):
         await together.settle(10)
@@ -130,7 +133,7 @@ async def test_an_error_that_nobody_waits_for_is_raised_at_the_end() -> None:
 async def test_what_never_ends_does_not_hold_up_the_end() -> None:
     sink = Sink(A)
     together = Together(sink, most=1)
-    waiting = asyncio.ensure_future(together.take(A, failed(A)))
+    waiting = took(together, A)
 
     await together.settle(0.01)
 
@@ -141,10 +144,22 @@ async def test_what_never_ends_does_not_hold_up_the_end() -> None:
 async def test_what_is_dropped_is_not_handed_on() -> None:
     sink = Sink()
     together = Together(sink)
-    waiting = together.take(A, failed(A))
+    waiting = took(together, A)
 
     together.drop()
     await asyncio.sleep(0.01)
 
     assert not sink.handed
-    assert not asyncio.ensure_future(waiting).done()
+    assert not waiting.done()
+
+
+async def test_what_has_nothing_to_be_written_down_at_length_does_not_wait() -> None:
+    sink = Sink()
+    together = Together(sink)
+    waiting = took(together, A)
+
+    assert together.take(B, Failed(B.url, Reason.STOPPED, "")) is None
+    assert sink.handed == [["b.example"]]
+
+    await waiting
+    assert sink.handed == [["b.example"], ["a.example"]]

@@ -24,8 +24,9 @@ _WAIT = 0.003
 class Together:
     """A sink for single replies that gathers them for one that takes many.
 
-    They are handed on when there are ``most``, or a mebibyte of bodies, or milliseconds after the first of them came.
-    A sink that fails has failed with all that it was handed.
+    They are handed on when there are ``most``, or a mebibyte of bodies, or milliseconds after the first of them came;
+    what has nothing to be archived or parsed, such as a request that was handed back, at once and alone: at the end of
+    a run a million of them may come, one after the other. A sink that fails has failed with all that it was handed.
     """
 
     def __init__(self, sink: ManySink, most: int = _MOST) -> None:
@@ -42,13 +43,14 @@ class Together:
     def __repr__(self) -> str:
         return f"Together({len(self._replies)} replies, {len(self._unfinished)} with the sink)"
 
-    def take(self, request: Request, reply: Reply) -> Awaitable[None]:
-        """Take a reply; what comes back ends when the sink is done with it."""
+    def take(self, request: Request, reply: Reply) -> Awaitable[None] | None:
+        """Take a reply; what comes back ends when the sink is done with it, and is none where that is so already."""
+        if reply.exchange is None:
+            return self._sink([(request, reply)])[0]
         end: asyncio.Future[None] = self._loop.create_future()
         self._replies.append((request, reply))
         self._ends.append(end)
-        if reply.exchange is not None:
-            self._bytes += len(reply.exchange.body)
+        self._bytes += len(reply.exchange.body)
         if len(self._replies) >= self._most or self._bytes >= _MOST_BYTES:
             self.flush()
         elif self._timer is None:
