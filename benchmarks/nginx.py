@@ -19,7 +19,7 @@ http {{
   types {{ text/html html; text/plain txt; }}
   client_body_temp_path {root}/a; proxy_temp_path {root}/b; fastcgi_temp_path {root}/c;
   uwsgi_temp_path {root}/d; scgi_temp_path {root}/e;
-  server {{ listen 0.0.0.0:{port} backlog=4096; root {root}/{pages}; }}
+  server {{ listen 0.0.0.0:{port} backlog=4096; root {root}/{pages};{rules} }}
 }}
 """
 
@@ -33,11 +33,14 @@ def free_port() -> int:
 
 
 @contextmanager
-def serving(root: Path, port: int, pages: str = "pages") -> Iterator[int]:
-    """Serve a folder below ``root`` at every loopback address; ``$host`` in it stands for the name asked for."""
+def serving(root: Path, port: int, pages: str = "pages", rules: str = "") -> Iterator[int]:
+    """Serve a folder below ``root`` at every loopback address; ``$host`` in it stands for the name asked for.
+
+    ``rules`` are nginx's own, for what is in no folder.
+    """
     nginx = shutil.which("nginx") or "/usr/sbin/nginx"
     user = "user root;" if os.geteuid() == 0 else ""
-    (root / "nginx.conf").write_text(_CONFIG.format(root=root, port=port, user=user, pages=pages))
+    (root / "nginx.conf").write_text(_CONFIG.format(root=root, port=port, user=user, pages=pages, rules=rules))
     server = subprocess.Popen([nginx, "-p", str(root), "-c", "nginx.conf"])
     try:
         _await(port)

@@ -56,3 +56,39 @@ def test_memory_that_is_free_is_given_back_wherever_it_lies() -> None:
     done = subprocess.run([sys.executable, "-c", HOLES], capture_output=True, text=True, check=True, timeout=60)
 
     assert int(done.stdout) > 40  # MiB
+
+
+THREADS = """
+import sys, threading
+from pathlib import Path
+from scoter.heap import keep_memory
+def resident():
+    return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
+if sys.argv[1] == "keep":
+    keep_memory()
+end = threading.Event()
+def work(done):
+    [bytearray(100_000) for _ in range(40)]
+    done.set()
+    end.wait()
+before = resident()
+threads = []
+for _ in range(8):
+    done = threading.Event()
+    threads.append(threading.Thread(target=work, args=(done,)))
+    threads[-1].start()
+    done.wait()
+print((resident() - before) // 2**20)
+end.set()
+"""
+
+
+def left_by_threads(how: str) -> int:
+    done = subprocess.run([sys.executable, "-c", THREADS, how], capture_output=True, text=True, check=True, timeout=60)
+    return int(done.stdout)
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="another allocator has other habits")
+def test_a_thread_takes_the_memory_that_another_one_left() -> None:
+    """Four megabytes each, one after the other; they are all still there."""
+    assert left_by_threads("keep") < 12

@@ -2,13 +2,15 @@
 
     python -m benchmarks.batch.memory [--long 1000000] [--seconds 20]
 
-Both name the same thousand hosts, each with a delay, so that a long list stays queued; the time limit ends both.
+Both name the same thousand hosts, each with a delay, so that a long list stays queued; the time limit ends both. Every
+page is another, of 25 KB with 55 links, half of them its own.
 """
 # mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 
 import argparse
+import random
 import subprocess
 import sys
 import tempfile
@@ -18,7 +20,7 @@ from pathlib import Path
 import msgspec
 import pyarrow as pa
 
-from benchmarks.batch.site import serving
+from benchmarks.nginx import free_port, serving
 from scoter.batch.directory import CrawlDir
 from scoter.batch.rows import row_of
 from scoter.batch.segment import ABOUT, About, Segment
@@ -28,11 +30,30 @@ from scoter.core.url import canonical
 SHORT = 1_000
 GROWTH = 1.2
 HOSTS = 1_000
+LINKS = 55
+PIECES = 11  # of a page: nginx takes no word of more than 4 KB
 NOW = datetime(2026, 11, 15, tzinfo=UTC)
 _MEASURE = (
     "import resource, subprocess, sys; subprocess.run(sys.argv[1:], check=True);"
     " print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss // 1024)"
 )
+
+
+def rules() -> str:
+    """Return rules by which nginx makes up a page for every URL."""
+    chance = random.Random(1)
+    words = ["".join(chance.choices("etaoinshrdlucmfwyp", k=chance.randint(2, 9))) for _ in range(3_000)]
+    pieces = [""] * PIECES
+    for number in range(LINKS):
+        text = " ".join(chance.choices(words, k=60))
+        href = f"/section/{number}.html" if number % 2 else f"$uri/{number}.html"
+        pieces[number % PIECES] += f"<p>{text} <a href='{href}'>{chance.choice(words)}</a></p>"
+    page = "".join(f'set $p{number} "{piece}"; ' for number, piece in enumerate(pieces))
+    body = "<!DOCTYPE html><title>$uri</title>" + "".join(f"$p{number}" for number in range(PIECES))
+    return (
+        " location = /robots.txt { return 404; }"
+        f' location / {{ default_type text/html; {page} return 200 "{body}"; }}'
+    )
 
 
 def make(folder: Path, urls: int, port: int) -> None:
@@ -77,7 +98,7 @@ def main() -> int:
     parser.add_argument("--seconds", type=int, default=20)
     asked = parser.parse_args()
     peaks = []
-    with tempfile.TemporaryDirectory() as name, serving(Path(name), 25_000) as port:
+    with tempfile.TemporaryDirectory() as name, serving(Path(name), free_port(), rules=rules()) as port:
         for urls in (SHORT, asked.long):
             folder = Path(name) / f"crawl{urls}"
             make(folder, urls, port)

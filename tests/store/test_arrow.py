@@ -14,7 +14,7 @@ from scoter.store.arrow import stay_small
 if sys.argv[1] == "small":
     stay_small(), stay_small()
 table = pa.table({"a": ["x", "y"]})
-print("pandas" in sys.modules, pa.default_memory_pool().backend_name == "system")
+print("pandas" in sys.modules, pa.default_memory_pool().backend_name == "jemalloc")
 import pandas
 print(table.to_pandas().a.tolist(), pa.array(pandas.Series([1, 2])).to_pylist())
 """

@@ -37,8 +37,9 @@ LOCK = "LOCK"
 FETCHED = "FETCHED"
 PARSED = "PARSED"
 ABOUT = "segment.json"
-# A fetching process has five of these open at once; and what it writes it should not spend its time on compressing.
-_BOUNDS = Bounds(row_group_bytes=16 * 2**20, level=1)
+# A fetching process has five of these open at once, and to write a row group takes several times its size; and what it
+# writes it should not spend its time on compressing.
+_BOUNDS = Bounds(row_group_bytes=2 * 2**20, level=1, page_index=False)
 
 
 class Origin(msgspec.Struct, frozen=True):

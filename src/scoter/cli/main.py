@@ -146,6 +146,8 @@ def _start_quickly() -> None:
     atexit.register(gc.freeze)
     # numpy comes with a library that starts a thread a core, for matrices that nobody multiplies here.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    # Arrow asks this before it begins, and never again; store/arrow.py tells why.
+    os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "jemalloc")
 
 
 def _run(arguments: list[str], said: Invocation) -> int:

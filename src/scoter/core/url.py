@@ -20,7 +20,7 @@ from scoter.core.domain import registered_domain, reversed_host
 from scoter.errors import UrlError
 
 ORIGIN_CACHE = 4_096
-JOIN_CACHE = 16_384  # about 8 MB when full of ordinary links, 40 at the very most
+JOIN_CACHE = 4_096  # about 2 MB when full of ordinary links, 10 at the very most
 
 # Not one that follows a stray percent sign: decoding it would make a new escape out of the two.
 _ESCAPE = re.compile("(?<!%)(?<!%[0-9a-fA-F])%[0-9a-fA-F]{2}")

@@ -27,9 +27,9 @@ from scoter.store.tables import OpenPart, PartSet
 from scoter.store.warc import Location, WarcPart
 from scoter.store.warc.told import About
 
-_ROWS = 4_096
-_LINKS = 65_536
-_WEIGHT = 8 * 2**20
+_ROWS = 1_024
+_LINKS = 8_192
+_WEIGHT = 2**20
 
 
 class Gathered:

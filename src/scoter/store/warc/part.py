@@ -26,8 +26,8 @@ from scoter.store.warc.told import About, Earlier, Entry, Facts, Location, Share
 
 SUFFIX = ".warc.gz"
 OPEN = ".open"
-SHARED = 16_384
-"""Bodies a file remembers to tell duplicates by: about 8 MB."""
+SHARED = 4_096
+"""Bodies a file remembers to tell duplicates by: about 2 MB."""
 
 _COPIED = 2**20
 
