@@ -6,7 +6,7 @@ from typing import Final
 
 from scoter.core.url import Url, join
 
-CACHE: Final = 8_192
+CACHE: Final = 16_384
 _CACHED: Final = 512  # characters; a data: URL may be megabytes long and must not fill the cache
 
 

@@ -19,7 +19,7 @@ from scoter.core.url import Url
 from scoter.parse.kept import Dropped, Kept
 from scoter.plugins import UrlExemption, UrlFilter, UrlNormalizer, chain
 
-CACHE: Final = 8_192
+CACHE: Final = 16_384
 _CACHED: Final = 512  # characters; what is longer is judged each time
 
 

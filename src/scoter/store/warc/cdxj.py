@@ -20,10 +20,10 @@ import msgspec
 
 from scoter.store.warc.told import Entry
 
-RUN = 2_048
-"""Lines sorted in memory at once, about 1 MB of them. Longer indexes are sorted on disk, run by run."""
+RUN = 4_096
+"""Lines sorted in memory at once, about 1.5 MB of them. Longer indexes are sorted on disk, run by run."""
 
-RUN_BYTES = 2 * 2**20
+RUN_BYTES = 3 * 2**20
 """Bytes of lines in memory at once: a line has its URL twice, and a URL may have thousands of characters."""
 
 _RUNS = 64  # files that are open at once, beyond which they are made one
