@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 from collections import Counter
 from collections.abc import AsyncIterator
 from typing import Any
@@ -18,6 +19,7 @@ from scoter.errors import ConfigError
 from scoter.fetch.fetcher import Fetcher
 from scoter.fetch.protocols.dispatch import Protocols
 from scoter.fetch.queues.keys import Keys
+from scoter.fetch.queues.spill import Spill
 from scoter.fetch.reach.guard import Guard
 from scoter.fetch.reach.resolve import CachingResolver, FakeResolver
 
@@ -176,6 +178,21 @@ async def test_a_snapshot_tells_why_nothing_is_fetched() -> None:
     running.stop(within=0)
     await asyncio.wait_for(task, 5)
     assert sink.reasons() == {"stopped": 20}
+
+
+async def test_a_snapshot_tells_that_the_disk_takes_nothing_of_the_queues(monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_space(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Spill, "push", no_space)
+    running = fetcher(Fake(), "fetch.delay=1h", "fetch.queue_buffer=64KiB")
+    task = asyncio.create_task(running.run(source(urls(1, 2_000)), Sink()))
+    while "on disk" not in running.snapshot().why:
+        await asyncio.sleep(0.001)
+
+    assert "the queues cannot go on disk ([Errno 28] No space left on device)" in running.snapshot().why
+    running.stop(within=0)
+    await asyncio.wait_for(task, 5)
 
 
 async def test_requests_beyond_the_buffer_wait_on_disk_and_all_come(tmp_path: Any) -> None:

@@ -251,8 +251,10 @@ class Fetcher:
 
     def snapshot(self) -> Snapshot:
         """Return how far the fetcher is, and why it does not go faster."""
+        feeder, turnstile = self._feeder, self._turnstile
+        trouble = f"the queues cannot go on disk ({feeder.spill_error})" if feeder.spill_error else ""
         return self._rates.snapshot(
-            self.count, self._turnstile.stats(), self._feeder.queued, self._turnstile.bench.slowest(5), self._clock()
+            self.count, turnstile.stats(), feeder.queued, turnstile.bench.slowest(5), self._clock(), trouble
         )
 
     # In

@@ -59,7 +59,13 @@ class Rates:
         self.fetched += is_page
 
     def snapshot(
-        self, count: Count, stats: Stats, queued: int, slowest: Sequence[tuple[str, float]], now: float
+        self,
+        count: Count,
+        stats: Stats,
+        queued: int,
+        slowest: Sequence[tuple[str, float]],
+        now: float,
+        trouble: str = "",
     ) -> Snapshot:
         marks = self._marks
         if now > marks[-1][0]:
@@ -79,6 +85,6 @@ class Rates:
             errors=errors,
             replies=dict(count.replies),
             slowest=tuple(slowest),
-            why=str(stats),
+            why=f"{stats}, {trouble}" if trouble else str(stats),
             told=self.told,
         )

@@ -40,6 +40,7 @@ class Feeder:
         self._share_most = max(capacity.bytes // SMALLEST_PART, 1)
         self.bench: Workbench[Entry] = Workbench(policy_of, size_of, capacity, reserve=self)
         self.spill_error = ""
+        """Why the last item that was to go to disk did not, until one does."""
 
     def __repr__(self) -> str:
         return f"Feeder({self.bench!r}, {self._spill!r})"
@@ -86,6 +87,7 @@ class Feeder:
             # A full disk makes the feeder wait, as a full memory does; it must not end a crawl.
             self.spill_error = str(error)
             return Refusal.FULL if key in self._spill else self.bench.add(key, item, now)
+        self.spill_error = ""
         self.bench.reserve(key, now)
         return None
 
