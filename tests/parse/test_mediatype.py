@@ -22,14 +22,16 @@ XHTML = b'<?xml version="1.0"?><html xmlns="http://www.w3.org/1999/xhtml">'
 RDF_FEED = b'<?xml version="1.0"?>\n<rdf:RDF xmlns:rdf="http://www.w3.org/" xmlns="http://purl.org/rss/1.0/">'
 
 
-def zip_of(*names: str, first: str = "") -> bytes:
-    """A zip of empty members; ``first`` is what its member mimetype says."""
+def zip_of(*names: str, first: str = "", last: str = "") -> bytes:
+    """A zip of empty members; ``first`` is what its member mimetype says, ``last`` the same from one packed anew."""
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
         if first:
             archive.writestr("mimetype", first, zipfile.ZIP_STORED)
         for name in names:
             archive.writestr(name, "")
+        if last:
+            archive.writestr("mimetype", last)
     return file.getvalue()
 
 
@@ -141,6 +143,11 @@ def test_html_that_is_served_as_xml_is_html() -> None:
         (zip_of("content.xml", first=ODT), ODT),
         (zip_of("content.opf", first="application/epub+zip"), "application/epub+zip"),
         (zip_of("page.html", first="text/html"), "application/zip"),
+        (zip_of("content.xml", last=ODT), ODT),
+        (zip_of(*(f"{number:0500}.txt" for number in range(200)), last=ODT), ODT),
+        (zip_of("mimetypes.xml", last=ODT), ODT),
+        (zip_of("mimetype/a.xml"), "application/zip"),
+        (zip_of("content.xml", last=ODT)[:120], "application/zip"),
         (zip_of(*(f"{number:0500}.txt" for number in range(200)), "word/document.xml"), DOCX),
         (zip_of("a.txt", "sword/b.txt"), "application/zip"),
         (zip_of(), "application/zip"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import struct
+import zlib
 from functools import lru_cache
 from typing import Final
 
@@ -23,6 +24,8 @@ PPTX: Final = "application/vnd.openxmlformats-officedocument.presentationml.pres
 
 TYPE = re.compile(r"[\w!#$%&'*+.^`|~-]+/[\w!#$%&'*+.^`|~-]+", re.ASCII)
 _ZIPPED: Final = 65_536  # bytes at either end of a zip in which its members' names are looked for
+_NAMED: Final = 100  # bytes in which a zip that says of itself what it is does so
+_DEFLATED: Final = 8
 _MAGIC: Final = 4_096  # bytes that puremagic sees
 _SURE: Final = 0.4  # puremagic's confidence in four bytes that match; shorter ones match by chance
 
@@ -112,19 +115,37 @@ def sign(body: bytes, *, binary: bool = False) -> str:
 
 def zipped(body: bytes) -> str:
     """Return what kind of zip it is, by the names of its members: those first in it, and those in its directory."""
-    size, extra = struct.unpack_from("<HH", body, 26) if len(body) >= 30 else (0, 0)
-    if size == 8 and body[30:38] == b"mimetype":  # OpenDocument and EPUB have it first, and not compressed
-        named = TYPE.match(body[38 + extra : 38 + extra + 100].partition(b"PK")[0].decode("latin-1"))
-        if named and named[0].startswith("application/"):
-            return named[0].lower()
     for part, mark, offset in ((body[:_ZIPPED], b"PK\x03\x04", 30), (body[-_ZIPPED:], b"PK\x01\x02", 46)):
         place = part.find(mark)
         while place >= 0:
+            # OpenDocument and EPUB should have it first; those that were unpacked and packed again have it anywhere.
+            if part.startswith(b"mimetype", place + offset) and (named := _named(body, part, place, offset)):
+                return named
             for start, kind in _MEMBERS:
                 if part.startswith(start, place + offset):
                     return kind
             place = part.find(mark, place + offset)
     return ZIP
+
+
+def _named(body: bytes, part: bytes, place: int, offset: int) -> str:
+    """Return the type that the member ``mimetype`` names, whose local or central header stands at a place of a part."""
+    try:
+        if struct.unpack_from("<H", part, place + offset - (4 if offset == 30 else 18))[0] != len("mimetype"):
+            return ""
+        at = place if offset == 30 else struct.unpack_from("<I", part, place + 42)[0]
+        method, size, extra = struct.unpack_from("<H16xHH", body, at + 8)
+        start = at + 30 + size + extra
+        data = body[start : start + _NAMED]
+        if method == _DEFLATED:
+            unpacked = zlib.decompressobj(-zlib.MAX_WBITS)
+            data = unpacked.decompress(data, _NAMED)
+            if not unpacked.eof:
+                return ""
+    except (struct.error, zlib.error):
+        return ""
+    named = TYPE.match(data.partition(b"PK")[0].decode("latin-1"))
+    return named[0].lower() if named and named[0].startswith("application/") else ""
 
 
 def by_extension(url: Url, *, textual: bool) -> str:
