@@ -261,3 +261,11 @@ def test_what_the_server_says_of_language_and_robots_comes_along() -> None:
     content = received(canonical("http://a.example/"), headers, b"<p>")
 
     assert (content.metadata, content.robots) == ({"content-language": "de"}, "noindex\na: b")
+
+
+def test_a_member_whose_name_only_begins_with_mimetype_says_nothing() -> None:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr("mimetype.txt", ODT)
+
+    assert sniffed(file.getvalue()) == "application/zip"

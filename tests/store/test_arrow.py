@@ -21,11 +21,40 @@ print(table.to_pandas().a.tolist(), pa.array(pandas.Series([1, 2])).to_pylist())
 """
 
 
-@pytest.mark.parametrize(("how", "expected"), [("small", "False True"), ("as it is", "True False")])
-def test_arrays_are_made_without_pandas_which_stays_there_for_those_who_want_it(how: str, expected: str) -> None:
+COMMAND = """
+from contextlib import suppress
+from scoter.cli.main import main
+with suppress(SystemExit):
+    main(["--version"])
+import pyarrow as pa
+print(pa.default_memory_pool().backend_name)
+"""
+WITHOUT = """
+import pyarrow as pa
+def lacking(*_):
+    raise pa.ArrowNotImplementedError("not built in")
+pa.jemalloc_set_decay_ms = pa.jemalloc_memory_pool = lacking
+from scoter.store.arrow import stay_small
+stay_small()
+print(pa.default_memory_pool().backend_name)
+"""
+
+
+def printed(*command: str) -> list[str]:
     # A command that another test has run in this process has made its choice for all that follow.
     env = {name: value for name, value in os.environ.items() if name != "ARROW_DEFAULT_MEMORY_POOL"}
-    command = [sys.executable, "-c", ARRAYS, how]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60, env=env)
+    whole = [sys.executable, "-c", *command]
+    return subprocess.run(whole, capture_output=True, text=True, check=True, timeout=60, env=env).stdout.splitlines()
 
-    assert done.stdout.splitlines() == [expected, "['x', 'y'] [1, 2]"]
+
+@pytest.mark.parametrize(("how", "expected"), [("small", "False True"), ("as it is", "True False")])
+def test_arrays_are_made_without_pandas_which_stays_there_for_those_who_want_it(how: str, expected: str) -> None:
+    assert printed(ARRAYS, how) == [expected, "['x', 'y'] [1, 2]"]
+
+
+def test_a_command_chooses_the_allocator_before_arrow_is_loaded() -> None:
+    assert printed(COMMAND)[-1] == "jemalloc"
+
+
+def test_an_arrow_without_jemalloc_takes_from_the_heap_of_all() -> None:
+    assert printed(WITHOUT) == ["system"]
