@@ -65,7 +65,7 @@ $(COMPILED)/.ready: $(READY) $(shell find src -name '*.py')
 
 test-compiled: $(COMPILED)/.ready ## Run the tests of what is compiled, and of a crawl and a service with it.
 	@PYTHONPATH=$(COMPILED) $(BIN)/pytest -m "not browser and not spark" -n auto --dist loadfile \
-	  tests/fetch tests/store tests/parse tests/batch/test_fetch_job.py tests/live/fetching/test_fetchers.py tests/live/content \
+	  tests/core tests/fetch tests/store tests/parse tests/batch/test_fetch_job.py tests/live/fetching/test_fetchers.py tests/live/content \
 	  tests/web/service/test_service.py
 
 docs: $(READY) ## Write the docs pages that are generated from the code.

@@ -12,7 +12,7 @@ from tests.fetch.hostile_cases import CASES
 from scoter.core.outcome import fetch_status
 from scoter.core.reply import Cut, Failed, Fetched, Gone, Moved, NotModified, Reply
 from scoter.fetch.decode import content_codings, decode
-from scoter.fetch.queues.turn import turn_of
+from scoter.fetch.queues.replies import turn_of
 
 LIMIT = 64 * 1024
 _TEXT = b"<html><title>x</title><p>hello world, hello world</p></html>"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import os
 from collections import Counter
 from collections.abc import AsyncIterator
 from typing import Any
@@ -19,7 +20,6 @@ from scoter.errors import ConfigError
 from scoter.fetch.fetcher import Fetcher
 from scoter.fetch.protocols.dispatch import Protocols
 from scoter.fetch.queues.keys import Keys
-from scoter.fetch.queues.spill import Spill
 from scoter.fetch.reach.guard import Guard
 from scoter.fetch.reach.resolve import CachingResolver, FakeResolver
 
@@ -184,9 +184,9 @@ async def test_a_snapshot_tells_that_the_disk_takes_nothing_of_the_queues(monkey
     def no_space(*_: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(Spill, "push", no_space)
+    monkeypatch.setattr(os, "pwrite", no_space)
     running = fetcher(Fake(), "fetch.delay=1h", "fetch.queue_buffer=64KiB")
-    task = asyncio.create_task(running.run(source(urls(1, 2_000)), Sink()))
+    task = asyncio.create_task(running.run(source(urls(1, 8_000)), Sink()))
     while "on disk" not in running.snapshot().why:
         await asyncio.sleep(0.001)
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from collections import defaultdict, deque
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -10,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scoter.errors import Defect
-from scoter.fetch.queues.spill import LARGEST_RECORD, Spill
+from scoter.fetch.queues.spill import LARGEST_RECORD, TAIL, Spill
 
 
 def test_each_host_gets_its_records_back_in_order(tmp_path: Path) -> None:
@@ -59,18 +62,58 @@ def test_a_record_beyond_the_bound_is_a_defect(tmp_path: Path) -> None:
         spill.push("a", b"x" * (LARGEST_RECORD + 1))
 
 
-@given(st.lists(st.tuples(st.sampled_from("abc"), st.none() | st.binary(max_size=1_500)), max_size=80))
-@settings(max_examples=50, deadline=None)
-def test_any_order_of_writing_and_reading_gives_what_queues_in_memory_give(
-    tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, bytes | None]]
+def test_what_is_not_worth_a_write_yet_can_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "pwrite", _no_space)
+    spill = Spill(tmp_path)
+    for number in range(100):
+        spill.push("ab"[number % 2], b"%d" % number)
+
+    assert [spill.pop("a") for _ in range(50)] == [b"%d" % number for number in range(0, 100, 2)]
+    spill.close()
+
+
+def test_a_disk_that_takes_nothing_refuses_what_memory_has_no_room_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    spill = Spill(tmp_path_factory.getbasetemp(), segment=2_000)
+    spill = Spill(tmp_path)
+    taken = 0
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "pwrite", _no_space)
+        with suppress(OSError):
+            for taken in range(2 * TAIL):
+                spill.push("a", b"%d" % taken)
+
+    assert TAIL // 20 < spill.records == taken <= TAIL // 12
+    spill.push("a", b"%d" % taken)  # the disk has room again
+    assert [spill.pop("a") for _ in range(taken + 2)] == [*(b"%d" % number for number in range(taken + 1)), None]
+    spill.close()
+
+
+def _no_space(*_: object) -> int:
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+
+STEPS = st.lists(st.tuples(st.sampled_from("abc"), st.none() | st.binary(max_size=1_500), st.booleans()), max_size=80)
+
+
+@given(STEPS, st.sampled_from([0, 100, 1_000, TAIL]), st.sampled_from([2_000, 100_000]))
+@settings(max_examples=100, deadline=None)
+def test_any_order_of_writing_and_reading_gives_what_queues_in_memory_give(
+    tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, bytes | None, bool]], tail: int, segment: int
+) -> None:
+    spill = Spill(tmp_path_factory.getbasetemp(), segment, tail)
     model: dict[str, deque[bytes]] = defaultdict(deque)
-    for key, payload in steps:
+    for key, payload, is_full in steps:
         if payload is None:
             assert spill.pop(key) == (model[key].popleft() if model[key] else None)
         else:
-            spill.push(key, payload)
-            model[key].append(payload)
+            with pytest.MonkeyPatch.context() as patch, suppress(OSError):
+                if is_full:
+                    patch.setattr(os, "pwrite", _no_space)
+                spill.push(key, payload)
+                model[key].append(payload)
         assert spill.records == sum(map(len, model.values()))
+    for key, left in model.items():
+        assert [spill.pop(key) for _ in left] == list(left)
+    assert spill.records == 0
     spill.close()

@@ -9,7 +9,8 @@ import pytest
 from scoter.core.outcome import reply_to
 from scoter.core.reply import Exchange, Failed, Gone, Reason, Timings
 from scoter.core.url import canonical
-from scoter.fetch.queues.turn import UNUSED, Turn, turn_of
+from scoter.fetch.queues.replies import turn_of
+from scoter.fetch.queues.turn import UNUSED, Turn
 
 URL = canonical("https://example.org/")
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

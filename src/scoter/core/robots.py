@@ -11,28 +11,28 @@ import math
 import re
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
-from typing import Literal
+from typing import Final, Literal
 
-from msgspec import Struct
 from protego import Protego
 
+from scoter.core.robots_rules import Rule, Verdict
 from scoter.core.url import Url
 
-LIMIT = 500 * 1024  # RFC 9309 2.5: at least this much must be read; we read no more
-MAX_WILDCARDS = 20_000  # each verdict may look for each of them; no honest site comes near
-LONGEST_DELAY = timedelta(days=36_500)
-_MOST_TRIED = 1_000  # rules that are looked at more closely to find the one that decided
+LIMIT: Final = 500 * 1024  # RFC 9309 2.5: at least this much must be read; we read no more
+MAX_WILDCARDS: Final = 20_000  # each verdict may look for each of them; no honest site comes near
+LONGEST_DELAY: Final = timedelta(days=36_500)
+_MOST_TRIED: Final = 1_000  # rules that are looked at more closely to find the one that decided
 
-_LINE_END = re.compile("\r\n|\r|\n")
-_TOKEN = re.compile("[A-Za-z_-]+")  # RFC 9309 2.2.1
-_USUAL = re.compile("/(?!/)[A-Za-z0-9/._~*$?&=-]*")
-_PLAIN = re.compile("[A-Za-z0-9/._~-]+")
-_PRODUCT_END = re.compile(r"[/\s]")
+_LINE_END: Final = re.compile("\r\n|\r|\n")
+_TOKEN: Final = re.compile("[A-Za-z_-]+")  # RFC 9309 2.2.1
+_USUAL: Final = re.compile("/(?!/)[A-Za-z0-9/._~*$?&=-]*")
+_PLAIN: Final = re.compile("[A-Za-z0-9/._~-]+")
+_PRODUCT_END: Final = re.compile(r"[/\s]")
 # What str.splitlines would take for a line end, or a terminal for a command, inside a path.
-_ODD = re.compile("[\x00-\x1f\x7f\x85\u2028\u2029]")
+_ODD: Final = re.compile("[\x00-\x1f\x7f\x85\u2028\u2029]")
 
 Field = Literal["agent", "allow", "disallow", "delay", "sitemap"]
-_FIELDS: dict[str, Field] = {
+_FIELDS: Final[dict[str, Field]] = {
     "user-agent": "agent",
     "useragent": "agent",
     "user agent": "agent",
@@ -48,24 +48,6 @@ _FIELDS: dict[str, Field] = {
     "site-map": "sitemap",
     "sitemaps": "sitemap",
 }
-
-
-class Rule(Struct, frozen=True):
-    """An ``Allow`` or ``Disallow`` line, with the number of the line in its file."""
-
-    allow: bool
-    path: str
-    line: int
-
-    def __str__(self) -> str:
-        return f"line {self.line}: {'Allow' if self.allow else 'Disallow'}: {self.path}"
-
-
-class Verdict(Struct, frozen=True):
-    """Whether a URL may be fetched, and why."""
-
-    allowed: bool
-    why: str
 
 
 class Robots:
@@ -162,7 +144,7 @@ class Robots:
         )
 
 
-ALLOW_ALL = Robots()
+ALLOW_ALL: Final = Robots()
 """What a missing robots.txt says (RFC 9309 2.3.1.3)."""
 
 
@@ -180,16 +162,19 @@ def whole_lines(body: bytes) -> bytes:
     return body[: max(body.rfind(b"\n"), body.rfind(b"\r")) + 1]
 
 
-class _Group(Struct):
-    rules: list[Rule]
-    delay: timedelta | None = None
+class _Group:
+    __slots__ = ("delay", "rules")
+
+    def __init__(self) -> None:
+        self.rules: list[Rule] = []
+        self.delay: timedelta | None = None
 
 
 class _Groups:
     """Collects the groups of a file: user-agent lines in a row, then what is said to them."""
 
     def __init__(self) -> None:
-        self._current: _Group = _Group([])
+        self._current: _Group = _Group()
         self._agents_open = False
         self._members: list[tuple[str, _Group]] = []
         self._sitemaps: list[str] = []
@@ -201,7 +186,7 @@ class _Groups:
             return
         if field == "agent":
             if not self._agents_open:
-                self._current = _Group([])
+                self._current = _Group()
                 self._agents_open = True
             self._members.append((value, self._current))
             return

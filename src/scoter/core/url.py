@@ -12,90 +12,32 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+from typing import Final
 
 import ada_url
-from msgspec import Struct
 
 from scoter.core.domain import registered_domain, reversed_host
+from scoter.core.url_parts import AUTHORITY_END, Url
 from scoter.errors import UrlError
 
-ORIGIN_CACHE = 4_096
-JOIN_CACHE = 4_096  # about 2 MB when full of ordinary links, 10 at the very most
+__all__ = ["Url", "canonical", "join", "queue_key"]
+
+ORIGIN_CACHE: Final = 4_096
+JOIN_CACHE: Final = 4_096  # about 2 MB when full of ordinary links, 10 at the very most
 
 # Not one that follows a stray percent sign: decoding it would make a new escape out of the two.
-_ESCAPE = re.compile("(?<!%)(?<!%[0-9a-fA-F])%[0-9a-fA-F]{2}")
+_ESCAPE: Final = re.compile("(?<!%)(?<!%[0-9a-fA-F])%[0-9a-fA-F]{2}")
 # An escape that is not in its final spelling: a lower-case digit, or an unreserved character.
-_UNTIDY = re.compile("%(?:[0-9A-Fa-f][a-f]|[a-f][0-9A-F]|2[DdEe]|3[0-9]|[46][1-9A-Fa-f]|[57][0-9Aa]|5[Ff]|7[Ee])")
-_UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
-_AUTHORITY_END = re.compile("[/?]")
+_UNTIDY: Final = re.compile(
+    "%(?:[0-9A-Fa-f][a-f]|[a-f][0-9A-F]|2[DdEe]|3[0-9]|[46][1-9A-Fa-f]|[57][0-9Aa]|5[Ff]|7[Ee])"
+)
+_UNRESERVED: Final = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 # What the parser leaves as it is, and most links lead to: names that do not begin with a dot, and a simple query.
-_NAME = "[A-Za-z0-9_~-][A-Za-z0-9._~-]*"
-_PLAIN = rf"/(?:{_NAME}/)*(?:{_NAME})?(?:\?[A-Za-z0-9._~=&-]*)?"
-_PLAIN_TARGET = re.compile(_PLAIN)
-_PLAIN_URL = re.compile(f"(https?://[a-z0-9.-]+(?::[0-9]+)?)({_PLAIN})")
-_CACHED = 512  # characters; a data: URL may be megabytes long and must not fill the cache
-
-
-class Url(Struct, frozen=True, gc=False):
-    """A URL in canonical form, with the host and sort key that every store needs beside it.
-
-    >>> Url("http://example.com/b", "com,example)/b", "example.com")
-    Url('http://example.com/b')
-    """
-
-    text: str
-    key: str
-    host: str
-
-    def __str__(self) -> str:
-        return self.text
-
-    def __repr__(self) -> str:
-        return f"Url({self.text!r})"
-
-    @property
-    def scheme(self) -> str:
-        return self.text[: self.text.index(":")]
-
-    @property
-    def port(self) -> int | None:
-        """The port if it is not the scheme's own."""
-        end = self._host_end()
-        return int(self.text[end + 1 : self._authority_end(end)]) if self.text[end : end + 1] == ":" else None
-
-    @property
-    def path(self) -> str:
-        return self.target.partition("?")[0]
-
-    @property
-    def query(self) -> str:
-        """What follows the question mark, without it."""
-        return self.target.partition("?")[2]
-
-    @property
-    def target(self) -> str:
-        """Path and query, as a request line has them."""
-        return self.text[self._authority_end(self._host_end()) :] or "/"
-
-    @property
-    def domain(self) -> str:
-        """The registered domain, or the host itself where there is none (an IP address, a bare name)."""
-        return registered_domain(self.host)
-
-    @property
-    def depth(self) -> int:
-        """The number of path segments: 0 for a site's root."""
-        return sum(1 for segment in self.path.split("/") if segment)
-
-    def _host_end(self) -> int:
-        # The canonical form has no user name: the host follows at once.
-        return self.text.index("://") + 3 + len(self.host)
-
-    def _authority_end(self, host_end: int) -> int:
-        if self.text[host_end : host_end + 1] != ":":
-            return host_end
-        end = _AUTHORITY_END.search(self.text, host_end)
-        return end.start() if end else len(self.text)
+_NAME: Final = "[A-Za-z0-9_~-][A-Za-z0-9._~-]*"
+_PLAIN: Final = rf"/(?:{_NAME}/)*(?:{_NAME})?(?:\?[A-Za-z0-9._~=&-]*)?"
+_PLAIN_TARGET: Final = re.compile(_PLAIN)
+_PLAIN_URL: Final = re.compile(f"(https?://[a-z0-9.-]+(?::[0-9]+)?)({_PLAIN})")
+_CACHED: Final = 512  # characters; a data: URL may be megabytes long and must not fill the cache
 
 
 def canonical(text: str) -> Url:
@@ -213,7 +155,7 @@ def _tidy(href: str) -> Url | None:
         return None  # mailto:, data: and their like have no authority; javascript: may pretend to have one
     end = href.find("/", start)
     if not href.startswith(("http:", "https:")):  # others may lack a path, and have a slash in their query
-        found = _AUTHORITY_END.search(href, start)
+        found = AUTHORITY_END.search(href, start)
         end = found.start() if found else len(href)
     authority = href[start:end]
     if "@" in authority:

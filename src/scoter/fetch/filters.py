@@ -16,7 +16,8 @@ from scoter.core.reply import Failed, Fetched, Gone, Moved, NotModified, Reason,
 from scoter.core.url import Url
 from scoter.errors import Defect
 from scoter.fetch.queues.budget import RetryBudget
-from scoter.fetch.queues.turn import SERVED, turn_of
+from scoter.fetch.queues.replies import turn_of
+from scoter.fetch.queues.turn import SERVED
 from scoter.fetch.queues.turnstile import Turnstile
 from scoter.fetch.reach.guard import Guard
 

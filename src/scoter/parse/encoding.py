@@ -14,10 +14,11 @@ from __future__ import annotations
 import codecs
 import re
 from functools import lru_cache
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final
 
 import webencodings  # type: ignore[import-untyped]
-from msgspec import Struct
+
+from scoter.parse.decoded import Decoded, Why
 
 PRESCAN: Final = 1_024
 """Bytes in which a page may name its encoding (HTML standard, 13.2.3.2)."""
@@ -25,41 +26,26 @@ PRESCAN: Final = 1_024
 SAMPLE: Final = 16_384
 """Bytes that the detector sees: more made it slower and no surer."""
 
-Why: TypeAlias = Literal["bom", "http", "meta", "xml", "utf-8", "detector", "default"]
-
 _BOMS: Final = ((b"\xef\xbb\xbf", "utf-8"), (b"\xfe\xff", "utf-16be"), (b"\xff\xfe", "utf-16le"))
 _HIGH: Final = bytes(range(0x80, 0x100))
 _PROOF: Final = 6  # bytes beyond ASCII; two characters of GBK may happen to be valid UTF-8, many do not
-_TAG_START = re.compile(rb"<(?:!--|[mM][eE][tT][aA][\t\n\f\r /]|/?[a-zA-Z]|[!/?])")
+_TAG_START: Final = re.compile(rb"<(?:!--|[mM][eE][tT][aA][\t\n\f\r /]|/?[a-zA-Z]|[!/?])")
 # An attribute as the standard's prescan reads it: a name, and perhaps a value in quotes or without.
-_ATTRIBUTE = re.compile(
+_ATTRIBUTE: Final = re.compile(
     rb"[\t\n\f\r /]*+([^\t\n\f\r />][^\t\n\f\r />=]*+)"
     rb"(?:[\t\n\f\r ]*+=[\t\n\f\r ]*+(?:\"([^\"]*+)(\"?)|'([^']*+)('?)|([^\t\n\f\r >]*+)))?+"
 )
-_XML_ENCODING = re.compile(rb"encoding[\x00- ]*=[\x00- ]*([\"'])([^\x00- \"']+)\1")
-_FIRST_HIGH = re.compile(rb"[\x80-\xff]")
+_XML_ENCODING: Final = re.compile(rb"encoding[\x00- ]*=[\x00- ]*([\"'])([^\x00- \"']+)\1")
+_FIRST_HIGH: Final = re.compile(rb"[\x80-\xff]")
 _BEFORE: Final = 256  # bytes of a sample before its first character that is not ASCII
 _MULTIBYTE: Final = frozenset({"big5", "euc-jp", "euc-kr", "gbk", "gb18030", "shift_jis", "iso-2022-jp"})
 _CODECS: Final = {"gbk": "gb18030", "iso-2022-jp": "iso2022_jp_ext"}  # as the standard has it; webencodings does not
 _JIS: Final = "scoter.jis"
 _JIS_ROWS: Final = frozenset((13, 89, 90, 91, 92))  # NEC's and IBM's, which the standard has and Python does not
-_TAG_END = re.compile(rb"[\t\n\f\r >]")
-_CHARSET = re.compile(
+_TAG_END: Final = re.compile(rb"[\t\n\f\r >]")
+_CHARSET: Final = re.compile(
     rb"[cC][hH][aA][rR][sS][eE][tT][\t\n\f\r ]*=[\t\n\f\r ]*(?:\"([^\"]*)\"|'([^']*)'|([^\"'\t\n\f\r ;][^\t\n\f\r ;]*))"
 )
-
-
-class Decoded(Struct, frozen=True):
-    """A page as UTF-8, with the name of the encoding it came in, how that was found out, and how much was invalid.
-
-    ``why`` is a byte order mark, the server's word, a declaration of the page's own, that it is valid ``utf-8``, the
-    detector, or nothing but the default. ``replaced`` counts the characters that became U+FFFD, or were it already.
-    """
-
-    utf8: bytes
-    encoding: str
-    why: Why
-    replaced: int = 0
 
 
 def decoded(body: bytes, http: str = "", default: str = "windows-1252", *, markup: bool = True) -> Decoded:

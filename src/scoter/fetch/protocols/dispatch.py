@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from typing import Any, get_args
+from typing import Any, Final, get_args
 
 from scoter.core.reply import Failed, Reason, Reply, Request
 from scoter.errors import ConfigError
 from scoter.plugins import FetchProtocol
 
-_log = logging.getLogger(__name__)
-_REPLIES: tuple[type[Reply], ...] = get_args(Reply)  # the frequent one first
+_log: Final = logging.getLogger(__name__)
+_REPLIES: Final[tuple[type[Reply], ...]] = get_args(Reply)  # the frequent one first
 
 
 class Protocols:

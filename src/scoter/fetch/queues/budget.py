@@ -7,8 +7,9 @@ number a second is always free, so that a process that has only begun can retry 
 from __future__ import annotations
 
 from collections import deque
+from typing import Final
 
-_SLICES = 10
+_SLICES: Final = 10
 
 
 class RetryBudget:

@@ -3,8 +3,9 @@
 The format. Records are appended to temporary files of up to ``SEGMENT`` bytes that have no name and so vanish with the
 process, however it ends. A record is the address of its host's next record (8 bytes, little-endian: the file's number
 in the upper half, the offset in the lower; 0 for none), the payload's length (4 bytes) and the payload. Appending to a
-host writes a record and then its address into the host's last one. A file goes as soon as all of its records have
-been read; since each host is read in the order of writing, the old files go first.
+host writes a record and its address into the host's last one. The end of the newest file is kept in memory until it is
+worth a write: with few hosts the last record of each is there, too. A file goes as soon as all of its records have been
+read; since each host is read in the order of writing, the old files go first.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ from scoter.errors import Defect
 
 SEGMENT: Final = 16 * 2**20
 LARGEST_RECORD: Final = 2**20
+TAIL: Final = 64 * 2**10
+"""Bytes that are kept in memory before they are written."""
 
 _HEAD: Final = struct.Struct("<QI")
 _ADDRESS: Final = struct.Struct("<Q")
@@ -27,13 +30,52 @@ _READ: Final = 1_024  # holds most records whole, so that one read does
 
 
 class _Segment:
-    __slots__ = ("file", "live", "number", "size")
+    __slots__ = ("_file", "_tail", "_written", "live", "number", "size")
 
     def __init__(self, number: int, folder: Path) -> None:
         self.number = number
-        self.file: IO[bytes] = tempfile.TemporaryFile(dir=folder, prefix="scoter-queue-", buffering=0)  # noqa: SIM115
+        self._file: IO[bytes] = tempfile.TemporaryFile(dir=folder, prefix="scoter-queue-", buffering=0)  # noqa: SIM115
+        self._tail = bytearray()
+        self._written = 0  # bytes; the tail begins there
         self.live = 0
         self.size = 0
+
+    def append(self, record: bytes) -> None:
+        self._tail += record
+        self.size += len(record)
+
+    def link(self, offset: int, address: int) -> None:
+        """Tell a record which one follows it."""
+        if offset >= self._written:
+            start = offset - self._written
+            self._tail[start : start + _ADDRESS.size] = _ADDRESS.pack(address)
+        else:
+            _write(self._file, _ADDRESS.pack(address), offset)
+
+    def read(self, offset: int) -> tuple[int, bytes]:
+        """Return the address of the record that follows the one at an offset, and what that one holds."""
+        if offset >= self._written:
+            start = offset - self._written
+            following, length = _HEAD.unpack_from(self._tail, start)
+            start += _HEAD.size
+            return following, bytes(self._tail[start : start + length])
+        return _read(self._file, offset)
+
+    def flush(self, most: int) -> None:
+        """Write what is in memory if it is more than this; ``OSError`` when the disk does not take it."""
+        if len(self._tail) > most:
+            _write(self._file, self._tail, self._written)
+            self._written += len(self._tail)
+            self._tail.clear()
+
+    def restart(self) -> None:
+        self._file.truncate(0)
+        self._tail.clear()
+        self._written = self.size = 0
+
+    def close(self) -> None:
+        self._file.close()
+        self._tail.clear()
 
 
 class _Chain:
@@ -47,15 +89,16 @@ class _Chain:
 class Spill:
     """Append to a host with ``push``, read its oldest with ``pop``."""
 
-    def __init__(self, folder: Path, segment: int = SEGMENT) -> None:
+    def __init__(self, folder: Path, segment: int = SEGMENT, tail: int = TAIL) -> None:
         self._folder = folder
         self._segment = segment
+        self._tail = tail
         self._segments: dict[int, _Segment] = {}
         self._newest: _Segment | None = None
         self._numbers = 0
         self._chains: dict[str, _Chain] = {}
         self.records = 0
-        self.bytes = 0  # on disk, read records among them until their file goes
+        self.bytes = 0  # on disk or about to be, read records among them until their file goes
 
     def __repr__(self) -> str:
         return f"Spill({self.records} records of {len(self._chains)} hosts, {self.bytes} bytes)"
@@ -68,17 +111,16 @@ class Spill:
         if len(payload) > LARGEST_RECORD:
             raise Defect(f"an item of {key} has {len(payload)} bytes; the queues hold at most {LARGEST_RECORD}")
         segment = self._writable()
-        offset, record = segment.size, _HEAD.pack(0, len(payload)) + payload
-        _write(segment.file, record, offset)
-        address = segment.number << 32 | offset
+        address = segment.number << 32 | segment.size
         chain = self._chains.get(key)
         if chain is None:
             self._chains[key] = _Chain(address)
         else:
-            _write(self._segments[chain.last >> 32].file, _ADDRESS.pack(address), chain.last & 0xFFFFFFFF)
+            self._segments[chain.last >> 32].link(chain.last & 0xFFFFFFFF, address)
             chain.last = address
             chain.count += 1
-        segment.size += len(record)
+        record = _HEAD.pack(0, len(payload)) + payload
+        segment.append(record)
         segment.live += 1
         self.bytes += len(record)
         self.records += 1
@@ -89,7 +131,7 @@ class Spill:
         if chain is None:
             return None
         segment = self._segments[chain.first >> 32]
-        following, payload = _read(segment.file, chain.first & 0xFFFFFFFF)
+        following, payload = segment.read(chain.first & 0xFFFFFFFF)
         chain.first = following
         chain.count -= 1
         if not chain.count:
@@ -113,30 +155,34 @@ class Spill:
         self.records = 0
 
     def _writable(self) -> _Segment:
-        if self._newest is None or self._newest.size >= self._segment:
-            self._newest = _Segment(self._numbers + 1, self._folder)  # from 1, so that no address is 0
-            self._numbers += 1
-            self._segments[self._newest.number] = self._newest
-        return self._newest
+        newest = self._newest
+        if newest is not None:
+            is_done = newest.size >= self._segment
+            newest.flush(0 if is_done else self._tail)
+            if not is_done:
+                return newest
+        self._newest = newest = _Segment(self._numbers + 1, self._folder)  # from 1, so that no address is 0
+        self._numbers += 1
+        self._segments[newest.number] = newest
+        return newest
 
     def _retire(self, segment: _Segment) -> None:
         if segment is not self._newest:
             self._drop(segment)
             return
         # Written on from its start, so that a host that is always just beyond its share does not make file after file.
-        segment.file.truncate(0)
         self.bytes -= segment.size
-        segment.size = 0
+        segment.restart()
 
     def _drop(self, segment: _Segment) -> None:
-        segment.file.close()
+        segment.close()
         del self._segments[segment.number]
         self.bytes -= segment.size
         if self._newest is segment:
             self._newest = None
 
 
-def _write(file: IO[bytes], data: bytes, offset: int) -> None:
+def _write(file: IO[bytes], data: bytes | bytearray, offset: int) -> None:
     if os.pwrite(file.fileno(), data, offset) != len(data):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 

@@ -5,27 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import timedelta
 from enum import StrEnum
-from typing import Final, Protocol, TypeVar, assert_never
+from typing import Final, Protocol, TypeVar
 
 from msgspec import Struct
 
-from scoter.core.reply import Exchange, Failed, Fetched, Gone, Moved, NotModified, Reason, Reply
-
 Item = TypeVar("Item", covariant=True)
-
-# Nothing was sent, so the host owes us no rest; what stops on our side is no fault of the host's either.
-_UNASKED: Final = frozenset(
-    {
-        Reason.ROBOTS_DENIED,
-        Reason.CRAWL_DELAY,
-        Reason.ROBOTS_UNREACHABLE,
-        Reason.REFUSED_ADDRESS,
-        Reason.REFUSED_PORT,
-        Reason.REFUSED_SCHEME,
-        Reason.PURGED,
-        Reason.STOPPED,
-    }
-)
 
 
 class Turn(Struct, frozen=True, kw_only=True, gc=False):
@@ -107,34 +91,6 @@ class Stats(Struct, frozen=True, kw_only=True):
             "draining" if self.draining else "",
         ]
         return ", ".join(part for part in parts if part)
-
-
-def turn_of(reply: Reply) -> Turn:
-    """Return what a reply means for the queue its URL stood in."""
-    match reply:
-        case Fetched(exchange) | Moved(exchange) | NotModified(exchange):
-            return Turn(took=_latency(exchange))
-        case Gone(reason=reason, exchange=exchange):
-            return UNUSED if reason in _UNASKED else Turn(took=_latency(exchange))
-        case Failed(reason=reason, exchange=exchange):
-            if reason in _UNASKED:
-                return UNUSED
-            return Turn(
-                failed=reply.blames_host,
-                busy=reason is Reason.BUSY,
-                retry_after=reply.retry_after,
-                took=_latency(exchange),
-            )
-        case _:
-            assert_never(reply)
-
-
-def _latency(exchange: Exchange | None) -> float:
-    # Up to the first byte and from the connection on: a long body, or our own pause in reading it, is not slowness.
-    if exchange is None:
-        return 0.0
-    timings = exchange.timings
-    return max(0.0, (timings.first_byte or timings.total) - max(timings.connected, timings.secured))
 
 
 def _hosts(count: int) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from scoter.core.page import Content
-from scoter.parse.encoding import Decoded
+from scoter.parse.decoded import Decoded
 
 _HEAD: Final = 1_445
 """Bytes that tell a text from other things (MIME Sniffing standard, 5.2)."""
