@@ -7,7 +7,7 @@ import socket
 import sys
 from collections.abc import Sequence
 from datetime import timedelta
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 import pycurl
 
@@ -15,24 +15,24 @@ from scoter.core.reply import Cut, Reason, Timings
 from scoter.fetch.protocols.bodybudget import BodyBudget
 from scoter.fetch.protocols.transfer import Ask, Limits, Transferred
 
-_IDLE = 30  # seconds after which an idle connection is not used again
-_PAUSE: int = pycurl.WRITEFUNC_PAUSE
-_NO_SOCKET: int = pycurl.SOCKET_BAD
-_GO_AHEAD: int = pycurl.PREREQFUNC_OK
-_HEAD_ENDS = (b"\r\n", b"\n")
-_URL: int = pycurl.URL
-_CONNECT_TO: int = pycurl.CONNECT_TO
-_STATUS: int = pycurl.RESPONSE_CODE
-_PEER: int = pycurl.PRIMARY_IP
-_VERSION: int = pycurl.INFO_HTTP_VERSION
-_FIRST_BYTE: int = pycurl.STARTTRANSFER_TIME
-_TOTAL: int = pycurl.TOTAL_TIME
-_SWITCHING = 101
-_BROKE = "the connection was closed instead of an answer"
+_IDLE: Final = 30  # seconds after which an idle connection is not used again
+_PAUSE: Final[int] = pycurl.WRITEFUNC_PAUSE
+_NO_SOCKET: Final[int] = pycurl.SOCKET_BAD
+_GO_AHEAD: Final[int] = pycurl.PREREQFUNC_OK
+_HEAD_ENDS: Final = (b"\r\n", b"\n")
+_URL: Final[int] = pycurl.URL
+_CONNECT_TO: Final[int] = pycurl.CONNECT_TO
+_STATUS: Final[int] = pycurl.RESPONSE_CODE
+_PEER: Final[int] = pycurl.PRIMARY_IP
+_VERSION: Final[int] = pycurl.INFO_HTTP_VERSION
+_FIRST_BYTE: Final[int] = pycurl.STARTTRANSFER_TIME
+_TOTAL: Final[int] = pycurl.TOTAL_TIME
+_SWITCHING: Final = 101
+_BROKE: Final = "the connection was closed instead of an answer"
 
-_BROKEN = frozenset({16, 18, 55, 56, 92})  # the connection ended, or its stream in HTTP/2
-_TLS_ERRORS = frozenset({35, 51, 53, 54, 58, 59, 60, 64, 66, 77, 80, 82, 83, 90, 91, 98})
-_REASONS: dict[int, Reason] = {
+_BROKEN: Final = frozenset({16, 18, 55, 56, 92})  # the connection ended, or its stream in HTTP/2
+_TLS_ERRORS: Final = frozenset({35, 51, 53, 54, 58, 59, 60, 64, 66, 77, 80, 82, 83, 90, 91, 98})
+_REASONS: Final[dict[int, Reason]] = {
     5: Reason.UNRESOLVED,
     6: Reason.UNRESOLVED,
     7: Reason.UNREACHABLE,
@@ -267,7 +267,7 @@ class Handle:
             self._tls_seen = data[21:].split(None, 1)[0].decode("ascii", "replace")
 
 
-_VERSIONS = {
+_VERSIONS: Final = {
     pycurl.CURL_HTTP_VERSION_1_0: "1.0",
     pycurl.CURL_HTTP_VERSION_1_1: "1.1",
     pycurl.CURL_HTTP_VERSION_2_0: "2",
