@@ -20,7 +20,8 @@ from typing import NamedTuple
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # a script finds what stands beside it, and this is in a package
 
-import numpy as np  # by which a process that fetches for a crawl, and has it for its tables, makes some searches
+import numpy as np
+import pyarrow as pa  # type: ignore[import-untyped]
 from selectolax.lexbor import LexborHTMLParser
 
 from benchmarks.parse_pages import page
@@ -28,12 +29,12 @@ from scoter.config import load
 from scoter.core.page import Content, Page
 from scoter.core.signature import md5
 from scoter.core.url import canonical
-from scoter.heap import keep_memory
+from scoter.heap import collect_less, keep_memory
 from scoter.parse import LinkRules
 from scoter.parse.html import HtmlOptions, HtmlReader
 from scoter.parse.prescan import harmless
 
-assert np
+LOADED = (np, pa)  # a process that fetches for a crawl has them for its tables, and makes some searches by them
 PAGES = 20
 ROUNDS = 25
 HERE = Path(__file__).parent
@@ -119,7 +120,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--peers", default=str(PEERS), help="a Python that has parsel and BeautifulSoup")
     asked = parser.parse_args()
-    keep_memory()  # as in every process of ours that parses; it is the bare loop's, too
+    # As in every process of ours that parses; they are the bare loop's, too.
+    keep_memory()
+    collect_less()
     bodies = [[page(kind.size, kind.links, number) for number in range(PAGES)] for kind in KINDS]
     theirs = peers(asked.peers, bodies)
     is_met = True

@@ -1,10 +1,11 @@
-"""What is searched in pages, whether numpy is there to help or not."""
+"""What is searched in pages, whether numpy and Arrow are there to help or not."""
 
 from __future__ import annotations
 
 import sys
 
 import numpy as np
+import pyarrow as pa  # type: ignore[import-untyped]
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,9 +13,9 @@ from hypothesis import strategies as st
 from scoter.core.page import Content
 from scoter.core.url import canonical
 from scoter.parse.html import parse_html
-from scoter.parse.vectors import count_byte, may_have_two_blanks
+from scoter.parse.vectors import count_byte, is_utf8, may_have_two_blanks
 
-assert np  # it is loaded, as in a process that fetches for a crawl
+LOADED = (np, pa)  # they are loaded, as in a process that fetches for a crawl
 LONG = "word " * 500
 PIECES = st.lists(st.sampled_from(["a", "bc", " ", "  ", "\n", "\xa0", "é", "東京", "😀", "\x00"]), max_size=30).map(
     "".join
@@ -59,3 +60,44 @@ def test_bytes_are_counted_the_same_without_numpy(data: bytes, byte: int) -> Non
     with pytest.MonkeyPatch.context() as patch:
         patch.delitem(sys.modules, "numpy")
         assert count_byte(data, byte) == helped == data.count(bytes([byte]))
+
+
+# What is and is not UTF-8 (RFC 3629): the ends of each length, overlong forms, surrogates, beyond U+10FFFF, pieces.
+SEQUENCES = st.sampled_from(
+    [
+        *(b"a", b"\xc2\x80", b"\xdf\xbf", b"\xe0\xa0\x80", b"\xed\x9f\xbf", b"\xee\x80\x80", b"\xef\xbf\xbf"),
+        *(b"\xf0\x90\x80\x80", b"\xf4\x8f\xbf\xbf", b"\xf4\x90\x80\x80", b"\xc0\x80", b"\xc1\xbf", b"\xe0\x9f\xbf"),
+        *(
+            b"\xf0\x8f\xbf\xbf",
+            b"\xed\xa0\x80",
+            b"\xed\xbf\xbf",
+            b"\xf5\x80\x80\x80",
+            b"\xff",
+            b"\x80",
+            b"\xe2\x82",
+            b"\0",
+        ),
+    ]
+)
+
+
+@given(st.lists(SEQUENCES, max_size=4).map(b"".join), st.binary(max_size=6), st.sampled_from([0, 700]))
+def test_utf_8_is_told_the_same_without_arrow(sequences: bytes, noise: bytes, filling: int) -> None:
+    for data in (b"word " * filling + sequences, sequences + b"word " * filling + noise):
+        helped = is_utf8(data)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.delitem(sys.modules, "pyarrow")
+            assert is_utf8(data) == helped
+        assert helped == (data.decode(errors="ignore").encode() == data)
+
+
+def test_arrow_is_asked_where_it_is_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Deaf:
+        def __getattr__(self, name: str) -> None:
+            raise LookupError(name)
+
+    monkeypatch.setitem(sys.modules, "pyarrow", Deaf())
+
+    assert is_utf8(b"short")
+    with pytest.raises(LookupError):
+        is_utf8(LONG.encode())

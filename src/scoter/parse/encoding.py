@@ -18,6 +18,7 @@ from typing import Any, Final
 
 import webencodings  # type: ignore[import-untyped]
 
+from scoter.parse import vectors
 from scoter.parse.decoded import Decoded, Why
 
 PRESCAN: Final = 1_024
@@ -287,12 +288,10 @@ def _as_utf8(body: bytes, name: str, why: Why) -> Decoded:
 
 
 def _mended(body: bytes, why: Why) -> Decoded:
-    try:
-        body.decode()
-    except UnicodeDecodeError:
-        text = body.decode("utf-8", "replace")
-        return Decoded(text.encode(), "utf-8", why, text.count("\ufffd"))
-    return Decoded(body, "utf-8", why)
+    if vectors.is_utf8(body):
+        return Decoded(body, "utf-8", why)
+    text = body.decode("utf-8", "replace")
+    return Decoded(text.encode(), "utf-8", why, text.count("\ufffd"))
 
 
 def _beyond_jis(error: UnicodeError) -> tuple[str, int]:

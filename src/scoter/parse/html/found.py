@@ -103,7 +103,7 @@ class Found:
         found = [
             Heading(HEADINGS[node.tag_id], text)
             for node in self.headings[: -MOST_HEADINGS - 1 : -1]
-            if (text := words(node.text(separator=" "), LONGEST_HEADING))
+            if (text := words(_text(node), LONGEST_HEADING))
         ]
         return tuple(found)
 
@@ -136,6 +136,14 @@ class Found:
         said = self.language or metas.get("content-language", ("",))[0].partition(",")[0]
         said = said.strip()
         return said.replace("_", "-") if said and _LANGUAGE.fullmatch(said) else ""
+
+
+def _text(node: LexborNode) -> str:
+    """Return the text of an element, with blanks between its pieces; most have but one, which is there at once."""
+    first = node.first_child
+    if first is not None and first.is_text_node and first.next is None:
+        return node.text_lexbor()
+    return node.text(separator=" ")
 
 
 def name_of(node: LexborNode | None) -> str:
