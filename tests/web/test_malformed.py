@@ -167,11 +167,11 @@ def _leaving(exchange: Exchanging) -> Any:
     [
         ("GET", "/v1/messages", "POST"),
         ("DELETE", "/v1/messages", "POST"),
-        ("POST", "/v1/urls", "GET"),
-        ("HEAD", "/healthz", "GET"),
+        ("HEAD", "/v1/messages", "POST"),
+        ("POST", "/v1/urls", "GET, HEAD"),
         ("OPTIONS", "/v1/fetch", "POST"),
-        ("POST", "/v1/domains/example.org", "GET, PUT"),
-        ("TRACE", "/metrics", "GET"),
+        ("POST", "/v1/domains/example.org", "GET, HEAD, PUT"),
+        ("TRACE", "/metrics", "GET, HEAD"),
     ],
 )
 async def test_a_wrong_method_is_told_the_right_ones(method: str, path: str, allowed: str) -> None:

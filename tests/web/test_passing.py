@@ -46,7 +46,7 @@ async def test_what_is_passed_on_is_answered_as_if_it_were_not(tmp_path: Path) -
     assert known.json["url"] == "http://a.example/"
     assert taken.status == 202
     assert nowhere.status == 404
-    assert (head.status, head.text, head.is_whole) == (405, b"", True)
+    assert (head.status, head.text, head.is_whole) == (200, b"", True)
 
 
 async def test_a_body_is_passed_on_in_parts(tmp_path: Path) -> None:

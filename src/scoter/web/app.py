@@ -28,6 +28,7 @@ from scoter.web.asgi import (
     TooSlow,
     decline_other,
     read_body,
+    send_head,
     send_reply,
     unless_left,
 )
@@ -131,7 +132,7 @@ class Api:
         name = matched.route.path if matched.route else "none"
         if isinstance(answer, Streaming):
             self._measures.requests.add(name, "200")
-            await answer.run(receive, send)
+            await (send_head(send, answer) if scope["method"] == "HEAD" else answer.run(receive, send))
             return
         if answer is None:
             return

@@ -45,9 +45,10 @@ class Reply(Struct, frozen=True):
 
 
 class Streaming(Struct, frozen=True):
-    """An answer that goes on for as long as somebody listens."""
+    """An answer that goes on for as long as somebody listens; ``fields`` are those of its head."""
 
     run: Callable[[Receive, Send], Awaitable[None]]
+    fields: tuple[tuple[bytes, bytes], ...]
 
 
 class TooLarge(Struct, frozen=True):
@@ -142,6 +143,12 @@ async def send_reply(send: Send, reply: Reply) -> None:
         }
     )
     await send({"type": "http.response.body", "body": reply.body})
+
+
+async def send_head(send: Send, stream: Streaming) -> None:
+    """Send what a stream begins with, and nothing of it."""
+    await send({"type": "http.response.start", "status": 200, "headers": list(stream.fields)})
+    await send({"type": "http.response.body", "body": b""})
 
 
 async def decline_other(scope: Scope, receive: Receive, send: Send) -> None:

@@ -35,6 +35,7 @@ from scoter.web.tallies import Counts
 _ONE: Final = b"/v1/urls"
 _MANY: Final = b"/v1/urls/lookup"
 _HEALTH: Final = b"/healthz"
+_READING: Final = ("GET", "HEAD")  # of the answer to HEAD, the server leaves out the body
 _MOST: Final = 8_000
 
 
@@ -64,7 +65,7 @@ class LookupApp:
             return
         path, method = scope["raw_path"], scope["method"]
         began = self._counts.clock()
-        if path == _ONE and method == "GET":
+        if path == _ONE and method in _READING:
             query: bytes = scope["query_string"]
             if query.startswith(b"url=") and b"&" not in query:
                 await self._send("/v1/urls", began, self._one(scope, query), send)
@@ -74,7 +75,7 @@ class LookupApp:
             if reply is not None:
                 await self._send("/v1/urls/lookup", began, reply, send)
             return
-        elif path == _HEALTH and method == "GET":
+        elif path == _HEALTH and method in _READING:
             await self._send("/healthz", began, HEALTHY, send)
             return
         await self._pass_on(scope, receive, send)

@@ -85,7 +85,8 @@ class Router:
                 return Matched()
             key = next(iter(methods.values())).steps[-1].strip("{}")
             path = {key: unquote(name.decode("ascii"), errors="replace")}
-        route = methods.get(method)
+        # RFC 9110 9.3.2: HEAD is answered as GET is. The server leaves out the body.
+        route = methods.get("GET" if method == "HEAD" else method)
         if route is None:
-            return Matched(allowed=tuple(sorted(methods)))
+            return Matched(allowed=tuple(sorted({*methods, "HEAD"} if "GET" in methods else methods)))
         return Matched(route, path, decode=self._decoders.get(route.method + route.path))

@@ -21,6 +21,7 @@ from scoter.live.records import Event
 from scoter.web.asgi import Receive, Send, unless_left
 
 _log = logging.getLogger(__name__)
+FIELDS: Final = ((b"content-type", b"text/event-stream"), (b"cache-control", b"no-store"))
 _KEPT: Final = 1_000
 _AT_ONCE: Final = 100
 _encode: Final = msgspec.json.Encoder().encode
@@ -119,8 +120,7 @@ class Streams:
             self._count -= 1
 
     async def _send(self, after: int | None, send: Send) -> None:
-        headers = [(b"content-type", b"text/event-stream"), (b"cache-control", b"no-store")]
-        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        await send({"type": "http.response.start", "status": 200, "headers": list(FIELDS)})
         at, text = self._resume(after)
         # The number lets a client that hears nothing before the line breaks come back to where it began.
         text = b"id: %d\nretry: 2000\n\n" % at + text

@@ -8,7 +8,7 @@ from scoter.web.asgi import Call, Streaming
 from scoter.web.problems import problem
 from scoter.web.records import EventsQuery, StreamedEvent
 from scoter.web.routes import Answer, Response, Route
-from scoter.web.streams import Streams
+from scoter.web.streams import FIELDS, Streams
 
 _MOST_DIGITS = 18
 
@@ -47,4 +47,4 @@ class Listening:
             after = int(last)
         if self._streams.is_full:
             return problem(503, "crowded", "Too many are listening.", retry_after=30)
-        return Streaming(partial(self._streams.serve, after))
+        return Streaming(partial(self._streams.serve, after), FIELDS)
