@@ -75,6 +75,22 @@ async def test_what_is_no_url_and_what_is_blocked_is_listed_and_the_rest_taken()
     assert [each["url"] for each in receipt["unusable"]] == ["::nonsense::", "http://www.blocked.example/x"]
 
 
+async def test_a_url_that_is_empty_or_too_long_does_not_keep_the_others_of_its_list_out() -> None:
+    bench = Bench()
+    long = "http://b.example/" + "x" * 9_000
+
+    got = await bench.client.post(
+        "/v1/messages", [{"urls": ["", "http://a.example/1", long]}, {"urls": ["http://a.example/2"]}]
+    )
+
+    assert got.status == 202
+    first, second = got.json["messages"]
+    assert list(first["entries"]) == ["http://a.example/1"]
+    assert [each["url"] for each in first["unusable"]] == ["", long[:200]]
+    assert "at most 8192 characters" in first["unusable"][1]["why"]
+    assert list(second["entries"]) == ["http://a.example/2"]
+
+
 async def test_priority_and_force_reach_the_journal() -> None:
     bench = Bench()
 

@@ -110,6 +110,18 @@ async def test_many_urls_are_answered_in_their_order(way: Ways) -> None:
 
 
 @both
+async def test_a_url_that_is_empty_or_too_long_is_told_among_the_others(way: Ways) -> None:
+    bench = Bench()
+    await bench.know("http://a.example/")
+    urls = ["", "http://a.example/#" + "x" * 9_000, "http://a.example/" + "x" * 9_000]
+
+    got = await way(bench).post("/v1/urls/lookup", {"urls": urls})
+
+    assert got.status == 200
+    assert [each["state"] for each in got.json["results"]] == ["unusable", "ok", "unusable"]
+
+
+@both
 @pytest.mark.parametrize(
     ("body", "status", "where"),
     [

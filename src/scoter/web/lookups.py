@@ -7,6 +7,7 @@ from typing import Final, Protocol
 
 import msgspec
 
+from scoter.core.extract import LONGEST
 from scoter.core.url import canonical
 from scoter.errors import UrlError
 from scoter.live.ports import MetadataStore
@@ -99,8 +100,9 @@ class Lookup:
 
 
 def canonical_text(text: str) -> str:
-    """Return the canonical form of a URL, or nothing."""
+    """Return the canonical form of a URL, or nothing for one that is none or longer than any that is taken."""
     try:
-        return canonical(text).text
+        url = canonical(text).text
     except UrlError:
         return ""
+    return url if len(url) <= LONGEST else ""

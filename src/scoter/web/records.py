@@ -25,6 +25,8 @@ UrlText = Annotated[
         extra_json_schema={"format": "url"},
     ),
 ]
+# One among others: what is wrong with it is told of it alone, and the others count.
+ListedUrl = Annotated[str, Meta(description="A URL, in any spelling.", extra_json_schema={"format": "url"})]
 Callback = Annotated[
     str,
     Meta(
@@ -68,7 +70,7 @@ class Submission(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     id: MessageId | None = None
     text: Annotated[str, Meta(max_length=100_000)] = ""
-    urls: Annotated[tuple[UrlText, ...], Meta(max_length=1_000)] = ()
+    urls: Annotated[tuple[ListedUrl, ...], Meta(max_length=1_000)] = ()
     priority: Urgency = Urgency.NORMAL
     force: bool = False
     callback: Callback = ""
@@ -120,7 +122,7 @@ class LookupQuery(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
 class Lookups(Struct, frozen=True, forbid_unknown_fields=True):
     """URLs to look up."""
 
-    urls: Annotated[list[UrlText], Meta(min_length=1, max_length=MOST_URLS)]
+    urls: Annotated[list[ListedUrl], Meta(min_length=1, max_length=MOST_URLS)]
 
 
 class Absence(StrEnum):
