@@ -215,6 +215,29 @@ async def test_a_full_service_is_refused_as_a_whole() -> None:
     assert door.woken == 1
 
 
+@pytest.mark.parametrize("limit", ["backlog", "backlog_per_domain"])
+async def test_a_message_that_comes_again_is_known_however_full_it_is(limit: str) -> None:
+    door = Door(**{limit: 4})
+    first = await door.taken(*some(4), name="first")
+
+    again, other = await door.acceptance.take([message(*some(4), name="first"), message(*some(1), name="other")])
+
+    assert isinstance(again, Taken)
+    assert not again.accepted.is_new
+    assert again.accepted.entries == first.accepted.entries
+    assert isinstance(other, Overloaded)
+    assert door.stores.journal.waiting() == 4
+
+
+async def test_a_message_that_comes_twice_at_once_is_known_the_second_time_however_full_it_is() -> None:
+    door = Door(backlog=4)
+
+    answers = await door.acceptance.take([message(*some(4), name="m"), message(*some(4), name="m")])
+
+    assert [isinstance(each, Taken) and each.accepted.is_new for each in answers] == [True, False]
+    assert all(isinstance(each, Taken) for each in answers)
+
+
 async def test_a_message_larger_than_the_backlog_is_taken_when_nothing_waits() -> None:
     door = Door(backlog=2, backlog_per_domain=2)
 

@@ -22,11 +22,13 @@ _SCHEMES = frozenset({"http", "https"})
 
 
 class Backlog(Protocol):
-    """How much is waiting."""
+    """How much is waiting, and which messages have come."""
 
     def waiting(self) -> int: ...
 
     def waiting_of(self, domain: str) -> int: ...
+
+    def is_done(self, message: str) -> bool | None: ...
 
 
 class Overloaded(Struct, frozen=True):
@@ -82,12 +84,17 @@ class Acceptance:
         """Accept messages as one write; each is answered for itself, in the order given."""
         answers: list[Overloaded | None] = []
         read: list[_Read] = []
+        names = set()
         for message in messages:
             found = self._read(message)
             refusal = self._refusal(found.urls)
+            # One that came before needs no room, and must not be told that it was not accepted.
+            if refusal is not None and (message.id in names or self._backlog.is_done(message.id) is not None):
+                refusal = None
             answers.append(refusal)
             if refusal is None:
                 read.append(found)
+                names.add(message.id)
                 self._expect(found.urls, 1)
         try:
             kept = (

@@ -77,6 +77,16 @@ async def test_while_too_many_announcements_wait_for_callbacks_only_messages_wit
     assert [type(each) for each in later] == [Taken, Taken]
 
 
+async def test_a_message_with_a_callback_that_came_before_needs_no_room_for_announcements() -> None:
+    floor = DiskFloor(Path("/"), 0)
+    taker = WithRoom(Taking(), floor, waiting_callbacks=lambda: 1, is_known=lambda name: name == "old")
+    messages = [replace(message(name), callback="http://me.example/") for name in ("old", "new")]
+
+    answers = await taker.take(messages)
+
+    assert [type(each) for each in answers] == [Taken, Overloaded]
+
+
 async def test_a_rule_is_kept_before_it_is_applied() -> None:
     rules, seen = MemoryRules(), list[DomainRule | None]()
     both = EffectiveRules(rules, lambda rule: seen.append(rules.get(rule.domain)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from itertools import compress
 from typing import Final
 
 from scoter.errors import StoreUnavailable
@@ -30,13 +31,18 @@ class WithRoom:
         *,
         waiting_callbacks: Callable[[], int] = lambda: 0,
         most_callbacks: int = 1,
+        is_known: Callable[[str], bool] = lambda message: False,
         timer: Callable[[], float] = time.monotonic,
     ) -> None:
-        """``waiting_callbacks`` tells how many announcements wait to be delivered; it is asked once a second."""
+        """``waiting_callbacks`` tells how many announcements wait to be delivered; it is asked once a second.
+
+        ``is_known`` tells whether a message came before: it brings about no announcement of its own.
+        """
         self._taker = taker
         self._floor = floor
         self._waiting = waiting_callbacks
         self._most_callbacks = most_callbacks
+        self._is_known = is_known
         self._timer = timer
         self._counted: tuple[float, int] | None = None
 
@@ -45,8 +51,9 @@ class WithRoom:
             raise StoreUnavailable("the disk is nearly full")
         if not any(message.callback for message in messages) or self._has_callback_room():
             return await self._taker.take(messages)
-        others = iter(await self._taker.take([message for message in messages if not message.callback]))
-        return [Overloaded(_LATER) if message.callback else next(others) for message in messages]
+        has_room = [not message.callback or self._is_known(message.id) for message in messages]
+        others = iter(await self._taker.take(list(compress(messages, has_room))))
+        return [next(others) if has else Overloaded(_LATER) for has in has_room]
 
     def _has_callback_room(self) -> bool:
         now = self._timer()

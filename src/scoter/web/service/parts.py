@@ -105,6 +105,7 @@ class Parts:
                     self.floor,
                     waiting_callbacks=lambda: stores.deliveries.waiting(live.callbacks_most),
                     most_callbacks=live.callbacks_most,
+                    is_known=lambda message: stores.journal.is_done(message) is not None,
                 ),
                 records=stores.metadata,
                 is_pending=Pending(stores.db.reader),
