@@ -101,6 +101,30 @@ def test_urls_are_normalised_and_filtered_when_asked_for(
     assert (found[f"{A}?a&b"]["score"], found[f"{A}?a&b"]["metadata"]) == (2.0, {"k": "v"})
 
 
+def test_spellings_that_become_one_url_lay_their_metadata_over_each_other_whichever_crawl_they_are_of(
+    crawls: list[CrawlDir], engine: Engine
+) -> None:
+    spellings = [f"{A}?a&b&c", f"{A}?a&c&b", f"{A}?b&a&c", f"{A}?b&c&a"]
+    write_crawldb(
+        crawls[0],
+        [
+            fetched(spellings[0], ago=9 * DAY, metadata=[("k", "9"), ("l", "9"), ("m", "9"), ("n", "9")]),
+            fetched(spellings[1], ago=DAY, score=2.0, metadata=[("k", "1")]),
+            fetched(spellings[2], ago=2 * DAY),
+            fetched(spellings[3], ago=7 * DAY, metadata=[("k", "7"), ("l", "7"), ("m", "7")]),
+        ],
+    )
+    write_crawldb(crawls[1], [fetched(spellings[3], ago=5 * DAY, metadata=[("k", "5"), ("l", "5")]), datum(B)])
+    write_crawldb(crawls[2], [fetched(B, ago=DAY, metadata=[("b", "c")])])
+
+    found = merged(crawls, engine, "urlnormalizer.order=['querystring']", normalize=True)
+
+    assert found.keys() == {spellings[0], B}
+    assert found[spellings[0]]["score"] == 2.0
+    assert found[spellings[0]]["metadata"] == {"k": "1", "l": "5", "m": "7", "n": "9"}
+    assert found[B]["metadata"] == {"b": "c"}
+
+
 def test_the_segments_of_all_are_known_and_nothing_is_written_over(crawls: list[CrawlDir], engine: Engine) -> None:
     for name, crawl in zip("123", crawls, strict=True):
         write_crawldb(crawl, [datum(A), datum(f"http://{name}.org/")], applied=[name, "0"])

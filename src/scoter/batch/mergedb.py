@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import ibis
+import pyarrow as pa
 from msgspec import Struct
 
 from scoter.batch import schemas
@@ -21,7 +22,7 @@ from scoter.config import Config
 from scoter.core.datum import EPOCH, DbStatus, short_name
 from scoter.engine import Engine, Source, source_of
 from scoter.engine.port import Rows
-from scoter.engine.portable import map_concat
+from scoter.engine.portable import gathered
 from scoter.errors import UsageError
 from scoter.plugins import chain
 from scoter.store.tables import Table
@@ -79,32 +80,37 @@ def check_new(out: CrawlDir, table: Path, name: str) -> None:
 
 
 def _sifted(engine: Engine, source: Source, sieve: Sieve, file: Path) -> Source:
-    """Return a crawldb's records under the URLs that they come to have; where two come to one, the newest stays."""
+    """Return a crawldb's records under the URLs that they come to have, and what each was called."""
     rows = engine.read(source)
     changes = changes_of(engine, rows, sieve)
-    rows = rewritten(rows.mutate(was=rows.url), changes, beside=_BESIDE)
-    ranked = _ranked(rows, rows.was)
-    engine.save(ranked.filter(ranked.turn == 0), source.schema, file)
-    return Source(files=(str(file),), schema=source.schema, defaults={})
+    schema = source.schema.append(pa.field("was", pa.utf8()))
+    engine.save(rewritten(rows.mutate(was=rows.url), changes, beside=_BESIDE), schema, file)
+    return Source(files=(str(file),), schema=schema, defaults={})
 
 
 def _newest(tables: Mapping[str, Rows]) -> Rows:
     """Return one record of each URL; the metadata of older ones lie under that of newer ones."""
     found = ibis.union(*(rows.mutate(crawl=ibis.literal(int(name), "int32")) for name, rows in tables.items()))
-    ranked = _ranked(found, found.crawl)
-    result = ranked.filter(ranked.turn == 0).drop("turn", "crawl")
-    for turn in range(1, len(tables)):
-        older = ranked.filter((ranked.turn == turn) & ranked.metadata.notnull())
-        older = older.select(again="url", under="metadata")
-        joined = result.left_join(older, result.url == older.again)
-        result = joined.mutate(metadata=map_concat(joined.under, joined.metadata)).drop("again", "under")
-    return result
+    if "was" not in found.columns:
+        found = found.mutate(was=found.url)
+    order = [_last_fetch(found).desc(), found.fetch_time.desc(), found.crawl, found.was]
+    ranked = found.mutate(
+        turn=ibis.row_number().over(group_by=found.url, order_by=order), records=found.count().over(group_by=found.url)
+    )
+    newest = ranked.filter(ranked.turn == 0).drop("turn", "records", "crawl", "was")
+    laid = _laid_over(ranked.filter((ranked.records > 1) & ranked.metadata.notnull()))
+    joined = newest.left_join(laid, newest.url == laid.again)
+    return joined.mutate(metadata=joined.laid.fill_null(joined.metadata)).drop("again", "laid")
 
 
-def _ranked(rows: Rows, at_last: Any) -> Rows:
-    """Number the records of each URL, the newest first."""
-    order = [_last_fetch(rows).desc(), rows.fetch_time.desc(), at_last]
-    return rows.mutate(turn=ibis.row_number().over(group_by=rows.url, order_by=order))
+def _laid_over(records: Rows) -> Rows:
+    """Return the metadata of each URL's records as one map: of each name the value in the newest that has it."""
+    each = records.select("url", "turn", "metadata", name=records.metadata.keys()).unnest("name")
+    each = each.mutate(value=each.metadata.get(each.name))
+    chosen = each.group_by(["url", "name"]).agg(value=each.value.argmin(each.turn))
+    lists = gathered(chosen, ["url"], "entries", {"name": chosen.name, "value": chosen.value})
+    names, values = (lists.entries.map(lambda entry, field=field: entry[field]) for field in ("name", "value"))
+    return lists.select(again="url", laid=ibis.map(names, values))
 
 
 def _last_fetch(rows: Rows) -> Any:
