@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import time
 from collections.abc import Iterable, Iterator
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from scoter.cli.invocation import invocation, urls_from
-from scoter.cli.output import note, print_json, understands_escapes, visible
+from scoter.cli.output import note, paint, print_json, visible
 from scoter.cli.service import seconds, service_options
 
 if TYPE_CHECKING:
@@ -22,13 +21,6 @@ if TYPE_CHECKING:
 _COLOURS = {"ok": "green", "failed": "red", "gone": "yellow", "denied": "magenta", "refused": "magenta"}
 _LABEL = 11
 _FROM_STDIN = 300
-
-
-def paint(text: str, colour: str | None, **how: bool) -> str:
-    """Return text in a colour, where somebody sees it and has not asked for none."""
-    if not understands_escapes(sys.stdout) or os.environ.get("NO_COLOR"):
-        return text
-    return click.style(text, fg=colour, **how)
 
 
 def colour_of(state: str) -> str | None:
@@ -92,7 +84,7 @@ def page(asked: str, found: UrlRecord | Missing) -> Iterator[str]:
     """Yield what is known of a URL, as lines for people."""
     from scoter.client import UrlRecord
 
-    yield paint(visible(asked), None, bold=True)
+    yield paint(visible(asked), bold=True)
     for label, text in _facts(found) if isinstance(found, UrlRecord) else [("state", _absence(found))]:
         state = found.state.value if label == "state" else ""
         yield f"  {label:<{_LABEL}} {paint(visible(text), colour_of(state))}"

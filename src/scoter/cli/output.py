@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, TextIO
 
+import click
 import msgspec
 
 _GAP = "  "
@@ -90,8 +91,20 @@ def cut(text: str, room: int) -> str:
 
 
 def understands_escapes(stream: TextIO) -> bool:
-    """Tell whether a stream is a terminal on which lines can be written over and coloured."""
+    """Tell whether a stream is a terminal on which lines can be written over."""
     return stream.isatty() and os.environ.get("TERM") != "dumb"
+
+
+def has_colours(stream: TextIO) -> bool:
+    """Tell whether colours are for whoever reads a stream: not under NO_COLOR, under FORCE_COLOR also in a pipe."""
+    if os.environ.get("NO_COLOR"):
+        return False
+    return os.environ.get("FORCE_COLOR", "0") not in {"", "0"} or understands_escapes(stream)
+
+
+def paint(text: str, colour: str | None = None, *, bold: bool = False) -> str:
+    """Return text in a colour, where somebody sees it on standard output and has not asked for none."""
+    return click.style(text, fg=colour, bold=bold or None) if has_colours(sys.stdout) else text
 
 
 def note(text: str) -> None:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import click
 
 from scoter.cli.invocation import invocation
-from scoter.cli.lookup import colour_of, paint
-from scoter.cli.output import cut, note, print_json, visible
+from scoter.cli.lookup import colour_of
+from scoter.cli.output import cut, note, paint, print_json, visible
 from scoter.cli.progress import StatusLine
 from scoter.cli.service import service_options
 
@@ -78,7 +78,7 @@ class Shown:
         """Tell that events will come."""
         if not self._quiet and not self._has_head:
             self._has_head = True
-            sys.stdout.write(paint(HEAD, None, bold=True) + "\n")
+            sys.stdout.write(paint(HEAD, bold=True) + "\n")
             sys.stdout.flush()
         self.line.show("waiting for events")
 

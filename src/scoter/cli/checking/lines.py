@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 import click
 from msgspec import Struct
 
-from scoter.cli.output import understands_escapes, visible, width
+from scoter.cli.output import has_colours, paint, visible, width
 
 LABEL = 14
 """Columns for what a line is about."""
@@ -43,7 +43,8 @@ def show(lines: Iterable[Line]) -> None:
     """Print lines; titles stand out on a terminal."""
     for line in lines:
         text = readable(line.text)
-        click.echo(click.style(text, bold=True) if line.is_title and understands_escapes(sys.stdout) else text)
+        # Without being told, click takes escapes out of what goes into a pipe.
+        click.echo(paint(text, bold=True) if line.is_title else text, color=has_colours(sys.stdout))
 
 
 def dump(text: str) -> None:
