@@ -11,6 +11,7 @@ import pytest
 from scoter.cli.checking.lines import Line, show
 from scoter.cli.output import paint, print_table, width
 from scoter.cli.progress import StatusLine
+from scoter.cli.rows import print_rows
 
 WIDE = "日本語の長い題名" * 20
 
@@ -97,3 +98,42 @@ def test_a_pipe_gets_colours_only_when_forced(monkeypatch: pytest.MonkeyPatch, f
         print(paint("ok", "green"))
 
     assert made.getvalue() == shown
+
+
+ROWS = [
+    {"url": "http://a.example/" + "x" * 90, "n": number, "title": WIDE if number % 2 else ""} for number in range(1_200)
+]
+ROWS.append({"url": "http://a.example/" + "y" * 200, "n": 123_456_789, "title": "last"})
+
+
+def test_a_table_of_any_length_is_narrowed_to_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    with terminal(monkeypatch) as shown:
+        assert print_rows(iter(ROWS), ["url", "n", "title"], "table") == 1_201
+
+    lines = shown.getvalue().splitlines()
+    assert len(lines) == 1_203
+    assert max(map(width, lines)) <= 40
+    assert lines[0].split() == ["url", "n", "title"]
+    assert lines[2].split() == ["http://a.exampl…", "0"]
+    assert lines[3].split()[:2] == ["http://a.exampl…", "1"]
+    assert lines[3].endswith("…")
+    assert lines[-1].split() == ["http://a.exa…", "123456789", "last"]
+
+
+def test_a_table_that_has_room_is_whole_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    with terminal(monkeypatch, COLUMNS="130") as shown:
+        print_rows([{"url": "x" * 120, "n": 1}], ["url", "n"], "table")
+
+    assert "x" * 120 + "  1\n" in shown.getvalue()
+
+
+@pytest.mark.parametrize("form", ["table", "json", "csv"])
+def test_nothing_is_cut_in_a_pipe(form: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    with redirect_stdout(io.TextIOWrapper(io.BytesIO(), "utf-8")) as made:
+        print_rows(ROWS, ["url", "n", "title"], form)
+        made.flush()
+
+    text = made.buffer.getvalue().decode()
+    assert "…" not in text
+    assert (text.count(WIDE), text.count("y" * 200)) == (600, 1)
