@@ -102,6 +102,33 @@ def test_of_several_segments_the_newest_tells_what_a_page_links_to(crawl: CrawlD
     assert linkdb(crawl) == {C: [(A, "new")], D: [(B, "")]}
 
 
+@pytest.mark.parametrize("normalize", [True, False])
+def test_an_older_segment_that_comes_in_later_leaves_the_links_of_newer_pages(
+    crawl: CrawlDir, engine: Engine, normalize: bool
+) -> None:
+    older = write_segment(crawl, "1", pages=[page(A), page(B)], links=[link(A, C, "old"), link(A, D), link(B, D)])
+    newer = write_segment(crawl, "2", pages=[page(A)], links=[link(A, C, "new")])
+    write_segment(crawl, "3", pages=[page(B)], links=[link(B, A)])  # which is not in the linkdb
+    invertlinks(crawl, engine, config(), [newer], now=NOW)
+
+    invertlinks(crawl, engine, config(), [older], now=NOW, normalize=normalize, filter=normalize)
+
+    assert linkdb(crawl) == {C: [(A, "new")], D: [(B, "")]}
+
+
+def test_a_segment_between_two_that_came_in_replaces_the_links_of_the_older_one_alone(
+    crawl: CrawlDir, engine: Engine
+) -> None:
+    first = write_segment(crawl, "1", pages=[page(A), page(B)], links=[link(A, C, "1"), link(B, C, "1")])
+    second = write_segment(crawl, "2", pages=[page(A), page(B)], links=[link(A, D, "2"), link(B, D, "2")])
+    third = write_segment(crawl, "3", pages=[page(A), page(C, "failed")], links=[link(A, B, "3")])
+    invertlinks(crawl, engine, config(), [first, third], now=NOW)
+
+    invertlinks(crawl, engine, config(), [second], now=NOW)
+
+    assert linkdb(crawl) == {B: [(A, "3")], D: [(B, "2")]}
+
+
 INTERNAL = [
     ("http://a.org/x", "http://a.org/y"),
     ("http://a.org/x", "https://a.org:8443/y"),

@@ -2,6 +2,7 @@
 
 Nutch adds links and never takes one away. Here the links of a page that was parsed again replace those it had before:
 the linkdb is written anew in any case, and a look-up of each link's source in the pages parsed is all that it costs.
+Where a newer segment came in first, the links of its pages stay, while that segment is there to tell which they are.
 Nutch also filters what lies in the linkdb already; here only new links go through the chains, the others did when they
 came (``mergelinkdb --filter`` does it to all).
 """
@@ -70,7 +71,10 @@ def invertlinks(
             _check(each, linkdb.applied, force)
         sieve = Sieve.of(config, "linkdb", filter=filter, normalize=normalize)
         links = [source_of(each.crawl_parse(), _LINK) for each in segments]
-        pages = [source_of(each.parse_data(), ("url", "parse_status")) for each in segments]
+        newer = _came_first(crawl, segments, linkdb.applied)
+        order = sorted([*segments, *newer], key=lambda each: each.name)
+        pages = [source_of(each.parse_data(), ("url", "parse_status")) for each in order]
+        places = [order.index(each) for each in segments]
         parsed = _parsed(engine, pages)
         if sieve.filters or sieve.normalizers:
             named = [engine.read(each).select("url") for each in links]
@@ -82,6 +86,7 @@ def invertlinks(
                 for number, each in enumerate(links)
             ]
         latest = parsed.group_by("source").agg(segment=parsed.segment.max())
+        latest = latest.filter(latest.segment.isin(places))
         latest = engine.read(_saved(engine, latest, _PARSED, Path(scratch) / "parsed.parquet"))
         inputs = {"linkdb": linkdb.source, **{f"links{number}": each for number, each in enumerate(links)}}
 
@@ -89,7 +94,7 @@ def invertlinks(
         crowds = crowded(engine, links, [linkdb.source], most, Path(scratch) / "crowds.parquet")
 
         def job(tables: Mapping[str, Rows]) -> Rows:
-            found = [_wanted(tables[f"links{number}"], config.linkdb, number) for number in range(len(links))]
+            found = [_wanted(tables[f"links{n}"], config.linkdb, place) for n, place in enumerate(places)]
             fresh = ibis.union(*found)
             fresh = fresh.semi_join(latest, ["source", "segment"]).drop("segment")
             before = known_links(tables["linkdb"])
@@ -102,6 +107,16 @@ def invertlinks(
             manifest = new.commit(applied=[name for name in names if name not in linkdb.applied])
     without_backup(crawl.linkdb, config)
     return Inverted(segments=names, urls=manifest.rows, urls_before=linkdb.rows)
+
+
+def _came_first(crawl: CrawlDir, segments: Sequence[Segment], applied: frozenset[str]) -> list[Segment]:
+    """Return the segments in the linkdb that are newer than one of those given.
+
+    Not those that were merged: their names tell when that was, and nothing of their pages.
+    """
+    given = {each.name for each in segments}
+    newer = [each for each in crawl.all_segments() if each.name > min(given) and each.name not in given]
+    return [each for each in newer if each.is_parsed and each.name in applied and not each.origin().merged]
 
 
 def _check(segment: Segment, applied: frozenset[str], force: bool) -> None:
