@@ -9,6 +9,7 @@ import pytest
 from msgspec import Struct
 
 from scoter.client import calls, records
+from scoter.core.extract import LONGEST
 from scoter.live import ports
 from scoter.web import problems, streams
 from scoter.web import records as served
@@ -46,4 +47,5 @@ def test_words_and_limits_are_those_of_the_service() -> None:
     assert set(get_args(records.BodyForm)) == set(served.BodyForm)
     assert set(get_args(records.KeyScope)) == {scope.value for scope in Scope if scope}
     assert calls.MOST_URLS == served.MOST_URLS
+    assert calls.LONGEST_URL == LONGEST
     assert calls._LONGEST_WAIT == served.MOST_WAIT

@@ -89,6 +89,19 @@ async def test_a_query_that_is_no_text_is_malformed(way: Ways) -> None:
 
 
 @both
+async def test_the_longest_url_that_is_taken_can_be_looked_up(way: Ways) -> None:
+    bench = Bench()
+    url = "http://a.example/".ljust(8_192, "x")
+    taken = await bench.client.post("/v1/messages", {"text": f"see {url}"})
+    assert list(taken.json["messages"][0]["entries"]) == [url]
+
+    got = await way(bench).get(f"/v1/urls?url={url}")
+
+    assert got.status == 202
+    assert (await way(bench).get(f"/v1/urls?url={url}x")).status == 422
+
+
+@both
 async def test_many_urls_are_answered_in_their_order(way: Ways) -> None:
     bench = Bench()
     await bench.know("http://a.example/")

@@ -37,7 +37,7 @@ from scoter.live.records import UrlRecord
 
 MOST_URLS: Final = 300
 MOST_BYTES: Final = 900_000  # the service takes bodies of a mebibyte
-LONGEST_URL: Final = 8_000
+LONGEST_URL: Final = 8_192
 _LONGEST_QUERY: Final = 8_000  # of a head that may have 32 KiB
 _LONGEST_WAIT: Final = 30.0
 _SHORTEST_WAIT: Final = 1.0  # what a service that answers at once is not asked more often than

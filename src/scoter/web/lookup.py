@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Final
 from urllib.parse import unquote_plus
 
+from scoter.core.extract import LONGEST
 from scoter.errors import ScoterError
 from scoter.web.app import BODY_LIMIT, BODY_WITHIN, read_json
 from scoter.web.asgi import (
@@ -36,7 +37,6 @@ _ONE: Final = b"/v1/urls"
 _MANY: Final = b"/v1/urls/lookup"
 _HEALTH: Final = b"/healthz"
 _READING: Final = ("GET", "HEAD")  # of the answer to HEAD, the server leaves out the body
-_MOST: Final = 8_000
 
 
 class LookupApp:
@@ -92,7 +92,7 @@ class LookupApp:
             text = unquoted(query[4:])
         except UnicodeDecodeError:
             return reply_of(problem(400, "malformed", "The query string cannot be read."))
-        if not 0 < len(text) <= _MOST:
+        if not 0 < len(text) <= LONGEST:
             return reply_of(problem(422, "invalid", "This is not a URL.", where="?url"))
         try:
             return self._lookup.one(text)

@@ -8,19 +8,20 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
+from scoter.core.extract import LONGEST
 from scoter.live.records import Archived, Priority, UrlRecord
 
 MOST_URLS = 300
 MOST_MESSAGES = 1_000
 MOST_WAIT = 30.0
 
-# Canonical URLs of more than 8,000 characters are not served by anybody. The formats are names of our own: what is a
-# URL (WHATWG's), and which ones may be posted to, is more than a schema can say.
+# The formats are names of our own: what is a URL (WHATWG's), and which ones may be posted to, is more than a schema can
+# say.
 UrlText = Annotated[
     str,
     Meta(
         min_length=1,
-        max_length=8_000,
+        max_length=LONGEST,
         description="A URL, in any spelling.",
         extra_json_schema={"format": "url"},
     ),
