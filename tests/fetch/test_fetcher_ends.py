@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import pytest
@@ -12,7 +12,7 @@ from tests.fetch.fetchers import Fake, Sink, fetcher, source, urls
 
 from scoter.config import load
 from scoter.core.reply import Reply, Request
-from scoter.core.url import canonical
+from scoter.core.url import Url, canonical
 from scoter.errors import Defect
 from scoter.fetch.fetcher import Fetcher
 from scoter.fetch.protocols.dispatch import Protocols
@@ -77,6 +77,77 @@ async def test_a_stop_does_not_wait_for_a_source_that_is_silent() -> None:
 
     await asyncio.wait_for(running, 5)
     assert sink.reasons() == {"page": 1}
+
+
+class Robots(Fake):
+    """Answers for robots.txt, and for all that belongs to reading one, by functions of the times it was asked."""
+
+    def __init__(self, *answers: Callable[[Url], Reply]) -> None:
+        super().__init__()
+        self._answers = answers
+        self.times: list[float] = []
+
+    async def fetch(self, request: Request) -> Reply:
+        if request.url.path not in ("/robots.txt", "/rules"):
+            return await super().fetch(request)
+        self.times.append(asyncio.get_running_loop().time())
+        await asyncio.sleep(0)
+        return self._answers[min(len(self.times), len(self._answers)) - 1](request.url)
+
+
+def _moved(target: str) -> Callable[[Url], Reply]:
+    return lambda url: answer(url, 302, Location=target)
+
+
+async def test_a_fetch_ends_although_the_host_rests_whose_turn_was_lent_to_the_one_who_asked_for_robots_txt() -> None:
+    fake, sink = Robots(_moved("/rules"), lambda url: answer(url, 503, Retry_After="86400")), Sink()
+
+    running = fetcher(fake, "http.robots_503_defer_visits=false")
+    await asyncio.wait_for(running.run(source(urls(1, 2)), sink), 5)
+
+    assert sink.reasons() == {"robots_unreachable": 2}
+
+
+async def test_turns_that_are_kept_for_a_robots_txt_do_not_keep_it_from_being_asked_for_when_the_host_is_slowed() -> (
+    None
+):
+    fake, sink = Robots(lambda url: answer(url, 503), lambda url: answer(url, 404)), Sink()
+
+    running = fetcher(fake, "fetch.threads_per_queue=5", "http.robots_503_defer_visits_delay=10ms")
+    task = asyncio.create_task(running.run(source(urls(1, 5)), sink))
+    async with asyncio.timeout(5):
+        while len(fake.times) < 2:
+            await asyncio.sleep(0.01)
+    running.stop(within=0.0)
+    await task
+
+    assert fake.times[1] - fake.times[0] >= 1
+
+
+async def test_a_robots_txt_elsewhere_is_asked_for_however_many_wait_for_theirs() -> None:
+    """All sites have theirs on one host, which gives out turns more slowly than they do."""
+    fake, sink = (
+        Robots(lambda url: answer(url, 404) if url.host == "h0.test" else _moved("http://h0.test/rules")(url)),
+        Sink(),
+    )
+
+    running = fetcher(fake, "fetch.threads=2", 'fetch.hosts=["h0.test delay=20ms"]')
+    await asyncio.wait_for(running.run(source(urls(6, 3)), sink), 5)
+
+    assert sink.reasons() == {"page": 18}
+    assert fake.most["all"] <= 2
+
+
+async def test_a_host_that_is_left_alone_for_a_while_is_asked_no_sooner_because_another_of_its_urls_has_a_turn() -> (
+    None
+):
+    fake, sink = Robots(lambda url: answer(url, 500), lambda url: answer(url, 404)), Sink()
+
+    running = fetcher(fake, "http.robots_503_defer_visits_delay=200ms", "fetch.exceptions_per_queue_delay=0s")
+    await asyncio.wait_for(running.run(source(urls(1, 3)), sink), 5)
+
+    assert sink.reasons() == {"page": 3}
+    assert fake.times[1] - fake.times[0] >= 0.2
 
 
 async def test_what_waits_for_its_address_when_the_fetch_is_stopped_is_handed_back() -> None:

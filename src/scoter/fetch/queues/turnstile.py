@@ -98,6 +98,7 @@ class Turnstile:
         self._loop = asyncio.get_running_loop()
         self._timer: asyncio.TimerHandle | None = None
         self._lent: dict[str, list[Held]] = {}  # turns of those who wait for others of the host
+        self._lent_count = 0
         self._begun: dict[str, list[Waiter]] = {}  # those who have begun and need one more turn
         self._is_held_up = False
         self._away = 0  # turns in use whose requests others make
@@ -110,7 +111,8 @@ class Turnstile:
     @property
     def has_free_turns(self) -> bool:
         """Whether more requests may be under way than are."""
-        return self.bench.in_progress - self._away < self.concurrency
+        # Whoever lends his turn asks nothing. Did he count, the one for whom he waits might never come to ask.
+        return self.bench.in_progress - self._away - self._lent_count < self.concurrency
 
     async def enter(self, key: str) -> Reason | None:
         """Wait for a host's turn; the answer is none, or why it will not come."""
@@ -124,6 +126,8 @@ class Turnstile:
             return _REFUSALS[refusal]
         if begun:
             self._begun.setdefault(key, []).append(waiter)
+            while self._borrow(key):  # he is the first to get them, when the host's time has come
+                self.leave(key, UNUSED)
         self.pump()
         try:
             return await waiter.answered
@@ -138,15 +142,13 @@ class Turnstile:
     def use_held(self, key: str) -> bool:
         """Use the turn of this host that the running work holds, or that another lends; false when there is none."""
         held = _held.get()
-        if held is None or not held.is_free or held.key != key:
-            lent = self._lent.get(key)
-            if not lent:
-                return False
-            held = lent.pop()
-        held.is_free = False
+        if held is not None and held.is_free and held.key == key:
+            held.is_free = False
+        elif not self.has_free_turns or not self._borrow(key):
+            return False
         if self.bench.begin(key, self.clock()):
             return True
-        self.leave(key, UNUSED)  # it was kept for too long: another request has begun just now
+        self.leave(key, UNUSED)  # it was kept for too long: another request has begun or ended just now
         return False
 
     def leave(self, key: str, turn: Turn) -> None:
@@ -196,16 +198,38 @@ class Turnstile:
         if held is None or not held.is_free:
             yield
             return
-        waiting = self._begun.get(held.key)
-        if waiting and self.bench.begin(held.key, self.clock()) and any(waiter.begin() for waiter in waiting):
-            held.is_free = False  # somebody waited for it already; what is left of him in the queue is passed over
+        if any(not waiter.answered.done() for waiter in self._begun.get(held.key, ())):
+            self.let_go(held)  # somebody waits for it already, and is the first to get it
             yield
             return
         self._lent.setdefault(held.key, []).append(held)
+        self._lent_count += 1
+        self.pump()
         try:
             yield
         finally:
-            _drop(self._lent, held.key, held)
+            self._take_back(held)
+
+    def _borrow(self, key: str) -> bool:
+        """Take a turn of a host that somebody lends; false when nobody does."""
+        lent = self._lent.get(key)
+        if not lent:
+            return False
+        lent[-1].is_free = False
+        self._end_loan(lent[-1])
+        return True
+
+    def _take_back(self, held: Held) -> None:
+        """End a loan that nobody used; where others are under way instead, the turn goes with it."""
+        if held.is_free:
+            is_room = self.has_free_turns
+            self._end_loan(held)
+            if not is_room:
+                self.let_go(held)
+
+    def _end_loan(self, held: Held) -> None:
+        _drop(self._lent, held.key, held)
+        self._lent_count -= 1
 
     @contextmanager
     def away(self) -> Iterator[None]:

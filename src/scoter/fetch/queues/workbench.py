@@ -154,9 +154,12 @@ class Workbench(Generic[T]):
         """Use a turn that was handed out, perhaps a while ago; false when it has to be given back for another.
 
         The pause of a queue with several threads lies between requests. Of turns that were all kept waiting, for a
-        robots.txt say, only the first may be used when the wait is over.
+        robots.txt say, only the first may be used when the wait is over; and none while the host rests that has begun
+        to rest meanwhile.
         """
         queue = self._queues[key]
+        if queue.rest > now:
+            return False
         if queue.policy.threads == 1:
             return True
         pause = queue.pause()
