@@ -197,6 +197,31 @@ async def test_cookies_that_servers_set_are_kept_when_wanted(setting: str, expec
     assert ["Cookie: s=1" in lines_of(head) for head in heads] == [False, expected, False]
 
 
+async def test_all_cookies_of_a_request_go_in_one_field_and_of_ones_own_the_closest_counts(tmp_path: Path) -> None:
+    file = tmp_path / "cookies.txt"
+    file.write_text("a.example.com\tconsent=yes\n")
+    settings = (f"agent.host_cookie_file={file}", 'http.headers=["Cookie: all=1"]', "http.keep_cookies=true")
+    own = (("cookie", "mine=1"), ("X-A", "1"))
+    async with (
+        server(lambda head: response(b"ok", "Set-Cookie: id=7")) as (port, heads),
+        protocol(port, *settings) as http,
+    ):
+        for text, more in (("a", ()), ("a", ()), ("a", own), ("b", ()), ("b", ())):
+            reply = await http.fetch(Request(url=canonical(f"http://{text}.example.com/"), headers=more))
+
+    cookies = [[line for line in lines_of(head) if line.lower().startswith("cookie")] for head in heads]
+    assert cookies == [
+        ["Cookie: consent=yes"],
+        ["Cookie: id=7; consent=yes"],
+        ["Cookie: id=7; mine=1"],
+        ["Cookie: all=1"],
+        ["Cookie: id=7; all=1"],
+    ]
+    assert "X-A: 1" in lines_of(heads[2])
+    assert isinstance(reply, Fetched)
+    assert reply.exchange.request_head == heads[-1].replace(b"id=7; ", b"")
+
+
 async def test_the_cookies_of_every_answer_count_towards_what_the_jar_holds(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hops, "CookieJar", lambda: CookieJar(most=2))
     async with (

@@ -78,6 +78,7 @@ class Handle:
         self.paused = False
         self.is_running = False
         self._headers: Sequence[str | bytes] | None = None
+        self._cookie = ""
         self.is_tls = False
         self.curl = curl = pycurl.Curl()
         for option, value in (
@@ -123,11 +124,20 @@ class Handle:
         if ask.headers is not self._headers:
             self._headers = ask.headers
             curl.setopt(pycurl.HTTPHEADER, list(ask.headers))
+        if ask.cookie != self._cookie:
+            self._use_cookie(ask.cookie)
         curl.setopt(_CONNECT_TO, [ask.connect_to] if ask.connect_to else [])
         self._is_http = url.startswith("http")
         is_tls = url.startswith("https:")
         if is_tls or self.is_tls:
             self._use_tls(is_tls, ask.verify)
+
+    def _use_cookie(self, cookie: str) -> None:
+        self._cookie = cookie
+        if cookie:
+            self.curl.setopt(pycurl.COOKIE, cookie.encode("latin-1", errors="replace"))
+        else:
+            self.curl.unsetopt(pycurl.COOKIE)
 
     def _use_tls(self, is_tls: bool, verify: bool) -> None:
         if is_tls is not self.is_tls:

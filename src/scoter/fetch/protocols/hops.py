@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from scoter.config import Config
 from scoter.core.outcome import reply_to
-from scoter.core.reply import Cut, Exchange, Failed, Fetched, Headers, Reason, Reply, Request
+from scoter.core.reply import Cut, Exchange, Failed, Fetched, Headers, Reason, Reply, Request, header
 from scoter.core.robots import LIMIT
 from scoter.core.url import Url
 from scoter.errors import ConfigError
@@ -45,6 +45,7 @@ MOST_ADDRESSES = 3  # tried one after the other when a connection fails
 # No pattern looks for blanks at the end of something: in a long row of them it would begin anew at each.
 _FIELD = re.compile("^([^:\\n]*):([^\\n]*)$", re.MULTILINE)
 _FOLD = re.compile("\\n[ \\t]+")
+_COOKIE = "Cookie"
 _UNRESOLVED = Transferred(reason=Reason.UNRESOLVED)
 
 
@@ -67,6 +68,8 @@ class HttpHops:
         self._options = tuple(options)
         self._resolver = resolver
         fixed = _fixed_headers(config)
+        self._cookie_for_all = header(fixed, _COOKIE)
+        fixed = _without_cookie(fixed)
         self._usual = lru_cache(maxsize=MOST_AGENTS)(lambda agent: Sent.of((("User-Agent", agent), *fixed)))
         self._proxy = Proxy.of(config)
         self._credentials = parse_credentials(
@@ -101,6 +104,7 @@ class HttpHops:
                 return found
             routes = found
         headers = self._headers(request)
+        cookie = self._cookie(request)
         at_least = ROBOTS_LIMIT if url.text.endswith("/robots.txt") and url.target == "/robots.txt" else 0
         started = self._now()
         told = _UNRESOLVED
@@ -108,6 +112,7 @@ class HttpHops:
             ask = Ask(
                 url=url.text,
                 headers=headers.lines,
+                cookie=cookie,
                 connect_to=connect_to,
                 options=site.options,
                 check=self._check_socket,
@@ -118,6 +123,8 @@ class HttpHops:
                 if connect_to is not routes[0]:
                     self._prefer(url.host, connect_to)
                 break
+        if cookie:
+            headers = Sent.of(((_COOKIE, cookie),)).with_more(headers)  # where libcurl puts it
         return self._reply(url, site, headers, told, started)
 
     def _transfer(self, host: str, ask: Ask) -> Awaitable[Transferred]:
@@ -200,10 +207,10 @@ class HttpHops:
     def _headers(self, request: Request) -> Sent:
         """Return what is sent beyond Host, in order."""
         usual = self._usual(self._agent())
-        if not (request.headers or request.etag or request.modified_since or self._cookies):
+        if not (request.headers or request.etag or request.modified_since):
             return usual
         more = self._more_headers(request)
-        return usual.with_more(more) if more else usual
+        return usual.with_more(Sent.of(more)) if more else usual
 
     def _more_headers(self, request: Request) -> Headers:
         headers: list[tuple[str, str]] = []
@@ -211,10 +218,13 @@ class HttpHops:
             headers.append(("If-Modified-Since", format_datetime(request.modified_since.astimezone(UTC), usegmt=True)))
         if request.etag:
             headers.append(("If-None-Match", request.etag))
-        cookie = self._cookies.get(request.url.host) if self._config.http.enable_cookie_header else None
-        if cookie is not None:
-            headers.append(("Cookie", cookie))
-        return (*headers, *request.headers)
+        return (*headers, *_without_cookie(request.headers))
+
+    def _cookie(self, request: Request) -> str:
+        """Return the cookie that the settings or the request know; the closest one counts, as only one field may go."""
+        if not (request.headers or self._cookies) or not self._config.http.enable_cookie_header:
+            return self._cookie_for_all
+        return header(request.headers, _COOKIE) or self._cookies.get(request.url.host) or self._cookie_for_all
 
     def _reply(self, url: Url, site: Site, sent: Sent, told: Transferred, started: datetime) -> Reply:
         if told.reason is None and told.cut is Cut.NOT:
@@ -267,6 +277,10 @@ def _fixed_headers(config: Config) -> Headers:
         hint = "Set agent.name, agent.version, agent.url and agent.email, or agent.rotate with a file of names."
         raise ConfigError("names User-Agent, which is made of the agent settings", where="http.headers", hint=hint)
     return (*((name, value) for name, value in headers if name.lower() not in said), *own)
+
+
+def _without_cookie(headers: Headers) -> Headers:
+    return tuple((name, value) for name, value in headers if name.lower() != "cookie")
 
 
 def _is_deaf(told: Transferred) -> bool:

@@ -21,8 +21,7 @@ class Sent(Struct, frozen=True):
             "".join(f"{name}: {value}".rstrip() + "\r\n" for name, value in headers),
         )
 
-    def with_more(self, headers: Headers) -> Sent:
-        more = Sent.of(headers)
+    def with_more(self, more: Sent) -> Sent:
         return Sent(self.lines + more.lines, self.text + more.text)
 
 

@@ -27,11 +27,13 @@ class Limits(Struct, frozen=True, kw_only=True):
 class Ask(Struct, frozen=True, kw_only=True):
     """What libcurl is told for one transfer, beyond the options that all have.
 
+    ``cookie`` is sent together with those that libcurl keeps, as one field.
     ``at_least`` is a number of bytes up to which the body is taken even if the limit for all is lower.
     """
 
     url: str
     headers: Sequence[str | bytes] = ()
+    cookie: str = ""
     connect_to: str = ""
     verify: bool = True
     options: tuple[tuple[int, Any], ...] = ()
