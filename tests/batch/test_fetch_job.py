@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import gzip
 import multiprocessing
 import os
 import signal
@@ -156,6 +157,16 @@ def test_how_long_the_last_answer_took_is_noted_of_a_page(crawl: CrawlDir, serve
         assert noted.pop("_rs_") == str(row["response_ms"])
         assert row["response_ms"] >= 1000 * SLOW.latency
         assert noted["lang"] == "en"
+
+
+@pytest.mark.parametrize("wanted", [True, False])
+def test_a_cookie_of_the_metadata_is_sent_if_it_is_wanted(crawl: CrawlDir, server: SimServer, wanted: bool) -> None:
+    segment = segment_of(crawl, pages_of(server)[:1], 1, metadata=[("Cookie", "id=1")])
+
+    fetched(crawl, segment, server, f"http.enable_cookie_header={str(wanted).lower()}")
+
+    (file,) = segment.content.glob("*.warc.gz")
+    assert (b"\r\nCookie: removed\r\n" in gzip.decompress(file.read_bytes())) is wanted
 
 
 @pytest.mark.parametrize("wanted", [True, False])

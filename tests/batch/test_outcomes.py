@@ -12,7 +12,7 @@ import pytest
 from msgspec.structs import replace
 from tests.fetch.fakes import exchange
 
-from scoter.batch.fetching.known import Known, encode
+from scoter.batch.fetching.known import Known, decode, encode
 from scoter.batch.fetching.outcomes import Outcomes
 from scoter.batch.fetching.paging import Paging
 from scoter.batch.fetching.parts import FetchPart
@@ -36,6 +36,7 @@ class Desk:
         self.part = FetchPart(Segment(folder), "part-0", (), about=About(software="test"), parses=True, opened=opened)
         self.paging = Paging(config)
         self.queued: list[tuple[str, bool]] = []
+        self.requests: list[Request] = []
         self.outcomes = Outcomes(
             config, (), part=lambda: self.part, paging=self.paging, parses=True, belongs=lambda url: True
         )
@@ -43,10 +44,11 @@ class Desk:
 
     def _add(self, asked: Request, *, even_if_full: bool = False) -> None:
         self.queued.append((asked.url.text, even_if_full))
+        self.requests.append(asked)
 
-    def rows(self, *replies: tuple[str, Reply]) -> list[bool]:
+    def rows(self, *replies: tuple[str, Reply], metadata: dict[str, str] | None = None) -> list[bool]:
         """Write replies down; tell which were done with at once."""
-        taken = self.outcomes.take([(_request(url), reply) for url, reply in replies])
+        taken = self.outcomes.take([(_request(url, metadata), reply) for url, reply in replies])
 
         async def finish() -> None:
             await asyncio.gather(*(each for each in taken if each is not None))
@@ -63,8 +65,8 @@ class Desk:
         return fetches, pages
 
 
-def _request(url: str) -> Request:
-    return Request(url=canonical(url), context=encode(Known(interval=60, score=1.0)))
+def _request(url: str, metadata: dict[str, str] | None = None) -> Request:
+    return Request(url=canonical(url), context=encode(Known(interval=60, score=1.0, metadata=metadata)))
 
 
 @pytest.fixture
@@ -108,3 +110,15 @@ def test_the_target_of_a_redirect_is_queued_even_where_the_queues_are_full(desk:
     desk.rows((A, moved))
 
     assert desk.queued == [(C, True)]
+
+
+def test_a_cookie_of_the_metadata_goes_on_to_a_target_on_its_own_host_and_to_no_other(desk: Desk) -> None:
+    for target in (A + "next", C):
+        moved = Moved(exchange(canonical(A), 301, headers=(("location", target),)), canonical(target), permanent=True)
+        desk.rows((A, moved), metadata={"Cookie": "id=1", "topic": "seals"})
+
+    near, far = desk.requests
+    assert near.headers == (("Cookie", "id=1"),)
+    assert decode(near.context).metadata == {"Cookie": "id=1", "topic": "seals"}
+    assert far.headers == ()
+    assert decode(far.context).metadata == {"topic": "seals"}

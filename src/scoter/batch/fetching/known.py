@@ -14,6 +14,11 @@ from msgspec.structs import replace
 
 from scoter.core.datum import EPOCH, CrawlDatum, DbStatus, later
 from scoter.core.page import EMPTY
+from scoter.core.reply import Headers
+from scoter.core.url import Url
+
+COOKIE = "Cookie"
+"""Metadata key of a cookie that is sent with the request, as Nutch calls it."""
 
 
 class Known(Struct, frozen=True, array_like=True):
@@ -30,6 +35,18 @@ class Known(Struct, frozen=True, array_like=True):
     extra: dict[str, Any] | None = None
     hops: int = 0
     steps: int = 0
+
+    def cookies(self) -> Headers:
+        """Return the header field that the metadata ask to be sent, if they do."""
+        cookie = (self.metadata or EMPTY).get(COOKIE)
+        return ((COOKIE, cookie),) if cookie else ()
+
+    def onward(self, source: Url, target: Url, interval: int) -> Known:
+        """Return what goes on to the target of a redirect: not the cookie, which is for its own host."""
+        metadata = self.metadata
+        if metadata is not None and COOKIE in metadata and source.host != target.host:
+            metadata = {name: value for name, value in metadata.items() if name != COOKIE}
+        return Known(interval=interval, metadata=metadata, extra=self.extra, hops=self.hops + 1)
 
     def datum(self) -> CrawlDatum:
         """Return what scoring looks at."""

@@ -66,6 +66,7 @@ def _requests(batch: Any, extra: Sequence[str]) -> Iterator[Request]:
             url=Url(url, key, host),
             modified_since=moment(modified) if is_kept and modified is not None else None,
             etag=found.get(ETAG, "") if is_kept and found else "",
+            headers=known.cookies() if found else (),
             context=encode(known),
         )
 

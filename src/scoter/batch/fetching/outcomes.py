@@ -129,7 +129,7 @@ class Outcomes:
         # part than its archive record, which does no harm: the earlier part counts before the later one.
         self._add_row(self._part(), got, target)
         if isinstance(target, Url):
-            self._follow_redirect(target, known)
+            self._follow_redirect(request.url, target, known)
         if self._depth is not None and got.pages:
             self._follow_links(request.url, known, got.pages[0])
 
@@ -202,16 +202,16 @@ class Outcomes:
         verdict = self._paging.link_rules.redirect(source, reply.target)
         return verdict if isinstance(verdict, Url) else f"{verdict.value}: {reply.target.text}"
 
-    def _follow_redirect(self, target: Url, known: Known) -> None:
+    def _follow_redirect(self, source: Url, target: Url, known: Known) -> None:
         if (
             known.hops >= self._redirects
             or not self._belongs(target)
             or not self._seen.add(target.text, self._seen_within)
         ):
             return
-        on = Known(interval=self._interval, metadata=known.metadata, extra=known.extra, hops=known.hops + 1)
+        on = known.onward(source, target, self._interval)
         # It takes the place of the request that has ended, which was in the queues until now.
-        self.add(Request(url=target, context=encode(on)), even_if_full=True)
+        self.add(Request(url=target, headers=on.cookies(), context=encode(on)), even_if_full=True)
 
     def _follow_links(self, url: Url, known: Known, page: PageRows) -> None:
         if self._depth is None or known.steps >= self._depth:
