@@ -8,6 +8,7 @@ import gzip
 import tracemalloc
 from datetime import timedelta
 
+import brotli  # type: ignore[import-untyped]
 import pytest
 from msgspec.structs import replace
 from tests.fetch.fakes import Clock, Web, answer, exchange, request
@@ -157,6 +158,19 @@ async def test_an_address_that_may_not_be_asked_keeps_its_name() -> None:
 
     assert isinstance(reply, Failed)
     assert reply.reason is Reason.REFUSED_ADDRESS
+
+
+@pytest.mark.parametrize("reason", [Reason.REFUSED_ADDRESS, Reason.REFUSED_PORT, Reason.REFUSED_SCHEME])
+async def test_a_robots_txt_that_leads_where_nobody_may_ask_is_unreachable_and_its_site_is_not_refused(
+    reason: Reason,
+) -> None:
+    elsewhere = "http://inside.example/robots.txt"
+    web = Web({ROBOTS: lambda url: answer(url, 302, Location=elsewhere), elsewhere: failing(reason)})  # type: ignore[dict-item]
+
+    reply = await robots_filter()(request(PAGE), web)
+
+    assert isinstance(reply, Failed)
+    assert (reply.reason, reply.detail) == (Reason.ROBOTS_UNREACHABLE, f"robots.txt: {reason.value} oops")
 
 
 @pytest.mark.parametrize("status", [500, 503, 429])
@@ -320,6 +334,28 @@ async def test_a_compressed_robots_txt_that_is_damaged_counts_as_none_and_one_th
 ) -> None:
     private = "http://example.com/private"
     web = Web({ROBOTS: lambda url: answer(url, 200, body, Content_Encoding="gzip"), private: b"page"})
+
+    reply = await robots_filter()(request(private), web)
+
+    assert isinstance(reply, Gone | Failed)
+    assert reply.reason is (Reason.ROBOTS_DENIED if is_read else Reason.ROBOTS_UNREACHABLE)
+
+
+@pytest.mark.parametrize(
+    ("coding", "body", "is_read"),
+    [
+        ("br", b"\xff\xff" + brotli.compress(RULES), False),
+        ("compress", b"\x1f\x9d\x90" + bytes(range(64)), False),
+        ("utf-8", RULES, True),
+        ("br", RULES + b"\n# caf\xe9", True),
+    ],
+    ids=["not brotli", "unknown", "no coding", "mislabelled"],
+)
+async def test_a_robots_txt_that_cannot_be_decoded_counts_as_none_unless_it_is_text(
+    coding: str, body: bytes, is_read: bool
+) -> None:
+    private = "http://example.com/private"
+    web = Web({ROBOTS: lambda url: answer(url, 200, body, Content_Encoding=coding), private: b"page"})
 
     reply = await robots_filter()(request(private), web)
 

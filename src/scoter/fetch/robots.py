@@ -11,6 +11,7 @@ no answer                           nothing is fetched: the URL is tried again a
 from __future__ import annotations
 
 import asyncio
+import re
 import time
 from collections import OrderedDict
 from collections.abc import Callable
@@ -187,9 +188,10 @@ class RobotsFilter:
             case Fetched(exchange):
                 decoded = decode(exchange.body, content_codings(exchange.headers), LIMIT + 3)
                 cut = exchange.cut or decoded.cut
-                if cut in (Cut.TIME, Cut.DISCONNECT) or (decoded.is_partial and not cut):
-                    # The rule that denies may stand in the part that did not come.
-                    unknown = Unknown(Reason.ROBOTS_UNREACHABLE, "robots.txt: only part of it came")
+                is_packed = decoded.problem and _BINARY.search(decoded.body) is not None
+                if cut in (Cut.TIME, Cut.DISCONNECT) or ((decoded.is_partial or is_packed) and not cut):
+                    # The rule that denies may stand in the part that did not come, or that nobody can read.
+                    unknown = Unknown(Reason.ROBOTS_UNREACHABLE, "robots.txt: not all of it came, or can be decoded")
                     self._remember(origin, unknown, now + self._defer_for.total_seconds(), 0)
                     return unknown
                 body = whole_lines(decoded.body) if cut else decoded.body
@@ -204,8 +206,9 @@ class RobotsFilter:
                 found, stored = ALLOW_ALL, Stored(None, now + LONGEST.total_seconds())
             case Failed(reason=reason, detail=detail):
                 # Not shared, and not for long: it may be our own network that is broken.
-                given = reason if reason in _OURS else Reason.ROBOTS_UNREACHABLE
-                unknown = Unknown(given, detail if reason in _OURS else f"robots.txt: {reason.value} {detail}".rstrip())
+                told = f"robots.txt: {reason.value} {detail}".rstrip()
+                is_ours = reason is Reason.STOPPED or (reason in _OURS and reply.url.text.startswith(f"{origin}/"))
+                unknown = Unknown(reason, detail) if is_ours else Unknown(Reason.ROBOTS_UNREACHABLE, told)
                 if reason is not Reason.STOPPED:  # that tells of us and of this moment, nothing of the site
                     self._remember(origin, unknown, now + self._defer_for.total_seconds(), 0)
                 return unknown
@@ -228,8 +231,9 @@ class RobotsFilter:
             self._known_bytes -= entry[2]
 
 
+_BINARY = re.compile(rb"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f]")  # bytes that no text has (MIME Sniffing 3)
 _PASSING = frozenset({Reason.BUSY, Reason.SERVER_ERROR})
-# What stopped at our own door has nothing to do with robots.txt, and keeps its name.
+# What stopped at our own door has nothing to do with robots.txt, and keeps its name; unless a redirect led there.
 _OURS = frozenset({Reason.REFUSED_ADDRESS, Reason.REFUSED_PORT, Reason.REFUSED_SCHEME, Reason.PURGED, Reason.STOPPED})
 
 
