@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import shutil
 import socket
 import ssl
@@ -100,6 +101,31 @@ async def test_a_plain_server_behind_https_and_a_tls_server_behind_http_are_fail
         reply = await protocol.fetch(Request(url=canonical(f"http://{HOST}/")))
         await protocol.close()
     assert kind_of(reply) in ("reset", "malformed")
+
+
+async def test_a_handshake_that_breaks_says_nothing_of_the_certificate(
+    authority: Authority, contexts: dict[str, ssl.SSLContext]
+) -> None:
+    accepted: list[asyncio.StreamWriter] = []
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        accepted.append(writer)
+        if len(accepted) > 1:
+            await writer.start_tls(contexts["good"])
+            await reader.readuntil(b"\r\n\r\n")
+            writer.write(ok())
+            await writer.drain()
+        writer.close()
+
+    listening = await asyncio.start_server(serve, "127.0.0.1", 0)
+    config = config_for(listening.sockets[0].getsockname()[1], "http.tls_certificates_check=false")
+    first, second = await _fetch(config, authority, "/", "/")
+    listening.close()
+
+    assert kind_of(first) == "tls"
+    assert isinstance(second, Fetched), second
+    assert second.exchange.tls_problem == ""
+    assert len(accepted) == 2
 
 
 @pytest.fixture(scope="module")

@@ -31,6 +31,7 @@ _SWITCHING: Final = 101
 _BROKE: Final = "the connection was closed instead of an answer"
 
 _BROKEN: Final = frozenset({16, 18, 55, 56, 92})  # the connection ended, or its stream in HTTP/2
+_DISTRUST: Final = frozenset({51, 60})
 _TLS_ERRORS: Final = frozenset({35, 51, 53, 54, 58, 59, 60, 64, 66, 77, 80, 82, 83, 90, 91, 98})
 _REASONS: Final[dict[int, Reason]] = {
     5: Reason.UNRESOLVED,
@@ -180,6 +181,7 @@ class Handle:
             http_version="1.1" if head.startswith(b"HTTP/1.1 ") else _VERSIONS.get(getinfo(_VERSION), "1.1"),
             tls_version=self._owner.tls_of(getinfo(pycurl.CONN_ID), self._tls_seen) if self.is_tls else "",
             timings=self._timings(),
+            distrusts=error in _DISTRUST,
         )
 
     def _has_answered(self, status: int) -> bool:

@@ -140,7 +140,7 @@ class HttpHops:
         """
         if host not in self._flawed:
             told = await self._loop().run(ask)
-            if told.reason is not Reason.TLS:
+            if not told.distrusts:
                 return told
             self._flawed[host] = told.detail
             if len(self._flawed) > MOST_FLAWED:

@@ -42,7 +42,10 @@ class Ask(Struct, frozen=True, kw_only=True):
 
 
 class Transferred(Struct, frozen=True, kw_only=True):
-    """What came of a transfer; ``reason`` is none when libcurl was content."""
+    """What came of a transfer; ``reason`` is none when libcurl was content.
+
+    ``distrusts`` says that the server's certificate was found wanting, and nothing else.
+    """
 
     reason: Reason | None = None
     detail: str = ""
@@ -54,3 +57,4 @@ class Transferred(Struct, frozen=True, kw_only=True):
     http_version: str = "1.1"
     tls_version: str = ""
     timings: Timings = Timings()
+    distrusts: bool = False
