@@ -61,6 +61,13 @@ def test_help_starts_in_a_fraction_of_a_second_of_cpu() -> None:
     assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < 0.3
 
 
+def test_the_package_can_be_run_as_the_command() -> None:
+    told = subprocess.run([sys.executable, "-m", "scoter", "crawl"], capture_output=True, text=True, check=False)
+
+    assert told.returncode == 2
+    assert "scoter: Missing argument 'DIR'" in told.stderr
+
+
 def test_nothing_heavy_is_imported_for_help() -> None:
     code = "import sys, scoter.cli.main; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
