@@ -36,6 +36,14 @@ CASES: tuple[Case, ...] = (
         type=("microformats", "h-entry"),
     ),
     case(
+        "microformats_entry_in_both_spellings_is_one",
+        """<title>Seals - Coast</title><article class="h-entry post hentry"><h1 class="p-name entry-title">Seals</h1>
+        <span class="p-author h-card author vcard"><a class="u-url fn" href="/ann">Ann Doe</a></span></article>""",
+        title=("microformats", "Seals"),
+        authors=("microformats", [{"name": "Ann Doe", "url": "https://a.example/ann"}]),
+        type=("microformats", "h-entry"),
+    ),
+    case(
         "microformats_list_is_about_none_of_its_entries",
         """<title>Blog</title><div class="hentry"><h2 class="entry-title">One</h2></div>
         <div class="hentry"><h2 class="entry-title">Two</h2></div>""",

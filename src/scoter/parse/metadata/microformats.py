@@ -46,7 +46,9 @@ _ROOT_QUERY: Final = ",".join(f".{name}" for name in _ROOTS)
 
 def claims(seen: Seen) -> PageMetadata:
     """Return what the page's one entry or product says; several of them are a list of other pages."""
-    roots = [node for node in seen.find(_ROOT_QUERY)[:MOST_NODES] if not _inside(node, frozenset(_ROOTS), None)]
+    # An element in both spellings, h-entry and hentry, is found by each.
+    nodes = {node.mem_id: node for node in seen.find(_ROOT_QUERY)[:MOST_NODES]}
+    roots = [node for node in nodes.values() if not _inside(node, frozenset(_ROOTS), None)]
     if not roots:
         return NOTHING
     found = [(root, _properties(seen, root)) for root in roots[:20]]
