@@ -324,6 +324,22 @@ CASES: tuple[Case, ...] = (
         image=("rdfa", {"url": "https://a.example/i.jpg"}),
     ),
     case(
+        "rdfa_things_within_a_thing_are_not_what_the_page_is_about",
+        """<div vocab="https://schema.org/" typeof="MusicEvent"><h1 property="name">Shanties</h1>
+        <span property="location" typeof="Place"><span property="name">Old Quay</span></span>
+        <span property="performer" typeof="MusicGroup"><span property="name">Quay Singers</span></span></div>""",
+        title=("rdfa", "Shanties"),
+        type=("rdfa", "MusicEvent"),
+    ),
+    case(
+        "microdata_post_of_a_blog_is_what_the_page_is_about",
+        """<div itemscope itemtype="https://schema.org/Blog"><b itemprop="name">Coast</b>
+        <div itemprop="blogPost" itemscope itemtype="https://schema.org/BlogPosting"><h1 itemprop="headline">Seals</h1>
+        </div></div>""",
+        title=("microdata", "Seals"),
+        type=("microdata", "BlogPosting"),
+    ),
+    case(
         "rdfa_with_prefixes",
         """<div prefix="schema: http://schema.org/" typeof="schema:Recipe"><span property="schema:name">Soup</span>
         <a property="cc:license" href="https://l.example/by">CC</a><i property="og:title">no</i></div>""",

@@ -7,6 +7,7 @@ from typing import Any, Final
 from msgspec import Struct
 from selectolax.lexbor import LexborNode
 
+from scoter.parse.metadata.chosen import is_page
 from scoter.parse.metadata.graph import Graph, local
 from scoter.parse.metadata.seen import LONGEST_VALUE, MOST_CLIMBS, Attributes, Seen, shown
 
@@ -97,6 +98,8 @@ class _Items:
                 if self._dialect.prefixed or node.tag not in ("meta", "link"):
                     continue
                 owner = loose
+            elif item is not None and not is_page(owner):
+                inner.add(id(item))  # a part of its owner, whatever the part is called
             for name in names:
                 values = owner.setdefault(name, [])
                 if isinstance(values, list) and len(values) < 50:
