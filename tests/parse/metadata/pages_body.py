@@ -96,6 +96,39 @@ CASES: tuple[Case, ...] = (
         published=("html", "2024-03-05T10:00:00Z"),
     ),
     case(
+        "html_time_of_an_event_is_not_that_of_the_page",
+        """<time itemprop="startDate" datetime="2024-06-21T20:00">21 June</time>
+        <time class="dt-start" datetime="2024-06-22">x</time><time class="event-end-date" datetime="2024-06-23">x</time>
+        <time property="schema:endDate" datetime="2024-06-24">x</time>""",
+    ),
+    case(
+        "html_time_that_is_what_it_shows",
+        """<p>Since <time>2019</time>. Posted <time>2024-03-05</time>, <time class=updated> 6 March 2024 </time>
+        <time>today</time>""",
+        published=("html", "2024-03-05T00:00:00Z"),
+        modified=("html", "2024-03-06T00:00:00Z"),
+    ),
+    case(
+        "html_list_of_articles_has_neither_time_nor_author",
+        """<title>News</title><h1>Latest</h1>
+        <article><h2><a href="/1">One</a></h2><time datetime="2024-03-05">x</time>
+        <a rel="author" href="/ann">Ann Doe</a></article>
+        <article><h2><a href="/2">Two</a></h2><time datetime="2024-03-04">x</time>
+        <a rel="author" href="/bob">Bob</a></article>""",
+        title=("html", "News"),
+    ),
+    case(
+        "html_article_that_is_here_among_others",
+        """<title>Seals</title><article><h2><a href="/3">Before</a></h2><time datetime="2024-03-01">x</time></article>
+        <article><h1><a href="seals.html">Seals</a></h1><time datetime="2024-03-05">x</time>
+        <a rel="author" href="/ann">Ann Doe</a><article><time datetime="2024-03-06">x</time></article></article>
+        <article><h2><a href="/4">After</a></h2><time datetime="2024-03-04">x</time>
+        <a rel="author" href="/bob">Bob</a></article>""",
+        title=("html", "Seals"),
+        published=("html", "2024-03-05T00:00:00Z"),
+        authors=("html", [{"name": "Ann Doe", "url": "https://a.example/ann"}]),
+    ),
+    case(
         "html_links_to_author_licence_and_tags",
         """<a rel="author" href="/ann">By Ann Doe</a> <a rel="license noopener" href="//l.example/by">CC</a>
         <a rel="tag" href="/t/1">seals</a> <a rel="nofollow tag" href="/t/2">coast</a>""",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from datetime import datetime
 from typing import Final
@@ -20,12 +21,15 @@ from scoter.parse.metadata.cleaning import (
     words,
 )
 from scoter.parse.metadata.dates import moment
-from scoter.parse.metadata.seen import Seen, shown, within
+from scoter.parse.metadata.seen import MOST_CLIMBS, Seen, shown, within
 
 MOST_NODES: Final = 30
 MOST_MEDIA: Final = 10
 LONGEST_OPENING: Final = 500
 _SHORTEST_OPENING: Final = 60
+_SHORTEST_DAY: Final = 8  # characters: a year or a month that is shown is not when the page was written
+_MOST_ARTICLES: Final = 60
+_EVENT: Final = re.compile(r"\b(?:start|end)[-_]?(?:date|time)?\b", re.IGNORECASE)
 _APART: Final = ("nav", "footer", "aside", "form", "dialog", "template", "noscript")
 
 
@@ -51,23 +55,28 @@ def declared_language(seen: Seen) -> str:
 
 
 def people(seen: Seen) -> tuple[Author, ...]:
-    """Return whom the links to authors name."""
+    """Return whom the links to authors name, without those of articles that the page only lists."""
+    listed = _listed(seen)
     return authors(
         Author(
             name=clean(shown(node, 4 * LONGEST_NAME), LONGEST_NAME),
             url=seen.address(node.attributes.get("href")),
         )
         for node in seen.find('a[rel~="author" i]')[:MOST_NODES]
+        if not (listed and _stands_in(node, listed))
     )
 
 
 def published(seen: Seen) -> datetime | None:
     """Return the first time on the page that is not that of a change, a comment or something beside the content."""
     found: datetime | None = None
+    listed = _listed(seen)
     for node, kind in _times(seen):
         if kind == "modified" or (found is not None and kind != "published"):
             continue
-        when = moment(node.attributes.get("datetime"))
+        if listed and _stands_in(node, listed):
+            continue
+        when = _when(node)
         if when is not None and kind == "published":
             return when
         if when is not None and not within(node, _APART):
@@ -78,7 +87,7 @@ def published(seen: Seen) -> datetime | None:
 def modified(seen: Seen) -> datetime | None:
     """Return the first time on the page that is said to be that of a change."""
     for node, kind in _times(seen):
-        if kind == "modified" and (when := moment(node.attributes.get("datetime"))) is not None:
+        if kind == "modified" and (when := _when(node)) is not None:
             return when
     return None
 
@@ -133,15 +142,54 @@ def opening(seen: Seen) -> str:
 
 
 def _times(seen: Seen) -> Iterator[tuple[LexborNode, str]]:
-    for node in seen.find("time[datetime]")[:MOST_NODES]:
+    for node in seen.find("time")[:MOST_NODES]:
         attributes = node.attributes
         said = (attributes.get("class") or "").lower()
+        if _EVENT.search(f"{said} {attributes.get('itemprop') or ''} {attributes.get('property') or ''}"):
+            continue
         if "updated" in said.split() or "modif" in said:
             yield node, "" if "publish" in said else "modified"
         elif "publish" in said or "entry-date" in said or "pubdate" in attributes:
             yield node, "published"
         elif "comment" not in said:
             yield node, ""
+
+
+def _when(node: LexborNode) -> datetime | None:
+    """Return the moment of a ``time``: its text tells where no attribute does (HTML standard, 4.5.14)."""
+    attributes = node.attributes
+    if "datetime" in attributes:
+        return moment(attributes["datetime"])
+    text = shown(node, 100).strip()
+    return moment(text) if len(text) >= _SHORTEST_DAY else None
+
+
+def _listed(seen: Seen) -> frozenset[int]:
+    """Return, by their numbers, those of several articles whose headings lead to other pages."""
+    articles = seen.find("article")[:_MOST_ARTICLES]
+    if len(articles) < 2:
+        return frozenset()
+    return frozenset(article.mem_id for article in articles if _leads_away(seen, article))
+
+
+def _leads_away(seen: Seen, article: LexborNode) -> bool:
+    heading = next(iter(seen.find("h1,h2,h3,h4", article)), None)
+    if heading is None:
+        return False
+    around = heading.parent if heading.parent is not None and heading.parent.tag == "a" else None
+    links = [around] if around is not None else seen.find("a[href]", heading)[:1]
+    return any(not seen.is_here(link.attributes.get("href") or "") for link in links)
+
+
+def _stands_in(node: LexborNode, articles: frozenset[int]) -> bool:
+    parent = node.parent
+    for _ in range(MOST_CLIMBS):
+        if parent is None:
+            break
+        if parent.mem_id in articles:
+            return True
+        parent = parent.parent
+    return False
 
 
 def _cut(text: str) -> str:
