@@ -43,6 +43,28 @@ def test_headings_are_those_of_the_page_in_its_order() -> None:
     assert page.headings == (Heading(1, "Grey seals"), Heading(3, "What they eat"), Heading(6, "More"))
 
 
+@pytest.mark.parametrize(
+    ("heading", "text"),
+    [
+        ('Diet<a class="headerlink" href="#diet">¶</a>', "Diet"),
+        ('Diet <a href="#diet">#</a>', "Diet"),
+        ('<a href="#diet"># </a>Diet', "Diet"),
+        ('Diet<a class="hash-link" href="#diet">\u200b</a>', "Diet"),
+        ('Diet<a href="#diet">🔗️</a>', "Diet"),
+        ('Diet<span class="mw-editsection">[<a href="/w?action=edit">edit</a>]</span>', "Diet"),
+        ('Nahrung<span>[<a href="/1">Bearbeiten</a> | <a href="/2">Quelltext bearbeiten</a>]</span>', "Nahrung"),
+        ('食事<span>[<a href="/1">編集</a>]</span>', "食事"),
+        ("Use C#", "Use C#"),
+        ("#seals", "#seals"),
+        ("§ 5 Seals", "§ 5 Seals"),
+        ("Seals [edited]", "Seals [edited]"),
+        ("Arrays: a[1]", "Arrays: a[1]"),
+    ],
+)
+def test_a_heading_is_without_what_links_to_it_or_changes_it(heading: str, text: str) -> None:
+    assert read(f"<h2>{heading}</h2>").headings == (Heading(2, text),)
+
+
 def test_headings_are_bounded_in_number_and_length() -> None:
     page = read("<h1>" + "x" * 10_000 + "</h1>" + "".join(f"<h2>{number}</h2>" for number in range(1_000)))
 
@@ -80,6 +102,7 @@ def test_alternates_are_languages_feeds_and_the_amp_form() -> None:
         '<base href="/b/"><link rel=alternate hreflang="de-AT" href="de">'
         '<link rel="Alternate" type="application/RSS+xml" title=" The  news" href="feed">'
         '<link rel=amphtml href="amp"><link rel="alternate stylesheet" href="s.css">'
+        '<link rel="alternate icon" href="i.png">'
         '<a rel=alternate hreflang=fr href="fr">fr</a><link rel=alternate hreflang=en href="http://">'
     )
 

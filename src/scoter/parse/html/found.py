@@ -23,7 +23,18 @@ MOST_ALTERNATES: Final = 200
 _LONGEST_NAME: Final = 200
 _DEEPEST: Final = 8  # elements between a link and its image
 _LANGUAGE = re.compile(r"[A-Za-z]{1,8}(?:[-_][A-Za-z0-9]{1,8}){0,4}")
+# What themes write beside a heading for those who link to it or change it; MediaWiki does so in its reader's language.
+_MARKS: Final = "¶🔗⚓\u200b"
+_FIRSTS: Final = frozenset(f"{_MARKS}#")
+_LASTS: Final = frozenset(f"{_MARKS}\ufe0f#§]")
+_MARK_BEFORE: Final = re.compile(rf"[{_MARKS}]\ufe0f?\s*|#\s+")
+_MARK_AFTER: Final = re.compile(
+    rf"\s*[{_MARKS}]\ufe0f?$|\s+[#§]$|\s*\[\s*(?:edit|bearbeiten|modifier|modifica|editar|edytuj|bewerken|redigera|править"
+    r"|редагувати|編集|编辑|編輯|편집|تعديل)\b[^\[\]]*\]$",
+    re.IGNORECASE,
+)
 _OTHER_FORMS: Final = frozenset({"alternate", "amphtml"})
+_NO_FORMS: Final = frozenset({"stylesheet", "icon"})
 _HINTS: Final = frozenset({"dns-prefetch", "preconnect"})
 
 RawLink: TypeAlias = tuple[str, str, str, str]  # href, anchor, rel, and the element's name
@@ -63,7 +74,7 @@ class Found:
         kinds = rel.split()
         if "canonical" in kinds and (href := attributes.get("href")):
             self.canonical = href
-        if not _OTHER_FORMS.isdisjoint(kinds) and "stylesheet" not in kinds:
+        if not _OTHER_FORMS.isdisjoint(kinds) and _NO_FORMS.isdisjoint(kinds):
             self.alternates.append(attributes)
         return not _HINTS.isdisjoint(kinds)
 
@@ -103,7 +114,7 @@ class Found:
         found = [
             Heading(HEADINGS[node.tag_id], text)
             for node in self.headings[: -MOST_HEADINGS - 1 : -1]
-            if (text := words(_text(node), LONGEST_HEADING))
+            if (text := _unmarked(words(_text(node), LONGEST_HEADING)))
         ]
         return tuple(found)
 
@@ -144,6 +155,13 @@ def _text(node: LexborNode) -> str:
     if first is not None and first.is_text_node and first.next is None:
         return node.text_lexbor()
     return node.text(separator=" ")
+
+
+def _unmarked(heading: str) -> str:
+    """Return a heading without the signs beside it that are not part of it; next to none has any."""
+    if heading[:1] in _FIRSTS and (before := _MARK_BEFORE.match(heading)):
+        heading = heading[before.end() :]
+    return _MARK_AFTER.sub("", heading) if heading[-1:] in _LASTS else heading
 
 
 def name_of(node: LexborNode | None) -> str:
