@@ -8,6 +8,7 @@ from tests.parse.main.rendering import markdown
 CASES = {
     "a_list_in_a_list_is_indented": ("<ol><li>a<ul><li>b</ul><li>c</ol>", "1. a\n   - b\n2. c"),
     "a_list_goes_on_counting_where_it_starts": ("<ol start=7><li>a<li>b</ol>", "7. a\n8. b"),
+    "an_item_may_have_its_number": ("<ol><li>a<li value=7>b<li>c<li value=x>d</ol>", "1. a\n7. b\n8. c\n9. d"),
     "two_lists_in_a_row_stay_two": ("<ul><li>a</ul><ul><li>b</ul>", "- a\n\n* b"),
     "an_item_of_paragraphs_keeps_them_apart": ("<ul><li><p>a<p>b</ul>", "- a\n\n  b"),
     "a_list_between_items_belongs_to_the_one_before": ("<ul><li>a<ul></ul></li><ol><li>b</ol></ul>", "- a\n  1. b"),
@@ -22,6 +23,23 @@ CASES = {
         '<div class="highlight-python"><pre>a</pre></div>',
         "```python\na\n```",
     ),
+    "code_says_its_language_by_what_is_around_it_and_a_button": (
+        '<div class="highlight highlight-source-rust"><pre>a</pre><div><clipboard-copy></clipboard-copy></div></div>',
+        "```rust\na\n```",
+    ),
+    "code_beside_an_image_does_not_hide_it": (
+        '<div class="highlight-c"><pre>a</pre><p><img src="/b.png" alt="c"></p></div>',
+        "```\na\n```\n\n![c](http://a.example/b.png)",
+    ),
+    "code_says_its_language_in_an_attribute": ('<pre data-language="rust"><code>a</code></pre>', "```rust\na\n```"),
+    "code_says_its_language_beside_its_highlighter": (
+        '<pre><code class="hljs python">a</code></pre>',
+        "```python\na\n```",
+    ),
+    "code_in_elements_a_line": (
+        "<pre><ol><li>a</li><li>b</li></ol></pre><pre><div>c</div><div>d\n</div>e</pre>",
+        "```\na\nb\n```\n\n```\nc\nd\ne\n```",
+    ),
     "a_fence_is_longer_than_those_inside": ("<pre>````</pre>", "`````\n````\n`````"),
     "code_in_a_list": ("<ul><li>a<pre>b\nc</pre></ul>", "- a\n\n  ```\n  b\n  c\n  ```"),
     "ticks_in_code": ("<p><code>a`b</code></p>", "``a`b``"),
@@ -35,6 +53,14 @@ CASES = {
     "an_image_in_a_link": (
         '<p><a href="/b">t <img src="c.png" alt="d"></a></p>',
         "[t ![d](http://a.example/dir/c.png)](http://a.example/b)",
+    ),
+    "an_image_of_an_amp_page": (
+        '<p>a</p><amp-img src="b.png" width="9" height="9" alt="c"><noscript><img src="b.png"></noscript></amp-img>',
+        "a\n\n![c](http://a.example/dir/b.png)",
+    ),
+    "a_note_without_the_way_back": (
+        '<ol><li><p>a&nbsp;<a href="#fnref:1" class="footnote-backref">&#8617;&#xfe0e;</a></p></li></ol>',
+        "1. a",
     ),
     "an_image_for_no_reader": ('<p>a<img src="b" alt=""><img src="c" width="1" height="1"></p>', "a"),
     "a_table_without_heads_takes_its_first_row": (

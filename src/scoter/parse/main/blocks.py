@@ -19,10 +19,11 @@ from scoter.parse.main.tree import INLINE, Element, Node, Text
 NESTED: Final = 8
 _HEADINGS: Final = {f"h{level}": "#" * level for level in range(1, 7)}
 _LISTS: Final = frozenset(("ul", "ol", "menu", "dir"))
-_LANGUAGE: Final = re.compile(
-    r"(?:^|\s)(?:language|lang|highlight-source|highlight|brush:?|sourceCode)[-\s]\s*([\w+#.-]{1,30})"
+_LANGUAGE: Final = re.compile(r"(?:^|\s)(?:language|lang|highlight-source|brush:?|sourceCode)[-\s]\s*([\w+#.-]{1,30})")
+_HIGHLIGHTED: Final = re.compile(r"(?:^|\s)(?:highlight|hljs)[-\s]\s*([\w+#.-]{1,30})")  # by a class of one's own
+_NO_LANGUAGE: Final = frozenset(
+    (*("none", "default", "text", "plain", "plaintext", "nohighlight", "code", "block", "notranslate"),)
 )
-_NO_LANGUAGE: Final = frozenset((*("none", "default", "text", "plain", "plaintext", "nohighlight", "code", "block"),))
 _SHORT_TERM: Final = 200  # characters of a definition that stands beside its term
 
 
@@ -102,7 +103,7 @@ class Writer:
             self._link(node, out)
         elif tag == "li":
             self._items([node], out, ordered=False, start=1)
-        elif tag == "div" and (pre := _only_code(node)) is not None:
+        elif tag in {"div", "figure"} and (pre := _only_code(node)) is not None:
             self._code(pre, out, node.get("class"))
         else:
             self._blocks(node.children, out)
@@ -143,9 +144,7 @@ class Writer:
                 item = Element("li", {})
                 item.children, item.blocky = [child], True
                 items.append(item)
-        start = node.get("start")
-        first = int(start) if start.isascii() and start.isdigit() and len(start) <= 6 else 1
-        self._items(items, out, ordered=node.tag == "ol", start=first)
+        self._items(items, out, ordered=node.tag == "ol", start=_count(node.get("start"), 1))
 
     def _items(self, items: list[Element], out: list[Block], *, ordered: bool, start: int) -> None:
         if self._nested >= NESTED:
@@ -157,13 +156,16 @@ class Writer:
         if out and out[-1].kind == kind + after:
             after = ")" if ordered else "*"
         written: list[tuple[str, list[Block]]] = []
+        number = start
         for item in items:
             if self._left <= 0:
                 break
-            sign = f"{start + len(written)}{after} " if ordered else f"{after} "
+            number = _count(item.get("value"), number)
+            sign = f"{number}{after} " if ordered else f"{after} "
             inner = self._inner(item.children, len(sign))
             if inner:
                 written.append((sign, inner))
+                number += 1
         self._add_items(written, out, kind + after)
 
     def _add_items(self, written: list[tuple[str, list[Block]]], out: list[Block], kind: str) -> None:
@@ -225,13 +227,16 @@ class Writer:
         return inner
 
     def _code(self, node: Element, out: list[Block], outside: str) -> None:
-        text = clean(node.text().replace("\r", "")).strip("\n").rstrip()
+        text = clean(_code_text(node).replace("\r", "")).strip("\n").rstrip()
         if not text.strip():
             return
         code = next((child for child in node.children if type(child) is Element and child.tag == "code"), node)
         names = " ".join(filter(None, (code.get("class"), node.get("class"), outside)))
-        declared = node.get("lang") or code.get("data-lang") or node.get("data-lang")
-        found = _LANGUAGE.search(names)
+        places = ("data-lang", "data-language")
+        declared = node.get("lang") or next(
+            filter(None, (part.get(name) for part in (code, node) for name in places)), ""
+        )
+        found = _LANGUAGE.search(names) or _HIGHLIGHTED.search(names)
         language = found[1] if found else declared if re.fullmatch(r"[\w+#.-]{1,30}", declared) else ""
         self._add(out, "code", code_block(text, "" if language.lower() in _NO_LANGUAGE else language))
 
@@ -271,15 +276,48 @@ def _groups(node: Element) -> list[tuple[list[Element], list[Element]]]:
 
 
 def _only_code(node: Element) -> Element | None:
-    """Return the ``pre`` of a ``div`` that holds nothing else: it may be the ``div`` that names the language."""
-    for _ in range(3):
-        inner = [child for child in node.children if type(child) is Element or _is_words(child)]
+    """Return the ``pre`` of an element that shows nothing else: it may be the element that names the language."""
+    empty: list[Element] = []
+    for _ in range(6):  # a figure, and a table's cell in it
+        inner: list[Node] = []
+        for child in node.children:
+            if type(child) is Element and not child.size:
+                empty.append(child)
+            elif type(child) is Element or _is_words(child):
+                inner.append(child)
         if len(inner) != 1 or type(inner[0]) is not Element:
             return None
         node = inner[0]
         if node.tag == "pre":
-            return node
+            return None if any(each.tag == "img" for child in empty for each in child.elements()) else node
     return None
+
+
+def _code_text(node: Element) -> str:
+    """Return code as it is shown, where each of its lines may be an element."""
+    parts: list[str] = []
+    todo: list[Node | None] = [*reversed(node.children)]  # nothing stands for the end of a block
+    while todo:
+        here = todo.pop()
+        if type(here) is Text:
+            if here.kept and here.words:
+                parts.append(here.words)
+            continue
+        if type(here) is Element and here.tag in INLINE:
+            if here.tag == "br":
+                parts.append("\n")
+        elif parts and not parts[-1].endswith("\n"):
+            parts.append("\n")
+        if type(here) is Element:
+            if here.tag not in INLINE:
+                todo.append(None)
+            todo.extend(reversed(here.children))
+    return "".join(parts)
+
+
+def _count(text: str, otherwise: int) -> int:
+    """Return the number that a list starts with or an item has."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= 6 else otherwise
 
 
 def _indented(text: str, first: str, rest: str) -> str:

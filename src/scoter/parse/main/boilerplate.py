@@ -205,4 +205,5 @@ def _holds(element: Element, tag: str) -> bool:
 
 
 def _text(element: Element) -> str:
-    return "".join(child.words for child in element.children if type(child) is Text).strip()
+    words = "".join(child.words for child in element.children if type(child) is Text)
+    return words.strip().rstrip("\ufe0e\ufe0f")  # as text or as a picture: the sign is the same

@@ -36,6 +36,7 @@ _NEVER: Final = frozenset(
 _TITLES: Final = frozenset(
     ("h1", "h2", "h3", "h4", "h5", "h6", "summary", "dt")
 )  # a button that is all of one is its words
+_SAME: Final = {"amp-img": "img", "amp-anim": "img"}
 _OPTIONS: Final = LexborDocumentOptions.WO_EVENTS.value
 _UNSEEN: Final = ("display:none", "visibility:hidden")
 
@@ -129,7 +130,7 @@ def read_tree(markup: bytes) -> Element:
             count += 1
             inside = node.first_child
             if len(above) < DEEPEST:
-                element = Element(tag, attributes)
+                element = Element(_SAME.get(tag, tag), attributes)
                 here.children.append(element)
             else:
                 element = here
