@@ -161,6 +161,17 @@ CASES: tuple[Case, ...] = (
         description=("content", LONG),
     ),
     case(
+        "content_paragraph_without_the_marks_of_its_notes",
+        f"""<p>{LONG}<sup class="reference"><a href="#n1">[1]</a></sup> So they say.<sup>[<i>citation needed</i>]</sup>
+        1<sup>st</sup></p>""",
+        description=("content", LONG + " So they say. 1st"),
+    ),
+    case(
+        "content_paragraph_in_a_script_of_few_characters",
+        "<p>灰海豹生活在北大西洋两岸。</p><p>灰海豹生活在北大西洋两岸，主要以鱼类为食。它们的数量逐年增加，渔民对此并不高兴。</p>",
+        description=("content", "灰海豹生活在北大西洋两岸，主要以鱼类为食。它们的数量逐年增加，渔民对此并不高兴。"),
+    ),
+    case(
         "content_long_paragraph_is_cut_after_a_word",
         f"<p>{'seal ' * 200}</p>",
         description=("content", ("seal " * 100).strip()[:499] + "…"),
@@ -179,6 +190,12 @@ CASES: tuple[Case, ...] = (
         "content_picture_that_is_loaded_late",
         '<p><img src="data:image/gif;base64,R0" data-src="/late.jpg"><img src="/pixel.gif" width="1" height="1">',
         image=("content", {"url": "https://a.example/late.jpg"}),
+    ),
+    case(
+        "content_picture_of_an_amp_page",
+        """<article><amp-img src="/a.jpg" width="900" height="600" alt="A seal"><noscript><img src="/a.jpg"></noscript>
+        </amp-img><amp-img src="/b.jpg" width="300" height="200"></amp-img></article>""",
+        image=("content", {"url": "https://a.example/a.jpg", "alt": "A seal", "width": 900, "height": 600}),
     ),
     case(
         "content_largest_of_a_set_of_sources",

@@ -133,12 +133,26 @@ def opening(seen: Seen) -> str:
     for query in ("article p,main p", "p"):
         for node in seen.find(query)[:MOST_NODES]:
             text = clean(shown(node, 4 * LONGEST_OPENING), 4 * LONGEST_OPENING)
-            if len(text) < _SHORTEST_OPENING or "cookie" in text.lower():
+            if _length(text) < _SHORTEST_OPENING or "cookie" in text.lower():
                 continue
             linked = sum(len(link.text_lexbor()) for link in seen.find("a", node)[:MOST_NODES])
             if 2 * linked < len(text) and not within(node, _APART):
-                return _cut(text)
+                return _cut(_without_marks(seen, node, text))
     return ""
+
+
+def _length(text: str) -> int:
+    """Return how long a text is, by the width of its characters: Chinese and Japanese say as much in half as many."""
+    return len(text) if text.isascii() else len(text) + sum("\u2e80" <= char <= "\uffef" for char in text)
+
+
+def _without_marks(seen: Seen, node: LexborNode, text: str) -> str:
+    """Return the text of a paragraph without what refers to its notes, such as ``[1]``."""
+    for raised in seen.find("sup", node)[:MOST_NODES]:
+        mark = clean(shown(raised, 100), 100)
+        if mark.startswith("["):
+            text = text.replace(mark, "", 1)
+    return clean(text, 4 * LONGEST_OPENING)
 
 
 def _times(seen: Seen) -> Iterator[tuple[LexborNode, str]]:

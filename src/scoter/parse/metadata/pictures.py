@@ -22,12 +22,13 @@ _DECORATION: Final = re.compile(
     r"|share|social)(?:$|[/._\-?=&\s0-9])",
     re.IGNORECASE,
 )
+_QUERIES: Final = ('article img,main img,[role="main"] img', "img", "amp-img")
 _HOSTS: Final = ("doubleclick.net", "gravatar.com", "facebook.com/tr", "google-analytics.com", "scorecardresearch.com")
 
 
 def picture(seen: Seen) -> Image | None:
     """Return the largest plausible picture, of the main content if there is one in it."""
-    for query in ('article img,main img,[role="main"] img', "img"):
+    for query in _QUERIES:
         ranked = []
         for place, node in enumerate(seen.find(query)[:MOST_PICTURES]):
             attributes = node.attributes
