@@ -237,6 +237,22 @@ CASES: tuple[Case, ...] = (
         type=("jsonld", "Course"),
     ),
     case(
+        "jsonld_episode_whose_file_is_any_media",
+        ld("""{"@type": "PodcastEpisode", "name": "Seals", "associatedMedia": {"@type": "MediaObject",
+        "contentUrl": "/s.mp3", "duration": "PT30M"}}"""),
+        title=("jsonld", "Seals"),
+        type=("jsonld", "PodcastEpisode"),
+        media=("jsonld", [{"url": "https://a.example/s.mp3", "kind": "audio", "seconds": 1800.0}]),
+    ),
+    case(
+        "jsonld_file_that_says_what_it_is",
+        ld("""{"@type": "Article", "name": "Seals", "associatedMedia": [{"@type": "MediaObject", "contentUrl": "/s.mp4",
+        "encodingFormat": "video/mp4"}, {"@type": "MediaObject", "contentUrl": "/s.pdf"}]}"""),
+        title=("jsonld", "Seals"),
+        type=("jsonld", "Article"),
+        media=("jsonld", [{"url": "https://a.example/s.mp4", "kind": "video", "media_type": "video/mp4"}]),
+    ),
+    case(
         "microdata_article",
         """<article itemscope itemtype="https://schema.org/BlogPosting"><h1 itemprop="headline">Seals</h1>
         <meta itemprop="datePublished" content="2024-03-05"><time itemprop="dateModified" datetime="2024-03-06">x</time>

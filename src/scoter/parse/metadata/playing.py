@@ -21,14 +21,27 @@ def media(graph: Graph, seen: Seen, thing: Thing) -> tuple[Media, ...]:
     found: dict[str, Media] = {}
     held = [inner for name in _HOLDERS for inner in graph.things_of(thing, name)]
     beside = [other for other in graph.things if other is not thing]
-    for one in [thing, *held, *beside][:100]:
-        kinds = {kind.lower() for kind in types_of(one)}
-        kind = "audio" if kinds & _SOUNDS else "video" if kinds & _FILMS else ""
-        if kind:
+    own = _kind(graph, thing)
+    for number, one in enumerate([thing, *held, *beside][:100]):
+        # Any file of an episode or a film is what plays; other things may have files of any sort.
+        if kind := _kind(graph, one, own if number <= len(held) else ""):
             for part in _parts(graph, seen, one, kind):
                 if len(found) < MOST_MEDIA:
                     found.setdefault(part.url, part)
     return tuple(found.values())
+
+
+def _kind(graph: Graph, thing: Thing, otherwise: str = "") -> str:
+    """Return whether a thing is heard or seen; a file of which neither is said is so ``otherwise``."""
+    kinds = {kind.lower() for kind in types_of(thing)}
+    if kinds & _SOUNDS:
+        return "audio"
+    if kinds & _FILMS:
+        return "video"
+    if "mediaobject" not in kinds:
+        return ""
+    said = media_type(graph.text(thing, 100, "encodingFormat", "fileFormat"))
+    return said.partition("/")[0] if said.startswith(("audio/", "video/")) else "" if said else otherwise
 
 
 def _parts(graph: Graph, seen: Seen, thing: Thing, kind: str) -> list[Media]:
