@@ -47,6 +47,15 @@ def language_tag(text: str) -> str:
     return tags[0] if len({primary(tag) for tag in tags}) == 1 else ""
 
 
+def shortest(code: str) -> str:
+    """Return a language's code of two letters, if there is one for its three.
+
+    >>> shortest("deu"), shortest("gsw")
+    ('de', 'gsw')
+    """
+    return _SHORT.get(code, code)
+
+
 def primary(tag: str) -> str:
     """Return the language of a tag without script and region.
 

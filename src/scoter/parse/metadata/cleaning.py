@@ -9,6 +9,7 @@ from typing import Final
 
 from scoter.core.metadata import Author
 from scoter.core.url import Url, join
+from scoter.parse.filters.tags import shortest
 from scoter.parse.html.elements import TEXT_LEVEL
 
 LONGEST_TITLE: Final = 1_000
@@ -110,8 +111,8 @@ def side(text: str | None) -> int | None:
 def language(text: str | None) -> str:
     """Return a language tag in its usual spelling, or nothing.
 
-    >>> language("en_us"), language("zh-hant-TW"), language("English, please")
-    ('en-US', 'zh-Hant-TW', '')
+    >>> language("en_us"), language("zh-hant-TW"), language("deu"), language("English, please")
+    ('en-US', 'zh-Hant-TW', 'de', '')
     """
     if not text:
         return ""
@@ -119,7 +120,7 @@ def language(text: str | None) -> str:
     if _LANGUAGE.fullmatch(text) is None or len(text) > 35:
         return ""
     first, *rest = text.replace("_", "-").split("-")
-    return "-".join((first.lower(), *(_subtag(part) for part in rest)))
+    return "-".join((shortest(first.lower()), *(_subtag(part) for part in rest)))
 
 
 def media_type(text: str | None) -> str:
