@@ -56,13 +56,14 @@ def declared_language(seen: Seen) -> str:
 
 def people(seen: Seen) -> tuple[Author, ...]:
     """Return whom the links to authors name, without those of articles that the page only lists."""
-    listed = _listed(seen)
+    nodes = seen.find('a[rel~="author" i]')[:MOST_NODES]
+    listed = _listed(seen) if nodes else frozenset()
     return authors(
         Author(
             name=clean(shown(node, 4 * LONGEST_NAME), LONGEST_NAME),
             url=seen.address(node.attributes.get("href")),
         )
-        for node in seen.find('a[rel~="author" i]')[:MOST_NODES]
+        for node in nodes
         if not (listed and _stands_in(node, listed))
     )
 
@@ -70,8 +71,9 @@ def people(seen: Seen) -> tuple[Author, ...]:
 def published(seen: Seen) -> datetime | None:
     """Return the first time on the page that is not that of a change, a comment or something beside the content."""
     found: datetime | None = None
-    listed = _listed(seen)
-    for node, kind in _times(seen):
+    times = list(_times(seen))
+    listed = _listed(seen) if times else frozenset()
+    for node, kind in times:
         if kind == "modified" or (found is not None and kind != "published"):
             continue
         if listed and _stands_in(node, listed):
