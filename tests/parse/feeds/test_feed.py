@@ -13,6 +13,7 @@ from tests.parse.feeds.documents import ATOM, JSON, PLACE, RDF, RSS, SITEMAP, ch
 
 from scoter.config import load
 from scoter.core.metadata import Author, Feed, Image, Media
+from scoter.core.page import Page
 from scoter.parse.chain import Parsed
 from scoter.parse.containment import Confinement
 from scoter.parse.feeds.feed import FeedParser
@@ -84,6 +85,31 @@ def test_an_entry_has_the_picture_that_stands_with_it(picture: str) -> None:
 
     assert about is not None
     assert about.image == Image(url="http://a.example/i.jpg")
+
+
+def test_an_episode_plays_for_as_long_as_its_feed_says() -> None:
+    items = "".join(
+        f"<item><title>x</title><link>http://a.example/{number}</link>"
+        f'<enclosure url="/s.mp3?a=1&amp;n={number}" type="audio/mpeg" length="9"/>{length}</item>'
+        for number, length in enumerate(
+            ("<itunes:duration>1:00:02</itunes:duration>", "<itunes:duration> 90 </itunes:duration>", "")
+        )
+    )
+    itunes = "http://www.itunes.com/dtds/podcast-1.0.dtd"
+    rss = f'<rss version="2.0" xmlns:itunes="{itunes}"><channel><title>Seals</title>{items}</channel></rss>'
+    attachment = '{"url": "/s.mp3", "mime_type": "audio/mpeg", "duration_in_seconds": 90}'
+    json = (
+        '{"version": "https://jsonfeed.org/version/1.1", "title": "Seals", "items": [{"id": "1", "url": "/1",'
+        f' "attachments": [{attachment}]}}]}}'
+    )
+
+    assert [_seconds(page) for page in feed(rss)[1:]] == [3602.0, 90.0, None]
+    assert [_seconds(page) for page in feed(json, "application/feed+json")[1:]] == [90.0]
+
+
+def _seconds(page: Page) -> float | None:
+    assert page.about is not None
+    return page.about.media[0].seconds
 
 
 def test_a_title_of_atom_may_be_markup() -> None:

@@ -23,6 +23,7 @@ class Reference(Struct, frozen=True, kw_only=True):
     media_type: str = ""
     title: str = ""
     language: str = ""
+    seconds: float | None = None
 
 
 class Person(Struct, frozen=True):

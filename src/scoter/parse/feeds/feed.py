@@ -213,7 +213,7 @@ class _Pages:
             kind = each.media_type.partition("/")[0].lower()
             url = self._join(each.href)
             if url is not None and kind in ("video", "audio"):
-                yield Media(url=url.text, kind=kind, media_type=each.media_type)
+                yield Media(url=url.text, kind=kind, media_type=each.media_type, seconds=each.seconds)
 
     def _line(self, text: str) -> str:
         """Return a title or name as one line; many a feed has markup in it."""

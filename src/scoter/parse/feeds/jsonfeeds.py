@@ -95,8 +95,16 @@ def _links(found: dict[str, Any]) -> Iterator[Reference]:
 
 
 def _attachments(values: Any) -> Iterator[Reference]:
+    if not values:
+        return
+    from scoter.parse.metadata.dates import seconds  # with all of metadata, which most feeds do without
+
     for each in values[:MOST_BESIDE] if isinstance(values, list) else []:
         if isinstance(each, dict) and (href := _address(each.get("url"))):
             yield Reference(
-                href=href, rel="enclosure", media_type=text_of(each.get("mime_type")), title=text_of(each.get("title"))
+                href=href,
+                rel="enclosure",
+                media_type=text_of(each.get("mime_type")),
+                title=text_of(each.get("title")),
+                seconds=seconds(text_of(each.get("duration_in_seconds"))),
             )
