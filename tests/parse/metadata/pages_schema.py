@@ -237,6 +237,14 @@ CASES: tuple[Case, ...] = (
         type=("jsonld", "Course"),
     ),
     case(
+        "jsonld_page_under_another_name_is_not_about_its_author",
+        ld("""{"@graph": [{"@type": "Article", "headline": "Seals", "url": "https://b.example/seals"},
+        {"@type": "WebPage", "url": "https://b.example/seals"}, {"@type": "Person", "name": "Ann Doe"}]}"""),
+        title=("jsonld", "Seals"),
+        canonical=("jsonld", "https://b.example/seals"),
+        type=("jsonld", "Article"),
+    ),
+    case(
         "jsonld_episode_whose_file_is_any_media",
         ld("""{"@type": "PodcastEpisode", "name": "Seals", "associatedMedia": {"@type": "MediaObject",
         "contentUrl": "/s.mp3", "duration": "PT30M"}}"""),

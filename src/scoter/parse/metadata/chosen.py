@@ -76,6 +76,8 @@ def chosen(graph: Graph, seen: Seen, *, first_of_many: bool) -> tuple[Thing, str
             ranked.append(main)
     elsewhere: list[tuple[int, str, Thing]] = []
     for rank in sorted({rank for rank, _, _ in ranked}, reverse=True):
+        if rank < _PAGE and any(found[0] == _PAGE for found in elsewhere):
+            break  # the page itself has another name here, and is not about its author
         same = [found for found in ranked if found[0] == rank]
         places = [_place(graph, seen, thing) for _, _, thing in same]
         if "here" in places:
