@@ -7,6 +7,11 @@ from tests.parse.metadata.truth import Case, case
 AT = "2024-03-05T09:00:00Z"
 CASES: tuple[Case, ...] = (
     case(
+        "opengraph_time_as_mastodon_writes_it",
+        """<meta content="2024-03-05T10:00:00Z" property="og:published_time">""",
+        published=("opengraph", "2024-03-05T10:00:00Z"),
+    ),
+    case(
         "opengraph_article",
         """<meta property="og:title" content="Seals"><meta property="og:type" content="article">
         <meta property="og:description" content="They are back."><meta property="og:url" content="/news/seals.html">

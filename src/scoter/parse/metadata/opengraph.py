@@ -53,7 +53,9 @@ def claims(seen: Seen) -> PageMetadata:
         canonical=seen.address(first("og:url")),
         site_name=clean(first("og:site_name", "og:site-name"), LONGEST_NAME),
         authors=named(every("article:author", "og:article:author", "book:author", "music:musician")),
-        published=moment(first("article:published_time", "og:article:published_time", "article:published"))
+        published=moment(
+            first("article:published_time", "og:article:published_time", "article:published", "og:published_time")
+        )
         or moment(first("book:release_date", "music:release_date", "video:release_date")),
         modified=moment(first("article:modified_time", "og:article:modified_time", "og:updated_time")),
         language=language(first("og:locale")),
