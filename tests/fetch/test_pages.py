@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
 from collections.abc import AsyncIterator, Iterator
 
 import pytest
@@ -105,6 +107,21 @@ async def test_whoever_stops_reading_stops_the_fetching(web: SimServer) -> None:
     await pages.aclose()
 
     assert web.ledger.count() - before < 200
+
+
+def test_a_program_that_ends_while_pages_are_left_ends(web: SimServer) -> None:
+    urls = facts_of(web.web, "page") * 400
+
+    async def read_one() -> None:
+        async for page in scoter.fetch_pages(urls, agent="testbot", settings=settings(web)):
+            assert page.ok
+            break
+
+    program = threading.Thread(target=lambda: asyncio.run(read_one()), daemon=True)
+    program.start()
+    program.join(10)
+
+    assert not program.is_alive()
 
 
 async def test_without_a_name_nothing_is_fetched(web: SimServer) -> None:

@@ -22,7 +22,6 @@ from scoter.fetch.follow import MOST_HOPS
 from scoter.fetch.queues.turn import Refusal
 
 _UNREAD = 64  # pages that wait for whoever iterates
-_LOOK_AGAIN = 0.01
 _LED_NOWHERE = "too many redirects, or one that leads nowhere"
 _NOT_FOLLOWED = {
     Refusal.BLOCKED: "purged: it leads to a host that failed too often",
@@ -90,35 +89,42 @@ class _Reader:
     def __init__(self, config: Config, hops: int) -> None:
         self._hops = hops
         self._limit = config.fetch.content_limit
-        self._pages: asyncio.Queue[WebPage | None] = asyncio.Queue(_UNREAD)
+        self._pages: asyncio.Queue[WebPage | None] = asyncio.Queue()
+        self._room = asyncio.Semaphore(_UNREAD)
+        self._is_left = False
         self._fetcher = Fetcher(config)
 
     async def read(self, urls: Iterable[str] | AsyncIterable[str]) -> AsyncGenerator[WebPage, None]:
         running = asyncio.create_task(self._run(urls))
         try:
             while (page := await self._pages.get()) is not None:
+                self._room.release()
                 yield page
             await running
         finally:
+            self._is_left = True
             running.cancel()
-            while not running.done():
-                # Nobody reads any more: what waits to be put down must not wait for ever.
-                while not self._pages.empty():
-                    self._pages.get_nowait()
-                await asyncio.wait([running], timeout=_LOOK_AGAIN)
+            await asyncio.wait([running])
 
     async def _run(self, urls: Iterable[str] | AsyncIterable[str]) -> None:
         try:
             await self._fetcher.run(self._requests(urls), self._take)
         finally:
-            await self._pages.put(None)
+            self._pages.put_nowait(None)  # without waiting for room: there may be nobody left to make any
+
+    async def _put(self, page: WebPage) -> None:
+        """Put a page down for whoever iterates, if anybody still does, as soon as he has room for it."""
+        if self._is_left:
+            return
+        await self._room.acquire()
+        self._pages.put_nowait(page)
 
     async def _requests(self, urls: Iterable[str] | AsyncIterable[str]) -> AsyncIterator[Request]:
         async for text in _each(urls):
             try:
                 url = canonical(text)
             except UrlError as error:
-                await self._pages.put(WebPage(asked=text, url=text, problem=error.message))
+                await self._put(WebPage(asked=text, url=text, problem=error.message))
                 continue
             yield Request(url=url, context=msgspec.msgpack.encode(_Way(text)))
 
@@ -132,7 +138,7 @@ class _Reader:
                 refusal = self._fetcher.add(further, even_if_full=True)
                 if refusal is None:
                     return
-        await self._pages.put(self._page(way, reply, refusal))
+        await self._put(self._page(way, reply, refusal))
 
     def _page(self, way: _Way, reply: Reply, refusal: Refusal | None = None) -> WebPage:
         problem = ""
