@@ -12,6 +12,7 @@ from tests.fetch.hostile import KEEP, RESET, Pause, Step, config_for, ok, servin
 import scoter
 from scoter.core.url import canonical
 from scoter.errors import ConfigError
+from scoter.fetch import fetcher
 from scoter.simweb import SimServer, SimWeb, WebSpec, running, truth
 
 
@@ -107,6 +108,38 @@ async def test_whoever_stops_reading_stops_the_fetching(web: SimServer) -> None:
     await pages.aclose()
 
     assert web.ledger.count() - before < 200
+
+
+async def test_a_source_that_is_silent_for_long_is_waited_for(web: SimServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fetcher, "_TICK", 0.01)
+    urls = facts_of(web.web, "page")[:3]
+
+    async def slow() -> AsyncIterator[str]:
+        for url in urls:
+            yield url
+            await asyncio.sleep(0.5)
+
+    given = [*settings(web), "fetch.hung_after=200ms"]
+    pages = [page async for page in scoter.fetch_pages(slow(), agent="testbot", settings=given)]
+
+    assert [page.asked for page in pages if page.ok] == urls
+
+
+@pytest.mark.parametrize("count", [30, 300])
+async def test_whoever_takes_long_over_a_page_still_gets_the_others(
+    web: SimServer, monkeypatch: pytest.MonkeyPatch, count: int
+) -> None:
+    monkeypatch.setattr(fetcher, "_TICK", 0.01)
+    urls = (facts_of(web.web, "page") * 10)[:count]
+    pages = []
+
+    given = [*settings(web), "fetch.hung_after=200ms"]
+    async for page in scoter.fetch_pages(urls, agent="testbot", settings=given):
+        pages.append(page)
+        if len(pages) == 3:
+            await asyncio.sleep(1)
+
+    assert [page.problem for page in pages] == [""] * count
 
 
 def test_a_program_that_ends_while_pages_are_left_ends(web: SimServer) -> None:

@@ -75,6 +75,14 @@ def test_a_turn_that_is_too_far_off_is_not_waited_for() -> None:
     assert watch.tick(replace(pulse(), next_in=3_600.0), 300.0).order is Order.ABORT
 
 
+def test_waiting_for_the_source_or_the_sink_is_not_hanging() -> None:
+    watch = Watch(Limits(hung_after=timedelta(seconds=300)), now=0.0)
+
+    assert watch.tick(replace(pulse(), waits_for_others=True), 900.0).order is Order.GO_ON
+    assert watch.tick(pulse(), 1_199.0).order is Order.GO_ON
+    assert watch.tick(pulse(), 1_200.0).order is Order.ABORT
+
+
 def test_workers_are_fitted_to_the_bandwidth_every_so_often() -> None:
     watch = Watch(Limits(bandwidth=1_000, bandwidth_every=timedelta(seconds=30), most_workers=25), now=0.0)
 

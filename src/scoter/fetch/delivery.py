@@ -23,6 +23,10 @@ class Delivery:
         self._make_room = make_room
         self._count = self._bytes = 0
 
+    def __len__(self) -> int:
+        """Return how many replies the sink has not done with."""
+        return self._count
+
     def has_room(self) -> bool:
         """Tell whether the sink keeps up: otherwise bodies would pile up before it."""
         return self._count < self._most and self._bytes < self._most_bytes

@@ -75,6 +75,7 @@ class Fetcher:
         keys: Keys | None = None,
         folder: Path | None = None,
         deepest: int | None = None,
+        waits_for_sink: bool = False,
         on_crawl_delay: Callable[[str, float | None], None] = lambda key, seconds: None,
         on_robots: Callable[[Exchange], None] = lambda exchange: None,
         on_snapshot: Callable[[Snapshot], None] = lambda snapshot: None,
@@ -82,7 +83,8 @@ class Fetcher:
     ) -> None:
         """Take everything from the configuration that is not given; must be made on a running event loop.
 
-        ``deepest`` is how many requests may wait in one queue; ``on_crawl_delay`` is told what robots.txt asks for,
+        ``deepest`` is how many requests may wait in one queue; ``waits_for_sink`` says that a fetch whose sink takes
+        its time does not hang, however long it takes; ``on_crawl_delay`` is told what robots.txt asks for,
         ``on_robots`` every answer for one.
         """
         fetch = config.fetch
@@ -92,6 +94,7 @@ class Fetcher:
         self._protocols = protocols or Protocols(chain("protocol", config))
         self._policies = policies_of(fetch)
         self._on_crawl_delay = on_crawl_delay
+        self._waits_for_sink = waits_for_sink
         self._feeder = Feeder(
             self._policies,
             Capacity(bytes=fetch.queue_buffer, least=fetch.threads * fetch.queue_depth_multiplier, deepest=deepest),
@@ -374,6 +377,12 @@ class Fetcher:
         # Whoever stops does not wait for a source that has nothing to say.
         return (self._is_fed or self._stopping.is_set()) and not self._feeder.queued and not self._lost
 
+    def _waits_for_others(self) -> bool:
+        """Tell whether nothing can go on because the source has nothing to say, or the sink takes its time."""
+        if len(self._delivery):
+            return self._waits_for_sink
+        return not (self._is_fed or self._feeder.queued or len(self._crew))
+
     def _fail(self, error: BaseException) -> None:
         self._error = self._error or error
         self.stop()
@@ -399,6 +408,7 @@ class Fetcher:
                     workers=self._turnstile.concurrency,
                     useful_workers=stats.queues * self._config.fetch.threads_per_queue,
                     next_in=stats.next_in if not stats.in_progress else None,
+                    waits_for_others=not stats.in_progress and self._waits_for_others(),
                 ),
                 now,
             )

@@ -92,7 +92,7 @@ class _Reader:
         self._pages: asyncio.Queue[WebPage | None] = asyncio.Queue()
         self._room = asyncio.Semaphore(_UNREAD)
         self._is_left = False
-        self._fetcher = Fetcher(config)
+        self._fetcher = Fetcher(config, waits_for_sink=True)
 
     async def read(self, urls: Iterable[str] | AsyncIterable[str]) -> AsyncGenerator[WebPage, None]:
         running = asyncio.create_task(self._run(urls))

@@ -19,6 +19,7 @@ class Pulse(Struct, frozen=True, kw_only=True):
     """How far a fetch is: totals since its start, and how many workers there are and could have something to do.
 
     ``next_in`` is the seconds until the next turn if nothing is under way; none otherwise, or if no turn will come.
+    ``waits_for_others`` says that it is not for the fetch to go on: the source has nothing, or the sink is behind.
     """
 
     requests: int
@@ -27,6 +28,7 @@ class Pulse(Struct, frozen=True, kw_only=True):
     workers: int
     useful_workers: int
     next_in: float | None = None
+    waits_for_others: bool = False
 
 
 class Order(StrEnum):
@@ -92,7 +94,7 @@ class Watch:
 
     def tick(self, pulse: Pulse, now: float) -> Advice:
         """Return what to do; to be asked about once a second."""
-        if pulse.requests != self._requests:
+        if pulse.requests != self._requests or pulse.waits_for_others:
             self._requests, self._last_request = pulse.requests, now
         silent, longest = now - self._last_request, self._limits.hung_after.total_seconds()
         # Who waits for a host that was deferred or asked for a pause does not hang; but no turn is waited for forever.
