@@ -142,6 +142,33 @@ async def test_whoever_takes_long_over_a_page_still_gets_the_others(
     assert [page.problem for page in pages] == [""] * count
 
 
+async def test_pages_that_came_before_the_end_of_a_run_are_read_after_it(
+    web: SimServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stop = fetcher.Fetcher.stop
+    monkeypatch.setattr(fetcher.Fetcher, "stop", lambda self: stop(self, within=0.0))
+    urls = (facts_of(web.web, "page") * 10)[:100]
+
+    async def failing() -> AsyncIterator[str]:
+        for url in urls:
+            yield url
+        await asyncio.sleep(1)
+        raise OSError("the list of URLs is gone")
+
+    asked = []
+
+    async def read_slowly() -> None:
+        async for page in scoter.fetch_pages(failing(), agent="testbot", settings=settings(web)):
+            asked.append(page.asked)
+            if len(asked) == 1:
+                await asyncio.sleep(1.5)
+
+    with pytest.raises(OSError, match="is gone"):
+        await read_slowly()
+
+    assert sorted(asked) == sorted(urls)
+
+
 def test_a_program_that_ends_while_pages_are_left_ends(web: SimServer) -> None:
     urls = facts_of(web.web, "page") * 400
 

@@ -114,10 +114,12 @@ class _Reader:
 
     async def _put(self, page: WebPage) -> None:
         """Put a page down for whoever iterates, if anybody still does, as soon as he has room for it."""
-        if self._is_left:
-            return
-        await self._room.acquire()
-        self._pages.put_nowait(page)
+        try:
+            if not self._is_left:
+                await self._room.acquire()
+        finally:
+            if not self._is_left:  # also when the run is over before there was room: a page that came is not lost
+                self._pages.put_nowait(page)
 
     async def _requests(self, urls: Iterable[str] | AsyncIterable[str]) -> AsyncIterator[Request]:
         async for text in _each(urls):
