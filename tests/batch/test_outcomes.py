@@ -18,8 +18,9 @@ from scoter.batch.fetching.paging import Paging
 from scoter.batch.fetching.parts import FetchPart
 from scoter.batch.segment import Segment
 from scoter.config import load
-from scoter.core.reply import Failed, Fetched, Moved, Reason, Reply, Request
+from scoter.core.reply import Failed, Fetched, Moved, NotModified, Reason, Reply, Request
 from scoter.core.url import canonical
+from scoter.store.warc.reader import Kind, WarcReader
 from scoter.store.warc.told import About
 
 PLAIN = b'<title>Seals</title><p>Grey seals</p><a href="/more">More</a>'
@@ -122,3 +123,20 @@ def test_a_cookie_of_the_metadata_goes_on_to_a_target_on_its_own_host_and_to_no_
     assert decode(near.context).metadata == {"Cookie": "id=1", "topic": "seals"}
     assert far.headers == ()
     assert decode(far.context).metadata == {"topic": "seals"}
+
+
+def test_what_comes_without_http_is_archived_too(desk: Desk, tmp_path: Path) -> None:
+    url, headers = canonical("file:///srv/page.html"), (("Content-Type", "text/html"),)
+    same = canonical("file:///srv/same.html")
+    read = replace(exchange(url, 200, PLAIN, headers), request_head=b"", response_head=b"")
+    unchanged = replace(exchange(same, 304, b"", ()), request_head=b"", response_head=b"")
+
+    desk.rows((url.text, Fetched(read)), (same.text, NotModified(unchanged)))
+
+    segment = Segment(tmp_path / "20261116000000")
+    fetches, _ = desk.written(segment)
+    place = fetches[url.text]
+    with WarcReader(segment.content / place["warc_file"]) as archive:
+        found = archive.at(place["warc_offset"])
+    assert (found.kind, found.body, found.headers) == (Kind.RESOURCE, PLAIN, headers)
+    assert fetches[same.text]["warc_file"] is None

@@ -99,7 +99,8 @@ def as_lines(found: Holding) -> Iterator[str]:
             yield f"{title}:"
             yield from _indented(found.parse_text[name])
     if found.content is not None:
-        yield f"content (HTTP {found.content.status}, {len(found.content.body):,} bytes):"
+        spoken = f"HTTP {found.content.status}, " if found.content.status else ""
+        yield f"content ({spoken}{len(found.content.body):,} bytes):"
         yield from (f"  {name}: {value}" for name, value in found.content.headers)
         if found.content.problem:
             yield f"  ({found.content.problem})"

@@ -95,7 +95,8 @@ class Outcomes:
 
     def _archive(self, got: _Got) -> None:
         exchange = got.reply.exchange
-        if exchange is not None and exchange.response_head:
+        # What comes without HTTP has no head: its content is kept, and that a file has not changed is nothing to keep.
+        if exchange is not None and (exchange.response_head or isinstance(got.reply, Fetched)):
             got.place = self._part().archive(exchange)
 
     def _read(self, got: _Got) -> Content | None:
