@@ -6,6 +6,7 @@ from __future__ import annotations
 import gzip
 import multiprocessing
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -187,6 +188,18 @@ def test_answers_for_robots_txt_are_archived_if_they_are_wanted(
     assert urls_of(segment) == [url]
     (row,) = rows_of(segment.crawl_fetch())
     assert "_rs_" not in dict(row["metadata"] or ())
+
+
+def test_an_archive_tells_who_asked_in_the_words_that_the_servers_read(crawl: CrawlDir, server: SimServer) -> None:
+    segment = segment_of(crawl, pages_of(server)[:1], lists=1)
+
+    fetched(crawl, segment, server, "agent.url=https://example.org/bot", "agent.version=7")
+
+    (file,) = segment.content.glob("*.warc.gz")
+    asked = re.findall(rb"(?im)^(?:http-header-)?user-agent: (.*)\r", gzip.decompress(file.read_bytes()))
+    assert len(asked) == 2
+    assert len(set(asked)) == 1
+    assert asked[0].endswith(b"/7 (https://example.org/bot)")
 
 
 def test_a_fetching_process_that_is_killed_is_replaced(crawl: CrawlDir, server: SimServer) -> None:

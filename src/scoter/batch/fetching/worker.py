@@ -35,6 +35,7 @@ from scoter.core.reply import Exchange
 from scoter.core.url import Url
 from scoter.errors import UserError
 from scoter.fetch.fetcher import Fetcher
+from scoter.fetch.protocols.identity import user_agent
 from scoter.fetch.snapshot import Snapshot
 from scoter.fetch.together import Together
 from scoter.heap import collect_less, keep_memory
@@ -227,7 +228,7 @@ class Worker:
 
 def _about(config: Config) -> About:
     agent = config.agent
-    return About(software=f"Scoter/{version('scoter')}", agent=agent.name, operator=agent.email or agent.url)
+    return About(software=f"Scoter/{version('scoter')}", agent=user_agent(config), operator=agent.email or agent.url)
 
 
 def share(config: Config, processes: int) -> Config:

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from scoter.config import Config
 from scoter.config.sections.fetch import Fetch
+from scoter.fetch.protocols.identity import user_agent
 from scoter.fetch.reach.guard import Guard
 from scoter.live.acceptance import Acceptance
 from scoter.live.content.log import FetchLog
@@ -183,4 +184,4 @@ def keeping(config: Config) -> Keeping:
 def about(config: Config) -> About:
     """Return what the archive says of this service."""
     agent = config.agent
-    return About(software=f"Scoter/{version('scoter')}", agent=agent.name, operator=agent.email or agent.url)
+    return About(software=f"Scoter/{version('scoter')}", agent=user_agent(config), operator=agent.email or agent.url)
