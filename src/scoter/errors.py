@@ -3,6 +3,7 @@
     ScoterError
     ├── UserError           the person can mend it: shown as one message, exit code 2
     │   ├── UsageError      a wrong option, argument or unreadable file
+    │   │   └── NameTaken       of an archive
     │   ├── ConfigError     a setting that is unknown, of the wrong kind, or out of range
     │   ├── RuleError       a bad line in a rule file (says file and line)
     │   ├── PluginError     a plug-in that is unknown, fails to import, or does not fit its point
@@ -46,6 +47,10 @@ class UserError(ScoterError):
 
 class UsageError(UserError):
     """A wrong option, argument or unreadable file."""
+
+
+class NameTaken(UsageError):
+    """The name of an archive that is to be written belongs to another."""
 
 
 class ConfigError(UserError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import pytest
 from tests.store.exchanges import ABOUT, START, assert_sound, exchange
 
 from scoter.errors import UsageError
-from scoter.store.warc import WarcReader, WarcWriter
+from scoter.store.warc import WarcReader, WarcWriter, part
 
 HOUR = timedelta(hours=1)
 
@@ -93,6 +94,29 @@ def test_names_that_are_taken_are_passed_over(tmp_path: Path) -> None:
         place = writer.write(exchange())
 
     assert place.file == "crawl-20261115023600-00003.warc.gz"
+
+
+@pytest.mark.parametrize("rival", ["finishes", "recovers", "removed"])
+def test_a_name_that_another_process_takes_at_the_same_moment_is_passed_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rival: str
+) -> None:
+    first = tmp_path / "crawl-20261115023600-00001.warc.gz"
+
+    def lock(file: io.FileIO) -> bool:
+        is_first = str(file.name) == f"{first}.open"
+        if is_first and rival == "finishes":
+            first.write_bytes(b"precious")
+        elif is_first and rival == "removed":
+            Path(f"{first}.open").unlink()
+        return not (is_first and rival == "recovers")
+
+    monkeypatch.setattr(part, "lock", lock)
+    with WarcWriter(tmp_path, "crawl", ABOUT, size=2**30, age=HOUR, now=FakeClock()) as writer:
+        place = writer.write(exchange())
+
+    assert place.file == "crawl-20261115023600-00002.warc.gz"
+    assert (tmp_path / place.file).exists()
+    assert rival != "finishes" or first.read_bytes() == b"precious"
 
 
 def test_what_was_written_is_finished_even_when_its_owner_fails(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from datetime import datetime
 from pathlib import Path
 
 from scoter.core.reply import Exchange
-from scoter.errors import Defect, UsageError, UserError
+from scoter.errors import Defect, NameTaken, UserError
 from scoter.store.disk import disk_error, sync_folder, telling
 from scoter.store.warc import record
 from scoter.store.warc.cdxj import Index, index_line, media_type
@@ -221,14 +221,24 @@ class WarcPart:
 
 
 def _open_new(path: Path, draft: Path) -> io.FileIO:
+    taken = NameTaken("there is an archive of this name already", where=str(path), hint="Choose another name.")
     with telling("open the archive", draft):
         path.parent.mkdir(parents=True, exist_ok=True)
-        if path.exists() or draft.exists():
-            raise UsageError("there is an archive of this name already", where=str(path), hint="Choose another name.")
-        # Without a buffer: what has been written is the kernel's, and outlives a kill of this process.
-        file = io.FileIO(draft, "x")
-    lock(file)
-    return file
+        if path.exists():
+            raise taken
+        try:
+            # Without a buffer: what has been written is the kernel's, and outlives a kill of this process.
+            file = io.FileIO(draft, "x")
+        except FileExistsError:
+            raise taken from None
+        is_ours = lock(file) and os.fstat(file.fileno()).st_nlink > 0
+        if is_ours and not path.exists():
+            return file
+        # Between two of these steps another process finished an archive of this name, or took ours for a dead one's.
+        file.close()
+        if is_ours:
+            draft.unlink()
+        raise taken
 
 
 def lock(file: io.FileIO | io.BufferedIOBase) -> bool:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from scoter.core.reply import Exchange
-from scoter.errors import UsageError
-from scoter.store.warc.part import OPEN, SHARED, SUFFIX, WarcPart, new_id
+from scoter.errors import NameTaken, UsageError
+from scoter.store.warc.part import SHARED, WarcPart, new_id
 from scoter.store.warc.record import LEVEL
 from scoter.store.warc.told import About, Earlier, Facts, Location
 
@@ -100,15 +101,13 @@ class WarcWriter:
         opened = self._now()
         while True:
             self._serial += 1
-            name = f"{self._prefix}-{opened:%Y%m%d%H%M%S}-{self._serial:05d}"
-            if not any((self._folder / f"{name}{end}").exists() for end in (SUFFIX, SUFFIX + OPEN)):
-                break
-        return WarcPart(
-            self._folder,
-            name,
-            self._about,
-            opened=opened,
-            level=self._level,
-            make_id=self._make_id,
-            shared=self._shared,
-        )
+            with suppress(NameTaken):  # by an earlier run, or by another process that writes here
+                return WarcPart(
+                    self._folder,
+                    f"{self._prefix}-{opened:%Y%m%d%H%M%S}-{self._serial:05d}",
+                    self._about,
+                    opened=opened,
+                    level=self._level,
+                    make_id=self._make_id,
+                    shared=self._shared,
+                )
