@@ -7,6 +7,7 @@ from datetime import timedelta
 import pytest
 
 from scoter.config import load
+from scoter.core.url import canonical
 from scoter.errors import ConfigError
 from scoter.fetch.queues.policy import Policies, Policy, policies_of
 
@@ -59,6 +60,10 @@ def test_an_override_changes_only_what_it_names_and_its_delay_is_its_least_crawl
         ("example.org colour=red", "it may name delay, min_delay, threads, max_exceptions"),
         ("example.org delay=1parsec", 'delay=1parsec has the unknown unit "parsec"'),
         ("example.org threads=0", "threads=0 is not a whole number from 1 to 1000"),
+        ("*.example.org delay=1s", "names *.example.org, which is not a host"),
+        ("https://example.org/ delay=1s", "names https://example.org/, which is not a host"),
+        ("example.org:8080 delay=1s", "names example.org:8080, which is not a host"),
+        (". delay=1s", "names ., which is not a host"),
         ("example.org threads=two", "threads=two is not a whole number from 1 to 1000"),
     ],
 )
@@ -69,6 +74,13 @@ def test_an_entry_that_makes_no_sense_is_told_with_what_is_accepted(entry: str, 
     assert message in caught.value.message
     assert str(caught.value).startswith("fetch.hosts: ")
     assert "example.org delay=10s threads=2" in caught.value.hint
+
+
+@pytest.mark.parametrize("name", ["Bücher.example", "xn--bcher-kva.example", ".bücher.example."])
+def test_a_host_is_known_however_its_name_is_written(name: str) -> None:
+    found = policies(f"{name} delay=9s")
+
+    assert found(canonical("http://www.bücher.example/").host).delay == timedelta(seconds=9)
 
 
 def test_an_entry_without_a_change_is_refused_when_the_configuration_is_read() -> None:

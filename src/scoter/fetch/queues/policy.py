@@ -7,6 +7,7 @@ mentions: ``example.org delay=10s`` keeps the threads and the failure limits of 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from datetime import timedelta
 from typing import Any, Final
 
@@ -15,7 +16,8 @@ from msgspec.structs import replace
 
 from scoter.config.sections.fetch import Fetch
 from scoter.config.units import read_duration
-from scoter.errors import ConfigError, nearest
+from scoter.core.url import canonical
+from scoter.errors import ConfigError, UrlError, nearest
 
 _ACCEPTED: Final = "An entry looks like: example.org delay=10s threads=2"
 _MOST_THREADS: Final = 1_000
@@ -95,11 +97,21 @@ def _overrides(entries: Iterable[str], default: Policy) -> dict[str, Policy]:
     found: dict[str, Policy] = {}
     for entry in entries:
         name, *changes = entry.split()
-        name = name.lower().strip(".")
+        name = _host(entry, name)
         if name in found:
             raise ConfigError(f'names "{name}" twice', where="fetch.hosts", hint="Keep one entry for each host.")
         found[name] = replace(default, **_changes(entry, changes))
     return found
+
+
+def _host(entry: str, name: str) -> str:
+    """Return a host as it stands in URLs; what could never be one must not be a rule that never holds."""
+    with suppress(UrlError):
+        url = canonical(f"http://{name.strip('.')}/")
+        if not url.port and url.target == "/" and "*" not in url.host and "@" not in name:
+            return url.host
+    hint = f"{_ACCEPTED} (and covers the hosts below it)"
+    raise ConfigError(f'"{entry}" names {name}, which is not a host', where="fetch.hosts", hint=hint)
 
 
 def _changes(entry: str, words: Iterable[str]) -> dict[str, Any]:
