@@ -175,5 +175,6 @@ async def test_http_2_is_spoken_where_it_is_on_and_recorded(
     assert reply.exchange.http_version == version
     assert reply.exchange.tls_version == "TLSv1.3"
     assert reply.exchange.body == b"hello"
+    assert reply.exchange.response_head.startswith(b"HTTP/1.1 200")
     assert reply.exchange.response_head.endswith(b"\r\n\r\n")
     assert reply.exchange.header("content-length") == "5"

@@ -170,6 +170,9 @@ class Handle:
         status = getinfo(_STATUS)
         head = self._head(lines) if self._has_answered(status) else b""
         reason, cut = self._judge(error, message, lines, bool(head))
+        version = "1.1" if head.startswith(b"HTTP/1.1 ") else _VERSIONS.get(getinfo(_VERSION), "1.1")
+        if head.startswith((b"HTTP/2 ", b"HTTP/3 ")):  # as libcurl writes it: there is no such line in these
+            head = b"HTTP/1.1 " + head.partition(b" ")[2]
         return Transferred(
             reason=reason,
             detail=self._fault[1] if self._fault is not None else message or _told(error),
@@ -178,7 +181,7 @@ class Handle:
             body=self._body[0] if len(self._body) == 1 else b"".join(self._body),
             cut=cut,
             peer=getinfo(_PEER),
-            http_version="1.1" if head.startswith(b"HTTP/1.1 ") else _VERSIONS.get(getinfo(_VERSION), "1.1"),
+            http_version=version,
             tls_version=self._owner.tls_of(getinfo(pycurl.CONN_ID), self._tls_seen) if self.is_tls else "",
             timings=self._timings(),
             distrusts=error in _DISTRUST,
