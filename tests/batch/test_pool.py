@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 
 from scoter.batch.fetching.pool import Pool
+from scoter.batch.fetching.worker import share
+from scoter.config import load
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="copies of a process are made on Linux alone")
 
@@ -99,3 +101,12 @@ def test_no_copies_are_made_where_another_thread_runs() -> None:
     finally:
         done.set()
         other.join()
+
+
+def test_what_is_said_for_all_processes_is_divided_among_them() -> None:
+    config = load(overrides=["fetch.threads=50", "fetch.throughput_threshold_pages=10", "fetch.bandwidth_target=4MiB"])
+
+    fetch = share(config, 4).fetch
+
+    assert (fetch.threads, fetch.throughput_threshold_pages, fetch.bandwidth_target) == (13, 2.5, 2**20)
+    assert share(load(), 4).fetch.throughput_threshold_pages is None

@@ -236,6 +236,7 @@ def share(config: Config, processes: int) -> Config:
     if processes == 1:
         return config
     fetch = config.fetch
+    floor = fetch.throughput_threshold_pages
     return replace(
         config,
         fetch=replace(
@@ -243,6 +244,7 @@ def share(config: Config, processes: int) -> Config:
             threads=max(1, -(-fetch.threads // processes)),
             max_num_threads=max(1, fetch.max_num_threads // processes),
             bandwidth_target=None if fetch.bandwidth_target is None else fetch.bandwidth_target / processes,
+            throughput_threshold_pages=None if floor is None else floor / processes,
             body_budget=type(fetch.body_budget)(max(fetch.body_budget // processes, 2**20)),
             queue_buffer=type(fetch.queue_buffer)(max(fetch.queue_buffer // processes, 2**20)),
         ),
