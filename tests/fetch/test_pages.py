@@ -10,9 +10,11 @@ import pytest
 from tests.fetch.hostile import KEEP, RESET, Pause, Step, config_for, ok, serving
 
 import scoter
+from scoter.config import load
 from scoter.core.url import canonical
 from scoter.errors import ConfigError
 from scoter.fetch import fetcher
+from scoter.fetch.pages import _Reader
 from scoter.simweb import SimServer, SimWeb, WebSpec, running, truth
 
 
@@ -142,29 +144,17 @@ async def test_whoever_takes_long_over_a_page_still_gets_the_others(
     assert [page.problem for page in pages] == [""] * count
 
 
-async def test_pages_that_came_before_the_end_of_a_run_are_read_after_it(
-    web: SimServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    stop = fetcher.Fetcher.stop
-    monkeypatch.setattr(fetcher.Fetcher, "stop", lambda self: stop(self, within=0.0))
+async def test_pages_that_came_before_the_end_of_a_run_are_read_after_it(web: SimServer) -> None:
     urls = (facts_of(web.web, "page") * 10)[:100]
-
-    async def failing() -> AsyncIterator[str]:
-        for url in urls:
-            yield url
-        await asyncio.sleep(1)
-        raise OSError("the list of URLs is gone")
+    reader = _Reader(load(overrides=["agent.name=testbot", *settings(web)]), hops=0)
 
     asked = []
-
-    async def read_slowly() -> None:
-        async for page in scoter.fetch_pages(failing(), agent="testbot", settings=settings(web)):
-            asked.append(page.asked)
-            if len(asked) == 1:
-                await asyncio.sleep(1.5)
-
-    with pytest.raises(OSError, match="is gone"):
-        await read_slowly()
+    async for page in reader.read(urls):
+        asked.append(page.asked)
+        if len(asked) == 1:
+            await asyncio.sleep(1)
+            reader._fetcher.stop(within=0.0)
+            await asyncio.sleep(0.1)
 
     assert sorted(asked) == sorted(urls)
 
