@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import io
+import fcntl
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -10,7 +10,7 @@ import pytest
 from tests.store.exchanges import ABOUT, START, assert_sound, exchange
 
 from scoter.errors import UsageError
-from scoter.store.warc import WarcReader, WarcWriter, part
+from scoter.store.warc import WarcReader, WarcWriter
 
 HOUR = timedelta(hours=1)
 
@@ -102,15 +102,20 @@ def test_a_name_that_another_process_takes_at_the_same_moment_is_passed_over(
 ) -> None:
     first = tmp_path / "crawl-20261115023600-00001.warc.gz"
 
-    def lock(file: io.FileIO) -> bool:
-        is_first = str(file.name) == f"{first}.open"
-        if is_first and rival == "finishes":
-            first.write_bytes(b"precious")
-        elif is_first and rival == "removed":
-            Path(f"{first}.open").unlink()
-        return not (is_first and rival == "recovers")
+    locked: list[int] = []
 
-    monkeypatch.setattr(part, "lock", lock)
+    def flock(handle: int, how: int) -> None:
+        locked.append(handle)
+        if len(locked) > 1:
+            return
+        if rival == "finishes":
+            first.write_bytes(b"precious")
+        elif rival == "removed":
+            Path(f"{first}.open").unlink()
+        else:
+            raise BlockingIOError
+
+    monkeypatch.setattr(fcntl, "flock", flock)
     with WarcWriter(tmp_path, "crawl", ABOUT, size=2**30, age=HOUR, now=FakeClock()) as writer:
         place = writer.write(exchange())
 
