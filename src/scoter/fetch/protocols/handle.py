@@ -170,9 +170,11 @@ class Handle:
         status = getinfo(_STATUS)
         head = self._head(lines) if self._has_answered(status) else b""
         reason, cut = self._judge(error, message, lines, bool(head))
-        version = "1.1" if head.startswith(b"HTTP/1.1 ") else _VERSIONS.get(getinfo(_VERSION), "1.1")
-        if head.startswith((b"HTTP/2 ", b"HTTP/3 ")):  # as libcurl writes it: there is no such line in these
-            head = b"HTTP/1.1 " + head.partition(b" ")[2]
+        version = "1.1"
+        if not head.startswith(b"HTTP/1.1 "):
+            version = _VERSIONS.get(getinfo(_VERSION), "1.1")
+            if head.startswith((b"HTTP/2 ", b"HTTP/3 ")):  # as libcurl writes it: there is no such line in these
+                head = b"HTTP/1.1 " + head.partition(b" ")[2]
         return Transferred(
             reason=reason,
             detail=self._fault[1] if self._fault is not None else message or _told(error),
