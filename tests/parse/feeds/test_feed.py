@@ -64,6 +64,27 @@ def test_atom_has_bases_languages_and_times() -> None:
     assert eider.about.modified == datetime(2026, 11, 15, tzinfo=UTC)
 
 
+@pytest.mark.parametrize(
+    "document",
+    [
+        """<rss version="2.0" xmlns:a="http://www.w3.org/2005/Atom"><channel><title>t</title><link>/</link>
+        <a:link href="/own?a=1&amp;b=2" rel="self" type="application/rss+xml"/><a:link rel='hub' href='/hub'/>
+        <item><link>/1</link><a:link rel="hub" href="/other"/></item></channel></rss>""",
+        """<feed xmlns="http://www.w3.org/2005/Atom"><title>t</title><link rel="self" href="/own?a=1&amp;b=2"/>
+        <link rel="hub" href="/hub"/><link href="/"/><entry><title>e</title><link href="/1"/></entry></feed>""",
+        """{"version": "https://jsonfeed.org/version/1.1", "feed_url": "/own?a=1&b=2", "home_page_url": "/",
+        "hubs": [{"type": "WebSub", "url": "/hub"}, {"url": []}, "x"], "items": [{"id": "1", "url": "/1"}]}""",
+    ],
+)
+def test_a_feed_names_its_hub_and_its_own_address(document: str) -> None:
+    page = feed(document, "application/json" if document[0] == "{" else "application/xml")[0]
+    assert [link.target.text for link in page.outlinks if link.rel == "hub"] == ["http://a.example/hub"]
+    assert set(targets(page, "feed")) == {"http://a.example/1", "http://a.example/hub", "http://a.example/"}
+    assert page.canonical is not None
+    assert page.about is not None
+    assert page.canonical.text == page.about.canonical == "http://a.example/own?a=1&b=2"
+
+
 def test_an_encoding_that_only_the_web_knows_is_read() -> None:
     page = feed(RSS.replace('version="1.0"', 'version="1.0" encoding="x-user-defined"', 1))[0]
     assert page.title == "Birds & seals"

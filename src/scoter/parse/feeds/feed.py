@@ -100,6 +100,7 @@ class _Pages:
         for reference in feed.links:
             if reference.rel != "self":
                 self._link(self._join(reference.href), reference.title, rel=reference.rel)
+        own = next((url for each in feed.links if each.rel == "self" and (url := self._join(each.href))), None)
         home = self._join(feed.home)
         self._link(home, title, rel="alternate")
         page = self._page(
@@ -109,7 +110,8 @@ class _Pages:
             outlinks=tuple(self._links.values()),
             language=feed.language,
             alternates=tuple(self._alternates(home)),
-            about=self._about(title, description),
+            canonical=own,
+            about=self._about(title, description, own),
             doubt=feed.doubt,
         )
         return (page, *below.values())
@@ -150,6 +152,7 @@ class _Pages:
         outlinks: tuple[Outlink, ...],
         language: str,
         about: PageMetadata,
+        canonical: Url | None = None,
         alternates: tuple[Alternate, ...] = (),
         doubt: str = "",
     ) -> Page:
@@ -163,18 +166,20 @@ class _Pages:
             encoding=self._encoding,
             language=language,
             media_type=self._content.media_type,
+            canonical=canonical,
             alternates=alternates,
             about=about,
             doubt=doubt,
         )
 
-    def _about(self, title: str, description: str) -> PageMetadata:
+    def _about(self, title: str, description: str, canonical: Url | None) -> PageMetadata:
         feed = self._feed
         image, icon, terms = (self._join(each) for each in (feed.image, feed.icon, feed.license))
-        own = Feed(url=self._content.url.text, media_type=self._content.media_type, title=title)
+        itself = Feed(url=self._content.url.text, media_type=self._content.media_type, title=title)
         return _about(
             title=title,
             description=_short(description),
+            canonical="" if canonical is None else canonical.text,
             site_name=title,
             image=None if image is None else Image(url=image.text),
             icon=None if icon is None else Image(url=icon.text),
@@ -183,7 +188,7 @@ class _Pages:
             language=feed.language,
             type=SOURCE,
             keywords=feed.keywords,
-            feeds=(own,),
+            feeds=(itself,),
             license="" if terms is None else terms.text,
         )
 

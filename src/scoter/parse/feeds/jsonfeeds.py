@@ -92,6 +92,10 @@ def _links(found: dict[str, Any]) -> Iterator[Reference]:
     for key, rel in (("feed_url", "self"), ("next_url", "next")):
         if href := _address(found.get(key)):
             yield Reference(href=href, rel=rel, media_type="application/feed+json")
+    hubs = found.get("hubs")
+    for each in hubs[:MOST_BESIDE] if isinstance(hubs, list) else []:
+        if isinstance(each, dict) and (href := _address(each.get("url"))):
+            yield Reference(href=href, rel="hub")
 
 
 def _attachments(values: Any) -> Iterator[Reference]:

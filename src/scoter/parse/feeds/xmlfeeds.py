@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from html import unescape
+from itertools import islice
 from typing import Any, Final
 
 from scoter.parse.feeds.entries import (
@@ -29,11 +30,14 @@ from scoter.parse.feeds.source import XmlSource
 
 ROOTS: Final = frozenset(("rss", "feed", "rdf", "channel"))
 
+_HEAD: Final = 64 * 1024  # bytes in which a feed tells of itself
 _LANGUAGE: Final = re.compile(rb"<(?:dc:)?language>\s*([A-Za-z0-9-]{2,35})\s*</")
 _ITEM: Final = re.compile(rb"<(?:\w+:)?(?:item|entry)[\s>]")
 _MARKED_TITLE: Final = re.compile(rb"<(?:\w+:)?title\s[^<>]{0,99}type=[\"']xhtml")
 _ENCLOSED: Final = re.compile(rb"<enclosure\s[^<>]{0,2000}?url=[\"']([^\"'<>]+)[\"']")
 _DURATION: Final = re.compile(rb"<itunes:duration>\s*([0-9:.]{1,20})\s*</")
+_LINK: Final = re.compile(rb"<(?:\w+:)?link\s[^<>]{0,9999}")
+_ATTRIBUTE: Final = re.compile(r"\b(rel|href|type)\s*=\s*(?:\"([^\"]*)\"|'([^']*)')")
 _MAILED: Final = re.compile(r"[^\s@]+@[^\s@]+\s*\(([^()]+)\)")  # RSS 2.0: lawyer@boyer.net (Lawyer Boyer)
 
 
@@ -96,7 +100,7 @@ def _slow(body: bytes) -> tuple[Mapping[str, Any] | None, str]:
 
 def _feed(feed: Mapping[str, Any], entries: list[Mapping[str, Any]], body: bytes, doubt: str) -> FeedFound:
     detail = feed.get("title_detail") or {}
-    said = _LANGUAGE.search(body, 0, 64 * 1024)
+    said = _LANGUAGE.search(body, 0, _HEAD)
     image = next(iter(_maps([feed.get("image")])), {})
     durations = _durations(body)
     return FeedFound(
@@ -111,7 +115,7 @@ def _feed(feed: Mapping[str, Any], entries: list[Mapping[str, Any]], body: bytes
         modified=_moment(feed, "updated") or _moment(feed, "published"),
         authors=tuple(_people(feed)),
         keywords=_keywords(feed),
-        links=tuple(_links(feed)),
+        links=(*_links(feed), *_own_links(body)),
         entries=tuple(_entry(entry, durations) for entry in entries),
         doubt=doubt,
     )
@@ -214,3 +218,14 @@ def _links(holder: Mapping[str, Any]) -> Iterator[Reference]:
                 title=text_of(each.get("title")),
                 language=text_of(each.get("hreflang")),
             )
+
+
+def _own_links(body: bytes) -> Iterator[Reference]:
+    """Yield the feed's own address and its hubs, which fastfeedparser leaves out; they stand before the entries."""
+    first = _ITEM.search(body, 0, _HEAD)
+    for found in islice(_LINK.finditer(body, 0, first.start() if first else _HEAD), MOST_BESIDE):
+        attributes = _ATTRIBUTE.findall(found[0].decode(errors="replace"))
+        said = {name: unescape(one or other) for name, one, other in attributes}
+        rel = said.get("rel", "").lower()
+        if rel in ("self", "hub") and (href := _address(said.get("href"))):
+            yield Reference(href=href, rel=rel, media_type=text_of(said.get("type")))
