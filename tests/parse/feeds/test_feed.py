@@ -85,6 +85,36 @@ def test_a_feed_names_its_hub_and_its_own_address(document: str) -> None:
     assert page.canonical.text == page.about.canonical == "http://a.example/own?a=1&b=2"
 
 
+def test_a_podcast_has_its_makers_and_pictures() -> None:
+    own, first, second = feed("""<rss version="2.0" xmlns:itunes="http://www.itunes.com/dtds/podcast-1.0.dtd"><channel>
+    <title>Talks</title><link>http://a.example/</link><itunes:author>Ann</itunes:author><language>en</language>
+    <itunes:summary>Of the sea</itunes:summary><itunes:image href="/art.jpg"/><itunes:category text="Science"/>
+    <item><title>One</title><link>http://a.example/1</link><itunes:image href="/1.jpg"/>
+    <itunes:author>Bob</itunes:author><pubDate>Thu, 01 Oct 2026 7:00:00 -0700</pubDate>
+    <enclosure url="/1.mp3" type="audio/mpeg"/></item>
+    <item><title>Two</title><link>http://a.example/2</link></item></channel></rss>""")
+    assert own.about is not None
+    assert (own.about.description, own.about.keywords) == ("Of the sea", ("Science",))
+    assert (own.about.image, own.about.authors) == (Image(url="http://a.example/art.jpg"), (Author(name="Ann"),))
+    assert own.outlinks[-1].anchor == "Talks"
+    assert first.about is not None
+    assert (first.about.image, first.about.authors) == (Image(url="http://a.example/1.jpg"), (Author(name="Bob"),))
+    assert first.about.published == datetime(2026, 10, 1, 14, tzinfo=UTC)
+    assert first.about.media == (Media(url="http://a.example/1.mp3", kind="audio", media_type="audio/mpeg"),)
+    assert second.about is not None
+    assert second.about.authors == (Author(name="Ann"),)
+
+
+def test_a_group_of_media_has_picture_and_description() -> None:
+    _, video = feed("""<feed xmlns="http://www.w3.org/2005/Atom" xmlns:media="http://search.yahoo.com/mrss/">
+    <title>Films</title><link href="http://a.example/"/><entry><title>Seals</title><link href="http://a.example/1"/>
+    <media:group><media:thumbnail url="/1.jpg"/><media:description>Grey ones</media:description></media:group>
+    </entry></feed>""")
+    assert video.text == "Grey ones"
+    assert video.about is not None
+    assert video.about.image == Image(url="http://a.example/1.jpg")
+
+
 def test_an_encoding_that_only_the_web_knows_is_read() -> None:
     page = feed(RSS.replace('version="1.0"', 'version="1.0" encoding="x-user-defined"', 1))[0]
     assert page.title == "Birds & seals"
@@ -168,8 +198,8 @@ def test_json_is_a_feed_when_it_says_so() -> None:
     assert targets(own, "feed") == [
         "http://a.example/one",
         "http://a.example/two",
-        "http://a.example/feed?page=2",
         "http://a.example/",
+        "http://a.example/feed?page=2",
     ]
     assert (one.text, one.title) == ("if a < b\nthen", "One")
     assert one.about is not None

@@ -97,12 +97,12 @@ class _Pages:
                     below[url.text] = self._entry(entry, url, name)
             for each in entry.enclosures:
                 self._link(self._join(each.href), each.title, "media")
+        home = self._join(feed.home)
+        self._link(home, title, rel="alternate")
         for reference in feed.links:
             if reference.rel != "self":
                 self._link(self._join(reference.href), reference.title, rel=reference.rel)
         own = next((url for each in feed.links if each.rel == "self" and (url := self._join(each.href))), None)
-        home = self._join(feed.home)
-        self._link(home, title, rel="alternate")
         page = self._page(
             self._content.url,
             title=title,

@@ -37,6 +37,9 @@ _MARKED_TITLE: Final = re.compile(rb"<(?:\w+:)?title\s[^<>]{0,99}type=[\"']xhtml
 _ENCLOSED: Final = re.compile(rb"<enclosure\s[^<>]{0,2000}?url=[\"']([^\"'<>]+)[\"']")
 _DURATION: Final = re.compile(rb"<itunes:duration>\s*([0-9:.]{1,20})\s*</")
 _LINK: Final = re.compile(rb"<(?:\w+:)?link\s[^<>]{0,9999}")
+# Pictures and makers of podcasts, and what stands in a group of media.
+_BESIDE: Final = re.compile(rb"<(?:itunes:(?:image|author|summary)|media:group)[\s/>]")
+_TWICE: Final = 8 * 1024 * 1024  # bytes of a feed that is read twice for their sake
 _ATTRIBUTE: Final = re.compile(r"\b(rel|href|type)\s*=\s*(?:\"([^\"]*)\"|'([^']*)')")
 _MAILED: Final = re.compile(r"[^\s@]+@[^\s@]+\s*\(([^()]+)\)")  # RSS 2.0: lawyer@boyer.net (Lawyer Boyer)
 
@@ -51,10 +54,11 @@ def read_xml_feed(source: XmlSource, *, most: int) -> FeedFound | None:
         return None  # RDF that is no feed
     doubt = source.doubt
     found = _fast(body)
-    if found is None or (not _linked(found) and _ITEM.search(body)) or _MARKED_TITLE.search(body):
+    has_more = _MARKED_TITLE.search(body) or (len(body) <= _TWICE and _BESIDE.search(body))
+    if found is None or (not _linked(found) and _ITEM.search(body)) or has_more:
         other, fault = _slow(body)
         # Entries without links exist: the second reader is believed where it finds what the first did not. The first
-        # takes titles with elements in them for empty.
+        # takes titles with elements in them for empty, and leaves out most of what podcasts say.
         if other is not None and (found is None or _linked(other)):
             found, doubt = other, doubt or fault
     if found is None:
@@ -105,7 +109,7 @@ def _feed(feed: Mapping[str, Any], entries: list[Mapping[str, Any]], body: bytes
     durations = _durations(body)
     return FeedFound(
         title=text_of(feed.get("title")),
-        description=text_of(feed.get("subtitle") or feed.get("description"), None),
+        description=text_of(feed.get("subtitle") or feed.get("description") or feed.get("summary"), None),
         home=_address(feed.get("link")),
         base=_address(detail.get("base")),
         language=text_of(feed.get("language"), LONGEST_LANGUAGE) or (said[1].decode() if said else ""),
@@ -168,6 +172,7 @@ def _picture(entry: Mapping[str, Any], enclosures: list[Reference]) -> str:
         if text_of(each.get("medium")) == "image" or text_of(each.get("type")).startswith("image/")
     ]
     found = [_address(each.get("url")) for each in shown]
+    found += [_address(each.get("href")) for each in _maps([entry.get("image")])]
     found += [each.href for each in enclosures if each.media_type.startswith("image/")]
     return next(filter(None, found), "")
 
