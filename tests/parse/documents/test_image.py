@@ -9,6 +9,8 @@ import pytest
 from PIL import Image
 from tests.parse.documents.made import parsed, png, read
 
+from scoter.config import load
+from scoter.parse.chain import ParserChain
 from scoter.parse.documents.image import SVG, ImageParser
 
 _XMP = (
@@ -121,3 +123,8 @@ def test_the_view_box_tells_the_size_where_no_other_is_given() -> None:
 
 def test_xml_of_another_kind_is_no_picture() -> None:
     assert parsed(ImageParser, b"<rss><title>x</title></rss>", SVG) == ()
+
+
+def test_a_drawing_is_a_picture_before_it_is_xml() -> None:
+    assert [name for name, _ in ParserChain.of(load()).parsers(SVG)] == ["image"]
+    assert [name for name, _ in ParserChain.of(load(overrides=['parse.parsers=["xml"]'])).parsers(SVG)] == ["xml"]

@@ -25,7 +25,7 @@ class XmlParser:
 
     media_types: tuple[str, ...] = (
         *("application/xml", "text/xml", "application/rdf+xml", "application/rss+xml", "application/atom+xml"),
-        *("image/svg+xml", "application/mathml+xml", "application/xslt+xml"),
+        *("application/mathml+xml", "application/xslt+xml"),
     )
 
     def __init__(self, setup: Setup) -> None:
