@@ -128,3 +128,25 @@ def test_xml_of_another_kind_is_no_picture() -> None:
 def test_a_drawing_is_a_picture_before_it_is_xml() -> None:
     assert [name for name, _ in ParserChain.of(load()).parsers(SVG)] == ["image"]
     assert [name for name, _ in ParserChain.of(load(overrides=['parse.parsers=["xml"]'])).parsers(SVG)] == ["xml"]
+
+
+def test_a_zone_that_xmp_tells_is_not_told_twice() -> None:
+    exif = Image.Exif()
+    exif.get_ifd(0x8769)[0x9003] = "2024:02:03 05:05:06"
+    exif.get_ifd(0x8769)[0x9011] = "+01:00"
+    told = _XMP.replace(b"2024-02-03T04:05:06Z", b"2024-02-03T05:05:06+01:00")
+
+    for packet in (told, told.replace(b"06+01:00", b"06")):
+        page = read(ImageParser, _saved("JPEG", exif=exif, xmp=packet), "image/jpeg")
+        assert page.about is not None
+        assert page.about.published == datetime(2024, 2, 3, 4, 5, 6, tzinfo=UTC)
+
+
+def test_of_a_title_in_many_languages_the_default_counts() -> None:
+    items = b'<rdf:li xml:lang="de-DE">Ein Titel</rdf:li><rdf:li xml:lang="x-default">A title</rdf:li>'
+    packet = _XMP.replace(b"<rdf:li>A &amp; title</rdf:li>", items)
+
+    assert read(ImageParser, _saved("JPEG", xmp=packet), "image/jpeg").title == "A title"
+
+    packet = packet.replace(b"x-default", b"en-GB")
+    assert read(ImageParser, _saved("JPEG", xmp=packet), "image/jpeg").title == "Ein Titel"

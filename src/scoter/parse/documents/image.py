@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import logging
+import re
 import warnings
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -36,6 +37,7 @@ _FORMATS: Final = {
     "image/tiff": "TIFF",
     "image/avif": "AVIF",
 }
+_ZONED: Final = re.compile(r"(?:Z|:\d\d(?:\.\d+)?[+-]\d\d:?\d\d)\s*\Z", re.ASCII)
 _LONGEST: Final = 64 * 1024  # bytes of a text inside a picture
 # Tags of Exif 2.32, and those of TIFF that it takes over.
 _DESCRIPTION, _ARTIST, _COPYRIGHT, _CHANGED, _XMP = 0x010E, 0x013B, 0x8298, 0x0132, 0x02BC
@@ -80,7 +82,7 @@ def _found(body: bytes) -> Found | None:
         title=told["title"],
         description=told["description"],
         authors=authors(told["creator"]),
-        published=_date(told["taken"]),
+        published=_date(told["taken"], told["zone"]),
         modified=_date(told["changed"]),
         keywords=keywords(told["subject"]),
     )
@@ -126,7 +128,8 @@ def _told(image: ImageFile) -> dict[str, str]:
         "creator": first("creator", (_ARTIST,), ("Author",)),
         "rights": first("rights", (_COPYRIGHT,), ("Copyright",)),
         "subject": first("subject", (_KEYWORDS,), ()),
-        "taken": first("CreateDate", (_TAKEN,), ("Creation Time",)) + _text(exif.get(_OFFSET)),
+        "taken": first("CreateDate", (_TAKEN,), ("Creation Time",)),
+        "zone": _text(exif.get(_OFFSET)),
         "changed": first("ModifyDate", (_CHANGED,), ()),
     }
 
@@ -159,8 +162,11 @@ def _text(value: object) -> str:
     return value[:_LONGEST].strip("\0 \n") if isinstance(value, str) else ""
 
 
-def _date(text: str) -> datetime | None:
-    """Return the time that a date of Exif (its colons stand between all parts) or of XMP names."""
+def _date(text: str, zone: str = "") -> datetime | None:
+    """Return the time that a date of Exif (its colons stand between all parts) or of XMP names.
+
+    ``zone`` is that of a date which has none itself.
+    """
     if len(text) > 10 and text[4] == text[7] == ":":
         text = f"{text[:4]}-{text[5:7]}-{text[8:]}"
-    return moment(text)
+    return moment(text if _ZONED.search(text) else text + zone)

@@ -9,6 +9,9 @@ from scoter.parse.documents.sax import tell
 
 _LONGEST: Final = 256 * 1024
 _WANTED: Final = frozenset({"title", "description", "creator", "rights", "subject", "CreateDate", "ModifyDate"})
+_IN_LANGUAGES: Final = frozenset({"title", "description", "rights"})
+"""What is said once for each language; the default counts, or else the first."""
+_DEFAULT: Final = "x-default"
 
 
 def read_xmp(packet: bytes) -> dict[str, tuple[str, ...]]:
@@ -27,6 +30,7 @@ class _Properties:
         self.found: dict[str, list[str]] = {}
         self._name = ""
         self._pieces: list[str] = []
+        self._is_default = False
 
     def start(self, name: str, attributes: Mapping[str, str]) -> None:
         self._pieces.clear()
@@ -35,6 +39,7 @@ class _Properties:
                 self._add(each, value)
         elif name in _WANTED:
             self._name = name
+        self._is_default = attributes.get("lang", "").lower() == _DEFAULT
 
     def end(self, name: str) -> None:
         if name == "li" or name == self._name:
@@ -48,5 +53,10 @@ class _Properties:
             self._pieces.append(text)
 
     def _add(self, name: str, value: str) -> None:
-        if name in _WANTED and value.strip() and len(values := self.found.setdefault(name, [])) < 50:
+        if name not in _WANTED or not value.strip():
+            return
+        values = self.found.setdefault(name, [])
+        if name in _IN_LANGUAGES and self._is_default:
+            values.clear()
+        if len(values) < (1 if name in _IN_LANGUAGES else 50):
             values.append(value.strip())
