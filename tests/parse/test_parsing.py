@@ -233,6 +233,23 @@ def test_parsers_are_found_by_type_family_and_suffix(kind: str, readers: list[st
 @pytest.mark.parametrize(
     ("kind", "readers"),
     [
+        ("text/markdown", ["text"]),
+        ("text/csv", ["table"]),
+        ("text/x-python", ["text"]),
+        ("text/css", []),
+        ("text/javascript", []),
+        ("application/x-tex", []),
+    ],
+)
+def test_a_text_of_any_kind_is_text_if_nobody_knows_more_of_it(kind: str, readers: list[str]) -> None:
+    chain = ParserChain([("text", Reads("text", "text/plain")), ("table", Reads("table", "text/csv"))])
+
+    assert [name for name, _ in chain.parsers(kind)] == readers
+
+
+@pytest.mark.parametrize(
+    ("kind", "readers"),
+    [
         ("image/png", ["second"]),
         ("image/gif", ["second", "first"]),
         ("text/html", ["first"]),

@@ -15,12 +15,14 @@ from scoter.config import Config
 from scoter.core.page import Content, Page
 from scoter.errors import ConfigError, UserError, nearest
 from scoter.parse.filetypes import TYPE, XML
-from scoter.parse.mediatype import usual
+from scoter.parse.mediatype import TEXT, usual
 from scoter.plugins import POINTS, ParseFilter, Parser, chain, find, installed
 
 LONGEST_DETAIL = 300
 ANY = "*/*"
 _SETTING = "parse.types"
+_NO_PROSE = frozenset(("text/html", "text/css", "text/javascript"))
+"""Texts that nobody reads as they stand."""
 
 
 class Parsed(Struct, frozen=True, tag=True):
@@ -104,6 +106,8 @@ class ParserChain:
         names = [media_type, f"{media_type.partition('/')[0]}/*"]
         if media_type.endswith("+xml"):
             names.append(XML)
+        elif media_type.startswith("text/") and media_type not in _NO_PROSE:
+            names.append(TEXT)
         return next((found for name in [*names, ANY] if (found := self._by_type.get(name))), ())
 
     def _tried(self, content: Content, parsers: Sequence[Named]) -> Outcome:
