@@ -139,6 +139,17 @@ def test_an_open_document_is_read_with_its_tables_and_links() -> None:
     assert page.about.keywords == ("k1", "k2")
 
 
+def test_sheets_of_an_open_document_have_their_names() -> None:
+    row = "<table:table-row><table:table-cell><text:p>{}</text:p></table:table-cell></table:table-row>"
+    sheets = [f'<table:table table:name="{name}">{row.format(name.lower())}</table:table>' for name in ("One", "Two")]
+
+    page = read(OfficeParser, odt(f"<office:spreadsheet>{''.join(sheets)}</office:spreadsheet>"))
+    assert page.text == "One\none\n\nTwo\ntwo"
+
+    page = read(OfficeParser, odt(f"<office:text>{sheets[0]}</office:text>"))
+    assert page.text == "one"
+
+
 def test_notes_of_an_open_document_follow_its_text_and_comments_are_not_read() -> None:
     note = (
         "<text:note><text:note-citation>1</text:note-citation><text:note-body><text:p>By Ann</text:p></text:note-body>"

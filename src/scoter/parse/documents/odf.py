@@ -69,6 +69,7 @@ class _Content:
         self._paragraphs = 0
         self._cells = 0
         self._unwanted = 0
+        self._has_sheets = False
         self._links: list[str] = []
 
     def start(self, name: str, attributes: Mapping[str, str]) -> None:
@@ -84,8 +85,13 @@ class _Content:
                 self._end_line()
             case "table-cell" | "covered-table-cell":
                 self._cells += 1
-            case "table" if attributes.get("name"):
+            case "spreadsheet":
+                self._has_sheets = True
+            case "table" if attributes.get("name") and not self._cells:
                 self._prose.end_block()
+                if self._has_sheets:
+                    self._prose.add(attributes["name"])
+                    self._prose.end_line()
             case "note-body":
                 self._prose = self._notes
             case "a":
