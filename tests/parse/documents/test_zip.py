@@ -129,6 +129,16 @@ def test_the_query_of_an_archive_stays_behind_the_names_of_members() -> None:
     assert pages[1].url.text == "http://a.example/get!/a.txt?id=3"
 
 
+def test_a_name_in_utf_8_is_read_as_such_whatever_its_flag_says() -> None:
+    for name in ("übung.txt", "日本.txt"):
+        body = zipped({"x" * len(name.encode()): "words"}).replace(b"x" * len(name.encode()), name.encode())
+
+        archive, member = unpacked(body)
+
+        assert archive.text == name
+        assert member.url == member_url(archive.url, name)
+
+
 def test_of_two_members_of_one_name_the_first_becomes_a_page() -> None:
     target = io.BytesIO()
     with zipfile.ZipFile(target, "w") as archive:

@@ -23,6 +23,7 @@ _RATIO_FROM: Final = 8 * 1024 * 1024  # bytes; small members may well be all zer
 _PIECE: Final = 64 * 1024
 _ENTRY: Final = b"PK\x01\x02"
 _ENCRYPTED: Final = 1  # APPNOTE 4.4.4, bit 0
+_UTF8: Final = 1 << 11
 _FOREIGN: Final = (
     *(zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, KeyError, IndexError, OverflowError),
     *(RuntimeError, NotImplementedError, UnicodeError),
@@ -58,6 +59,7 @@ class Archive:
             raise Unreadable(f"damaged: {_words(error)}") from None
         self._allowance = allowance or Allowance()
         self.members: tuple[zipfile.ZipInfo, ...] = tuple(self._zip.infolist()[:MOST_MEMBERS])
+        self.names = tuple(map(_name, self.members))
         self._by_name = {member.filename: member for member in reversed(self.members)}
         # Names of parts are compared without case (ISO 29500-2, 6.2.2.3), and some writers use backslashes.
         self._by_folded = {name.replace("\\", "/").lower(): member for name, member in self._by_name.items()}
@@ -89,6 +91,17 @@ class Archive:
     def read(self, member: zipfile.ZipInfo, most: int = MOST_OF_MEMBER) -> bytes:
         """Return all of a member."""
         return b"".join(self.pieces(member, most))
+
+
+def _name(member: zipfile.ZipInfo) -> str:
+    """Return the name of a member; one that is UTF-8 is read as such, though its flag does not say so (macOS)."""
+    name = member.filename
+    if name.isascii() or member.flag_bits & _UTF8:
+        return name
+    try:
+        return name.encode("cp437").decode()  # what Python took it for
+    except UnicodeError:
+        return name
 
 
 def _words(error: BaseException) -> str:

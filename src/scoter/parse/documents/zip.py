@@ -101,10 +101,10 @@ class _Unpacking:
         self.pages.append(Page(url=content.url))  # until it is known what to say of it
         try:
             archive = Archive(content.body, self._allowance)
-            for member in archive.members:
-                if not member.filename.endswith("/"):
-                    names.append(one_line(member.filename, LONGEST_NAME))
-                    self._add(archive, member, content, depth, troubles)
+            for member, name in zip(archive.members, archive.names, strict=True):
+                if not name.endswith("/"):
+                    names.append(one_line(name, LONGEST_NAME))
+                    self._add(archive, member, member_url(content.url, name), content, depth, troubles)
         except Unreadable as error:
             troubles[str(error)] += 1
         doubt = "; ".join(f"{what} ({count})" if count > 1 else what for what, count in troubles.most_common(3))
@@ -116,9 +116,14 @@ class _Unpacking:
         self.pages[place] = replace(own, title=_file_name(content.url), metadata={"zip.members": str(len(names))})
 
     def _add(
-        self, archive: Archive, member: zipfile.ZipInfo, content: Content, depth: int, troubles: Counter[str]
+        self,
+        archive: Archive,
+        member: zipfile.ZipInfo,
+        url: Url | None,
+        content: Content,
+        depth: int,
+        troubles: Counter[str],
     ) -> None:
-        url = member_url(content.url, member.filename)
         if url is None or url.text in self._seen:
             return
         if self._entries and len(self.pages) > self._entries:
