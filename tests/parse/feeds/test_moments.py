@@ -25,6 +25,10 @@ NOON = datetime(2026, 11, 15, 12, tzinfo=UTC)
         ("2026-11-15 12:00:00", NOON),
         ("Sun, 15 Nov 2026 12:00:00 GMT", NOON),
         ("15 Nov 2026 07:00:00 EST", NOON),
+        ("Sun, 15 Nov 2026 13:00:00 +01:00", NOON),
+        ("2026-11-15 12:00:00 UTC", NOON),
+        ("2026-11-15 13:00:00 +0100", NOON),
+        ("2026-11-15T12:00:00 GMT", NOON),
     ],
 )
 def test_a_date_is_a_moment_in_utc(text: str, expected: datetime) -> None:

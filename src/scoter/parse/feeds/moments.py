@@ -10,6 +10,9 @@ from typing import Final
 _LONGEST: Final = 64  # characters; nothing longer is a date
 # W3C date and time (https://www.w3.org/TR/NOTE-datetime): a year, a month, a day, or a moment.
 _PART: Final = re.compile(r"(\d{4})(?:-(\d{2})(?:-(\d{2}))?)?\Z", re.ASCII)
+# What stands at the end of dates that are not quite as either standard has them: +01:00 after a name, UTC after digits.
+_ZONE: Final = re.compile(r"([+-]\d\d):(\d\d)\Z", re.ASCII)
+_UTC: Final = re.compile(r"\s*(?:UTC|GMT)\Z")
 _FRACTION: Final = re.compile(r"(\.\d{6})\d+", re.ASCII)
 
 
@@ -26,9 +29,10 @@ def moment(text: str) -> datetime | None:
         if part := _PART.match(text):
             year, month, day = (int(each or 1) for each in part.groups())
             return datetime(year, month, day, tzinfo=UTC)
-        found = (
-            datetime.fromisoformat(_FRACTION.sub(r"\1", text)) if text[:4].isdigit() else parsedate_to_datetime(text)
-        )
+        if text[:4].isdigit():
+            found = datetime.fromisoformat(_UTC.sub("Z", _FRACTION.sub(r"\1", text)))
+        else:
+            found = parsedate_to_datetime(_ZONE.sub(r"\1\2", text))
         return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
     except (ValueError, OverflowError, TypeError, IndexError):
         return None
