@@ -44,6 +44,10 @@ def test_lines_that_are_no_addresses_are_counted_and_too_many_are_not_read() -> 
         ("<feed xml:base='http://b.example/x/'><entry><link href='a'/></entry></feed>", ["http://b.example/x/a"]),
         ("<rss><channel><item><link>/1</link></item><item><link>mailto:x", ["http://a.example/1"]),
         (RDF, ["http://c.example/1"]),
+        ("<rss><item><guid>http://a.example/1</guid></item></rss>", ["http://a.example/1"]),
+        ("<rss><item><guid>http://a.example/1</guid><link>/2</link></item></rss>", ["http://a.example/2"]),
+        ("<rss><item><guid isPermaLink='false'>http://a.example/1</guid></item></rss>", []),
+        ("<rss><item><guid>17</guid></item></rss>", []),
     ],
 )
 def test_of_a_feed_the_addresses_of_its_entries_count(body: str, found: list[str]) -> None:

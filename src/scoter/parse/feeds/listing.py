@@ -21,7 +21,7 @@ from scoter.parse.feeds.xmlfeeds import ROOTS as FEEDS
 _LINE: Final = re.compile(r"[^\r\n]++")
 _ITEMS: Final = frozenset(("item", "entry"))
 _DATES: Final = ("pubdate", "published", "issued", "updated", "modified", "date")
-_WANTED: Final = frozenset((*_DATES, "link"))
+_WANTED: Final = frozenset((*_DATES, "link", "guid"))
 
 
 def read_listing(
@@ -68,6 +68,7 @@ class _Items:
         self._values: dict[str, str] = {}
         self._text: list[str] = []
         self._length = 0
+        self._permanent = True
 
     def start(self, tag: str, attributes: Mapping[str, str]) -> None:
         self._depth.check(len(self._above))
@@ -80,6 +81,8 @@ class _Items:
         said = {local(key): value for key, value in attributes.items()} if len(attributes) else {}
         if len(self._above) == 1 and "base" in said:
             self._base = join(self._base, said["base"]) or self._base
+        elif name == "guid":
+            self._permanent = said.get("ispermalink", "").strip().lower() != "false"
         elif name == "link" and above in _ITEMS and said.get("rel", "alternate").lower() == "alternate":
             self._values["link"] = self._values.get("link") or said.get("href", "")
 
@@ -94,7 +97,7 @@ class _Items:
         name = self._above.pop()
         above = self._above[-1] if self._above else ""
         text, self._text = "".join(self._text).strip(), []
-        if above in _ITEMS and name in _WANTED:
+        if above in _ITEMS and name in _WANTED and (name != "guid" or self._is_address(text)):
             self._values[name] = self._values.get(name) or text
         elif name in _ITEMS and not self.full:
             self._item(self._values)
@@ -102,8 +105,12 @@ class _Items:
     def close(self) -> None:
         """End the walk; what was begun and not ended does not count."""
 
+    def _is_address(self, guid: str) -> bool:
+        """Tell whether an entry's identifier is its address (RSS 2.0: it is, unless it says otherwise)."""
+        return self._permanent and guid[:8].lower().startswith(("http://", "https://"))
+
     def _item(self, values: Mapping[str, str]) -> None:
-        text = values.get("link", "")
+        text = values.get("link") or values.get("guid", "")
         if not text:
             return
         url = join(self._base, text) if len(text) <= LONGEST else None
