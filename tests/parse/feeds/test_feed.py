@@ -115,6 +115,17 @@ def test_a_group_of_media_has_picture_and_description() -> None:
     assert video.about.image == Image(url="http://a.example/1.jpg")
 
 
+@pytest.mark.parametrize("document", [RSS, ATOM, RDF])
+def test_of_a_feed_that_was_cut_no_half_entry_is_kept(document: str) -> None:
+    name = "entry" if "<entry>" in document else "item"
+    half = f"<{name}><title>Half</title><link href='http://a.example/hal'>http://a.example/hal"
+    own, *entries = feed(document[: document.rindex(f"</{name}>")] + f"</{name}>" + half)
+    assert own.doubt == "broken XML: it ends too early"
+    assert len(entries) == 1
+    assert "http://a.example/hal" not in targets(own, "feed")
+    assert feed(document)[0].doubt == ""
+
+
 def test_an_encoding_that_only_the_web_knows_is_read() -> None:
     page = feed(RSS.replace('version="1.0"', 'version="1.0" encoding="x-user-defined"', 1))[0]
     assert page.title == "Birds & seals"

@@ -33,6 +33,7 @@ ROOTS: Final = frozenset(("rss", "feed", "rdf", "channel"))
 _HEAD: Final = 64 * 1024  # bytes in which a feed tells of itself
 _LANGUAGE: Final = re.compile(rb"<(?:dc:)?language>\s*([A-Za-z0-9-]{2,35})\s*</")
 _ITEM: Final = re.compile(rb"<(?:\w+:)?(?:item|entry)[\s>]")
+_ITEM_END: Final = re.compile(rb"</(?:\w+:)?(?:item|entry)\s*>")
 _MARKED_TITLE: Final = re.compile(rb"<(?:\w+:)?title\s[^<>]{0,99}type=[\"']xhtml")
 _ENCLOSED: Final = re.compile(rb"<enclosure\s[^<>]{0,2000}?url=[\"']([^\"'<>]+)[\"']")
 _DURATION: Final = re.compile(rb"<itunes:duration>\s*([0-9:.]{1,20})\s*</")
@@ -53,6 +54,9 @@ def read_xml_feed(source: XmlSource, *, most: int) -> FeedFound | None:
     if is_rdf and b"<channel" not in body and not _ITEM.search(body):
         return None  # RDF that is no feed
     doubt = source.doubt
+    if not re.search(rb"</(?:[\w.-]+:)?%s\s*>" % re.escape(source.root.encode()), body, re.IGNORECASE):
+        doubt = doubt or "broken XML: it ends too early"
+        body = _whole_entries(body)
     found = _fast(body)
     has_more = _MARKED_TITLE.search(body) or (len(body) <= _TWICE and _BESIDE.search(body))
     if found is None or (not _linked(found) and _ITEM.search(body)) or has_more:
@@ -67,6 +71,13 @@ def read_xml_feed(source: XmlSource, *, most: int) -> FeedFound | None:
     if len(entries) > most:
         doubt = doubt or f"it has more than {most:,} entries"
     return _feed(found.get("feed") or {}, entries[:most], body, doubt)
+
+
+def _whole_entries(body: bytes) -> bytes:
+    """Return a feed that was cut up to its last whole entry: half an address is one of another page."""
+    end = max((each.end() for each in _ITEM_END.finditer(body)), default=0)
+    half = _ITEM.search(body, end)
+    return body[: half.start()] if half else body
 
 
 def _linked(found: Mapping[str, Any]) -> bool:
