@@ -36,6 +36,14 @@ def test_lines_that_are_no_addresses_are_counted_and_too_many_are_not_read() -> 
     assert (len(found.entries), found.not_urls, found.doubt) == (2, 1, "it has more than 2 entries")
 
 
+def test_of_a_text_that_was_cut_the_last_line_does_not_count() -> None:
+    body = b"http://a.example/1\nhttp://a.example/2"
+    for found in (read_listing(body, PLACE, cut=True), read_listing(body + b"22", PLACE, size=len(body))):
+        assert found is not None
+        assert [entry.url.text for entry in found.entries] == ["http://a.example/1"]
+        assert found.doubt
+
+
 @pytest.mark.parametrize(
     ("body", "found"),
     [

@@ -224,9 +224,10 @@ class Gatherer:
                 self._ask(url, Way(start=way.start, depth=way.depth + 1, below=way.below))
 
     def _read_now(self, exchange: Exchange, way: Way) -> Sitemap | None:
-        body = decode(exchange.body, content_codings(exchange.headers), self._size).body
+        decoded = decode(exchange.body, content_codings(exchange.headers), self._size)
+        cut = bool(exchange.cut or decoded.cut)
         _, charset = declared(exchange.header("content-type"))
-        found = read_listing(body, exchange.url, charset=charset, size=self._size)
+        found = read_listing(decoded.body, exchange.url, charset=charset, size=self._size, cut=cut)
         if found is None:
             return None
         self._sower.not_urls += found.not_urls

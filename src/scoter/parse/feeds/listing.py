@@ -25,9 +25,9 @@ _WANTED: Final = frozenset((*_DATES, "link", "guid"))
 
 
 def read_listing(
-    body: bytes, base: Url, *, charset: str = "", most: int = MOST_ENTRIES, size: int = MOST
+    body: bytes, base: Url, *, charset: str = "", most: int = MOST_ENTRIES, size: int = MOST, cut: bool = False
 ) -> Sitemap | None:
-    """Return the pages that a file lists, or nothing if it is no such list.
+    """Return the pages that a file lists, or nothing if it is no such list; ``cut`` tells that its end is missing.
 
     >>> from scoter.core.url import canonical
     >>> found = read_listing(b"http://a.example/x", canonical("http://a.example/sitemap.txt"))
@@ -41,7 +41,7 @@ def read_listing(
         found = read_source(source, base, most=most, beside=False)
         # A page of HTML is what many servers answer with when there is no sitemap.
         return found if source.root in SITEMAPS or found.entries or found.sitemaps else None
-    return _of_lines(Unpacked(body, size), charset, base, most)
+    return _of_lines(Unpacked(body, size), charset, base, most, cut)
 
 
 def _of_feed(source: XmlSource, base: Url, most: int) -> Sitemap | None:
@@ -123,9 +123,12 @@ class _Items:
             self.entries.append(Entry(url=url, lastmod=max(dates, default=None)))
 
 
-def _of_lines(file: Unpacked, charset: str, base: Url, most: int) -> Sitemap | None:
+def _of_lines(file: Unpacked, charset: str, base: Url, most: int, cut: bool) -> Sitemap | None:
     """Return the addresses of a text; a text whose first line is none lists nothing."""
     text = decoded(b"".join(file.pieces()), charset, "utf-8", markup=False).utf8.decode("utf-8", "replace")
+    doubt = file.doubt or ("its end is missing" if cut else "")
+    if doubt:
+        text = text[: max(text.rfind("\n"), text.rfind("\r")) + 1]  # half an address is that of another page
     entries: list[Entry] = []
     not_urls = 0
     for line in _LINE.finditer(text):
@@ -142,4 +145,4 @@ def _of_lines(file: Unpacked, charset: str, base: Url, most: int) -> Sitemap | N
             return None
         else:
             not_urls += 1
-    return Sitemap(entries=tuple(entries), not_urls=not_urls, doubt=file.doubt) if entries else None
+    return Sitemap(entries=tuple(entries), not_urls=not_urls, doubt=doubt) if entries else None
