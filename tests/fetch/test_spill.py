@@ -89,6 +89,24 @@ def test_a_disk_that_takes_nothing_refuses_what_memory_has_no_room_for(
     spill.close()
 
 
+def test_a_file_that_is_full_is_written_to_its_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    written = 0
+    write = os.pwrite
+
+    def counted(file: int, data: bytes, offset: int) -> int:
+        nonlocal written
+        written += len(data)
+        return write(file, data, offset)
+
+    monkeypatch.setattr(os, "pwrite", counted)
+    spill = Spill(tmp_path, segment=1_000)
+    for number in range(25):
+        spill.push(f"host {number}", b"x" * 88)  # a hundred bytes with its head, and linked to no other
+
+    assert written == 2_000
+    spill.close()
+
+
 def _no_space(*_: object) -> int:
     raise OSError(errno.ENOSPC, "No space left on device")
 
