@@ -208,6 +208,46 @@ async def test_requests_beyond_the_buffer_wait_on_disk_and_all_come(tmp_path: An
     assert list(tmp_path.iterdir()) == []
 
 
+async def test_a_source_is_read_no_further_than_needed_while_all_turns_are_in_use() -> None:
+    fake, sink, read = Fake(), Sink(), 0
+    fake.hold = asyncio.Event()
+
+    async def counted() -> AsyncIterator[Request]:
+        nonlocal read
+        async for request in source(urls(2, 500)):
+            read += 1
+            yield request
+
+    running = fetcher(fake, "fetch.threads=2", "fetch.queue_depth_multiplier=5")
+    task = asyncio.create_task(running.run(counted(), sink))
+    while sum(fake.active.values()) < 2:
+        await asyncio.sleep(0.001)
+    await asyncio.sleep(0.05)
+
+    assert read <= 2 + 2 * 5 + 1  # under way, queued, and one in hand
+    fake.hold.set()
+    await asyncio.wait_for(task, 60)
+    assert len({text for text, _ in sink.got}) == len(sink.got) == 1_000
+
+
+async def test_a_source_is_read_on_while_a_turn_is_free_whatever_is_queued() -> None:
+    fake, sink = Fake(), Sink()
+    fake.hold = asyncio.Event()
+    names = [*(f"http://a.test/{page}" for page in range(500)), "http://b.test/"]
+    task = asyncio.create_task(
+        fetcher(fake, "fetch.threads=2", "fetch.queue_depth_multiplier=5").run(source(names), sink)
+    )
+
+    async with asyncio.timeout(10):
+        while fake.active["b.test"] < 1:
+            await asyncio.sleep(0.001)
+
+    assert fake.active["a.test"] == 1
+    fake.hold.set()
+    await asyncio.wait_for(task, 60)
+    assert len(sink.got) == 501
+
+
 def test_two_protocols_for_one_scheme_are_told() -> None:
     with pytest.raises(ConfigError, match="'two' fetches http: as another does"):
         Protocols([("one", Fake()), ("two", Fake())])

@@ -45,7 +45,7 @@ from scoter.plugins import chain
 
 STOP_WITHIN = 30.0  # seconds that a graceful stop gives what is under way
 _TICK = 1.0
-_RETRY_FEED = 0.05
+_RETRY_FEED = 0.01
 _BREATH = 0.005  # seconds for which the source is read in one go
 
 _TOLD = {
@@ -306,12 +306,18 @@ class Fetcher:
             return refusal is Refusal.BLOCKED
 
     def _offer(self, key: str, data: bytes) -> Refusal | None:
-        if not self._feeder.wants_more() and not self._stopping.is_set():
+        if not self._wants_more() and not self._stopping.is_set():
             return Refusal.FULL
         refusal = self._feeder.offer(key, data, self._clock())
         if refusal is None and self._turnstile.has_free_turns:
             self._turnstile.pump()
         return refusal
+
+    def _wants_more(self) -> bool:
+        feeder, turnstile = self._feeder, self._turnstile
+        # With enough at hand and all turns in use, what is read on would only go to disk, and come back from there.
+        is_busy = feeder.bench.queued >= feeder.bench.capacity.least and not turnstile.has_free_turns
+        return not is_busy and feeder.wants_more()
 
     # Under way
 
