@@ -16,6 +16,8 @@ from tests.web.fakes import Bench
 from scoter.live.acceptance import Answer
 
 JSON = ("Content-Type", "application/json")
+ONE_LINE = "Expected a text on one line, without control characters"
+A_TIME = "Expected a time such as 500ms, 5s or 1m"
 BODIES = ("/v1/messages", "/v1/urls/lookup", "/v1/fetch")
 
 
@@ -91,6 +93,25 @@ async def test_a_message_that_is_not_understood_says_where(body: object, where: 
 
     assert (got.status, got.json.get("where", "")) == (422, where)
     assert bench.stores.journal.waiting() == 0
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "where", "words"),
+    [
+        ("POST", "/v1/messages", {"id": "a\nb"}, "/id", ONE_LINE),
+        ("POST", "/v1/messages", [{}, {"id": "\x7f"}], "/1/id", ONE_LINE),
+        ("GET", "/v1/urls?url=http://a.example/&wait=soon", None, "?wait", A_TIME),
+        ("GET", "/v1/urls?url=http://a.example/&wait=", None, "?wait", A_TIME),
+    ],
+)
+async def test_what_a_text_must_be_like_is_told_in_words(
+    method: str, path: str, body: object, where: str, words: str
+) -> None:
+    client = Bench().client
+
+    got = await (client.get(path) if method == "GET" else client.post(path, body))
+
+    assert (got.status, got.json["where"], got.json["detail"]) == (422, where, words)
 
 
 @pytest.mark.parametrize(

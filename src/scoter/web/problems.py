@@ -11,10 +11,13 @@ import msgspec
 from msgspec import Struct
 
 from scoter.web.asgi import PROBLEM, Reply
+from scoter.web.records import IN_WORDS
 
 _PREFIX: Final = "urn:scoter:problem:"
 _AT: Final = re.compile(r" - at `(?:key in )?\$(?P<path>[^`]*)`$")
 _STEP: Final = re.compile(r"\.(?P<name>[^.\[\]]+)|\[(?P<index>[^\[\]]*)\]")
+# msgspec tells of a pattern as it is written.
+_SAID: Final = {f"Expected `str` matching regex {pattern!r}": words for pattern, words in IN_WORDS.items()}
 
 
 class Problem(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -62,6 +65,7 @@ def invalid(error: msgspec.ValidationError, *, parameter: bool = False) -> Probl
     text = str(error)
     at = _AT.search(text)
     detail = text[: at.start()] if at else text
+    detail = _SAID.get(detail, detail)
     where = pointer(at["path"]) if at else ""
     if parameter:
         where = where.replace("/", "?", 1)

@@ -15,6 +15,14 @@ MOST_URLS = 300
 MOST_MESSAGES = 1_000
 MOST_WAIT = 30.0
 
+ONE_LINE = r"^[^\x00-\x1f\x7f]+(?![\s\S])"
+DURATION = r"^[0-9]{1,5}(\.[0-9]{1,3})?(ms|s|m)?(?![\s\S])"
+# What is told to those whose text does not match.
+IN_WORDS = {
+    ONE_LINE: "Expected a text on one line, without control characters",
+    DURATION: "Expected a time such as 500ms, 5s or 1m",
+}
+
 # The formats are names of our own: what is a URL (WHATWG's), and which ones may be posted to, is more than a schema can
 # say.
 UrlText = Annotated[
@@ -41,14 +49,14 @@ MessageId = Annotated[
     Meta(
         min_length=1,
         max_length=200,
-        pattern=r"^[^\x00-\x1f\x7f]+(?![\s\S])",
+        pattern=ONE_LINE,
         description="The sender's own name for it.",
     ),
 ]
 Wait = Annotated[
     str,
     Meta(
-        pattern=r"^[0-9]{1,5}(\.[0-9]{1,3})?(ms|s|m)?(?![\s\S])",
+        pattern=DURATION,
         description="How long to wait, such as 5s; at most 30 s.",
     ),
 ]

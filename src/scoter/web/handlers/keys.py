@@ -12,6 +12,7 @@ from scoter.live.memory.access import MOST_KEYS, ApiKey, ApiKeys
 from scoter.web.asgi import Call, Reply
 from scoter.web.keys import LONGEST_NAME, Scope
 from scoter.web.problems import problem
+from scoter.web.records import ONE_LINE
 from scoter.web.routes import Answer, Response, Route
 
 _PATH: Final = "/v1/keys"
@@ -24,9 +25,7 @@ class KeyOrder(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     name: Annotated[
         str,
-        Meta(
-            min_length=1, max_length=LONGEST_NAME, pattern=r"^[^\x00-\x1f\x7f]+(?![\s\S])", description="Whose it is."
-        ),
+        Meta(min_length=1, max_length=LONGEST_NAME, pattern=ONE_LINE, description="Whose it is."),
     ]
     scopes: Annotated[tuple[Literal["read", "submit", "admin"], ...], Meta(min_length=1, max_length=3)]
     rate: Annotated[float, Meta(gt=0, le=1_000_000)] | None = None
