@@ -50,6 +50,17 @@ async def test_a_disk_below_its_floor_refuses_messages_and_takes_them_again_when
     assert [type(each) for each in taken] == [Taken]
 
 
+async def test_below_the_floor_a_message_that_came_before_is_known_and_the_others_of_its_list_are_refused() -> None:
+    floor = DiskFloor(Path("/"), 100, every=0.0, free=lambda path: 99)
+    taker = WithRoom(Taking(), floor, is_known=lambda name: name == "old")
+
+    alone = await taker.take([message("old")])
+    among_others = await taker.take([message("new"), message("old")])
+
+    assert [type(each) for each in alone] == [Taken]
+    assert [type(each) for each in among_others] == [Overloaded, Taken]
+
+
 async def test_there_are_so_many_rules_and_no_more_until_one_is_taken_back() -> None:
     rules = EffectiveRules(MemoryRules(), lambda rule: None, most=2)
     for name in ("a.example", "b.example", "a.example"):

@@ -36,7 +36,7 @@ class WithRoom:
     ) -> None:
         """``waiting_callbacks`` tells how many announcements wait to be delivered; it is asked once a second.
 
-        ``is_known`` tells whether a message came before: it brings about no announcement of its own.
+        ``is_known`` tells whether a message came before: nothing more comes of it, so that it needs no room.
         """
         self._taker = taker
         self._floor = floor
@@ -48,10 +48,13 @@ class WithRoom:
 
     async def take(self, messages: Sequence[Message]) -> Sequence[Answer]:
         if not self._floor.has_room():
-            raise StoreUnavailable("the disk is nearly full")
-        if not any(message.callback for message in messages) or self._has_callback_room():
+            has_room = [self._is_known(message.id) for message in messages]
+            if not any(has_room):
+                raise StoreUnavailable("the disk is nearly full")
+        elif not any(message.callback for message in messages) or self._has_callback_room():
             return await self._taker.take(messages)
-        has_room = [not message.callback or self._is_known(message.id) for message in messages]
+        else:
+            has_room = [not message.callback or self._is_known(message.id) for message in messages]
         others = iter(await self._taker.take(list(compress(messages, has_room))))
         return [next(others) if has else Overloaded(_LATER) for has in has_room]
 
