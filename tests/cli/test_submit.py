@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import subprocess
+import sys
 from collections.abc import AsyncIterator
 from functools import partial
 from pathlib import Path
@@ -210,6 +213,22 @@ def test_a_load_that_waits_for_outcomes_is_told_that_none_will_come(
 
     assert done.code == 2
     assert "401" in done.err or "It is so." in done.err
+
+
+def test_a_run_whose_reader_leaves_does_not_say_that_no_more_was_accepted(tmp_path: Path) -> None:
+    (tmp_path / "urls").write_text("".join(f"http://a.example/{n}\n" for n in range(200)))
+    scoter = [sys.executable, "-m", "scoter", "submit", "--file", "urls", "--json", "--server"]
+    reader, writer = os.pipe()
+    os.close(reader)
+    with FakeService(receipts) as service:
+        done = subprocess.run(
+            [*scoter, service.url], cwd=tmp_path, stdout=writer, stderr=subprocess.PIPE, text=True, check=False
+        )
+    os.close(writer)
+
+    assert len(sent(service)) == 200
+    assert done.returncode == 0
+    assert done.stderr.startswith("at least 1 message with 1 URL accepted")
 
 
 def test_a_folder_in_the_place_of_a_file_is_told(inside: Run, tmp_path: Path) -> None:

@@ -174,6 +174,7 @@ class Submitting:
         self._looked_up: set[tuple[str, str]] = set()
         self._has_missed = False
         self._stirred = asyncio.Event()
+        self._is_over = False
 
     @property
     def exit_code(self) -> int:
@@ -183,12 +184,14 @@ class Submitting:
         """Submit everything, and wait for outcomes if that is wanted."""
         if not self._wait:
             await self._submit(client, messages, patience, None)
+            self._is_over = True
             return
         listening = asyncio.Event()
         following = asyncio.create_task(self._follow(client, listening))
         try:
             await _either(asyncio.create_task(listening.wait()), following)
             await self._submit(client, messages, patience, following)
+            self._is_over = True
             while self._open and await self._has_stirred(following):
                 if self._has_missed:
                     await self._look(client)
@@ -328,7 +331,10 @@ class Submitting:
             note(f"{counted(self._order.skipped, 'line')} of more than {_LONGEST:,} characters not submitted")
         if self._is_bulk and self._messages:
             took = max(0.001, time.monotonic() - self._began)
-            told = [f"{counted(self._messages - self._refused, 'message')} with {counted(self._urls, 'URL')} accepted"]
+            # A run that was broken off has not seen every receipt of what it sent.
+            least = "" if self._is_over else "at least "
+            accepted = counted(self._messages - self._refused, "message")
+            told = [f"{least}{accepted} with {counted(self._urls, 'URL')} accepted"]
             told += [f"{self._unusable:,} URLs not taken"] if self._unusable else []
             told += [f"{self._refused:,} refused"] if self._refused else []
             note(f"{', '.join(told)}, in {took:.1f} s ({self._messages / took:,.0f} a second)")
