@@ -91,6 +91,14 @@ def test_a_key_is_made_listed_and_revoked(run: Run) -> None:
     assert (again.code, none.code) == (2, 1)
 
 
+@pytest.mark.parametrize("option", [("--rate", "5"), ("--scopes", "read")])
+def test_what_only_a_new_key_has_is_not_taken_for_the_service(run: Run, option: tuple[str, str]) -> None:
+    done = run("serve", *AGENT, "--host", "192.0.2.1", "--without-keys", *option)
+
+    assert (done.code, done.out) == (2, "")
+    assert done.err == f"scoter: {option[0]}: only a new key has it\nName the key with --new-key NAME.\n"
+
+
 def test_a_scope_that_is_none_is_told(run: Run) -> None:
     done = run("serve", "--new-key", "x", "--scopes", "raed")
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from scoter.cli.invocation import Invocation, invocation
 from scoter.cli.output import note, print_json, visible
@@ -72,7 +73,11 @@ def command(
     folder = Folder(Path(directory).absolute())
     if sum(map(bool, (new_key, revoke_key, list_keys))) > 1:
         raise UsageError("--new-key, --revoke-key and --list-keys do not go together")
-    if new_key is not None:
+    if new_key is None:
+        for name in ("scopes", "rate"):
+            if click.get_current_context().get_parameter_source(name) is ParameterSource.COMMANDLINE:
+                raise UsageError("only a new key has it", where=f"--{name}", hint="Name the key with --new-key NAME.")
+    else:
         return _make_key(folder, new_key, scopes, rate)
     if revoke_key is not None:
         return _revoke_key(folder, revoke_key)
