@@ -199,6 +199,51 @@ def test_a_document_inside_is_written_only_where_a_link_to_it_would_be_kept() ->
     assert len(urls) == 2
 
 
+class Failing(Fake):
+    """A parser that gives up on everything."""
+
+    def parse(self, content: Content) -> Sequence[Page]:
+        raise ValueError("more than 7 tags")
+
+
+@pytest.mark.parametrize("marked", ["true", "false"])
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        ({}, ("failed", "broken_plugin: failing: ValueError: more than 7 tags")),
+        ({"truncated": True}, ("skipped", "truncated")),
+        ({"media_type": "model/gltf"}, ("skipped", "no_parser: model/gltf")),
+    ],
+    ids=["failed", "truncated", "of no parser"],
+)
+def test_a_page_that_could_not_be_parsed_has_failed_and_one_that_was_not_tried_is_skipped(
+    marked: str, content: dict[str, Any], expected: tuple[str, str]
+) -> None:
+    config = load(None, {}, [f"parse.delete_failed_parse={marked}"])
+    paging = Paging(config)
+    paging.parsing = Parsing(config, [("failing", Failing(()))])
+    body = Content(**{"url": canonical(A), "media_type": "text/html", "body": b"<p>", **content})
+    try:
+        (found,) = asyncio.run(paging.rows(CrawlDatum(status=DbStatus.UNFETCHED), body))
+    finally:
+        paging.close()
+
+    assert found.data[2:4] == expected
+
+
+@pytest.mark.parametrize(("marked", "status"), [("false", "fetched"), ("true", "parse_failed")])
+def test_the_setting_of_an_update_says_what_a_failed_parse_is_in_the_crawldb(
+    engine: Engine, tmp_path: Path, marked: str, status: str
+) -> None:
+    crawl = make_crawl(tmp_path / "crawl", [known(A)])
+    segment = make_segment(crawl, fetches=[fetch(A)], pages=[page(A, "failed", signature=b"new")])
+
+    updatedb(crawl, engine, load(overrides=[f"parse.delete_failed_parse={marked}"]), [segment], now=NOW)
+
+    found = crawldb_of(crawl)[A]
+    assert (found["status"], found["signature"]) == (status, b"new" if status == "fetched" else None)
+
+
 def feed_segment(crawl: CrawlDir, *, own: Sequence[dict[str, Any]], fetches: Sequence[dict[str, Any]]) -> Segment:
     """Make a segment in which the feed A has B as an entry, and perhaps B itself was fetched."""
     inside = page(B, "entry", part_of=A, title="Entry")
@@ -229,7 +274,7 @@ def test_an_update_goes_by_the_page_that_was_fetched_and_not_by_an_entry_of_its_
     crawl = make_crawl(tmp_path / "crawl", [known(A), known(B)])
     segment = feed_segment(crawl, own=[page(B, said, signature=b"page")], fetches=[fetch(B)])
 
-    updatedb(crawl, engine, CONFIG, [segment], now=NOW)
+    updatedb(crawl, engine, load(overrides=["parse.delete_failed_parse=true"]), [segment], now=NOW)
 
     assert crawldb_of(crawl)[B]["status"] == status
     if status == "fetched":

@@ -28,7 +28,8 @@ FETCH_STATUSES = [short_name(status) for status in FetchStatus]
 A, B = b"a" * 16, b"b" * 16
 CONFIGURATIONS = {
     "default, opic": [],
-    "adaptive, opic": ["db.fetch_schedule_class=adaptive"],
+    "failed parses marked": ["parse.delete_failed_parse=true"],
+    "adaptive, opic": ["db.fetch_schedule_class=adaptive", "parse.delete_failed_parse=true"],
     "mime-adaptive, depth and opic": [
         "db.fetch_schedule_class=mime-adaptive",
         'scoring.filter_order=["depth", "opic"]',

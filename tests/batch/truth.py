@@ -50,7 +50,8 @@ def truth(told: Told, config: Config, now: datetime, **changes: Any) -> dict[str
     fetches: dict[str, list[CrawlDatum]] = defaultdict(list)
     for each in _noted(told.fetches, urls):
         said = pages.get(each["url"], {}).get("parse_status", "") if each["status"] == "success" else ""
-        status = {"failed": "parse_failed", "redirect": "redir_temp"}.get(said, each["status"])
+        failed = "parse_failed" if config.parse.delete_failed_parse else "success"
+        status = {"failed": failed, "redirect": "redir_temp"}.get(said, each["status"])
         fetches[each["url"]].append(_datum({**each, "status": status}, FETCH, extra))
     links = _links(told, urls, extra)
     found = {}

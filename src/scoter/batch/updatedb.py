@@ -162,6 +162,7 @@ class _Rules:
         self._db = db
         self._scoring = chain("scoring", config)
         self._schedule = chain("schedule", config)[0][1]
+        self._marks_failures = config.parse.delete_failed_parse
         self._limits = transition.Limits(max_retries=db.fetch_retry_max, max_interval=db.fetch_interval_max)
         self.extra: tuple[Column, ...] = schemas.plugin_columns(self._scoring)
         self._has_columns = all(callable(getattr(self._schedule, name, None)) for name in SCHEDULE_COLUMNS)
@@ -209,7 +210,8 @@ class _Rules:
             rows = joining.joined(tables, shape)
             if not self._additions:
                 rows = rows.filter(rows.old_url.notnull())
-            rows = transition.over(transition.outcomes(rows, tables[joining.NOW]), self.extra)
+            rows = transition.outcomes(rows, tables[joining.NOW], marks_failures=self._marks_failures)
+            rows = transition.over(rows, self.extra)
             if self._by_rows:
                 # Asked row by row, what comes before is needed several times, and would be worked out as often.
                 rows = _held(engine, rows, folder)

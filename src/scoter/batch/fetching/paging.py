@@ -46,7 +46,6 @@ class Paging:
         self._limit = config.fetch.content_limit
         self._sniffs = config.parse.mime_type_magic
         self._store_text = config.parse.store_text
-        self._marks_failures = config.parse.delete_failed_parse
         self._simhash = config.parse.simhash
 
     def close(self) -> None:
@@ -84,9 +83,8 @@ class Paging:
         return found + self._entries(datum, content, own, entries) if entries else found
 
     def _unparsed(self, content: Content, failure: ParseFailed) -> PageRows:
-        failed = self._marks_failures and failure.reason not in _NOT_TRIED
         reason = f"{failure.reason}: {failure.detail}" if failure.detail else failure.reason
-        status, signature = FAILED if failed else SKIPPED, self.sign(content, "")
+        status, signature = SKIPPED if failure.reason in _NOT_TRIED else FAILED, self.sign(content, "")
         return PageRows(
             self._data(Page(url=content.url), content.media_type, status, signature, reason=reason), None, ()
         )

@@ -32,9 +32,12 @@ class Limits(Struct, frozen=True, kw_only=True):
     max_interval: timedelta = timedelta(days=90)
 
 
-def outcomes(rows: Rows, now: Any) -> Rows:
-    """Add what happened to each URL: ``outcome`` (``none`` where nothing did), ``change``, ``fetched`` and ``now``."""
-    failed = (rows.f_status == "success") & (rows.p_status == "failed").fill_null(False)
+def outcomes(rows: Rows, now: Any, *, marks_failures: bool) -> Rows:
+    """Add what happened to each URL: ``outcome`` (``none`` where nothing did), ``change``, ``fetched`` and ``now``.
+
+    A page that could not be parsed is ``parse_failed`` with ``marks_failures``, and else as fetched as any other.
+    """
+    failed = (rows.f_status == "success") & (rows.p_status == "failed").fill_null(False) & marks_failures
     # A page that sends its reader on at once: parsing found out that it is a temporary redirect.
     sends_on = (rows.f_status == "success") & (rows.p_status == "redirect").fill_null(False)
     outcome = ibis.cases(
