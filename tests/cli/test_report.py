@@ -14,6 +14,7 @@ from tests.cli.conftest import Run
 from tests.cli.inside import run_inside
 from tests.live.reports.services import service
 
+from scoter.batch.directory import CrawlDir
 from scoter.live.reports.questions import QUESTIONS
 
 A, B = "http://www.a.org/", "http://b.org/"
@@ -109,6 +110,18 @@ def test_a_crawl_answers_what_it_can(run: Run, crawl: Path) -> None:
         ("b.org", 20.0),
     ]
     assert rows(run, crawl, "images-per-day") == []
+
+
+def test_answers_within_a_millisecond_count_among_a_crawls_fetches_and_those_never_asked_do_not(
+    run: Run, crawl: Path
+) -> None:
+    asked = [{**datum(f"{A}{number}", "success"), "response_ms": ms} for number, ms in enumerate((0, 0, 9))]
+    never = {**datum(f"{A}denied", "gone"), "reason": "robots_denied", "response_ms": None}
+    write_segment(CrawlDir.open(crawl), "2", fetches=[*asked, never], pages=[], texts=[], links=[])
+
+    found = {row["site"]: (row["fetches"], row["median_ms"]) for row in rows(run, crawl, "slowest-sites")}
+
+    assert found["www.a.org"] == (4, 4.5)
 
 
 @pytest.mark.parametrize(

@@ -87,7 +87,7 @@ _ALL: Final = (
         crawl=f"""
             SELECT host AS site, count(*) AS fetches, round(median(response_ms), 1) AS median_ms,
                    round(quantile_cont(response_ms, 0.9), 1) AS p90_ms, max(response_ms) AS longest_ms
-            FROM fetches WHERE response_ms > 0 AND {_CRAWLED}
+            FROM fetches WHERE response_ms IS NOT NULL AND {_CRAWLED}
             GROUP BY site ORDER BY median_ms DESC, site LIMIT $limit""",
     ),
     Question(
