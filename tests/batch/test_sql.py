@@ -220,3 +220,14 @@ def test_tables_whose_first_version_is_being_written_have_no_rows_yet(tmp_path: 
 
     with Table.write(crawl.crawldb, schemas.CRAWLDB), Table.write(crawl.linkdb, schemas.LINKDB):
         assert ask(crawl, "select (select count(*) from crawldb) + (select count(*) from linkdb) as n") == [{"n": 0}]
+
+
+@pytest.mark.parametrize("left", [b"", b"PAR1", b"PAR1" + b"\x7f" * 200 + b"\x10\x00\x00\x00PAR1"])
+def test_a_damaged_part_of_a_segment_is_named(crawl: CrawlDir, left: bytes) -> None:
+    (part,) = crawl.segment("1").parse_data().files
+    Path(part).write_bytes(left)
+
+    with pytest.raises(UserError, match=r"the file is damaged|cannot read the file") as told:
+        ask(crawl, "select count(*) as n from crawldb")
+
+    assert Path(part).name in str(told.value)

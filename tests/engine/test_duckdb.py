@@ -96,8 +96,8 @@ def test_footers_are_read_once_however_many_ranges_there_are(
 ) -> None:
     files = [_pages(tmp_path / f"{number}.parquet", 60) for number in range(100)]
     opened = []
-    real = surveying._footer
-    monkeypatch.setattr(surveying, "_footer", lambda file: opened.append(file) or real(file))  # type: ignore[func-returns-value]
+    real = surveying.footer
+    monkeypatch.setattr(surveying, "footer", lambda file: opened.append(file) or real(file))  # type: ignore[func-returns-value]
 
     with new_table(tmp_path / "table") as made:
         engine.write(lambda inputs: inputs["new"], {"new": source(*files)}, made)

@@ -152,7 +152,8 @@ def scan(connection: Any, files: Sequence[str], schema: Any, told: Mapping[str, 
         return f"SELECT {', '.join(absent)} WHERE false"
     listed = ", ".join(map(quoted, files))
     source = f"read_parquet([{listed}], union_by_name = true, hive_partitioning = false, filename = '_file')"
-    described = connection.execute(f"DESCRIBE SELECT * EXCLUDE (_file) FROM {source}").fetchall()
+    with _naming_what_is_damaged(files):
+        described = connection.execute(f"DESCRIBE SELECT * EXCLUDE (_file) FROM {source}").fetchall()
     stored = [row[0] for row in described]
     columns = [f"{expression} AS {name_sql(name)}" for name, expression in told.items()]
     columns += [
@@ -160,6 +161,20 @@ def scan(connection: Any, files: Sequence[str], schema: Any, told: Mapping[str, 
     ]
     columns += [name_sql(name) for name in stored if name not in wanted]
     return f"SELECT {', '.join(columns)} FROM {source}"
+
+
+@contextmanager
+def _naming_what_is_damaged(files: Sequence[str]) -> Iterator[None]:
+    try:
+        yield
+    except duckdb.Error as failure:
+        if is_interrupt(failure):
+            raise KeyboardInterrupt from failure
+        from scoter.engine.surveying import footer
+
+        for file in files:  # DuckDB does not always say which of them it was reading
+            footer(file)
+        raise
 
 
 def _distinct(names: Sequence[str]) -> list[str]:

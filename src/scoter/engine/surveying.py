@@ -57,7 +57,7 @@ def survey(source: Source) -> Survey:
     groups: list[RowGroup] = []
     size = 0
     for file in source.files:
-        metadata = _footer(file)
+        metadata = footer(file)
         stored = metadata.schema.to_arrow_schema()
         spelled = tuple((field.name, str(field.type)) for field in stored)
         if spelled not in kinds:
@@ -97,7 +97,8 @@ def _every(group: RowGroup, step: int) -> Iterator[str]:
     yield from keys.take(list(range(0, len(keys), step))).drop_null().to_pylist()
 
 
-def _footer(file: str) -> Any:
+def footer(file: str) -> Any:
+    """Return what the end of a file says of it; a file that is damaged is named."""
     with _opened(file) as opened:
         return opened.metadata
 
