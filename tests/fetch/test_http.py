@@ -131,12 +131,13 @@ async def test_what_is_known_of_a_page_is_sent_along() -> None:
     moment = datetime(2026, 3, 1, 12, tzinfo=UTC)
     async with server(lambda head: response(b"", status="304 Not Modified")) as (port, heads):
         reply = await get(port, "http://example.com/", modified_since=moment, etag='"v1"')
-        await get(port, "http://example.com/", "http.enable_if_modified_since_header=false", modified_since=moment)
+        off = "http.enable_if_modified_since_header=false"
+        await get(port, "http://example.com/", off, modified_since=moment, etag='"v1"')
 
     assert isinstance(reply, NotModified)
     assert "If-Modified-Since: Sun, 01 Mar 2026 12:00:00 GMT" in lines_of(heads[0])
     assert 'If-None-Match: "v1"' in lines_of(heads[0])
-    assert b"If-Modified" not in heads[1]
+    assert b"If-" not in heads[1]
 
 
 async def test_a_body_over_the_limit_is_cut_and_marked() -> None:

@@ -214,10 +214,12 @@ class HttpHops:
 
     def _more_headers(self, request: Request) -> Headers:
         headers: list[tuple[str, str]] = []
-        if request.modified_since is not None and self._config.http.enable_if_modified_since_header:
-            headers.append(("If-Modified-Since", format_datetime(request.modified_since.astimezone(UTC), usegmt=True)))
-        if request.etag:
-            headers.append(("If-None-Match", request.etag))
+        if self._config.http.enable_if_modified_since_header:
+            since = request.modified_since
+            if since is not None:
+                headers.append(("If-Modified-Since", format_datetime(since.astimezone(UTC), usegmt=True)))
+            if request.etag:
+                headers.append(("If-None-Match", request.etag))
         return (*headers, *_without_cookie(request.headers))
 
     def _cookie(self, request: Request) -> str:
