@@ -127,6 +127,26 @@ async def test_an_etag_goes_back_byte_for_byte_as_it_came() -> None:
     assert again.exchange.request_head == heads[-1]
 
 
+@pytest.mark.parametrize("end", ["\r\n", "\n", "\r", "\0"])
+async def test_nothing_that_is_sent_along_becomes_a_field_of_its_own(end: str) -> None:
+    odd = f"v{end}X-Other: 1"
+    own = (("X-A", odd), (f"X-B{end}X-Other", "1"), ("X-C", end), ("Cookie", odd))
+    async with server(lambda head: response()) as (port, heads):
+        reply = await get(port, "http://example.com/", etag=odd, headers=own)
+
+    assert isinstance(reply, Fetched)
+    assert reply.exchange.request_head == heads[0]
+    gap = " " * len(end)
+    told = [line for line in heads[0].decode().splitlines() if line.startswith(("Cookie", "If-", "X-"))]
+    assert told == [
+        f"Cookie: v{gap}X-Other: 1",
+        f"If-None-Match: v{gap}X-Other: 1",
+        f"X-A: v{gap}X-Other: 1",
+        f"X-B{gap}X-Other: 1",
+        "X-C:",
+    ]
+
+
 async def test_what_is_known_of_a_page_is_sent_along() -> None:
     moment = datetime(2026, 3, 1, 12, tzinfo=UTC)
     async with server(lambda head: response(b"", status="304 Not Modified")) as (port, heads):

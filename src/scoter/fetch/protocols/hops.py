@@ -26,7 +26,7 @@ from scoter.fetch.protocols.cookiejar import CookieJar
 from scoter.fetch.protocols.credentials import parse_cookies, parse_credentials, read_lines
 from scoter.fetch.protocols.curl import CurlLoop
 from scoter.fetch.protocols.identity import user_agents
-from scoter.fetch.protocols.sent import Sent
+from scoter.fetch.protocols.sent import Sent, one_line
 from scoter.fetch.protocols.site import Site
 from scoter.fetch.protocols.sites import BY_NAME, Sites, route
 from scoter.fetch.protocols.transfer import Ask, Limits, SocketCheck, Transferred
@@ -226,7 +226,8 @@ class HttpHops:
         """Return the cookie that the settings or the request know; the closest one counts, as only one field may go."""
         if not (request.headers or self._cookies) or not self._config.http.enable_cookie_header:
             return self._cookie_for_all
-        return header(request.headers, _COOKIE) or self._cookies.get(request.url.host) or self._cookie_for_all
+        cookie = header(request.headers, _COOKIE) or self._cookies.get(request.url.host) or self._cookie_for_all
+        return one_line(cookie)
 
     def _reply(self, url: Url, site: Site, sent: Sent, told: Transferred, started: datetime) -> Reply:
         if told.reason is None and told.cut is Cut.NOT:
