@@ -38,6 +38,26 @@ async def test_a_host_is_passed_one_at_a_time() -> None:
     assert await second is None
 
 
+async def test_those_who_have_begun_pass_a_host_in_the_order_in_which_they_came() -> None:
+    gate = turnstile()
+    passed: list[int] = []
+
+    async def ask_again(number: int) -> None:
+        with gate.begun():
+            await gate.enter("a")
+        passed.append(number)
+        gate.leave("a", SERVED)
+
+    await gate.enter("a")
+    waiting = [asyncio.create_task(ask_again(number)) for number in range(4)]
+    await settled()
+    gate.purge("a")  # which takes nobody's place
+    gate.leave("a", SERVED)
+    await asyncio.wait_for(asyncio.gather(*waiting), 1)
+
+    assert passed == [0, 1, 2, 3]
+
+
 async def test_all_hosts_together_stay_below_the_concurrency() -> None:
     gate = turnstile(concurrency=2)
 

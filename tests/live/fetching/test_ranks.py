@@ -36,7 +36,7 @@ def test_ranks_are_served_in_their_order_and_each_in_the_order_of_coming(steps: 
                 queue.done("a", SERVED, 0.0)
         elif step == "front":
             queue.add("a", item, 0.0, first=True)
-            waiting.append((-1, -number, item))
+            waiting.append((-1, number, item))
         else:
             rank = step if isinstance(step, int) else None
             queue.add("a", item, 0.0, rank=rank)

@@ -123,6 +123,21 @@ class HostQueue(Generic[T]):
         else:
             self.items.insert(0, item)
 
+    def push_begun(self, item: T) -> None:
+        """Put an item behind those of work that has begun, and before all others: it belongs to such work, too."""
+        items, head, begun = self.items, self.head, self.begun
+        if not begun:
+            self.push_front(item)
+            return
+        self.begun += 1
+        self.count += 1
+        if head:
+            self.head = head - 1
+            items[head - 1 : head - 1 + begun] = items[head : head + begun]
+            items[head - 1 + begun] = item
+        else:
+            items.insert(begun, item)
+
     def pop(self) -> T:
         items, head = self.items, self.head
         self.count -= 1

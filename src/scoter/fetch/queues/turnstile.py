@@ -260,7 +260,7 @@ class Turnstile:
         ``even_begun`` refuses them, too.
         """
         now = self.clock()
-        for entry in reversed(self.bench.purge(key, now)):
+        for entry in self.bench.purge(key, now):
             if isinstance(entry, bytes):
                 self._lose(entry, Reason.STOPPED)
             elif even_begun:

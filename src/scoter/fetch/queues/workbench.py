@@ -86,8 +86,8 @@ class Workbench(Generic[T]):
         """Queue an item behind its host's others; the answer is none, or why it was not taken.
 
         ``even_if_full`` is for redirects and retries: they stem from turns that were handed out, so they are few.
-        ``first`` puts the item before the others, for work that has begun and needs one more turn; ``rank`` before
-        those of a higher rank or none.
+        ``first`` puts the item before all that has not begun, for work that has and needs one more turn; ``rank``
+        before those of a higher rank or none.
         """
         if self.draining or key in self._blocked or (not even_if_full and self.full):
             return self.refusal(key)
@@ -98,7 +98,7 @@ class Workbench(Generic[T]):
         if deepest is not None and queue.count >= deepest and not even_if_full:
             return Refusal.FULL
         if first:
-            queue.push_front(item)
+            queue.push_begun(item)
             self._turns.hurry(queue)
         elif rank is not None:
             queue.push_ranked(item, rank)
