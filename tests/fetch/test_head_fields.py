@@ -29,10 +29,11 @@ def test_a_plain_head_has_the_fields_that_the_thorough_pattern_finds(lines: list
         (b"A: b\n", (("A", "b"),)),
         (b"A: b\r\n c\r\n", (("A", "b c"),)),
         (b"A: b\rc\r\n", (("A", "b\rc"),)),
+        (b"Location : /x\r\nA\t:b\r\n", (("Location", "/x"), ("A", "b"))),
         (b"A:b\r\nC:\r\nd: e: f\r\n", (("A", "b"), ("C", ""), ("d", "e: f"))),
     ],
 )
-def test_blanks_and_bare_line_ends_are_no_part_of_a_value(odd: bytes, fields: tuple[tuple[str, str], ...]) -> None:
+def test_blanks_and_bare_line_ends_are_no_part_of_a_field(odd: bytes, fields: tuple[tuple[str, str], ...]) -> None:
     assert _fields(b"HTTP/1.1 200 OK\r\n" + odd + b"\r\n") == fields
 
 

@@ -315,15 +315,16 @@ def _plain_fields(text: str) -> Headers:
 
 def _odd_fields(text: str) -> Headers:
     found = _FIELD.findall(text, text.find("\n") + 1)
-    return tuple((name, value.lstrip(" \t").rstrip(" \t\r")) for name, value in found)
+    # RFC 9112 5.1: blanks between a name and its colon are not part of the name.
+    return tuple((name.rstrip(" \t"), value.lstrip(" \t").rstrip(" \t\r")) for name, value in found)
 
 
 def _is_plain(head: str) -> bool:
-    """Tell whether all lines end with CR LF, and none is folded."""
+    """Tell whether all lines end with CR LF, none is folded, and no name has a blank behind it."""
     breaks = head.count("\n")
     if head.count("\r\n") != breaks or head.count("\r") != breaks:
         return False
-    return "\n " not in head and "\n\t" not in head
+    return "\n " not in head and "\n\t" not in head and " :" not in head and "\t:" not in head
 
 
 def _unfolded(text: str) -> str:
