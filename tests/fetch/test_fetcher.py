@@ -21,7 +21,7 @@ from scoter.fetch.fetcher import Fetcher
 from scoter.fetch.protocols.dispatch import Protocols
 from scoter.fetch.queues.keys import Keys
 from scoter.fetch.reach.guard import Guard
-from scoter.fetch.reach.resolve import CachingResolver, FakeResolver
+from scoter.fetch.reach.resolve import Answer, CachingResolver, FakeResolver
 
 
 async def test_every_request_reaches_the_sink_once() -> None:
@@ -81,6 +81,31 @@ async def test_hosts_of_an_address_share_a_turn_when_asked_to_and_names_without_
 
     assert sink.reasons() == {"page": 15, "refused_address": 5, "unresolved": 5}
     assert fake.most["all"] == 2
+
+
+async def test_a_name_that_nobody_answers_for_holds_up_no_other_and_each_host_keeps_its_order() -> None:
+    late = asyncio.Event()
+
+    class Slow(FakeResolver):
+        async def resolve(self, host: str) -> Answer:
+            if host == "h0.test":
+                await late.wait()
+            return await super().resolve(host)
+
+    fake, sink = Fake(), Sink()
+    config = load(overrides=["agent.name=testbot", "fetch.queue_mode=ip"])
+    keys = Keys(config, Guard(config), Slow({f"h{host}.test": f"192.0.43.{host}" for host in range(200)}))
+    names = [*urls(1, 20), *urls(200, 2), *urls(1, 20)]
+    running = asyncio.create_task(fetcher(fake, "fetch.delay=1ms", keys=keys).run(source(names), sink))
+
+    async with asyncio.timeout(10):
+        while len(sink.got) < 199 * 2:
+            await asyncio.sleep(0.01)
+        late.set()
+        await running
+
+    assert sink.reasons() == {"page": len(names)}
+    assert [url for url, _ in sink.got if "//h0." in url] == [url for url in names if "//h0." in url]
 
 
 async def test_files_and_ftp_servers_that_are_found_elsewhere_need_no_name_server_to_be_queued_by_address() -> None:

@@ -162,12 +162,26 @@ async def test_what_waits_for_its_address_when_the_fetch_is_stopped_is_handed_ba
     config = load(overrides=["agent.name=testbot", "fetch.queue_mode=ip"])
     keys = Keys(config, Guard(config), Silent())
     sink, fetching = Sink(), fetcher(Fake(), "fetch.queue_mode=ip", keys=keys)
-    running = asyncio.create_task(fetching.run(source(urls(3, 1)), sink))
+    running = asyncio.create_task(fetching.run(source(urls(3, 2)), sink))
     await asked.wait()
     fetching.stop()
 
     await asyncio.wait_for(running, 5)
-    assert sink.reasons() == {"stopped": 1}
+    assert sink.reasons() == {"stopped": 6}
+
+
+async def test_a_lookup_that_breaks_ends_the_run_and_is_told() -> None:
+    class Broken:
+        async def resolve(self, host: str) -> Answered:
+            raise Defect("the resolver broke")
+
+    config = load(overrides=["agent.name=testbot", "fetch.queue_mode=ip"])
+    sink, keys = Sink(), Keys(config, Guard(config), Broken())
+
+    with pytest.raises(Defect, match="the resolver broke"):
+        await asyncio.wait_for(fetcher(Fake(), keys=keys).run(source(urls(3, 2)), sink), 5)
+
+    assert sink.reasons() == {"stopped": 6}
 
 
 async def test_an_error_of_the_sink_stops_the_run_and_is_raised() -> None:

@@ -13,7 +13,7 @@ import asyncio
 import tempfile
 import time
 from collections import deque
-from collections.abc import AsyncIterable, Awaitable, Callable
+from collections.abc import AsyncIterable, Callable
 from contextlib import AbstractContextManager, suppress
 from datetime import timedelta
 from functools import partial
@@ -33,6 +33,7 @@ from scoter.fetch.publishing import Publishing
 from scoter.fetch.queues.budget import RetryBudget
 from scoter.fetch.queues.feeder import Feeder
 from scoter.fetch.queues.keys import Keys
+from scoter.fetch.queues.lookups import Lookups
 from scoter.fetch.queues.policy import Policy, policies_of
 from scoter.fetch.queues.turn import UNUSED, Capacity, Refusal
 from scoter.fetch.queues.turnstile import Turnstile
@@ -113,6 +114,7 @@ class Fetcher:
         self.count = Count()
         self._guard = Guard(config, self._protocols.schemes)
         self._keys = keys or Keys(config, self._guard)
+        self._lookups: Lookups[str | Failed] = Lookups(self._take_in, self._fail)
         polite = partial(
             stack,
             self._protocols,
@@ -181,7 +183,9 @@ class Fetcher:
             task.cancel()
         self._turnstile.close()
         self._abort()
-        await asyncio.gather(*tasks, self._crew.join(), return_exceptions=True)
+        for data in self._lookups.cancel():
+            self._lose(data, Reason.STOPPED)
+        await asyncio.gather(*tasks, self._crew.join(), self._lookups.join(), return_exceptions=True)
         with suppress(TimeoutError):  # a sink that hangs must not hold the end of the run
             async with asyncio.timeout(STOP_WITHIN):
                 await self._deliver_lost()
@@ -266,13 +270,15 @@ class Fetcher:
         try:
             breathed = time.monotonic()
             async for request in source:
-                key, data = self._keys.of(request.url), _encoder.encode(request)
-                taken = isinstance(key, str) and self._offer(key, data) is None
-                if not taken and not await self._keep_until_taken(key, data):
+                url, data = request.url, _encoder.encode(request)
+                key = None if url.host in self._lookups else self._keys.at_hand(url)
+                taken = key is not None and self._offer(key, data) is None
+                if not taken and not await self._keep_until_taken(url, key, data):
                     break
                 if time.monotonic() - breathed > _BREATH:
                     await asyncio.sleep(0)  # a source that never waits must not keep those under way waiting
                     breathed = time.monotonic()
+            await self._lookups.join()
         except asyncio.CancelledError:
             raise
         except Exception as error:
@@ -282,16 +288,19 @@ class Fetcher:
             self._feeder.bench.source_ended()
             self._changed.set()
 
-    async def _keep_until_taken(self, found: str | Awaitable[str | Failed], data: bytes) -> bool:
+    async def _keep_until_taken(self, url: Url, key: str | None, data: bytes) -> bool:
+        """Take a request in that cannot be queued at once; false when no more are wanted."""
         try:
-            return await self._take_in(found, data)
+            if key is not None:
+                return await self._take_in(key, data)
+            await self._lookups.add(url.host, data, partial(self._keys.look_up, url))
+            return not self._stopping.is_set()
         except asyncio.CancelledError:  # it was taken from the source, and nobody else has it
             self._lose(data, Reason.STOPPED)
             raise
 
-    async def _take_in(self, found: str | Awaitable[str | Failed], data: bytes) -> bool:
-        """Queue a request, waiting for its key and for room; false when no more are wanted."""
-        key = found if isinstance(found, str) else await found
+    async def _take_in(self, key: str | Failed, data: bytes) -> bool:
+        """Queue a request, waiting for room; false when no more are wanted."""
         if isinstance(key, Failed):
             self._lose(data, key.reason)
             return True

@@ -4,6 +4,6 @@
 - ``workbench``   all hosts; told the time, it waits for nothing
 - ``turnstile``   the workbench on an event loop
 - ``feeder``, ``spill``   from a source to the workbench, within bounds, fairly among hosts
-- ``keys``        which queue a URL stands in
+- ``keys``, ``lookups``   which queue a URL stands in, and who waits to learn it
 - ``budget``, ``watch``   how many retries, and whether to go on at all
 """

@@ -31,11 +31,16 @@ class Keys:
 
         What is waited for may be why the key cannot be told: a name without an address is not asked.
         """
+        key = self.at_hand(url)
+        return self.look_up(url) if key is None else key
+
+    def at_hand(self, url: Url) -> str | None:
+        """Return the key of a URL's queue; none where its name must be looked up first."""
         if self._mode != "ip":
             return queue_key(url, self._mode)
         if not url.host or is_ip(url.host) or url.host in self._addresses:  # a file is on no host
             return self.known(url)
-        return self._look_up(url)
+        return None
 
     def known(self, url: Url) -> str:
         """Return the key without looking a name up; a name whose address is not known stands for itself."""
@@ -43,7 +48,8 @@ class Keys:
             return self._addresses.get(url.host, url.host)
         return queue_key(url, self._mode)
 
-    async def _look_up(self, url: Url) -> str | Failed:
+    async def look_up(self, url: Url) -> str | Failed:
+        """Look a URL's name up; the answer is the key of its queue, or why there is none."""
         override = self._guard.override(url.host, url.port or _PORTS.get(url.scheme, 0))
         if override is not None:
             return self._remember(url.host, override[0])
