@@ -271,6 +271,7 @@ def asks_for(kind: str) -> Handler:
         ("example.com basic joe s3cret", "Basic", "Authorization: Basic " + base64.b64encode(b"joe:s3cret").decode()),
         ("*.com bearer t0ken", "Bearer", "Authorization: Bearer t0ken"),
         ("example.com digest joe s3cret", "Digest", 'Authorization: Digest username="joe"'),
+        ("example.com basic jö pä", "Basic", "Authorization: Basic " + base64.b64encode("jö:pä".encode()).decode()),
     ],
 )
 async def test_credentials_are_sent_to_their_hosts_and_kept_out_of_the_archive(

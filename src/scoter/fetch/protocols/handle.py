@@ -101,7 +101,8 @@ class Handle:
             *owner.options,
             *options,
         ):
-            curl.setopt(option, value)
+            # pycurl takes no text but ASCII; RFC 7617 2.1 would have names and passwords in UTF-8.
+            curl.setopt(option, value.encode() if isinstance(value, str) else value)
         self._reset()
 
     def _reset(self) -> None:
