@@ -20,6 +20,7 @@ from scoter.fetch.protocols import hops
 from scoter.fetch.protocols.cookiejar import CookieJar
 from scoter.fetch.protocols.credentials import Credential, parse_cookies, parse_credentials
 from scoter.fetch.protocols.http import HttpProtocol
+from scoter.fetch.protocols.sites import usable_kinds
 from scoter.plugins import Setup
 
 Handler = Callable[[bytes], bytes]
@@ -423,6 +424,19 @@ def test_settings_that_cannot_work_are_told(overrides: list[str], told: str) -> 
 def test_a_bad_line_of_credentials_is_told_with_its_number(line: str) -> None:
     with pytest.raises(RuleError, match=r"^auth\.txt:2: "):
         parse_credentials(["# who", line], "auth.txt")
+
+
+def test_a_kind_of_authentication_that_libcurl_does_not_have_is_told_before_anything_is_asked(tmp_path: Path) -> None:
+    file = tmp_path / "auth.txt"
+    file.write_text("example.com ntlm joe s3cret\n")
+
+    with pytest.raises(RuleError, match=r"^auth\.txt:1: 'ntlm' is not built into this libcurl"):
+        parse_credentials(["example.com ntlm joe s3cret"], "auth.txt", can=("basic",))
+    if "ntlm" in usable_kinds():
+        HttpProtocol(Setup(load(overrides=["agent.name=testbot", f"http.auth_file={file}"])))
+    else:
+        with pytest.raises(RuleError, match="'ntlm' is not built into"):
+            HttpProtocol(Setup(load(overrides=["agent.name=testbot", f"http.auth_file={file}"])))
 
 
 def test_a_bad_line_of_cookies_is_told_with_its_number() -> None:

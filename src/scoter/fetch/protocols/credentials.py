@@ -10,7 +10,7 @@ www.example.org	consent=yes; lang=en
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Generic, TypeVar
 
@@ -56,8 +56,8 @@ class ByHost(Generic[Value]):
         return found
 
 
-def parse_credentials(lines: Iterable[str], source: str) -> ByHost[Credential]:
-    """Read the lines of an authentication file."""
+def parse_credentials(lines: Iterable[str], source: str, *, can: Container[str] = KINDS) -> ByHost[Credential]:
+    """Read the lines of an authentication file; ``can`` are the kinds that can be used here."""
     found: dict[str, Credential] = {}
     for number, text in _meaningful(lines):
         host, kind, *rest = [*text.split(), "", ""][: max(len(text.split()), 2)]
@@ -67,6 +67,13 @@ def parse_credentials(lines: Iterable[str], source: str) -> ByHost[Credential]:
                 file=source,
                 line=number,
                 hint=f"There are {', '.join(KINDS)}.",
+            )
+        if kind not in can:
+            raise RuleError(
+                f"{kind!r} is not built into this libcurl",
+                file=source,
+                line=number,
+                hint="Install a pycurl whose libcurl has it, or leave the line out.",
             )
         if len(rest) != (1 if kind == "bearer" else 2):
             raise RuleError(

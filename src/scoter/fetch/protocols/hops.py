@@ -28,7 +28,7 @@ from scoter.fetch.protocols.curl import CurlLoop
 from scoter.fetch.protocols.identity import user_agents
 from scoter.fetch.protocols.sent import Sent, one_line
 from scoter.fetch.protocols.site import Site
-from scoter.fetch.protocols.sites import BY_NAME, Sites, route
+from scoter.fetch.protocols.sites import BY_NAME, Sites, route, usable_kinds
 from scoter.fetch.protocols.transfer import Ask, Limits, SocketCheck, Transferred
 from scoter.fetch.reach.guard import Guard
 from scoter.fetch.reach.proxy import Proxy
@@ -73,7 +73,7 @@ class HttpHops:
         self._usual = lru_cache(maxsize=MOST_AGENTS)(lambda agent: Sent.of((("User-Agent", agent), *fixed)))
         self._proxy = Proxy.of(config)
         self._credentials = parse_credentials(
-            read_lines(config.http.auth_file, "http.auth_file"), str(config.http.auth_file)
+            read_lines(config.http.auth_file, "http.auth_file"), str(config.http.auth_file), can=usable_kinds()
         )
         self._cookies = parse_cookies(
             read_lines(config.agent.host_cookie_file, "agent.host_cookie_file"), str(config.agent.host_cookie_file)

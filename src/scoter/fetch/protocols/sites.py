@@ -6,7 +6,7 @@ import pycurl
 
 from scoter.core.domain import is_ip
 from scoter.core.url import Url
-from scoter.fetch.protocols.credentials import ByHost, Credential
+from scoter.fetch.protocols.credentials import KINDS, ByHost, Credential
 from scoter.fetch.protocols.site import Site
 from scoter.fetch.reach.guard import WEB_PORTS, Guard
 from scoter.fetch.reach.proxy import Proxy
@@ -62,6 +62,12 @@ class Sites:
             routes=routes,
             options=options,
         )
+
+
+def usable_kinds() -> tuple[str, ...]:
+    """Return the kinds of authentication that this libcurl has; newer ones come without NTLM."""
+    has_ntlm = pycurl.version_info()[4] & pycurl.VERSION_NTLM
+    return tuple(kind for kind in KINDS if kind != "ntlm" or has_ntlm)
 
 
 def route(host: str, port: int, address: str, to: int) -> str:
