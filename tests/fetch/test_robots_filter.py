@@ -65,6 +65,22 @@ async def test_half_a_rule_at_the_end_of_a_robots_txt_that_was_cut_is_none() -> 
     assert isinstance(await robots(request("http://example.com/private"), web), Gone)
 
 
+async def test_what_a_proxy_says_of_its_own_password_is_no_word_of_the_site() -> None:
+    web = Web({ROBOTS: 407, PAGE: b"page"})
+    clock = Clock()
+    robots = robots_filter(clock=clock)
+
+    reply = await robots(request(PAGE), web)
+    web.answers[ROBOTS] = b"User-agent: *\nDisallow: /"
+    clock.now += 3_600
+    later = await robots(request(PAGE), web)
+
+    assert isinstance(reply, Failed)
+    assert reply.reason is Reason.ROBOTS_UNREACHABLE
+    assert isinstance(later, Gone)
+    assert PAGE not in web.asked
+
+
 async def test_each_origin_has_a_robots_txt_of_its_own() -> None:
     web = Web({})
     robots = robots_filter()

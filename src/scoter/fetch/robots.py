@@ -202,7 +202,7 @@ class RobotsFilter:
                 stored = Stored(b"User-agent: *\nDisallow: /", now + LONGEST.total_seconds())
             case Gone() | Moved() | NotModified() | Failed(reason=Reason.FORBIDDEN):
                 found, stored = ALLOW_ALL, Stored(None, now + LONGEST.total_seconds())
-            case Failed(reason=Reason.OTHER_STATUS, exchange=Exchange(status=status)) if 400 <= status < 500:
+            case Failed(reason=Reason.OTHER_STATUS, exchange=Exchange(status=status)) if _says_nothing(status):
                 found, stored = ALLOW_ALL, Stored(None, now + LONGEST.total_seconds())
             case Failed(reason=reason, detail=detail):
                 # Not shared, and not for long: it may be our own network that is broken.
@@ -235,6 +235,11 @@ _BINARY = re.compile(rb"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f]")  # bytes that no tex
 _PASSING = frozenset({Reason.BUSY, Reason.SERVER_ERROR})
 # What stopped at our own door has nothing to do with robots.txt, and keeps its name; unless a redirect led there.
 _OURS = frozenset({Reason.REFUSED_ADDRESS, Reason.REFUSED_PORT, Reason.REFUSED_SCHEME, Reason.PURGED, Reason.STOPPED})
+
+
+def _says_nothing(status: int) -> bool:
+    """Tell whether a site has answered that it has no rules; 407 is said by a proxy, of itself."""
+    return 400 <= status < 500 and status != 407
 
 
 def _origin(url: Url) -> str:
