@@ -83,6 +83,15 @@ async def test_hosts_of_an_address_share_a_turn_when_asked_to_and_names_without_
     assert fake.most["all"] == 2
 
 
+async def test_an_address_in_a_url_has_the_queue_of_the_names_that_lead_to_it() -> None:
+    config = load(overrides=["agent.name=testbot", "fetch.queue_mode=ip"])
+    keys = Keys(config, Guard(config), FakeResolver({"a.test": "2606:2800::1", "b.test": "192.0.43.8"}))
+
+    named = [await keys.look_up(canonical(f"http://{name}.test/")) for name in "ab"]
+
+    assert named == [keys.of(canonical(f"http://{host}/")) for host in ("[2606:2800:0::1]", "192.0.43.8")]
+
+
 async def test_a_name_that_nobody_answers_for_holds_up_no_other_and_each_host_keeps_its_order() -> None:
     late = asyncio.Event()
 

@@ -45,7 +45,7 @@ class Keys:
     def known(self, url: Url) -> str:
         """Return the key without looking a name up; a name whose address is not known stands for itself."""
         if self._mode == "ip":
-            return self._addresses.get(url.host, url.host)
+            return self._addresses.get(url.host) or url.host.strip("[]")
         return queue_key(url, self._mode)
 
     async def look_up(self, url: Url) -> str | Failed:
