@@ -419,7 +419,18 @@ def test_settings_that_cannot_work_are_told(overrides: list[str], told: str) -> 
 
 
 @pytest.mark.parametrize(
-    "line", ["example.com", "example.com magic a b", "example.com basic joe", "example.com bearer"]
+    "line",
+    [
+        "example.com",
+        "example.com magic a b",
+        "example.com basic joe",
+        "example.com bearer",
+        "https://example.com basic joe s3cret",
+        "example.com:8080 basic joe s3cret",
+        "example.com/private basic joe s3cret",
+        "joe@example.com basic joe s3cret",
+        "a.*.com basic joe s3cret",
+    ],
 )
 def test_a_bad_line_of_credentials_is_told_with_its_number(line: str) -> None:
     with pytest.raises(RuleError, match=r"^auth\.txt:2: "):
@@ -442,6 +453,18 @@ def test_a_kind_of_authentication_that_libcurl_does_not_have_is_told_before_anyt
 def test_a_bad_line_of_cookies_is_told_with_its_number() -> None:
     with pytest.raises(RuleError, match=r"^cookies\.txt:1: "):
         parse_cookies(["example.com lang=en"], "cookies.txt")
+
+
+def test_hosts_of_credentials_and_cookies_are_found_as_they_stand_in_urls() -> None:
+    names = ("BÜCHER.test", "*.müller.test", "[2606:2800:0:0::1]", "2606:2800::2", "192.0.43.8")
+    credentials = parse_credentials([f"{name} bearer {name}" for name in names], "auth.txt")
+    cookies = parse_cookies([f"{name}\t{name}" for name in names], "cookies.txt")
+
+    for name, text in zip(
+        names, ("bücher.test", "www.müller.test", "[2606:2800::1]", "[2606:2800::2]", "192.0.43.8"), strict=True
+    ):
+        host = canonical(f"http://{text}/").host
+        assert (credentials.get(host), cookies.get(host)) == (Credential("bearer", "", name), name)
 
 
 def test_the_closest_entry_counts_and_no_secret_is_shown() -> None:

@@ -11,12 +11,14 @@ www.example.org	consent=yes; lang=en
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Generic, TypeVar
 
 from msgspec import Struct
 
-from scoter.errors import ConfigError, RuleError
+from scoter.core.url import canonical
+from scoter.errors import ConfigError, RuleError, UrlError
 
 KINDS = ("basic", "digest", "ntlm", "bearer")
 _LARGEST_FILE = 16 * 1024 * 1024
@@ -82,7 +84,7 @@ def parse_credentials(lines: Iterable[str], source: str, *, can: Container[str] 
                 line=number,
                 hint="A line is: host basic user password, or: host bearer token.",
             )
-        found[host.lower()] = Credential(kind, "" if kind == "bearer" else rest[0], rest[-1])
+        found[_host(host, source, number)] = Credential(kind, "" if kind == "bearer" else rest[0], rest[-1])
     return ByHost(found)
 
 
@@ -93,7 +95,7 @@ def parse_cookies(lines: Iterable[str], source: str) -> ByHost[str]:
         host, tab, cookie = text.partition("\t")
         if not tab or not cookie.strip():
             raise RuleError("is not a host, a tab and a cookie", file=source, line=number)
-        found[host.strip().lower()] = cookie.strip()
+        found[_host(host.strip(), source, number)] = cookie.strip()
     return ByHost(found)
 
 
@@ -109,6 +111,22 @@ def read_lines(file: Path | None, setting: str) -> tuple[str, ...]:
     if len(body) > _LARGEST_FILE:
         raise ConfigError(f"{file} is larger than {_LARGEST_FILE:,} bytes", where=setting)
     return tuple(body.decode("utf-8", errors="replace").split("\n"))
+
+
+def _host(text: str, source: str, line: int) -> str:
+    """Return a host as it stands in URLs; what could never be one must not be a rule that never holds."""
+    above = "*." if text.startswith("*.") else ""
+    name = text.removeprefix("*.").strip(".")
+    with suppress(UrlError):
+        url = canonical(f"http://[{name}]/" if name.count(":") > 1 and "[" not in name else f"http://{name}/")
+        if url.port is None and url.target == "/" and "*" not in url.host and "@" not in name:
+            return above + url.host
+    raise RuleError(
+        f"{text!r} is not a host",
+        file=source,
+        line=line,
+        hint="A host is a name or an address, without scheme, port or path; *.example.org stands for all of a domain.",
+    )
 
 
 def _meaningful(lines: Iterable[str]) -> Iterator[tuple[int, str]]:
