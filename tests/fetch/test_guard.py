@@ -99,6 +99,13 @@ def test_what_has_no_host_is_not_even_a_url(href: str) -> None:
     assert join(canonical("http://example.org/"), href) is None
 
 
+def test_a_rule_may_name_hosts_in_any_script() -> None:
+    rule = ConnectTo.read("*.BÜCHER.test:80=127.0.0.1:8080")
+
+    assert rule.matches(canonical("http://www.bücher.test/").host, 80)
+    assert not rule.matches(canonical("http://www.bucher.test/").host, 80)
+
+
 @pytest.mark.parametrize("port", [22, 25, 6379, 9200, 11211, 1, 65535])
 def test_a_port_that_is_not_listed_is_refused(port: int) -> None:
     assert reason(guard(), f"http://example.org:{port}/") is Reason.REFUSED_PORT
@@ -204,6 +211,7 @@ def test_a_socket_to_a_public_address_may_be_opened() -> None:
         ("example.org:80=localhost:80", "'localhost', which is not an IP address"),
         ("example.org:80=[::g]:80", "which is not an IP address"),
         ("10.0.0.1:80=127.0.0.1:80", "only names are sent elsewhere"),
+        ("*bücher.test:80=127.0.0.1:80", "no whole label"),
         ("example.org:80=127.0.0.1:0", "not between 1 and 65535"),
         ("example.org:80=127.0.0.1:65536", "not between 1 and 65535"),
         ("example.org:70000=127.0.0.1:80", "not between 1 and 65535"),

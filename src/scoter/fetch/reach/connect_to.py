@@ -10,7 +10,8 @@ from ipaddress import ip_address
 from msgspec import Struct
 
 from scoter.core.domain import is_ip
-from scoter.errors import ConfigError
+from scoter.core.url import canonical
+from scoter.errors import ConfigError, UrlError
 
 ANY_PORT = 0
 
@@ -48,13 +49,30 @@ class ConnectTo(Struct, frozen=True):
         port, to = int(found["port"].strip("*") or ANY_PORT), int(found["to"])
         if not 1 <= to <= 65_535 or not (port == ANY_PORT or port <= 65_535):
             raise _bad_rule(text, "has a port that is not between 1 and 65535")
-        return cls(found["name"].lower().removesuffix("."), port, address, to)
+        return cls(_as_in_urls(text, found["name"]), port, address, to)
 
     def matches(self, host: str, port: int) -> bool:
         """Tell whether the rule speaks of a host name (lower-case, without trailing dot) at a port."""
         if self.port not in (ANY_PORT, port):
             return False
         return self.name in ("*", host) or _pattern(self.name).fullmatch(host) is not None
+
+
+def _as_in_urls(rule: str, name: str) -> str:
+    """Return a pattern of names as they stand in URLs, where other scripts than ours are written in ASCII."""
+    return ".".join(
+        label.lower() if label.isascii() else _ascii(rule, label) for label in name.removesuffix(".").split(".")
+    )
+
+
+def _ascii(rule: str, label: str) -> str:
+    # A part of a label has no form of its own.
+    if not set("*?/").isdisjoint(label):
+        raise _bad_rule(rule, f"starts with a name of which {label!r} is no whole label")
+    try:
+        return canonical(f"http://{label}/").host
+    except UrlError:
+        raise _bad_rule(rule, f"starts with a name of which {label!r} is no label") from None
 
 
 def _bad_rule(text: str, what: str) -> ConfigError:
