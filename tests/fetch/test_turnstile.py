@@ -38,6 +38,18 @@ async def test_a_host_is_passed_one_at_a_time() -> None:
     assert await second is None
 
 
+async def test_whoever_needs_another_host_than_the_one_whose_turn_he_holds_gives_that_back() -> None:
+    gate = turnstile(concurrency=1)
+    await gate.enter("a")
+
+    with gate.holding("a"):
+        assert await asyncio.wait_for(gate.enter("b"), 1) is None
+
+    assert gate.bench.in_progress == 1
+    gate.leave("b", SERVED)
+    assert await asyncio.wait_for(gate.enter("a"), 1) is None
+
+
 async def test_those_who_have_begun_pass_a_host_in_the_order_in_which_they_came() -> None:
     gate = turnstile()
     passed: list[int] = []

@@ -120,7 +120,10 @@ class Turnstile:
             return None
         waiter = Waiter(self._loop)
         # Work that has begun comes before what is only queued, lest all that is queued began and waited.
-        begun = _held.get() is not None
+        held = _held.get()
+        begun = held is not None
+        if held is not None and held.key != key:
+            self.let_go(held)  # whoever waits for another host must not keep the turn that nobody else then has
         refusal = self.bench.add(key, waiter, self.clock(), first=begun, even_if_full=begun)
         if refusal is not None:
             return _REFUSALS[refusal]
