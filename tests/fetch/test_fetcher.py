@@ -92,6 +92,14 @@ async def test_an_address_in_a_url_has_the_queue_of_the_names_that_lead_to_it() 
     assert named == [keys.of(canonical(f"http://{host}/")) for host in ("[2606:2800:0::1]", "192.0.43.8")]
 
 
+async def test_a_name_whose_address_changes_keeps_its_queue() -> None:
+    config = load(overrides=["agent.name=testbot", "fetch.queue_mode=ip"])
+    keys = Keys(config, Guard(config), FakeResolver({"a.test": ["192.0.43.8", "192.0.43.9"]}))
+    url = canonical("http://a.test/")
+
+    assert [await keys.look_up(url), await keys.look_up(url), keys.known(url)] == ["192.0.43.8"] * 3
+
+
 async def test_a_name_that_nobody_answers_for_holds_up_no_other_and_each_host_keeps_its_order() -> None:
     late = asyncio.Event()
 

@@ -50,6 +50,10 @@ class Keys:
 
     async def look_up(self, url: Url) -> str | Failed:
         """Look a URL's name up; the answer is the key of its queue, or why there is none."""
+        # Once is enough: with another address, what is queued already would begin in the wrong queue.
+        known = self.at_hand(url)
+        if known is not None:
+            return known
         override = self._guard.override(url.host, url.port or _PORTS.get(url.scheme, 0))
         if override is not None:
             return self._remember(url.host, override[0])
