@@ -101,3 +101,13 @@ def test_a_page_without_elements_says_nothing() -> None:
     url = canonical(URL)
 
     assert told(MetadataReader().read(LexborHTMLParser(""), url, url)) == {}
+
+
+def test_what_stands_in_an_article_within_main_is_looked_at_once() -> None:
+    small = '<p>Seal</p><img src="/s.jpg" width="120" height="120">'
+    large = f'<p>{"Grey seals rest on sandbanks. " * 4}</p><img src="/seal.jpg" width="900" height="600">'
+    found = read(f'{"<p>Menu</p>" * 10}<main role="main"><article>{small * 25}{large}</article></main>')
+
+    assert found.image is not None
+    assert found.image.url == "https://a.example/seal.jpg"
+    assert found.description.startswith("Grey seals rest")

@@ -133,7 +133,7 @@ def licence(seen: Seen) -> str:
 def opening(seen: Seen) -> str:
     """Return the first paragraph that reads like one: long enough, more words than links, not beside the content."""
     for query in ("article p,main p", "p"):
-        for node in seen.find(query)[:MOST_NODES]:
+        for node in seen.some(query, MOST_NODES):
             text = clean(shown(node, 4 * LONGEST_OPENING), 4 * LONGEST_OPENING)
             if _length(text) < _SHORTEST_OPENING or "cookie" in text.lower():
                 continue

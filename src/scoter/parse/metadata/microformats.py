@@ -46,9 +46,7 @@ _ROOT_QUERY: Final = ",".join(f".{name}" for name in _ROOTS)
 
 def claims(seen: Seen) -> PageMetadata:
     """Return what the page's one entry or product says; several of them are a list of other pages."""
-    # An element in both spellings, h-entry and hentry, is found by each.
-    nodes = {node.mem_id: node for node in seen.find(_ROOT_QUERY)[:MOST_NODES]}
-    roots = [node for node in nodes.values() if not _inside(node, frozenset(_ROOTS), None)]
+    roots = [node for node in seen.some(_ROOT_QUERY, MOST_NODES) if not _inside(node, frozenset(_ROOTS), None)]
     if not roots:
         return NOTHING
     found = [(root, _properties(seen, root)) for root in roots[:20]]
@@ -77,7 +75,7 @@ def claims(seen: Seen) -> PageMetadata:
 def _properties(seen: Seen, root: LexborNode) -> dict[str, list[LexborNode]]:
     """Return the elements of an entry by what they are, without those of a card or entry within it."""
     found: dict[str, list[LexborNode]] = {}
-    for node in seen.find(_QUERY, root)[:MOST_NODES]:
+    for node in seen.some(_QUERY, MOST_NODES, root):
         if node.mem_id == root.mem_id or _inside(node, _CARDS | frozenset(_ROOTS), root):
             continue
         for name in _classes(node):
@@ -144,7 +142,7 @@ def _image(seen: Seen, node: LexborNode) -> Image | None:
 def _person(seen: Seen, node: LexborNode) -> Author:
     """Return an author: a card, or just a name."""
     name = next(iter(seen.find(".p-name,.fn", node)), node)
-    links = [node, *seen.find(".u-url,.url,a[href]", node)[:3]]
+    links = [node, *seen.some(".u-url,.url,a[href]", 3, node)]
     url = next(filter(None, (seen.address(_href(link)) for link in links)), "")
     return Author(name=clean(shown(name, 4 * LONGEST_NAME), LONGEST_NAME), url=url)
 

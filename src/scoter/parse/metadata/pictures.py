@@ -30,7 +30,7 @@ def picture(seen: Seen) -> Image | None:
     """Return the largest plausible picture, of the main content if there is one in it."""
     for query in _QUERIES:
         ranked = []
-        for place, node in enumerate(seen.find(query)[:MOST_PICTURES]):
+        for place, node in enumerate(seen.some(query, MOST_PICTURES)):
             attributes = node.attributes
             if area := _area(attributes):
                 ranked.append((-area, place, node, attributes))

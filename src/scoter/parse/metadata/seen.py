@@ -66,6 +66,21 @@ class Seen:
         node = under or self.root
         return [] if node is None else self._selector.find(query, node)
 
+    def some(self, query: str, most: int, under: LexborNode | None = None) -> list[LexborNode]:
+        """Return the first elements that a CSS selector of several parts means, each once.
+
+        The selector finds an element for every part that means it, one right after the other.
+        """
+        found: list[LexborNode] = []
+        last = 0
+        for node in self.find(query, under):
+            if (number := node.mem_id) != last:
+                if len(found) == most:
+                    break
+                found.append(node)
+                last = number
+        return found
+
     def address(self, href: str | None) -> str:
         """Return where something on the page is, or nothing."""
         return address(self.base, spelt(href, self._encoding) if href else href)
