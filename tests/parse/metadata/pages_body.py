@@ -109,6 +109,40 @@ CASES: tuple[Case, ...] = (
         modified=("html", "2024-03-06T00:00:00Z"),
     ),
     case(
+        "content_byline_with_a_day",
+        """<title>Seals</title><h1>Seals</h1><div class="byline">By Harriet Stone | March 5, 2024</div>""",
+        title=("html", "Seals"),
+        authors=("content", [{"name": "Harriet Stone"}]),
+        published=("content", "2024-03-05T00:00:00Z"),
+    ),
+    case(
+        "content_byline_of_two_with_a_link_and_a_day_beside_it",
+        """<h1>Seals</h1><div class="post-meta"><span class="post-author">Posted by <a href="/ann">Ann van Doe</a>
+        and Bob Roe</span> <span>Updated 6 March 2024</span> <span>on 5 March 2024</span></div>""",
+        title=("html", "Seals"),
+        authors=("content", [{"name": "Ann van Doe", "url": "https://a.example/ann"}, {"name": "Bob Roe"}]),
+        published=("content", "2024-03-05T00:00:00Z"),
+    ),
+    case(
+        "content_byline_that_says_what_the_author_is",
+        """<h1>Seals</h1><p class="article__byline"><b class="author">By Ann Doe</b>, Science Editor</p>""",
+        title=("html", "Seals"),
+        authors=("content", [{"name": "Ann Doe"}]),
+    ),
+    case(
+        "content_bylines_of_teasers_and_comments_are_not_the_page_s",
+        """<h1>Latest</h1><div><h2><a href="/1">One</a></h2><div class="byline">By Ann Doe, 5 March 2024</div></div>
+        <div class="comment"><span class="author">Bob Roe</span></div>
+        <blockquote>To be <i class="author">William Shakespeare</i></blockquote>""",
+        title=("html", "Latest"),
+    ),
+    case(
+        "content_bylines_that_disagree_or_name_nobody",
+        """<h1>Seals</h1><p class="author">Ann Doe</p><p class="author">Bob Roe</p><p class="author">by admin</p>
+        <p class="author">About the author</p><p class="byline">5 min read</p>""",
+        title=("html", "Seals"),
+    ),
+    case(
         "html_list_of_articles_has_neither_time_nor_author",
         """<title>News</title><h1>Latest</h1>
         <article><h2><a href="/1">One</a></h2><time datetime="2024-03-05">x</time>

@@ -185,13 +185,18 @@ def _listed(seen: Seen) -> frozenset[int]:
     articles = seen.find("article")[:_MOST_ARTICLES]
     if len(articles) < 2:
         return frozenset()
-    return frozenset(article.mem_id for article in articles if _leads_away(seen, article))
+    return frozenset(
+        article.mem_id for article in articles for heading in headings(seen, article) if leads_away(seen, heading)
+    )
 
 
-def _leads_away(seen: Seen, article: LexborNode) -> bool:
-    heading = next(iter(seen.find("h1,h2,h3,h4", article)), None)
-    if heading is None:
-        return False
+def headings(seen: Seen, part: LexborNode) -> list[LexborNode]:
+    """Return the first heading of a part of a page, if it has one."""
+    return seen.find("h1,h2,h3,h4", part)[:1]
+
+
+def leads_away(seen: Seen, heading: LexborNode) -> bool:
+    """Tell whether a heading is a link to another page."""
     around = heading.parent if heading.parent is not None and heading.parent.tag == "a" else None
     links = [around] if around is not None else seen.find("a[href]", heading)[:1]
     return any(not seen.is_here(link.attributes.get("href") or "") for link in links)

@@ -12,6 +12,7 @@ from scoter.core.metadata import Image, PageMetadata
 from scoter.core.url import Url
 from scoter.parse.metadata import (
     body,
+    bylines,
     dublincore,
     items,
     ldjson,
@@ -51,6 +52,8 @@ _LOOKS: Final[Mapping[tuple[str, str], Callable[[Seen], object]]] = {
     ("html", "keywords"): body.tags,
     ("html", "media"): body.media,
     ("html", "license"): body.licence,
+    ("content", "authors"): bylines.byline,
+    ("content", "published"): bylines.dateline,
     ("content", "description"): body.opening,
     ("content", "image"): pictures.picture,
 }

@@ -35,7 +35,8 @@ class Seen:
     """A page, and what its head says: ``metas`` by name in lower case, ``links`` with their rels, JSON-LD scripts.
 
     ``groups`` are the OpenGraph tags of media in the order of the page, since there the order tells what belongs
-    together; ``colours`` are theme colours, with whether they are for some screens only.
+    together; ``colours`` are theme colours, with whether they are for some screens only. ``bylines`` are the elements
+    in which an author was looked for.
     """
 
     def __init__(
@@ -58,6 +59,7 @@ class Seen:
         self.links: list[tuple[frozenset[str], Attributes]] = []
         self.scripts: list[str] = []
         self.colours: list[tuple[bool, str]] = []
+        self.bylines: list[LexborNode] = []
         self._selector = selector
         self._collect()
 

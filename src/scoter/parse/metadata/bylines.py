@@ -1,0 +1,155 @@
+"""Who wrote a page, and when, by the line under its heading: for pages that say it nowhere else.
+
+A line is believed where it reads like one: a name of a few words with capitals, after "by" or in an element that is
+called an author's. Lines of teasers and comments are not, nor lines that name different people.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+from typing import Final
+
+from selectolax.lexbor import LexborNode
+
+from scoter.core.metadata import Author
+from scoter.parse.metadata.body import headings, leads_away
+from scoter.parse.metadata.cleaning import LONGEST_NAME, authors, clean
+from scoter.parse.metadata.dates import moment
+from scoter.parse.metadata.seen import Seen, shown, within
+
+MOST_LOOKED_AT: Final = 60
+MOST_LINES: Final = 8
+"""Lines of a page; where there are more they are a list, and none of them is the page's."""
+LONGEST: Final = 200
+"""Characters of a line; what is longer tells about an author, or is a whole article."""
+_QUERY: Final = '[class*="byline" i],[class*="author" i]'
+_CLASS: Final = re.compile(r"(?:[a-z0-9]+[-_]+)*(?:byline|author)(?:[-_]+(?:name|text))?")
+_APART: Final = ("nav", "footer", "aside", "form", "dialog", "template", "noscript", "blockquote", "figure")
+_OTHERS: Final = re.compile(r"comment|repl(?:y|ies)|review|quote|testimonial|teaser|related|widget|sidebar|\bbio\b")
+_CLIMBS: Final = 6  # elements around a line that are looked at
+_BY: Final = re.compile(r"(?:^|[\s|·•])(?:by|von|par|por)[:\s]\s*", re.IGNORECASE)
+_LABEL: Final = re.compile(r"authors?\s*:\s*", re.IGNORECASE)
+_MONTH: Final = r"(?:jan|feb|mar|apr|may|june?|july?|aug|sept?|oct|nov|dec)[a-z]{0,6}\.?"
+_DATE: Final = re.compile(
+    rf"\b(?:\d{{4}}-\d\d-\d\d|\d{{1,2}}(?:st|nd|rd|th)?\s{_MONTH},?\s\d{{4}}|{_MONTH}\s\d{{1,2}}(?:st|nd|rd|th)?,?\s\d{{4}})\b",
+    re.IGNORECASE,
+)
+_CHANGED: Final = re.compile(r"(?:updated|modified|edited|reviewed)[^\w]*(?:on\s)?$", re.IGNORECASE)
+_END: Final = re.compile(
+    r"\s*[|·•—–/()\[\]]|\s-\s|,?\s+(?:on|in|at|for|updated|published|posted|last)\b", re.IGNORECASE
+)
+_AND: Final = re.compile(r",?\s+(?:and|&)\s+|,\s*")
+_PARTICLES: Final = frozenset(
+    (
+        *("af", "al", "av", "bin", "da", "das", "de", "del", "della", "den", "der", "di", "do", "dos", "du", "e", "el"),
+        *("la", "le", "ten", "ter", "van", "von", "y", "zu"),
+    )
+)
+_NOBODY: Final = frozenset(
+    ["admin", "administrator", "anonymous", "author", "authors", "editor", "editors", "guest", "staff", "unknown"]
+)
+
+
+def byline(seen: Seen) -> tuple[Author, ...]:
+    """Return whom the line under the heading names."""
+    seen.bylines = _lines(seen)
+    found = [people for node in seen.bylines if (people := _people(seen, node, _text(node)))]
+    if len({tuple(each.name for each in people) for people in found}) != 1:
+        return ()
+    return max(found, key=lambda people: sum(bool(each.url) for each in people))
+
+
+def dateline(seen: Seen) -> datetime | None:
+    """Return the day in the line under the heading, or beside it in the same element.
+
+    Only lines that were looked for before, for want of an author, are read: most pages without a day have none.
+    """
+    days = set()
+    for node in seen.bylines:
+        day = _day(_text(node))
+        if day is None and node.parent is not None and _people(seen, node, _text(node)):
+            day = _day(_text(node.parent))
+        if day is not None:
+            days.add(day)
+    return days.pop() if len(days) == 1 else None
+
+
+def _lines(seen: Seen) -> list[LexborNode]:
+    nodes = [node for node in seen.some(_QUERY, MOST_LOOKED_AT) if _is_line(node) and not within(node, _APART)]
+    nodes = [node for node in nodes if not _is_others(node)]
+    bare: set[int] = set()
+    return [node for node in nodes if not _is_teaser(seen, node, bare)] if len(nodes) <= MOST_LINES else []
+
+
+def _is_line(node: LexborNode) -> bool:
+    names = (node.attributes.get("class") or "")[:500].lower().split()
+    return any(_CLASS.fullmatch(name) for name in names) and len(node.text_lexbor()) < 4 * LONGEST
+
+
+def _is_others(node: LexborNode) -> bool:
+    """Tell whether a line is that of a comment and the like."""
+    around: LexborNode | None = node
+    for _ in range(_CLIMBS):
+        if around is None or around.tag == "body":
+            break
+        attributes = around.attributes
+        if _OTHERS.search(f"{attributes.get('class') or ''} {attributes.get('id') or ''}"[:500].lower()):
+            return True
+        around = around.parent
+    return False
+
+
+def _is_teaser(seen: Seen, node: LexborNode, bare: set[int]) -> bool:
+    """Tell whether the nearest heading around a line leads to another page; ``bare`` are those without one."""
+    around: LexborNode | None = node
+    for _ in range(_CLIMBS):
+        if around is None or around.tag == "body":
+            break
+        if around.mem_id not in bare:
+            if found := headings(seen, around):
+                return leads_away(seen, found[0])
+            bare.add(around.mem_id)
+        around = around.parent
+    return False
+
+
+def _text(node: LexborNode) -> str:
+    text = clean(shown(node, 4 * LONGEST), 2 * LONGEST)
+    return text if len(text) <= LONGEST else ""
+
+
+def _day(text: str) -> datetime | None:
+    for found in _DATE.finditer(text):
+        if not _CHANGED.search(text, 0, found.start()):
+            return moment(found[0])
+    return None
+
+
+def _people(seen: Seen, node: LexborNode, text: str) -> tuple[Author, ...]:
+    by = _BY.search(text)
+    rest = _LABEL.sub("", _DATE.sub("|", text[by.end() :] if by else text), count=1)
+    end = _END.search(rest)
+    names = _AND.split(rest[: end.start()] if end else rest)
+    if " and " not in rest and " & " not in rest:
+        del names[1:]  # what follows a comma is what the one author is
+    if not all(_is_name(name, 1 if by else 2) for name in names):
+        return ()
+    links = {clean(shown(link, LONGEST), LONGEST_NAME): link for link in seen.find("a[href]", node)[:5]}
+    links |= {clean(shown(node, LONGEST), LONGEST_NAME): node} if node.tag == "a" else {}
+    return authors(
+        Author(name=name, url=seen.address(links[name].attributes.get("href")) if name in links else "")
+        for name in names
+    )
+
+
+def _is_name(text: str, least: int) -> bool:
+    """Tell whether a text reads like a name of this many words at least."""
+    words = text.split()
+    if not least <= len(words) <= 5 or len(text) > 60 or text.lower() in _NOBODY:
+        return False
+    return (
+        words[0][0].isupper()
+        and all(word[0].isupper() or word.lower() in _PARTICLES for word in words)
+        and not any(sign.isdigit() or sign in "@:;!?…" for sign in text)
+    )
