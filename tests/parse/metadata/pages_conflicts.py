@@ -57,6 +57,15 @@ EVERY: Final = _OG + _TWITTER + _LD + _DC + _LINK + _META + _HTML + _MICRODATA +
 
 CASES: tuple[Case, ...] = (
     case(
+        "a_customer_s_review_beside_the_product_has_not_the_page_s_author",
+        ld('{"@type": "Product", "name": "A net"}')
+        + """<div itemscope itemtype="https://schema.org/Review"><b itemprop="name">Holds well</b>
+        <b itemprop="author">Bob Roe</b><time itemprop="datePublished" content="2024-03-05">x</time></div>""",
+        title=("jsonld", "A net"),
+        type=("jsonld", "Product"),
+        product=("jsonld", {"name": "A net"}),
+    ),
+    case(
         "every_source_at_once",
         f'<html lang="da">{EVERY}',
         title=("opengraph", "og"),

@@ -18,11 +18,13 @@ def _ranks(rank: int, *lines: str) -> dict[str, int]:
 
 
 _PAGE: Final = 20
+_ARTICLE: Final = 60
+_REVIEW: Final = 45
 _MAIN: Final = 100  # above all others
 _RANK: Final = {
     **_ranks(70, "Recipe"),  # on pages that are articles, too
     **_ranks(
-        60,
+        _ARTICLE,
         "Article NewsArticle BlogPosting TechArticle ScholarlyArticle Report SocialMediaPosting LiveBlogPosting",
         "DiscussionForumPosting AnalysisNewsArticle OpinionNewsArticle ReportageNewsArticle ReviewNewsArticle",
         "BackgroundNewsArticle AskPublicNewsArticle AdvertiserContentArticle SatiricalArticle MedicalScholarlyArticle",
@@ -36,7 +38,10 @@ _RANK: Final = {
         "SoftwareApplication MobileApplication WebApplication SoftwareSourceCode",
     ),
     **_ranks(50, "VideoObject AudioObject RealEstateListing Accommodation Apartment House Service FinancialProduct"),
-    **_ranks(45, "Question Review CriticReview ClaimReview CreativeWork CreativeWorkSeries Photograph VisualArtwork"),
+    **_ranks(
+        _REVIEW,
+        "Question Review CriticReview ClaimReview UserReview CreativeWork CreativeWorkSeries Photograph VisualArtwork",
+    ),
     **_ranks(
         _PAGE,
         "WebPage ItemPage AboutPage CollectionPage ContactPage ProfilePage FAQPage QAPage CheckoutPage MedicalWebPage",
@@ -51,6 +56,12 @@ _UNKNOWN: Final = 5  # a kind that is not in the list, with a headline
 def is_page(thing: Thing) -> bool:
     """Tell whether a thing is a page and not what a page is about."""
     return _rank(thing)[0] == _PAGE
+
+
+def is_customers(kind: str, other: str) -> bool:
+    """Tell whether a thing is a review of the ``other`` that the page is about; an article may be a review itself."""
+    rank = _RANK.get(other.lower(), 0)
+    return kind.endswith("Review") and rank > _REVIEW and rank != _ARTICLE
 
 
 def _rank(thing: Thing) -> tuple[int, str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from scoter.core.metadata import Author, Image, Media, Product
-from scoter.parse.metadata.chosen import chosen, is_page
+from scoter.parse.metadata.chosen import chosen, is_customers, is_page
 from scoter.parse.metadata.cleaning import (
     LONGEST_DESCRIPTION,
     LONGEST_NAME,
@@ -37,6 +37,9 @@ class SchemaClaims:
         self._graph = graph
         self._seen = seen
         self._thing, self.type = chosen(graph, seen, first_of_many=first_of_many)
+        if is_customers(self.type, seen.kind):
+            self._thing, self.type = {}, ""
+        seen.kind = seen.kind or self.type
         page = next((other for other in graph.things if is_page(other)), self._thing)
         self._things = [self._thing] if page is self._thing else [self._thing, page]
 

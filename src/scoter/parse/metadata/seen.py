@@ -36,7 +36,7 @@ class Seen:
 
     ``groups`` are the OpenGraph tags of media in the order of the page, since there the order tells what belongs
     together; ``colours`` are theme colours, with whether they are for some screens only. ``bylines`` are the elements
-    in which an author was looked for.
+    in which an author was looked for, ``kind`` is what the page is about by the first of schema.org's dialects.
     """
 
     def __init__(
@@ -60,6 +60,7 @@ class Seen:
         self.scripts: list[str] = []
         self.colours: list[tuple[bool, str]] = []
         self.bylines: list[LexborNode] = []
+        self.kind = ""
         self._selector = selector
         self._collect()
 
