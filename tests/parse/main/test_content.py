@@ -155,3 +155,10 @@ def test_a_hard_page_is_written_soon_and_small(page: str) -> None:
 
 def test_the_hard_pages_are_such_as_are_parsed_in_place() -> None:
     assert sum(harmless(page.encode()) for page in HARD.values()) >= len(HARD) - 1
+
+
+def test_cells_of_several_lines_are_apart_without_tabs_which_code_keeps() -> None:
+    cells = "<table><tr><td>Grey seals<br>Terns</td><td>Gulls<br>Crabs</td><td> x</td></tr></table>"
+
+    assert main_of(cells).text == "Grey seals\nTerns\nGulls\nCrabs\nx"
+    assert main_of("<pre>if x:\n\treturn\n y</pre>").text == "if x:\n\treturn\n y"

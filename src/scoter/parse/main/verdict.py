@@ -32,6 +32,7 @@ _TOLD: Final = frozenset(
         *("tfoot", "tr", "td", "th", "main", "article", "section", "header"),
     )
 )
+_CELL_END: Final = re.compile("\t+ ?|\n (?! )")
 _EMPTY_LINES: Final = re.compile("\n{3,}")
 _SQUEEZED: Final = re.compile(r"[\W_]+")
 
@@ -52,7 +53,8 @@ def judge(part: Element) -> str:
         kept = set(range(len(marked)))
     for number, node in enumerate(marked):
         node.kept = number in kept
-    return _tidy(found)
+    # It ends a cell of several lines with tabs, which elsewhere there are only in code.
+    return _tidy(found if "<pre" in markup else _CELL_END.sub("\n", found))
 
 
 def trafilatura_text(markup: bytes) -> str:
