@@ -150,3 +150,44 @@ def test_of_a_title_in_many_languages_the_default_counts() -> None:
 
     packet = packet.replace(b"x-default", b"en-GB")
     assert read(ImageParser, _saved("JPEG", xmp=packet), "image/jpeg").title == "Ein Titel"
+
+
+def test_iptc_tells_what_exif_does_not() -> None:
+    sets = {
+        5: "Seals",
+        25: "sea",
+        55: "20240203",
+        60: "050506+0100",
+        80: "Ann Bee",
+        116: "(c) Ann",
+        120: "Café am Meer",
+    }
+    values = [(number, value.encode()) for number, value in sets.items()] + [(25, b"sky")]
+    block = b"".join(bytes((0x1C, 2, number)) + len(value).to_bytes(2) + value for number, value in values)
+    resource = b"8BIM\x04\x04\0\0" + len(block).to_bytes(4) + block + b"\0" * (len(block) % 2)
+    marker = b"Photoshop 3.0\0" + resource
+    body = _saved("JPEG")
+    page = read(ImageParser, body[:2] + b"\xff\xed" + (len(marker) + 2).to_bytes(2) + marker + body[2:], "image/jpeg")
+
+    assert (page.title, page.text) == ("Seals", "Café am Meer")
+    assert page.metadata["image.copyright"] == "(c) Ann"
+    assert page.about is not None
+    assert ([each.name for each in page.about.authors], page.about.keywords) == (["Ann Bee"], ("sea", "sky"))
+    assert page.about.published == datetime(2024, 2, 3, 4, 5, 6, tzinfo=UTC)
+
+
+def test_a_tiff_tells_when_it_was_taken() -> None:
+    exif = {0x9003: "2024:02:03 05:05:06", 0x9011: "+01:00"}
+
+    page = read(ImageParser, _saved("TIFF", tiffinfo={0x8769: exif}), "image/tiff")
+
+    assert page.about is not None
+    assert page.about.published == datetime(2024, 2, 3, 4, 5, 6, tzinfo=UTC)
+
+
+@pytest.mark.parametrize("said", ["Sat, 3 Feb 2024 05:05:06 +0100", "3 Feb 2024 04:05:06 GMT", "2024-02-03T04:05:06Z"])
+def test_a_png_tells_when_it_was_made_as_mail_writes_dates(said: str) -> None:
+    page = read(ImageParser, png(3, 2, (b"tEXt", b"Creation Time\0" + said.encode())), "image/png")
+
+    assert page.about is not None
+    assert page.about.published == datetime(2024, 2, 3, 4, 5, 6, tzinfo=UTC)

@@ -15,9 +15,11 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from scoter.core.page import Content, Page
+from scoter.parse.documents.iptc import read_iptc
 from scoter.parse.documents.pages import Found, PageMaker, about, authors, keywords, moment
 from scoter.parse.documents.svg import read_svg
 from scoter.parse.documents.xmp import read_xmp
+from scoter.parse.feeds.moments import moment as spelt_out
 from scoter.parse.mediatype import sniffed
 from scoter.plugins import Setup
 
@@ -37,6 +39,7 @@ _FORMATS: Final = {
     "image/tiff": "TIFF",
     "image/avif": "AVIF",
 }
+_IPTC: Final = 0x0404  # the number of Photoshop's resource that holds it
 _ZONED: Final = re.compile(r"(?:Z|:\d\d(?:\.\d+)?[+-]\d\d:?\d\d)\s*\Z", re.ASCII)
 _LONGEST: Final = 64 * 1024  # bytes of a text inside a picture
 # Tags of Exif 2.32, and those of TIFF that it takes over.
@@ -108,16 +111,19 @@ def _opened(body: bytes) -> ImageFile | Found | None:
 
 
 def _told(image: ImageFile) -> dict[str, str]:
-    """Return what the picture says: first in XMP, then in Exif, then in the texts of its format."""
+    """Return what the picture says: first in XMP, then in Exif, in IPTC, and in the texts of its format."""
     info: Mapping[Any, Any] = image.info
     exif = _exif(image)
     packet = info.get("xmp") or info.get("XML:com.adobe.xmp") or exif.get(_XMP) or b""
     xmp = read_xmp(packet if isinstance(packet, bytes) else str(packet).encode("utf-8", "replace"))
 
+    iptc = _iptc(info.get("photoshop"))
+
     def first(name: str, tags: Sequence[int], keys: Sequence[str]) -> str:
         given = (
             "; ".join(xmp.get(name, ())),
             *(_text(exif.get(tag)) for tag in tags),
+            "; ".join(iptc.get(name, ())),
             *(_text(info.get(k)) for k in keys),
         )
         return next(filter(None, given), "")
@@ -134,6 +140,13 @@ def _told(image: ImageFile) -> dict[str, str]:
     }
 
 
+def _iptc(resources: object) -> Mapping[str, Sequence[str]]:
+    block = resources.get(_IPTC) if isinstance(resources, dict) else None
+    found = read_iptc(block) if isinstance(block, bytes) else {}
+    day, time = ("".join(found.get(name, ())[:1]) for name in ("day", "time"))
+    return {**found, "CreateDate": (f"{day}T{time}" if time else day,)} if day else found
+
+
 def _exif(image: ImageFile) -> Mapping[int, Any]:
     from PIL.Image import Exif
 
@@ -143,9 +156,11 @@ def _exif(image: ImageFile) -> Mapping[int, Any]:
             warnings.simplefilter("ignore")
             exif: Any = getattr(image, "tag_v2", None)
             if exif is None:
-                exif = Exif()
+                inner = exif = Exif()
                 exif.load(image.info.get("exif") or b"")
-                found.update((tag, value) for tag, value in exif.get_ifd(_EXIF).items() if tag in _TAGS)
+            else:
+                inner = image.getexif()
+            found.update((tag, value) for tag, value in inner.get_ifd(_EXIF).items() if tag in _TAGS)
             found.update((tag, exif.get(tag)) for tag in _TAGS if exif.get(tag) is not None)
     except MemoryError:
         raise
@@ -163,10 +178,12 @@ def _text(value: object) -> str:
 
 
 def _date(text: str, zone: str = "") -> datetime | None:
-    """Return the time that a date of Exif (its colons stand between all parts) or of XMP names.
+    """Return the time that a date of Exif (its colons stand between all parts), of XMP, or of mail (PNG) names.
 
     ``zone`` is that of a date which has none itself.
     """
     if len(text) > 10 and text[4] == text[7] == ":":
         text = f"{text[:4]}-{text[5:7]}-{text[8:]}"
+    if not text[:4].isdigit():
+        return spelt_out(text)
     return moment(text if _ZONED.search(text) else text + zone)
