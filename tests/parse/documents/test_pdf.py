@@ -39,6 +39,30 @@ def test_the_document_tells_its_title_and_makers() -> None:
     assert page.doubt == ""
 
 
+def test_what_the_document_information_does_not_tell_xmp_does() -> None:
+    packet = (
+        '<x:xmpmeta xmlns:x="adobe:ns:meta/"><rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" '
+        'xmlns:dc="http://purl.org/dc/elements/1.1/" xmlns:xmp="http://ns.adobe.com/xap/1.0/" {}>'
+        '<rdf:Description xmp:CreateDate="2024-02-03T04:05:06Z"><dc:title><rdf:Alt><rdf:li>{}</rdf:li></rdf:Alt>'
+        "</dc:title><dc:creator><rdf:Seq><rdf:li>Ann Bee</rdf:li><rdf:li>Cy Dee</rdf:li></rdf:Seq></dc:creator>"
+        "</rdf:Description></rdf:RDF></x:xmpmeta>"
+    )
+    own = packet.format('xmlns:pdf="http://ns.adobe.com/pdf/1.3/"', "A title").encode()
+    picture = packet.format("", "A picture").encode()
+
+    def with_xmp(info: dict[str, str]) -> bytes:
+        return pdf(["Words"], info) + b"\n" + own + picture
+
+    page = read(PdfParser, with_xmp({"Author": "Bob"}))
+
+    assert page.title == "A title"
+    assert page.about is not None
+    assert [author.name for author in page.about.authors] == ["Bob"]
+    assert page.about.published == datetime(2024, 2, 3, 4, 5, 6, tzinfo=UTC)
+    assert read(PdfParser, with_xmp({"Title": "Another"})).title == "Another"
+    assert read(PdfParser, pdf(["Words"]) + picture).title == ""
+
+
 def test_links_are_taken_from_annotations_and_from_the_text() -> None:
     page = read(PdfParser, pdf(["Click here", "See http://t.example/b, too"], link="http://l.example/a"))
 

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import ctypes
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Final
 
 from scoter.core.metadata import PageMetadata
 from scoter.core.page import Content, Page
-from scoter.parse.documents.pages import MOST_TEXT, Found, Link, PageMaker, about, authors, keywords
+from scoter.parse.documents.pages import MOST_TEXT, Found, Link, PageMaker, about, authors, keywords, moment
+from scoter.parse.documents.xmp import read_xmp
 from scoter.parse.html import MOST_LINKS
 from scoter.plugins import Setup
 
@@ -25,6 +26,7 @@ MOST_PAGES: Final = 2_000
 _MOST_MISSING: Final = 20  # pages in a row that cannot be read; after them no more are tried
 _MOST_ANCHORS: Final = 500  # each is looked for among all the characters of its page
 _LONGEST_ADDRESS: Final = 4_096
+_MOST_PACKETS: Final = 50
 _MARK: Final = b"%PDF-"
 _MARKED: Final = 1_024  # bytes; readers forgive what stands before the mark
 _PASSWORD: Final = 4  # FPDF_ERR_PASSWORD
@@ -59,9 +61,26 @@ def _found(body: bytes) -> Found:
     except pypdfium2.PdfiumError as error:
         return Found(doubt="encrypted" if error.err_code == _PASSWORD else f"damaged: {error}")
     try:
-        return _Reading(document).found()
+        return _Reading(document, _xmp(body)).found()
     finally:
         document.close()
+
+
+def _xmp(body: bytes) -> Mapping[str, Sequence[str]]:
+    """Return what the XMP of a document says, which stands in the file as it is (ISO 32000-1, 14.3.2).
+
+    The last counts, since changes are appended; pictures in the document may have XMP of their own.
+    """
+    end = len(body)
+    for _ in range(_MOST_PACKETS):
+        end = body.rfind(b"</x:xmpmeta", 0, end)
+        start = body.rfind(b"<x:xmpmeta", 0, end) if end >= 0 else -1
+        if start < 0:
+            break
+        if b"http://ns.adobe.com/pdf/" in (packet := body[start : end + 12]) or b"/pdfa/" in packet:
+            return read_xmp(packet)
+        end = start
+    return {}
 
 
 def pdf_date(text: str) -> datetime | None:
@@ -87,8 +106,9 @@ def pdf_date(text: str) -> datetime | None:
 class _Reading:
     """One pass over the pages of a document."""
 
-    def __init__(self, document: pypdfium2.PdfDocument) -> None:
+    def __init__(self, document: pypdfium2.PdfDocument, xmp: Mapping[str, Sequence[str]]) -> None:
         self._document = document
+        self._xmp = xmp
         self._texts: list[str] = []
         self._links: list[Link] = []
         self._left = MOST_TEXT
@@ -156,15 +176,20 @@ class _Reading:
             yield Link(address.value.decode("utf-8", "replace"), _PARTED.sub("", anchor))
 
     def _about(self) -> PageMetadata:
+        """Return what the document says: what its Info dictionary does not say, its XMP may."""
         value = self._document.get_metadata_value
+
+        def either(name: str, other: str) -> str:
+            return value(name).strip("\0 ") or "; ".join(self._xmp.get(other, ()))
+
         return about(
             "content",
-            title=value("Title"),
-            description=value("Subject"),
-            authors=authors(value("Author")),
-            published=pdf_date(value("CreationDate")),
-            modified=pdf_date(value("ModDate")),
-            keywords=keywords(value("Keywords")),
+            title=either("Title", "title"),
+            description=either("Subject", "description"),
+            authors=authors(either("Author", "creator")),
+            published=pdf_date(value("CreationDate")) or moment("".join(self._xmp.get("CreateDate", ()))),
+            modified=pdf_date(value("ModDate")) or moment("".join(self._xmp.get("ModifyDate", ()))),
+            keywords=keywords(either("Keywords", "subject")),
             language=self._language(),
         )
 
