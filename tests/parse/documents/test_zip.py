@@ -139,6 +139,36 @@ def test_a_name_in_utf_8_is_read_as_such_whatever_its_flag_says() -> None:
         assert member.url == member_url(archive.url, name)
 
 
+def _with_names(names: list[str], encoding: str) -> bytes:
+    """Return an archive whose names are in an encoding, as programs write them that know nothing of its flag."""
+    raw = [name.encode(encoding) for name in names]
+    signs = [letter * len(name) for letter, name in zip("xyz", raw, strict=False)]
+    body = zipped(dict.fromkeys(signs, "words"))
+    for sign, name in zip(signs, raw, strict=True):
+        body = body.replace(sign.encode(), name)
+    return body
+
+
+@pytest.mark.parametrize(
+    ("names", "encoding"),
+    [
+        (["資料/報告書.txt", "写真1.txt"], "cp932"),
+        (["使用说明.txt"], "gbk"),
+        (["보고서.txt", "사진/여름.txt"], "euc-kr"),
+        (["Übung.txt", "Größe/Straße.txt"], "cp437"),
+        (["été.txt", "Noël.txt"], "cp437"),
+    ],
+)
+def test_names_without_a_flag_are_read_as_windows_writes_them(names: list[str], encoding: str) -> None:
+    assert unpacked(_with_names(names, encoding))[0].text.splitlines() == names
+
+
+def test_an_archive_without_its_end_says_so() -> None:
+    body = zipped({"a.txt": "words", "b.txt": "words"})
+
+    assert unpacked(body[: len(body) // 2])[0].doubt == "damaged: its end is missing"
+
+
 def test_of_two_members_of_one_name_the_first_becomes_a_page() -> None:
     target = io.BytesIO()
     with zipfile.ZipFile(target, "w") as archive:

@@ -8,10 +8,13 @@ their end. Only stored and deflated members are read: Python's readers of the ot
 from __future__ import annotations
 
 import io
+import re
 import zipfile
 import zlib
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+from scoter.parse.encoding import codec_of, decoded, is_utf8
 
 MOST_BYTES: Final = 128 * 1024 * 1024
 """Bytes that are decompressed of one archive, archives inside it included."""
@@ -22,6 +25,12 @@ _MOST_RATIO: Final = 250
 _RATIO_FROM: Final = 8 * 1024 * 1024  # bytes; small members may well be all zeros
 _PIECE: Final = 64 * 1024
 _ENTRY: Final = b"PK\x01\x02"
+_MEMBER: Final = b"PK\x03\x04"
+_END: Final = b"PK\x05\x06"
+_FROM_END: Final = 66_000  # bytes; a comment may stand behind it (APPNOTE 4.3.16)
+_MOST_FOREIGN: Final = 200  # names by which their encoding is told
+_EAST_ASIAN: Final = frozenset({"shift_jis", "gbk", "gb18030", "big5", "euc-jp", "euc-kr"})
+_ALONE: Final = re.compile(r"(?<![^\x00-\x7f])[^\x00-\x7f](?![^\x00-\x7f])")
 _ENCRYPTED: Final = 1  # APPNOTE 4.4.4, bit 0
 _UTF8: Final = 1 << 11
 _FOREIGN: Final = (
@@ -56,10 +65,12 @@ class Archive:
         try:
             self._zip = zipfile.ZipFile(io.BytesIO(body))
         except _FOREIGN as error:
-            raise Unreadable(f"damaged: {_words(error)}") from None
+            # What is missing is the list of the members, which stands at the end.
+            is_cut = body.startswith(_MEMBER) and _END not in body[-_FROM_END:]
+            raise Unreadable("damaged: its end is missing" if is_cut else f"damaged: {_words(error)}") from None
         self._allowance = allowance or Allowance()
         self.members: tuple[zipfile.ZipInfo, ...] = tuple(self._zip.infolist()[:MOST_MEMBERS])
-        self.names = tuple(map(_name, self.members))
+        self.names = _names(self.members)
         self._by_name = {member.filename: member for member in reversed(self.members)}
         # Names of parts are compared without case (ISO 29500-2, 6.2.2.3), and some writers use backslashes.
         self._by_folded = {name.replace("\\", "/").lower(): member for name, member in self._by_name.items()}
@@ -93,15 +104,42 @@ class Archive:
         return b"".join(self.pieces(member, most))
 
 
-def _name(member: zipfile.ZipInfo) -> str:
-    """Return the name of a member; one that is UTF-8 is read as such, though its flag does not say so (macOS)."""
-    name = member.filename
-    if name.isascii() or member.flag_bits & _UTF8:
-        return name
+def _names(members: Sequence[zipfile.ZipInfo]) -> tuple[str, ...]:
+    """Return the names of members; what has no flag may be UTF-8 (macOS), or as Windows writes it in East Asia."""
+    raw = [_raw(member) for member in members]
+    foreign = b"\n".join([name for name in raw if not name.isascii() and not is_utf8(name)][:_MOST_FOREIGN])
+    codec = _codec(foreign) if foreign else None
+    return tuple(
+        _read(name, member.filename, codec) if name else member.filename
+        for name, member in zip(raw, members, strict=True)
+    )
+
+
+def _raw(member: zipfile.ZipInfo) -> bytes:
+    """Return the bytes of a name that Python took for the characters of the first PCs; nothing if it is right."""
+    if member.filename.isascii() or member.flag_bits & _UTF8:
+        return b""
     try:
-        return name.encode("cp437").decode()  # what Python took it for
+        return member.filename.encode("cp437")
     except UnicodeError:
-        return name
+        return b""
+
+
+def _read(raw: bytes, otherwise: str, codec: Any) -> str:
+    try:
+        return raw.decode() if is_utf8(raw) or codec is None else str(codec.decode(raw)[0])
+    except UnicodeError:
+        return otherwise
+
+
+def _codec(names: bytes) -> Any:
+    """Return the codec of an East Asian encoding that names are in beyond doubt: of their letters few stand alone."""
+    found = decoded(names, markup=False)
+    if found.encoding not in _EAST_ASIAN or found.replaced:
+        return None
+    text = found.utf8.decode()
+    wide = sum(not sign.isascii() for sign in text)
+    return codec_of(found.encoding) if 4 * len(_ALONE.findall(text)) <= wide else None
 
 
 def _words(error: BaseException) -> str:
