@@ -330,3 +330,31 @@ def test_no_bytes_are_too_much(noise: bytes, place: int, gone: int) -> None:
         for kind in ("application/xml", "application/feed+json"):
             for page in feed(mutated, kind):
                 assert page.media_type == kind
+
+
+def test_an_item_of_rdf_may_have_no_address_but_its_name() -> None:
+    body = RDF.replace("<link>http://c.example/1</link>", "")
+
+    assert [page.url.text for page in feed(body)[1:]] == ["http://c.example/1"]
+
+
+def test_the_content_of_an_atom_entry_may_have_a_base_of_its_own() -> None:
+    def entry(outer: str, inner: str) -> Page:
+        return feed(
+            f'<feed xmlns="http://www.w3.org/2005/Atom" xml:base="http://b.example/x/"><title>t</title>'
+            f'<entry{outer}><link href="e"/><title>E</title>'
+            f'<content type="html"{inner}>&lt;a href="z"&gt;z&lt;/a&gt;</content></entry></feed>',
+            "application/atom+xml",
+        )[1]
+
+    assert targets(entry("", ' xml:base="http://d.example/y/"'), "a") == ["http://d.example/y/z"]
+    assert entry(' xml:base="http://e.example/"', "").url.text == "http://e.example/e"
+    assert targets(entry(' xml:base="http://e.example/f/"', ""), "a") == ["http://e.example/f/z"]
+    assert entry("", "").url.text == "http://b.example/x/e"
+
+
+def test_an_enclosure_without_a_type_is_what_its_name_says() -> None:
+    about = feed('<rss><channel><item><link>/1</link><enclosure url="/a.mp3?b=c"/></item></channel></rss>')[1].about
+
+    assert about is not None
+    assert about.media == (Media(url="http://a.example/a.mp3?b=c", kind="audio", media_type="audio/mpeg"),)

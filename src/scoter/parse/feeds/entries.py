@@ -34,11 +34,15 @@ class Person(Struct, frozen=True):
 
 
 class FeedEntry(Struct, frozen=True, kw_only=True):
-    """One entry. ``markup`` is its content as HTML, ``summary`` what it says of itself."""
+    """One entry. ``markup`` is its content as HTML, ``summary`` what it says of itself.
+
+    ``base`` is what addresses in the content are relative to, where the feed says so.
+    """
 
     link: str = ""
     title: str = ""
     markup: str = ""
+    base: str = ""
     summary: str = ""
     published: datetime | None = None
     modified: datetime | None = None

@@ -15,6 +15,7 @@ from scoter.parse.feeds.entries import FeedEntry, FeedFound, Person, Reference
 from scoter.parse.feeds.jsonfeeds import read_json_feed
 from scoter.parse.feeds.source import XmlSource
 from scoter.parse.feeds.xmlfeeds import ROOTS, read_xml_feed
+from scoter.parse.filetypes import by_extension
 from scoter.parse.html import LONGEST_ANCHOR, LONGEST_TITLE, MOST_LINKS, HtmlOptions, HtmlReader
 from scoter.parse.robots_meta import Directives, directives
 from scoter.plugins import Setup
@@ -117,7 +118,9 @@ class _Pages:
         return (page, *below.values())
 
     def _entry(self, entry: FeedEntry, url: Url, title: str) -> Page:
-        words = self._words(entry.markup or entry.summary, url)
+        # One base for the whole feed is often the site's, and the content as it stands on the entry's own page.
+        base = self._join(entry.base) if entry.markup and entry.base != self._feed.base else None
+        words = self._words(entry.markup or entry.summary, base or url)
         has_both = entry.markup and entry.summary and entry.markup != entry.summary
         summary = self._words(entry.summary).text if has_both else words.text
         image = self._join(entry.image)
@@ -215,10 +218,13 @@ class _Pages:
 
     def _media(self, enclosures: Iterable[Reference]) -> Iterator[Media]:
         for each in enclosures:
-            kind = each.media_type.partition("/")[0].lower()
             url = self._join(each.href)
-            if url is not None and kind in ("video", "audio"):
-                yield Media(url=url.text, kind=kind, media_type=each.media_type, seconds=each.seconds)
+            if url is None:
+                continue
+            media_type = each.media_type or by_extension(url, textual=False)
+            kind = media_type.partition("/")[0].lower()
+            if kind in ("video", "audio"):
+                yield Media(url=url.text, kind=kind, media_type=media_type, seconds=each.seconds)
 
     def _line(self, text: str) -> str:
         """Return a title or name as one line; many a feed has markup in it."""

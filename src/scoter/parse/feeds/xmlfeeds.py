@@ -40,6 +40,7 @@ _DURATION: Final = re.compile(rb"<itunes:duration>\s*([0-9:.]{1,20})\s*</")
 _LINK: Final = re.compile(rb"<(?:\w+:)?link\s[^<>]{0,9999}")
 # Pictures and makers of podcasts, and what stands in a group of media.
 _BESIDE: Final = re.compile(rb"<(?:itunes:(?:image|author|summary)|media:group)[\s/>]")
+_REBASED: Final = re.compile(rb"<(?:\w+:)?entry\s[^<>]{0,999}xml:base")
 _TWICE: Final = 8 * 1024 * 1024  # bytes of a feed that is read twice for their sake
 _ATTRIBUTE: Final = re.compile(r"\b(rel|href|type)\s*=\s*(?:\"([^\"]*)\"|'([^']*)')")
 _MAILED: Final = re.compile(r"[^\s@]+@[^\s@]+\s*\(([^()]+)\)")  # RSS 2.0: lawyer@boyer.net (Lawyer Boyer)
@@ -58,7 +59,7 @@ def read_xml_feed(source: XmlSource, *, most: int) -> FeedFound | None:
         doubt = doubt or "broken XML: it ends too early"
         body = _whole_entries(body)
     found = _fast(body)
-    has_more = _MARKED_TITLE.search(body) or (len(body) <= _TWICE and _BESIDE.search(body))
+    has_more = _MARKED_TITLE.search(body) or (len(body) <= _TWICE and (_BESIDE.search(body) or _REBASED.search(body)))
     if found is None or (not _linked(found) and _ITEM.search(body)) or has_more:
         other, fault = _slow(body)
         # Entries without links exist: the second reader is believed where it finds what the first did not. The first
@@ -70,6 +71,8 @@ def read_xml_feed(source: XmlSource, *, most: int) -> FeedFound | None:
     entries = found.get("entries") or []
     if len(entries) > most:
         doubt = doubt or f"it has more than {most:,} entries"
+    if is_rdf:  # an item is named by its address, and may leave it at that (RSS 1.0, 5.5)
+        entries = [{"link": entry.get("id"), **entry} for entry in entries]
     return _feed(found.get("feed") or {}, entries[:most], body, doubt)
 
 
@@ -159,10 +162,13 @@ def _entry(entry: Mapping[str, Any], durations: Mapping[str, float]) -> FeedEntr
         for each in _maps(entry.get("enclosures"))
         if (href := _address(each.get("url") or each.get("href")))
     ]
+    contents = _maps(entry.get("content"))
+    content = max(contents, key=lambda each: len(text_of(each.get("value"), None)), default={})
     return FeedEntry(
         link=_address(entry.get("link")) or permanent,
         title=text_of(entry.get("title")),
-        markup=max((text_of(each.get("value"), None) for each in _maps(entry.get("content"))), key=len, default=""),
+        markup=text_of(content.get("value"), None),
+        base=_address(content.get("base")),
         summary=text_of(entry.get("summary") or entry.get("description"), None),
         published=_moment(entry, "published"),
         modified=_moment(entry, "updated"),
