@@ -9,6 +9,16 @@ CASES = {
     "a_list_in_a_list_is_indented": ("<ol><li>a<ul><li>b</ul><li>c</ol>", "1. a\n   - b\n2. c"),
     "a_list_goes_on_counting_where_it_starts": ("<ol start=7><li>a<li>b</ol>", "7. a\n8. b"),
     "an_item_may_have_its_number": ("<ol><li>a<li value=7>b<li>c<li value=x>d</ol>", "1. a\n7. b\n8. c\n9. d"),
+    "a_list_counts_backwards": (
+        "<ol reversed><li>a<li>b<li value=7>c<li>d</ol><p>x<ol reversed start=2><li>e<li>f</ol>",
+        "4. a\n3. b\n7. c\n6. d\n\nx\n\n2. e\n1. f",
+    ),
+    "a_list_of_tasks": (
+        """<ul><li class="task-list-item"><input type="checkbox" checked> a</li><li><label>
+        <input type="checkbox" disabled>b</label></li><li><p><input type="checkbox" disabled>c</p><ul><li>d</ul>
+        <li><input type=checkbox>e</ul>""",
+        "- [x] a\n- [ ] b\n- [ ] c\n  - d\n- e",
+    ),
     "two_lists_in_a_row_stay_two": ("<ul><li>a</ul><ul><li>b</ul>", "- a\n\n* b"),
     "an_item_of_paragraphs_keeps_them_apart": ("<ul><li><p>a<p>b</ul>", "- a\n\n  b"),
     "a_list_between_items_belongs_to_the_one_before": ("<ul><li>a<ul></ul></li><ol><li>b</ol></ul>", "- a\n  1. b"),

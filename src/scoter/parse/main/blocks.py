@@ -14,7 +14,7 @@ from scoter.core.url import Url
 from scoter.parse.main.escaping import clean, code_block
 from scoter.parse.main.inline import EM, STRONG, Lines
 from scoter.parse.main.tables import is_data, write_table
-from scoter.parse.main.tree import INLINE, Element, Node, Text
+from scoter.parse.main.tree import INLINE, TASK, Element, Node, Text
 
 NESTED: Final = 8
 _HEADINGS: Final = {f"h{level}": "#" * level for level in range(1, 7)}
@@ -144,9 +144,11 @@ class Writer:
                 item = Element("li", {})
                 item.children, item.blocky = [child], True
                 items.append(item)
-        self._items(items, out, ordered=node.tag == "ol", start=_count(node.get("start"), 1))
+        step = -1 if "reversed" in node.attributes else 1
+        first = 1 if step > 0 else sum(item.size > 0 for item in items)
+        self._items(items, out, ordered=node.tag == "ol", start=_count(node.get("start"), first), step=step)
 
-    def _items(self, items: list[Element], out: list[Block], *, ordered: bool, start: int) -> None:
+    def _items(self, items: list[Element], out: list[Block], *, ordered: bool, start: int, step: int = 1) -> None:
         if self._nested >= NESTED:
             for item in items:
                 self._blocks(item.children, out)
@@ -160,12 +162,14 @@ class Writer:
         for item in items:
             if self._left <= 0:
                 break
-            number = _count(item.get("value"), number)
+            number = max(_count(item.get("value"), number), 0)
             sign = f"{number}{after} " if ordered else f"{after} "
             inner = self._inner(item.children, len(sign))
             if inner:
+                if inner[0].kind == "p" and (mark := item.get(TASK)) in ("x", " "):
+                    inner[0].text = f"[{mark}] {inner[0].text}"
                 written.append((sign, inner))
-                number += 1
+                number += step
         self._add_items(written, out, kind + after)
 
     def _add_items(self, written: list[tuple[str, list[Block]]], out: list[Block], kind: str) -> None:

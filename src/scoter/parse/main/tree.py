@@ -38,6 +38,8 @@ _TITLES: Final = frozenset(
 )  # a button that is all of one is its words
 _SAME: Final = {"amp-img": "img", "amp-anim": "img"}
 _OPTIONS: Final = LexborDocumentOptions.WO_EVENTS.value
+TASK: Final = "checked"
+"""The attribute of a list's item that is a task."""
 _UNSEEN: Final = ("display:none", "visibility:hidden")
 
 
@@ -124,6 +126,9 @@ def read_tree(markup: bytes) -> Element:
         if tag == "-text":
             here.children.append(Text(node.text_content or ""))
             count += 1
+        elif tag == "input":
+            count += 1
+            _check(node.attributes, here, above[-1][1] if above else root)
         elif tag in _NEVER and not (tag == "button" and here.tag in _TITLES):
             count += 1
         elif not _hidden(attributes := node.attributes):
@@ -140,6 +145,15 @@ def read_tree(markup: bytes) -> Element:
                 continue
         node = node.next
     return root
+
+
+def _check(attributes: dict[str, str | None], here: Element, around: Element) -> None:
+    """Let the item of a list of tasks have what its box says: ``x`` when it is done."""
+    item = here if here.tag == "li" else around
+    if item.tag != "li" or (attributes.get("type") or "").lower() != "checkbox":
+        return
+    if "disabled" in attributes or "task" in (attributes.get("class") or "") + item.get("class"):
+        item.attributes = {**item.attributes, TASK: "x" if "checked" in attributes else " "}
 
 
 def measure(root: Element) -> None:
