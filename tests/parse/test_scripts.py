@@ -52,6 +52,7 @@ def test_strings_that_look_like_addresses_are_links(text: str, found: list[str])
         ("/* url(no) @import 'no' */ a { b: url(yes) }", ["yes"]),
         ("a { content: 'url(no)'; c: \"@import 'no'\" }", []),
         (r"a { b: url(x\ y\29.png) }", ["x y).png"]),
+        (r"a { b: url(\66 oo.woff) url( b\61\72  ) }", ["foo.woff", "bar"]),
         ("a { b: url(#shape) url() url('') }", []),
         ("/* never closed url(no)", []),
     ],
