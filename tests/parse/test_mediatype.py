@@ -85,6 +85,9 @@ def test_the_server_is_believed_unless_it_is_plainly_wrong(said: str, body: byte
         (b"BMW cars", "text/plain"),
         (b"", "text/plain"),
         ("\ufeff灰海豹".encode("utf-16-le"), "text/plain"),
+        ("Grey seals,\r\nof the \u201cnorth\u201d".encode("utf-16-le"), "text/plain"),
+        ("Grey seals rest. ".encode("utf-16-be") * 200, "text/plain"),
+        ("\U0001f9ad seals".encode("utf-16-le") * 200, "text/plain"),
         (XHTML, "application/xhtml+xml"),
         (b'<?xml version="1.0"?><svg>', "image/svg+xml"),
         (b'<?xml version="1.0"?><other>', "application/xml"),
@@ -269,3 +272,10 @@ def test_a_member_whose_name_only_begins_with_mimetype_says_nothing() -> None:
         archive.writestr("mimetype.txt", ODT)
 
     assert sniffed(file.getvalue()) == "application/zip"
+
+
+@pytest.mark.parametrize(
+    "body", [bytes((1, 0, 2, 0, 255, 0, 7, 0)) * 20, b"a\0b\0", b"BLOB\0\0\0\1\0\0\0\2\0\0\0\3" * 9]
+)
+def test_bytes_with_zeros_between_them_are_no_text_for_that(body: bytes) -> None:
+    assert sniffed(body) == OCTETS

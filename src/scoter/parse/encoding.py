@@ -69,7 +69,7 @@ def decoded(body: bytes, http: str = "", default: str = "windows-1252", *, marku
             return found
         if (name := xml_encoding(head)) and (found := _as_declared(body, name, "xml")):
             return found
-    if name := _looks_like_utf16(head) or _looks_like_iso_2022(body):  # which may be valid UTF-8, too
+    if name := looks_like_utf16(head) or _looks_like_iso_2022(body):  # which may be valid UTF-8, too
         return _as_utf8(body, name, "detector")
     if body.isascii():
         return Decoded(body, "utf-8", "utf-8")
@@ -198,7 +198,7 @@ def _declared(head: bytes, place: int) -> tuple[str, int]:
     return _ascii_based(charset), place
 
 
-def _looks_like_utf16(head: bytes) -> str:
+def looks_like_utf16(head: bytes) -> str:
     """Return UTF-16 without its mark by the zeros that every second byte of markup is then."""
     if not head.count(0) or head.count(0) * 4 < len(head):
         return ""
@@ -241,12 +241,12 @@ _NAMES: Final = {
 def _as_declared(body: bytes, name: str, why: Why) -> Decoded | None:
     """Return a page by its declaration, or nothing if that is plainly wrong."""
     if name == "utf-8":
-        if 0 in body[:PRESCAN] and _looks_like_utf16(body[:PRESCAN]):
+        if 0 in body[:PRESCAN] and looks_like_utf16(body[:PRESCAN]):
             return None
         found = _as_utf8(body, name, why)
         return found if not found.replaced or not _mostly_broken(found) else None
     if name.startswith("utf-16"):
-        return _as_utf8(body, name, why) if _looks_like_utf16(body[:PRESCAN]) or not _is_ascii_markup(body) else None
+        return _as_utf8(body, name, why) if looks_like_utf16(body[:PRESCAN]) or not _is_ascii_markup(body) else None
     if not body.isascii() and is_utf8(body) and len(body) - len(body.translate(None, _HIGH)) >= _PROOF:
         return None
     found = _as_utf8(body, name, why)

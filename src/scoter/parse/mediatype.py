@@ -18,6 +18,7 @@ from msgspec import Struct
 from scoter.core.page import EMPTY, Content
 from scoter.core.reply import Headers, header
 from scoter.core.url import Url
+from scoter.parse.encoding import looks_like_utf16
 from scoter.parse.filetypes import (
     ATOM,
     BINARY,
@@ -92,6 +93,7 @@ _ROOT = re.compile(
 _ROOTS: Final = {b"rss": RSS, b"feed": ATOM, b"urlset": XML, b"sitemapindex": XML}
 _RSS_1: Final = (b"http://purl.org/rss/1.0/", b"http://my.netscape.com/rdf/simple/0.9/")
 _OFFICE: Final = ("application/msword", "application/vnd.ms-", "application/vnd.o")
+_LEAST_WIDE: Final = 16  # bytes; fewer may be anything
 _SPACE: Final = b"\t\n\f\r "
 _MARKS: Final = (b"\xef\xbb\xbf", b"\xfe\xff", b"\xff\xfe")
 # Bytes that no text has (the standard, 7.1).
@@ -190,7 +192,23 @@ def sniffed(body: bytes) -> str:
 
 def _is_text(head: bytes, body: bytes) -> bool:
     """Tell text from what is binary by its first bytes (the standard, 7.1)."""
-    return body.startswith(_MARKS) or len(head.translate(None, _BINARY)) == len(head)
+    if body.startswith(_MARKS) or len(head.translate(None, _BINARY)) == len(head):
+        return True
+    return 0 in head and _is_wide_text(body[: _SNIFFED & ~1])
+
+
+def _is_wide_text(head: bytes) -> bool:
+    """Tell whether bytes are UTF-16 without its mark, and of characters that texts are made of."""
+    name = looks_like_utf16(head)
+    if not name or len(head) < _LEAST_WIDE:
+        return False
+    try:
+        text = head[: len(head) & ~1].decode(name)
+    except UnicodeDecodeError as error:
+        if error.reason != "unexpected end of data":
+            return False
+        text = head[: error.start].decode(name)
+    return "".join(text.split()).isprintable()
 
 
 def _corrected(said: str, body: bytes) -> str:
