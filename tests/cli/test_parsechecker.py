@@ -239,6 +239,14 @@ def fetched(folder: Path, web: SimServer, url: str, *options: str) -> Outcome:
     return run_inside(folder, "parsechecker", url, *said, *options)
 
 
+def test_what_is_refused_before_it_is_asked_for_has_no_document(tmp_path: Path) -> None:
+    shown = run_inside(tmp_path, "parsechecker", "http://127.0.0.1:9/x", "--agent", "examplebot")
+
+    assert shown.code == 1
+    assert "not fetched: refused port" in shown.out
+    assert "Document" not in shown.out
+
+
 def test_a_page_is_fetched_by_the_rules_of_its_robots_txt(tmp_path: Path, web: SimServer) -> None:
     shown = fetched(tmp_path, web, "http://www.lapwing0.test/", "--check-robots")
 

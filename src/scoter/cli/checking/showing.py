@@ -30,7 +30,9 @@ def lines(got: Got, found: Examined | None, *, all_links: bool = False, robots: 
     yield from wrapped_lines(verdict(got, found))
     if got.hint:
         yield from wrapped_lines(got.hint)
-    yield from _document(got, found, robots)
+    if document := list(_document(got, found, robots)):  # nothing, where a request was refused before any answer
+        yield from title("Document")
+        yield from document
     if found is None or found.page is None:
         return
     own = found.page
@@ -82,7 +84,6 @@ def wrapped_lines(text: str) -> Iterator[Line]:
 
 
 def _document(got: Got, found: Examined | None, robots: bool) -> Iterator[Line]:
-    yield from title("Document")
     if got.is_file:
         is_told = got.url.text != file_url(Path(got.asked)).text
         yield from fact("file", got.asked, "" if is_told else "--as-url tells where it comes from")
