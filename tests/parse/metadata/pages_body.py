@@ -137,6 +137,17 @@ CASES: tuple[Case, ...] = (
         title=("html", "Latest"),
     ),
     case(
+        "content_byline_of_three_in_german",
+        """<h1>Robben</h1><p class="article__author">Von Jürgen Groß, Ole Dam und Anna Weiß, 5. März 2024</p>""",
+        title=("html", "Robben"),
+        authors=("content", [{"name": "Jürgen Groß"}, {"name": "Ole Dam"}, {"name": "Anna Weiß"}]),
+    ),
+    case(
+        "content_bylines_of_a_forum_whose_first_has_no_name",
+        """<h1>Seals?</h1><p><b class="author">ann_d</b> Where?</p><p><b class="author">Bob Roe</b> There.</p>""",
+        title=("html", "Seals?"),
+    ),
+    case(
         "content_bylines_that_disagree_or_name_nobody",
         """<h1>Seals</h1><p class="author">Ann Doe</p><p class="author">Bob Roe</p><p class="author">by admin</p>
         <p class="author">About the author</p><p class="byline">5 min read</p>""",

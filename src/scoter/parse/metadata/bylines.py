@@ -39,7 +39,7 @@ _CHANGED: Final = re.compile(r"(?:updated|modified|edited|reviewed)[^\w]*(?:on\s
 _END: Final = re.compile(
     r"\s*[|·•—–/()\[\]]|\s-\s|,?\s+(?:on|in|at|for|updated|published|posted|last)\b", re.IGNORECASE
 )
-_AND: Final = re.compile(r",?\s+(?:and|&)\s+|,\s*")
+_AND: Final = re.compile(r",?\s+(?:and|&|und|et|y)\s+")
 _PARTICLES: Final = frozenset(
     (
         *("af", "al", "av", "bin", "da", "das", "de", "del", "della", "den", "der", "di", "do", "dos", "du", "e", "el"),
@@ -54,8 +54,10 @@ _NOBODY: Final = frozenset(
 def byline(seen: Seen) -> tuple[Author, ...]:
     """Return whom the line under the heading names."""
     seen.bylines = _lines(seen)
-    found = [people for node in seen.bylines if (people := _people(seen, node, _text(node)))]
-    if len({tuple(each.name for each in people) for people in found}) != 1:
+    every = [_people(seen, node, text) for node in seen.bylines if (text := _text(node))]
+    found = [people for people in every if people]
+    # Where the first names nobody, as many in a forum do, it is not the others who wrote the page.
+    if not every or not every[0] or len({tuple(each.name for each in people) for people in found}) != 1:
         return ()
     return max(found, key=lambda people: sum(bool(each.url) for each in people))
 
@@ -130,9 +132,9 @@ def _people(seen: Seen, node: LexborNode, text: str) -> tuple[Author, ...]:
     by = _BY.search(text)
     rest = _LABEL.sub("", _DATE.sub("|", text[by.end() :] if by else text), count=1)
     end = _END.search(rest)
-    names = _AND.split(rest[: end.start()] if end else rest)
-    if " and " not in rest and " & " not in rest:
-        del names[1:]  # what follows a comma is what the one author is
+    *others, last = _AND.split(rest[: end.start()] if end else rest)
+    # What follows a comma is what the one author is, unless there are several.
+    names = [name.strip() for other in others for name in other.split(",")] + [last.partition(",")[0].strip()]
     if not all(_is_name(name, 1 if by else 2) for name in names):
         return ()
     links = {clean(shown(link, LONGEST), LONGEST_NAME): link for link in seen.find("a[href]", node)[:5]}
