@@ -60,7 +60,7 @@ CASES: tuple[Case, ...] = (
         "a_customer_s_review_beside_the_product_has_not_the_page_s_author",
         ld('{"@type": "Product", "name": "A net"}')
         + """<div itemscope itemtype="https://schema.org/Review"><b itemprop="name">Holds well</b>
-        <b itemprop="author">Bob Roe</b><time itemprop="datePublished" content="2024-03-05">x</time></div>""",
+        <b itemprop="author">Bob Roe</b><time itemprop="datePublished" datetime="2024-03-05">x</time></div>""",
         title=("jsonld", "A net"),
         type=("jsonld", "Product"),
         product=("jsonld", {"name": "A net"}),

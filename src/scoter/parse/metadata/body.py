@@ -163,12 +163,26 @@ def _times(seen: Seen) -> Iterator[tuple[LexborNode, str]]:
         said = (attributes.get("class") or "").lower()
         if _EVENT.search(f"{said} {attributes.get('itemprop') or ''} {attributes.get('property') or ''}"):
             continue
+        if "itemprop" in attributes and _is_opinion(node):
+            continue
         if "updated" in said.split() or "modif" in said:
             yield node, "" if "publish" in said else "modified"
         elif "publish" in said or "entry-date" in said or "pubdate" in attributes:
             yield node, "published"
         elif "comment" not in said:
             yield node, ""
+
+
+def _is_opinion(node: LexborNode) -> bool:
+    """Tell whether the item of a property is a review or a comment on what the page is about."""
+    parent = node.parent
+    for _ in range(MOST_CLIMBS):
+        if parent is None:
+            break
+        if "itemscope" in (attributes := parent.attributes):
+            return (attributes.get("itemtype") or "").endswith(("Review", "Comment"))
+        parent = parent.parent
+    return False
 
 
 def _when(node: LexborNode) -> datetime | None:
