@@ -148,6 +148,24 @@ CASES: tuple[Case, ...] = (
         title=("html", "Seals?"),
     ),
     case(
+        "content_byline_within_a_line_that_says_more",
+        """<h1>Seals</h1><div class="byline"><div class="byline__name">BY HARRIET STONE</div><p>Science reporter</p>
+        <p>Published: 2024-03-05 | Updated: 2024-03-06</p></div>""",
+        title=("html", "Seals"),
+        authors=("content", [{"name": "HARRIET STONE"}]),
+        published=("content", "2024-03-05T00:00:00Z"),
+    ),
+    case(
+        "content_byline_of_two_who_are_marked_each",
+        """<h1>Seals</h1><p class="byline">By <a class="author" href="/ann">Ann Doe</a> and
+        <a class="author" href="/bob">Bob Roe</a></p>""",
+        title=("html", "Seals"),
+        authors=(
+            "content",
+            [{"name": "Ann Doe", "url": "https://a.example/ann"}, {"name": "Bob Roe", "url": "https://a.example/bob"}],
+        ),
+    ),
+    case(
         "content_bylines_that_disagree_or_name_nobody",
         """<h1>Seals</h1><p class="author">Ann Doe</p><p class="author">Bob Roe</p><p class="author">by admin</p>
         <p class="author">About the author</p><p class="byline">5 min read</p>""",

@@ -54,7 +54,17 @@ _NOBODY: Final = frozenset(
 def byline(seen: Seen) -> tuple[Author, ...]:
     """Return whom the line under the heading names."""
     seen.bylines = _lines(seen)
-    every = [_people(seen, node, text) for node in seen.bylines if (text := _text(node))]
+    every: list[tuple[Author, ...]] = []
+    named: set[int] = set()
+    around = {number for node in seen.bylines for number in _around(node)}
+    for node in seen.bylines:
+        # A line in another says a part of the same, or what the other says among more.
+        if (text := _text(node)) and named.isdisjoint(_around(node)):
+            people = _people(seen, node, text)
+            if people:
+                named.add(node.mem_id)
+            if people or node.mem_id not in around:
+                every.append(people)
     found = [people for people in every if people]
     # Where the first names nobody, as many in a forum do, it is not the others who wrote the page.
     if not every or not every[0] or len({tuple(each.name for each in people) for people in found}) != 1:
@@ -82,6 +92,16 @@ def _lines(seen: Seen) -> list[LexborNode]:
     nodes = [node for node in nodes if not _is_others(node)]
     bare: set[int] = set()
     return [node for node in nodes if not _is_teaser(seen, node, bare)] if len(nodes) <= MOST_LINES else []
+
+
+def _around(node: LexborNode) -> list[int]:
+    """Return the nearest elements around a line, by their numbers."""
+    found: list[int] = []
+    parent = node.parent
+    while parent is not None and len(found) < _CLIMBS:
+        found.append(parent.mem_id)
+        parent = parent.parent
+    return found
 
 
 def _is_line(node: LexborNode) -> bool:
