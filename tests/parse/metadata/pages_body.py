@@ -166,6 +166,12 @@ CASES: tuple[Case, ...] = (
         ),
     ),
     case(
+        "content_byline_under_the_name_of_the_site",
+        """<div><h1><a href="/">The Coast</a></h1><h2>Seals</h2><p class="byline">By Ann Doe</p></div>""",
+        title=("html", "The Coast"),
+        authors=("content", [{"name": "Ann Doe"}]),
+    ),
+    case(
         "content_bylines_that_disagree_or_name_nobody",
         """<h1>Seals</h1><p class="author">Ann Doe</p><p class="author">Bob Roe</p><p class="author">by admin</p>
         <p class="author">About the author</p><p class="byline">5 min read</p>""",

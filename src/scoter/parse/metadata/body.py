@@ -204,9 +204,9 @@ def _listed(seen: Seen) -> frozenset[int]:
     )
 
 
-def headings(seen: Seen, part: LexborNode) -> list[LexborNode]:
-    """Return the first heading of a part of a page, if it has one."""
-    return seen.find("h1,h2,h3,h4", part)[:1]
+def headings(seen: Seen, part: LexborNode, most: int = 1) -> list[LexborNode]:
+    """Return the first heading of a part of a page, or the first few, if it has any."""
+    return seen.find("h1,h2,h3,h4", part)[:most]
 
 
 def leads_away(seen: Seen, heading: LexborNode) -> bool:

@@ -129,11 +129,18 @@ def _is_teaser(seen: Seen, node: LexborNode, bare: set[int]) -> bool:
         if around is None or around.tag == "body":
             break
         if around.mem_id not in bare:
-            if found := headings(seen, around):
+            # The name of the site may be a heading, and a link to its first page.
+            found = [heading for heading in headings(seen, around, 3) if not _leads_home(seen, heading)]
+            if found:
                 return leads_away(seen, found[0])
             bare.add(around.mem_id)
         around = around.parent
     return False
+
+
+def _leads_home(seen: Seen, heading: LexborNode) -> bool:
+    places = [seen.address(link.attributes.get("href")) for link in seen.find("a[href]", heading)[:1]]
+    return any(place.count("/") == 3 and place.endswith("/") for place in places)
 
 
 def _text(node: LexborNode) -> str:
