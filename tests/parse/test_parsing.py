@@ -106,6 +106,31 @@ def test_a_broken_filter_fails_its_page_and_is_named() -> None:
     assert outcome == ParseFailed("broken_plugin", "broken: KeyError: 'oops'")
 
 
+def test_a_filter_that_gives_no_page_back_fails_the_page_and_is_named() -> None:
+    class Forgetful:
+        def refine(self, content: Content, page: Page) -> Page:
+            return None  # type: ignore[return-value]
+
+    outcome = parsing(("forgetful", Forgetful()), ("loud", Loud())).parse(content(b"<p>seal"))
+
+    assert outcome == ParseFailed("broken_plugin", "forgetful: TypeError: None is no page")
+
+
+def test_a_parser_that_gives_something_else_than_pages_leaves_the_content_to_the_next() -> None:
+    class Wordy(TextParser):
+        media_types: tuple[str, ...] = ("text/html",)
+
+        def parse(self, content: Content) -> Sequence[Page]:
+            return ["seal"]  # type: ignore[list-item]
+
+    wordy = ("wordy", Wordy(Setup(CONFIG)))
+
+    alone, followed = ParserChain([wordy]), ParserChain([wordy, *PARSERS])
+
+    assert alone.parse(content(b"<p>seal")) == ParseFailed("broken_plugin", "wordy: TypeError: 'seal' is no page")
+    assert isinstance(followed.parse(content(b"<p>seal")), Parsed)
+
+
 def test_an_ordinary_page_is_parsed_in_place_and_a_suspicious_one_is_not() -> None:
     watched = Watched()
     with Parsing(CONFIG, PARSERS, confinement=watched) as both:

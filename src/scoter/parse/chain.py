@@ -116,7 +116,7 @@ class ParserChain:
         failed: ParseFailed | None = None
         for name, parser in parsers:
             try:
-                pages = parser.parse(content)
+                pages = _pages(parser.parse(content) or ())
             except (UserError, MemoryError):
                 raise
             except Exception as error:
@@ -129,12 +129,22 @@ class ParserChain:
     def _refined(self, content: Content, pages: Sequence[Page]) -> Outcome:
         for name, each in self._filters:
             try:
-                pages = [each.refine(content, page) for page in pages]
+                pages = _pages([each.refine(content, page) for page in pages])
             except (UserError, MemoryError):
                 raise
             except Exception as error:
                 return _broken(name, error)
         return Parsed(tuple(pages))
+
+
+def _pages(given: Sequence[object]) -> list[Page]:
+    """Return what a plug-in gave, if it is pages: the types of its methods are nothing that Python looks at."""
+    pages = []
+    for each in given:
+        if not isinstance(each, Page):
+            raise TypeError(f"{each!r:.80} is no page")
+        pages.append(each)
+    return pages
 
 
 def _broken(name: str, error: Exception) -> ParseFailed:
