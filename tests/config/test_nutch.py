@@ -45,6 +45,7 @@ def test_a_real_site_file_becomes_a_configuration_that_loads(tmp_path: Path) -> 
     assert config.db.max_outlinks_per_page is None
     assert config.link.analyze_damping_factor == 0.85
     assert config.parse.extractor == "resiliparse"
+    assert config.parse.parsers == ("html", "text", "feed", "xml", "pdf", "office", "zip", "image")
     assert config.urlfilter.order == ("domain", "regex", "validator")
     assert config.urlfilter.exemptions == ("ignoreexempt",)
     assert config.urlfilter.regex_file == tmp_path / "my-regex-urlfilter.txt"
@@ -61,7 +62,6 @@ def test_what_a_site_file_has_beyond_is_listed_with_the_reason() -> None:
 
     left = {(row.nutch, row.nutch_value): row.reason for row in imported.untranslated}
     assert left == {
-        ("plugin.includes", "parse-tika"): "Tika is not used; each type has a parser of its own",
         ("plugin.includes", "my-own-plugin"): "no plug-in of that name is known",
         ("mapreduce.task.timeout", "1800000"): "Hadoop's own; Scoter runs without it",
         ("solr.server.url", "http://solr.example:8983/"): (

@@ -153,6 +153,10 @@ PLUGINS: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
         for name in ("basic", "regex", "pass", "ajax", "host", "protocol", "querystring", "slash")
     },
     **{f"parse-{name}": (("parse.parsers", name),) for name in ("html", "zip", "feed")},
+    # Tika reads whatever it is given; here each type has a parser of its own.
+    "parse-tika": tuple(
+        ("parse.parsers", name) for name in ("html", "text", "feed", "xml", "pdf", "office", "zip", "image")
+    ),
     "parse-js": (("parse.parsers", "script"),),
     "parse-ext": (("parse.parsers", "command"),),
     "feed": (("parse.parsers", "feed"), ("index.filter_order", "feed")),
@@ -192,7 +196,6 @@ PLUGINS: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
 }
 
 UNTRANSLATED_PLUGINS: Final[Mapping[str, str]] = {
-    "parse-tika": _TIKA,
     "parse-swf": "no browser shows Flash any more, and nothing here reads it",
     "parsefilter-debug": "`scoter parsechecker` shows what is read of a page",
     "publish-rabbitmq": _RABBIT,
