@@ -125,6 +125,15 @@ def test_the_included_plug_ins_become_chains(includes: str, chain: tuple[str, ..
     assert sorted(rows["urlfilter.order"].strip("[]").replace('"', "").split(", ")) == sorted(chain)
 
 
+def test_scoring_filters_that_are_not_built_are_listed_and_leave_a_file_that_works() -> None:
+    imported = _imported(**{"plugin.includes": "scoring-(opic|link|orphan)|urlmeta"})
+
+    assert [(row.setting, row.value) for row in imported.translated] == [("scoring.filter_order", '["opic"]')]
+    assert [(row.nutch_value, row.reason) for row in imported.untranslated] == [
+        (name, "this scoring filter is not built yet") for name in ("scoring-link", "scoring-orphan", "urlmeta")
+    ]
+
+
 def test_excluded_plug_ins_are_left_out_of_the_chains() -> None:
     imported = _imported(**{"plugin.includes": "urlfilter-(regex|fast)", "plugin.excludes": "urlfilter-f.*"})
 

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Final
 
 _ALWAYS = "always recorded, with the raw answer in the WARC file"
+_NO_SCORING = "this scoring filter is not built yet"
 _TIKA = "Tika is not used; each type has a parser of its own"
 _RABBIT = "no RabbitMQ publisher is built in; a plug-in's settings stand in [plugin.NAME]"
 _BAYES = "the parse filter naivebayes is told in [plugin.parsefilter-naivebayes]: "
@@ -175,11 +176,7 @@ PLUGINS: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
     "mimetype-filter": (("index.filter_order", "mimetype"),),
     "subcollection": (("index.filter_order", "subcollection"),),
     "tld": (("index.filter_order", "tld"),),
-    "urlmeta": (("scoring.filter_order", "urlmeta"), ("index.filter_order", "urlmeta")),
-    **{
-        f"scoring-{name}": (("scoring.filter_order", name),)
-        for name in ("opic", "depth", "link", "metadata", "orphan", "similarity")
-    },
+    **{f"scoring-{name}": (("scoring.filter_order", name),) for name in ("opic", "depth")},
     **{
         f"indexer-{name}": (("index.writers", name),)
         for name in ("solr", "elastic", "cloudsearch", "csv", "kafka", "rabbit", "dummy")
@@ -196,6 +193,8 @@ PLUGINS: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
 }
 
 UNTRANSLATED_PLUGINS: Final[Mapping[str, str]] = {
+    **{f"scoring-{name}": _NO_SCORING for name in ("link", "metadata", "orphan", "similarity")},
+    "urlmeta": _NO_SCORING,
     "parse-swf": "no browser shows Flash any more, and nothing here reads it",
     "parsefilter-debug": "`scoter parsechecker` shows what is read of a page",
     "publish-rabbitmq": _RABBIT,
