@@ -43,6 +43,7 @@ SITE = """<?xml version="1.0"?>
   <property><name>fetcher.server.delay</name><value>2.5</value></property>
   <property><name>http.robots.503.defer.visits.delay</name><value>60000</value></property>
   <property><name>my.own.property</name><value>1</value></property>
+  <property><name>plugin.includes</name><value>indexer-solr</value></property>
 </configuration>
 """
 
@@ -54,8 +55,12 @@ def test_a_nutch_site_file_is_translated_and_the_rest_listed(run: Run, tmp_path:
 
     assert done.code == 0
     assert done.out == ""
-    assert "3 translated, 1 not translated" in done.err
-    assert "my.own.property" in done.err
+    assert done.err == (
+        "4 translated, 1 not translated\n"
+        "  index.writers: no effect yet\n"
+        "  my.own.property = 1: not a property of Nutch that Scoter knows\n"
+    )
+    assert 'writers = ["solr"]  # plugin.includes (no effect yet)' in (tmp_path / "scoter.toml").read_text()
     shown = run("config", "show").out
     assert 'name = "gullbot"  # scoter.toml' in shown
     assert 'delay = "2500ms"  # scoter.toml' in shown

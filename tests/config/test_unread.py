@@ -9,6 +9,7 @@ from tests.cli.conftest import Run, run
 
 from scoter.config.sections import fields
 from scoter.config.unread import SECTIONS, UNREAD
+from scoter.plugins import POINTS
 
 __all__ = ["run"]
 
@@ -29,7 +30,11 @@ def test_the_settings_that_no_code_names_are_those_that_are_said_to_have_no_effe
         and not re.search(rf'\.{field.key}\b|"{field.key}"', CODE)
     }
 
-    assert unnamed == {name for name in UNREAD if name.partition(".")[0] not in SECTIONS}
+    asked = re.findall(r'(?:\bchain|\bactive|POINTS)[(\[]"(\w+)"', CODE)
+    unasked = {point.chain for point in POINTS.values() if point.name.startswith("index")}
+
+    assert not {"indexingfilter", "indexwriter"} & set(asked)
+    assert unnamed | unasked == {name for name in UNREAD if name.partition(".")[0] not in SECTIONS}
     assert not re.search(rf"config\.(?:{'|'.join(SECTIONS)})\b", CODE)
 
 
@@ -42,3 +47,9 @@ def test_whoever_sets_one_is_told_and_who_takes_over_all_defaults_is_not(run: Ru
     assert whole.err == quiet.err == ""
     assert told.err == "scoter: -D generate.max_count_expr: generate.max_count_expr has no effect yet\n"
     assert told.code == 0
+
+
+def test_who_names_an_index_is_told_that_there_is_none(run: Run) -> None:
+    told = run("filterchecker", "-D", "index.writers=elastic", "http://a.example/")
+
+    assert told.err == "scoter: -D index.writers: index.writers has no effect yet\n"

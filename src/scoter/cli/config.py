@@ -8,7 +8,7 @@ import click
 
 from scoter.cli.files import read_bytes, write_text
 from scoter.cli.invocation import invocation
-from scoter.cli.output import note, print_json
+from scoter.cli.output import note, print_json, visible
 
 
 @click.group()
@@ -56,6 +56,7 @@ def import_nutch(file: Path, output: Path | None) -> None:
     Example:
       scoter config import-nutch conf/nutch-site.xml -o scoter.toml
     """
+    from scoter.config.nutch import NO_EFFECT
     from scoter.config.nutch import import_nutch as translate
 
     said = invocation()
@@ -69,5 +70,8 @@ def import_nutch(file: Path, output: Path | None) -> None:
         click.echo(imported.toml_text, nl=False)
     if not said.quiet:
         note(f"{len(imported.translated)} translated, {len(imported.untranslated)} not translated")
+        for row in imported.translated:
+            if row.note.endswith(NO_EFFECT):
+                note(f"  {row.setting}: {NO_EFFECT}")
         for left in imported.untranslated:
-            note(f"  {left.nutch}: {left.reason}")
+            note(f"  {left.nutch} = {visible(left.nutch_value)}: {left.reason}")

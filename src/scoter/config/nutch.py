@@ -18,11 +18,13 @@ from scoter.config.nutch_xml import properties
 from scoter.config.origins import Given, Origin
 from scoter.config.sections import SECTIONS, fields
 from scoter.config.settings import Field
+from scoter.config.unread import UNREAD
 from scoter.config.values import accepts, read, write
 
 _REFERENCE: Final = re.compile(r"\$\{([^${}\s]{1,200})\}")
 _MOST_STEPS: Final = 20  # Hadoop, which reads these files for Nutch, stops there too
 _LONGEST_VALUE: Final = 65_536
+NO_EFFECT: Final = "no effect yet"
 
 
 class Translated(msgspec.Struct, frozen=True):
@@ -73,7 +75,15 @@ def import_nutch(xml_text: str | bytes, source_name: str) -> Imported:
             done.append(_translated(field, name, raw, given, chains))
         except ValueError as error:
             left.append(Untranslated(name, _shown(field, raw), str(error)))
+    done = [_with_effect(row) for row in done]
     return Imported(_toml(source_name, done, left), tuple(done), tuple(left))
+
+
+def _with_effect(row: Translated) -> Translated:
+    """Return the row, with a note if nothing asks for its setting yet."""
+    if row.setting not in UNREAD:
+        return row
+    return msgspec.structs.replace(row, note="; ".join(filter(None, (row.note, NO_EFFECT))))
 
 
 def _reason(name: str) -> str:

@@ -54,9 +54,13 @@ _SINGLE: Final[dict[str, tuple[str, ...]]] = {
         "urlmeta_tags",
     ),
 }
+_CHAINS: Final = ("index.filter_order", "index.writers")
+"""Chains of points that nothing asks."""
+
 UNREAD: Final = frozenset(
     [name for name in fields() if name.partition(".")[0] in SECTIONS]
     + [f"{section}.{key}" for section, keys in _SINGLE.items() for key in keys]
+    + list(_CHAINS)
 )
 
 
