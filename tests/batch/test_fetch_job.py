@@ -293,6 +293,37 @@ def test_without_storing_content_pages_are_parsed_and_no_archive_is_written(craw
     assert rows_of(segment.parse_data())
 
 
+def test_a_segment_that_is_parsed_once_more_has_what_the_settings_now_ask_for(
+    crawl: CrawlDir, server: SimServer
+) -> None:
+    segment = segment_of(crawl, pages_of(server)[:20])
+    fetched(crawl, segment, server)
+    before = sorted(row["url"] for row in rows_of(segment.parse_data()))
+    config = load(overrides=settings(server.port, "parse.markdown=true"))
+
+    with pytest.raises(UsageError, match="parsed already"):
+        parse(segment, config)
+    done = parse(segment, config, again=True)
+
+    texts = rows_of(segment.parse_text())
+    assert done.complete
+    assert segment.is_parsed
+    assert sorted(row["url"] for row in rows_of(segment.parse_data())) == before
+    assert any(row["markdown"] for row in texts)
+    assert not [each.name for each in segment.path.iterdir() if each.name.startswith(".")]
+
+
+def test_pages_that_are_not_archived_are_not_parsed_once_more(crawl: CrawlDir, server: SimServer) -> None:
+    segment = segment_of(crawl, pages_of(server)[:10])
+    fetched(crawl, segment, server, "fetch.store_content=false")
+
+    with pytest.raises(UsageError, match="not in the archive"):
+        parse(segment, load(overrides=settings(server.port)), again=True)
+
+    assert segment.is_parsed
+    assert rows_of(segment.parse_data())
+
+
 def test_redirects_are_followed_at_once_within_their_list_and_recorded_elsewhere(
     crawl: CrawlDir, server: SimServer
 ) -> None:

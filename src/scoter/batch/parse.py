@@ -8,6 +8,7 @@ the last makes the others count. What was parsed before a kill is not parsed aga
 from __future__ import annotations
 
 import asyncio
+import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -29,6 +30,7 @@ from scoter.core.reply import Cut
 from scoter.errors import UsageError
 from scoter.heap import keep_memory
 from scoter.plugins import chain
+from scoter.store.disk import sync_folder, telling
 from scoter.store.warc import WarcReader
 
 _STATUS = 2  # where a row of parse_data has its status
@@ -49,18 +51,38 @@ def parse(
     segment: Segment,
     config: Config,
     *,
+    again: bool = False,
     tell: Callable[[int, int], None] = lambda done, total: None,
     stopping: Stopping | None = None,
 ) -> ParseDone:
-    """Parse what is left of a segment; ``tell`` is told how many pages are done, of how many."""
+    """Parse what is left of a segment, or all of it ``again``; ``tell`` is told how many pages are done, of all."""
     if not segment.is_fetched:
         raise UsageError("this segment is not fetched to its end", where=str(segment.path), hint="Run: scoter fetch")
-    if segment.is_parsed:
-        raise UsageError("this segment is parsed already", where=str(segment.path))
+    if segment.is_parsed and not again:
+        hint = "With --force it is parsed once more, by the settings of now."
+        raise UsageError("this segment is parsed already", where=str(segment.path), hint=hint)
     keep_memory()
     with segment.lock("parse"):
+        if again:
+            _start_over(segment)
         wish = Stopping() if stopping is None else stopping  # one that nobody has used yet is false
         return asyncio.run(_Parse(segment, config, tell, wish).run())
+
+
+def _start_over(segment: Segment) -> None:
+    """Remove what was parsed of a segment: first what makes the rest count, so that a kill leaves all or nothing."""
+    if segment.crawl_fetch().count((pc.field("status") == "success") & pc.field("warc_file").is_null()):
+        hint = "They were fetched with fetch.store_content=false: fetch them again to read them again."
+        raise UsageError("pages of this segment are not in the archive", where=str(segment.path), hint=hint)
+    with telling("parse the segment once more", segment.path):
+        (segment.path / PARSED).unlink(missing_ok=True)
+        for name in ("parse_data", "crawl_parse", "parse_text"):
+            old = segment.path / f".{name}"
+            shutil.rmtree(old, ignore_errors=True)
+            if (segment.path / name).exists():
+                (segment.path / name).rename(old)
+                sync_folder(segment.path)
+                shutil.rmtree(old)
 
 
 class _Parse:

@@ -15,16 +15,19 @@ NOTHING = 1
 @click.command()
 @click.argument("directory", metavar="DIR")
 @click.argument("segments", nargs=-1, metavar="[SEGMENT]...")
-def command(directory: str, segments: tuple[str, ...]) -> int:
+@click.option("--force", is_flag=True, help="Parse segments once more that are parsed already.")
+def command(directory: str, segments: tuple[str, ...], force: bool) -> int:
     """Parse the pages of fetched segments.
 
     Without a SEGMENT, all that are fetched and not parsed yet. Pages are read back from the archive; what was parsed
-    before a kill is not parsed again.
+    before a kill is not parsed again. With --force it is, by the settings of now, and what was parsed before goes; the
+    crawldb and the linkdb stay as they are. Exit code 1: no segment waits to be parsed.
 
     \b
     Example:
       scoter parse mycrawl
       scoter parse mycrawl 20261115033000
+      scoter parse mycrawl --force -D parse.markdown=true
     """
     from scoter.batch.parse import parse
     from scoter.batch.stopping import Stopping
@@ -34,15 +37,17 @@ def command(directory: str, segments: tuple[str, ...]) -> int:
     with working("parse", directory, lock=False) as work, stopping.listening():
         every = work.crawl.all_segments()
         chosen = [work.crawl.segment(name) for name in segments] or [
-            each for each in every if each.is_fetched and not each.is_parsed
+            each for each in every if each.is_fetched and (force or not each.is_parsed)
         ]
         if not chosen:
-            note("No segment waits to be parsed.")
+            parsed = any(each.is_parsed for each in every)
+            note("No segment waits to be parsed." + (" --force parses them once more." if parsed else ""))
             return NOTHING
         for segment in chosen:
             done = parse(
                 segment,
                 work.config,
+                again=force,
                 tell=lambda count, total: work.line.show(percent("parse", count / max(total, 1))),
                 stopping=stopping,
             )
