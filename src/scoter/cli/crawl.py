@@ -123,6 +123,9 @@ def _scoped(work: Work, seeds: tuple[str, ...], scope: str) -> Config:
         work.line.note(f"Seeds: {done.new:,} new, {done.known:,} known, {done.filtered:,} dropped by filters.")
         for each in done.complaints:
             work.line.note(f"  {each.where}: {visible(each.text)}: {visible(each.why)}")
+        if not work.crawl.crawldb.exists():
+            hint = "`scoter filterchecker URL` tells which filter drops a URL, and by which rule."
+            raise UserError("there is no seed to start from", hint=hint if done.filtered else "")
         if scope != ANY:
             extend(work.crawl, scope, hosts_of(seeds))
     return work.config if scope == ANY else within(work.config, work.crawl)
