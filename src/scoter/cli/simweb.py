@@ -72,6 +72,10 @@ def _announce(server: SimServer) -> None:
         return
     note(f"A web on http://{server.address}/, by Host header. Ctrl-C ends it.")
     note(f"  start at   {_first_seed(server.web)}")
+    note(
+        f"  crawl it   scoter crawl mycrawl {_first_seed(server.web)} --agent examplebot --scope any"
+        f" -D fetch.delay=0s -D 'fetch.connect_to=[\"*:80={server.address}\"]'"
+    )
     note(f"  look into  curl -H 'Host: {CONTROL}' http://{server.address}/")
 
 

@@ -24,7 +24,7 @@ def user_agent(config: Config) -> str:
             "is not set, and nothing is fetched without it",
             where="agent.name",
             hint='Say who is crawling, in scoter.toml:\n\n[agent]\nname = "examplebot"\nurl = "https://example.org/bot"\n\n'
-            "or with -D agent.name=examplebot.",
+            "or with -D agent.name=examplebot (scoter crawl, serve and parsechecker: --agent examplebot).",
         )
     about = "; ".join(filter(None, (agent.description, agent.url, agent.email)))
     return f"{agent.name}/{agent.version or __version__}" + (f" ({about})" if about else "")
