@@ -5,6 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.cli.conftest import Run
+from tests.long.batch_truth import settings
+
+from scoter.simweb import WebSpec, running
 
 
 def test_a_crawl_whose_seeds_are_all_dropped_says_how_to_find_out_why(run: Run) -> None:
@@ -25,3 +28,16 @@ def test_a_crawl_with_an_empty_list_of_seeds_says_so(run: Run, tmp_path: Path) -
 
     assert done.code == 2
     assert done.err.endswith("scoter: there is no seed to start from\n")
+
+
+def test_steps_that_follow_a_crawl_keep_to_its_scope(run: Run) -> None:
+    with running(WebSpec(hosts=3, pages=12, page_bytes=1_000)) as server:
+        seed = next(iter(server.web.seeds()))
+        options = [word for each in settings(server.port, "fetch.processes=1") for word in ("-D", each)]
+
+        run("crawl", "mycrawl", seed, "--rounds", "1", "--scope", "host", *options)
+        steps = [run(step, "mycrawl", *options) for step in ("generate", "fetch", "parse", "updatedb")]
+        hosts = run("sql", "mycrawl", "select distinct host from crawldb union select host from outlinks", "--csv")
+
+    assert [step.code for step in steps] == [0, 0, 0, 0]
+    assert hosts.out.split() == ["host", seed.split("/")[2]]

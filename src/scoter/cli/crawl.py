@@ -115,7 +115,7 @@ def command(
 def _scoped(work: Work, seeds: tuple[str, ...], scope: str) -> Config:
     """Put the seeds into the crawldb, and return the configuration that keeps the crawl where it is to stay."""
     from scoter.batch.inject import inject
-    from scoter.batch.scope import ANY, extend, hosts_of, within
+    from scoter.batch.scope import ANY, extend, hosts_of
 
     if seeds:
         seeds = tuple(str(_kept(work)) if seed == "-" else seed for seed in seeds)
@@ -128,7 +128,7 @@ def _scoped(work: Work, seeds: tuple[str, ...], scope: str) -> Config:
             raise UserError("there is no seed to start from", hint=hint if done.filtered else "")
         if scope != ANY:
             extend(work.crawl, scope, hosts_of(seeds))
-    return work.config if scope == ANY else within(work.config, work.crawl)
+    return work.config if scope == ANY else work.scoped
 
 
 def _kept(work: Work) -> Path:

@@ -42,7 +42,7 @@ def command(directory: str, segment: str, threads: int | None, parse: bool | Non
     with Pool() as pool:
         pool.fork(most_processes(said.config))  # now, while there is neither a lock nor an engine
         with working("fetch", directory, lock=False) as work, pool, stopping.listening():
-            config = work.config
+            config = work.scoped
             if threads is not None:
                 config = replace(config, fetch=replace(config.fetch, threads=threads))
             done = fetch(

@@ -65,7 +65,7 @@ def command(
         done = generate(
             work.crawl,
             work.engine,
-            work.config,
+            work.scoped,
             now=work.now,
             top_n=top_n,
             lists=fetchers,

@@ -43,6 +43,13 @@ class Work:
         return self._stack.enter_context(opened)
 
     @cached_property
+    def scoped(self) -> Config:
+        """The configuration with the scope that `scoter crawl` gave this crawl, for the steps of a round."""
+        from scoter.batch.scope import within
+
+        return within(self.config, self.crawl)
+
+    @cached_property
     def scratch(self) -> Path:
         """A folder for what is needed only while the command runs."""
         from scoter.store.scratch import Scratch, scratch_of_reader

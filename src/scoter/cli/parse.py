@@ -46,7 +46,7 @@ def command(directory: str, segments: tuple[str, ...], force: bool) -> int:
         for segment in chosen:
             done = parse(
                 segment,
-                work.config,
+                work.scoped,
                 again=force,
                 tell=lambda count, total: work.line.show(percent("parse", count / max(total, 1))),
                 stopping=stopping,

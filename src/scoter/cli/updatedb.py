@@ -46,7 +46,7 @@ def command(
         done = updatedb(
             work.crawl,
             work.engine,
-            work.config,
+            work.scoped,
             chosen,
             now=work.now,
             additions=False if no_additions else None,
