@@ -128,3 +128,13 @@ def test_robots_may_come_from_stdin_but_not_the_urls_too(run: Run) -> None:
 
     assert "- http://a.test/s  line 2: Disallow: /s" in shown.out
     assert run("robotschecker", "-", stdin="x").code == 2
+
+
+def test_a_robots_file_that_is_a_url_is_told_from_a_missing_file(run: Run) -> None:
+    done = run("robotschecker", "https://example.org/robots.txt", "https://example.org/a")
+
+    assert done.code == 2
+    assert done.err.splitlines() == [
+        "scoter: ROBOTS is a file, and this is a URL",
+        "Save it to a file, or ask the site: scoter parsechecker URL --check-robots",
+    ]

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 def command(robots: Path, urls: tuple[str, ...], agent: tuple[str, ...]) -> None:
     """Show what a robots.txt allows, and by which line.
 
-    URLs are arguments, or come on stdin, one a line.
+    ROBOTS is a file, or - for stdin; `scoter parsechecker URL --check-robots` asks a site for its own. URLs are
+    arguments, or come on stdin, one a line.
 
     \b
     Example:
@@ -32,9 +33,14 @@ def command(robots: Path, urls: tuple[str, ...], agent: tuple[str, ...]) -> None
     """
     from scoter.core.robots import Robots
     from scoter.core.url import canonical
-    from scoter.errors import UrlError
+    from scoter.errors import UrlError, UsageError
 
     said = invocation()
+    if str(robots).startswith(("http:/", "https:/")):  # a Path has taken one of the slashes
+        raise UsageError(
+            "ROBOTS is a file, and this is a URL",
+            hint="Save it to a file, or ask the site: scoter parsechecker URL --check-robots",
+        )
     if str(robots) in ("-", "/dev/stdin") and not urls:
         raise click.UsageError("both the robots.txt and the URLs would come from stdin; name the URLs as arguments")
     names = agent or tuple(filter(None, (said.config.agent.name, *said.config.http.robots_agents))) or ("scoter",)
