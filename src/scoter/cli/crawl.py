@@ -61,9 +61,9 @@ def command(
     """Crawl from seeds in rounds, or go on with a crawl.
 
     SEEDS are URLs, files of URLs, folders of such files, or - for standard input. A round generates a list of the URLs
-    that are due, fetches and parses them, and brings what was found into the crawldb and linkdb. Whatever state DIR is
-    in, the crawl goes on from there. Ctrl-C, or a file STOP in DIR, ends it after the requests under way; a second
-    Ctrl-C at once. Exit code 1: there was nothing to do.
+    that are due, fetches and parses them, and brings what was found into the crawldb; the linkdb follows at the end.
+    Whatever state DIR is in, the crawl goes on from there. Ctrl-C, or a file STOP in DIR, ends it after the requests
+    under way; a second Ctrl-C at once. Exit code 1: there was nothing to do.
 
     \b
     Example:

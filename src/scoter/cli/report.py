@@ -43,8 +43,9 @@ def command(
 ) -> None:
     """Answer common questions about a service or a crawl.
 
-    The directory is that of a live service, whose log is read, or a crawl's. Without a name the questions are listed;
-    `pages-from` needs a site, a host or a domain. What else you want to know `scoter sql` tells.
+    The directory is that of a live service, whose log is read (what was done in the last minute may not be in it
+    yet), or a crawl's. Without a name the questions are listed; `pages-from` needs a site, a host or a domain. What
+    else you want to know `scoter sql` tells.
 
     \b
     Example:
