@@ -35,9 +35,10 @@ def test_steps_that_follow_a_crawl_keep_to_its_scope(run: Run) -> None:
         seed = next(iter(server.web.seeds()))
         options = [word for each in settings(server.port, "fetch.processes=1") for word in ("-D", each)]
 
-        run("crawl", "mycrawl", seed, "--rounds", "1", "--scope", "host", *options)
+        crawled = run("crawl", "mycrawl", seed, "--rounds", "1", "--scope", "host", *options)
         steps = [run(step, "mycrawl", *options) for step in ("generate", "fetch", "parse", "updatedb")]
         hosts = run("sql", "mycrawl", "select distinct host from crawldb union select host from outlinks", "--csv")
 
+    assert crawled.err.endswith(": 1 round is done. `scoter crawl mycrawl` goes on.\n")
     assert [step.code for step in steps] == [0, 0, 0, 0]
     assert hosts.out.split() == ["host", seed.split("/")[2]]

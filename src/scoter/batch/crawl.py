@@ -133,7 +133,8 @@ class _Crawl:
     def run(self) -> Crawled:
         while not self._stopping:
             if self._rounds.most is not None and self._number >= self._rounds.most:
-                return self._ended(f"{self._number} rounds are done", is_done=False)
+                said = "1 round is done" if self._number == 1 else f"{self._number} rounds are done"
+                return self._ended(said, is_done=False)
             if not self._has_room():
                 break
             self._number += 1

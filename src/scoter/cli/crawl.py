@@ -167,4 +167,5 @@ def _print(done: Crawled, seconds: float, crawl: CrawlDir, quiet: bool) -> None:
     counts = ", ".join(f"{name} {count:,}" for name, count in sorted(done.by_status.items(), key=lambda each: -each[1]))
     print(f"{total:,} URLs known: {counts}.")
     if not quiet:
-        note(f"Ended after {span(seconds)}: {done.ended_by}.")
+        on = "" if done.is_done else f" `scoter crawl {crawl.path}` goes on."
+        note(f"Ended after {span(seconds)}: {done.ended_by}.{on}")
