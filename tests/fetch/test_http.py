@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import struct
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
@@ -448,6 +449,28 @@ def test_a_kind_of_authentication_that_libcurl_does_not_have_is_told_before_anyt
     else:
         with pytest.raises(RuleError, match="'ntlm' is not built into"):
             HttpProtocol(Setup(load(overrides=["agent.name=testbot", f"http.auth_file={file}"])))
+
+
+@pytest.mark.skipif("ntlm" not in usable_kinds(), reason="this libcurl has no NTLM")
+async def test_ntlm_answers_the_challenge_of_a_server(tmp_path: Path) -> None:
+    # MS-NLMP 2.2.1.2: no target, NTLM and Unicode, eight bytes to be answered.
+    challenge = b"NTLMSSP\0" + struct.pack("<IHHII", 2, 0, 0, 48, 0x8201) + b"01234567" + bytes(8)
+    challenge += struct.pack("<HHI", 0, 0, 48)
+
+    def asked(head: bytes) -> bytes:
+        said = next((line for line in lines_of(head) if line.startswith("Authorization: NTLM ")), "")
+        if not said or base64.b64decode(said[20:])[8] == 1:
+            offered = f"NTLM {base64.b64encode(challenge).decode()}" if said else "NTLM"
+            return response(b"", f"WWW-Authenticate: {offered}", status="401 Unauthorized")
+        return response(b"for joe")
+
+    (tmp_path / "auth.txt").write_text("example.com ntlm WORK\\joe s3cret\n")
+    async with server(asked) as (port, _), protocol(port, f"http.auth_file={tmp_path}/auth.txt") as http:
+        reply = await http.fetch(Request(url=canonical("http://example.com/")))
+
+    assert isinstance(reply, Fetched)
+    assert reply.exchange.body == b"for joe"
+    assert b"NTLM" not in reply.exchange.request_head
 
 
 def test_a_bad_line_of_cookies_is_told_with_its_number() -> None:

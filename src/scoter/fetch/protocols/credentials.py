@@ -75,7 +75,7 @@ def parse_credentials(lines: Iterable[str], source: str, *, can: Container[str] 
                 f"{kind!r} is not built into this libcurl",
                 file=source,
                 line=number,
-                hint="Install a pycurl whose libcurl has it, or leave the line out.",
+                hint="Install a pycurl whose libcurl has it, as the wheel of 7.46.0 does, or leave the line out.",
             )
         if len(rest) != (1 if kind == "bearer" else 2):
             raise RuleError(
