@@ -22,6 +22,7 @@ What the web does wrong is never an exception; it is a value (see ``core.reply``
 from __future__ import annotations
 
 import difflib
+import shlex
 from collections.abc import Iterable
 
 
@@ -103,3 +104,12 @@ def nearest(name: str, known: Iterable[str]) -> str:
     """
     found = difflib.get_close_matches(name, list(known), n=1, cutoff=0.6)
     return found[0] if found else ""
+
+
+def typed(*words: object) -> str:
+    """Return words as one types them into a shell, for hints that are copied.
+
+    >>> typed("my crawl", "http://a.example/?b=1&c")
+    "'my crawl' 'http://a.example/?b=1&c'"
+    """
+    return shlex.join(map(str, words))

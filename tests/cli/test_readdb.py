@@ -143,3 +143,10 @@ def test_a_crawl_in_which_nothing_can_be_written_can_be_read(run: Run, crawl: Pa
 
     assert shown.code == 0, shown.err
     assert shown.out
+
+
+def test_a_command_that_is_advised_can_be_copied(run: Run, tmp_path: Path) -> None:
+    told = run("readdb", str(tmp_path / "my crawl"), "--stats")
+
+    assert told.code == 2
+    assert f"scoter inject '{tmp_path}/my crawl' URL" in told.err

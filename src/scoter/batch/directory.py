@@ -24,7 +24,7 @@ from pathlib import Path
 import msgspec
 
 from scoter.batch.segment import Segment
-from scoter.errors import UsageError, UserError
+from scoter.errors import UsageError, UserError, typed
 from scoter.store.disk import check_name, telling
 from scoter.store.scratch import sweep
 from scoter.store.tables.holder import this_process
@@ -68,7 +68,9 @@ class CrawlDir:
         with telling("read the crawl directory", marker):
             if not found.path.exists():
                 raise UsageError(
-                    "there is no such directory", where=str(path), hint=f"Start a crawl there: scoter inject {path} URL"
+                    "there is no such directory",
+                    where=str(path),
+                    hint=f"Start a crawl there: scoter inject {typed(path)} URL",
                 )
             if not marker.is_file():
                 raise UsageError(
@@ -128,7 +130,7 @@ class CrawlDir:
         if not name:
             if not known:
                 raise UsageError(
-                    "there are no segments", where=str(self.path), hint=f"Run: scoter generate {self.path}"
+                    "there are no segments", where=str(self.path), hint=f"Run: scoter generate {typed(self.path)}"
                 )
             return known[-1]
         wanted = Path(name).name

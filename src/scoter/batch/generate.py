@@ -37,7 +37,7 @@ from scoter.core.expr import compile_expr
 from scoter.engine import Engine, Source, source_of
 from scoter.engine.port import Rows
 from scoter.engine.portable import real
-from scoter.errors import UsageError
+from scoter.errors import UsageError, typed
 from scoter.plugins import chain
 from scoter.store.scratch import Scratch
 from scoter.store.tables import Table
@@ -85,7 +85,7 @@ def generate(
     """
     limits = limits_of(config, top_n=top_n, lists=lists, max_segments=max_segments)
     if not (crawl.crawldb / CURRENT).exists():
-        hint = f"Put URLs into it: scoter inject {crawl.path} URL"
+        hint = f"Put URLs into it: scoter inject {typed(crawl.path)} URL"
         raise UsageError("there is no crawldb yet", where=str(crawl.path), hint=hint)
     scoring = chain("scoring", config)
     columns = schemas.plugin_columns(scoring)

@@ -30,7 +30,7 @@ from scoter.config import Config
 from scoter.config.sections.links import Linkdb
 from scoter.engine import Engine, Source, source_of
 from scoter.engine.port import Rows
-from scoter.errors import UsageError
+from scoter.errors import UsageError, typed
 from scoter.store.tables import Table
 
 _LINK = ("source", "url", "key", "host", "anchor")
@@ -124,7 +124,7 @@ def _check(segment: Segment, applied: frozenset[str], force: bool) -> None:
         raise UsageError(
             "the segment is not parsed yet",
             where=str(segment.path),
-            hint=f"Run: scoter parse {segment.path.parent.parent} {segment.name}",
+            hint=f"Run: scoter parse {typed(segment.path.parent.parent)} {segment.name}",
         )
     if segment.is_in(applied) and not force:
         raise UsageError(

@@ -37,7 +37,7 @@ from scoter.config import Config
 from scoter.core.datum import FetchStatus, short_name
 from scoter.engine import Engine, Source
 from scoter.engine.port import Rows
-from scoter.errors import UsageError
+from scoter.errors import UsageError, typed
 from scoter.plugins import Column, chain
 from scoter.store.disk import sync_folder, telling
 from scoter.store.warc import About as ArchiveAbout
@@ -116,7 +116,7 @@ def _check(out: CrawlDir, segments: Sequence[Segment], most: int | None) -> None
         raise UsageError(
             "the segment is not parsed, but others are",
             where=str(left.path),
-            hint=f"Run: scoter parse {left.path.parent.parent} {left.name}",
+            hint=f"Run: scoter parse {typed(left.path.parent.parent)} {left.name}",
         )
     # By the crawldb beside each: what is merged is in one as a whole, or not at all.
     is_in = {each.path: each.is_in(applied(CrawlDir(each.path.parent.parent).crawldb) or ()) for each in segments}
@@ -125,7 +125,7 @@ def _check(out: CrawlDir, segments: Sequence[Segment], most: int | None) -> None
         raise UsageError(
             "the segment is not in its crawldb, but others are in theirs",
             where=str(left.path),
-            hint=f"Run: scoter updatedb {left.path.parent.parent} {left.name}",
+            hint=f"Run: scoter updatedb {typed(left.path.parent.parent)} {left.name}",
         )
 
 

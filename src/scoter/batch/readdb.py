@@ -20,7 +20,7 @@ from scoter.core.expr import Kind, compile_expr
 from scoter.core.pattern import compile_pattern
 from scoter.core.url import canonical
 from scoter.engine import Engine, source_of
-from scoter.errors import UsageError, nearest
+from scoter.errors import UsageError, nearest, typed
 from scoter.plugins import chain
 from scoter.store.tables import Table
 from scoter.store.tables.manifest import CURRENT
@@ -65,7 +65,9 @@ def open_crawldb(crawl: CrawlDir, config: Config) -> Table:
     """Return the crawldb with the columns of the plug-ins that are active now."""
     if not (crawl.crawldb / CURRENT).exists():
         raise UsageError(
-            "there is no crawldb yet", where=str(crawl.path), hint=f"Put URLs into it: scoter inject {crawl.path} URL"
+            "there is no crawldb yet",
+            where=str(crawl.path),
+            hint=f"Put URLs into it: scoter inject {typed(crawl.path)} URL",
         )
     extra = schemas.plugin_columns(chain("scoring", config))
     return Table.open(crawl.crawldb, schemas.CRAWLDB, extra=extra)

@@ -15,7 +15,7 @@ from scoter.batch.lookup import rows_of
 from scoter.core.pattern import Pattern, compile_pattern
 from scoter.core.url import canonical
 from scoter.engine.sources import source_of
-from scoter.errors import UsageError
+from scoter.errors import UsageError, typed
 from scoter.store.tables import Table
 
 
@@ -46,7 +46,7 @@ def select(crawl: CrawlDir, regex: str = "") -> tuple[Any, Iterator[Any]]:
 def open_linkdb(crawl: CrawlDir) -> Table:
     """Return the linkdb."""
     if not crawl.linkdb.exists():
-        hint = f"Make one of parsed segments: scoter invertlinks {crawl.path}"
+        hint = f"Make one of parsed segments: scoter invertlinks {typed(crawl.path)}"
         raise UsageError("there is no linkdb yet", where=str(crawl.path), hint=hint)
     return Table.open(crawl.linkdb, schemas.LINKDB)
 

@@ -21,7 +21,7 @@ from scoter.config import Config
 from scoter.core.datum import EPOCH
 from scoter.core.reply import Headers, header
 from scoter.core.url import canonical
-from scoter.errors import UsageError
+from scoter.errors import UsageError, typed
 from scoter.fetch.decode import content_codings, decode
 from scoter.parse.encoding import decoded
 from scoter.parse.mediatype import declared
@@ -164,7 +164,9 @@ def chosen(crawl: CrawlDir, name: str | None, *, newest: bool = False) -> Sequen
         return [crawl.segment(name or "")]
     found = crawl.all_segments()
     if not found:
-        raise UsageError("there are no segments", where=str(crawl.path), hint=f"Run: scoter generate {crawl.path}")
+        raise UsageError(
+            "there are no segments", where=str(crawl.path), hint=f"Run: scoter generate {typed(crawl.path)}"
+        )
     return found
 
 

@@ -28,7 +28,7 @@ from scoter.batch.update.links import may_exceed
 from scoter.config import Config
 from scoter.engine import Engine, Source, source_of
 from scoter.engine.port import Job, Rows
-from scoter.errors import UsageError, UserError
+from scoter.errors import UsageError, UserError, typed
 from scoter.plugins import Column, chain
 from scoter.plugins.points import SCHEDULE_COLUMNS
 from scoter.store.tables import Table
@@ -243,7 +243,7 @@ def _check(crawl: CrawlDir, segments: Sequence[Segment], applied: frozenset[str]
             raise UsageError(
                 "the segment is not fetched to its end",
                 where=str(each.path),
-                hint=f"Run: scoter fetch {crawl.path} {each.name}; or take what there is with --force.",
+                hint=f"Run: scoter fetch {typed(crawl.path)} {each.name}; or take what there is with --force.",
             )
         origin = each.origin()
         if origin.is_in(applied):

@@ -16,7 +16,7 @@ from scoter.cli.invocation import AtMost, Invocation, invocation
 from scoter.cli.jobs import Work, working
 from scoter.cli.output import note, print_json, print_table, visible
 from scoter.cli.progress import percent
-from scoter.errors import UserError
+from scoter.errors import UserError, typed
 
 if TYPE_CHECKING:
     from scoter.batch.crawl import Crawled, Progress
@@ -167,5 +167,5 @@ def _print(done: Crawled, seconds: float, crawl: CrawlDir, quiet: bool) -> None:
     counts = ", ".join(f"{name} {count:,}" for name, count in sorted(done.by_status.items(), key=lambda each: -each[1]))
     print(f"{total:,} URLs known: {counts}.")
     if not quiet:
-        on = "" if done.is_done else f" `scoter crawl {crawl.path}` goes on."
+        on = "" if done.is_done else f" `scoter crawl {typed(crawl.path)}` goes on."
         note(f"Ended after {span(seconds)}: {done.ended_by}.{on}")

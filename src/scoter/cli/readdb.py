@@ -11,7 +11,7 @@ import click
 from scoter.cli.invocation import AtMost, invocation, only_with
 from scoter.cli.jobs import Work, working
 from scoter.cli.output import note, print_json
-from scoter.errors import UsageError
+from scoter.errors import UsageError, typed
 
 if TYPE_CHECKING:
     from scoter.batch.readdb import Numbers, Selection, Stats
@@ -85,7 +85,7 @@ def _show_record(work: Work, url: str) -> int:
 
     found = record(work.crawl, work.config, url)
     if found is None:
-        note(f"the crawldb does not know {url}\nscoter explain {work.crawl.path} {url} tells why.")
+        note(f"the crawldb does not know {url}\nscoter explain {typed(work.crawl.path, url)} tells why.")
         return 1
     if invocation().json:
         print_json(plain(found))

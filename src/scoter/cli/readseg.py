@@ -8,7 +8,7 @@ import msgspec
 from scoter.cli.invocation import invocation, only_with
 from scoter.cli.jobs import Work, working
 from scoter.cli.output import note, print_json, visible
-from scoter.errors import UsageError
+from scoter.errors import UsageError, typed
 
 _COLUMNS = ["segment", "state", "generated", "fetched", "parsed", "fetch_start", "fetch_end", "size"]
 
@@ -84,7 +84,7 @@ def _get(work: Work, segment: str | None, url: str, recode: bool) -> int:
             for line in as_lines(found):
                 click.echo(visible(line))
     if not number:
-        note(f"no segment has {url}\nscoter explain {work.crawl.path} {url} tells why.")
+        note(f"no segment has {url}\nscoter explain {typed(work.crawl.path, url)} tells why.")
         return 1
     return 0
 
