@@ -68,7 +68,7 @@ async def test_half_a_rule_at_the_end_of_a_robots_txt_that_was_cut_is_none() -> 
 async def test_what_a_proxy_says_of_its_own_password_is_no_word_of_the_site() -> None:
     web = Web({ROBOTS: 407, PAGE: b"page"})
     clock = Clock()
-    robots = robots_filter(clock=clock)
+    robots = robots_filter("http.proxy_host=proxy.test", clock=clock)
 
     reply = await robots(request(PAGE), web)
     web.answers[ROBOTS] = b"User-agent: *\nDisallow: /"

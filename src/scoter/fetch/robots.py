@@ -80,6 +80,7 @@ class RobotsFilter:
         self._read_short = lru_cache(maxsize=SHORT_ENTRIES)(lambda body: Robots.read(body, self._agents))
         self._own = tuple(host.lower().lstrip("*.") for host in http.robot_rules_allowlist)
         self._forbidden_allows = http.robots_403_allow
+        self._has_proxy = bool(http.proxy_host)
         self._tries = http.robots_503_defer_visits_retries if http.robots_503_defer_visits else 0
         self._defer_for = http.robots_503_defer_visits_delay
         self._redirects = http.robots_redirect_max
@@ -120,6 +121,10 @@ class RobotsFilter:
 
     def _read(self, body: bytes) -> Robots:
         return self._read_short(body) if len(body) <= SHORT else Robots.read(body, self._agents)
+
+    def _is_refusal(self, status: int) -> bool:
+        """Tell whether a site has answered that it has no rules for us; where there is a proxy, 407 is its own word."""
+        return 400 <= status < 500 and not (status == 407 and self._has_proxy)
 
     def _is_own(self, host: str) -> bool:
         return any(host == own or host.endswith("." + own) for own in self._own)
@@ -202,7 +207,7 @@ class RobotsFilter:
                 stored = Stored(b"User-agent: *\nDisallow: /", now + LONGEST.total_seconds())
             case Gone() | Moved() | NotModified() | Failed(reason=Reason.FORBIDDEN):
                 found, stored = ALLOW_ALL, Stored(None, now + LONGEST.total_seconds())
-            case Failed(reason=Reason.OTHER_STATUS, exchange=Exchange(status=status)) if _says_nothing(status):
+            case Failed(reason=Reason.OTHER_STATUS, exchange=Exchange(status=status)) if self._is_refusal(status):
                 found, stored = ALLOW_ALL, Stored(None, now + LONGEST.total_seconds())
             case Failed(reason=reason, detail=detail):
                 # Not shared, and not for long: it may be our own network that is broken.
@@ -235,11 +240,6 @@ _BINARY = re.compile(rb"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f]")  # bytes that no tex
 _PASSING = frozenset({Reason.BUSY, Reason.SERVER_ERROR})
 # What stopped at our own door has nothing to do with robots.txt, and keeps its name; unless a redirect led there.
 _OURS = frozenset({Reason.REFUSED_ADDRESS, Reason.REFUSED_PORT, Reason.REFUSED_SCHEME, Reason.PURGED, Reason.STOPPED})
-
-
-def _says_nothing(status: int) -> bool:
-    """Tell whether a site has answered that it has no rules; 407 is said by a proxy, of itself."""
-    return 400 <= status < 500 and status != 407
 
 
 def _origin(url: Url) -> str:
