@@ -6,17 +6,16 @@ import asyncio
 
 import pytest
 
-from scoter.fetch.queues import lookups
 from scoter.fetch.queues.lookups import Lookups
 
 
 class Names:
     """A lookup that answers when it is told to."""
 
-    def __init__(self) -> None:
+    def __init__(self, **bounds: int) -> None:
         self.answers = asyncio.Event()
         self.taken: list[tuple[str, bytes]] = []
-        self.lookups = Lookups[str](self._take, self._fail)
+        self.lookups = Lookups[str](self._take, self._fail, **bounds)
 
     async def add(self, name: str, data: bytes) -> None:
         async def look_up() -> str:
@@ -48,12 +47,9 @@ async def test_the_requests_of_a_name_are_handed_on_in_their_order_when_it_is_kn
     assert len(names.lookups) == 0
 
 
-@pytest.mark.parametrize("bound", ["MOST_NAMES", "MOST_REQUESTS"])
-async def test_no_more_names_are_looked_up_and_no_more_requests_wait_than_there_is_room_for(
-    bound: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(lookups, bound, 2)
-    names = Names()
+@pytest.mark.parametrize("bound", ["names", "requests"])
+async def test_no_more_names_are_looked_up_and_no_more_requests_wait_than_there_is_room_for(bound: str) -> None:
+    names = Names(**{bound: 2})
     await names.add("a", b"1")
     await names.add("b", b"2")
 

@@ -24,10 +24,18 @@ class Lookups(Generic[Key]):
     """
 
     def __init__(
-        self, take: Callable[[Key, bytes], Awaitable[object]], failed: Callable[[BaseException], None]
+        self,
+        take: Callable[[Key, bytes], Awaitable[object]],
+        failed: Callable[[BaseException], None],
+        *,
+        names: int = MOST_NAMES,
+        requests: int = MOST_REQUESTS,
     ) -> None:
+        """``names`` are looked up at a time, and so many ``requests`` wait, at most."""
         self._take = take
         self._failed = failed
+        self._most_names = names
+        self._most_requests = requests
         self._waiting: dict[str, deque[bytes]] = {}
         self._requests = 0
         self._tasks: set[asyncio.Task[None]] = set()
@@ -45,7 +53,9 @@ class Lookups(Generic[Key]):
 
     async def add(self, name: str, data: bytes, look_up: Callable[[], Awaitable[Key]]) -> None:
         """Take a request in; when too many wait, not before there is room."""
-        while self._requests >= MOST_REQUESTS or (name not in self._waiting and len(self._waiting) >= MOST_NAMES):
+        while self._requests >= self._most_requests or (
+            name not in self._waiting and len(self._waiting) >= self._most_names
+        ):
             self._has_ended.clear()
             await self._has_ended.wait()
         self._requests += 1
