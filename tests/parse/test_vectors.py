@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scoter.core.page import Content
 from scoter.core.url import canonical
 from scoter.parse.html import parse_html
-from scoter.parse.vectors import count_byte, is_utf8, may_have_two_blanks
+from scoter.parse.vectors import count_byte, is_whole_utf8, may_have_two_blanks
 
 LOADED = (np, pa)  # they are loaded, as in a process that fetches for a crawl
 LONG = "word " * 500
@@ -84,10 +84,10 @@ SEQUENCES = st.sampled_from(
 @given(st.lists(SEQUENCES, max_size=4).map(b"".join), st.binary(max_size=6), st.sampled_from([0, 700]))
 def test_utf_8_is_told_the_same_without_arrow(sequences: bytes, noise: bytes, filling: int) -> None:
     for data in (b"word " * filling + sequences, sequences + b"word " * filling + noise):
-        helped = is_utf8(data)
+        helped = is_whole_utf8(data)
         with pytest.MonkeyPatch.context() as patch:
             patch.delitem(sys.modules, "pyarrow")
-            assert is_utf8(data) == helped
+            assert is_whole_utf8(data) == helped
         assert helped == (data.decode(errors="ignore").encode() == data)
 
 
@@ -98,6 +98,6 @@ def test_arrow_is_asked_where_it_is_loaded(monkeypatch: pytest.MonkeyPatch) -> N
 
     monkeypatch.setitem(sys.modules, "pyarrow", Deaf())
 
-    assert is_utf8(b"short")
+    assert is_whole_utf8(b"short")
     with pytest.raises(LookupError):
-        is_utf8(LONG.encode())
+        is_whole_utf8(LONG.encode())

@@ -20,7 +20,7 @@ from scoter.core.domain import registered_domain, reversed_host
 from scoter.core.url_parts import AUTHORITY_END, Url
 from scoter.errors import UrlError
 
-__all__ = ["Url", "canonical", "join", "queue_key"]
+__all__ = ["Url", "canonical", "host_of", "join", "queue_key"]
 
 ORIGIN_CACHE: Final = 4_096
 JOIN_CACHE: Final = 4_096  # about 2 MB when full of ordinary links, 10 at the very most
@@ -84,6 +84,19 @@ def queue_key(url: Url, mode: str = "host") -> str:
     """
     host = url.host.removesuffix(".")
     return registered_domain(host) if mode == "domain" else host
+
+
+def host_of(text: str) -> str:
+    """Return a host that somebody wrote down as it stands in URLs; nothing where it is none, or more than a host.
+
+    >>> host_of("Bücher.example."), host_of("2606:2800::1"), host_of("example.org:8080"), host_of("*.example.org")
+    ('xn--bcher-kva.example', '[2606:2800::1]', '', '')
+    """
+    name = text.strip(".")
+    found = _parse(f"http://[{name}]/" if name.count(":") > 1 and "[" not in name else f"http://{name}/")
+    if found is None or "@" in name or "*" in found.host or found.port is not None or found.target != "/":
+        return ""
+    return found.host
 
 
 def _depends_on_folder(href: str) -> bool:

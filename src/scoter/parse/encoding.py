@@ -288,7 +288,7 @@ def _as_utf8(body: bytes, name: str, why: Why) -> Decoded:
 
 
 def _mended(body: bytes, why: Why) -> Decoded:
-    if vectors.is_utf8(body):
+    if vectors.is_whole_utf8(body):
         return Decoded(body, "utf-8", why)
     text = body.decode("utf-8", "replace")
     return Decoded(text.encode(), "utf-8", why, text.count("\ufffd"))

@@ -42,10 +42,10 @@ def may_have_two_blanks(text: str) -> bool:
     return b" " in (codes[1:] | codes[:-1]).tobytes()
 
 
-def is_utf8(data: bytes) -> bool:
+def is_whole_utf8(data: bytes) -> bool:
     """Tell whether bytes are UTF-8, all of them.
 
-    >>> is_utf8("naïve".encode() * 1_000), is_utf8("naïve".encode("latin-1") * 1_000)
+    >>> is_whole_utf8("naïve".encode() * 1_000), is_whole_utf8("naïve".encode("latin-1") * 1_000)
     (True, False)
     """
     if _LONG <= len(data) <= _LONGEST and "pyarrow" in sys.modules:  # which makes no text of them, a fifth of the time

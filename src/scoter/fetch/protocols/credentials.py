@@ -11,14 +11,13 @@ www.example.org	consent=yes; lang=en
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Generic, TypeVar
 
 from msgspec import Struct
 
-from scoter.core.url import canonical
-from scoter.errors import ConfigError, RuleError, UrlError
+from scoter.core.url import host_of
+from scoter.errors import ConfigError, RuleError
 
 KINDS = ("basic", "digest", "ntlm", "bearer")
 _LARGEST_FILE = 16 * 1024 * 1024
@@ -116,11 +115,8 @@ def read_lines(file: Path | None, setting: str) -> tuple[str, ...]:
 def _host(text: str, source: str, line: int) -> str:
     """Return a host as it stands in URLs; what could never be one must not be a rule that never holds."""
     above = "*." if text.startswith("*.") else ""
-    name = text.removeprefix("*.").strip(".")
-    with suppress(UrlError):
-        url = canonical(f"http://[{name}]/" if name.count(":") > 1 and "[" not in name else f"http://{name}/")
-        if url.port is None and url.target == "/" and "*" not in url.host and "@" not in name:
-            return above + url.host
+    if host := host_of(text.removeprefix("*.")):
+        return above + host
     raise RuleError(
         f"{text!r} is not a host",
         file=source,

@@ -7,7 +7,6 @@ mentions: ``example.org delay=10s`` keeps the threads and the failure limits of 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
 from datetime import timedelta
 from typing import Any, Final
 
@@ -16,8 +15,8 @@ from msgspec.structs import replace
 
 from scoter.config.sections.fetch import Fetch
 from scoter.config.units import read_duration
-from scoter.core.url import canonical
-from scoter.errors import ConfigError, UrlError, nearest
+from scoter.core.url import host_of
+from scoter.errors import ConfigError, nearest
 
 _ACCEPTED: Final = "An entry looks like: example.org delay=10s threads=2"
 _MOST_THREADS: Final = 1_000
@@ -106,10 +105,8 @@ def _overrides(entries: Iterable[str], default: Policy) -> dict[str, Policy]:
 
 def _host(entry: str, name: str) -> str:
     """Return a host as it stands in URLs; what could never be one must not be a rule that never holds."""
-    with suppress(UrlError):
-        url = canonical(f"http://{name.strip('.')}/")
-        if not url.port and url.target == "/" and "*" not in url.host and "@" not in name:
-            return url.host
+    if host := host_of(name):
+        return host
     hint = f"{_ACCEPTED} (and covers the hosts below it)"
     raise ConfigError(f'"{entry}" names {name}, which is not a host', where="fetch.hosts", hint=hint)
 
