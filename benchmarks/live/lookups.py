@@ -19,9 +19,10 @@ from benchmarks.live.messages import Loading, at_rest
 from benchmarks.live.service import Service, serving, spent
 from benchmarks.live.site import PAGES, url_of
 from benchmarks.live.target import Target, at_least, at_most
+from scoter.api import Archived
 from scoter.core.metadata import Author, Image, PageMetadata
 from scoter.live.ports import Stored
-from scoter.live.records import Archived, Hop, Kind, State, UrlRecord
+from scoter.live.records import Hop, Kind, State, UrlRecord
 from scoter.live.sqlite.database import ServiceDb
 from scoter.live.sqlite.metadata import SqliteMetadata, key_of
 

@@ -8,9 +8,9 @@ import msgspec
 import pytest
 from msgspec import Struct
 
+from scoter import api
 from scoter.client import calls, records
 from scoter.core.extract import LONGEST
-from scoter.live import ports
 from scoter.web import problems, streams
 from scoter.web import records as served
 from scoter.web.handlers import keys
@@ -24,7 +24,7 @@ PAIRS: list[tuple[type[Struct], type[Struct]]] = [
     (records.Missing, served.Missing),
     (records.FetchHop, served.FetchHop),
     (records.FetchAnswer, served.FetchAnswer),
-    (records.DomainRule, ports.DomainRule),
+    (records.DomainRule, api.DomainRule),
     (records.ApiKey, keys.KeyShown),
     (records.NewKey, keys.KeyMade),
     (records.StageTimes, served.StageTimes),

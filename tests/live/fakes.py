@@ -14,6 +14,7 @@ from typing import Any, ParamSpec, TypeAlias, TypeVar
 
 from msgspec.structs import replace
 
+from scoter.api import Archived
 from scoter.compose import Service
 from scoter.config import Config
 from scoter.core.outcome import reply_to
@@ -23,7 +24,7 @@ from scoter.live.context import Context
 from scoter.live.memory.stores import MemoryStores
 from scoter.live.pipeline import pipeline
 from scoter.live.ports import Answer, Done, Entry, Ledger
-from scoter.live.records import Archived, Event, Message, Priority, UrlRecord
+from scoter.live.records import Event, Message, Priority, UrlRecord
 from scoter.live.scheduler import Scheduler
 from scoter.live.stages.reading import Reading
 from scoter.parse import Parsing

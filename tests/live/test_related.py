@@ -7,9 +7,10 @@ from types import MappingProxyType
 import pytest
 from tests.live.fakes import PNG, Bench, Script, ScriptedWeb, failed, lasting, moved, page, picture, refresh, simulated
 
+from scoter.api import Archived
 from scoter.core.reply import Reason
 from scoter.live.context import Context
-from scoter.live.records import Archived, Related, State
+from scoter.live.records import Related, State
 
 A, B = "http://a.example/", "http://b.example/"
 NOTHING: Mapping[str, Script] = MappingProxyType({})

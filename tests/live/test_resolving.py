@@ -17,9 +17,9 @@ from tests.live.fakes import (
     simulated,
 )
 
+from scoter.api import DomainRule
 from scoter.core.reply import NotModified, Reason
 from scoter.live.context import Source
-from scoter.live.ports import DomainRule
 from scoter.live.records import Hop, Kind, Priority, State, UrlRecord
 
 A, B, C, D = (f"http://{name}.example/" for name in "abcd")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.web.fakes import Bench
 
-from scoter.live.ports import DomainRule
+from scoter.api import DomainRule
 
 
 async def test_a_rule_that_was_set_holds_and_is_shown() -> None:

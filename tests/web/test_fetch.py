@@ -10,10 +10,11 @@ from collections.abc import Sequence
 import pytest
 from tests.web.fakes import Bench, page
 
+from scoter.api import Archived, DomainRule
 from scoter.core.reply import Cut, Exchange, Failed, Gone, Moved, Reason, Request
 from scoter.core.url import canonical
-from scoter.live.ports import Answer, DomainRule
-from scoter.live.records import Archived, Priority
+from scoter.live.ports import Answer
+from scoter.live.records import Priority
 from scoter.web.handlers.fetching import FetchLimits
 
 A, B = "http://a.example/", "http://b.example/"

@@ -8,8 +8,8 @@ import pytest
 from msgspec.structs import replace
 from tests.web.fakes import Bench
 
+from scoter.api import DomainRule
 from scoter.config import Config
-from scoter.live.ports import DomainRule
 from scoter.live.records import Priority
 
 

@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
-from scoter.live.records import Archived
+from scoter.api import Archived
 
 Urgency: TypeAlias = Literal["person", "normal", "bulk"]
 """Who waits: a person, a program, or nobody."""

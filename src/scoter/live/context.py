@@ -9,10 +9,11 @@ from enum import StrEnum
 from msgspec import Struct
 from msgspec.structs import replace
 
+from scoter.api import Archived
 from scoter.core.reply import Exchange, Reply
 from scoter.core.url import Url
 from scoter.live.ports import Entry, Stored
-from scoter.live.records import Archived, Hop, Read, Related, UrlRecord
+from scoter.live.records import Hop, Read, Related, UrlRecord
 
 
 class Source(StrEnum):

@@ -13,9 +13,10 @@ from typing import Protocol
 
 from msgspec import Struct
 
+from scoter.api import Archived, DomainRule
 from scoter.core.reply import Exchange, Reply, Request
 from scoter.core.url import Url
-from scoter.live.records import Archived, Event, Message, Priority, Read, UrlRecord
+from scoter.live.records import Event, Message, Priority, Read, UrlRecord
 
 
 class Entry(Struct, frozen=True, kw_only=True):
@@ -169,16 +170,6 @@ class ContentStore(Protocol):
 
     async def keep(self, exchanges: Sequence[Exchange], *, message: str, fetch: str) -> Sequence[Archived | None]:
         """Archive exchanges of one fetch; return where each lies, none where nothing is kept."""
-
-
-class DomainRule(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What holds for one registered domain beyond the configuration."""
-
-    domain: str
-    delay: float | None = None
-    concurrency: int | None = None
-    blocked: bool = False
-    note: str = ""
 
 
 class DomainRules(Protocol):

@@ -7,6 +7,7 @@ from enum import IntEnum, StrEnum
 
 from msgspec import Struct
 
+from scoter.api import Archived
 from scoter.core.metadata import Image, PageMetadata
 from scoter.core.url import Url
 
@@ -83,14 +84,6 @@ class Hop(Struct, frozen=True, omit_defaults=True):
     url: str
     status: int
     permanent: bool = False
-
-
-class Archived(Struct, frozen=True):
-    """Where the answer lies in the content store."""
-
-    file: str
-    offset: int
-    length: int
 
 
 class Related(Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -8,8 +8,9 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
+from scoter.api import Archived
 from scoter.core.extract import LONGEST
-from scoter.live.records import Archived, Priority, UrlRecord
+from scoter.live.records import Priority, UrlRecord
 
 MOST_URLS = 300
 MOST_MESSAGES = 1_000

@@ -10,9 +10,10 @@ from typing import Any
 import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.parquet as pq  # type: ignore[import-untyped]
 
+from scoter.api import Archived
 from scoter.core.metadata import Image, PageMetadata
 from scoter.live.content.hours import pieces
-from scoter.live.records import Archived, Event, Hop, Kind, Related, State, UrlRecord
+from scoter.live.records import Event, Hop, Kind, Related, State, UrlRecord
 
 NOON = datetime(2026, 11, 5, 12, 0, tzinfo=UTC)
 

@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.live.content.outcomes import NOON, Clock, FakeEvents, event, files, logged
 
+from scoter.api import Archived
 from scoter.core.metadata import Image
 from scoter.errors import UserError
 from scoter.live.content.hours import STATE, merge, pieces
@@ -23,7 +24,7 @@ from scoter.live.content.log import FetchLog
 from scoter.live.content.rows import LOG
 from scoter.live.content.timing import Timing, Timings
 from scoter.live.ports import Done
-from scoter.live.records import Archived, Kind, Message, Related, State
+from scoter.live.records import Kind, Message, Related, State
 from scoter.live.sqlite.database import ServiceDb
 from scoter.live.sqlite.stores import SqliteStores
 

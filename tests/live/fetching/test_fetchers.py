@@ -15,11 +15,11 @@ from tests.fetch.hostile import KEEP, Script, ok, serving
 from tests.live.fetching.webs import all_joined, fetch, fetch_all, fetchers_for, impolite, urls_of
 from tests.long import web
 
+from scoter.api import DomainRule
 from scoter.core.reply import Cut, Failed, Fetched, Gone, Moved, Reason
 from scoter.core.url import canonical
 from scoter.errors import UsageError
 from scoter.live.fetching.bounds import Bounds
-from scoter.live.ports import DomainRule
 from scoter.live.records import Priority
 from scoter.simweb import WebSpec
 

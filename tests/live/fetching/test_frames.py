@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from scoter.api import DomainRule
 from scoter.core.metadata import Media, PageMetadata
 from scoter.core.reply import Exchange, Failed, Fetched, Gone, Moved, NotModified, Reason, Reply, Request
 from scoter.core.robots_store import Stored
@@ -39,7 +40,6 @@ from scoter.live.fetching.messages import (
     Why,
     encoded,
 )
-from scoter.live.ports import DomainRule
 from scoter.live.records import Kind, Priority, Read
 
 URL = canonical("https://example.org/a?b")

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from scoter.api import DomainRule
 from scoter.fetch.queues.policy import Policies, Policy
 from scoter.fetch.queues.turn import SERVED, Capacity, Refusal, Turn
 from scoter.fetch.queues.workbench import Workbench
 from scoter.live.fetching.settings import policy_by
-from scoter.live.ports import DomainRule
 
 QUICK = Policy(delay=timedelta(0), min_crawl_delay=timedelta(0))
 

@@ -12,6 +12,7 @@ from itertools import pairwise
 import pytest
 from tests.fetch.fakes import answer
 
+from scoter.api import DomainRule
 from scoter.config import load
 from scoter.core.reply import Exchange, Failed, Fetched, Reply, Request
 from scoter.core.url import Url, canonical
@@ -32,7 +33,6 @@ from scoter.live.fetching.messages import (
 )
 from scoter.live.fetching.settings import of_one
 from scoter.live.fetching.tenant import Tenant
-from scoter.live.ports import DomainRule
 from scoter.live.records import Priority, Read
 
 SHARDS = (0,)  # of one

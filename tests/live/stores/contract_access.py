@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 from tests.live.stores.fakes import START, Stores, Time
 
-from scoter.live.ports import DomainRule
+from scoter.api import DomainRule
 
 
 class RulesContract:

@@ -7,11 +7,12 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from scoter.api import DomainRule
 from scoter.errors import StoreUnavailable
 from scoter.live.acceptance import Answer, Overloaded, Taken
 from scoter.live.content.room import DiskFloor
 from scoter.live.memory.access import MemoryRules
-from scoter.live.ports import Accepted, DomainRule
+from scoter.live.ports import Accepted
 from scoter.live.records import Message
 from scoter.live.sqlite.database import ServiceDb
 from scoter.live.sqlite.stores import SqliteStores

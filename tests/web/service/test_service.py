@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from tests.web.service.serving import FETCHER, PATIENCE, Service, pages, service
 
-from scoter.live.records import Archived
+from scoter.api import Archived
 from scoter.simweb import SimServer, WebSpec, running
 from scoter.web.service.keys import make_key
 from scoter.web.service.plan import Folder

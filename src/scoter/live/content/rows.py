@@ -12,12 +12,13 @@ from typing import Any, Final, TypeAlias
 
 import pyarrow as pa
 
+from scoter.api import Archived
 from scoter.core.domain import registered_domain
 from scoter.core.metadata import PageMetadata
 from scoter.core.url import canonical
 from scoter.errors import UrlError
 from scoter.live.content.timing import Timing
-from scoter.live.records import Archived, Event, Related, UrlRecord
+from scoter.live.records import Event, Related, UrlRecord
 
 TIME: Final = pa.timestamp("us", tz="UTC")
 HOP: Final = pa.struct([("url", pa.utf8()), ("status", pa.int32()), ("permanent", pa.bool_())])

@@ -10,10 +10,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
+from scoter.api import Archived
 from scoter.core.reply import Exchange
 from scoter.errors import Defect, UsageError, UserError
 from scoter.live.content.writer import Archive, ArchiveThread, Work, recover_all
-from scoter.live.records import Archived
 from scoter.store.disk import telling
 from scoter.store.warc import About, ArchivedResponse, Location, WarcReader, timing_facts, unfinished
 from scoter.store.warc.part import OPEN, SUFFIX

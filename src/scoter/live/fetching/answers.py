@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+from scoter.api import DomainRule
 from scoter.core.reply import Failed, Reason, Request
-from scoter.live.ports import DomainRule
 
 
 def blocked(request: Request, rule: DomainRule) -> Failed:

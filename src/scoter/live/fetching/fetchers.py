@@ -15,6 +15,7 @@ from typing import Final, Self
 
 from msgspec import Struct
 
+from scoter.api import DomainRule
 from scoter.config import Config
 from scoter.core.reply import Failed, Gone, Reply, Request
 from scoter.core.url import Url, queue_key
@@ -42,7 +43,7 @@ from scoter.live.fetching.messages import (
 from scoter.live.fetching.robots import MemoryRobots
 from scoter.live.fetching.shards import shard_of
 from scoter.live.fetching.waiting import Domain, Domains, DomainView, Pending
-from scoter.live.ports import Answer, DomainRule
+from scoter.live.ports import Answer
 from scoter.live.records import Priority, Read
 
 MOST_DEATHS: Final = 20  # fetchers that may die with one request before it is held responsible

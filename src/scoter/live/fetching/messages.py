@@ -14,10 +14,10 @@ from typing import Any, Final, Generic, TypeAlias, TypeVar
 import msgspec
 from msgspec import Struct
 
+from scoter.api import DomainRule
 from scoter.core.reply import Failed, Fetched, Gone, Moved, NotModified, Request
 from scoter.core.robots_store import Stored
 from scoter.fetch.snapshot import Snapshot
-from scoter.live.ports import DomainRule
 from scoter.live.records import Priority, Read
 
 VERSION: Final = 1

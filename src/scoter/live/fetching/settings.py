@@ -7,10 +7,10 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
+from scoter.api import DomainRule
 from scoter.config import Config, Size
 from scoter.fetch.queues.policy import Policy
 from scoter.live.fetching.frames import LIMIT
-from scoter.live.ports import DomainRule
 
 MOST_BODY: Final = LIMIT // 2
 """Bytes of the longest body: with all that goes along it must fit into a frame, or it would end the connection."""

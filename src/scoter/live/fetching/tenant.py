@@ -12,6 +12,7 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
+from scoter.api import DomainRule
 from scoter.config import Config
 from scoter.core.reply import Exchange, Failed, Fetched, Reason, Reply, Request
 from scoter.core.url import queue_key
@@ -43,7 +44,6 @@ from scoter.live.fetching.messages import (
 from scoter.live.fetching.settings import policy_by
 from scoter.live.fetching.shards import shard_of
 from scoter.live.fetching.tenure import Tenure
-from scoter.live.ports import DomainRule
 from scoter.live.records import Priority, Read
 from scoter.plugins import chain
 

@@ -12,7 +12,7 @@ from typing import Final, Protocol
 from msgspec import Struct
 from msgspec.structs import replace
 
-from scoter.live.ports import DomainRule
+from scoter.api import DomainRule
 
 _PREFIX: Final = "scoter"
 _ID_BYTES: Final = 6

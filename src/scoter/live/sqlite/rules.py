@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from scoter.live.ports import DomainRule
+from scoter.api import DomainRule
 from scoter.live.sqlite.database import ServiceDb
 
 _decode = msgspec.json.Decoder(DomainRule).decode

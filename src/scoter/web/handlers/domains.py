@@ -6,10 +6,11 @@ import re
 
 import msgspec
 
+from scoter.api import DomainRule
 from scoter.core.domain import registered_domain
 from scoter.core.url import canonical
 from scoter.errors import UrlError
-from scoter.live.ports import DomainRule, DomainRules
+from scoter.live.ports import DomainRules
 from scoter.web.asgi import Call, Reply
 from scoter.web.keys import Scope
 from scoter.web.problems import Problem, problem

@@ -10,13 +10,13 @@ from typing import assert_never
 import msgspec
 from msgspec import Struct
 
+from scoter.api import Archived
 from scoter.core.reply import Exchange, Failed, Fetched, Gone, Moved, NotModified, Request
 from scoter.core.reply import Reply as Fetch
 from scoter.core.url import Url, canonical
 from scoter.errors import UrlError
 from scoter.fetch.decode import content_codings, decode
 from scoter.live.ports import ContentStore, DomainRules, Fetching
-from scoter.live.records import Archived
 from scoter.web.asgi import Call, Reply
 from scoter.web.keys import Scope
 from scoter.web.problems import Problem, problem

@@ -7,11 +7,12 @@ from collections.abc import Callable, Sequence
 from itertools import compress
 from typing import Final
 
+from scoter.api import DomainRule
 from scoter.errors import StoreUnavailable
 from scoter.live.acceptance import Answer, Overloaded
 from scoter.live.content.room import DiskFloor
 from scoter.live.memory.journal import domain_of
-from scoter.live.ports import DomainRule, DomainRules
+from scoter.live.ports import DomainRules
 from scoter.live.records import Message
 from scoter.live.sqlite.database import Reader
 from scoter.web.handlers.messages import Taker
