@@ -190,7 +190,7 @@ def test_a_file_beyond_the_limit_is_told(tmp_path: Path) -> None:
     file.write_text("+a\n+b\n", encoding="utf-8")
 
     assert read_rules(file, "urlfilter.regex_file", largest=6).lines == ("+a", "+b", "")
-    with pytest.raises(UsageError, match="larger than 5 bytes"):
+    with pytest.raises(UsageError, match="larger than 5 B"):
         read_rules(file, "urlfilter.regex_file", largest=5)
 
 

@@ -128,7 +128,7 @@ def test_a_page_that_takes_too_much_memory_is_given_up_and_the_next_one_is_parse
     [
         (b"die", "crash", "SIGSEGV"),
         (b"grow", "memory", "refused an allocation"),
-        (b"huge", "memory", "its pages take 200,"),
+        (b"huge", "memory", "its pages take 191 MiB"),
         (b"raise", "broken_plugin", "peculiar: ValueError: no page for you"),
         (b"none", "empty", "peculiar"),
         (b"connect", "broken_plugin", "no network (socket.getaddrinfo)"),

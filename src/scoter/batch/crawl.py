@@ -27,6 +27,7 @@ from scoter.batch.segment import Segment
 from scoter.batch.stopping import Stopping
 from scoter.batch.updatedb import Update
 from scoter.config import Config
+from scoter.core.display import size
 from scoter.engine import Engine, source_of
 from scoter.errors import UserError
 from scoter.store.tables import Table
@@ -246,7 +247,7 @@ class _Crawl:
             self._next_look = time.monotonic() + _LOOK_AT_DISK
             free = shutil.disk_usage(self._directory.path).free
             if free < floor and not self._stopping.by:
-                self._stopping.by = f"store.disk_floor: {free / 2**20:,.0f} MiB are free, {floor / 2**20:,.0f} must be"
+                self._stopping.by = f"low disk space: only {size(free)} free; store.disk_floor requires {size(floor)}"
         return not self._stopping.by
 
     def _spent(self) -> dict[str, float]:

@@ -22,6 +22,7 @@ from scoter.batch.plain import plain, shown
 from scoter.batch.readseg import Archive, Content, Holding, Row, fetched_last, own_first
 from scoter.batch.segment import Segment
 from scoter.config import Config
+from scoter.core.display import size
 from scoter.engine import Engine, Source
 from scoter.plugins import chain
 from scoter.store.scratch import scratch_of_reader
@@ -100,7 +101,7 @@ def as_lines(found: Holding) -> Iterator[str]:
             yield from _indented(found.parse_text[name])
     if found.content is not None:
         spoken = f"HTTP {found.content.status}, " if found.content.status else ""
-        yield f"content ({spoken}{len(found.content.body):,} bytes):"
+        yield f"content ({spoken}{size(len(found.content.body))}):"
         yield from (f"  {name}: {value}" for name, value in found.content.headers)
         if found.content.problem:
             yield f"  ({found.content.problem})"

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from scoter.batch.explain import Explanation
 from scoter.core.datum import EPOCH, CrawlDatum, DbStatus
+from scoter.core.display import ago, count
 from scoter.core.schedule import last_fetch
 
-_UNITS = (
-    (timedelta(days=1), "d"),
-    (timedelta(hours=1), "h"),
-    (timedelta(minutes=1), "min"),
-    (timedelta(seconds=1), "s"),
-)
 _ENDED = {
     DbStatus.GONE: "gone",
     DbStatus.PARSE_FAILED: "could not be parsed",
@@ -26,19 +21,6 @@ _ENDED = {
 def verdict(found: Explanation, now: datetime) -> str:
     """Return the sentence that comes first."""
     return _unknown(found, now) if found.datum is None else _known(found, found.datum, now)
-
-
-def ago(moment: datetime, now: datetime) -> str:
-    """Return how long ago a moment was, or how far ahead it is.
-
-    >>> ago(EPOCH, EPOCH + timedelta(hours=50)), ago(EPOCH + timedelta(minutes=3), EPOCH), ago(EPOCH, EPOCH)
-    ('2 d ago', 'in 3 min', 'now')
-    """
-    for unit, name in _UNITS:
-        number = abs(now - moment) // unit
-        if number:
-            return f"{number} {name} ago" if moment < now else f"in {number} {name}"
-    return "now"
 
 
 def _known(found: Explanation, datum: CrawlDatum, now: datetime) -> str:
@@ -75,7 +57,8 @@ def _waiting(found: Explanation, datum: CrawlDatum, now: datetime) -> str:
     tried = f"tried {times}{_cause(found)}{_when(found, datum, now)}" if datum.retries else ""
     if not found.is_due:
         return f"{tried or 'never fetched'}; not due before {_day(datum.fetch_time)}"
-    queue = f"{found.ahead:,} due URLs have a higher score" if found.ahead else "no due URL has a higher score"
+    verb = "has" if found.ahead == 1 else "have"
+    queue = f"{count(found.ahead, 'due URL')} {verb} a higher score" if found.ahead else "no due URL has a higher score"
     return f"waiting{': ' + tried if tried else ''}; due since {_day(datum.fetch_time)}, {queue}"
 
 

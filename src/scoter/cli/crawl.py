@@ -107,7 +107,7 @@ def command(
         print_json(done)
     else:
         _print(done, time.monotonic() - started, work.crawl, said.quiet)
-    if stopping.by.startswith("store."):
+    if "store.disk_floor" in stopping.by:
         raise UserError(f"the crawl paused: {stopping.by}", hint="Make room, and run the same command again.")
     return 0 if done.rounds or stopping else NOTHING
 

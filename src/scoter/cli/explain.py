@@ -135,6 +135,6 @@ def _facts(row: Mapping[str, Any], names: Sequence[str]) -> str:
 
 
 def _moment(value: datetime | None, now: datetime) -> str:
-    from scoter.batch.verdict import ago
+    from scoter.core.display import ago
 
     return "at an unknown time" if value is None else f"{value:%Y-%m-%d %H:%M:%S} UTC ({ago(value, now)})"

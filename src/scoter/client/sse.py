@@ -7,6 +7,7 @@ from typing import Final
 from msgspec import Struct
 
 from scoter.client.errors import not_understood
+from scoter.core.display import size
 
 LIMIT: Final = 4 * 2**20
 _BOM: Final = b"\xef\xbb\xbf"
@@ -55,7 +56,7 @@ class SseReader:
             if frame is not None:
                 frames.append(frame)
         if self._size + len(self._rest) > self._limit:
-            raise not_understood("", f"an event of more than {self._limit:,} bytes")
+            raise not_understood("", f"an event of more than {size(self._limit)}")
         return frames
 
     def _line(self, line: bytes) -> Frame | None:

@@ -28,6 +28,7 @@ from scoter.client.records import (
     Submission,
     Urgency,
 )
+from scoter.core.display import size
 from scoter.live.records import Event, UrlRecord
 
 LARGEST_ANSWER: Final = 64 * 2**20
@@ -278,6 +279,6 @@ def _answer(response: http.client.HTTPResponse) -> Answer:
     if response.length and len(body) <= LARGEST_ANSWER:  # read() with a number is silent about an early end
         raise http.client.IncompleteRead(body, response.length)
     if len(body) > LARGEST_ANSWER:
-        raise not_understood("", f"more than {LARGEST_ANSWER:,} bytes")
+        raise not_understood("", f"more than {size(LARGEST_ANSWER)}")
     headers: Mapping[str, str] = {name.lower(): value for name, value in response.getheaders()}
     return Answer(response.status, headers, body)

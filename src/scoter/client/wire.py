@@ -13,6 +13,7 @@ import httptools
 from scoter.client.calls import Answer
 from scoter.client.errors import Unreachable, not_understood, reason
 from scoter.client.place import Place
+from scoter.core.display import size
 
 _PIECE: Final = 64 * 1024
 
@@ -136,12 +137,12 @@ class Wire:
 
     async def answer(self, within: float, most: int) -> Answer:
         """Return the whole answer."""
-        parts, size = [], 0
+        parts, length = [], 0
         async for part in self.pieces(within):
             parts.append(part)
-            size += len(part)
-            if size > most:
-                raise not_understood(str(self._where), f"more than {most:,} bytes")
+            length += len(part)
+            if length > most:
+                raise not_understood(str(self._where), f"more than {size(most)}")
         return Answer(self.status, self.headers, b"".join(parts))
 
     async def _read(self, within: float) -> None:

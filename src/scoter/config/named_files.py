@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
+from scoter.core.display import size
 from scoter.errors import RuleError, UsageError
 
 LARGEST: Final = 16 * 1024 * 1024
@@ -24,7 +25,7 @@ def lines_of(
             hint="Name a file that exists and may be read.",
         ) from error
     if len(data) > largest:
-        raise UsageError(f"{path} is larger than {largest:,} bytes", where=setting, hint=too_large)
+        raise UsageError(f"{path} is larger than {size(largest)}", where=setting, hint=too_large)
     return lines_in(data, str(path))
 
 

@@ -20,6 +20,7 @@ import ibis
 import ibis.expr.operations as ops
 import pyarrow.parquet as pq
 
+from scoter.core.display import size
 from scoter.engine.lean import import_few_compilers
 from scoter.engine.leaving import as_told, told_schema
 from scoter.engine.literals import with_literals_stored
@@ -93,7 +94,7 @@ class DuckDbEngine:
             self._run(setting)
 
     def __repr__(self) -> str:
-        return f"DuckDbEngine({self._folder}, {self._memory_limit // 2**20} MiB)"
+        return f"DuckDbEngine({self._folder}, {size(self._memory_limit)})"
 
     def __enter__(self) -> Self:
         return self

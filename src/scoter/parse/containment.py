@@ -26,6 +26,7 @@ from typing import Final
 import msgspec
 
 from scoter.config import Config
+from scoter.core.display import size
 from scoter.core.page import Content
 from scoter.parse.chain import Outcome, ParseFailed, ParserChain
 from scoter.parse.frames import HEAD, MOST, RETIRED, frame, most_memory, outcome
@@ -147,7 +148,7 @@ class Confinement:
             with contextlib.suppress(ValueError):
                 how = f"the parser process was ended by {signal.Signals(-code).name}"
         if most > max(_FULL * self.memory, self._base):
-            return ParseFailed("memory", f"{how}, with {most >> 20} MiB in use")
+            return ParseFailed("memory", f"{how}, with {size(most)} in use")
         return ParseFailed("crash", how)
 
     def _end(self) -> tuple[int | None, int]:

@@ -18,6 +18,7 @@ import signal
 import sys
 from typing import Any, BinaryIO
 
+from scoter.core.display import size
 from scoter.heap import keep_memory
 from scoter.parse.chain import LONGEST_DETAIL, ParseFailed, ParserChain
 from scoter.parse.frames import HEAD, MOST, READY, RETIRED, content, frame, most_memory
@@ -67,7 +68,7 @@ def _answer(chain: ParserChain, body: bytes, memory: int) -> bytes:
     except Exception as error:  # the crawl is told, and this process lives on
         answer = frame(ParseFailed("broken_plugin", f"{type(error).__name__}: {error}"[:LONGEST_DETAIL]))
     if len(answer) > MOST:
-        return frame(ParseFailed("memory", f"its pages take {len(answer):,} bytes"))
+        return frame(ParseFailed("memory", f"its pages take {size(len(answer))}"))
     return answer
 
 

@@ -16,6 +16,7 @@ from typing import Generic, TypeVar
 
 from msgspec import Struct
 
+from scoter.core.display import size
 from scoter.core.url import host_of
 from scoter.errors import ConfigError, RuleError
 
@@ -108,7 +109,7 @@ def read_lines(file: Path | None, setting: str) -> tuple[str, ...]:
     except OSError as error:
         raise ConfigError(f"{file} cannot be read: {error.strerror}", where=setting) from error
     if len(body) > _LARGEST_FILE:
-        raise ConfigError(f"{file} is larger than {_LARGEST_FILE:,} bytes", where=setting)
+        raise ConfigError(f"{file} is larger than {size(_LARGEST_FILE)}", where=setting)
     return tuple(body.decode("utf-8", errors="replace").split("\n"))
 
 

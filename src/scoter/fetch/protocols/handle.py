@@ -11,6 +11,7 @@ from typing import Any, Final, Protocol
 
 import pycurl
 
+from scoter.core.display import size
 from scoter.core.reply import Cut, Reason, Timings
 from scoter.fetch.protocols.bodybudget import BodyBudget
 from scoter.fetch.protocols.transfer import Ask, Limits, Transferred
@@ -167,7 +168,7 @@ class Handle:
         getinfo = self.curl.getinfo
         lines = b"".join(self._lines)
         if len(lines) > self._limits.head:
-            self._fault = Reason.MALFORMED, f"more than {self._limits.head:,} bytes of headers"
+            self._fault = Reason.MALFORMED, f"more than {size(self._limits.head)} of headers"
         status = getinfo(_STATUS)
         head = self._head(lines) if self._has_answered(status) else b""
         reason, cut = self._judge(error, message, lines, bool(head))

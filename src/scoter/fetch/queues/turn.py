@@ -9,6 +9,8 @@ from typing import Final, Protocol, TypeVar
 
 from msgspec import Struct
 
+from scoter.core.display import count
+
 Item = TypeVar("Item", covariant=True)
 
 
@@ -82,16 +84,12 @@ class Stats(Struct, frozen=True, kw_only=True):
         soon = "" if self.next_in is None or not self.waiting else f" (next in {self.next_in:.1f} s)"
         parts = [
             f"{self.in_progress} in progress" if self.in_progress else "",
-            f"{_hosts(self.ready)} ready" if self.ready else "",
-            f"{_hosts(self.waiting)} waiting for their delay{soon}" if self.waiting else "",
-            f"{_hosts(self.busy)} with all threads in use" if self.busy else "",
+            f"{count(self.ready, 'host')} ready" if self.ready else "",
+            f"{count(self.waiting, 'host')} waiting for their delay{soon}" if self.waiting else "",
+            f"{count(self.busy, 'host')} with all threads in use" if self.busy else "",
             f"{self.slowed} slowed" if self.slowed else "",
             f"{self.blocked} blocked" if self.blocked else "",
             f"{self.queued} queued",
             "draining" if self.draining else "",
         ]
         return ", ".join(part for part in parts if part)
-
-
-def _hosts(count: int) -> str:
-    return "1 host" if count == 1 else f"{count} hosts"

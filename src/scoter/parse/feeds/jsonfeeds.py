@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import msgspec
 
+from scoter.core.display import count
 from scoter.parse.encoding import decoded
 from scoter.parse.feeds.entries import (
     LONGEST_ADDRESS,
@@ -50,7 +51,7 @@ def read_json_feed(body: bytes, charset: str = "", *, most: int) -> FeedFound | 
         authors=tuple(_people(found)),
         links=tuple(_links(found)),
         entries=tuple(_entry(item) for item in given[:most] if isinstance(item, dict)),
-        doubt=f"it has more than {most:,} entries" if len(given) > most else "",
+        doubt=f"it has more than {count(most, 'entry', 'entries')}" if len(given) > most else "",
     )
 
 

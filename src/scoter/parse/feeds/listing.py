@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
+from scoter.core.display import count
 from scoter.core.url import Url, join
 from scoter.parse.encoding import decoded
 from scoter.parse.feeds.moments import moment
@@ -50,7 +51,7 @@ def _of_feed(source: XmlSource, base: Url, most: int) -> Sitemap | None:
     if source.root == "rdf" and not found.entries:
         return None
     if found.full:
-        doubt = f"it has more than {most:,} entries"
+        doubt = f"it has more than {count(most, 'entry', 'entries')}"
     return Sitemap(entries=tuple(found.entries), not_urls=found.not_urls, doubt=doubt)
 
 
@@ -138,7 +139,9 @@ def _of_lines(file: Unpacked, charset: str, base: Url, most: int, cut: bool) -> 
         is_whole = address[:8].lower().startswith(("http://", "https://")) and len(address) <= LONGEST
         url = join(base, address) if is_whole else None
         if url is not None and len(entries) >= most:
-            return Sitemap(entries=tuple(entries), not_urls=not_urls, doubt=f"it has more than {most:,} entries")
+            return Sitemap(
+                entries=tuple(entries), not_urls=not_urls, doubt=f"it has more than {count(most, 'entry', 'entries')}"
+            )
         if url is not None:
             entries.append(Entry(url=url))
         elif not entries:

@@ -13,6 +13,7 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import asdict
 
+from scoter.core.display import count
 from scoter.core.page import Content, Outlink, Page
 from scoter.core.url import Url, join
 from scoter.parse.feeds.moments import moment
@@ -94,7 +95,7 @@ def read_source(source: XmlSource, base: Url, *, most: int, beside: bool) -> Sit
     found = _Reader(base, most, beside)
     doubt = walk(source, found) if source.root else source.doubt
     if found.full:
-        doubt = f"it has more than {most:,} entries"
+        doubt = f"it has more than {count(most, 'entry', 'entries')}"
     return Sitemap(entries=tuple(found.entries), sitemaps=tuple(found.sitemaps), not_urls=found.not_urls, doubt=doubt)
 
 

@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping
 from html.entities import html5
 from typing import Any, Final, Protocol
 
+from scoter.core.display import size
 from scoter.parse.encoding import codec_of, decoded, encoding_name, errors_of
 
 PIECE: Final = 64 * 1024
@@ -90,7 +91,7 @@ class Unpacked:
         try:
             for piece in _inflated(self._body) if self._body.startswith(_GZIP) else _cut(self._body):
                 if len(piece) > left:
-                    self.doubt = f"only its first {self._most:,} bytes were read"
+                    self.doubt = f"only its first {size(self._most)} were read"
                     yield piece[:left]
                     return
                 left -= len(piece)

@@ -14,6 +14,7 @@ from html import unescape
 from itertools import islice
 from typing import Any, Final
 
+from scoter.core.display import count
 from scoter.parse.feeds.entries import (
     LONGEST_ADDRESS,
     LONGEST_LANGUAGE,
@@ -70,7 +71,7 @@ def read_xml_feed(source: XmlSource, *, most: int) -> FeedFound | None:
         return None
     entries = found.get("entries") or []
     if len(entries) > most:
-        doubt = doubt or f"it has more than {most:,} entries"
+        doubt = doubt or f"it has more than {count(most, 'entry', 'entries')}"
     if is_rdf:  # an item is named by its address, and may leave it at that (RSS 1.0, 5.5)
         entries = [{"link": entry.get("id"), **entry} for entry in entries]
     return _feed(found.get("feed") or {}, entries[:most], body, doubt)

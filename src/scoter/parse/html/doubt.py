@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from scoter.core.display import count
 from scoter.core.page import Content
 from scoter.parse.decoded import Decoded
 
@@ -33,8 +34,7 @@ def doubt_about(content: Content, source: Decoded, most_links: int = 0, *, marku
         own = content.body.count(_REPLACED) if source.encoding == "utf-8" else 0
         replaced = utf8.count(_REPLACED) - own
         if replaced > 0:
-            what = "1 character" if replaced == 1 else f"{replaced:,} characters"
-            said.append(f"not valid {source.encoding}: {what} replaced")
+            said.append(f"not valid {source.encoding}: {count(replaced, 'character')} replaced")
     if most_links:
         said.append(f"too many links: the first {most_links:,} are read")
     return "; ".join(said)
