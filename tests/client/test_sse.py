@@ -67,7 +67,7 @@ def test_an_event_without_end_is_given_up(chunk: bytes) -> None:
         for _ in range(1_000):
             reader.feed(chunk)
 
-    with pytest.raises(ClientError, match="more than 1,000 bytes"):
+    with pytest.raises(ClientError, match="more than 1000 B"):
         endless()
 
 
