@@ -9,9 +9,9 @@ import pytest
 
 from scoter.config.nutch import import_nutch
 from scoter.config.nutch_names import NO_COUNTERPART
-from scoter.config.origins import Given, Origin
 from scoter.config.sections import SECTIONS, Config, fields
 from scoter.config.settings import Field
+from scoter.config.sources import Given, Origin
 from scoter.config.values import accepts, read, write
 
 ALL = list(fields().values())

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scoter.core.robots_store import Stored
+from scoter.core.robots_records import StoredRobots
 from scoter.fetch.robots import RobotsCache
 from scoter.store.robots_cache import MemoryRobotsCache, SqliteRobotsCache
 
@@ -52,34 +52,34 @@ def clock() -> Clock:
 async def test_what_was_put_is_found_and_nothing_else(make: Make, clock: Clock) -> None:
     cache = make(clock=clock)
 
-    await cache.put("https://a.example", Stored(b"User-agent: *\nDisallow: /\xff\x00", 2_000.0))
-    await cache.put("http://a.example", Stored(None, 2_000.5))
+    await cache.put("https://a.example", StoredRobots(b"User-agent: *\nDisallow: /\xff\x00", 2_000.0))
+    await cache.put("http://a.example", StoredRobots(None, 2_000.5))
 
-    assert await cache.get("https://a.example") == Stored(b"User-agent: *\nDisallow: /\xff\x00", 2_000.0)
-    assert await cache.get("http://a.example") == Stored(None, 2_000.5)
+    assert await cache.get("https://a.example") == StoredRobots(b"User-agent: *\nDisallow: /\xff\x00", 2_000.0)
+    assert await cache.get("http://a.example") == StoredRobots(None, 2_000.5)
     assert await cache.get("https://a.example:8443") is None
 
 
 async def test_an_empty_file_is_not_the_same_as_none(make: Make, clock: Clock) -> None:
     cache = make(clock=clock)
 
-    await cache.put("https://a.example", Stored(b"", 2_000.0))
+    await cache.put("https://a.example", StoredRobots(b"", 2_000.0))
 
-    assert await cache.get("https://a.example") == Stored(b"", 2_000.0)
+    assert await cache.get("https://a.example") == StoredRobots(b"", 2_000.0)
 
 
 async def test_the_last_put_holds(make: Make, clock: Clock) -> None:
     cache = make(clock=clock)
 
-    await cache.put("https://a.example", Stored(b"first", 3_000.0))
-    await cache.put("https://a.example", Stored(None, 2_000.0))
+    await cache.put("https://a.example", StoredRobots(b"first", 3_000.0))
+    await cache.put("https://a.example", StoredRobots(None, 2_000.0))
 
-    assert await cache.get("https://a.example") == Stored(None, 2_000.0)
+    assert await cache.get("https://a.example") == StoredRobots(None, 2_000.0)
 
 
 async def test_what_has_expired_is_not_found(make: Make, clock: Clock) -> None:
     cache = make(clock=clock)
-    await cache.put("https://a.example", Stored(b"", 1_060.0))
+    await cache.put("https://a.example", StoredRobots(b"", 1_060.0))
 
     clock.now = 1_059.9
     assert await cache.get("https://a.example") is not None
@@ -92,7 +92,7 @@ async def test_a_full_cache_forgets_what_was_put_longest_ago(make: Make, clock: 
     cache = make(clock=clock, entries=3)
 
     for name in ("a", "b", "c", "a", "d"):
-        await cache.put(name, Stored(b"", 2_000.0))
+        await cache.put(name, StoredRobots(b"", 2_000.0))
 
     assert [name for name in "abcd" if await cache.get(name) is not None] == ["a", "c", "d"]
 
@@ -101,20 +101,20 @@ async def test_large_files_do_not_fill_it_beyond_its_bytes(make: Make, clock: Cl
     cache = make(clock=clock, size=1_000)
 
     for name in "abcd":
-        await cache.put(name, Stored(b"x" * 400, 2_000.0))
+        await cache.put(name, StoredRobots(b"x" * 400, 2_000.0))
     assert [name for name in "abcd" if await cache.get(name) is not None] == ["c", "d"]
 
-    await cache.put("e", Stored(b"x" * 2_000, 2_000.0))
+    await cache.put("e", StoredRobots(b"x" * 2_000, 2_000.0))
     assert await cache.get("e") is None
 
 
 async def test_many_may_ask_and_put_at_once(make: Make, clock: Clock) -> None:
     cache = make(clock=clock)
 
-    await asyncio.gather(*(cache.put(f"o{number}", Stored(b"%d" % number, 2_000.0)) for number in range(100)))
+    await asyncio.gather(*(cache.put(f"o{number}", StoredRobots(b"%d" % number, 2_000.0)) for number in range(100)))
     found = await asyncio.gather(*(cache.get(f"o{number}") for number in range(100)))
 
-    assert found == [Stored(b"%d" % number, 2_000.0) for number in range(100)]
+    assert found == [StoredRobots(b"%d" % number, 2_000.0) for number in range(100)]
 
 
 STEPS = st.lists(
@@ -133,13 +133,13 @@ def test_what_is_found_is_what_was_put_last_and_never_more_than_fits(
     kind: str, steps: list[tuple[str, str, bytes | None, int]]
 ) -> None:
     async def check(cache: RobotsCache, clock: Clock) -> None:
-        put: dict[str, Stored] = {}
+        put: dict[str, StoredRobots] = {}
         for step, origin, body, number in steps:
             if step == "wait":
                 clock.now += number
                 continue
             put.pop(origin, None)
-            put[origin] = Stored(body, clock.now + number)
+            put[origin] = StoredRobots(body, clock.now + number)
             await cache.put(origin, put[origin])
             found = {each: await cache.get(each) for each in "abcdef"}
             there = {each: stored for each, stored in found.items() if stored is not None}

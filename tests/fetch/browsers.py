@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from scoter.config import Config, PortRange, Size
-from scoter.config.sections.fetch import Fetch
-from scoter.config.sections.http import Agent
-from scoter.config.sections.protocols import Browser
+from scoter.config.sections.fetch import FetchSettings
+from scoter.config.sections.http import AgentSettings
+from scoter.config.sections.protocols import BrowserSettings
 from scoter.core.reply import Exchange, Fetched, Reply, Request
 from scoter.core.url import canonical
 from scoter.fetch.protocols.browser import BrowserProtocol
@@ -75,13 +75,13 @@ async def serving() -> AsyncIterator[Site]:
 async def browser(site: Site, **settings: Any) -> AsyncIterator[BrowserProtocol]:
     """A browser that finds ``site.example`` at the site, and may reach nothing else on this machine."""
     config = Config(
-        agent=Agent(name="testbot"),
-        fetch=Fetch(
+        agent=AgentSettings(name="testbot"),
+        fetch=FetchSettings(
             connect_to=(f"site.example:80=127.0.0.1:{site.port}",),
             allow_ports=(PortRange(80, 80), PortRange(1_024, 65_535)),
             content_limit=settings.pop("content_limit", Size(2**20)),
         ),
-        browser=Browser(
+        browser=BrowserSettings(
             **{
                 "url_patterns": (".",),
                 "page_load_delay": timedelta(seconds=1),

@@ -6,8 +6,7 @@ import asyncio
 from collections.abc import Callable
 from datetime import UTC, datetime
 
-from scoter.core.outcome import reply_to
-from scoter.core.reply import Exchange, Headers, Reply, Request
+from scoter.core.reply import Exchange, Headers, Reply, Request, reply_to
 from scoter.core.url import Url, canonical
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)

@@ -9,8 +9,7 @@ from collections.abc import Callable
 
 from tests.fetch.hostile_cases import CASES
 
-from scoter.core.outcome import fetch_status
-from scoter.core.reply import Cut, Failed, Fetched, Gone, Moved, NotModified, Reply
+from scoter.core.reply import Failed, Fetched, Gone, Moved, NotModified, Reply, Truncation, fetch_status
 from scoter.fetch.decode import content_codings, decode
 from scoter.fetch.queues.replies import turn_of
 
@@ -99,7 +98,7 @@ def check(reply: Reply) -> None:
         return
     assert 100 <= exchange.status <= 999, exchange.status
     assert len(exchange.body) <= LIMIT
-    assert exchange.cut in (Cut.NOT, Cut.LENGTH, Cut.DISCONNECT, Cut.TIME)
+    assert exchange.truncation in (Truncation.NOT, Truncation.LENGTH, Truncation.DISCONNECT, Truncation.TIME)
     assert exchange.response_head.endswith((b"\r\n\r\n", b"\n\n", b"\n\r\n")), exchange.response_head[-80:]
     assert b"\0" not in exchange.response_head
     decoded = decode(exchange.body, content_codings(exchange.headers), LIMIT)

@@ -12,7 +12,7 @@ from msgspec import Struct
 from tests.fetch.hostile import HANG, KEEP, RESET, Pause, Script, ok
 
 from scoter.core.datum import FetchStatus
-from scoter.core.reply import Cut
+from scoter.core.reply import Truncation
 
 HEAD: Final = b"HTTP/1.1 200 OK\r\n"
 LENGTH: Final = b"Content-Length: 5\r\n"
@@ -50,7 +50,7 @@ class Case(Struct, frozen=True):
     script: Script
     word: str
     body: bytes = b"hello"
-    cut: Cut = Cut.NOT
+    truncation: Truncation = Truncation.NOT
 
 
 def _with(fields: bytes, body: bytes = b"hello") -> Script:
@@ -182,9 +182,11 @@ CASES: Final[dict[str, Case]] = {
         (HEAD + b"Content-Length: 99999\r\n\r\n", *(b"y", Pause(0.2)) * 100),
         "fetched",
         b"yyyyy",
-        Cut.TIME,
+        Truncation.TIME,
     ),
-    "overlong": Case("sends more than fetch.content_limit", (ok(b"x" * 100_000),), "fetched", b"x" * LIMIT, Cut.LENGTH),
+    "overlong": Case(
+        "sends more than fetch.content_limit", (ok(b"x" * 100_000),), "fetched", b"x" * LIMIT, Truncation.LENGTH
+    ),
     # Statuses with something odd about them
     "challenge": Case(
         "asks for a password",

@@ -10,7 +10,7 @@ import pytest
 from tests.fetch.browsers import Site, browser, fetch, needs_browser, rendered, serving
 
 from scoter.config import Size
-from scoter.core.reply import Cut, Failed, Fetched, Moved, NotModified
+from scoter.core.reply import Failed, Fetched, Moved, NotModified, Truncation
 from scoter.core.url import canonical
 from scoter.fetch.protocols.chromium import family, processes
 
@@ -99,7 +99,7 @@ async def test_a_page_beyond_the_limit_is_cut(site: Site) -> None:
     async with browser(site, content_limit=Size(10_001)) as protocol:
         exchange = rendered(await fetch(protocol))
 
-    assert exchange.cut is Cut.LENGTH
+    assert exchange.truncation is Truncation.LENGTH
     assert 9_990 < len(exchange.body) <= 10_001
     assert exchange.body.decode().endswith("ö")
 

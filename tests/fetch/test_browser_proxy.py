@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from scoter.config import Config, Network, PortRange
-from scoter.config.sections.fetch import Fetch
+from scoter.config.sections.fetch import FetchSettings
 from scoter.fetch.reach.forward import ForwardProxy
 from scoter.fetch.reach.guard import Guard
 from scoter.fetch.reach.resolve import CachingResolver, FakeResolver
@@ -46,7 +46,7 @@ async def site(answer: bytes = b"HTTP/1.1 200 OK\r\n\r\nhello") -> AsyncIterator
 async def proxy(
     *, networks: tuple[str, ...] = (), rules: tuple[str, ...] = (), names: dict[str, str] | None = None, **options: Any
 ) -> AsyncIterator[ForwardProxy]:
-    fetch = Fetch(
+    fetch = FetchSettings(
         allow_networks=tuple(map(Network, networks)),
         connect_to=rules,
         allow_ports=(PortRange(80, 80), PortRange(443, 443), PortRange(1_024, 65_535)),

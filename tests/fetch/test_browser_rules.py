@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from tests.effort import seconds_of
 
 from scoter.config import Config
-from scoter.config.sections.http import Agent, Http
-from scoter.config.sections.protocols import Browser
+from scoter.config.sections.http import AgentSettings, HttpSettings
+from scoter.config.sections.protocols import BrowserSettings
 from scoter.core.reply import Exchange, Fetched, Moved, Reply, Request
 from scoter.core.url import canonical
 from scoter.errors import ConfigError
@@ -51,7 +51,7 @@ def installed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def protocol(http: Served | None = None, **settings: Any) -> BrowserProtocol:
-    config = Config(agent=Agent(name="test"), browser=Browser(**settings))
+    config = Config(agent=AgentSettings(name="test"), browser=BrowserSettings(**settings))
     return BrowserProtocol(Setup(config), http=http)
 
 
@@ -199,7 +199,7 @@ def test_without_the_package_the_error_says_how_to_get_it(monkeypatch: pytest.Mo
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
 
     with pytest.raises(ConfigError, match=r"^fetch\.protocols: .*not installed\n.*scoter\[browser\]"):
-        chromium.find_executable(Browser())
+        chromium.find_executable(BrowserSettings())
 
 
 def test_without_a_chromium_the_error_says_where_to_name_one(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -207,9 +207,9 @@ def test_without_a_chromium_the_error_says_where_to_name_one(monkeypatch: pytest
     monkeypatch.setenv("PATH", str(tmp_path))
 
     with pytest.raises(ConfigError, match=r"^browser\.executable: no Chromium was found"):
-        chromium.find_executable(Browser())
+        chromium.find_executable(BrowserSettings())
     with pytest.raises(ConfigError, match=r"^browser\.executable: .*nothing is not a program"):
-        chromium.find_executable(Browser(executable=tmp_path / "nothing"))
+        chromium.find_executable(BrowserSettings(executable=tmp_path / "nothing"))
 
 
 @pytest.mark.usefixtures("installed")
@@ -217,7 +217,7 @@ def test_a_pattern_that_is_none_and_a_proxy_are_told() -> None:
     with pytest.raises(ConfigError, match=r"^browser\.url_patterns: the pattern"):
         protocol(url_patterns=("(",))
     with pytest.raises(ConfigError, match=r"^http\.proxy_host: "):
-        BrowserProtocol(Setup(Config(agent=Agent(name="test"), http=Http(proxy_host="127.0.0.1"))))
+        BrowserProtocol(Setup(Config(agent=AgentSettings(name="test"), http=HttpSettings(proxy_host="127.0.0.1"))))
 
 
 def test_the_module_is_imported_without_the_package() -> None:

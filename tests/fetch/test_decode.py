@@ -17,7 +17,7 @@ import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scoter.core.reply import Cut
+from scoter.core.reply import Truncation
 from scoter.fetch.decode import CEILING, STACKED, Decoded, content_codings, decode
 
 MIB = 2**20
@@ -103,17 +103,17 @@ def test_gzip_and_zstd_may_come_in_several_parts() -> None:
     assert decode(b"".join(map(zstandard.compress, parts)), ["zstd"], None) == Decoded(TEXT)
 
 
-@pytest.mark.parametrize(("extra", "cut"), [(-1, Cut.LENGTH), (0, Cut.NOT), (1, Cut.NOT)])
+@pytest.mark.parametrize(("extra", "cut"), [(-1, Truncation.LENGTH), (0, Truncation.NOT), (1, Truncation.NOT)])
 @each_coding
-def test_the_limit_cuts_exactly_and_only_what_is_longer(coding: str, extra: int, cut: Cut) -> None:
+def test_the_limit_cuts_exactly_and_only_what_is_longer(coding: str, extra: int, cut: Truncation) -> None:
     limit = len(TEXT) + extra
 
     assert decode(CODERS[coding](TEXT), [coding], limit) == Decoded(TEXT[:limit], cut)
-    assert decode(CODERS[coding](TEXT), [coding], 0) == Decoded(b"", Cut.LENGTH)
+    assert decode(CODERS[coding](TEXT), [coding], 0) == Decoded(b"", Truncation.LENGTH)
 
 
 def test_a_body_without_coding_is_cut_too() -> None:
-    assert decode(TEXT, [], 10) == Decoded(TEXT[:10], Cut.LENGTH)
+    assert decode(TEXT, [], 10) == Decoded(TEXT[:10], Truncation.LENGTH)
     assert decode(TEXT, ["identity"], None) == Decoded(TEXT)
 
 
@@ -243,7 +243,7 @@ def test_a_bomb_ends_at_the_limit_with_flat_memory(coding: str) -> None:
     with memory_below(8 * MIB):
         result = decode(coded, [coding], MIB)
 
-    assert result == Decoded(bytes(MIB), Cut.LENGTH)
+    assert result == Decoded(bytes(MIB), Truncation.LENGTH)
 
 
 def test_a_bomb_inside_a_bomb_ends_at_the_limit_too() -> None:
@@ -253,7 +253,7 @@ def test_a_bomb_inside_a_bomb_ends_at_the_limit_too() -> None:
         result = decode(coded, ["gzip", "gzip"], MIB)
 
     assert result.body == bytes(MIB)
-    assert result.cut is Cut.LENGTH
+    assert result.truncation is Truncation.LENGTH
 
 
 def test_a_layer_that_grows_without_giving_anything_ends_at_the_limit() -> None:
@@ -262,7 +262,7 @@ def test_a_layer_that_grows_without_giving_anything_ends_at_the_limit() -> None:
     with memory_below(8 * MIB):
         result = decode(empty_members, ["gzip", "gzip"], MIB)
 
-    assert result == Decoded(b"", Cut.LENGTH, "gzip: more than 1000 members", is_partial=True)
+    assert result == Decoded(b"", Truncation.LENGTH, "gzip: more than 1000 members", is_partial=True)
 
 
 def test_a_huge_window_is_refused_before_it_is_allocated() -> None:
@@ -279,7 +279,7 @@ def test_a_limit_that_is_off_still_has_a_ceiling(monkeypatch: pytest.MonkeyPatch
     assert CEILING == 256 * MIB
     monkeypatch.setattr("scoter.fetch.decode.CEILING", 3 * MIB)
 
-    assert decode(bomb("gzip"), ["gzip"], None) == Decoded(bytes(3 * MIB), Cut.LENGTH)
+    assert decode(bomb("gzip"), ["gzip"], None) == Decoded(bytes(3 * MIB), Truncation.LENGTH)
 
 
 @pytest.mark.parametrize(
@@ -306,4 +306,4 @@ def test_damage_far_behind_the_limit_is_not_looked_for() -> None:
 
     decoded = decode(body, ["br"], 2**20)
 
-    assert (len(decoded.body), decoded.cut, decoded.problem) == (2**20, Cut.LENGTH, "")
+    assert (len(decoded.body), decoded.truncation, decoded.problem) == (2**20, Truncation.LENGTH, "")

@@ -16,8 +16,7 @@ from tests.fetch.hostile import config_for, fetch_all
 from tests.fetch.hostile_cases import STATUS
 
 from scoter.core.datum import FetchStatus
-from scoter.core.outcome import fetch_status
-from scoter.core.reply import Cut, Fetched, Moved, Reply
+from scoter.core.reply import Fetched, Moved, Reply, Truncation, fetch_status
 from scoter.fetch.filters import kind_of
 from scoter.fetch.protocols.hops import ROBOTS_LIMIT
 from scoter.simweb import AnswerClass, Fact, Verdict, WebSpec, running, truth
@@ -65,7 +64,7 @@ BY_HTTP_STATUS: dict[int, str] = {
     500: "server_error",
     503: "busy",
 }
-CUT = {AnswerClass.BOMB: Cut.LENGTH, AnswerClass.OVERLONG: Cut.LENGTH}
+CUT = {AnswerClass.BOMB: Truncation.LENGTH, AnswerClass.OVERLONG: Truncation.LENGTH}
 
 
 class Pass(Struct):
@@ -138,14 +137,14 @@ def test_what_is_too_long_is_cut_and_marked_and_nothing_else_is(done: Pass) -> N
         if isinstance(reply, Fetched):
             too_long = fact.answer in CUT or "robots-huge" in url
             limit = ROBOTS_LIMIT if url.endswith(".test/robots.txt") else LIMIT
-            assert (reply.exchange.cut is Cut.LENGTH) == (len(reply.exchange.body) == limit), url
-            assert reply.exchange.cut is Cut.NOT or too_long, url
+            assert (reply.exchange.truncation is Truncation.LENGTH) == (len(reply.exchange.body) == limit), url
+            assert reply.exchange.truncation is Truncation.NOT or too_long, url
     assert any(_is_cut(done, fact) for fact in done.facts.values() if fact.answer is AnswerClass.OVERLONG)
 
 
 def _is_cut(done: Pass, fact: Fact) -> bool:
     reply = done.replies[fact.url]
-    return isinstance(reply, Fetched) and reply.exchange.cut is Cut.LENGTH
+    return isinstance(reply, Fetched) and reply.exchange.truncation is Truncation.LENGTH
 
 
 def test_what_robots_txt_denies_is_never_asked_and_the_rest_once(done: Pass) -> None:

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from scoter.config import Config, Size, load
-from scoter.config.sections.protocols import File
-from scoter.core.reply import Cut, Exchange, Failed, Fetched, Gone, Moved, NotModified, Reason, Reply, Request
+from scoter.config.sections.protocols import FileSettings
+from scoter.core.reply import Exchange, Failed, Fetched, Gone, Moved, NotModified, Reason, Reply, Request, Truncation
 from scoter.core.url import Url, canonical, join
 from scoter.fetch.fetcher import Fetcher
 from scoter.fetch.protocols import file as module
@@ -25,8 +25,8 @@ from scoter.plugins import Setup
 NOON = datetime(2026, 11, 5, 12, 0, 0, tzinfo=UTC)
 
 
-async def fetch(url: Url | str, since: datetime | None = None, *, settings: File | None = None) -> Reply:
-    protocol = FileProtocol(Setup(Config(file=settings or File())))
+async def fetch(url: Url | str, since: datetime | None = None, *, settings: FileSettings | None = None) -> Reply:
+    protocol = FileProtocol(Setup(Config(file=settings or FileSettings())))
     try:
         where = url if isinstance(url, Url) else canonical(url)
         return await protocol.fetch(Request(url=where, modified_since=since))
@@ -113,7 +113,7 @@ async def test_a_folder_is_a_page_that_links_to_all_in_it_and_above_it(folder: P
 async def test_the_link_to_the_folder_above_can_be_left_out(folder: Path) -> None:
     (folder / "a").write_text("", "utf-8")
 
-    exchange = fetched(await fetch(f"{url_of(folder)}/", settings=File(crawl_parent=False)))
+    exchange = fetched(await fetch(f"{url_of(folder)}/", settings=FileSettings(crawl_parent=False)))
 
     assert links(exchange) == [f"{url_of(folder)}/a"]
 
@@ -125,38 +125,41 @@ async def test_the_root_has_nothing_above_it() -> None:
     assert "file:///etc/" in links(exchange)
 
 
-@pytest.mark.parametrize(("size", "cut"), [(99, Cut.NOT), (100, Cut.NOT), (101, Cut.LENGTH), (3_000_000, Cut.LENGTH)])
-async def test_a_file_beyond_the_limit_is_cut_and_says_so(folder: Path, size: int, cut: Cut) -> None:
+@pytest.mark.parametrize(
+    ("size", "cut"),
+    [(99, Truncation.NOT), (100, Truncation.NOT), (101, Truncation.LENGTH), (3_000_000, Truncation.LENGTH)],
+)
+async def test_a_file_beyond_the_limit_is_cut_and_says_so(folder: Path, size: int, cut: Truncation) -> None:
     (folder / "f").write_bytes(b"x" * size)
 
-    exchange = fetched(await fetch(url_of(folder / "f"), settings=File(content_limit=Size(100))))
+    exchange = fetched(await fetch(url_of(folder / "f"), settings=FileSettings(content_limit=Size(100))))
 
     assert len(exchange.body) == min(size, 100)
-    assert exchange.cut is cut
+    assert exchange.truncation is cut
     assert exchange.header("content-length") == str(size)
 
 
 async def test_without_a_limit_a_file_is_read_whole(folder: Path) -> None:
     (folder / "f").write_bytes(b"x" * 3_000_000)
 
-    exchange = fetched(await fetch(url_of(folder / "f"), settings=File(content_limit=None)))
+    exchange = fetched(await fetch(url_of(folder / "f"), settings=FileSettings(content_limit=None)))
 
-    assert (len(exchange.body), exchange.cut) == (3_000_000, Cut.NOT)
+    assert (len(exchange.body), exchange.truncation) == (3_000_000, Truncation.NOT)
 
 
 async def test_a_huge_folder_is_cut_between_two_links(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(60):
         (folder / f"{number:04d}").write_text("", "utf-8")
 
-    short = fetched(await fetch(f"{url_of(folder)}/", settings=File(content_limit=Size(2_000))))
+    short = fetched(await fetch(f"{url_of(folder)}/", settings=FileSettings(content_limit=Size(2_000))))
     monkeypatch.setattr(module, "MOST_NAMES", 50)
-    few = fetched(await fetch(f"{url_of(folder)}/", settings=File(crawl_parent=False)))
+    few = fetched(await fetch(f"{url_of(folder)}/", settings=FileSettings(crawl_parent=False)))
 
     assert len(short.body) <= 2_000
     assert short.body.endswith(b"</html>\n")
-    assert short.cut is Cut.LENGTH
+    assert short.truncation is Truncation.LENGTH
     assert len(links(few)) == 50
-    assert few.cut is Cut.LENGTH
+    assert few.truncation is Truncation.LENGTH
 
 
 async def test_a_path_through_a_link_is_moved_to_the_real_one(folder: Path) -> None:
@@ -194,7 +197,7 @@ async def test_links_are_read_through_when_redirects_are_off(folder: Path) -> No
     (folder / "real").write_text("x", "utf-8")
     (folder / "link").symlink_to("real")
 
-    exchange = fetched(await fetch(url_of(folder / "link"), settings=File(crawl_redirect_noncanonical=False)))
+    exchange = fetched(await fetch(url_of(folder / "link"), settings=FileSettings(crawl_redirect_noncanonical=False)))
 
     assert exchange.body == b"x"
 
@@ -243,7 +246,7 @@ async def test_only_the_folders_that_are_named_may_be_read(folder: Path) -> None
     (folder / "open" / "f").write_text("x", "utf-8")
     (folder / "open" / "out").symlink_to("/etc/hostname")
     (folder / "openly").write_text("secret", "utf-8")
-    settings = File(folders=(folder / "open",))
+    settings = FileSettings(folders=(folder / "open",))
 
     inside = fetched(await fetch(url_of(folder / "open" / "f"), settings=settings))
     listing = fetched(await fetch(f"{url_of(folder / 'open')}/", settings=settings))

@@ -16,9 +16,9 @@ import pytest
 from tests.fetch.ftpserver import ftp_server
 
 from scoter.config import Config, Network, PortRange, Size
-from scoter.config.sections.fetch import Fetch
-from scoter.config.sections.protocols import Ftp
-from scoter.core.reply import Cut, Exchange, Failed, Fetched, Gone, Moved, NotModified, Reason, Reply, Request
+from scoter.config.sections.fetch import FetchSettings
+from scoter.config.sections.protocols import FtpSettings
+from scoter.core.reply import Exchange, Failed, Fetched, Gone, Moved, NotModified, Reason, Reply, Request, Truncation
 from scoter.core.url import canonical, join
 from scoter.fetch.protocols.ftp import FtpProtocol
 from scoter.fetch.reach.resolve import FakeResolver
@@ -51,8 +51,8 @@ def port(folder: Path, said: list[str]) -> Iterator[int]:
 async def protocol(
     port: int, *, networks: tuple[str, ...] = ("127.0.0.0/8",), **options: Any
 ) -> AsyncIterator[FtpProtocol]:
-    settings = Ftp(**{"timeout": timedelta(seconds=5), **options.pop("ftp", {})})
-    fetch = Fetch(
+    settings = FtpSettings(**{"timeout": timedelta(seconds=5), **options.pop("ftp", {})})
+    fetch = FetchSettings(
         allow_networks=tuple(map(Network, networks)),
         allow_ports=(PortRange(port, port),),
         connect_to=options.pop("connect_to", ()),
@@ -145,7 +145,7 @@ async def test_a_file_beyond_the_limit_is_cut(folder: Path, port: int) -> None:
 
     exchange = fetched(await fetch(port, "/big", ftp={"content_limit": Size(1_000)}))
 
-    assert (len(exchange.body), exchange.cut) == (1_000, Cut.LENGTH)
+    assert (len(exchange.body), exchange.truncation) == (1_000, Truncation.LENGTH)
 
 
 async def test_a_listing_beyond_the_limit_is_cut_between_two_names(folder: Path, port: int) -> None:
@@ -154,7 +154,7 @@ async def test_a_listing_beyond_the_limit_is_cut_between_two_names(folder: Path,
 
     exchange = fetched(await fetch(port, "/pub/deep/", ftp={"content_limit": Size(3_000)}))
 
-    assert exchange.cut is Cut.LENGTH
+    assert exchange.truncation is Truncation.LENGTH
     assert len(exchange.body) <= 3_000
     assert links(exchange)
     assert all(re.fullmatch(r"/pub/deep/[0-9]{5}\.txt", link) for link in links(exchange))

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from scoter.config import Config, Network, PortRange
-from scoter.config.sections.fetch import Fetch
+from scoter.config.sections.fetch import FetchSettings
 from scoter.core.reply import Reason
 from scoter.core.url import canonical, join
 from scoter.errors import ConfigError, UrlError
@@ -17,8 +17,8 @@ from scoter.fetch.reach.guard import Guard
 
 
 def guard(*, networks: tuple[str, ...] = (), rules: tuple[str, ...] = (), ports: tuple[int, ...] = ()) -> Guard:
-    allowed = tuple(PortRange(port, port) for port in ports) or Fetch().allow_ports
-    fetch = Fetch(allow_networks=tuple(map(Network, networks)), connect_to=rules, allow_ports=allowed)
+    allowed = tuple(PortRange(port, port) for port in ports) or FetchSettings().allow_ports
+    fetch = FetchSettings(allow_networks=tuple(map(Network, networks)), connect_to=rules, allow_ports=allowed)
     return Guard(Config(fetch=fetch))
 
 

@@ -21,8 +21,7 @@ from tests.fetch.hostile import (
 )
 from tests.fetch.hostile_cases import CASES, LIMIT, STATUS
 
-from scoter.core.outcome import fetch_status
-from scoter.core.reply import Cut, Failed, Fetched, Reply
+from scoter.core.reply import Failed, Fetched, Reply, Truncation, fetch_status
 from scoter.fetch.filters import kind_of
 
 TIME_LIMIT = 6.0
@@ -69,8 +68,8 @@ def test_a_hostile_answer_ends_as_its_reply(ran: Ran, name: str) -> None:
     assert fetch_status(reply) is STATUS[case.word]
     if isinstance(reply, Fetched):
         body = reply.exchange.body
-        assert body.startswith(case.body) if case.cut is Cut.TIME else body == case.body
-        assert reply.exchange.cut is case.cut
+        assert body.startswith(case.body) if case.truncation is Truncation.TIME else body == case.body
+        assert reply.exchange.truncation is case.truncation
     if reply.exchange is not None:
         assert reply.exchange.response_head.endswith((b"\r\n\r\n", b"\n\n"))
         assert reply.exchange.response_head.count(b"HTTP/") == 1, "a provisional head or a trailer got in"
@@ -117,7 +116,7 @@ async def test_a_robots_txt_of_any_such_kind_neither_hangs_nor_crashes() -> None
     for name, case in CASES.items():
         came = case.word in ("fetched", "not_modified", "unauthorized") or name == "proxy-challenge"
         # The rule that denies may stand in the part that did not come.
-        came = came and case.cut is not Cut.TIME and name != "gzip-short"
+        came = came and case.truncation is not Truncation.TIME and name != "gzip-short"
         reply = replies[f"http://{name}.test/page"]
         assert kind_of(reply) == ("fetched" if came else "robots_unreachable"), name
 
@@ -148,4 +147,4 @@ async def test_bodies_in_flight_stay_within_the_limit_of_each() -> None:
     for reply in replies.values():
         assert isinstance(reply, Fetched)
         assert len(reply.exchange.body) == LIMIT
-        assert reply.exchange.cut is Cut.LENGTH
+        assert reply.exchange.truncation is Truncation.LENGTH

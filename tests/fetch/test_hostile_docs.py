@@ -10,7 +10,7 @@ from tests.fetch.test_faults import WORDS
 from tests.fetch.test_hostile_redirects import FORBIDDEN, LOCATIONS
 
 from scoter.core.datum import FetchStatus
-from scoter.core.reply import Cut
+from scoter.core.reply import Truncation
 from scoter.simweb import AnswerClass
 
 PAGE = Path(__file__).parents[2] / "docs" / "faults.md"
@@ -26,7 +26,7 @@ def reply_of(word: str) -> str:
 
 def hostile_rows() -> Iterator[str]:
     for case in CASES.values():
-        cut = f", cut by {case.cut.value}" if case.cut is not Cut.NOT else ""
+        cut = f", cut by {case.truncation.value}" if case.truncation is not Truncation.NOT else ""
         yield f"| {case.does} | {reply_of(case.word)}{cut} | {STATUS[case.word].name.lower()} |"
 
 

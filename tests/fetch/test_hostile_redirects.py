@@ -6,8 +6,7 @@ import pytest
 from tests.fetch.hostile import KEEP, Script, config_for, fetch_all, serving
 from tests.fetch.hostile_cases import STATUS
 
-from scoter.core.outcome import fetch_status
-from scoter.core.reply import Moved, Reply
+from scoter.core.reply import Moved, Reply, fetch_status
 from scoter.fetch.filters import kind_of
 
 BASE = "http://a.test/from"

@@ -11,7 +11,7 @@ from tests.fetch.http_servers import get, lines_of, protocol, response, server
 
 from scoter import __version__
 from scoter.config import load
-from scoter.core.reply import Cut, Failed, Fetched, Gone, Moved, NotModified, Reason, Request
+from scoter.core.reply import Failed, Fetched, Gone, Moved, NotModified, Reason, Request, Truncation
 from scoter.core.url import canonical
 from scoter.errors import ConfigError
 from scoter.fetch.protocols.http import HttpProtocol
@@ -111,10 +111,10 @@ async def test_a_body_over_the_limit_is_cut_and_marked() -> None:
         unlimited = await get(port, "http://example.com/", "fetch.content_limit=off")
 
     assert isinstance(cut, Fetched)
-    assert (len(cut.exchange.body), cut.exchange.cut) == (50_000, Cut.LENGTH)
+    assert (len(cut.exchange.body), cut.exchange.truncation) == (50_000, Truncation.LENGTH)
     for reply in (whole, unlimited):
         assert isinstance(reply, Fetched)
-        assert (len(reply.exchange.body), reply.exchange.cut) == (100_000, Cut.NOT)
+        assert (len(reply.exchange.body), reply.exchange.truncation) == (100_000, Truncation.NOT)
 
 
 async def test_a_robots_txt_is_not_cut_by_the_limit_for_pages() -> None:
@@ -124,8 +124,8 @@ async def test_a_robots_txt_is_not_cut_by_the_limit_for_pages() -> None:
 
     assert isinstance(rules, Fetched)
     assert isinstance(page, Fetched)
-    assert (len(rules.exchange.body), rules.exchange.cut) == (100_000, Cut.NOT)
-    assert page.exchange.cut is Cut.LENGTH
+    assert (len(rules.exchange.body), rules.exchange.truncation) == (100_000, Truncation.NOT)
+    assert page.exchange.truncation is Truncation.LENGTH
 
 
 async def test_bodies_wait_for_each_other_when_the_budget_is_used_up() -> None:
@@ -189,11 +189,11 @@ async def test_a_download_over_the_time_limit_is_cut_and_a_silent_one_fails() ->
         hinted = await get(port, "http://example.com/", "http.time_limit=300ms", "http.timeout=5s")
 
     assert isinstance(late, Fetched)
-    assert (late.exchange.body, late.exchange.cut) == (b"some", Cut.TIME)
+    assert (late.exchange.body, late.exchange.truncation) == (b"some", Truncation.TIME)
     assert isinstance(silent, Failed)
     assert silent.reason is Reason.TIMEOUT
     assert isinstance(kept, Fetched)
-    assert kept.exchange.cut is Cut.TIME
+    assert kept.exchange.truncation is Truncation.TIME
     assert isinstance(hinted, Failed)
     assert hinted.reason is Reason.TIMEOUT
 

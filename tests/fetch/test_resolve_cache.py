@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from scoter.config import Config, Network
-from scoter.config.sections.fetch import Fetch
+from scoter.config.sections.fetch import FetchSettings
 from scoter.fetch.reach.guard import Guard
 from scoter.fetch.reach.resolve import (
     ADDRESSES,
@@ -72,14 +72,14 @@ async def test_a_private_address_behind_many_public_ones_is_found() -> None:
 
 
 async def test_an_allowed_network_lets_private_answers_through() -> None:
-    guard = Guard(Config(fetch=Fetch(allow_networks=(Network("10.0.0.0/8"),))))
+    guard = Guard(Config(fetch=FetchSettings(allow_networks=(Network("10.0.0.0/8"),))))
     resolver = CachingResolver(FakeResolver({"inside.test": "10.0.0.1"}), guard)
 
     assert await resolver.resolve("inside.test") == Resolved(("10.0.0.1",), 300)
 
 
 async def test_a_destination_of_connect_to_is_not_a_licence_for_dns_answers() -> None:
-    guard = Guard(Config(fetch=Fetch(connect_to=("*:80=127.0.0.1:8080",))))
+    guard = Guard(Config(fetch=FetchSettings(connect_to=("*:80=127.0.0.1:8080",))))
     resolver = CachingResolver(FakeResolver({"evil.test": "127.0.0.1"}), guard)
 
     assert isinstance(await resolver.resolve("evil.test"), NotResolved)

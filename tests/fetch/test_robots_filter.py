@@ -14,9 +14,9 @@ from msgspec.structs import replace
 from tests.fetch.fakes import Clock, Web, answer, exchange, request
 
 from scoter.config import load
-from scoter.core.reply import Cut, Failed, Fetched, Gone, Reason, Reply
+from scoter.core.reply import Failed, Fetched, Gone, Reason, Reply, Truncation
 from scoter.core.robots import LIMIT
-from scoter.core.robots_store import Stored
+from scoter.core.robots_records import StoredRobots
 from scoter.core.url import Url
 from scoter.fetch.robots import RobotsFilter
 
@@ -58,7 +58,9 @@ async def test_half_a_rule_where_the_reading_of_a_long_robots_txt_ends_is_none()
 
 async def test_half_a_rule_at_the_end_of_a_robots_txt_that_was_cut_is_none() -> None:
     rules = b"User-agent: *\nDisallow: /private\nDisallow: /p"
-    web = Web({ROBOTS: lambda url: Fetched(replace(exchange(url, 200, rules), cut=Cut.LENGTH)), PAGE: b"page"})
+    web = Web(
+        {ROBOTS: lambda url: Fetched(replace(exchange(url, 200, rules), truncation=Truncation.LENGTH)), PAGE: b"page"}
+    )
     robots = robots_filter()
 
     assert isinstance(await robots(request(PAGE), web), Fetched)
@@ -266,12 +268,12 @@ class Shared:
     """A cache that several crawlers look into."""
 
     def __init__(self) -> None:
-        self.kept: dict[str, Stored] = {}
+        self.kept: dict[str, StoredRobots] = {}
 
-    async def get(self, origin: str) -> Stored | None:
+    async def get(self, origin: str) -> StoredRobots | None:
         return self.kept.get(origin)
 
-    async def put(self, origin: str, stored: Stored) -> None:
+    async def put(self, origin: str, stored: StoredRobots) -> None:
         self.kept[origin] = stored
 
 
@@ -383,7 +385,7 @@ async def test_a_compressed_robots_txt_that_the_limit_has_cut_is_read_as_far_as_
     rest = gzip.compress(b"".join(b"# %x\n" % (number**5) for number in range(1_000)))
     body = (gzip.compress(RULES + b"\n") + rest)[: -len(rest) // 2]
     fields = (("Content-Encoding", "gzip"),)
-    web = Web({ROBOTS: lambda url: Fetched(replace(exchange(url, 200, body, fields), cut=Cut.LENGTH))})
+    web = Web({ROBOTS: lambda url: Fetched(replace(exchange(url, 200, body, fields), truncation=Truncation.LENGTH))})
 
     assert isinstance(await robots_filter()(request("http://example.com/private"), web), Gone)
 

@@ -6,8 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from scoter.core.outcome import reply_to
-from scoter.core.reply import Exchange, Failed, Gone, Reason, Timings
+from scoter.core.reply import Exchange, Failed, Gone, Reason, Timings, reply_to
 from scoter.core.url import canonical
 from scoter.fetch.queues.replies import turn_of
 from scoter.fetch.queues.turn import UNUSED, Turn

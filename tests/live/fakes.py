@@ -17,8 +17,7 @@ from msgspec.structs import replace
 from scoter.api import Archived
 from scoter.compose import Service
 from scoter.config import Config
-from scoter.core.outcome import reply_to
-from scoter.core.reply import Exchange, Failed, Gone, Headers, Reason, Reply, Request, Timings
+from scoter.core.reply import Exchange, Failed, Gone, Headers, Reason, Reply, Request, Timings, reply_to
 from scoter.core.url import Url, canonical
 from scoter.live.context import Context
 from scoter.live.memory.stores import MemoryStores

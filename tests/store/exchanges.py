@@ -10,7 +10,7 @@ from pathlib import Path
 from fastwarc.warc import ArchiveIterator
 from warcio.checker import Checker  # type: ignore[import-untyped]
 
-from scoter.core.reply import Cut, Exchange, Headers, Timings
+from scoter.core.reply import Exchange, Headers, Timings, Truncation
 from scoter.core.url import canonical
 from scoter.store.warc import About, WarcPart
 
@@ -25,7 +25,7 @@ def exchange(
     head: bytes | None = None,
     status: int = 200,
     headers: Headers | None = None,
-    cut: Cut = Cut.NOT,
+    truncation: Truncation = Truncation.NOT,
     started: datetime = START,
     http: str = "1.1",
     tls: str = "",
@@ -46,7 +46,7 @@ def exchange(
         status=status,
         headers=fields,
         body=body,
-        cut=cut,
+        truncation=truncation,
         peer="192.0.2.7",
         http_version=http,
         tls_version=tls,

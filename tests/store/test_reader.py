@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.store.exchanges import START, assert_sound, exchange, open_part, records
 
-from scoter.core.reply import Cut, Exchange
+from scoter.core.reply import Exchange, Truncation
 from scoter.errors import UserError
 from scoter.store.warc import ArchivedResponse, WarcReader
 from scoter.store.warc.reader import Kind
@@ -46,7 +46,7 @@ def test_an_exchange_comes_back_from_its_place(tmp_path: Path) -> None:
     assert [each.headers for each in found] == [page.headers for page in pages]
     assert {each.date for each in found} == {START}
     assert {each.kind for each in found} == {Kind.RESPONSE}
-    assert {each.cut for each in found} == {Cut.NOT}
+    assert {each.truncation for each in found} == {Truncation.NOT}
 
 
 def test_a_scan_gives_what_the_places_give(tmp_path: Path) -> None:
@@ -59,7 +59,7 @@ def test_a_scan_gives_what_the_places_give(tmp_path: Path) -> None:
     assert scanned == found
     assert [each.body for each in scanned[:9]] == [page.body for page in pages]
     assert [each.kind for each in scanned] == [Kind.RESPONSE] * 3 + [Kind.REVISIT] * 7
-    assert (scanned[9].status, scanned[9].body, scanned[9].cut) == (304, b"", Cut.NOT)
+    assert (scanned[9].status, scanned[9].body, scanned[9].truncation) == (304, b"", Truncation.NOT)
 
 
 @pytest.mark.parametrize(
@@ -85,14 +85,16 @@ def test_odd_heads_do_not_harm_their_bodies(tmp_path: Path, head: bytes, body: b
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.lists(st.tuples(NAMES, VALUES), max_size=8), st.binary(max_size=2_000), st.sampled_from(list(Cut)))
+@given(st.lists(st.tuples(NAMES, VALUES), max_size=8), st.binary(max_size=2_000), st.sampled_from(list(Truncation)))
 def test_any_headers_and_any_body_come_back(
-    tmp_path_factory: pytest.TempPathFactory, headers: list[tuple[str, str]], body: bytes, cut: Cut
+    tmp_path_factory: pytest.TempPathFactory, headers: list[tuple[str, str]], body: bytes, cut: Truncation
 ) -> None:
-    path, (found,) = archive(tmp_path_factory.mktemp("any"), exchange(body=body, headers=tuple(headers), cut=cut))
+    path, (found,) = archive(
+        tmp_path_factory.mktemp("any"), exchange(body=body, headers=tuple(headers), truncation=cut)
+    )
 
     assert_sound(path)
-    assert (found.headers, found.body, found.cut) == (tuple(headers), body, cut)
+    assert (found.headers, found.body, found.truncation) == (tuple(headers), body, cut)
 
 
 def test_a_huge_body_is_archived_without_a_copy_and_read_within_its_limit(tmp_path: Path) -> None:
@@ -113,7 +115,7 @@ def test_a_huge_body_is_archived_without_a_copy_and_read_within_its_limit(tmp_pa
         assert reader.at(place.offset).body == body
     with WarcReader(path, limit=1_000) as reader:
         found = reader.at(place.offset)
-        assert (found.body, found.cut) == (body[:1_000], Cut.LENGTH)
+        assert (found.body, found.truncation) == (body[:1_000], Truncation.LENGTH)
 
 
 def test_a_resource_has_no_status(tmp_path: Path) -> None:
@@ -198,5 +200,5 @@ def test_a_duplicate_of_something_elsewhere_has_no_body(tmp_path: Path) -> None:
         first, second = reader
 
     assert first.body == b"<p>hello</p>"
-    assert (second.body, second.cut) == (b"", Cut.LENGTH)
+    assert (second.body, second.truncation) == (b"", Truncation.LENGTH)
     assert len(records(path)) == 5

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.store.exchanges import START, assert_sound, exchange, open_part, records
 
-from scoter.core.reply import Cut, Exchange
+from scoter.core.reply import Exchange, Truncation
 from scoter.store.warc import Earlier, Facts, timing_facts
 from scoter.store.warc.part import new_id
 from scoter.store.warc.record import digest
@@ -90,10 +90,10 @@ def test_the_protocols_spoken_are_named(tmp_path: Path, http: str, tls: str, exp
         assert list(found.headers.get_multiple("WARC-Protocol")) == expected
 
 
-@pytest.mark.parametrize("cut", [Cut.LENGTH, Cut.TIME, Cut.DISCONNECT])
-def test_a_body_that_was_cut_says_why(tmp_path: Path, cut: Cut) -> None:
+@pytest.mark.parametrize("cut", [Truncation.LENGTH, Truncation.TIME, Truncation.DISCONNECT])
+def test_a_body_that_was_cut_says_why(tmp_path: Path, cut: Truncation) -> None:
     part = open_part(tmp_path)
-    part.append(exchange(cut=cut))
+    part.append(exchange(truncation=cut))
 
     assert records(part.finish())[1][0]["WARC-Truncated"] == cut.value
 
@@ -137,7 +137,7 @@ def test_a_body_that_came_before_in_the_same_file_is_not_stored_again(tmp_path: 
     assert block == exchange("http://example.com/b").response_head
 
 
-@pytest.mark.parametrize("page", [exchange(body=b""), exchange(cut=Cut.LENGTH)], ids=["empty", "cut"])
+@pytest.mark.parametrize("page", [exchange(body=b""), exchange(truncation=Truncation.LENGTH)], ids=["empty", "cut"])
 def test_empty_and_cut_bodies_are_never_taken_for_duplicates(tmp_path: Path, page: Exchange) -> None:
     part = open_part(tmp_path)
     part.append(page)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from tests.store.exchanges import assert_sound, exchange, open_part
 
-from scoter.core.reply import Cut
+from scoter.core.reply import Truncation
 from scoter.errors import UserError
 from scoter.store.warc import WarcReader, recover, unfinished
 from scoter.store.warc.members import Span, whole_records
@@ -36,7 +36,9 @@ def finished(folder: Path) -> tuple[Path, bytes, list[Span]]:
     """Return an archive of every kind of record, its index, and the places of its records."""
     part = open_part(folder)
     part.append(exchange("http://example.com/b", b"one" * 20))
-    part.append(exchange("https://example.com/a?q=%C3%A9", b"two", cut=Cut.TIME), facts=(("message", "7"),))
+    part.append(
+        exchange("https://example.com/a?q=%C3%A9", b"two", truncation=Truncation.TIME), facts=(("message", "7"),)
+    )
     part.append(exchange("http://example.com/c", b"one" * 20))
     part.append(exchange("http://example.com/c", b"", status=304, headers=()))
     part.append(exchange("file:///tmp/a", b"text", head=b"", request=b"", headers=(("Content-Type", "text/plain"),)))

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from scoter.core.robots_store import Stored
+from scoter.core.robots_records import StoredRobots
 from scoter.errors import UsageError
 from scoter.store.robots_cache import SqliteRobotsCache
 
@@ -22,13 +22,13 @@ NEVER = 4e9
 PUTTING = """
 import asyncio, sys
 from pathlib import Path
-from scoter.core.robots_store import Stored
+from scoter.core.robots_records import StoredRobots
 from scoter.store.robots_cache import SqliteRobotsCache
 path, prefix, count = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
 async def main():
     cache = SqliteRobotsCache(path)
     for number in range(count):
-        await cache.put(f"{prefix}{number}", Stored(b"%d" % number * 1000, 4e9))
+        await cache.put(f"{prefix}{number}", StoredRobots(b"%d" % number * 1000, 4e9))
         print(number, flush=True)
     print("failures", cache.failures, flush=True)
 asyncio.run(main())
@@ -51,7 +51,7 @@ async def test_several_processes_share_one_file(tmp_path: Path) -> None:
     with SqliteRobotsCache(path) as cache:
         for prefix in "abc":
             for number in range(150):
-                assert await cache.get(f"{prefix}{number}") == Stored(b"%d" % number * 1000, NEVER)
+                assert await cache.get(f"{prefix}{number}") == StoredRobots(b"%d" % number * 1000, NEVER)
 
 
 async def test_a_kill_loses_nothing_that_was_put(tmp_path: Path) -> None:
@@ -65,9 +65,9 @@ async def test_a_kill_loses_nothing_that_was_put(tmp_path: Path) -> None:
 
     with SqliteRobotsCache(path) as cache:
         found = [await cache.get(f"k{number}") for number in range(last + 1)]
-        assert found == [Stored(b"%d" % number * 1000, NEVER) for number in range(last + 1)]
-        await cache.put("after", Stored(None, NEVER))
-        assert await cache.get("after") == Stored(None, NEVER)
+        assert found == [StoredRobots(b"%d" % number * 1000, NEVER) for number in range(last + 1)]
+        await cache.put("after", StoredRobots(None, NEVER))
+        assert await cache.get("after") == StoredRobots(None, NEVER)
         assert cache.failures == 0
 
 
@@ -116,12 +116,12 @@ def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
 async def test_a_cache_that_breaks_knows_nothing_and_says_so(tmp_path: Path) -> None:
     path = tmp_path / "robots.sqlite"
     with SqliteRobotsCache(path) as cache:
-        await cache.put("a", Stored(None, NEVER))
+        await cache.put("a", StoredRobots(None, NEVER))
         other = sqlite3.connect(path)
         other.execute("DROP TABLE robots")
         other.close()
 
-        await cache.put("b", Stored(None, NEVER))
+        await cache.put("b", StoredRobots(None, NEVER))
 
         assert await cache.get("a") is None
         assert cache.failures == 2
@@ -131,10 +131,10 @@ async def test_a_large_cache_comes_back_within_its_bounds(tmp_path: Path) -> Non
     path = tmp_path / "robots.sqlite"
     with SqliteRobotsCache(path) as large:
         for number in range(2_100):
-            large._put(f"o{number}", Stored(b"x" * 10, NEVER))
+            large._put(f"o{number}", StoredRobots(b"x" * 10, NEVER))
 
     with SqliteRobotsCache(path, entries=10) as small:
-        await small.put("last", Stored(None, NEVER))
+        await small.put("last", StoredRobots(None, NEVER))
 
         found = [number for number in range(2_100) if await small.get(f"o{number}") is not None]
         assert found == list(range(2_091, 2_100))

@@ -11,7 +11,7 @@ import pytest
 from tests.web.fakes import Bench, page
 
 from scoter.api import Archived, DomainRule
-from scoter.core.reply import Cut, Exchange, Failed, Gone, Moved, Reason, Request
+from scoter.core.reply import Exchange, Failed, Gone, Moved, Reason, Request, Truncation
 from scoter.core.url import canonical
 from scoter.live.ports import Answer
 from scoter.live.records import Priority
@@ -51,7 +51,7 @@ async def test_a_body_is_freed_of_its_content_coding_and_cut_at_the_size_asked_f
 
 async def test_a_body_that_came_cut_is_said_to_be() -> None:
     bench = Bench()
-    bench.fetching.replies[A] = page(A, cut=Cut.LENGTH)
+    bench.fetching.replies[A] = page(A, truncation=Truncation.LENGTH)
 
     got = await bench.client.post("/v1/fetch", {"url": A, "body": "none"})
 

@@ -27,7 +27,7 @@ from scoter.batch.rewriting import changes_of, rewritten
 from scoter.batch.segment import Segment
 from scoter.batch.sift import Sieve
 from scoter.config import Config
-from scoter.config.sections.links import Linkdb
+from scoter.config.sections.links import LinkdbSettings
 from scoter.engine import Engine, Source, source_of
 from scoter.engine.port import Rows
 from scoter.errors import UsageError, typed
@@ -134,7 +134,7 @@ def _check(segment: Segment, applied: frozenset[str], force: bool) -> None:
         )
 
 
-def _wanted(links: Rows, config: Linkdb, segment: int) -> Rows:
+def _wanted(links: Rows, config: LinkdbSettings, segment: int) -> Rows:
     """Return the links of a segment that the settings let into the linkdb, and the segment's number."""
     if config.ignore_internal_links:
         links = links.filter(~_is_internal(links))

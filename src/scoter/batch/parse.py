@@ -26,7 +26,7 @@ from scoter.batch.schemas import names, plugin_columns
 from scoter.batch.segment import PARSED, Segment
 from scoter.batch.stopping import Stopping
 from scoter.config import Config
-from scoter.core.reply import Cut
+from scoter.core.reply import Truncation
 from scoter.errors import UsageError
 from scoter.heap import keep_memory
 from scoter.plugins import chain
@@ -148,7 +148,9 @@ class _Parse:
     async def _parsed(self, row: dict[str, Any]) -> list[PageRows]:
         capture = self._archive(row["warc_file"]).at(row["warc_offset"])
         datum = datum_of(row, FETCH, names(self._columns))
-        content = self._paging.content(url_of(row), datum, capture.headers, capture.body, Cut(row["truncated"] or ""))
+        content = self._paging.content(
+            url_of(row), datum, capture.headers, capture.body, Truncation(row["truncated"] or "")
+        )
         return await self._paging.rows(datum, content)
 
     def _archive(self, name: str) -> WarcReader:

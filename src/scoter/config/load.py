@@ -11,10 +11,9 @@ from typing import Any, Final
 
 import msgspec
 
-from scoter.config.origins import DEFAULT, Given, Origin
 from scoter.config.sections import SECTIONS, Config, fields
 from scoter.config.settings import Field
-from scoter.config.sources import PREFIX, given_in_environment, given_in_file, given_in_flags
+from scoter.config.sources import DEFAULT, PREFIX, Given, Origin, given_in_environment, given_in_file, given_in_flags
 from scoter.config.values import read, write
 from scoter.errors import ConfigError, nearest
 

@@ -15,9 +15,9 @@ from scoter.config.nutch_names import FAMILIES, NO_COUNTERPART
 from scoter.config.nutch_plugins import Chains, chains_of
 from scoter.config.nutch_values import native
 from scoter.config.nutch_xml import properties
-from scoter.config.origins import Given, Origin
 from scoter.config.sections import SECTIONS, fields
 from scoter.config.settings import Field
+from scoter.config.sources import Given, Origin
 from scoter.config.unread import UNREAD
 from scoter.config.values import accepts, read, write
 

@@ -10,9 +10,9 @@ from typing import Any
 import msgspec
 
 from scoter.config.load import Loaded
-from scoter.config.origins import DEFAULT
 from scoter.config.sections import SECTIONS, fields
 from scoter.config.settings import Field, fields_of
+from scoter.config.sources import DEFAULT
 from scoter.config.values import accepts, quoted, write
 
 _WIDTH = 100

@@ -16,8 +16,8 @@ from typing import Any, Final
 
 import msgspec
 
-from scoter.config.origins import Given, Origin
 from scoter.config.settings import Field, Kind
+from scoter.config.sources import Given, Origin
 from scoter.config.units import (
     Network,
     PortRange,

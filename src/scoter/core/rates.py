@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from datetime import timedelta
 
-from scoter.core.filters.lines import host_name, rule_lines, shown
+from scoter.core.rule_lines import host_name, rule_lines, shown
 from scoter.core.schedule import Bounds, Rates
 from scoter.errors import RuleError
 

@@ -15,7 +15,7 @@ from typing import Final, Literal
 
 from protego import Protego
 
-from scoter.core.robots_rules import Rule, Verdict
+from scoter.core.robots_records import RobotsRule, Verdict
 from scoter.core.url import Url
 
 LIMIT: Final = 500 * 1024  # RFC 9309 2.5: at least this much must be read; we read no more
@@ -71,7 +71,7 @@ class Robots:
 
     def __init__(
         self,
-        rules: Sequence[Rule] = (),
+        rules: Sequence[RobotsRule] = (),
         *,
         group: str = "",
         crawl_delay: timedelta | None = None,
@@ -87,7 +87,9 @@ class Robots:
         self._refusal = refusal
         self._matcher = None if refusal or not self.rules else _matcher(self.rules)
         self._starts, self._needles = _traces(self.rules) if self._matcher is not None else ((), ())
-        self._ordered: list[tuple[Rule, str, str]] | None = None  # with their traces, once an explanation was wanted
+        self._ordered: list[tuple[RobotsRule, str, str]] | None = (
+            None  # with their traces, once an explanation was wanted
+        )
 
     @classmethod
     def read(cls, body: bytes, agents: Sequence[str]) -> Robots:
@@ -133,7 +135,7 @@ class Robots:
             tried += 1
             if tried > _MOST_TRIED:
                 return Verdict(allowed, f"one of {len(self.rules):,} rules")
-            if not _matcher([Rule(False, rule.path, 0)]).can_fetch(text, "*"):
+            if not _matcher([RobotsRule(False, rule.path, 0)]).can_fetch(text, "*"):
                 return Verdict(allowed, str(rule))
         return Verdict(allowed, "no rule matches" if self.rules else "there are no rules for us")
 
@@ -166,7 +168,7 @@ class _Group:
     __slots__ = ("delay", "rules")
 
     def __init__(self) -> None:
-        self.rules: list[Rule] = []
+        self.rules: list[RobotsRule] = []
         self.delay: timedelta | None = None
 
 
@@ -197,7 +199,7 @@ class _Groups:
             delays = [each for each in (self._current.delay, _seconds(value)) if each is not None]
             self._current.delay = max(delays, default=None)
         elif value:  # an empty rule matches nothing
-            self._current.rules.append(Rule(field == "allow", value, number))
+            self._current.rules.append(RobotsRule(field == "allow", value, number))
 
     def choose(self, agents: Sequence[str]) -> Robots:
         for wanted in (*agents, "*"):
@@ -251,7 +253,7 @@ def _escape(found: re.Match[str]) -> str:
     return "".join(f"%{byte:02X}" for byte in found[0].encode())
 
 
-def _traces(rules: Sequence[Rule]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _traces(rules: Sequence[RobotsRule]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return what a URL must start with or hold, if one of the rules is to refuse it.
 
     Most URLs show none of these, and to look for them takes a tenth of a verdict. Only letters that nobody escapes are
@@ -270,12 +272,12 @@ def _traces(rules: Sequence[Rule]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     return tuple(starts), tuple(needles)
 
 
-def _trace(rule: Rule) -> tuple[str, str]:
+def _trace(rule: RobotsRule) -> tuple[str, str]:
     """Return what the path of a URL starts with, and what else it holds, if the rule matches it; perhaps nothing."""
     first, *others = _PLAIN.findall(rule.path) if _USUAL.fullmatch(rule.path) else [""]
     return first, max(others, key=len, default="")
 
 
-def _matcher(rules: Sequence[Rule]) -> Protego:
+def _matcher(rules: Sequence[RobotsRule]) -> Protego:
     lines = (f"{'Allow' if rule.allow else 'Disallow'}: {rule.path}" for rule in rules)
     return Protego.parse("User-agent: *\n" + "\n".join(lines))

@@ -12,7 +12,7 @@ from itertools import islice
 
 from msgspec import Struct
 
-from scoter.core.reply import Cut
+from scoter.core.reply import Truncation
 from scoter.fetch.decode_streams import LIBRARY_ERRORS, NotAlone, Opener, Unsound, openers
 
 STACKED = 5  # codings over each other; two are rare, three were never meant
@@ -34,7 +34,7 @@ class Decoded(Struct, frozen=True):
     """
 
     body: bytes
-    cut: Cut = Cut.NOT
+    truncation: Truncation = Truncation.NOT
     problem: str = ""
     is_partial: bool = False
 
@@ -43,7 +43,7 @@ class _Layer(Struct, frozen=True):
     """What came of one coding; ``body`` is none when it could not be undone at all."""
 
     body: bytes | None
-    cut: Cut = Cut.NOT
+    truncation: Truncation = Truncation.NOT
     problem: str = ""
     is_partial: bool = False
 
@@ -66,11 +66,11 @@ def decode(body: bytes, codings: Iterable[str], limit: int | None) -> Decoded:
 
     >>> import gzip
     >>> decode(gzip.compress(b"hello"), ["gzip"], 4)
-    Decoded(body=b'hell', cut=<Cut.LENGTH: 'length'>, problem='', is_partial=False)
+    Decoded(body=b'hell', truncation=<Truncation.LENGTH: 'length'>, problem='', is_partial=False)
     """
     limit = CEILING if limit is None else min(limit, CEILING)
     names = tuple(islice(codings, STACKED + 1))
-    cut, problems, is_partial = Cut.NOT, [], False
+    cut, problems, is_partial = Truncation.NOT, [], False
     if len(names) > STACKED:
         names, problems = (), [f"not decoded: more than {STACKED} content codings"]
     for name in reversed(names):
@@ -79,9 +79,9 @@ def decode(body: bytes, codings: Iterable[str], limit: int | None) -> Decoded:
             problems.append(layer.problem)
         if layer.body is None:
             break
-        body, cut, is_partial = layer.body, cut or layer.cut, is_partial or layer.is_partial
+        body, cut, is_partial = layer.body, cut or layer.truncation, is_partial or layer.is_partial
     if len(body) > limit:
-        body, cut = body[:limit], Cut.LENGTH
+        body, cut = body[:limit], Truncation.LENGTH
     return Decoded(body, cut, "; ".join(problems), is_partial)
 
 
@@ -96,7 +96,7 @@ def _undo(body: bytes, coding: str, limit: int) -> _Layer:
         layer = _collect(way, body, limit)
         if layer.body is not None:
             told = f"{coding}: {layer.problem}" if layer.problem else ""
-            return _Layer(layer.body, layer.cut, told, layer.is_partial)
+            return _Layer(layer.body, layer.truncation, told, layer.is_partial)
         problem = layer.problem
     return _Layer(None, problem=f"not decoded: no {coding} data ({problem})")
 
@@ -126,7 +126,7 @@ def _collect(way: Opener, body: bytes, limit: int) -> _Layer:
             return _Layer(None, problem=problem)
         is_partial = bool(problem)
     whole = pieces[0] if len(pieces) == 1 else b"".join(pieces)
-    return _Layer(whole[:limit], Cut.LENGTH if len(whole) > limit else Cut.NOT, problem, is_partial)
+    return _Layer(whole[:limit], Truncation.LENGTH if len(whole) > limit else Truncation.NOT, problem, is_partial)
 
 
 def _salvaged(way: Opener, body: bytes, steps: list[int], most: int, problem: str) -> tuple[list[bytes], str]:

@@ -158,7 +158,7 @@ class _Reader:
             status=exchange.status,
             headers=exchange.headers,
             content=decoded.body,
-            truncated=bool(exchange.cut or decoded.cut),
+            truncated=bool(exchange.truncation or decoded.truncation),
             hops=way.hops,
             problem=problem,
         )

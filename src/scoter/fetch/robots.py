@@ -22,10 +22,21 @@ from typing import Protocol, TypeAlias
 
 from scoter.compose import Service
 from scoter.config import Config
-from scoter.core.outcome import LONGEST_RETRY_AFTER
-from scoter.core.reply import Cut, Exchange, Failed, Fetched, Gone, Moved, NotModified, Reason, Reply, Request
+from scoter.core.reply import (
+    LONGEST_RETRY_AFTER,
+    Exchange,
+    Failed,
+    Fetched,
+    Gone,
+    Moved,
+    NotModified,
+    Reason,
+    Reply,
+    Request,
+    Truncation,
+)
 from scoter.core.robots import ALLOW_ALL, LIMIT, Robots, disallow_all, whole_lines
-from scoter.core.robots_store import Stored
+from scoter.core.robots_records import StoredRobots
 from scoter.core.url import Url, canonical, join
 from scoter.fetch.decode import content_codings, decode
 from scoter.fetch.unknown import Unknown
@@ -43,17 +54,17 @@ Hop: TypeAlias = Service[Request, Reply]
 class RobotsCache(Protocol):
     """Where crawlers that work together keep what they learnt of robots.txt files."""
 
-    async def get(self, origin: str) -> Stored | None: ...
-    async def put(self, origin: str, stored: Stored) -> None: ...
+    async def get(self, origin: str) -> StoredRobots | None: ...
+    async def put(self, origin: str, stored: StoredRobots) -> None: ...
 
 
 class NoCache:
     """Shares nothing."""
 
-    async def get(self, origin: str) -> Stored | None:
+    async def get(self, origin: str) -> StoredRobots | None:
         return None
 
-    async def put(self, origin: str, stored: Stored) -> None:
+    async def put(self, origin: str, stored: StoredRobots) -> None:
         return None
 
 
@@ -192,23 +203,23 @@ class RobotsFilter:
         match reply:
             case Fetched(exchange):
                 decoded = decode(exchange.body, content_codings(exchange.headers), LIMIT + 3)
-                cut = exchange.cut or decoded.cut
+                cut = exchange.truncation or decoded.truncation
                 is_packed = decoded.problem and _BINARY.search(decoded.body) is not None
-                if cut in (Cut.TIME, Cut.DISCONNECT) or ((decoded.is_partial or is_packed) and not cut):
+                if cut in (Truncation.TIME, Truncation.DISCONNECT) or ((decoded.is_partial or is_packed) and not cut):
                     # The rule that denies may stand in the part that did not come, or that nobody can read.
                     unknown = Unknown(Reason.ROBOTS_UNREACHABLE, "robots.txt: not all of it came, or can be decoded")
                     self._remember(origin, unknown, now + self._defer_for.total_seconds(), 0)
                     return unknown
                 body = whole_lines(decoded.body) if cut else decoded.body
                 found: Found = self._read(body)
-                stored = Stored(body, now + LONGEST.total_seconds())
+                stored = StoredRobots(body, now + LONGEST.total_seconds())
             case Failed(reason=Reason.FORBIDDEN) if not self._forbidden_allows:
                 found = disallow_all("robots.txt is forbidden (403)")
-                stored = Stored(b"User-agent: *\nDisallow: /", now + LONGEST.total_seconds())
+                stored = StoredRobots(b"User-agent: *\nDisallow: /", now + LONGEST.total_seconds())
             case Gone() | Moved() | NotModified() | Failed(reason=Reason.FORBIDDEN):
-                found, stored = ALLOW_ALL, Stored(None, now + LONGEST.total_seconds())
+                found, stored = ALLOW_ALL, StoredRobots(None, now + LONGEST.total_seconds())
             case Failed(reason=Reason.OTHER_STATUS, exchange=Exchange(status=status)) if self._is_refusal(status):
-                found, stored = ALLOW_ALL, Stored(None, now + LONGEST.total_seconds())
+                found, stored = ALLOW_ALL, StoredRobots(None, now + LONGEST.total_seconds())
             case Failed(reason=reason, detail=detail):
                 # Not shared, and not for long: it may be our own network that is broken.
                 told = f"robots.txt: {reason.value} {detail}".rstrip()

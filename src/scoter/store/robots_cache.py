@@ -17,7 +17,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from scoter.core.robots_store import Stored
+from scoter.core.robots_records import StoredRobots
 from scoter.errors import UsageError
 from scoter.store.disk import telling
 
@@ -48,13 +48,13 @@ class MemoryRobotsCache:
         self._entries = entries
         self._size = size
         self._clock = clock
-        self._kept: OrderedDict[str, Stored] = OrderedDict()
+        self._kept: OrderedDict[str, StoredRobots] = OrderedDict()
         self._held = 0
 
     def __repr__(self) -> str:
         return f"MemoryRobotsCache({len(self._kept)} entries, {self._held:,} bytes)"
 
-    async def get(self, origin: str) -> Stored | None:
+    async def get(self, origin: str) -> StoredRobots | None:
         """Return what is known of an origin and has not expired."""
         stored = self._kept.get(origin)
         if stored is not None and stored.expires <= self._clock():
@@ -62,7 +62,7 @@ class MemoryRobotsCache:
             return None
         return stored
 
-    async def put(self, origin: str, stored: Stored) -> None:
+    async def put(self, origin: str, stored: StoredRobots) -> None:
         """Remember what was learnt."""
         self._drop(origin)
         self._kept[origin] = stored
@@ -117,20 +117,20 @@ class SqliteRobotsCache:
         with self._writing:
             self._writer.close()
 
-    async def get(self, origin: str) -> Stored | None:
+    async def get(self, origin: str) -> StoredRobots | None:
         """Return what any process knows of an origin and has not expired."""
         try:
             row = self._reader.execute(_GET, (origin, self._clock())).fetchone()
         except sqlite3.Error:
             self.failures += 1
             return None
-        return None if row is None else Stored(*row)
+        return None if row is None else StoredRobots(*row)
 
-    async def put(self, origin: str, stored: Stored) -> None:
+    async def put(self, origin: str, stored: StoredRobots) -> None:
         """Remember what was learnt, for every process."""
         await asyncio.to_thread(self._put, origin, stored)
 
-    def _put(self, origin: str, stored: Stored) -> None:
+    def _put(self, origin: str, stored: StoredRobots) -> None:
         cost = _cost(origin, stored)
         with self._writing:
             try:
@@ -160,7 +160,7 @@ class SqliteRobotsCache:
             self._writer.execute("DELETE FROM robots WHERE id <= ?", (upto,))
 
 
-def _cost(origin: str, stored: Stored) -> int:
+def _cost(origin: str, stored: StoredRobots) -> int:
     return len(origin) + len(stored.body or b"")
 
 

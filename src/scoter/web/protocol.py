@@ -17,7 +17,7 @@ import httptools
 from msgspec import Struct
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
-from scoter.config.sections.web import Web
+from scoter.config.sections.live import WebSettings
 from scoter.web.asgi import Receive, Scope, Send, send_reply
 from scoter.web.problems import Problem, problem, reply_of
 from scoter.web.writing import Joined
@@ -58,7 +58,7 @@ class Limits(Struct, frozen=True, kw_only=True):
     pipelined: int = 100
 
     @classmethod
-    def of(cls, web: Web) -> Limits:
+    def of(cls, web: WebSettings) -> Limits:
         """Return the limits that are set."""
         return cls(
             head=web.head_size,

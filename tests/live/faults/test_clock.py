@@ -15,8 +15,7 @@ from tests.live.fakes import page
 from tests.live.stores.fakes import LEASE, Stores, Time, message, opened, url_of
 from tests.store.exchanges import ABOUT, exchange
 
-from scoter.core.outcome import reply_to
-from scoter.core.reply import Failed
+from scoter.core.reply import Failed, reply_to
 from scoter.core.url import canonical
 from scoter.live.content.hours import pieces
 from scoter.live.content.log import FetchLog

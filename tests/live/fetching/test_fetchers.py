@@ -16,7 +16,7 @@ from tests.live.fetching.webs import all_joined, fetch, fetch_all, fetchers_for,
 from tests.long import web
 
 from scoter.api import DomainRule
-from scoter.core.reply import Cut, Failed, Fetched, Gone, Moved, Reason
+from scoter.core.reply import Failed, Fetched, Gone, Moved, Reason, Truncation
 from scoter.core.url import canonical
 from scoter.errors import UsageError
 from scoter.live.fetching.bounds import Bounds
@@ -361,4 +361,4 @@ async def test_a_body_too_large_for_a_frame_is_cut_and_ends_no_fetcher(tmp_path:
 
     assert restarts == 0
     assert isinstance(answer.reply, Fetched)
-    assert answer.reply.exchange.cut is Cut.LENGTH
+    assert answer.reply.exchange.truncation is Truncation.LENGTH

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scoter.api import DomainRule
 from scoter.core.metadata import Media, PageMetadata
 from scoter.core.reply import Exchange, Failed, Fetched, Gone, Moved, NotModified, Reason, Reply, Request
-from scoter.core.robots_store import Stored
+from scoter.core.robots_records import StoredRobots
 from scoter.core.url import canonical
 from scoter.fetch.snapshot import Snapshot
 from scoter.live.fetching.frames import _HEAD, Frames, over
@@ -83,7 +83,7 @@ MESSAGES: list[Message] = [
     Paused("example.org", 5.0),
     RobotsWanted("https://example.org"),
     RobotsFound("https://example.org", None),
-    RobotsLearnt("https://example.org", Stored(b"User-agent: *", 5.0)),
+    RobotsLearnt("https://example.org", StoredRobots(b"User-agent: *", 5.0)),
     Beat(),
     Report(Snapshot(done=3, slowest=(("a", 1.0),)), 1, 2, 3.5, 4),
     Stop(0.5),

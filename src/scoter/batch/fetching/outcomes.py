@@ -15,9 +15,8 @@ from scoter.batch.fetching.seen import Seen
 from scoter.batch.fetching.written import PageRows
 from scoter.config import Config
 from scoter.core.datum import short_name
-from scoter.core.outcome import fetch_status
 from scoter.core.page import Content
-from scoter.core.reply import Failed, Fetched, Gone, Moved, Reason, Reply, Request
+from scoter.core.reply import Failed, Fetched, Gone, Moved, Reason, Reply, Request, fetch_status
 from scoter.core.schedule import MEDIA_TYPE
 from scoter.core.url import Url
 from scoter.store.warc import Location
@@ -105,7 +104,7 @@ class Outcomes:
         if not isinstance(reply, Fetched) or not (self._parses or self._signs):
             return None
         datum, exchange = got.known.datum(), reply.exchange
-        content = self._paging.content(got.request.url, datum, exchange.headers, exchange.body, exchange.cut)
+        content = self._paging.content(got.request.url, datum, exchange.headers, exchange.body, exchange.truncation)
         if not self._parses:
             got.signature = self._paging.sign(content, "")
             return None
@@ -161,7 +160,7 @@ class Outcomes:
                 None if to is None else to.host,
                 None if exchange is None else exchange.header("content-type") or None,
                 None if exchange is None else len(exchange.body),
-                None if exchange is None or not exchange.cut else exchange.cut.value,
+                None if exchange is None or not exchange.truncation else exchange.truncation.value,
                 None if place is None else place.file,
                 None if place is None else place.offset,
                 None if place is None else place.length,

@@ -14,7 +14,7 @@ from scoter.config import Config
 from scoter.core.datum import CrawlDatum
 from scoter.core.metadata import PageMetadata
 from scoter.core.page import Content, Outlink, Page
-from scoter.core.reply import Cut, Headers
+from scoter.core.reply import Headers, Truncation
 from scoter.core.scoring import ScoringChain
 from scoter.core.signature import simhash
 from scoter.core.url import Url
@@ -52,12 +52,12 @@ class Paging:
         """End the process that parses what is suspicious, if there is one."""
         self.parsing.close()
 
-    def content(self, url: Url, datum: CrawlDatum, headers: Headers, body: bytes, cut: Cut) -> Content:
+    def content(self, url: Url, datum: CrawlDatum, headers: Headers, body: bytes, cut: Truncation) -> Content:
         """Return a body free of its codings, with its type."""
         codings = content_codings(headers)
         decoded = decode(body, codings, self._limit) if codings else None
         plain = body if decoded is None else decoded.body
-        truncated = bool(cut or (decoded is not None and decoded.cut))
+        truncated = bool(cut or (decoded is not None and decoded.truncation))
         found = received(url, headers, plain, truncated=truncated, sniff=self._sniffs)
         return self._scoring.before_parsing(url, datum, found)
 

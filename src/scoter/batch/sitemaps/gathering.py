@@ -22,9 +22,9 @@ from scoter.batch.seeds import Complaint
 from scoter.batch.sitemaps.sowing import EntrySower
 from scoter.batch.sitemaps.starts import Start, origin_of
 from scoter.config import Config
-from scoter.core.reply import Cut, Exchange, Failed, Fetched, Gone, Moved, NotModified, Reply, Request
+from scoter.core.reply import Exchange, Failed, Fetched, Gone, Moved, NotModified, Reply, Request, Truncation
 from scoter.core.robots import LIMIT, Robots
-from scoter.core.robots_store import Stored
+from scoter.core.robots_records import StoredRobots
 from scoter.core.url import Url, canonical, join
 from scoter.fetch.decode import content_codings, decode
 from scoter.fetch.fetcher import Fetcher
@@ -160,12 +160,12 @@ class Gatherer:
         match reply:
             case Moved(target=Url() as target) if way.hops < self._hops[True]:
                 self._ask(target, replace(way, hops=way.hops + 1))
-            case Fetched(exchange) if exchange.cut not in (Cut.TIME, Cut.DISCONNECT):
+            case Fetched(exchange) if exchange.truncation not in (Truncation.TIME, Truncation.DISCONNECT):
                 body = decode(exchange.body, content_codings(exchange.headers), LIMIT + 3).body
-                await self._robots.put(origin_of(start), Stored(body, self._clock() + LONGEST.total_seconds()))
+                await self._robots.put(origin_of(start), StoredRobots(body, self._clock() + LONGEST.total_seconds()))
                 await self._site(start, body, way)
             case Gone(reason=reason) if reason.value in _ABSENT:
-                await self._robots.put(origin_of(start), Stored(None, self._clock() + LONGEST.total_seconds()))
+                await self._robots.put(origin_of(start), StoredRobots(None, self._clock() + LONGEST.total_seconds()))
                 await self._site(start, b"", way)
             case Moved():
                 await self._site(start, b"", way)
@@ -212,8 +212,8 @@ class Gatherer:
             return
         self.sitemaps += 1
         self.indexes += bool(found.sitemaps)
-        if found.doubt or exchange.cut:
-            self._problem(exchange.url, found.doubt or f"cut short ({exchange.cut.value})", "read_in_part")
+        if found.doubt or exchange.truncation:
+            self._problem(exchange.url, found.doubt or f"cut short ({exchange.truncation.value})", "read_in_part")
         if not found.sitemaps:
             return
         if way.depth >= DEEPEST:
@@ -225,7 +225,7 @@ class Gatherer:
 
     def _read_now(self, exchange: Exchange, way: Way) -> Sitemap | None:
         decoded = decode(exchange.body, content_codings(exchange.headers), self._size)
-        cut = bool(exchange.cut or decoded.cut)
+        cut = bool(exchange.truncation or decoded.truncation)
         _, charset = declared(exchange.header("content-type"))
         found = read_listing(decoded.body, exchange.url, charset=charset, size=self._size, cut=cut)
         if found is None:

@@ -13,7 +13,7 @@ from scoter.config import Config
 from scoter.core.page import Content
 from scoter.core.reply import Exchange, Failed, Fetched, Gone, Headers, Moved, Reply, Request, Timings, header
 from scoter.core.robots import Robots
-from scoter.core.robots_store import Stored
+from scoter.core.robots_records import StoredRobots
 from scoter.core.url import Url, canonical
 from scoter.fetch.decode import content_codings, decode
 from scoter.fetch.fetcher import Fetcher
@@ -85,12 +85,12 @@ class _Seen:
     """Keeps the robots.txt files that the fetch core came upon."""
 
     def __init__(self) -> None:
-        self.by_origin: dict[str, Stored] = {}
+        self.by_origin: dict[str, StoredRobots] = {}
 
-    async def get(self, origin: str) -> Stored | None:
+    async def get(self, origin: str) -> StoredRobots | None:
         return self.by_origin.get(origin)
 
-    async def put(self, origin: str, stored: Stored) -> None:
+    async def put(self, origin: str, stored: StoredRobots) -> None:
         self.by_origin[origin] = stored
 
 
@@ -132,7 +132,7 @@ class _Fetch:
         coding_problem = ""
         if isinstance(reply, Fetched):
             plain = decode(exchange.body, content_codings(exchange.headers), self._config.fetch.content_limit)
-            cut, coding_problem = bool(exchange.cut or plain.cut), plain.problem
+            cut, coding_problem = bool(exchange.truncation or plain.truncation), plain.problem
             content, decision = _content(self._config, url, exchange.headers, plain.body, cut, self._force_as)
         return Got(
             asked=self._asked,

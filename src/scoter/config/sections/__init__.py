@@ -8,18 +8,17 @@ from typing import Any, Final
 
 import msgspec
 
-from scoter.config.origins import Given
-from scoter.config.sections.db import Db, Generate
-from scoter.config.sections.fetch import Fetch
-from scoter.config.sections.http import Agent, Http
-from scoter.config.sections.links import Hostdb, Link, Linkdb, Scoring
-from scoter.config.sections.live import Live
-from scoter.config.sections.pages import Index, Lang, Parse
-from scoter.config.sections.protocols import Browser, File, Ftp
-from scoter.config.sections.running import Engine, Publisher, Sitemap, Store
-from scoter.config.sections.urls import Urlfilter, Urlnormalizer
-from scoter.config.sections.web import Web
+from scoter.config.sections.db import CrawldbSettings, GenerateSettings
+from scoter.config.sections.fetch import FetchSettings
+from scoter.config.sections.http import AgentSettings, HttpSettings
+from scoter.config.sections.jobs import EngineSettings, PublisherSettings, SitemapSettings, StoreSettings
+from scoter.config.sections.links import HostdbSettings, LinkdbSettings, LinkSettings, ScoringSettings
+from scoter.config.sections.live import LiveSettings, WebSettings
+from scoter.config.sections.pages import IndexSettings, LanguageSettings, ParseSettings
+from scoter.config.sections.protocols import BrowserSettings, FileSettings, FtpSettings
+from scoter.config.sections.urls import UrlFilterSettings, UrlNormalizerSettings
 from scoter.config.settings import Field, Section, fields_of
+from scoter.config.sources import Given
 
 
 class Config(msgspec.Struct, frozen=True):
@@ -29,29 +28,29 @@ class Config(msgspec.Struct, frozen=True):
     a plug-in reads its own through ``scoter.config.plugin_settings``.
     """
 
-    agent: Agent = Agent()
-    fetch: Fetch = Fetch()
-    http: Http = Http()
-    file: File = File()
-    ftp: Ftp = Ftp()
-    browser: Browser = Browser()
-    urlfilter: Urlfilter = Urlfilter()
-    urlnormalizer: Urlnormalizer = Urlnormalizer()
-    generate: Generate = Generate()
-    db: Db = Db()
-    parse: Parse = Parse()
-    lang: Lang = Lang()
-    scoring: Scoring = Scoring()
-    linkdb: Linkdb = Linkdb()
-    link: Link = Link()
-    hostdb: Hostdb = Hostdb()
-    sitemap: Sitemap = Sitemap()
-    index: Index = Index()
-    publisher: Publisher = Publisher()
-    store: Store = Store()
-    engine: Engine = Engine()
-    live: Live = Live()
-    web: Web = Web()
+    agent: AgentSettings = AgentSettings()
+    fetch: FetchSettings = FetchSettings()
+    http: HttpSettings = HttpSettings()
+    file: FileSettings = FileSettings()
+    ftp: FtpSettings = FtpSettings()
+    browser: BrowserSettings = BrowserSettings()
+    urlfilter: UrlFilterSettings = UrlFilterSettings()
+    urlnormalizer: UrlNormalizerSettings = UrlNormalizerSettings()
+    generate: GenerateSettings = GenerateSettings()
+    db: CrawldbSettings = CrawldbSettings()
+    parse: ParseSettings = ParseSettings()
+    lang: LanguageSettings = LanguageSettings()
+    scoring: ScoringSettings = ScoringSettings()
+    linkdb: LinkdbSettings = LinkdbSettings()
+    link: LinkSettings = LinkSettings()
+    hostdb: HostdbSettings = HostdbSettings()
+    sitemap: SitemapSettings = SitemapSettings()
+    index: IndexSettings = IndexSettings()
+    publisher: PublisherSettings = PublisherSettings()
+    store: StoreSettings = StoreSettings()
+    engine: EngineSettings = EngineSettings()
+    live: LiveSettings = LiveSettings()
+    web: WebSettings = WebSettings()
     plugin: Mapping[str, Mapping[str, Given]] = {}
 
     def value(self, name: str) -> Any:

@@ -10,7 +10,7 @@ from scoter.config.settings import Section, Setting
 _LONGEST_INTERVAL = timedelta(days=24_855)  # seconds of the crawldb's 32 bits: 68 years
 
 
-class Generate(Section, frozen=True):
+class GenerateSettings(Section, frozen=True):
     """Which due URLs go into the next segments."""
 
     max_count: Annotated[
@@ -96,7 +96,7 @@ class Generate(Section, frozen=True):
     ] = ""
 
 
-class Db(Section, frozen=True):
+class CrawldbSettings(Section, frozen=True):
     """The crawldb: schedules, retries, scores, outlinks and signatures."""
 
     fetch_interval_default: Annotated[

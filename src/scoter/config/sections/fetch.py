@@ -14,7 +14,7 @@ _CONNECT_TO = r"[^\s:=\[\]]+:(?:\*|[0-9]{1,5})=(?:\[[0-9A-Fa-f:.]+\]|[^\s:=\[\]]
 _HOST_POLICY = r"\s*[^\s=]+(?:\s+[a-z_]+=[^\s=]+)+\s*"
 
 
-class Fetch(Section, frozen=True):
+class FetchSettings(Section, frozen=True):
     """The polite fetch core: queues, delays, limits, redirects and the address guard."""
 
     protocols: Annotated[

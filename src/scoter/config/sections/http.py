@@ -14,7 +14,7 @@ PRODUCT: Final = r"[A-Za-z0-9!#$%&'*+.^_`|~-]*"
 _HEADER: Final = r"[A-Za-z0-9!#$%&'*+.^_`|~-]+:[^\x00-\x08\x0a-\x1f\x7f]*"
 
 
-class Agent(Section, frozen=True):
+class AgentSettings(Section, frozen=True):
     """Who the crawler says it is; without a name nothing is fetched."""
 
     name: Annotated[
@@ -77,7 +77,7 @@ class Agent(Section, frozen=True):
     ] = None
 
 
-class Http(Section, frozen=True):
+class HttpSettings(Section, frozen=True):
     """HTTP itself: time limits, headers, proxies, TLS and the treatment of robots.txt."""
 
     timeout: Annotated[

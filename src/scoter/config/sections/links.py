@@ -8,7 +8,7 @@ from typing import Annotated
 from scoter.config.settings import Section, Setting
 
 
-class Linkdb(Section, frozen=True):
+class LinkdbSettings(Section, frozen=True):
     """The linkdb: who links to a URL, and with which words."""
 
     max_inlinks: Annotated[
@@ -32,7 +32,7 @@ class Linkdb(Section, frozen=True):
     ] = 100
 
 
-class Link(Section, frozen=True):
+class LinkSettings(Section, frozen=True):
     """The link graph and the ranks computed over it."""
 
     ignore_internal_host: Annotated[
@@ -71,7 +71,7 @@ class Link(Section, frozen=True):
     ] = 0.0
 
 
-class Scoring(Section, frozen=True):
+class ScoringSettings(Section, frozen=True):
     """The scoring filters and what each of them reads."""
 
     filter_order: Annotated[
@@ -166,7 +166,7 @@ class Scoring(Section, frozen=True):
     ] = ()
 
 
-class Hostdb(Section, frozen=True):
+class HostdbSettings(Section, frozen=True):
     """The hostdb: one record a host, gathered from the crawldb."""
 
     recheck_interval: Annotated[

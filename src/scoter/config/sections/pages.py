@@ -9,7 +9,7 @@ from scoter.config.settings import Section, Setting
 from scoter.config.units import Size
 
 
-class Parse(Section, frozen=True):
+class ParseSettings(Section, frozen=True):
     """Parsing: encodings, links, text and what parse filters take out."""
 
     parsers: Annotated[
@@ -155,7 +155,7 @@ class Parse(Section, frozen=True):
     ] = False
 
 
-class Lang(Section, frozen=True):
+class LanguageSettings(Section, frozen=True):
     """The language of pages."""
 
     extraction_policy: Annotated[
@@ -189,7 +189,7 @@ class Lang(Section, frozen=True):
     ] = ()
 
 
-class Index(Section, frozen=True):
+class IndexSettings(Section, frozen=True):
     """Documents for the search back ends: filters, writers and what is deleted."""
 
     filter_order: Annotated[

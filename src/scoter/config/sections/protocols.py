@@ -9,7 +9,7 @@ from scoter.config.settings import Section, Setting
 from scoter.config.units import Size
 
 
-class File(Section, frozen=True):
+class FileSettings(Section, frozen=True):
     """file: URLs; used only when fetch.protocols names "file"."""
 
     content_limit: Annotated[
@@ -33,7 +33,7 @@ class File(Section, frozen=True):
     ] = ()
 
 
-class Ftp(Section, frozen=True):
+class FtpSettings(Section, frozen=True):
     """ftp: URLs; used only when fetch.protocols names "ftp"."""
 
     username: Annotated[str, Setting("User name.", nutch=("ftp.username",))] = "anonymous"
@@ -57,7 +57,7 @@ class Ftp(Section, frozen=True):
     ] = False
 
 
-class Browser(Section, frozen=True):
+class BrowserSettings(Section, frozen=True):
     """A headless browser for pages that need JavaScript; used only when fetch.protocols names "browser"."""
 
     url_patterns: Annotated[

@@ -7,7 +7,7 @@ from typing import Annotated
 from scoter.config.settings import Section, Setting
 
 
-class Urlfilter(Section, frozen=True):
+class UrlFilterSettings(Section, frozen=True):
     """URL filters: a URL passes when every filter of the chain lets it."""
 
     order: Annotated[
@@ -106,7 +106,7 @@ def _scope(scope: str) -> Setting:
     )
 
 
-class Urlnormalizer(Section, frozen=True):
+class UrlNormalizerSettings(Section, frozen=True):
     """URL normalisers: each rewrites what the one before it gave."""
 
     order: Annotated[

@@ -8,7 +8,7 @@ from contextlib import suppress
 from msgspec import Struct
 
 from scoter.core.filters.affixes import Affixes, affixes
-from scoter.core.filters.lines import rule_lines, shown
+from scoter.core.rule_lines import rule_lines, shown
 from scoter.core.url import Url, canonical
 from scoter.errors import RuleError, UrlError
 

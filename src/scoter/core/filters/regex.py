@@ -16,8 +16,8 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
-from scoter.core.filters.lines import host_name, shown
 from scoter.core.pattern import SMALL_SET_MEMORY, Hit, Pattern, PatternSet, compile_pattern
+from scoter.core.rule_lines import host_name, shown
 from scoter.core.url import Url
 from scoter.errors import RuleError
 

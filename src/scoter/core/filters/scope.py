@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
-from scoter.core.filters.lines import host_name, rule_lines
+from scoter.core.rule_lines import host_name, rule_lines
 from scoter.core.url import Url, canonical
 from scoter.errors import RuleError, UrlError
 

@@ -16,7 +16,7 @@ from collections.abc import Iterable
 from msgspec import Struct
 
 from scoter.core.filters.affixes import Affixes, affixes
-from scoter.core.filters.lines import rule_lines, shown
+from scoter.core.rule_lines import rule_lines, shown
 from scoter.core.url import Url
 from scoter.errors import RuleError
 

@@ -14,9 +14,9 @@ from collections.abc import Iterable
 from msgspec import Struct
 from msgspec.structs import replace
 
-from scoter.core.filters.lines import host_name, rule_lines, shown, two_words
 from scoter.core.normalizers.names import NameTable
 from scoter.core.normalizers.parts import split
+from scoter.core.rule_lines import host_name, rule_lines, shown, two_words
 from scoter.errors import RuleError
 
 _WEB = frozenset({"http", "https"})

@@ -17,8 +17,8 @@ from xml.parsers import expat
 
 from msgspec import Struct
 
-from scoter.core.filters.lines import shown
 from scoter.core.pattern import Pattern, Replacement, compile_pattern, compile_replacement
+from scoter.core.rule_lines import shown
 from scoter.errors import RuleError
 
 _PARENT = {"regex-normalize": "", "regex": "regex-normalize", "pattern": "regex", "substitution": "regex"}

@@ -14,8 +14,8 @@ from collections.abc import Iterable, Mapping
 from msgspec import Struct
 from msgspec.structs import replace
 
-from scoter.core.filters.lines import host_name, rule_lines, shown, two_words
 from scoter.core.normalizers.parts import split
+from scoter.core.rule_lines import host_name, rule_lines, shown, two_words
 from scoter.errors import RuleError
 
 _FILE_NAME = re.compile(r"\.[A-Za-z0-9]{1,5}\Z")

@@ -110,9 +110,9 @@ class BrowserProtocol:
         match found:
             case Rendered(moved_to=Url() as target):
                 return Moved(exchange, target, permanent=False)
-            case Rendered(html=made, cut=cut):
+            case Rendered(html=made, truncation=cut):
                 timings = replace(exchange.timings, total=exchange.timings.total + spent)
-                rendered = replace(_remade(exchange, made), cut=cut or exchange.cut, timings=timings)
+                rendered = replace(_remade(exchange, made), truncation=cut or exchange.truncation, timings=timings)
                 return Fetched(rendered)
             case NotRendered(reason=reason, detail=detail) if is_named:
                 return Failed(url, reason, detail, blames_host=False, exchange=exchange)

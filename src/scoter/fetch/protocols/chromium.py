@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from scoter.config.sections.protocols import Browser as Settings
+from scoter.config.sections.protocols import BrowserSettings
 from scoter.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class Process(Struct, frozen=True):
 class Chromium:
     """Gives contexts of a browser that is kept running, one after the other."""
 
-    def __init__(self, settings: Settings, executable: str) -> None:
+    def __init__(self, settings: BrowserSettings, executable: str) -> None:
         self._settings = settings
         self._executable = executable
         self._lock = asyncio.Lock()
@@ -174,7 +174,7 @@ class _Instance:
         return family(pid, everything)
 
 
-def find_executable(settings: Settings) -> str:
+def find_executable(settings: BrowserSettings) -> str:
     """Return the Chromium to run, or say what is missing."""
     if importlib.util.find_spec("playwright") is None:
         raise ConfigError(
@@ -194,7 +194,7 @@ def find_executable(settings: Settings) -> str:
     return found
 
 
-async def _start(settings: Settings, executable: str, proxy_port: int) -> _Instance:
+async def _start(settings: BrowserSettings, executable: str, proxy_port: int) -> _Instance:
     from playwright.async_api import async_playwright  # an extra: not everybody has it
 
     sandbox = settings.sandbox if settings.sandbox is not None else os.geteuid() != 0

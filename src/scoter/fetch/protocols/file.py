@@ -22,7 +22,6 @@ from urllib.parse import unquote_to_bytes
 from msgspec.structs import replace
 
 from scoter.core.reply import (
-    Cut,
     Exchange,
     Failed,
     Fetched,
@@ -34,6 +33,7 @@ from scoter.core.reply import (
     Reply,
     Request,
     Timings,
+    Truncation,
 )
 from scoter.core.url import Url, canonical
 from scoter.fetch.protocols.linkpage import MOST_NAMES, Item, link_page, media_type, path_text
@@ -128,7 +128,7 @@ class FileProtocol:
             body, size, cut = self._contents(real)
             kind = media_type(os.fsdecode(real))
         headers = (("Content-Type", kind), ("Content-Length", str(size)), *base.headers)
-        return Fetched(_with(base, began, headers=headers, body=body, cut=cut))
+        return Fetched(_with(base, began, headers=headers, body=body, truncation=cut))
 
     def _may_read(self, real: bytes) -> bool:
         # realpath has followed every link: what is compared here is what is opened.
@@ -136,7 +136,7 @@ class FileProtocol:
             real == folder or real.startswith(folder.rstrip(b"/") + b"/") for folder in self._folders
         )
 
-    def _list(self, folder: bytes) -> tuple[bytes, Cut]:
+    def _list(self, folder: bytes) -> tuple[bytes, Truncation]:
         items: list[Item] = []
         with os.scandir(folder) as entries:
             for entry in entries:
@@ -146,9 +146,9 @@ class FileProtocol:
                     break
         above = os.path.dirname(folder.rstrip(b"/")) or b"/"  # noqa: PTH120 - a path of bytes
         page = link_page(folder, items[:MOST_NAMES], parent=self._parent and self._may_read(above), limit=self._limit)
-        return page.body, Cut.LENGTH if len(items) > MOST_NAMES else page.cut
+        return page.body, Truncation.LENGTH if len(items) > MOST_NAMES else page.truncation
 
-    def _contents(self, path: bytes) -> tuple[bytes, int, Cut]:
+    def _contents(self, path: bytes) -> tuple[bytes, int, Truncation]:
         # Without waiting: since it was looked at, a pipe that nobody writes to may have taken the file's place.
         handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC | os.O_NOFOLLOW)
         with io.FileIO(handle, "rb") as file:
@@ -167,8 +167,8 @@ class FileProtocol:
                 size += len(piece)
         body = b"".join(pieces)
         if limit is not None and len(body) > limit:
-            return body[:limit], max(facts.st_size, len(body)), Cut.LENGTH
-        return body, len(body), Cut.NOT
+            return body[:limit], max(facts.st_size, len(body)), Truncation.LENGTH
+        return body, len(body), Truncation.NOT
 
 
 def _moment(seconds: float) -> datetime | None:
@@ -186,7 +186,7 @@ def _with(
     status: int = 200,
     headers: Headers | None = None,
     body: bytes = b"",
-    cut: Cut = Cut.NOT,
+    truncation: Truncation = Truncation.NOT,
 ) -> Exchange:
     """Return an exchange with what was found, and how long it took."""
     return replace(
@@ -194,7 +194,7 @@ def _with(
         status=status,
         headers=base.headers if headers is None else headers,
         body=body,
-        cut=cut,
+        truncation=truncation,
         timings=Timings(total=time.monotonic() - began),
     )
 

@@ -21,7 +21,19 @@ import pycurl
 from msgspec.structs import replace
 
 from scoter.core.domain import is_ip
-from scoter.core.reply import Cut, Exchange, Failed, Fetched, Gone, Headers, Moved, NotModified, Reason, Reply, Request
+from scoter.core.reply import (
+    Exchange,
+    Failed,
+    Fetched,
+    Gone,
+    Headers,
+    Moved,
+    NotModified,
+    Reason,
+    Reply,
+    Request,
+    Truncation,
+)
 from scoter.core.url import Url, canonical
 from scoter.fetch.protocols.curl import CurlLoop
 from scoter.fetch.protocols.ftp_listing import read_list, read_mlsd
@@ -119,7 +131,7 @@ class FtpProtocol:
             if probed.reason is None and modified is not None and modified <= since:
                 return NotModified(_exchange(url, started, probed, 304, _last_modified(modified), b""))
         told = await self._transfer(_Kind.FILE, url.path, url, where)
-        if told.reason is None and told.cut is not Cut.DISCONNECT:
+        if told.reason is None and told.truncation is not Truncation.DISCONNECT:
             kind = media_type(unquote_to_bytes(url.path).decode("utf-8", "replace"))
             headers = (("Content-Type", kind), *_last_modified(_modified(told.head)))
             return Fetched(_exchange(url, started, told, 200, headers, told.body))
@@ -142,13 +154,13 @@ class FtpProtocol:
             self._remember_without_mlsd(url.host)
             read = read_list
             told = await self._transfer(_Kind.FOLDER, url.path, url, where, "LIST")
-        if told.reason is not None or told.cut is Cut.DISCONNECT:
+        if told.reason is not None or told.truncation is Truncation.DISCONNECT:
             return _failure(url, told)
-        text = told.body if told.cut is Cut.NOT else told.body[: told.body.rfind(b"\n") + 1]
+        text = told.body if told.truncation is Truncation.NOT else told.body[: told.body.rfind(b"\n") + 1]
         page = link_page(unquote_to_bytes(url.path), read(text), parent=False, limit=self._settings.content_limit)
         headers = (("Content-Type", "text/html; charset=utf-8"), ("Content-Length", str(len(page.body))))
         exchange = _exchange(url, started, told, 200, headers, page.body)
-        return Fetched(exchange if page.cut is Cut.NOT else replace(exchange, cut=page.cut))
+        return Fetched(exchange if page.truncation is Truncation.NOT else replace(exchange, truncation=page.truncation))
 
     def _remember_without_mlsd(self, host: str) -> None:
         self._without_mlsd[host] = None
@@ -232,7 +244,7 @@ def _failure(url: Url, told: Transferred) -> Gone | Failed:
             return Gone(url, Reason.NOT_FOUND, detail)
         case status if 400 <= status < 500:
             return Failed(url, Reason.SERVER_ERROR, detail)
-        case _ if told.cut is Cut.DISCONNECT or told.body:
+        case _ if told.truncation is Truncation.DISCONNECT or told.body:
             return Failed(url, Reason.RESET, "the file ended before its length")
         case _:
             return Failed(url, told.reason or Reason.MALFORMED, detail)
@@ -248,7 +260,7 @@ def _exchange(url: Url, started: datetime, told: Transferred, status: int, heade
         status=status,
         headers=headers,
         body=body,
-        cut=told.cut,
+        truncation=told.truncation,
         peer=told.peer,
         timings=told.timings,
     )

@@ -12,7 +12,7 @@ from typing import Any, Final, Protocol
 import pycurl
 
 from scoter.core.display import size
-from scoter.core.reply import Cut, Reason, Timings
+from scoter.core.reply import Reason, Timings, Truncation
 from scoter.fetch.protocols.bodybudget import BodyBudget
 from scoter.fetch.protocols.transfer import Ask, Limits, Transferred
 
@@ -111,7 +111,7 @@ class Handle:
         self._head_lines = 0  # how many there were when the body began; what follows are trailers
         self._body: list[bytes] = []
         self._size = 0
-        self._cut = Cut.NOT
+        self._cut = Truncation.NOT
         self._asked = False
         self._has_connected = False
         self._fault: tuple[Reason, str] | None = None  # why we ended the transfer ourselves
@@ -183,7 +183,7 @@ class Handle:
             status=status,
             head=head,
             body=self._body[0] if len(self._body) == 1 else b"".join(self._body),
-            cut=cut,
+            truncation=cut,
             peer=getinfo(_PEER),
             http_version=version,
             tls_version=self._owner.tls_of(getinfo(pycurl.CONN_ID), self._tls_seen) if self.is_tls else "",
@@ -208,22 +208,22 @@ class Handle:
             total=total,
         )
 
-    def _judge(self, error: int, message: str, lines: bytes, has_head: bool) -> tuple[Reason | None, Cut]:
+    def _judge(self, error: int, message: str, lines: bytes, has_head: bool) -> tuple[Reason | None, Truncation]:
         if self._fault is not None:
-            return self._fault[0], Cut.NOT
+            return self._fault[0], Truncation.NOT
         if b"\0" in lines:
-            return Reason.MALFORMED, Cut.NOT  # libcurl lets a NUL pass where it takes a line for an empty one
+            return Reason.MALFORMED, Truncation.NOT  # libcurl lets a NUL pass where it takes a line for an empty one
         if error == pycurl.E_OK and not has_head and self._is_http:
-            return Reason.RESET, Cut.NOT  # libcurl is content with a head that breaks off between two lines
-        if error == pycurl.E_OK or self._cut is Cut.LENGTH:
+            return Reason.RESET, Truncation.NOT  # libcurl is content with a head that breaks off between two lines
+        if error == pycurl.E_OK or self._cut is Truncation.LENGTH:
             return None, self._cut
         if error == pycurl.E_RECV_ERROR and "chunk" in message:
-            return Reason.MALFORMED, Cut.NOT  # libcurl has one error for a broken connection and for a bad chunk
+            return Reason.MALFORMED, Truncation.NOT  # libcurl has one error for a broken connection and for a bad chunk
         if error in _BROKEN and has_head:
-            return None, Cut.DISCONNECT
+            return None, Truncation.DISCONNECT
         if error == pycurl.E_OPERATION_TIMEDOUT and has_head:
-            return Reason.TIMEOUT, Cut.TIME
-        return _REASONS.get(error, Reason.MALFORMED), Cut.NOT
+            return Reason.TIMEOUT, Truncation.TIME
+        return _REASONS.get(error, Reason.MALFORMED), Truncation.NOT
 
     def _head(self, whole: bytes) -> bytes:
         """Return the head of the last response, without provisional ones and trailers; nothing if it broke off."""
@@ -258,7 +258,7 @@ class Handle:
         """Take what fits of a body that is too long, and end the transfer."""
         if data and self._take_body(data) is not None:
             return _PAUSE
-        self._cut = Cut.LENGTH
+        self._cut = Truncation.LENGTH
         return 0
 
     def _note_asked(self, *where: object) -> int:

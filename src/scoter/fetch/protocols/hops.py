@@ -17,8 +17,7 @@ import pycurl
 from msgspec.structs import replace
 
 from scoter.config import Config
-from scoter.core.outcome import reply_to
-from scoter.core.reply import Cut, Exchange, Failed, Fetched, Headers, Reason, Reply, Request, header
+from scoter.core.reply import Exchange, Failed, Fetched, Headers, Reason, Reply, Request, Truncation, header, reply_to
 from scoter.core.robots import LIMIT
 from scoter.core.url import Url
 from scoter.errors import ConfigError
@@ -230,11 +229,13 @@ class HttpHops:
         return one_line(cookie)
 
     def _reply(self, url: Url, site: Site, sent: Sent, told: Transferred, started: datetime) -> Reply:
-        if told.reason is None and told.cut is Cut.NOT:
+        if told.reason is None and told.truncation is Truncation.NOT:
             return reply_to(self._exchange(url, site, sent, told, started), started)
-        late = told.cut is Cut.TIME and self._is_overtime(told)
-        partial = told.cut in (Cut.TIME, Cut.DISCONNECT) and self._config.http.partial_truncated
-        is_told = told.cut is Cut.TIME and told.status >= 300  # all that these have to say is in their heads
+        late = told.truncation is Truncation.TIME and self._is_overtime(told)
+        partial = told.truncation in (Truncation.TIME, Truncation.DISCONNECT) and self._config.http.partial_truncated
+        is_told = (
+            told.truncation is Truncation.TIME and told.status >= 300
+        )  # all that these have to say is in their heads
         if told.reason is not None and not late and not partial and not is_told:
             return Failed(url, told.reason, told.detail, blames_host=told.reason is not Reason.REFUSED_ADDRESS)
         exchange = self._exchange(url, site, sent, told, started)
@@ -256,7 +257,7 @@ class HttpHops:
             status=told.status,
             headers=headers,
             body=told.body,
-            cut=told.cut,
+            truncation=told.truncation,
             peer=told.peer,
             http_version=told.http_version,
             tls_version=told.tls_version,

@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 from msgspec import Struct
 
-from scoter.core.reply import Cut
+from scoter.core.reply import Truncation
 
 MOST_NAMES = 100_000
 """Names of one folder that are looked at."""
@@ -37,7 +37,7 @@ class LinkPage(Struct, frozen=True):
     """A page of links; ``cut`` when not everything found room."""
 
     body: bytes
-    cut: Cut = Cut.NOT
+    truncation: Truncation = Truncation.NOT
 
 
 def link_page(folder: bytes, items: Iterable[Item], *, parent: bool, limit: int | None) -> LinkPage:
@@ -59,7 +59,7 @@ def link_page(folder: bytes, items: Iterable[Item], *, parent: bool, limit: int 
         piece = _link(folder + item.name + slash, _shown(item.name + slash))
         size += len(piece)
         if limit is not None and size > limit:
-            return LinkPage(b"".join((*pieces, _END)), Cut.LENGTH)
+            return LinkPage(b"".join((*pieces, _END)), Truncation.LENGTH)
         pieces.append(piece)
     return LinkPage(b"".join((*pieces, _END)))
 

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from scoter.config.sections.protocols import Browser as Settings
-from scoter.core.reply import Cut, Exchange, Reason
+from scoter.config.sections.protocols import BrowserSettings
+from scoter.core.reply import Exchange, Reason, Truncation
 from scoter.core.url import Url, canonical, join
 from scoter.errors import UrlError
 from scoter.fetch.reach.guard import Guard
@@ -38,7 +38,7 @@ class Rendered(Struct, frozen=True):
     """What a page's scripts made of it; or where they went instead."""
 
     html: bytes = b""
-    cut: Cut = Cut.NOT
+    truncation: Truncation = Truncation.NOT
     moved_to: Url | None = None
 
 
@@ -56,7 +56,7 @@ class _Hung(Exception):
 class Rendering:
     """Renders one page in a context of its own."""
 
-    def __init__(self, context: BrowserContext, settings: Settings, guard: Guard, limit: int) -> None:
+    def __init__(self, context: BrowserContext, settings: BrowserSettings, guard: Guard, limit: int) -> None:
         self._context = context
         self._settings = settings
         self._guard = guard
@@ -132,7 +132,7 @@ class Rendering:
         html: bytes = text.encode("utf-8", "replace")
         if length > self._limit or len(html) > self._limit:
             # A character that was cut in two is left out.
-            return Rendered(html[: self._limit].decode("utf-8", "ignore").encode(), Cut.LENGTH)
+            return Rendered(html[: self._limit].decode("utf-8", "ignore").encode(), Truncation.LENGTH)
         return Rendered(html)
 
     async def _ask(self, cdp: CDPSession, method: str, **parameters: Any) -> Any:

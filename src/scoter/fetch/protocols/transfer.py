@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from scoter.core.reply import Cut, Reason, Timings
+from scoter.core.reply import Reason, Timings, Truncation
 
 SocketCheck = Callable[[int, tuple[Any, ...]], str]
 """Given family and address of a socket to be opened: nothing, or why it must not be."""
@@ -52,7 +52,7 @@ class Transferred(Struct, frozen=True, kw_only=True):
     status: int = 0
     head: bytes = b""
     body: bytes = b""
-    cut: Cut = Cut.NOT
+    truncation: Truncation = Truncation.NOT
     peer: str = ""
     http_version: str = "1.1"
     tls_version: str = ""

@@ -13,7 +13,7 @@ from typing import Any, Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from scoter.config.sections.fetch import Fetch
+from scoter.config.sections.fetch import FetchSettings
 from scoter.config.units import read_duration
 from scoter.core.url import host_of
 from scoter.errors import ConfigError, nearest
@@ -76,7 +76,7 @@ class Policies:
         return self.default
 
 
-def policies_of(settings: Fetch) -> Policies:
+def policies_of(settings: FetchSettings) -> Policies:
     """Return what the section ``[fetch]`` says of politeness; an entry that makes no sense is a ``ConfigError``."""
     default = Policy(
         delay=settings.delay,

@@ -12,7 +12,7 @@ from enum import StrEnum
 
 from msgspec import Struct
 
-from scoter.config.sections.fetch import Fetch
+from scoter.config.sections.fetch import FetchSettings
 
 
 class Pulse(Struct, frozen=True, kw_only=True):
@@ -60,7 +60,7 @@ class Limits(Struct, frozen=True, kw_only=True):
     most_workers: int = 125
 
 
-def limits_of(settings: Fetch) -> Limits:
+def limits_of(settings: FetchSettings) -> Limits:
     """Return what the section ``[fetch]`` says of time and throughput."""
     return Limits(
         time_limit=settings.time_limit,

@@ -6,7 +6,7 @@ import asyncio
 from typing import Final
 
 from scoter.core.reply import Failed, Reason, Reply, Request
-from scoter.core.robots_store import Stored
+from scoter.core.robots_records import StoredRobots
 from scoter.live.fetching.frames import Frames
 from scoter.live.fetching.messages import Ask, RobotsFound, RobotsLearnt, RobotsWanted
 from scoter.live.records import Priority
@@ -20,10 +20,10 @@ class SharedRobots:
 
     def __init__(self, core: Frames) -> None:
         self._core = core
-        self._asked: dict[str, asyncio.Future[Stored | None]] = {}
+        self._asked: dict[str, asyncio.Future[StoredRobots | None]] = {}
         self._learnt: list[RobotsLearnt] = []
 
-    async def get(self, origin: str) -> Stored | None:
+    async def get(self, origin: str) -> StoredRobots | None:
         if not self._core.is_open:
             return None
         found = self._asked.get(origin)
@@ -37,7 +37,7 @@ class SharedRobots:
             self._asked.pop(origin, None)
             return None
 
-    async def put(self, origin: str, stored: Stored) -> None:
+    async def put(self, origin: str, stored: StoredRobots) -> None:
         # Not at once: that its host wants a longer delay must be with the core before others know these rules.
         if not self._learnt:
             asyncio.get_running_loop().call_later(_GATHER, self._tell)

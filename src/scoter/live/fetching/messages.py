@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from scoter.api import DomainRule
 from scoter.core.reply import Failed, Fetched, Gone, Moved, NotModified, Request
-from scoter.core.robots_store import Stored
+from scoter.core.robots_records import StoredRobots
 from scoter.fetch.snapshot import Snapshot
 from scoter.live.records import Priority, Read
 
@@ -149,14 +149,14 @@ class RobotsFound(Struct, frozen=True, array_like=True):
     """What is known of a robots.txt."""
 
     origin: str
-    stored: Stored | None
+    stored: StoredRobots | None
 
 
 class RobotsLearnt(Struct, frozen=True, array_like=True):
     """A robots.txt was fetched."""
 
     origin: str
-    stored: Stored
+    stored: StoredRobots
 
 
 class Beat(Struct, frozen=True, array_like=True):

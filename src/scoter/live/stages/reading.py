@@ -46,7 +46,7 @@ class Reading:
         codings = content_codings(exchange.headers)
         plain = decode(exchange.body, codings, self._limit) if codings else None
         body = exchange.body if plain is None else plain.body
-        cut = bool(exchange.cut or (plain is not None and plain.cut))
+        cut = bool(exchange.truncation or (plain is not None and plain.truncation))
         return received(exchange.url, exchange.headers, body, truncated=cut, sniff=self._sniffs)
 
     def _told(self, content: Content, outcome: Parsed | ParseFailed) -> Read:

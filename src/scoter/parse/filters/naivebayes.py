@@ -19,9 +19,9 @@ from msgspec import Struct, structs
 
 from scoter.config import Setting
 from scoter.config.named_files import lines_of
-from scoter.core.filters.lines import rule_lines, shown
 from scoter.core.page import Content, Outlink, Page
 from scoter.core.pattern import PatternSet, compile_pattern
+from scoter.core.rule_lines import rule_lines, shown
 from scoter.core.url import Url
 from scoter.errors import RuleError, UsageError
 from scoter.parse.filters.bayes import Classifier, train

@@ -16,8 +16,8 @@ from typing import Final, Literal, TypeAlias, cast, get_args
 
 from msgspec import Struct
 
-from scoter.core.filters.lines import rule_lines, shown
 from scoter.core.pattern import Pattern, Replacement, compile_pattern, compile_replacement
+from scoter.core.rule_lines import rule_lines, shown
 from scoter.errors import RuleError
 
 Source: TypeAlias = Literal["html", "text", "title", "url"]

@@ -158,7 +158,7 @@ class WarcPart:
         is_304 = exchange.status == 304 and bool(raw) and not body
         head = archived_response(raw, None if is_304 else len(body)) if raw else b""
         payload = "-" if is_304 else record.digest(body)
-        whole = bool(body and head) and not exchange.cut
+        whole = bool(body and head) and not exchange.truncation
         twin = self._shared.get(payload) if whole else None
         mime = "warc/revisit"
         remember: Shared | None = None

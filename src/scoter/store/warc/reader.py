@@ -15,7 +15,7 @@ from typing import BinaryIO, Self
 from msgspec import Struct
 from msgspec.structs import replace
 
-from scoter.core.reply import Cut, Headers, header
+from scoter.core.reply import Headers, Truncation, header
 from scoter.errors import UserError
 from scoter.store.disk import telling
 from scoter.store.warc.heads import parse_head, split_message
@@ -32,7 +32,7 @@ LIMIT = 64 * 2**20
 
 _HEAD = 2**20  # longest head, of a record or in it, that is looked for; the fetch core stops at a quarter of it
 _GZIP = b"\x1f\x8b"
-_CUTS = {"": Cut.NOT, **{each.value: each for each in Cut}}
+_CUTS = {"": Truncation.NOT, **{each.value: each for each in Truncation}}
 
 
 def records(file: BinaryIO) -> Iterator[WarcRecord]:
@@ -65,7 +65,7 @@ class ArchivedResponse(Struct, frozen=True, kw_only=True):
     status: int
     headers: Headers
     body: bytes
-    cut: Cut
+    truncation: Truncation
     digest: str
     offset: int
 
@@ -136,11 +136,11 @@ class WarcReader:
         place = record.headers.get("WARC-Refers-To-File-Offset") or ""
         # Other crawlers refer to other files, and say so.
         if not place.isdecimal() or record.headers.get("WARC-Refers-To-Filename", self.path.name) != self.path.name:
-            return replace(found, cut=Cut.LENGTH)
+            return replace(found, truncation=Truncation.LENGTH)
         first = self.at(int(place)) if int(place) < found.offset else found
         if first.kind is not Kind.RESPONSE or first.digest != found.digest:
             raise UserError("a duplicate refers to a record that is not its like", where=self._where(found.offset))
-        return replace(found, body=first.body, cut=first.cut)
+        return replace(found, body=first.body, truncation=first.truncation)
 
     @contextmanager
     def _damage_told(self, offset: int) -> Iterator[None]:
@@ -172,7 +172,7 @@ def captured(record: WarcRecord, offset: int, limit: int) -> ArchivedResponse:
     else:
         head, body = split_message(block)
         status, headers = parse_head(head)
-    cut = Cut.NOT if kind is Kind.REVISIT else _CUTS.get(fields.get("WARC-Truncated") or "", Cut.LENGTH)
+    cut = Truncation.NOT if kind is Kind.REVISIT else _CUTS.get(fields.get("WARC-Truncated") or "", Truncation.LENGTH)
     return ArchivedResponse(
         url=fields.get("WARC-Target-URI") or "",
         date=record.record_date,
@@ -180,7 +180,7 @@ def captured(record: WarcRecord, offset: int, limit: int) -> ArchivedResponse:
         status=status,
         headers=headers,
         body=body[:limit] if len(body) > limit else body,
-        cut=Cut.LENGTH if len(body) > limit else cut,
+        truncation=Truncation.LENGTH if len(body) > limit else cut,
         digest=fields.get("WARC-Payload-Digest") or "-",
         offset=offset,
     )

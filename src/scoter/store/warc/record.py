@@ -84,7 +84,7 @@ def response(exchange: Exchange, head: bytes, *, record_id: str, date: str, payl
     """Return a response with its body, in pieces, so that a large body is not copied."""
     body = exchange.body
     kind, content_type = ("response", _RESPONSE) if head else ("resource", _one_line(exchange.header("content-type")))
-    cut = f"WARC-Truncated: {exchange.cut}\r\n" if exchange.cut else ""
+    cut = f"WARC-Truncated: {exchange.truncation}\r\n" if exchange.truncation else ""
     top = (
         f"{_top(kind, record_id, date)}{_origin(exchange)}{cut}WARC-Payload-Digest: {payload}\r\n"
         f"WARC-Block-Digest: {digest(head, body) if head else payload}\r\n"

@@ -115,11 +115,11 @@ class DirectFetch:
         return answer if exchange is None else await self._with(answer, exchange, order)
 
     async def _with(self, answer: FetchAnswer, exchange: Exchange, order: FetchOrder) -> FetchAnswer:
-        body, truncated = b"", bool(exchange.cut)
+        body, truncated = b"", bool(exchange.truncation)
         archived: Archived | None = None
         if order.body is BodyForm.INLINE:
             decoded = decode(exchange.body, content_codings(exchange.headers), int(order.most))
-            body, truncated = decoded.body, truncated or bool(decoded.cut)
+            body, truncated = decoded.body, truncated or bool(decoded.truncation)
         elif order.body is BodyForm.REFERENCE and self._content is not None:
             fetch = uuid.uuid4().hex
             archived = (await self._content.keep([exchange], message="", fetch=fetch))[0]

@@ -9,7 +9,7 @@ from importlib.metadata import version
 from msgspec.structs import replace
 
 from scoter.config import Config
-from scoter.config.sections.fetch import Fetch
+from scoter.config.sections.fetch import FetchSettings
 from scoter.fetch.protocols.identity import user_agent
 from scoter.fetch.reach.guard import Guard
 from scoter.live.acceptance import Acceptance
@@ -161,7 +161,7 @@ def live_config(config: Config) -> Config:
     fetch = config.fetch
     return replace(
         config,
-        fetch=fetch if fetch.delay != Fetch().delay else replace(fetch, delay=config.live.delay),
+        fetch=fetch if fetch.delay != FetchSettings().delay else replace(fetch, delay=config.live.delay),
         parse=replace(
             config.parse,
             metadata=True,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 
-class Rule(Struct, frozen=True):
+class RobotsRule(Struct, frozen=True):
     """An ``Allow`` or ``Disallow`` line, with the number of the line in its file."""
 
     allow: bool
@@ -21,3 +21,10 @@ class Verdict(Struct, frozen=True):
 
     allowed: bool
     why: str
+
+
+class StoredRobots(Struct, frozen=True):
+    """A robots.txt as caches share it: none where everything is allowed, and until when it holds (Unix time)."""
+
+    body: bytes | None
+    expires: float

@@ -8,7 +8,7 @@ from scoter.config.settings import Section, Setting
 from scoter.config.units import Size
 
 
-class Engine(Section, frozen=True):
+class EngineSettings(Section, frozen=True):
     """Where the relational jobs run."""
 
     kind: Annotated[str, Setting("Name of the engine: duckdb, or one that a package adds.", example='"duckdb"')] = (
@@ -24,7 +24,7 @@ class Engine(Section, frozen=True):
     ] = None
 
 
-class Store(Section, frozen=True):
+class StoreSettings(Section, frozen=True):
     """Archives and tables on disk."""
 
     warc_size: Annotated[
@@ -40,7 +40,7 @@ class Store(Section, frozen=True):
     disk_floor: Annotated[Size, Setting("Free disk space below which a crawl pauses.")] = Size(2**30)
 
 
-class Sitemap(Section, frozen=True):
+class SitemapSettings(Section, frozen=True):
     """Sitemaps as a source of URLs."""
 
     strict_parsing: Annotated[
@@ -75,7 +75,7 @@ class Sitemap(Section, frozen=True):
     )
 
 
-class Publisher(Section, frozen=True):
+class PublisherSettings(Section, frozen=True):
     """Who is told of a fetch's start, progress and end."""
 
     order: Annotated[

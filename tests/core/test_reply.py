@@ -9,15 +9,26 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scoter.core.datum import FetchStatus
-from scoter.core.outcome import fetch_status, reply_to, retry_after
-from scoter.core.reply import Cut, Exchange, Failed, Fetched, Gone, Moved, NotModified, Reason
+from scoter.core.reply import (
+    Exchange,
+    Failed,
+    Fetched,
+    Gone,
+    Moved,
+    NotModified,
+    Reason,
+    Truncation,
+    fetch_status,
+    reply_to,
+    retry_after,
+)
 from scoter.core.url import canonical
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 URL = canonical("http://example.com/a/b")
 
 
-def exchange(status: int, cut: Cut = Cut.NOT, **headers: str) -> Exchange:
+def exchange(status: int, cut: Truncation = Truncation.NOT, **headers: str) -> Exchange:
     return Exchange(
         url=URL,
         started=NOW,
@@ -26,7 +37,7 @@ def exchange(status: int, cut: Cut = Cut.NOT, **headers: str) -> Exchange:
         status=status,
         headers=tuple((name.replace("_", "-"), value) for name, value in headers.items()),
         body=b"",
-        cut=cut,
+        truncation=cut,
     )
 
 
@@ -34,12 +45,12 @@ TEMPORARY = {302, 303, 307}
 GONE = {400: Reason.BAD_REQUEST, 401: Reason.UNAUTHORIZED, 404: Reason.NOT_FOUND, 410: Reason.REMOVED}
 
 
-@pytest.mark.parametrize("cut", [Cut.NOT, Cut.DISCONNECT])
+@pytest.mark.parametrize("cut", [Truncation.NOT, Truncation.DISCONNECT])
 @pytest.mark.parametrize("status", range(100, 600))
-def test_every_status_has_its_meaning(status: int, cut: Cut) -> None:
+def test_every_status_has_its_meaning(status: int, cut: Truncation) -> None:
     reply = reply_to(exchange(status, cut, Location="/c"), NOW)
 
-    if 200 <= status < 300 and cut is Cut.DISCONNECT:
+    if 200 <= status < 300 and cut is Truncation.DISCONNECT:
         assert isinstance(reply, Failed)
         assert (reply.reason, fetch_status(reply)) == (Reason.RESET, FetchStatus.RETRY)
     elif 200 <= status < 300:
@@ -64,12 +75,12 @@ def test_every_status_has_its_meaning(status: int, cut: Cut) -> None:
 
 
 def test_a_body_that_broke_off_is_a_failure_and_one_that_was_cut_is_not() -> None:
-    broken = reply_to(exchange(200, Cut.DISCONNECT), NOW)
+    broken = reply_to(exchange(200, Truncation.DISCONNECT), NOW)
 
     assert isinstance(broken, Failed)
     assert broken.reason is Reason.RESET
-    assert isinstance(reply_to(exchange(200, Cut.LENGTH), NOW), Fetched)
-    assert isinstance(reply_to(exchange(200, Cut.TIME), NOW), Fetched)
+    assert isinstance(reply_to(exchange(200, Truncation.LENGTH), NOW), Fetched)
+    assert isinstance(reply_to(exchange(200, Truncation.TIME), NOW), Fetched)
 
 
 @pytest.mark.parametrize("location", ["", "javascript:alert(1)", "data:,x", "http://", "http://[bad"])
