@@ -26,7 +26,7 @@ from warcio.warcwriter import WARCWriter  # type: ignore[import-untyped]
 
 from scoter.core.reply import Exchange
 from scoter.core.url import canonical
-from scoter.store.warc import About, WarcWriter
+from scoter.store.warc import ArchiveInfo, WarcWriter
 
 #: Body size and the microseconds of CPU that archiving it should take.
 GOALS = {25_000: 150.0, 121_000: 660.0}
@@ -81,7 +81,7 @@ def _cost(work: Callable[[], object], items: int) -> float:
 def _ours(exchanges: list[Exchange]) -> None:
     with (
         tempfile.TemporaryDirectory() as folder,
-        WarcWriter(Path(folder), "bench", About(software="bench"), size=2**30, age=timedelta(hours=1)) as writer,
+        WarcWriter(Path(folder), "bench", ArchiveInfo(software="bench"), size=2**30, age=timedelta(hours=1)) as writer,
     ):
         for exchange in exchanges:
             writer.write(exchange)

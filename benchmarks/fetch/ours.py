@@ -28,7 +28,7 @@ from scoter.core.reply import Fetched, Reply, Request
 from scoter.core.url import canonical
 from scoter.fetch.fetcher import Fetcher
 from scoter.heap import collect_less, keep_memory
-from scoter.store.warc import About, WarcWriter
+from scoter.store.warc import ArchiveInfo, WarcWriter
 
 CONCURRENT = 50
 LARGE_CONCURRENT = 500
@@ -166,7 +166,7 @@ def fetch(port: int, pages: int, hosts: int, keep: Callable[[Reply], object], *s
 def archive(port: int, pages: int, hosts: int) -> Spent:
     """Fetch, and write what came into WARC files."""
     with tempfile.TemporaryDirectory() as folder:
-        about = About(software="bench")
+        about = ArchiveInfo(software="bench")
         with WarcWriter(Path(folder), "bench", about, size=2**30, age=timedelta(hours=1)) as writer:
             return fetch(port, pages, hosts, lambda reply: reply.exchange and writer.write(reply.exchange))
 

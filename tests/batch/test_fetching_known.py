@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from scoter.batch.fetching.known import Known, decode, encode
-from scoter.store.tables.types import arrow_type
+from scoter.store.tables.schema import arrow_type
 
 
 @pytest.mark.parametrize(

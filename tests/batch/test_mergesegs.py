@@ -20,7 +20,7 @@ from scoter.core.url import canonical
 from scoter.engine import Engine
 from scoter.errors import UsageError
 from scoter.store.tables import PartSet
-from scoter.store.warc import About, Location, WarcPart, WarcReader
+from scoter.store.warc import ArchiveInfo, Location, WarcPart, WarcReader
 from scoter.store.warc.reader import records
 
 __all__ = ["run"]
@@ -54,7 +54,7 @@ def segment_of(crawl: CrawlDir, name: str, bodies: dict[str, bytes], **more: Any
 
 
 def archived(folder: Path, bodies: dict[str, bytes]) -> dict[str, Location]:
-    part = WarcPart(folder, "part-00001", About(software="test"), opened=NOW)
+    part = WarcPart(folder, "part-00001", ArchiveInfo(software="test"), opened=NOW)
     places = {url: part.append(exchange(url, body), facts=(("k", url),)) for url, body in bodies.items()}
     part.finish()
     return places

@@ -20,8 +20,8 @@ from scoter.batch.segment import Segment
 from scoter.config import load
 from scoter.core.reply import Failed, Fetched, Moved, NotModified, Reason, Reply, Request
 from scoter.core.url import canonical
-from scoter.store.warc.reader import Kind, WarcReader
-from scoter.store.warc.told import About
+from scoter.store.warc.capture import ArchiveInfo
+from scoter.store.warc.reader import CaptureKind, WarcReader
 
 PLAIN = b'<title>Seals</title><p>Grey seals</p><a href="/more">More</a>'
 LONG = b"<div>" * 9_000 + b"end"  # which is parsed in a process of its own
@@ -34,7 +34,9 @@ class Desk:
     def __init__(self, folder: Path, *settings: str) -> None:
         config = load(overrides=["agent.name=test", *settings])
         opened = datetime(2026, 11, 16, tzinfo=UTC)
-        self.part = FetchPart(Segment(folder), "part-0", (), about=About(software="test"), parses=True, opened=opened)
+        self.part = FetchPart(
+            Segment(folder), "part-0", (), about=ArchiveInfo(software="test"), parses=True, opened=opened
+        )
         self.paging = Paging(config)
         self.queued: list[tuple[str, bool]] = []
         self.requests: list[Request] = []
@@ -138,5 +140,5 @@ def test_what_comes_without_http_is_archived_too(desk: Desk, tmp_path: Path) -> 
     place = fetches[url.text]
     with WarcReader(segment.content / place["warc_file"]) as archive:
         found = archive.at(place["warc_offset"])
-    assert (found.kind, found.body, found.headers) == (Kind.RESOURCE, PLAIN, headers)
+    assert (found.kind, found.body, found.headers) == (CaptureKind.RESOURCE, PLAIN, headers)
     assert fetches[same.text]["warc_file"] is None

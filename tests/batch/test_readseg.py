@@ -22,7 +22,7 @@ from scoter.core.url import canonical
 from scoter.engine import Engine
 from scoter.errors import UserError
 from scoter.store.tables import Table
-from scoter.store.warc import About, WarcPart
+from scoter.store.warc import ArchiveInfo, WarcPart
 
 CONFIG = load(None, {})
 A, B = "http://a.org/", "http://b.org/"
@@ -40,7 +40,7 @@ def archived(crawl: CrawlDir, name: str, body: bytes = BODY, **fields: str) -> d
     folder.mkdir(parents=True)
     headers = tuple((key.replace("_", "-"), value) for key, value in fields.items())
     head = "HTTP/1.1 200 OK\r\n" + "".join(f"{name}: {value}\r\n" for name, value in headers) + "\r\n"
-    part = WarcPart(folder, "part", About(software="test"), opened=NOW)
+    part = WarcPart(folder, "part", ArchiveInfo(software="test"), opened=NOW)
     place = part.append(
         Exchange(
             url=canonical(A),

@@ -17,7 +17,7 @@ from tests.store.tables.stores import Store, make_store
 
 from scoter.errors import UsageError
 from scoter.plugins import Column
-from scoter.store.tables import Bounds, PartSet, clean
+from scoter.store.tables import PartLimits, PartSet, clean
 
 
 @pytest.fixture(params=["folder", "s3"])
@@ -151,7 +151,7 @@ def test_an_empty_table_has_its_columns(store: Store) -> None:
 
 
 def test_a_writer_makes_as_many_files_and_row_groups_as_its_bounds_ask_for(store: Store) -> None:
-    bounds = Bounds(row_group_rows=100, part_bytes=1_000)
+    bounds = PartLimits(row_group_rows=100, part_bytes=1_000)
     with store.new(bounds=bounds) as new:
         with new.part() as part:
             for mark in range(20):

@@ -12,8 +12,8 @@ from tests.store.tables.stores import Store, make_store
 
 from scoter.errors import UsageError, UserError
 from scoter.store.tables import PartSet, Table, break_lock
-from scoter.store.tables.holder import encode_holder, this_process
-from scoter.store.tables.remote import RemotePlace
+from scoter.store.tables.remote import ObjectStorage
+from scoter.store.tables.storage import encode_holder, this_process
 
 NAMES = itertools.count()
 
@@ -23,7 +23,7 @@ def s3(tmp_path: Path) -> Store:
     return make_store("s3", tmp_path)
 
 
-class Unconditional(RemotePlace):
+class Unconditional(ObjectStorage):
     """A store that knows no conditional PUT and says so."""
 
     def _create(self, name: str, data: bytes) -> None:
@@ -45,14 +45,14 @@ class Unconditional(RemotePlace):
             self._fs = whole
 
 
-class Careless(RemotePlace):
+class Careless(ObjectStorage):
     """A store that accepts conditional PUTs and pays no heed to the condition."""
 
     def _create(self, name: str, data: bytes) -> None:
         self.replace(name, data)
 
 
-class Racing(RemotePlace):
+class Racing(ObjectStorage):
     """A store in which another writer takes the lock between our look and our try."""
 
     def _create(self, name: str, data: bytes) -> None:
@@ -60,7 +60,7 @@ class Racing(RemotePlace):
         super()._create(name, data)
 
 
-class Silent(RemotePlace):
+class Silent(ObjectStorage):
     """A store that carries out the PUT of CURRENT, or not, and then fails to answer."""
 
     arrives = True

@@ -12,10 +12,10 @@ from warcio.checker import Checker  # type: ignore[import-untyped]
 
 from scoter.core.reply import Exchange, Headers, Timings, Truncation
 from scoter.core.url import canonical
-from scoter.store.warc import About, WarcPart
+from scoter.store.warc import ArchiveInfo, WarcPart
 
 START = datetime(2026, 11, 15, 2, 36, 0, 123456, tzinfo=UTC)
-ABOUT = About(software="Scoter/test", agent="tester/1.0 (+https://example.org/bot)", operator="The operator")
+ABOUT = ArchiveInfo(software="Scoter/test", agent="tester/1.0 (+https://example.org/bot)", operator="The operator")
 
 
 def exchange(

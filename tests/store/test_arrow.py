@@ -11,9 +11,9 @@ import pytest
 ARRAYS = """
 import sys
 import pyarrow as pa
-from scoter.store.arrow import stay_small
+from scoter.store.arrow import limit_arrow_memory
 if sys.argv[1] == "small":
-    stay_small(), stay_small()
+    limit_arrow_memory(), limit_arrow_memory()
 table = pa.table({"a": ["x", "y"]})
 print("pandas" in sys.modules, pa.default_memory_pool().backend_name == "jemalloc")
 import pandas
@@ -34,8 +34,8 @@ import pyarrow as pa
 def lacking(*_):
     raise pa.ArrowNotImplementedError("not built in")
 pa.jemalloc_set_decay_ms = pa.jemalloc_memory_pool = lacking
-from scoter.store.arrow import stay_small
-stay_small()
+from scoter.store.arrow import limit_arrow_memory
+limit_arrow_memory()
 print(pa.default_memory_pool().backend_name)
 """
 

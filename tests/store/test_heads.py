@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scoter.store.warc.heads import archived_request, archived_response, parse_head, split_message
+from scoter.store.warc.record import archived_request, archived_response, parse_head, split_message
 
 OK = b"HTTP/1.1 200 OK\r\n"
 

@@ -18,8 +18,7 @@ from tests.store.exchanges import ABOUT, START, assert_sound, exchange, open_par
 from scoter.errors import Defect, UsageError, UserError
 from scoter.store.disk import disk_error
 from scoter.store.warc import WarcPart, WarcReader
-from scoter.store.warc.cdxj import Index, index_line, media_type
-from scoter.store.warc.told import Entry
+from scoter.store.warc.cdxj import CdxEntry, CdxIndex, index_line, media_type
 
 NOISE = random.Random(4)
 
@@ -92,7 +91,7 @@ def test_a_place_is_one_gzip_member(tmp_path: Path) -> None:
 def test_an_index_longer_than_memory_allows_is_sorted_all_the_same(tmp_path: Path) -> None:
     draw = random.Random(5)
     lines = [b"%06d\n" % draw.randrange(10**6) for _ in range(1_000)]
-    index = Index(tmp_path, run=64)
+    index = CdxIndex(tmp_path, run=64)
     for line in lines:
         if index.is_full:
             index.make_room()
@@ -108,7 +107,7 @@ def test_an_index_longer_than_memory_allows_is_sorted_all_the_same(tmp_path: Pat
 def test_however_long_the_lines_of_an_index_are_memory_has_room_for_them(tmp_path: Path) -> None:
     draw = random.Random(5)
     lines = [b"%06d%b\n" % (draw.randrange(10**6), bytes(1_000)) for _ in range(1_000)]
-    index, held, most_held = Index(tmp_path, run_bytes=10_000), 0, 0
+    index, held, most_held = CdxIndex(tmp_path, run_bytes=10_000), 0, 0
     files = Path("/proc/self/fd")
     before, most_files = len(list(files.iterdir())), 0
     for line in lines:
@@ -129,7 +128,7 @@ def test_however_long_the_lines_of_an_index_are_memory_has_room_for_them(tmp_pat
 
 
 def test_an_index_line_has_no_space_in_its_key() -> None:
-    entry = Entry(url="u", mime="m", status="-", digest="-", length="1", offset="2", filename="f")
+    entry = CdxEntry(url="u", mime="m", status="-", digest="-", length="1", offset="2", filename="f")
 
     line = index_line("com,example)/a b", "2026-11-05T07:08:09.123456Z", entry)
 

@@ -16,7 +16,7 @@ from tests.store.exchanges import START, assert_sound, exchange, open_part, reco
 from scoter.core.reply import Exchange, Truncation
 from scoter.errors import UserError
 from scoter.store.warc import ArchivedResponse, WarcReader
-from scoter.store.warc.reader import Kind
+from scoter.store.warc.reader import CaptureKind
 
 NAMES = st.text("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_", min_size=1, max_size=20).filter(
     lambda name: name.lower() not in ("content-length", "transfer-encoding")
@@ -45,7 +45,7 @@ def test_an_exchange_comes_back_from_its_place(tmp_path: Path) -> None:
     assert [each.body for each in found] == [page.body for page in pages]
     assert [each.headers for each in found] == [page.headers for page in pages]
     assert {each.date for each in found} == {START}
-    assert {each.kind for each in found} == {Kind.RESPONSE}
+    assert {each.kind for each in found} == {CaptureKind.RESPONSE}
     assert {each.truncation for each in found} == {Truncation.NOT}
 
 
@@ -58,7 +58,7 @@ def test_a_scan_gives_what_the_places_give(tmp_path: Path) -> None:
 
     assert scanned == found
     assert [each.body for each in scanned[:9]] == [page.body for page in pages]
-    assert [each.kind for each in scanned] == [Kind.RESPONSE] * 3 + [Kind.REVISIT] * 7
+    assert [each.kind for each in scanned] == [CaptureKind.RESPONSE] * 3 + [CaptureKind.REVISIT] * 7
     assert (scanned[9].status, scanned[9].body, scanned[9].truncation) == (304, b"", Truncation.NOT)
 
 
@@ -123,7 +123,7 @@ def test_a_resource_has_no_status(tmp_path: Path) -> None:
 
     _, (found,) = archive(tmp_path, page)
 
-    assert (found.kind, found.status, found.body) == (Kind.RESOURCE, 0, b"text")
+    assert (found.kind, found.status, found.body) == (CaptureKind.RESOURCE, 0, b"text")
     assert found.header("content-type") == "text/plain"
 
 

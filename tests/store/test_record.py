@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from tests.store.exchanges import START, assert_sound, exchange, open_part, records
 
 from scoter.core.reply import Exchange, Truncation
-from scoter.store.warc import Earlier, Facts, timing_facts
+from scoter.store.warc import EarlierCapture, Facts, timing_facts
 from scoter.store.warc.part import new_id
 from scoter.store.warc.record import digest
 
@@ -101,7 +101,7 @@ def test_a_body_that_was_cut_says_why(tmp_path: Path, cut: Truncation) -> None:
 def test_an_answer_of_not_modified_is_a_revisit_that_names_the_copy_we_have(tmp_path: Path) -> None:
     part = open_part(tmp_path)
     fresh = exchange(body=b"", status=304, headers=(("ETag", '"1"'), ("Content-Length", "12")))
-    earlier = Earlier("http://example.com/old", START - timedelta(days=1))
+    earlier = EarlierCapture("http://example.com/old", START - timedelta(days=1))
 
     part.append(fresh, earlier=earlier)
     part.append(fresh)

@@ -14,7 +14,7 @@ from tests.store.exchanges import assert_sound, exchange, open_part
 from scoter.core.reply import Truncation
 from scoter.errors import UserError
 from scoter.store.warc import WarcReader, recover, unfinished
-from scoter.store.warc.members import Span, whole_records
+from scoter.store.warc.reader import Span, whole_records
 
 WRITER = """
 import sys

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from scoter.errors import UsageError
-from scoter.store.scratch import Scratch, sweep
+from scoter.store.disk import Scratch, sweep
 
 _OWNER = """
 import sys
 from pathlib import Path
-from scoter.store.scratch import Scratch
+from scoter.store.disk import Scratch
 scratch = Scratch(Path(sys.argv[1]), "job")
 (scratch.path / "data").write_text("x")
 print(scratch.path.name, flush=True)

@@ -23,12 +23,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from scoter.errors import UserError
-from scoter.store.disk import sync_folder, telling
-from scoter.store.warc import About, Location
-from scoter.store.warc.cdxj import Index
+from scoter.store.disk import disk_errors, sync_folder
+from scoter.store.warc import ArchiveInfo, Location
+from scoter.store.warc.cdxj import CdxEntry, CdxIndex
 from scoter.store.warc.part import SUFFIX, new_id
 from scoter.store.warc.record import member, warc_date, warcinfo
-from scoter.store.warc.told import Entry
 
 LARGEST = 2**30
 """Bytes after which a new file is begun; what comes out of one archive goes into one file."""
@@ -46,17 +45,17 @@ class Captures(Struct, frozen=True):
     archive: Path
     size: int
     places: list[int]
-    wanted: dict[int, tuple[bytes, Entry]]
+    wanted: dict[int, tuple[bytes, CdxEntry]]
 
     @classmethod
     def read(cls, archive: Path, wanted: Iterable[int]) -> Self:
         index = archive.with_name(f"{archive.name.removesuffix(SUFFIX)}.cdxj")
         chosen, places, found = set(wanted), [], {}
-        with telling("read the index of the archive", index), index.open("rb") as file:
+        with disk_errors("read the index of the archive", index), index.open("rb") as file:
             for number, line in enumerate(file, 1):
                 key, date, text = [*line.split(b" ", 2), b"", b""][:3]
                 try:
-                    entry = msgspec.json.decode(text, type=Entry)
+                    entry = msgspec.json.decode(text, type=CdxEntry)
                     place = int(entry.offset)
                 except ValueError as failure:
                     raise UserError(f"the line is damaged: {failure}", where=f"{index}:{number}") from failure
@@ -76,10 +75,10 @@ class Captures(Struct, frozen=True):
 class NewArchive:
     """An archive that takes captures of other ones."""
 
-    def __init__(self, path: Path, about: About, now: datetime) -> None:
+    def __init__(self, path: Path, about: ArchiveInfo, now: datetime) -> None:
         self.path = path
         self.size = 0
-        self._index = Index(path.parent)
+        self._index = CdxIndex(path.parent)
         self._file = path.open("xb")
         self._write(member(warcinfo(about, path.name, record_id=new_id(), date=warc_date(now))))
 
@@ -151,7 +150,7 @@ class NewArchive:
 class ArchiveCopy:
     """Copies captures into a folder, into one archive after another."""
 
-    def __init__(self, folder: Path, prefix: str, about: About, now: datetime, largest: int = LARGEST) -> None:
+    def __init__(self, folder: Path, prefix: str, about: ArchiveInfo, now: datetime, largest: int = LARGEST) -> None:
         self._folder = folder
         self._prefix = prefix
         self._about = about
@@ -164,7 +163,7 @@ class ArchiveCopy:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, _: object, __: TracebackType | None) -> None:
-        with telling("write the archive", self._folder):
+        with disk_errors("write the archive", self._folder):
             if self._open is not None:
                 self._open.finish() if kind is None else self._open.close()
             if kind is None and self._number:
@@ -172,7 +171,7 @@ class ArchiveCopy:
 
     def take(self, archive: Path, places: Iterable[int]) -> Iterator[tuple[int, Location]]:
         """Copy the captures that begin at these bytes of an archive; yield for each where it lay and lies now."""
-        with telling("copy the archive", archive):
+        with disk_errors("copy the archive", archive):
             captures = Captures.read(archive, places)
             yield from self._archive().take(captures)
 

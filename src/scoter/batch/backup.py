@@ -6,7 +6,7 @@ from pathlib import Path
 
 from scoter.config import Config
 from scoter.store.tables import clean
-from scoter.store.tables.manifest import CURRENT
+from scoter.store.tables.versions import CURRENT
 
 
 def without_backup(table: Path, config: Config) -> None:

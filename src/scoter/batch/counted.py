@@ -12,7 +12,7 @@ from scoter.batch import schemas
 from scoter.batch.segment import Segment
 from scoter.engine.sources import Source
 from scoter.plugins import Column
-from scoter.store.tables.evolution import defaults_of, with_columns
+from scoter.store.tables.schema import defaults_of, with_columns
 
 
 class Counted(Struct, frozen=True, kw_only=True):

@@ -25,10 +25,9 @@ import msgspec
 
 from scoter.batch.segment import Segment
 from scoter.errors import UsageError, UserError, typed
-from scoter.store.disk import check_name, telling
-from scoter.store.scratch import sweep
-from scoter.store.tables.holder import this_process
-from scoter.store.tables.local import LocalPlace
+from scoter.store.disk import check_utf8_path, disk_errors, sweep
+from scoter.store.tables.local import LocalStorage
+from scoter.store.tables.storage import this_process
 from scoter.store.tables.versions import current_manifest
 
 FORMAT = 1
@@ -62,10 +61,10 @@ class CrawlDir:
     @classmethod
     def open(cls, path: str | Path) -> CrawlDir:
         """Return the crawl that lies there."""
-        check_name(path)
+        check_utf8_path(path)
         found = cls(Path(path))
         marker = found.path / MARKER
-        with telling("read the crawl directory", marker):
+        with disk_errors("read the crawl directory", marker):
             if not found.path.exists():
                 raise UsageError(
                     "there is no such directory",
@@ -85,11 +84,11 @@ class CrawlDir:
     @classmethod
     def create(cls, path: str | Path, now: datetime) -> CrawlDir:
         """Return the crawl that lies there, or a new one where nothing lies."""
-        check_name(path)
+        check_utf8_path(path)
         found = cls(Path(path))
         if (found.path / MARKER).exists():
             return cls.open(path)
-        with telling("create the crawl directory", found.path):
+        with disk_errors("create the crawl directory", found.path):
             if found.path.exists() and (not found.path.is_dir() or not found._is_begun()):
                 raise UsageError(
                     "this is not a crawl directory, and it is not empty",
@@ -98,7 +97,7 @@ class CrawlDir:
                 )
             found.segments.mkdir(parents=True, exist_ok=True)
         marker = Marker(format=FORMAT, created=now, scoter=version("scoter"))
-        LocalPlace(found.path).replace(MARKER, msgspec.json.encode(marker) + b"\n")
+        LocalStorage(found.path).replace(MARKER, msgspec.json.encode(marker) + b"\n")
         return found
 
     def _is_begun(self) -> bool:
@@ -109,7 +108,7 @@ class CrawlDir:
     @contextmanager
     def lock(self, command: str, now: datetime | None = None) -> Iterator[None]:
         """Keep every other command that changes the crawldb out; what killed ones left in ``tmp`` is removed."""
-        lock = LocalPlace(self.path).lock(LOCK, this_process(command, now or datetime.now(UTC)))
+        lock = LocalStorage(self.path).lock(LOCK, this_process(command, now or datetime.now(UTC)))
         try:
             sweep(self.scratch)
             for left in self.segments.glob(".*"):
@@ -120,7 +119,7 @@ class CrawlDir:
 
     def all_segments(self) -> list[Segment]:
         """Return the segments, oldest first."""
-        with telling("list the segments", self.segments):
+        with disk_errors("list the segments", self.segments):
             found = sorted(self.segments.iterdir()) if self.segments.is_dir() else []
         return [Segment(path) for path in found if path.is_dir() and not path.name.startswith(".")]
 
@@ -156,7 +155,7 @@ class CrawlDir:
 
 def applied(table: Path) -> frozenset[str] | None:
     """Return the names of the segments that went into a table; nothing when there is no table."""
-    manifest = current_manifest(LocalPlace(table)) if table.is_dir() else None
+    manifest = current_manifest(LocalStorage(table)) if table.is_dir() else None
     return None if manifest is None else frozenset(manifest.applied)
 
 

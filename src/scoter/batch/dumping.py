@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 
 from scoter.batch.plain import plain, shown
 from scoter.errors import UsageError
-from scoter.store.disk import telling
+from scoter.store.disk import disk_errors
 
 FORMATS = ("csv", "json", "parquet", "plain")
 _PIECE = 4_096  # rows that are Python objects at once
@@ -29,7 +29,7 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
     if path.is_dir():
         raise UsageError("is a directory", where=str(path), hint="Name a file to write to.")
     draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
-    with telling("write the file", path):
+    with disk_errors("write the file", path):
         file = draft.open("xb")
         try:
             with file:

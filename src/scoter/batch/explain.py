@@ -26,7 +26,7 @@ from scoter.core.url import Url, canonical
 from scoter.engine.sources import source_of
 from scoter.plugins import Column, chain
 from scoter.store.tables import Table
-from scoter.store.tables.manifest import CURRENT
+from scoter.store.tables.versions import CURRENT
 
 SHOWN = 5
 """How many of its links, inlinks, duplicates and redirects are told of a URL."""

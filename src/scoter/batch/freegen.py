@@ -25,7 +25,7 @@ from scoter.batch.sowing import Sower, first_seeds
 from scoter.config import Config
 from scoter.engine import Engine
 from scoter.plugins import chain
-from scoter.store.scratch import Scratch
+from scoter.store.disk import Scratch
 
 
 class FreelyGenerated(Struct, frozen=True, kw_only=True):

@@ -39,9 +39,9 @@ from scoter.engine.port import Rows
 from scoter.engine.portable import real
 from scoter.errors import UsageError, typed
 from scoter.plugins import chain
-from scoter.store.scratch import Scratch
+from scoter.store.disk import Scratch
 from scoter.store.tables import Table
-from scoter.store.tables.manifest import CURRENT
+from scoter.store.tables.versions import CURRENT
 
 SLACK, MORE, GROWTH = 1.2, 1_000, 4
 """Candidates asked for beyond those wanted, and how much more of them are asked for when filters drop too many."""

@@ -32,10 +32,10 @@ from scoter.engine import Engine, Source, source_of
 from scoter.engine.port import Rows
 from scoter.engine.portable import map_concat
 from scoter.plugins import Column, chain
-from scoter.store.scratch import Scratch
+from scoter.store.disk import Scratch
 from scoter.store.tables import Table
-from scoter.store.tables.evolution import defaults_of, with_columns
-from scoter.store.tables.manifest import CURRENT
+from scoter.store.tables.schema import defaults_of, with_columns
+from scoter.store.tables.versions import CURRENT
 
 Mode: TypeAlias = Literal["keep", "overwrite", "update"]
 SEEDS = "seeds.parquet"

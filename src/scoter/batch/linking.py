@@ -18,7 +18,7 @@ from scoter.batch.directory import CrawlDir
 from scoter.engine import Engine, Source, source_of
 from scoter.engine.port import Rows
 from scoter.store.tables import Table
-from scoter.store.tables.manifest import CURRENT
+from scoter.store.tables.versions import CURRENT
 
 _WEIGHT = 5.0
 """Links that are gathered into lists take this many times the memory of rows that are joined: 2 million, 58 MB in

@@ -26,7 +26,7 @@ from scoter.engine.portable import gathered
 from scoter.errors import UsageError
 from scoter.plugins import chain
 from scoter.store.tables import Table
-from scoter.store.tables.manifest import CURRENT
+from scoter.store.tables.versions import CURRENT
 
 _UNFETCHED = short_name(DbStatus.UNFETCHED)
 _BESIDE = {"key": "its_key", "host": "its_host"}

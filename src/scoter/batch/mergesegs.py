@@ -39,8 +39,8 @@ from scoter.engine import Engine, Source
 from scoter.engine.port import Rows
 from scoter.errors import UsageError, typed
 from scoter.plugins import Column, chain
-from scoter.store.disk import sync_folder, telling
-from scoter.store.warc import About as ArchiveAbout
+from scoter.store.disk import disk_errors, sync_folder
+from scoter.store.warc import ArchiveInfo
 
 _SAYS_NOTHING = [short_name(FetchStatus.RETRY), short_name(FetchStatus.NOTMODIFIED)]
 _MOVED = pa.schema([("page", pa.utf8()), ("file", pa.utf8()), ("offset", pa.int64()), ("size", pa.int64())])
@@ -93,9 +93,7 @@ def mergesegs(
         names = [f"{segments[-1].name}-{each:03d}" for each in range(1, max(number, 1) + 1)]
         origins = tuple(each.origin() for each in segments)
         agent = config.agent
-        about = ArchiveAbout(
-            software=f"Scoter/{version('scoter')}", agent=agent.name, operator=agent.email or agent.url
-        )
+        about = ArchiveInfo(software=f"Scoter/{version('scoter')}", agent=agent.name, operator=agent.email or agent.url)
         for each, name in enumerate(names):
             _write(out, name, now, origins, partial(merge.fill, each, about, now))
     return MergedSegments(segments=tuple(names), urls=urls)
@@ -135,7 +133,7 @@ def _write(
     """Make a segment under a working name; it gets its own when all of it is there."""
     draft = Segment(out.segments / f".{name}")
     shutil.rmtree(draft.path, ignore_errors=True)
-    with telling("write the segment", draft.path):
+    with disk_errors("write the segment", draft.path):
         draft.path.mkdir(parents=True)
         urls, is_parsed = fill(draft)
         about = About(created=now, lists=1, urls=urls, made_by="mergesegs", merged=origins)
@@ -193,7 +191,7 @@ class _Merge:
         self._chosen = self._engine.read(Source(files=(str(file),), schema=schema, defaults={}))
         return urls
 
-    def fill(self, number: int, about: ArchiveAbout, now: datetime, into: Segment) -> tuple[int, bool]:
+    def fill(self, number: int, about: ArchiveInfo, now: datetime, into: Segment) -> tuple[int, bool]:
         """Write a slice into a segment; return how many pages it has, and whether they are parsed."""
         chosen = self._chosen.filter(self._chosen.slice == number)
         with ArchiveCopy(into.content, f"{into.name.removeprefix('.')}-merged", about, now) as archive:

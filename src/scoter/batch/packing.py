@@ -24,10 +24,10 @@ from scoter.batch.segment import ABOUT, About, Segment
 from scoter.engine import Engine
 from scoter.engine.port import Rows
 from scoter.plugins import Column
-from scoter.store.disk import sync_folder, telling
+from scoter.store.disk import disk_errors, sync_folder
 from scoter.store.tables import OpenPart
-from scoter.store.tables.evolution import with_columns
-from scoter.store.tables.local import LocalPlace
+from scoter.store.tables.local import LocalStorage
+from scoter.store.tables.schema import with_columns
 
 ORDER = ("segment", "list", "place", "url")
 _ROWS = 16_384
@@ -47,9 +47,9 @@ def pack(
         made = {}
         for number, draft in sorted(drafts.items()):
             data = msgspec.json.encode(msgspec.structs.replace(about, urls=counts[number])) + b"\n"
-            LocalPlace(draft.path).replace(ABOUT, data)
+            LocalStorage(draft.path).replace(ABOUT, data)
             name = crawl.new_segment_name(now)
-            with telling("name the segment", draft.path):
+            with disk_errors("name the segment", draft.path):
                 draft.path.rename(crawl.segments / name)
                 sync_folder(crawl.segments)
             made[name] = counts[number]

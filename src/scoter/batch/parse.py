@@ -30,7 +30,7 @@ from scoter.core.reply import Truncation
 from scoter.errors import UsageError
 from scoter.heap import keep_memory
 from scoter.plugins import chain
-from scoter.store.disk import sync_folder, telling
+from scoter.store.disk import disk_errors, sync_folder
 from scoter.store.warc import WarcReader
 
 _STATUS = 2  # where a row of parse_data has its status
@@ -74,7 +74,7 @@ def _start_over(segment: Segment) -> None:
     if segment.crawl_fetch().count((pc.field("status") == "success") & pc.field("warc_file").is_null()):
         hint = "They were fetched with fetch.store_content=false: fetch them again to read them again."
         raise UsageError("pages of this segment are not in the archive", where=str(segment.path), hint=hint)
-    with telling("parse the segment once more", segment.path):
+    with disk_errors("parse the segment once more", segment.path):
         (segment.path / PARSED).unlink(missing_ok=True)
         for name in ("parse_data", "crawl_parse", "parse_text"):
             old = segment.path / f".{name}"

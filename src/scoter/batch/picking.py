@@ -17,7 +17,7 @@ from scoter.batch.sift import Sieve
 from scoter.core.chain import keeps, respell
 from scoter.core.url import Url, queue_key
 from scoter.engine import Source
-from scoter.store.disk import telling
+from scoter.store.disk import disk_errors
 
 PICKED = pa.schema(
     [
@@ -116,7 +116,7 @@ class Picker:
 def save(batches: Iterable[Any], folder: Path) -> Source:
     """Write what was picked to a temporary file."""
     file = folder / "picked.parquet"
-    with telling("write temporary files", file), pq.ParquetWriter(file, PICKED, compression="lz4") as writer:
+    with disk_errors("write temporary files", file), pq.ParquetWriter(file, PICKED, compression="lz4") as writer:
         for batch in batches:
             writer.write_batch(batch)
     return Source(files=(str(file),), schema=PICKED, defaults={})

@@ -17,11 +17,10 @@ from scoter.batch.directory import CrawlDir, applied
 from scoter.batch.segment import Segment
 from scoter.core.datum import later
 from scoter.errors import UsageError
-from scoter.store.disk import sync_folder, telling
+from scoter.store.disk import disk_errors, sync_folder
 from scoter.store.tables import clean
-from scoter.store.tables.local import LocalPlace
-from scoter.store.tables.manifest import version_number
-from scoter.store.tables.versions import current_manifest
+from scoter.store.tables.local import LocalStorage
+from scoter.store.tables.versions import current_manifest, version_number
 
 
 class Item(Struct, frozen=True, kw_only=True):
@@ -107,14 +106,14 @@ def _needed(segment: Segment, known: dict[str, frozenset[str] | None]) -> str:
 
 def _remove(segment: Segment) -> None:
     gone = segment.path.with_name(f".removed-{segment.name}")
-    with segment.lock("prune"), telling("remove the segment", segment.path):
+    with segment.lock("prune"), disk_errors("remove the segment", segment.path):
         segment.path.rename(gone)
         sync_folder(gone.parent)
     shutil.rmtree(gone, ignore_errors=True)
 
 
 def _prune_versions(table: Path, dry_run: bool) -> list[Item]:
-    manifest = current_manifest(LocalPlace(table))
+    manifest = current_manifest(LocalStorage(table))
     if manifest is None:
         return []
     kept = {manifest.version, manifest.previous}
@@ -129,5 +128,5 @@ def _prune_versions(table: Path, dry_run: bool) -> list[Item]:
 
 
 def _size(folder: Path) -> int:
-    with telling("measure the folder", folder):
+    with disk_errors("measure the folder", folder):
         return sum(path.lstat().st_size for path in folder.rglob("*") if path.is_file())

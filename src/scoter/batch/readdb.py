@@ -23,7 +23,7 @@ from scoter.engine import Engine, source_of
 from scoter.errors import UsageError, nearest, typed
 from scoter.plugins import chain
 from scoter.store.tables import Table
-from scoter.store.tables.manifest import CURRENT
+from scoter.store.tables.versions import CURRENT
 
 TOP_HOSTS = 10
 _SHARES = 100_000

@@ -18,8 +18,8 @@ from scoter.core.domain import registered_domain
 from scoter.core.filters.scope import FILES
 from scoter.core.url import canonical
 from scoter.errors import UrlError
-from scoter.store.disk import telling
-from scoter.store.tables.local import LocalPlace
+from scoter.store.disk import disk_errors
+from scoter.store.tables.local import LocalStorage
 
 SCOPE = "scope.txt"
 FILTER = "scope"
@@ -29,13 +29,13 @@ ANY = "any"
 def extend(crawl: CrawlDir, scope: str, hosts: Iterable[str]) -> None:
     """Let a crawl go to more hosts, or to their registered domains, as ``scope`` says."""
     file = crawl.path / SCOPE
-    with telling("read the crawl's scope", file):
+    with disk_errors("read the crawl's scope", file):
         # Bytes, since people may have written into it in whatever encoding; their lines stay as they are.
         before = file.read_bytes().splitlines() if file.exists() else []
     names = {f"{scope} {(host if scope == 'host' else registered_domain(host)) or FILES}".encode() for host in hosts}
     new = sorted(names - set(before))
     if new:
-        LocalPlace(crawl.path).replace(SCOPE, b"".join(line + b"\n" for line in [*before, *new]))
+        LocalStorage(crawl.path).replace(SCOPE, b"".join(line + b"\n" for line in [*before, *new]))
 
 
 def hosts_of(seeds: Iterable[str]) -> set[str]:

@@ -25,7 +25,7 @@ from scoter.core.page import EMPTY
 from scoter.core.schedule import LONGEST
 from scoter.core.url import canonical
 from scoter.errors import UrlError, UsageError
-from scoter.store.disk import telling
+from scoter.store.disk import disk_errors
 
 SCORE = "nutch.score"
 INTERVAL = "nutch.fetchInterval"
@@ -201,7 +201,7 @@ def _files(path: Path) -> Iterator[Path]:
 
 
 def _lines_of(path: Path) -> Iterator[Line | Complaint]:
-    with telling("read the seeds", path), path.open("rb") as file:
+    with disk_errors("read the seeds", path), path.open("rb") as file:
         # A pipe can be read but not looked into.
         packed = file.seekable() and file.peek(2)[:2] == _GZIP
         try:

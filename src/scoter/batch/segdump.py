@@ -25,7 +25,7 @@ from scoter.config import Config
 from scoter.core.display import size
 from scoter.engine import Engine, Source
 from scoter.plugins import chain
-from scoter.store.scratch import scratch_of_reader
+from scoter.store.disk import scratch_of_reader
 
 _BATCH = 1_024
 _OUTLINKS = 1_000

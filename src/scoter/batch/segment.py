@@ -28,10 +28,10 @@ import msgspec
 from scoter.batch import schemas
 from scoter.errors import UserError
 from scoter.plugins import Column
-from scoter.store.disk import sync_folder, telling
-from scoter.store.tables import Bounds, PartSet
-from scoter.store.tables.holder import this_process
-from scoter.store.tables.local import LocalPlace
+from scoter.store.disk import disk_errors, sync_folder
+from scoter.store.tables import PartLimits, PartSet
+from scoter.store.tables.local import LocalStorage
+from scoter.store.tables.storage import this_process
 
 LOCK = "LOCK"
 FETCHED = "FETCHED"
@@ -39,7 +39,7 @@ PARSED = "PARSED"
 ABOUT = "segment.json"
 # A fetching process has five of these open at once, and to write a row group takes several times its size; and what it
 # writes it should not spend its time on compressing.
-_BOUNDS = Bounds(row_group_bytes=2 * 2**20, level=1, page_index=False)
+_BOUNDS = PartLimits(row_group_bytes=2 * 2**20, level=1, page_index=False)
 
 
 class Origin(msgspec.Struct, frozen=True):
@@ -82,7 +82,7 @@ class Segment:
     def about(self) -> About:
         """Return what the segment says of itself."""
         file = self.path / ABOUT
-        with telling("read the segment", file):
+        with disk_errors("read the segment", file):
             data = file.read_bytes()
         try:
             return msgspec.json.decode(data, type=About)
@@ -107,7 +107,7 @@ class Segment:
 
     def finish(self, step: str) -> None:
         """Say for good that a step (``FETCHED``, ``PARSED``) has come to its end."""
-        with telling("finish the segment", self.path):
+        with disk_errors("finish the segment", self.path):
             handle = os.open(self.path / step, os.O_CREAT | os.O_WRONLY, 0o644)
             os.fsync(handle)
             os.close(handle)
@@ -133,7 +133,7 @@ class Segment:
     @contextmanager
     def lock(self, command: str) -> Iterator[None]:
         """Keep every other command out that fetches or parses this segment."""
-        lock = LocalPlace(self.path).lock(LOCK, this_process(command, datetime.now(UTC)))
+        lock = LocalStorage(self.path).lock(LOCK, this_process(command, datetime.now(UTC)))
         try:
             yield
         finally:

@@ -38,11 +38,11 @@ from scoter.errors import UsageError
 from scoter.fetch.protocols.identity import user_agent
 from scoter.fetch.snapshot import Snapshot
 from scoter.plugins import Column, chain
+from scoter.store.disk import Scratch
 from scoter.store.robots_cache import SqliteRobotsCache
-from scoter.store.scratch import Scratch
 from scoter.store.tables import Table
-from scoter.store.tables.evolution import defaults_of, with_columns
-from scoter.store.tables.manifest import CURRENT
+from scoter.store.tables.schema import defaults_of, with_columns
+from scoter.store.tables.versions import CURRENT
 
 ROBOTS_CACHE = "robots.sqlite"
 _SAID = "said_"

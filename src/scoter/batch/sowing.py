@@ -25,8 +25,8 @@ from scoter.engine.port import Rows
 from scoter.engine.portable import first_rows
 from scoter.errors import UrlError
 from scoter.plugins import Column
-from scoter.store.disk import telling
-from scoter.store.tables.evolution import with_columns
+from scoter.store.disk import disk_errors
+from scoter.store.tables.schema import with_columns
 
 LISTED = 20
 """Complaints that are kept to be shown; the others are only counted."""
@@ -69,7 +69,7 @@ class Sower:
         """Write the records of lines as a Parquet file, a few thousand in memory at a time."""
         schema = seed_schema(self._columns)
         rows: list[dict[str, Any]] = []
-        with telling("write temporary files", file), pq.ParquetWriter(file, schema, compression="lz4") as writer:
+        with disk_errors("write temporary files", file), pq.ParquetWriter(file, schema, compression="lz4") as writer:
             for row in self.rows(lines):
                 rows.append(row)
                 if len(rows) == ROWS:

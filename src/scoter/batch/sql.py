@@ -14,9 +14,9 @@ from scoter.batch import schemas
 from scoter.batch.counted import counted
 from scoter.batch.directory import CrawlDir
 from scoter.engine.asking import Session, add_view, asking, scan
-from scoter.store.scratch import scratch_of_reader
+from scoter.store.disk import scratch_of_reader
 from scoter.store.tables import Table
-from scoter.store.tables.manifest import CURRENT
+from scoter.store.tables.versions import CURRENT
 
 _SEGMENTS = pa.schema(
     [

@@ -32,8 +32,8 @@ from scoter.errors import UsageError, UserError, typed
 from scoter.plugins import Column, chain
 from scoter.plugins.points import SCHEDULE_COLUMNS
 from scoter.store.tables import Table
-from scoter.store.tables.evolution import defaults_of, with_columns
-from scoter.store.tables.manifest import CURRENT
+from scoter.store.tables.schema import defaults_of, with_columns
+from scoter.store.tables.versions import CURRENT
 
 
 class Updated(Struct, frozen=True, kw_only=True):

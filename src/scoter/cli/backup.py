@@ -26,12 +26,12 @@ def command(directory: str, target: str) -> None:
     import msgspec
 
     from scoter.live.sqlite.backup import back_up
-    from scoter.store.disk import telling
+    from scoter.store.disk import disk_errors
     from scoter.web.service.plan import Folder
 
     source, copy = Folder(Path(directory)), Folder(Path(target))
     size = back_up(source.database, copy.database)
-    with telling("copy the secret of callbacks", copy.secret_path):
+    with disk_errors("copy the secret of callbacks", copy.secret_path):
         if source.secret_path.exists():
             copy.secret_path.touch(mode=0o600)
             copy.secret_path.write_bytes(source.secret_path.read_bytes())

@@ -35,9 +35,9 @@ class Work:
     def engine(self) -> Engine:
         """The engine, started when it is first needed."""
         from scoter.engine import open_engine
-        from scoter.store.arrow import stay_small
+        from scoter.store.arrow import limit_arrow_memory
 
-        stay_small()
+        limit_arrow_memory()
         # In the command's own folder, which is held: another command sweeps away whatever nobody holds.
         opened = open_engine(self.config, self.scratch, lambda share: self.line.show(percent(self.command, share)))
         return self._stack.enter_context(opened)
@@ -52,7 +52,7 @@ class Work:
     @cached_property
     def scratch(self) -> Path:
         """A folder for what is needed only while the command runs."""
-        from scoter.store.scratch import Scratch, scratch_of_reader
+        from scoter.store.disk import Scratch, scratch_of_reader
 
         make = scratch_of_reader if self._only_reads else Scratch
         made = make(self.crawl.scratch, self.command)

@@ -270,7 +270,10 @@ class DuckDbEngine:
     def _kept(self, batches: Iterable[Any], schema: Any) -> Rows:
         """Put record batches into a file, and return its rows."""
         file = self._folder / f"{self._new_name()}.parquet"
-        with disk.telling("write temporary rows", file), pq.ParquetWriter(file, schema, compression="lz4") as writer:
+        with (
+            disk.disk_errors("write temporary rows", file),
+            pq.ParquetWriter(file, schema, compression="lz4") as writer,
+        ):
             for batch in batches:
                 writer.write_batch(batch)
         return self._view(schema, scan_sql([Alike((str(file),))], self._types(schema)), file)

@@ -138,7 +138,7 @@ class SparkEngine:
         frame = self._cast(self._framed(rows), schema).repartition(1)
         folder = self._folder / self._new_name()
         self._store(frame.sortWithinPartitions(*order) if order else frame, folder)
-        with disk.telling("write the file", file):
+        with disk.disk_errors("write the file", file):
             shutil.move(_parts(folder)[0], file)
             shutil.rmtree(folder)
         self._progress(1.0)
@@ -203,7 +203,7 @@ class SparkEngine:
     def _kept(self, batches: Iterable[Any], schema: Any) -> Rows:
         """Put record batches into a file, and return its rows."""
         file = self._folder / f"{self._new_name()}.parquet"
-        with disk.telling("write temporary rows", file), pq.ParquetWriter(file, schema) as writer:
+        with disk.disk_errors("write temporary rows", file), pq.ParquetWriter(file, schema) as writer:
             for batch in batches:
                 writer.write_batch(batch)
         return self.read(Source(files=(str(file),), schema=schema, defaults={}))

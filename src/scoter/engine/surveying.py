@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from scoter.engine.sources import Source
 from scoter.errors import UserError
-from scoter.store.tables.evolution import missing
+from scoter.store.tables.schema import missing
 
 KEY = "key"
 _GROUPS_READ = 32

@@ -16,7 +16,7 @@ class _WithoutPandas:
             raise ModuleNotFoundError(name)
 
 
-def stay_small() -> None:
+def limit_arrow_memory() -> None:
     """Have Arrow do without pandas, and with an allocator that gives back what is free, here and from now on.
 
     It looks for pandas once, before it makes its first array, just to know what it might be given: a third of a second

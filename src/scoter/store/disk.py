@@ -1,9 +1,12 @@
-"""What a disk does wrong, told as an error a person can act on."""
+"""Disk errors a person can act on, durable renames, file locks and temporary folders."""
 
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
+import shutil
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -11,11 +14,12 @@ from pathlib import Path
 from scoter.errors import UsageError, UserError
 
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+_LOCK_NAME = "HELD"
 
 
 @contextmanager
-def telling(doing: str, path: Path) -> Iterator[None]:
-    """Raise a failure of the disk as a message that says what could not be done, and where."""
+def disk_errors(doing: str, path: Path) -> Iterator[None]:
+    """Raise an ``OSError`` as a message that says what could not be done, and where."""
     try:
         yield
     except OSError as failure:
@@ -23,31 +27,102 @@ def telling(doing: str, path: Path) -> Iterator[None]:
 
 
 def disk_error(doing: str, path: Path, failure: OSError) -> UserError:
-    """Return the error that tells of a failure; a full disk is not the caller's wrong argument."""
+    """Return the error for a disk failure; a full disk is not a wrong argument of the caller."""
     message = f"cannot {doing}: {failure.strerror or failure}"
     if failure.errno in _FULL:
-        hint = "Make room on the disk; what was written before is whole."
+        hint = "Make room on the disk; what was written before is intact."
         return UserError(message, where=str(path), hint=hint)
     return UsageError(message, where=str(path))
 
 
-def check_name(folder: str | Path) -> None:
-    """Raise if the name of a folder, or of one that it lies in, is not UTF-8: engines and libraries take no other."""
+def check_utf8_path(folder: str | Path) -> None:
+    """Raise if the absolute path of a folder is not valid UTF-8: engines and libraries accept nothing else."""
     try:
         str(Path(folder).absolute()).encode()
     except UnicodeEncodeError as error:
         raise UsageError(
-            "the name of a directory, and of those it lies in, must be UTF-8",
+            "the path of a directory must be UTF-8",
             where=str(folder),
-            hint="Rename it, or name another.",
+            hint="Rename the directory or its parent, or choose another one.",
         ) from error
 
 
 def sync_folder(folder: Path) -> None:
-    """Make names that were given or changed in a folder outlive a power failure."""
+    """Make new and changed names in a folder survive a power failure."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         with suppress(OSError):  # some network file systems refuse; there is nothing else to do
             os.fsync(handle)
     finally:
         os.close(handle)
+
+
+def try_lock(handle: int, kind: int = fcntl.LOCK_EX) -> bool:
+    """Lock an open file for this process; return ``False`` if another one holds it."""
+    try:
+        fcntl.flock(handle, kind | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:  # a file system without locks: the operator ensures that there is only one writer
+        return True
+    return True
+
+
+class Scratch:
+    """A temporary folder, removed on ``close``. A lock in it distinguishes it from those that killed processes left."""
+
+    def __init__(self, inside: Path, prefix: str) -> None:
+        with disk_errors("create a folder for temporary files", inside):
+            inside.mkdir(parents=True, exist_ok=True)
+            self.path = Path(tempfile.mkdtemp(prefix=f"{prefix}-", dir=inside))
+            self._handle = os.open(self.path / _LOCK_NAME, os.O_CREAT | os.O_RDWR, 0o600)
+        try_lock(self._handle)
+
+    def __repr__(self) -> str:
+        return f"Scratch({self.path})"
+
+    def close(self) -> None:
+        """Remove the folder and its content."""
+        shutil.rmtree(self.path, ignore_errors=True)
+        handle, self._handle = self._handle, -1  # closed once: the number may soon belong to another file
+        if handle >= 0:
+            os.close(handle)
+
+
+def scratch_of_reader(inside: Path, prefix: str) -> Scratch:
+    """Return a temporary folder for a reader: in the system's one if ``inside`` cannot be written to."""
+    try:
+        return Scratch(inside, prefix)
+    except UserError:
+        return Scratch(Path(tempfile.gettempdir()), f"scoter-{prefix}")
+
+
+def sweep(inside: Path) -> list[str]:
+    """Remove the folders that killed processes left, and return their names; those in use stay."""
+    removed = []
+    for folder in sorted(inside.iterdir()) if inside.is_dir() else ():
+        if not _is_held(folder):
+            _remove(folder)
+            removed.append(folder.name)
+    return removed
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def _is_held(folder: Path) -> bool:
+    try:
+        handle = os.open(folder / _LOCK_NAME, os.O_RDWR)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return True  # in use, or on a file system without locks, where nobody can tell
+    finally:
+        os.close(handle)
+    return False

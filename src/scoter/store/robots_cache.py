@@ -19,7 +19,7 @@ from typing import Self
 
 from scoter.core.robots_records import StoredRobots
 from scoter.errors import UsageError
-from scoter.store.disk import telling
+from scoter.store.disk import disk_errors
 
 ENTRIES = 200_000
 BYTES = 256 * 2**20
@@ -95,7 +95,7 @@ class SqliteRobotsCache:
         self._puts = 0
         self._put_bytes = 0
         self.failures = 0
-        with telling("open the robots cache", path):
+        with disk_errors("open the robots cache", path):
             path.parent.mkdir(parents=True, exist_ok=True)
         self._writer = _open(path)
         self._reader = _connect(path)

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from scoter.store.tables import Manifest, Table
-from scoter.store.tables.place import Place
+from scoter.store.tables.storage import TableStorage
 
 SCHEMA = pa.schema([("url", pa.utf8()), ("mark", pa.int64())])
 NOW = datetime(2026, 11, 15, 3, 30, tzinfo=UTC)
@@ -23,7 +23,7 @@ def rows(mark: int, count: int = 10) -> Any:
 
 
 def write(
-    path: str | Place, mark: int, *, parts: int = 1, options: Mapping[str, Any] | None = None, applied: Any = ()
+    path: str | TableStorage, mark: int, *, parts: int = 1, options: Mapping[str, Any] | None = None, applied: Any = ()
 ) -> Manifest:
     """Commit a version of so many parts."""
     with Table.write(path, SCHEMA, writer="test", clock=lambda: NOW, options=options) as new:

@@ -14,7 +14,8 @@ from msgspec import Struct
 from tests.store.tables.rows import SCHEMA, write
 
 from scoter.store.tables import Manifest, NewVersion, Table
-from scoter.store.tables.place import Place, place_at
+from scoter.store.tables.local import storage_at
+from scoter.store.tables.storage import TableStorage
 
 _NAMES = itertools.count()
 
@@ -30,8 +31,8 @@ class Store(Struct, frozen=True):
         return "://" in self.root
 
     @property
-    def place(self) -> Place:
-        return place_at(self.root, self.options)
+    def place(self) -> TableStorage:
+        return storage_at(self.root, self.options)
 
     def names(self, path: str = "") -> set[str]:
         return set(self.place.entries(path) or ())

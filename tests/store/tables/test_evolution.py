@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from scoter.errors import UsageError
 from scoter.plugins import Column
 from scoter.store.tables import PartSet, Table, arrow_type
-from scoter.store.tables.evolution import conform, fits, with_columns
+from scoter.store.tables.schema import conform, fits, with_columns
 
 PLAIN = ["bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "halffloat", "float"]
 PLAIN += ["double", "string", "large_string", "binary", "large_binary", "date32[day]", "timestamp[s]"]

@@ -20,7 +20,7 @@ from tests.store.tables.rows import SCHEMA, marks, rows, write
 
 from scoter.errors import UsageError, UserError
 from scoter.store.tables import Table, break_lock, clean
-from scoter.store.tables.local import LocalPlace
+from scoter.store.tables.local import LocalStorage
 
 ROOT = Path(__file__).parents[3]
 WRITER = """
@@ -44,7 +44,7 @@ def largest_file(size: int) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
-class ReadOnly(LocalPlace):
+class ReadOnly(LocalStorage):
     """A disk on which nothing can be written; root may write where modes forbid it, so modes would not do."""
 
     def make(self, name: str = "") -> None:

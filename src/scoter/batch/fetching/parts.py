@@ -25,7 +25,7 @@ from scoter.core.reply import Exchange
 from scoter.plugins import Column
 from scoter.store.tables import OpenPart, PartSet
 from scoter.store.warc import Location, WarcPart
-from scoter.store.warc.told import About
+from scoter.store.warc.capture import ArchiveInfo
 
 _ROWS = 1_024
 _LINKS = 8_192
@@ -199,7 +199,7 @@ class FetchPart:
         name: str,
         extra: Sequence[Column],
         *,
-        about: About | None,
+        about: ArchiveInfo | None,
         parses: bool,
         opened: datetime,
     ) -> None:

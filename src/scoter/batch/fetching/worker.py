@@ -40,10 +40,10 @@ from scoter.fetch.snapshot import Snapshot
 from scoter.fetch.together import Together
 from scoter.heap import collect_less, keep_memory
 from scoter.plugins import chain
-from scoter.store.arrow import stay_small
+from scoter.store.arrow import limit_arrow_memory
+from scoter.store.disk import Scratch
 from scoter.store.robots_cache import SqliteRobotsCache
-from scoter.store.scratch import Scratch
-from scoter.store.warc.told import About
+from scoter.store.warc.capture import ArchiveInfo
 
 WORKERS = "WORKERS"
 STOP_WITHIN = 15.0
@@ -79,7 +79,7 @@ class Said(Struct, frozen=True):
 
 def serve(pipe: Connection) -> None:
     """Do one task after another, until the pipe closes."""
-    stay_small()
+    limit_arrow_memory()
     keep_memory()
     collect_less()
     used = 0.0
@@ -226,9 +226,11 @@ class Worker:
         return list_of(url, self._task.partition, self._task.lists) in self._task.numbers
 
 
-def _about(config: Config) -> About:
+def _about(config: Config) -> ArchiveInfo:
     agent = config.agent
-    return About(software=f"Scoter/{version('scoter')}", agent=user_agent(config), operator=agent.email or agent.url)
+    return ArchiveInfo(
+        software=f"Scoter/{version('scoter')}", agent=user_agent(config), operator=agent.email or agent.url
+    )
 
 
 def share(config: Config, processes: int) -> Config:

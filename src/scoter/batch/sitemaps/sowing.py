@@ -24,7 +24,7 @@ from scoter.core.scoring import ScoringChain
 from scoter.errors import UrlError
 from scoter.parse.feeds.sitemap import Entry
 from scoter.plugins import Column
-from scoter.store.disk import telling
+from scoter.store.disk import disk_errors
 
 USUAL_PRIORITY = 0.5
 """What sitemaps.org gives a page whose priority is not told; one of 0 would never be fetched, and gets it too."""
@@ -74,14 +74,14 @@ class EntrySower:
         self._writer: Any = None
 
     def __enter__(self) -> Self:
-        with telling("write temporary files", self._file):
+        with disk_errors("write temporary files", self._file):
             self._writer = self._stack.enter_context(pq.ParquetWriter(self._file, self._schema, compression="lz4"))
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        with telling("write temporary files", self._file), self._stack:
+        with disk_errors("write temporary files", self._file), self._stack:
             self._flush()
 
     def sow(self, entries: Iterable[Entry], below: Sequence[str] | None = None) -> None:
@@ -106,7 +106,7 @@ class EntrySower:
             row[HAS_INTERVAL] = bool(entry.changefreq)
             self._rows.append(row)
             if len(self._rows) >= ROWS:
-                with telling("write temporary files", self._file):
+                with disk_errors("write temporary files", self._file):
                     self._flush()
 
     def _datum(self, entry: Entry) -> CrawlDatum:

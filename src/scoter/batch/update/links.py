@@ -21,7 +21,7 @@ from scoter.engine import Engine, Source
 from scoter.engine.port import Rows
 from scoter.engine.portable import first_rows
 from scoter.plugins import Column
-from scoter.store.tables.evolution import with_columns
+from scoter.store.tables.schema import with_columns
 
 REDIRECTS = pa.schema(
     [(name, pa.utf8()) for name in ("source", "url", "key", "host")]

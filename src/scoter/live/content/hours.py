@@ -31,7 +31,7 @@ import pyarrow.parquet as pq
 
 from scoter.errors import UserError
 from scoter.live.content.rows import LOG
-from scoter.store.disk import sync_folder, telling
+from scoter.store.disk import disk_errors, sync_folder
 
 PART: Final = ".part"
 OPEN: Final = ".open"
@@ -81,7 +81,7 @@ def pieces(folder: Path) -> list[Piece]:
 
 def tidy(folder: Path) -> None:
     """Remove what a crash left: files that were never finished, and parts that stand in their hour's file."""
-    with telling("tidy the log", folder):
+    with disk_errors("tidy the log", folder):
         folder.mkdir(parents=True, exist_ok=True)
         for draft in (*folder.glob(f"*{OPEN}"), *folder.glob(f"*/*{OPEN}")):
             draft.unlink(missing_ok=True)
@@ -95,7 +95,7 @@ def read_state(folder: Path) -> Exported:
     """Return how far the log has come, by its own note and by the names of its files."""
     path = folder / STATE
     try:
-        with telling("read the log's state", path):
+        with disk_errors("read the log's state", path):
             noted = msgspec.json.decode(path.read_bytes(), type=Exported) if path.exists() else Exported()
     except msgspec.DecodeError as error:
         hint = "Remove the file: the names of the log's files tell it, too."
@@ -137,7 +137,7 @@ def older(folder: Path, before: datetime) -> list[Piece]:
 
 def remove(folder: Path, gone: Iterable[Piece]) -> None:
     """Remove files, and the folders of days that are empty by then."""
-    with telling("remove files of the log", folder):
+    with disk_errors("remove files of the log", folder):
         for piece in gone:
             path = piece.path(folder)
             path.unlink(missing_ok=True)
@@ -155,7 +155,7 @@ def hour_of(moment: datetime) -> datetime:
 
 
 def _all(folder: Path) -> Iterator[Piece]:
-    with telling("list the log", folder):
+    with disk_errors("list the log", folder):
         names = [(path.parent.name, path.name) for path in folder.glob(f"*/*{_SUFFIX}*")]
     for day, name in names:
         found = _NAME.fullmatch(name)
@@ -176,7 +176,7 @@ def _is_within(piece: Piece, whole: Iterable[Piece]) -> bool:
 def _read(path: Path) -> Any:
     """Return a part with the columns of today, whichever version wrote it."""
     try:
-        with telling("read the log", path):
+        with disk_errors("read the log", path):
             table = pq.ParquetFile(path, pre_buffer=False).read(use_threads=False)  # several take memory each
     except pa.ArrowInvalid as error:
         raise UserError(f"the file is damaged: {error}", where=str(path)) from error
@@ -204,7 +204,7 @@ def _grouped(tables: Iterable[Any]) -> Iterator[Any]:
 def _replacing(path: Path) -> Iterator[Path]:
     """Give the draft of a file, which takes its name when it is on disk for good."""
     draft = path.with_name(path.name + OPEN)
-    with telling("write the log", path):
+    with disk_errors("write the log", path):
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             yield draft

@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from scoter.errors import ScoterError
 from scoter.live.content.log import FetchLog
 from scoter.live.ports import Events, MetadataStore
-from scoter.store.disk import telling
+from scoter.store.disk import disk_errors
 from scoter.store.warc.part import OPEN, SUFFIX
 from scoter.store.warc.writer import utc_now
 
@@ -116,7 +116,7 @@ def expire_archives(folder: Path, before: datetime | None, size: int | None) -> 
 
     Return how many went, and their bytes. One that is being written stays, and counts.
     """
-    with telling("remove old archives", folder):
+    with disk_errors("remove old archives", folder):
         found = sorted(_archives(folder), key=lambda archive: (archive.written, archive.path.name))
         total = sum(archive.size for archive in found)
         archives = removed = 0

@@ -14,10 +14,10 @@ from scoter.api import Archived
 from scoter.core.reply import Exchange
 from scoter.errors import Defect, UsageError, UserError
 from scoter.live.content.writer import Archive, ArchiveThread, Work, recover_all
-from scoter.store.disk import telling
-from scoter.store.warc import About, ArchivedResponse, Location, WarcReader, timing_facts, unfinished
+from scoter.store.disk import disk_errors
+from scoter.store.warc import ArchivedResponse, ArchiveInfo, Location, WarcReader, timing_facts, unfinished
 from scoter.store.warc.part import OPEN, SUFFIX
-from scoter.store.warc.reader import LIMIT
+from scoter.store.warc.reader import BODY_LIMIT
 from scoter.store.warc.writer import utc_now
 
 PREFIX: Final = "live"
@@ -30,7 +30,7 @@ class WarcContent:
     def __init__(
         self,
         folder: Path,
-        about: About,
+        about: ArchiveInfo,
         *,
         size: int,
         age: timedelta,
@@ -43,7 +43,7 @@ class WarcContent:
         Files that a killed service left are finished meanwhile; their contents can be read at any time.
         """
         self.folder = folder
-        with telling("create the folder of the archive", folder):
+        with disk_errors("create the folder of the archive", folder):
             folder.mkdir(parents=True, exist_ok=True)
             left = unfinished(folder)
         self._room = asyncio.Semaphore(most_waiting)
@@ -73,7 +73,7 @@ class WarcContent:
             found = await future
         return [Archived(each.file, each.offset, each.length) for each in found]
 
-    async def read(self, archived: Archived, limit: int = LIMIT) -> ArchivedResponse:
+    async def read(self, archived: Archived, limit: int = BODY_LIMIT) -> ArchivedResponse:
         """Return what was archived, at most ``limit`` bytes of its body."""
         return await asyncio.to_thread(read, self.folder, archived, limit)
 
@@ -92,7 +92,7 @@ class WarcContent:
         await asyncio.to_thread(self.close)
 
 
-def read(folder: Path, archived: Archived, limit: int = LIMIT) -> ArchivedResponse:
+def read(folder: Path, archived: Archived, limit: int = BODY_LIMIT) -> ArchivedResponse:
     """Return what lies in an archive; other processes may ask, too."""
     name = archived.file
     if "/" in name or name.startswith(".") or not name.endswith(SUFFIX):

@@ -20,7 +20,7 @@ from typing import Final
 from scoter.core.reply import Exchange
 from scoter.errors import ContentUnavailable, ScoterError, UserError
 from scoter.live.settling import Asked, settle
-from scoter.store.warc import About, Facts, Location, WarcWriter, recover
+from scoter.store.warc import ArchiveInfo, Facts, Location, WarcWriter, recover
 from scoter.store.warc.part import WarcPart
 
 _TOGETHER: Final = 64  # calls that are told at once: the first waits for the last
@@ -39,7 +39,7 @@ class Archive(WarcWriter):
         self,
         folder: Path,
         prefix: str,
-        about: About,
+        about: ArchiveInfo,
         *,
         size: int,
         age: timedelta,

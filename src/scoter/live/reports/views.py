@@ -13,7 +13,7 @@ from scoter.errors import UsageError
 from scoter.live.content.hours import HOUR, pieces
 from scoter.live.content.rows import LOG
 from scoter.live.reports.days import Days
-from scoter.store.scratch import Scratch
+from scoter.store.disk import Scratch
 
 DATABASE: Final = "service.sqlite"
 LOG_FOLDER: Final = "log"

@@ -10,7 +10,7 @@ from pathlib import Path
 from scoter.errors import UsageError
 from scoter.live.sqlite.database import BUSY, Reader
 from scoter.live.sqlite.faults import fault
-from scoter.store.disk import sync_folder, telling
+from scoter.store.disk import disk_errors, sync_folder
 
 
 def back_up(source: Path, target: Path) -> int:
@@ -19,12 +19,12 @@ def back_up(source: Path, target: Path) -> int:
     The service is not held up by it, only its log of changes is not brought into the file meanwhile. The copy appears
     under its name when it is whole and on disk for good; it is a database that a service can be started with.
     """
-    with telling("look for the copy", target):
+    with disk_errors("look for the copy", target):
         if target.exists():
             raise UsageError("there is something already", where=str(target), hint="Name another place for the copy.")
     Reader(source).close()  # which tells what is no service's
     draft = target.with_name(target.name + ".part")
-    with telling("write the copy", draft):
+    with disk_errors("write the copy", draft):
         # What is in it is for nobody else, as in the service's own directory, and that is what the copy's may become.
         draft.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         draft.unlink(missing_ok=True)

@@ -23,7 +23,7 @@ from scoter.live.sqlite.moments import utc_now
 from scoter.live.sqlite.schema import FORMAT, Foreign, check, free_leases, prepare
 from scoter.live.sqlite.writer import Change, Writer, WriterCounts
 from scoter.live.ticks import boot, ticks
-from scoter.store.disk import telling
+from scoter.store.disk import disk_errors
 
 T = TypeVar("T")
 
@@ -58,7 +58,7 @@ class ServiceDb:
         self.path = path
         self.clock = clock
         self.ticks = ticks
-        with telling("create the folder", path.parent):
+        with disk_errors("create the folder", path.parent):
             path.parent.mkdir(parents=True, exist_ok=True)
         self._lock = _lock(path, clock(), shared=shared)
         try:
@@ -203,10 +203,10 @@ def _connect(path: Path, busy: float, *, mode: str) -> sqlite3.Connection:
 def _lock(path: Path, now: datetime, *, shared: bool) -> int:
     """Take the lock beside the database; a file of its own, since closing any handle of SQLite's drops its locks."""
     # Here and not above: it comes with pyarrow, half a second that those who only read do without.
-    from scoter.store.tables.holder import decode_holder, encode_holder, refusal, this_process
+    from scoter.store.tables.storage import decode_holder, encode_holder, refusal, this_process
 
     file = path.with_name(path.name + ".lock")
-    with telling("lock the database", file):
+    with disk_errors("lock the database", file):
         handle = os.open(file, os.O_RDWR | os.O_CREAT, 0o644)
         try:
             fcntl.flock(handle, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)

@@ -15,23 +15,22 @@
 docs/tables.md tells the format.
 """
 
-from scoter.store.tables.evolution import Defaults
-from scoter.store.tables.holder import Holder
-from scoter.store.tables.manifest import FORMAT, Manifest, StoredColumn, StoredPart
-from scoter.store.tables.parquet import Bounds, PartWriter
+from scoter.store.tables.new_version import NewVersion, break_lock, clean
+from scoter.store.tables.parquet import PartLimits, PartWriter
 from scoter.store.tables.partset import OpenPart, PartSet
+from scoter.store.tables.schema import Defaults, arrow_type
+from scoter.store.tables.storage import Holder
 from scoter.store.tables.table import Table
-from scoter.store.tables.types import arrow_type
-from scoter.store.tables.writing import NewVersion, break_lock, clean
+from scoter.store.tables.versions import FORMAT, Manifest, StoredColumn, StoredPart
 
 __all__ = [
     "FORMAT",
-    "Bounds",
     "Defaults",
     "Holder",
     "Manifest",
     "NewVersion",
     "OpenPart",
+    "PartLimits",
     "PartSet",
     "PartWriter",
     "StoredColumn",

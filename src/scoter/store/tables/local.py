@@ -7,7 +7,7 @@ import errno
 import fcntl
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -15,16 +15,15 @@ from typing import Any, BinaryIO
 import pyarrow.fs as arrow_fs
 
 from scoter.errors import UsageError
-from scoter.store.disk import sync_folder, telling
-from scoter.store.tables.holder import Holder, decode_holder, encode_holder, refusal
-from scoter.store.tables.place import Release
+from scoter.store.disk import disk_errors, sync_folder, try_lock
+from scoter.store.tables.storage import Holder, Release, TableStorage, decode_holder, encode_holder, refusal
 
 _DRAFT = ".open"
 _NEW = ".new"
 _HOLDER_SIZE = 4096
 
 
-class LocalPlace:
+class LocalStorage:
     """A folder on a local or mounted disk."""
 
     lasting_names = True
@@ -33,7 +32,7 @@ class LocalPlace:
         self.root = root.absolute()
 
     def __repr__(self) -> str:
-        return f"LocalPlace({self.root})"
+        return f"LocalStorage({self.root})"
 
     @property
     def filesystem(self) -> Any:
@@ -47,7 +46,7 @@ class LocalPlace:
 
     def make(self, name: str = "") -> None:
         folder = self.root / name
-        with telling("create the folder", folder):
+        with disk_errors("create the folder", folder):
             folder.mkdir(parents=True, exist_ok=True)
             sync_folder(folder.parent)
 
@@ -55,7 +54,7 @@ class LocalPlace:
         folder = self.root / name
         found: dict[str, int | None] = {}
         try:
-            with telling("list the folder", folder), os.scandir(folder) as listing:
+            with disk_errors("list the folder", folder), os.scandir(folder) as listing:
                 for entry in listing:
                     with suppress(FileNotFoundError):  # renamed or removed since it was listed
                         found[entry.name] = None if entry.is_dir() else entry.stat().st_size
@@ -69,12 +68,12 @@ class LocalPlace:
         file = self.open(name)
         if file is None:
             return None
-        with telling("read the file", self.root / name), file:
+        with disk_errors("read the file", self.root / name), file:
             return file.read()
 
     def open(self, name: str) -> BinaryIO | None:
         path = self.root / name
-        with telling("open the file", path):
+        with disk_errors("open the file", path):
             try:
                 return path.open("rb")
             except (FileNotFoundError, NotADirectoryError):
@@ -83,7 +82,7 @@ class LocalPlace:
     def replace(self, name: str, data: bytes) -> None:
         path = self.root / name
         new = path.with_name(path.name + _NEW)
-        with telling("write the file", path):
+        with disk_errors("write the file", path):
             try:
                 with new.open("wb") as file:
                     file.write(data)
@@ -100,7 +99,7 @@ class LocalPlace:
 
     def finish(self, name: str, draft: Path) -> None:
         path = self.root / name
-        with telling("name the file", path):
+        with disk_errors("name the file", path):
             with draft.open("rb") as file:
                 os.fsync(file.fileno())
             try:
@@ -112,12 +111,12 @@ class LocalPlace:
             sync_folder(path.parent)
 
     def sync(self, name: str = "") -> None:
-        with telling("write the folder", self.root / name):
+        with disk_errors("write the folder", self.root / name):
             sync_folder(self.root / name)
 
     def remove(self, name: str) -> None:
         path = self.root / name
-        with telling("remove the file", path):
+        with disk_errors("remove the file", path):
             if path.is_dir() and not path.is_symlink():
                 shutil.rmtree(path)
             else:
@@ -125,12 +124,12 @@ class LocalPlace:
 
     def hold(self, name: str) -> tuple[bytes, Release] | None:
         path = self.root / name
-        with telling("read the manifest", path):
+        with disk_errors("read the manifest", path):
             try:
                 handle = os.open(path, os.O_RDONLY)
             except (FileNotFoundError, NotADirectoryError):
                 return None
-            if not _flock(handle, fcntl.LOCK_SH) or os.fstat(handle).st_nlink == 0:
+            if not try_lock(handle, fcntl.LOCK_SH) or os.fstat(handle).st_nlink == 0:
                 os.close(handle)
                 return None
             try:
@@ -143,14 +142,14 @@ class LocalPlace:
 
     def remove_version(self, name: str, manifest: str) -> bool:
         path = self.root / name / manifest
-        with telling("remove the version", path.parent):
+        with disk_errors("remove the version", path.parent):
             try:
                 handle = os.open(path, os.O_RDWR)  # NFS locks exclusively only what is open for writing
             except (FileNotFoundError, NotADirectoryError):
                 self.remove(name)
                 return True
             try:
-                if not _flock(handle, fcntl.LOCK_EX):
+                if not try_lock(handle):
                     return False
                 path.unlink()
                 self.remove(name)
@@ -158,12 +157,12 @@ class LocalPlace:
                 os.close(handle)
         return True
 
-    def lock(self, name: str, holder: Holder) -> LocalLock:
+    def lock(self, name: str, holder: Holder) -> LocalStorageLock:
         path = self.root / name
-        with telling("lock the table", path):
+        with disk_errors("lock the table", path):
             handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
             try:
-                if not _flock(handle, fcntl.LOCK_EX):
+                if not try_lock(handle):
                     found = decode_holder(os.pread(handle, _HOLDER_SIZE, 0))
                     hint = "Wait until it is done, or stop that process; the lock goes with it."
                     raise refusal(found, self.location(), hint)
@@ -173,7 +172,7 @@ class LocalPlace:
             except BaseException:
                 os.close(handle)
                 raise
-        return LocalLock(handle)
+        return LocalStorageLock(handle)
 
     def break_lock(self, name: str) -> Holder | None:
         raise UsageError(
@@ -199,7 +198,7 @@ class LocalPlace:
         draft.unlink()
 
 
-class LocalLock:
+class LocalStorageLock:
     """A lock that the kernel takes back when its process ends, in whatever way."""
 
     def __init__(self, handle: int) -> None:
@@ -217,16 +216,6 @@ class LocalLock:
             os.close(handle)
 
 
-def _flock(handle: int, kind: int) -> bool:
-    try:
-        fcntl.flock(handle, kind | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    except OSError:  # a file system without locks: the operator's promise
-        return True
-    return True
-
-
 def _once(handle: int) -> Callable[[], None]:
     """Return what closes a handle, and does nothing the second time: its number may be another file's by then."""
     handles = [handle]
@@ -236,3 +225,20 @@ def _once(handle: int) -> Callable[[], None]:
             os.close(handles.pop())
 
     return close
+
+
+def storage_at(path: str | Path | TableStorage, options: Mapping[str, Any] | None = None) -> TableStorage:
+    """Return the place that a path or a URL names; ``options`` are what fsspec's file system takes.
+
+    >>> storage_at("crawl/crawldb").location("CURRENT").endswith("/crawl/crawldb/CURRENT")
+    True
+    """
+    if not isinstance(path, str | Path):
+        return path
+    text = str(path)
+    if isinstance(path, str) and "://" in text and not text.startswith("file://"):
+        # fsspec's file systems are slow to import, and most crawls are local.
+        from scoter.store.tables.remote import ObjectStorage
+
+        return ObjectStorage(text, options or {})
+    return LocalStorage(Path(text.removeprefix("file://")))

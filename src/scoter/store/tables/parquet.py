@@ -6,9 +6,8 @@ A draft is locked while it is written, so that whoever tidies up can tell it fro
 
 from __future__ import annotations
 
-import fcntl
 import os
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -19,16 +18,16 @@ import pyarrow.parquet as pq
 import xxhash
 from msgspec import Struct
 
-from scoter.errors import Defect, UserError
-from scoter.store.disk import disk_error, telling
-from scoter.store.tables.evolution import Defaults, conform
-from scoter.store.tables.manifest import StoredPart
-from scoter.store.tables.place import Place
+from scoter.errors import Defect, UsageError, UserError, nearest
+from scoter.store.disk import disk_error, disk_errors, try_lock
+from scoter.store.tables.schema import Defaults, conform, guarantee, missing
+from scoter.store.tables.storage import TableStorage
+from scoter.store.tables.versions import StoredPart
 
 _CHUNK = 2**20
 
 
-class Bounds(Struct, frozen=True, kw_only=True):
+class PartLimits(Struct, frozen=True, kw_only=True):
     """How large the pieces of a table may become.
 
     A file is closed at the first row group that brings it to ``part_bytes``; rows wait in memory for their row group,
@@ -45,18 +44,18 @@ class Bounds(Struct, frozen=True, kw_only=True):
 class ParquetDraft:
     """A Parquet file that takes record batches until it is sealed."""
 
-    def __init__(self, path: Path, schema: Any, bounds: Bounds, bulky: Collection[str] = ()) -> None:
+    def __init__(self, path: Path, schema: Any, bounds: PartLimits, bulky: Collection[str] = ()) -> None:
         """``bulky`` columns hold long texts that are all different: looking for what repeats in them is in vain."""
         self.path = path
         self.rows = 0
         self._bounds = bounds
         self._pending: list[Any] = []
         self._pending_rows = self._pending_bytes = 0
-        with telling("open the file", path):
+        with disk_errors("open the file", path):
             self._lock = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
         try:
-            lock_draft(self._lock)
-            with telling("write the file", path):  # opening writes the first bytes
+            try_lock(self._lock)
+            with disk_errors("write the file", path):  # opening writes the first bytes
                 self._sink = pa.OSFile(str(path), "wb")
                 others = [name for name in schema.names if name not in bulky] if bulky else True
                 self._writer = pq.ParquetWriter(
@@ -106,7 +105,7 @@ class ParquetDraft:
             os.fsync(self._lock)
         except (OSError, pa.ArrowException) as failure:
             raise self._failed(failure) from failure
-        with telling("read the file", self.path), self.path.open("rb") as file:
+        with disk_errors("read the file", self.path), self.path.open("rb") as file:
             return StoredPart(name, self.size, self.rows, checksum(file))
 
     def close(self) -> None:
@@ -151,10 +150,10 @@ class PartWriter:
 
     def __init__(
         self,
-        place: Place,
+        place: TableStorage,
         schema: Any,
         defaults: Defaults,
-        bounds: Bounds,
+        bounds: PartLimits,
         *,
         new_name: Callable[[], str],
         finished: Callable[[str, StoredPart], None],
@@ -217,12 +216,60 @@ def checksum(file: BinaryIO) -> str:
     return state.hexdigest()
 
 
-def lock_draft(handle: int) -> bool:
-    """Claim an unfinished file for this process; false when another one has it."""
+BATCH_ROWS = 32_768
+
+Explain = Callable[[Exception], UserError]
+
+
+def dataset_of(place: TableStorage, files: Iterable[tuple[str, Any]], want: Any, defaults: Defaults) -> Any:
+    """Return files, each with the schema it was written with, as one dataset of the wanted columns."""
+    # Not above: it brings pandas along, half a second that processes which only write should not pay.
+    import pyarrow.dataset as ds
+
+    form, filesystem = ds.ParquetFileFormat(), place.filesystem
+    fragments = []
+    for name, have in files:
+        known = guarantee(missing(have, want, defaults, place.location(name)))
+        path = place.arrow_path(name)
+        fragments.append(form.make_fragment(path, filesystem=filesystem, partition_expression=known))
+    return ds.FileSystemDataset(fragments, want, form, filesystem)
+
+
+def batches(
+    dataset: Any, columns: Sequence[str] | None, where: Any, explain: Explain, *, rows: int = BATCH_ROWS
+) -> Iterator[Any]:
+    """Yield the rows that pass a filter, in the order of the files; little is read ahead.
+
+    ``explain`` says what a failure to read means.
+    """
+    known = dataset.schema.names
+    for name in columns or ():
+        if name not in known:
+            near = nearest(name, known)
+            hint = f"Did you mean {near}?" if near else f"The columns are {', '.join(known)}."
+            raise UsageError(f"there is no column {name}", hint=hint)
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    except OSError:  # a file system without locks: the operator's promise
-        return True
-    return True
+        chosen = list(columns) if columns is not None else None
+        scanner = dataset.scanner(
+            columns=chosen, filter=where, batch_size=rows, batch_readahead=4, fragment_readahead=1
+        )
+    except (pa.ArrowException, TypeError) as failure:
+        raise UsageError(f"the filter does not fit the columns: {_first_line(failure)}") from failure
+    try:
+        yield from scanner.to_batches()
+    except (OSError, pa.ArrowException) as failure:
+        raise explain(failure) from failure
+
+
+def count_rows(dataset: Any, where: Any, explain: Explain) -> int:
+    """Return the number of rows that pass a filter."""
+    try:
+        return int(dataset.count_rows(filter=where))
+    except pa.ArrowNotImplementedError as failure:
+        raise UsageError(f"the filter does not fit the columns: {_first_line(failure)}") from failure
+    except (OSError, pa.ArrowException) as failure:
+        raise explain(failure) from failure
+
+
+def _first_line(failure: Exception) -> str:
+    return str(failure).partition("\n")[0]

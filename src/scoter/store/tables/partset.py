@@ -20,13 +20,19 @@ import pyarrow.parquet as pq
 
 from scoter.errors import Defect, UsageError, UserError
 from scoter.plugins import Column
-from scoter.store.disk import telling
-from scoter.store.tables.evolution import Defaults, conform, defaults_of, with_columns
-from scoter.store.tables.local import LocalPlace
-from scoter.store.tables.manifest import OPEN, PARQUET, StoredPart, part_name
-from scoter.store.tables.parquet import Bounds, ParquetDraft, lock_draft
-from scoter.store.tables.place import Place, place_at
-from scoter.store.tables.reading import BATCH_ROWS, batches, count_rows, dataset_of
+from scoter.store.disk import disk_errors, try_lock
+from scoter.store.tables.local import LocalStorage, storage_at
+from scoter.store.tables.parquet import (
+    BATCH_ROWS,
+    ParquetDraft,
+    PartLimits,
+    batches,
+    count_rows,
+    dataset_of,
+)
+from scoter.store.tables.schema import Defaults, conform, defaults_of, with_columns
+from scoter.store.tables.storage import TableStorage
+from scoter.store.tables.versions import OPEN, PARQUET, StoredPart, part_name
 
 _NUMBERED = re.compile(rf"part-(\d+)(?:-[0-9a-f]+)?{re.escape(PARQUET)}(?:{re.escape(OPEN)})?")
 
@@ -34,7 +40,7 @@ _NUMBERED = re.compile(rf"part-(\d+)(?:-[0-9a-f]+)?{re.escape(PARQUET)}(?:{re.es
 class OpenPart:
     """A part that takes record batches until it is finished."""
 
-    def __init__(self, place: Place, name: str, draft: ParquetDraft, schema: Any, defaults: Defaults) -> None:
+    def __init__(self, place: TableStorage, name: str, draft: ParquetDraft, schema: Any, defaults: Defaults) -> None:
         self.name = name
         self._place = place
         self._draft = draft
@@ -101,21 +107,21 @@ class PartSet:
 
     def __init__(
         self,
-        folder: str | Path | Place,
+        folder: str | Path | TableStorage,
         schema: Any,
         *,
         extra: Sequence[Column] = (),
         defaults: Defaults | None = None,
-        bounds: Bounds | None = None,
+        bounds: PartLimits | None = None,
         bulky: Collection[str] = (),
         options: Mapping[str, Any] | None = None,
     ) -> None:
         """``bulky`` names the columns of long texts, which are written without a look for what repeats in them."""
         self._bulky = tuple(bulky)
         self.schema = with_columns(schema, extra)
-        self._place = place_at(folder, options)
+        self._place = storage_at(folder, options)
         self._defaults = defaults_of(extra, defaults)
-        self._bounds = bounds or Bounds()
+        self._bounds = bounds or PartLimits()
 
     def __repr__(self) -> str:
         return f"PartSet({self._place.location()})"
@@ -126,7 +132,7 @@ class PartSet:
         if name:
             return self._open(name + PARQUET)
         number = max(self._numbers(), default=0)
-        if not isinstance(self._place, LocalPlace):
+        if not isinstance(self._place, LocalStorage):
             # Drafts of other machines cannot be seen, so that a number alone might be given twice.
             return self._open(f"part-{number + 1:05d}-{secrets.token_hex(4)}{PARQUET}")
         while True:
@@ -154,7 +160,7 @@ class PartSet:
 
     def recover(self) -> list[str]:
         """Remove what killed processes left unfinished, and return its names; what is being written stays."""
-        if not isinstance(self._place, LocalPlace):
+        if not isinstance(self._place, LocalStorage):
             return []  # drafts of a remote set lie on the machine that wrote them
         left = sorted(name for name in self._place.entries() or () if name.endswith(PARQUET + OPEN))
         return [name for name in left if _remove_if_left(self._place.root / name)]
@@ -213,13 +219,13 @@ class PartSet:
 
 
 def _remove_if_left(path: Path) -> bool:
-    with telling("remove the unfinished part", path):
+    with disk_errors("remove the unfinished part", path):
         try:
             handle = os.open(path, os.O_RDWR)
         except FileNotFoundError:
             return False  # finished in between
         try:
-            if not lock_draft(handle):
+            if not try_lock(handle):
                 return False
             # Its writer may have finished and let go since: then this handle is the finished part's.
             same = path.exists() and os.fstat(handle).st_ino == path.stat().st_ino

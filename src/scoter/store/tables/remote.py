@@ -19,23 +19,22 @@ import fsspec
 import pyarrow.fs as arrow_fs
 
 from scoter.errors import ScoterError, UsageError, UserError
-from scoter.store.tables.holder import Holder, decode_holder, encode_holder, refusal
-from scoter.store.tables.place import Release
+from scoter.store.tables.storage import Holder, Release, decode_holder, encode_holder, refusal
 
 
-class RemotePlace:
+class ObjectStorage:
     """A folder that a URL names."""
 
     lasting_names = False
 
     def __init__(self, url: str, options: Mapping[str, Any]) -> None:
-        with _telling("reach the store", url):
+        with _store_errors("reach the store", url):
             self._fs, root = fsspec.core.url_to_fs(url, **options)
         self._root = str(root).rstrip("/")
         self._drafts: Path | None = None
 
     def __repr__(self) -> str:
-        return f"RemotePlace({self.location()})"
+        return f"ObjectStorage({self.location()})"
 
     @property
     def filesystem(self) -> Any:
@@ -52,7 +51,7 @@ class RemotePlace:
 
     def entries(self, name: str = "") -> dict[str, int | None] | None:
         path = self.arrow_path(name)
-        with _telling("list the folder", self.location(name)):
+        with _store_errors("list the folder", self.location(name)):
             self._fs.invalidate_cache()  # other processes write, too
             try:
                 listing = self._fs.ls(path, detail=True)
@@ -67,14 +66,14 @@ class RemotePlace:
         return found or None
 
     def read(self, name: str) -> bytes | None:
-        with _telling("read the object", self.location(name)):
+        with _store_errors("read the object", self.location(name)):
             try:
                 return cast(bytes, self._fs.cat_file(self.arrow_path(name)))
             except FileNotFoundError:
                 return None
 
     def open(self, name: str) -> BinaryIO | None:
-        with _telling("open the object", self.location(name)):
+        with _store_errors("open the object", self.location(name)):
             self._fs.invalidate_cache()
             try:
                 return cast(BinaryIO, self._fs.open(self.arrow_path(name), "rb"))
@@ -82,7 +81,7 @@ class RemotePlace:
                 return None
 
     def replace(self, name: str, data: bytes) -> None:
-        with _telling("write the object", self.location(name)):
+        with _store_errors("write the object", self.location(name)):
             self._fs.pipe_file(self.arrow_path(name), data)
 
     def draft(self, name: str) -> Path:
@@ -91,7 +90,7 @@ class RemotePlace:
         return self._drafts / name.replace("/", "-")
 
     def finish(self, name: str, draft: Path) -> None:
-        with _telling("upload the file", self.location(name)):
+        with _store_errors("upload the file", self.location(name)):
             self._fs.put_file(str(draft), self.arrow_path(name))
         draft.unlink()
 
@@ -99,14 +98,14 @@ class RemotePlace:
         """Nothing: an object that was accepted is kept."""
 
     def remove(self, name: str) -> None:
-        with _telling("remove the object", self.location(name)):
+        with _store_errors("remove the object", self.location(name)):
             self._fs.invalidate_cache()
             with suppress(FileNotFoundError):
                 self._fs.rm(self.arrow_path(name), recursive=True)
 
     def remove_object(self, name: str) -> None:
         """Remove what is surely no folder: one request, where ``remove`` has to look for what lies below."""
-        with _telling("remove the object", self.location(name)), suppress(FileNotFoundError):
+        with _store_errors("remove the object", self.location(name)), suppress(FileNotFoundError):
             self._fs.rm_file(self.arrow_path(name))
 
     def hold(self, name: str) -> tuple[bytes, Release] | None:
@@ -118,8 +117,8 @@ class RemotePlace:
         self.remove(name)
         return True
 
-    def lock(self, name: str, holder: Holder) -> RemoteLock:
-        lock = RemoteLock(self, name, holder)
+    def lock(self, name: str, holder: Holder) -> ObjectStorageLock:
+        lock = ObjectStorageLock(self, name, holder)
         if lock.owner() is None:
             self._create(name, encode_holder(holder))
         # Read back: it may be another's, or ours although the store's answer to the first of two tries was lost.
@@ -138,7 +137,7 @@ class RemotePlace:
 
     def _create(self, name: str, data: bytes) -> None:
         path = self.arrow_path(name)
-        with _telling("lock the table", self.location(name)):
+        with _store_errors("lock the table", self.location(name)):
             try:
                 self._fs.pipe_file(path, data, mode="create")
             except PermissionError:
@@ -149,10 +148,10 @@ class RemotePlace:
                     self._fs.pipe_file(path, data)
 
 
-class RemoteLock:
+class ObjectStorageLock:
     """A lock that stays until somebody removes it."""
 
-    def __init__(self, place: RemotePlace, name: str, holder: Holder) -> None:
+    def __init__(self, place: ObjectStorage, name: str, holder: Holder) -> None:
         self._place = place
         self._name = name
         self._holder = holder
@@ -183,7 +182,7 @@ class RemoteLock:
 
 
 @contextmanager
-def _telling(doing: str, where: str) -> Iterator[None]:
+def _store_errors(doing: str, where: str) -> Iterator[None]:
     """Raise a failure of the store, in whatever library's clothes, as a message that says what could not be done."""
     try:
         yield

@@ -10,13 +10,21 @@ from typing import Any, Self
 
 from scoter.errors import UsageError, UserError
 from scoter.plugins import Column
-from scoter.store.tables.evolution import Defaults, defaults_of, missing, with_columns
-from scoter.store.tables.manifest import MANIFEST, Manifest, StoredPart, decode, version_name
-from scoter.store.tables.parquet import checksum
-from scoter.store.tables.place import Place, Release, place_at
-from scoter.store.tables.reading import batches, count_rows, dataset_of
-from scoter.store.tables.versions import current_version, lost_manifest, no_table
-from scoter.store.tables.writing import NewVersion
+from scoter.store.tables.local import storage_at
+from scoter.store.tables.new_version import NewVersion
+from scoter.store.tables.parquet import batches, checksum, count_rows, dataset_of
+from scoter.store.tables.schema import Defaults, defaults_of, missing, with_columns
+from scoter.store.tables.storage import Release, TableStorage
+from scoter.store.tables.versions import (
+    MANIFEST,
+    Manifest,
+    StoredPart,
+    current_version,
+    decode,
+    lost_manifest,
+    no_table,
+    version_name,
+)
 
 _TRIES = 20
 
@@ -31,7 +39,9 @@ class Table:
     write = NewVersion
     """The next version, to be filled in a ``with`` and committed; leaving without a commit removes what was written."""
 
-    def __init__(self, place: Place, manifest: Manifest, release: Release, want: Any, defaults: Defaults) -> None:
+    def __init__(
+        self, place: TableStorage, manifest: Manifest, release: Release, want: Any, defaults: Defaults
+    ) -> None:
         self.manifest = manifest
         self.stored = manifest.schema()
         self.schema = self.stored if want is None else want
@@ -44,7 +54,7 @@ class Table:
     @classmethod
     def open(
         cls,
-        path: str | Path | Place,
+        path: str | Path | TableStorage,
         schema: Any = None,
         *,
         extra: Sequence[Column] = (),
@@ -57,7 +67,7 @@ class Table:
         ``extra`` are the columns of plug-ins, beside the schema's own. Columns that the files lack get their
         defaults. Without a schema, the columns are those of the files.
         """
-        place = place_at(path, options)
+        place = storage_at(path, options)
         manifest, release = _held(place, version)
         try:
             want = None if schema is None else with_columns(schema, extra)
@@ -160,7 +170,7 @@ class Table:
         return f"{self.manifest.name}/{part.name}"
 
 
-def _held(place: Place, version: int | None) -> tuple[Manifest, Release]:
+def _held(place: TableStorage, version: int | None) -> tuple[Manifest, Release]:
     """Return a version that is there, and what lets it go."""
     missed = None
     for _ in range(_TRIES):

@@ -13,17 +13,17 @@
 docs/archive.md tells what each record carries.
 """
 
+from scoter.store.warc.capture import ArchiveInfo, EarlierCapture, Facts, Location
 from scoter.store.warc.part import WarcPart
 from scoter.store.warc.reader import ArchivedResponse, WarcReader
 from scoter.store.warc.record import timing_facts
 from scoter.store.warc.recovery import Recovered, recover, unfinished
-from scoter.store.warc.told import About, Earlier, Facts, Location
 from scoter.store.warc.writer import WarcWriter
 
 __all__ = [
-    "About",
+    "ArchiveInfo",
     "ArchivedResponse",
-    "Earlier",
+    "EarlierCapture",
     "Facts",
     "Location",
     "Recovered",

@@ -17,8 +17,7 @@ from pathlib import Path
 from typing import IO
 
 import msgspec
-
-from scoter.store.warc.told import Entry
+from msgspec import Struct
 
 RUN = 4_096
 """Lines sorted in memory at once, about 1.5 MB of them. Longer indexes are sorted on disk, run by run."""
@@ -29,7 +28,7 @@ RUN_BYTES = 3 * 2**20
 _RUNS = 64  # files that are open at once, beyond which they are made one
 
 
-def index_line(key: str, date: str, entry: Entry) -> bytes:
+def index_line(key: str, date: str, entry: CdxEntry) -> bytes:
     """Return one line; ``date`` is a WARC-Date."""
     stamp = f"{date[:4]}{date[5:7]}{date[8:10]}{date[11:13]}{date[14:16]}{date[17:19]}"
     return b"%b %b %b\n" % (key.replace(" ", "%20").encode("utf-8", "replace"), stamp.encode(), _encode(entry))
@@ -44,7 +43,7 @@ def media_type(content_type: str) -> str:
     return content_type.partition(";")[0].strip().lower() or "unk"
 
 
-class Index:
+class CdxIndex:
     """Lines as they come, written in order at the end; memory is bounded however many there are."""
 
     def __init__(self, folder: Path, run: int = RUN, run_bytes: int = RUN_BYTES) -> None:
@@ -111,3 +110,15 @@ def _merged(*runs: IO[bytes]) -> Iterator[bytes]:
 
 
 _encode = msgspec.json.Encoder().encode
+
+
+class CdxEntry(Struct, frozen=True, kw_only=True):
+    """What one line says of a capture, in the order in which it says it."""
+
+    url: str
+    mime: str
+    status: str
+    digest: str
+    length: str
+    offset: str
+    filename: str

@@ -8,7 +8,6 @@ recovery respects. A part is not for use by several threads at once.
 
 from __future__ import annotations
 
-import fcntl
 import io
 import os
 from collections.abc import Callable, Sequence
@@ -17,12 +16,11 @@ from pathlib import Path
 
 from scoter.core.reply import Exchange
 from scoter.errors import Defect, NameTaken, UserError
-from scoter.store.disk import disk_error, sync_folder, telling
+from scoter.store.disk import disk_error, disk_errors, sync_folder, try_lock
 from scoter.store.warc import record
-from scoter.store.warc.cdxj import Index, index_line, media_type
-from scoter.store.warc.heads import archived_request, archived_response
-from scoter.store.warc.record import LEVEL, member
-from scoter.store.warc.told import About, Earlier, Entry, Facts, Location, Shared
+from scoter.store.warc.capture import ArchiveInfo, EarlierCapture, Facts, Location, SharedBody
+from scoter.store.warc.cdxj import CdxEntry, CdxIndex, index_line, media_type
+from scoter.store.warc.record import LEVEL, archived_request, archived_response, member
 
 SUFFIX = ".warc.gz"
 OPEN = ".open"
@@ -46,7 +44,7 @@ class WarcPart:
         self,
         folder: Path,
         name: str,
-        about: About,
+        about: ArchiveInfo,
         *,
         opened: datetime,
         level: int = LEVEL,
@@ -62,8 +60,8 @@ class WarcPart:
         self._level = level
         self._make_id = make_id
         self._shared_limit = shared
-        self._shared: dict[str, Shared] = {}
-        self._index = Index(folder)
+        self._shared: dict[str, SharedBody] = {}
+        self._index = CdxIndex(folder)
         self._sealed = False
         self._file = _open_new(self.path, self.draft)
         date = record.warc_date(opened)
@@ -81,14 +79,14 @@ class WarcPart:
     def is_sealed(self) -> bool:
         return self._sealed
 
-    def append(self, exchange: Exchange, facts: Facts = (), earlier: Earlier | None = None) -> Location:
+    def append(self, exchange: Exchange, facts: Facts = (), earlier: EarlierCapture | None = None) -> Location:
         """Archive an exchange and return where its response lies.
 
         ``facts`` go into a metadata record; ``earlier`` is the capture that a 304 says is still good. On failure the
         file is as it was before.
         """
         if self._index.is_full:
-            with telling("sort the index of the archive", self.draft):
+            with disk_errors("sort the index of the archive", self.draft):
                 self._index.make_room()
         answer, date, offset = self._make_id(), record.warc_date(exchange.started), self.size
         first, entry, shared = self._answer(exchange, earlier, answer, date)
@@ -111,14 +109,14 @@ class WarcPart:
     def sync(self) -> None:
         """Return when everything written so far would outlive a power failure."""
         self._check_open()
-        with telling("write the archive", self.draft):
+        with disk_errors("write the archive", self.draft):
             os.fdatasync(self._file.fileno())
 
     def seal(self) -> None:
         """Put the file and its index on disk for good, under their working name; nothing can be added after."""
         if not self._sealed:
             self.sync()
-            with telling("write the index of the archive", self.index_path):
+            with disk_errors("write the index of the archive", self.index_path):
                 self._index.write(self.index_path)
             self._index.close()
             self._sealed = True
@@ -127,7 +125,7 @@ class WarcPart:
         """Give a sealed file its final name, and return it."""
         if not self._sealed:
             raise Defect(f"{self.draft} is published before it is sealed")
-        with telling("name the archive", self.path):
+        with disk_errors("name the archive", self.path):
             self.draft.replace(self.path)
             sync_folder(self.path.parent)
         self._file.close()
@@ -151,8 +149,8 @@ class WarcPart:
         self._file.close()
 
     def _answer(
-        self, exchange: Exchange, earlier: Earlier | None, answer: str, date: str
-    ) -> tuple[bytes, Entry, Shared | None]:
+        self, exchange: Exchange, earlier: EarlierCapture | None, answer: str, date: str
+    ) -> tuple[bytes, CdxEntry, SharedBody | None]:
         """Return the response or revisit, what the index says of it, and what to remember for duplicates."""
         body, raw = exchange.body, exchange.response_head
         is_304 = exchange.status == 304 and bool(raw) and not body
@@ -161,7 +159,7 @@ class WarcPart:
         whole = bool(body and head) and not exchange.truncation
         twin = self._shared.get(payload) if whole else None
         mime = "warc/revisit"
-        remember: Shared | None = None
+        remember: SharedBody | None = None
         if is_304:
             built = member(record.not_modified(exchange, head, earlier, record_id=answer, date=date), self._level)
         elif twin is not None:
@@ -171,8 +169,8 @@ class WarcPart:
             pieces = record.response(exchange, head, record_id=answer, date=date, payload=payload)
             built = member(pieces, self._level)
             mime = media_type(exchange.header("content-type"))
-            remember = Shared(answer, exchange.url.text, date, self.size) if whole else None
-        entry = Entry(
+            remember = SharedBody(answer, exchange.url.text, date, self.size) if whole else None
+        entry = CdxEntry(
             url=exchange.url.text,
             mime=mime,
             status=str(exchange.status) if head else "-",
@@ -183,7 +181,7 @@ class WarcPart:
         )
         return built, entry, remember
 
-    def _remember(self, payload: str, shared: Shared) -> None:
+    def _remember(self, payload: str, shared: SharedBody) -> None:
         self._shared[payload] = shared
         if len(self._shared) > self._shared_limit:
             del self._shared[next(iter(self._shared))]
@@ -222,7 +220,7 @@ class WarcPart:
 
 def _open_new(path: Path, draft: Path) -> io.FileIO:
     taken = NameTaken("there is an archive of this name already", where=str(path), hint="Choose another name.")
-    with telling("open the archive", draft):
+    with disk_errors("open the archive", draft):
         path.parent.mkdir(parents=True, exist_ok=True)
         if path.exists():
             raise taken
@@ -231,7 +229,7 @@ def _open_new(path: Path, draft: Path) -> io.FileIO:
             file = io.FileIO(draft, "x")
         except FileExistsError:
             raise taken from None
-        is_ours = lock(file) and os.fstat(file.fileno()).st_nlink > 0
+        is_ours = try_lock(file.fileno()) and os.fstat(file.fileno()).st_nlink > 0
         if is_ours and not path.exists():
             return file
         # Between two of these steps another process finished an archive of this name, or took ours for a dead one's.
@@ -239,14 +237,3 @@ def _open_new(path: Path, draft: Path) -> io.FileIO:
         if is_ours:
             draft.unlink()
         raise taken
-
-
-def lock(file: io.FileIO | io.BufferedIOBase) -> bool:
-    """Claim an unfinished file for this process; false when another one has it."""
-    try:
-        fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    except OSError:  # a file system without locks: the operator's promise
-        return True
-    return True

@@ -4,34 +4,34 @@ from __future__ import annotations
 
 import os
 import warnings
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
 from types import TracebackType
-from typing import BinaryIO, Self
+from typing import BinaryIO, Self, cast
 
+from isal import isal_zlib
 from msgspec import Struct
 from msgspec.structs import replace
 
 from scoter.core.reply import Headers, Truncation, header
 from scoter.errors import UserError
-from scoter.store.disk import telling
-from scoter.store.warc.heads import parse_head, split_message
-from scoter.store.warc.members import whole_records
-from scoter.store.warc.record import SAME_PAYLOAD
+from scoter.store.disk import disk_errors
+from scoter.store.warc.record import SAME_PAYLOAD, parse_head, split_message
 
 with warnings.catch_warnings():
     # The library deprecates names of its own, and says so whenever it is imported.
     warnings.simplefilter("ignore", DeprecationWarning)
     from fastwarc.warc import ArchiveIterator, WarcRecord
 
-LIMIT = 64 * 2**20
+BODY_LIMIT = 64 * 2**20
 """Longest body that is read by default; of a longer one the rest is left where it is."""
 
 _HEAD = 2**20  # longest head, of a record or in it, that is looked for; the fetch core stops at a quarter of it
-_GZIP = b"\x1f\x8b"
+_GZIP_MAGIC = b"\x1f\x8b"
 _CUTS = {"": Truncation.NOT, **{each.value: each for each in Truncation}}
 
 
@@ -41,7 +41,7 @@ def records(file: BinaryIO) -> Iterator[WarcRecord]:
     return iter(ArchiveIterator(file, parse_http=False, max_header_len=_HEAD))
 
 
-class Kind(StrEnum):
+class CaptureKind(StrEnum):
     """How a capture is archived."""
 
     RESPONSE = "response"
@@ -49,7 +49,7 @@ class Kind(StrEnum):
     RESOURCE = "resource"
 
 
-KINDS = frozenset(str(each) for each in Kind)
+CAPTURE_KINDS = frozenset(str(each) for each in CaptureKind)
 
 
 class ArchivedResponse(Struct, frozen=True, kw_only=True):
@@ -61,7 +61,7 @@ class ArchivedResponse(Struct, frozen=True, kw_only=True):
 
     url: str
     date: datetime
-    kind: Kind
+    kind: CaptureKind
     status: int
     headers: Headers
     body: bytes
@@ -77,7 +77,7 @@ class ArchivedResponse(Struct, frozen=True, kw_only=True):
 class WarcReader:
     """An archive open for reading; not for several threads at once."""
 
-    def __init__(self, path: Path, limit: int = LIMIT) -> None:
+    def __init__(self, path: Path, limit: int = BODY_LIMIT) -> None:
         self.path = path
         self._limit = limit
         self._file = self._open()
@@ -104,7 +104,7 @@ class WarcReader:
             record = next(records(self._file), None)
             if record is None:
                 raise UserError("no record begins at this place", where=self._where(offset))
-            if str(record.record_type) not in KINDS:
+            if str(record.record_type) not in CAPTURE_KINDS:
                 message = f"a {record.record_type} record begins at this place, not a response"
                 raise UserError(message, where=self._where(offset))
             return self._resolved(captured(record, offset, self._limit), record)
@@ -115,7 +115,7 @@ class WarcReader:
             last = 0
             for record in records(file):
                 last = record.stream_pos
-                if str(record.record_type) in KINDS:
+                if str(record.record_type) in CAPTURE_KINDS:
                     yield self._resolved(captured(record, last, self._limit), record)
             self._check_end(last)
 
@@ -124,21 +124,21 @@ class WarcReader:
         size = self._file.seek(0, os.SEEK_END)
         self._file.seek(last)
         if (
-            self._file.read(len(_GZIP)) == _GZIP
+            self._file.read(len(_GZIP_MAGIC)) == _GZIP_MAGIC
             and max((s.end for s in whole_records(self._file, last)), default=0) < size
         ):
             raise UserError("the archive is damaged: its last record is broken", where=self._where(last))
 
     def _resolved(self, found: ArchivedResponse, record: WarcRecord) -> ArchivedResponse:
         """Return a duplicate with the body that it shares."""
-        if found.kind is not Kind.REVISIT or record.headers.get("WARC-Profile") != SAME_PAYLOAD:
+        if found.kind is not CaptureKind.REVISIT or record.headers.get("WARC-Profile") != SAME_PAYLOAD:
             return found
         place = record.headers.get("WARC-Refers-To-File-Offset") or ""
         # Other crawlers refer to other files, and say so.
         if not place.isdecimal() or record.headers.get("WARC-Refers-To-Filename", self.path.name) != self.path.name:
             return replace(found, truncation=Truncation.LENGTH)
         first = self.at(int(place)) if int(place) < found.offset else found
-        if first.kind is not Kind.RESPONSE or first.digest != found.digest:
+        if first.kind is not CaptureKind.RESPONSE or first.digest != found.digest:
             raise UserError("a duplicate refers to a record that is not its like", where=self._where(found.offset))
         return replace(found, body=first.body, truncation=first.truncation)
 
@@ -153,26 +153,30 @@ class WarcReader:
         return f"{self.path} byte {offset}" if offset else str(self.path)
 
     def _open(self) -> BinaryIO:
-        with telling("read the archive", self.path):
+        with disk_errors("read the archive", self.path):
             return self.path.open("rb")
 
 
 def captured(record: WarcRecord, offset: int, limit: int) -> ArchivedResponse:
     """Return what one record says; at most ``limit`` bytes of its body."""
-    kind = Kind(str(record.record_type))
+    kind = CaptureKind(str(record.record_type))
     wanted = min(record.content_length, limit + _HEAD)
     block = _read(record, wanted)
     if len(block) < wanted or record.headers.get("Content-Length") != str(record.content_length):
         # The library takes the end of the file for the end of the record, or of its fields.
         raise OSError(f"the record at byte {offset} is shorter than it says")
     fields = record.headers
-    if kind is Kind.RESOURCE:
+    if kind is CaptureKind.RESOURCE:
         status, body = 0, block
         headers: Headers = (("Content-Type", fields.get("Content-Type") or ""),)
     else:
         head, body = split_message(block)
         status, headers = parse_head(head)
-    cut = Truncation.NOT if kind is Kind.REVISIT else _CUTS.get(fields.get("WARC-Truncated") or "", Truncation.LENGTH)
+    cut = (
+        Truncation.NOT
+        if kind is CaptureKind.REVISIT
+        else _CUTS.get(fields.get("WARC-Truncated") or "", Truncation.LENGTH)
+    )
     return ArchivedResponse(
         url=fields.get("WARC-Target-URI") or "",
         date=record.record_date,
@@ -192,3 +196,48 @@ def _read(record: WarcRecord, size: int) -> bytes:
         pieces.append(piece)
         size -= len(piece)
     return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+
+_CHUNK = 16 * 1024  # deflate blows up by at most 1,032, so that a hostile body takes 17 MB here, not more
+_GZIP = 16 + zlib.MAX_WBITS
+_BEGINS = b"WARC/1."
+_BROKEN = cast("type[Exception]", isal_zlib.error)  # its stub calls it an instance
+
+
+class Span(Struct, frozen=True):
+    """The place of a record in a file."""
+
+    offset: int
+    length: int
+
+    @property
+    def end(self) -> int:
+        return self.offset + self.length
+
+
+def whole_records(file: BinaryIO, start: int = 0) -> Iterator[Span]:
+    """Give the place of each record from a byte of a file to the first that is broken.
+
+    A record is whole when its gzip member ends, its checksum is right, and it begins as a record does.
+    """
+    file.seek(start)
+    data = file.read(_CHUNK)
+    while data:
+        engine = isal_zlib.decompressobj(_GZIP)
+        begins, length = b"", 0
+        while not engine.eof:
+            if not data and not (data := file.read(_CHUNK)):
+                return
+            try:
+                out = engine.decompress(data)
+            except _BROKEN:
+                return
+            length += len(data) - len(engine.unused_data)
+            data = engine.unused_data
+            if len(begins) < len(_BEGINS):
+                begins += out[: len(_BEGINS)]
+        if not begins.startswith(_BEGINS):
+            return
+        yield Span(start, length)
+        start += length
+        data = data or file.read(_CHUNK)

@@ -15,8 +15,8 @@ from hashlib import sha1
 
 from isal import igzip_lib, isal_zlib
 
-from scoter.core.reply import Exchange
-from scoter.store.warc.told import About, Earlier, Facts, Shared
+from scoter.core.reply import Exchange, Headers
+from scoter.store.warc.capture import ArchiveInfo, EarlierCapture, Facts, SharedBody
 
 LEVEL = 1
 """Compression by default: measured on HTML, isal's level 1 is as quick as its level 0 and 10 % smaller."""
@@ -64,7 +64,7 @@ def warc_date(moment: datetime) -> str:
     return moment.isoformat(timespec="microseconds")[:26] + "Z"
 
 
-def warcinfo(about: About, filename: str, *, record_id: str, date: str) -> bytes:
+def warcinfo(about: ArchiveInfo, filename: str, *, record_id: str, date: str) -> bytes:
     """Return the record that stands first in a file."""
     fields = (
         ("software", about.software),
@@ -93,7 +93,7 @@ def response(exchange: Exchange, head: bytes, *, record_id: str, date: str, payl
     return top.encode() + head, body, b"\r\n\r\n"
 
 
-def duplicate(exchange: Exchange, head: bytes, shared: Shared, *, record_id: str, date: str, payload: str) -> bytes:
+def duplicate(exchange: Exchange, head: bytes, shared: SharedBody, *, record_id: str, date: str, payload: str) -> bytes:
     """Return a revisit whose body stands earlier in the same file."""
     # WARC 1.1, 6.7.2: the body left out counts as truncated by length.
     fields = (
@@ -105,7 +105,9 @@ def duplicate(exchange: Exchange, head: bytes, shared: Shared, *, record_id: str
     return _small("revisit", record_id, date, fields, head)
 
 
-def not_modified(exchange: Exchange, head: bytes, earlier: Earlier | None, *, record_id: str, date: str) -> bytes:
+def not_modified(
+    exchange: Exchange, head: bytes, earlier: EarlierCapture | None, *, record_id: str, date: str
+) -> bytes:
     """Return a revisit for a copy that is still good."""
     refers = (
         f"WARC-Refers-To-Target-URI: {_one_line(earlier.url)}\r\nWARC-Refers-To-Date: {warc_date(earlier.date)}\r\n"
@@ -189,3 +191,83 @@ def _fields(fields: Iterable[tuple[str, str]]) -> bytes:
 def _one_line(text: str) -> str:
     """Return text that cannot begin a field of its own."""
     return _LINE_BREAK.sub(" ", text)
+
+
+_END = b"\r\n\r\n"
+_FRAMING = re.compile(rb"(?im)^(transfer-encoding|content-length)([ \t]*:[ \t]*)([^\r\n]*)")
+_SECRET = re.compile(rb"(?im)^(authorization|proxy-authorization|cookie)[ \t]*:[^\n]*(?:\n[ \t][^\n]*)*")
+_LINE_END = re.compile(rb"\r?\n")
+_BLANK_LINE = re.compile(rb"\n\r?\n")
+_STATUS = re.compile(rb"\S+[ \t]+([0-9]{3})(?![0-9])")
+
+
+def archived_response(head: bytes, length: int | None) -> bytes:
+    """Return a response's head as it is archived with a body of ``length`` bytes; none leaves Content-Length alone.
+
+    >>> archived_response(b"HTTP/1.1 200 OK\\r\\nTransfer-Encoding: chunked\\r\\n\\r\\n", 5)
+    b'HTTP/1.1 200 OK\\r\\nX-Crawler-Transfer-Encoding: chunked\\r\\n\\r\\n'
+    """
+    whole = _whole(head)
+    plain = whole.lower()  # looking for a word is several times quicker than looking for a pattern
+    lengths = plain.count(b"\ncontent-length")
+    is_right = lengths == 1 and length is not None and b"\ncontent-length: %d\r\n" % length in plain
+    if b"\ntransfer-encoding" not in plain and (is_right or not lengths):
+        return whole
+    fitting = None if length is None else b"%d" % length
+
+    def rename(field: re.Match[bytes]) -> bytes:
+        is_length = len(field[1]) == len(b"content-length")
+        if is_length and (fitting is None or field[3].rstrip() == fitting):
+            return field[0]
+        return b"X-Crawler-" + field[0]
+
+    return _FRAMING.sub(rename, whole)
+
+
+def archived_request(head: bytes) -> bytes:
+    """Return a request's head as it is archived: without what opens doors.
+
+    >>> archived_request(b"GET / HTTP/1.1\\r\\nCookie: id=1\\r\\n\\r\\n")
+    b'GET / HTTP/1.1\\r\\nCookie: removed\\r\\n\\r\\n'
+    """
+    whole = _whole(head)
+    plain = whole.lower()
+    if b"authorization" not in plain and b"\ncookie" not in plain:
+        return whole
+    return _SECRET.sub(rb"\1: removed\r", whole)
+
+
+def split_message(block: bytes) -> tuple[bytes, bytes]:
+    """Return the head, with its empty line, and the body of an HTTP message."""
+    end = _BLANK_LINE.search(block)
+    return (block[: end.end()], block[end.end() :]) if end else (block, b"")
+
+
+def parse_head(head: bytes) -> tuple[int, Headers]:
+    """Return the status of a response, or 0, and its fields.
+
+    A folded field is put on one line; a line that is no field is left out.
+
+    >>> parse_head(b"HTTP/1.1 200\\r\\nA: b\\r\\n  c\\r\\n\\r\\n")
+    (200, (('A', 'b c'),))
+    """
+    first, *lines = head.decode("latin-1").split("\n")
+    status = _STATUS.match(first.encode("latin-1"))
+    fields: list[tuple[str, str]] = []
+    for line in lines:
+        name, colon, value = line.removesuffix("\r").partition(":")
+        if line[:1] in (" ", "\t"):
+            if fields and (more := line.strip(" \t\r")):
+                fields[-1] = (fields[-1][0], f"{fields[-1][1]} {more}".strip())
+        elif colon:
+            fields.append((name.rstrip(" \t"), value.strip(" \t")))
+    return (int(status[1]) if status else 0), tuple(fields)
+
+
+def _whole(head: bytes) -> bytes:
+    """Return the head as one run of CR LF lines with an empty line at its end and nowhere else."""
+    if head.endswith(_END) and head.find(_END) == len(head) - len(_END) and head.count(b"\n") == head.count(b"\r\n"):
+        return head
+    tidy = _LINE_END.sub(b"\r\n", head).strip(b"\r\n")
+    # Provisional responses may have gone before; the last head is the one the body belongs to.
+    return tidy.rpartition(_END)[2].lstrip(b"\r\n") + _END

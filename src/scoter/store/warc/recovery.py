@@ -15,13 +15,11 @@ from msgspec import Struct
 from scoter.core.reply import header
 from scoter.core.url import canonical
 from scoter.errors import UrlError, UsageError
-from scoter.store.disk import sync_folder, telling
-from scoter.store.warc.cdxj import Index, index_line, media_type
-from scoter.store.warc.members import whole_records
-from scoter.store.warc.part import OPEN, SUFFIX, lock
-from scoter.store.warc.reader import KINDS, Kind, captured, records
+from scoter.store.disk import disk_errors, sync_folder, try_lock
+from scoter.store.warc.cdxj import CdxEntry, CdxIndex, index_line, media_type
+from scoter.store.warc.part import OPEN, SUFFIX
+from scoter.store.warc.reader import CAPTURE_KINDS, CaptureKind, captured, records, whole_records
 from scoter.store.warc.record import warc_date
-from scoter.store.warc.told import Entry
 
 
 class Recovered(Struct, frozen=True, kw_only=True):
@@ -48,8 +46,8 @@ def recover(draft: Path) -> Recovered:
         raise UsageError(f"not an unfinished archive (*{SUFFIX}{OPEN})", where=str(draft))
     path = draft.with_name(draft.name.removesuffix(OPEN))
     index_path = path.with_name(f"{path.name.removesuffix(SUFFIX)}.cdxj")
-    with telling("recover the archive", draft), draft.open("r+b") as file:
-        if not lock(file):
+    with disk_errors("recover the archive", draft), draft.open("r+b") as file:
+        if not try_lock(file.fileno()):
             raise UsageError("the archive is being written by another process", where=str(draft))
         if path.exists():
             raise UsageError(f"there is a finished archive of the same name, {path.name}", where=str(draft))
@@ -73,15 +71,19 @@ def recover(draft: Path) -> Recovered:
 def _write_index(draft: Path, name: str, index_path: Path) -> int:
     """Write the index that the writer would have written; return the number of its lines."""
     captures = 0
-    with closing(Index(index_path.parent)) as index, draft.open("rb") as places, draft.open("rb") as file:
+    with closing(CdxIndex(index_path.parent)) as index, draft.open("rb") as places, draft.open("rb") as file:
         for span, record in zip(whole_records(places), records(file), strict=True):
-            if str(record.record_type) not in KINDS:
+            if str(record.record_type) not in CAPTURE_KINDS:
                 continue
             if index.is_full:
                 index.make_room()
             found = captured(record, span.offset, limit=0)
-            mime = "warc/revisit" if found.kind is Kind.REVISIT else media_type(header(found.headers, "content-type"))
-            entry = Entry(
+            mime = (
+                "warc/revisit"
+                if found.kind is CaptureKind.REVISIT
+                else media_type(header(found.headers, "content-type"))
+            )
+            entry = CdxEntry(
                 url=found.url,
                 mime=mime,
                 status=str(found.status) if found.status else "-",

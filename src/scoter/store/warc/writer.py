@@ -11,9 +11,9 @@ from typing import Self
 
 from scoter.core.reply import Exchange
 from scoter.errors import NameTaken, UsageError
+from scoter.store.warc.capture import ArchiveInfo, EarlierCapture, Facts, Location
 from scoter.store.warc.part import SHARED, WarcPart, new_id
 from scoter.store.warc.record import LEVEL
-from scoter.store.warc.told import About, Earlier, Facts, Location
 
 
 def utc_now() -> datetime:
@@ -32,7 +32,7 @@ class WarcWriter:
         self,
         folder: Path,
         prefix: str,
-        about: About,
+        about: ArchiveInfo,
         *,
         size: int,
         age: timedelta,
@@ -66,7 +66,7 @@ class WarcWriter:
     ) -> None:
         self.close()
 
-    def write(self, exchange: Exchange, facts: Facts = (), earlier: Earlier | None = None) -> Location:
+    def write(self, exchange: Exchange, facts: Facts = (), earlier: EarlierCapture | None = None) -> Location:
         """Archive an exchange and return where its response lies; see ``WarcPart.append``."""
         self.finish_if_due()
         if self._part is None:

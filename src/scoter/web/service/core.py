@@ -15,7 +15,7 @@ from scoter.live.fetching.fetchers import Fetchers
 from scoter.live.sqlite.database import ServiceDb
 from scoter.live.sqlite.stores import SqliteStores
 from scoter.parse import Parsing
-from scoter.store.arrow import stay_small
+from scoter.store.arrow import limit_arrow_memory
 from scoter.web.protocol import Limits
 from scoter.web.service.joining import DEFECT, Joint, be_process
 from scoter.web.service.parts import Parts, about, live_config
@@ -29,7 +29,7 @@ _log = logging.getLogger("scoter.web.service.core")  # here __name__ is "__main_
 async def work(plan: Plan, joint: Joint) -> int:
     """Be the core until told to stop; return its exit code."""
     config = live_config(plan.config)
-    stay_small()
+    limit_arrow_memory()
     keep_memory()
     live, folder = config.live, plan.folder
     folder.create()

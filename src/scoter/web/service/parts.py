@@ -27,7 +27,7 @@ from scoter.live.sqlite.stores import SqliteStores
 from scoter.live.stages.reading import Reading
 from scoter.parse import Parsing
 from scoter.parse.html.elements import KINDS
-from scoter.store.warc import About
+from scoter.store.warc import ArchiveInfo
 from scoter.web.app import Api, Services
 from scoter.web.handlers.fetching import FetchLimits
 from scoter.web.keys import Gate
@@ -181,7 +181,9 @@ def keeping(config: Config) -> Keeping:
     return Keeping(content_for=live.content_for, content_size=live.content_size, log_for=live.log_for)
 
 
-def about(config: Config) -> About:
+def about(config: Config) -> ArchiveInfo:
     """Return what the archive says of this service."""
     agent = config.agent
-    return About(software=f"Scoter/{version('scoter')}", agent=user_agent(config), operator=agent.email or agent.url)
+    return ArchiveInfo(
+        software=f"Scoter/{version('scoter')}", agent=user_agent(config), operator=agent.email or agent.url
+    )

@@ -14,7 +14,7 @@ from msgspec import Struct
 from scoter.config import Config
 from scoter.errors import UsageError
 from scoter.live.fetching.household import LONGEST_FOLDER
-from scoter.store.disk import check_name, telling
+from scoter.store.disk import check_utf8_path, disk_errors
 
 _ELSEWHERE: Final = Path("/tmp")  # noqa: S108 - the folder in it is checked to be ours alone
 _SECRET: Final = 32
@@ -64,8 +64,8 @@ class Folder(Struct, frozen=True):
 
     def create(self) -> None:
         """Make what is not there yet."""
-        check_name(self.root)
-        with telling("create the service's directory", self.root):
+        check_utf8_path(self.root)
+        with disk_errors("create the service's directory", self.root):
             # Messages, callbacks and answers lie there. A directory that somebody else made is as open as he wants it.
             self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
             self.log.mkdir(exist_ok=True)
@@ -81,7 +81,7 @@ class Folder(Struct, frozen=True):
     def secret(self) -> bytes:
         """Return the secret by which callbacks are signed, made when it is asked for first."""
         path = self.secret_path
-        with telling("read the secret of callbacks", path):
+        with disk_errors("read the secret of callbacks", path):
             if not path.exists():
                 draft = path.with_suffix(".new")
                 draft.unlink(missing_ok=True)

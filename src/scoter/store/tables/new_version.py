@@ -21,29 +21,27 @@ import pyarrow.parquet as pq
 
 from scoter.errors import Defect, UsageError, UserError
 from scoter.plugins import Column
-from scoter.store.disk import telling
-from scoter.store.tables.evolution import Defaults, defaults_of, missing, with_columns
-from scoter.store.tables.holder import Holder, this_process
-from scoter.store.tables.manifest import (
+from scoter.store.disk import disk_errors
+from scoter.store.tables.local import storage_at
+from scoter.store.tables.parquet import PartLimits, PartWriter, checksum
+from scoter.store.tables.schema import Defaults, defaults_of, missing, with_columns
+from scoter.store.tables.storage import Holder, StorageLock, TableStorage, this_process
+from scoter.store.tables.versions import (
     CURRENT,
+    KEEP,
     LOCK,
     MANIFEST,
     Manifest,
     StoredPart,
-    encode,
-    part_name,
-    stored_columns,
-    version_name,
-)
-from scoter.store.tables.parquet import Bounds, PartWriter, checksum
-from scoter.store.tables.place import Lock, Place, place_at
-from scoter.store.tables.versions import (
-    KEEP,
     current_manifest,
     current_version,
+    encode,
     no_table,
+    part_name,
     refuse_foreign,
+    stored_columns,
     sweep,
+    version_name,
 )
 
 Clock = Callable[[], datetime]
@@ -59,14 +57,14 @@ class NewVersion:
 
     def __init__(
         self,
-        path: str | Path | Place,
+        path: str | Path | TableStorage,
         schema: Any,
         *,
         extra: Sequence[Column] = (),
         defaults: Defaults | None = None,
         writer: str = "",
         keep: int = KEEP,
-        bounds: Bounds | None = None,
+        bounds: PartLimits | None = None,
         clock: Clock = utc_now,
         options: Mapping[str, Any] | None = None,
     ) -> None:
@@ -75,14 +73,14 @@ class NewVersion:
         self.schema = with_columns(schema, extra)
         self.previous: Manifest | None = None
         self.version = 0
-        self._place = place_at(path, options)
+        self._place = storage_at(path, options)
         self._extra = tuple(extra)
         self._defaults = defaults_of(extra, defaults)
         self._writer = writer
         self._keep = keep
-        self._bounds = bounds or Bounds()
+        self._bounds = bounds or PartLimits()
         self._clock = clock
-        self._lock: Lock | None = None
+        self._lock: StorageLock | None = None
         self._numbers = itertools.count(1)
         self._parts: dict[str, StoredPart] = {}
         self._writing: set[PartWriter] = set()
@@ -144,7 +142,7 @@ class NewVersion:
         self._check_open()
         if self._workspace is None:
             self._workspace = self._place.draft(f"{self.name}/workspace")
-            with telling("create the folder", self._workspace):
+            with disk_errors("create the folder", self._workspace):
                 self._workspace.mkdir(parents=True, exist_ok=True)
         return self._workspace
 
@@ -152,7 +150,7 @@ class NewVersion:
         """Make a finished Parquet file, written by whomever, a part of this version; it is moved, not copied."""
         self._check_open()
         path = Path(file)
-        with telling("read the file", path), path.open("rb") as opened:
+        with disk_errors("read the file", path), path.open("rb") as opened:
             try:
                 found = pq.ParquetFile(opened)
                 rows, stored = found.metadata.num_rows, found.schema_arrow
@@ -249,7 +247,7 @@ class NewVersion:
 
 
 def clean(
-    path: str | Path | Place,
+    path: str | Path | TableStorage,
     *,
     keep: int = KEEP,
     clock: Clock = utc_now,
@@ -259,7 +257,7 @@ def clean(
 
     Never the current one, the ``keep`` before it, or one that somebody on this machine reads.
     """
-    place = place_at(path, options)
+    place = storage_at(path, options)
     if current_version(place) is None:
         raise no_table(place)
     lock = place.lock(LOCK, this_process("clean", clock()))
@@ -270,9 +268,9 @@ def clean(
         lock.release()
 
 
-def break_lock(path: str | Path | Place, *, options: Mapping[str, Any] | None = None) -> Holder | None:
+def break_lock(path: str | Path | TableStorage, *, options: Mapping[str, Any] | None = None) -> Holder | None:
     """Remove the lock that a killed writer left in an object store, and return whose it was.
 
     Should that writer be alive after all, it notices before it makes its version current, and gives up.
     """
-    return place_at(path, options).break_lock(LOCK)
+    return storage_at(path, options).break_lock(LOCK)

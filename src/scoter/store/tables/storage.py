@@ -1,21 +1,65 @@
-"""Where tables lie: a folder on this machine, or anything that fsspec reaches by a URL.
-
-Names are relative to the place, with ``/`` between folders. What is missing is told by a value; every other failure is
-a ``UserError`` that says what could not be done, and where.
-"""
+"""Who holds a lock: written into it, so that whoever is turned away knows whom to ask."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import os
+import socket
+import sys
+from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
+from uuid import uuid4
 
-from scoter.store.tables.holder import Holder
+import msgspec
+from msgspec import Struct
+
+from scoter.errors import UsageError
+
+
+class Holder(Struct, frozen=True, kw_only=True):
+    """The process that writes."""
+
+    pid: int
+    host: str
+    started: datetime
+    command: str
+    token: str = ""
+
+    def __str__(self) -> str:
+        since = self.started.isoformat(" ", "seconds")
+        return f"process {self.pid} on {self.host} ({self.command}), since {since}"
+
+
+def this_process(command: str, now: datetime) -> Holder:
+    """Return this process as a holder; the token tells its lock from every other one."""
+    # Arguments are left out: they may hold secrets, and everyone who can read the table can read its lock.
+    shown = command or Path(sys.argv[0]).name or "python"
+    return Holder(pid=os.getpid(), host=socket.gethostname(), started=now, command=shown, token=uuid4().hex)
+
+
+def encode_holder(holder: Holder) -> bytes:
+    """Return what is written into a lock."""
+    return msgspec.json.encode(holder) + b"\n"
+
+
+def decode_holder(data: bytes) -> Holder | None:
+    """Return who a lock says holds it, if it says so."""
+    try:
+        return msgspec.json.decode(data, type=Holder)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None
+
+
+def refusal(holder: Holder | None, where: str, hint: str) -> UsageError:
+    """Return the error of a second writer."""
+    return UsageError(f"it is being written by {holder or 'another process'}", where=where, hint=hint)
+
 
 Release = Callable[[], None]
 
 
-class Place(Protocol):
+class TableStorage(Protocol):
     """A folder that holds tables or parts."""
 
     lasting_names: bool
@@ -67,7 +111,7 @@ class Place(Protocol):
     def remove_version(self, name: str, manifest: str) -> bool:
         """Remove a version, its manifest first; false when somebody holds it."""
 
-    def lock(self, name: str, holder: Holder) -> Lock:
+    def lock(self, name: str, holder: Holder) -> StorageLock:
         """Become the only writer, or say who is."""
 
     def break_lock(self, name: str) -> Holder | None:
@@ -77,7 +121,7 @@ class Place(Protocol):
         """Remove what only this process needed: drafts that were never finished."""
 
 
-class Lock(Protocol):
+class StorageLock(Protocol):
     """The right to write, until it is released."""
 
     def check(self) -> None:
@@ -85,22 +129,3 @@ class Lock(Protocol):
 
     def release(self) -> None:
         """Give it back."""
-
-
-def place_at(path: str | Path | Place, options: Mapping[str, Any] | None = None) -> Place:
-    """Return the place that a path or a URL names; ``options`` are what fsspec's file system takes.
-
-    >>> place_at("crawl/crawldb").location("CURRENT").endswith("/crawl/crawldb/CURRENT")
-    True
-    """
-    if not isinstance(path, str | Path):
-        return path
-    text = str(path)
-    if isinstance(path, str) and "://" in text and not text.startswith("file://"):
-        # fsspec's file systems are slow to import, and most crawls are local.
-        from scoter.store.tables.remote import RemotePlace
-
-        return RemotePlace(text, options or {})
-    from scoter.store.tables.local import LocalPlace
-
-    return LocalPlace(Path(text.removeprefix("file://")))

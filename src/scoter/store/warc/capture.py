@@ -11,7 +11,7 @@ Facts: TypeAlias = tuple[tuple[str, str], ...]
 """Names and values that go into a metadata record."""
 
 
-class About(Struct, frozen=True, kw_only=True):
+class ArchiveInfo(Struct, frozen=True, kw_only=True):
     """What a file says of the crawl it belongs to."""
 
     software: str
@@ -21,14 +21,14 @@ class About(Struct, frozen=True, kw_only=True):
     more: Facts = ()
 
 
-class Earlier(Struct, frozen=True):
+class EarlierCapture(Struct, frozen=True):
     """A capture that a later one refers to."""
 
     url: str
     date: datetime
 
 
-class Shared(Struct, frozen=True, gc=False):
+class SharedBody(Struct, frozen=True, gc=False):
     """The response in the same file whose body a duplicate shares."""
 
     record_id: str
@@ -43,15 +43,3 @@ class Location(Struct, frozen=True):
     file: str
     offset: int
     length: int
-
-
-class Entry(Struct, frozen=True, kw_only=True):
-    """What one line says of a capture, in the order in which it says it."""
-
-    url: str
-    mime: str
-    status: str
-    digest: str
-    length: str
-    offset: str
-    filename: str
