@@ -32,7 +32,7 @@ BODY_LIMIT = 64 * 2**20
 
 _HEAD = 2**20  # longest head, of a record or in it, that is looked for; the fetch core stops at a quarter of it
 _GZIP_MAGIC = b"\x1f\x8b"
-_CUTS = {"": Truncation.NOT, **{each.value: each for each in Truncation}}
+_TRUNCATIONS = {"": Truncation.NOT, **{each.value: each for each in Truncation}}
 
 
 def records(file: BinaryIO) -> Iterator[WarcRecord]:
@@ -175,7 +175,7 @@ def captured(record: WarcRecord, offset: int, limit: int) -> ArchivedResponse:
     cut = (
         Truncation.NOT
         if kind is CaptureKind.REVISIT
-        else _CUTS.get(fields.get("WARC-Truncated") or "", Truncation.LENGTH)
+        else _TRUNCATIONS.get(fields.get("WARC-Truncated") or "", Truncation.LENGTH)
     )
     return ArchivedResponse(
         url=fields.get("WARC-Target-URI") or "",
@@ -184,7 +184,7 @@ def captured(record: WarcRecord, offset: int, limit: int) -> ArchivedResponse:
         status=status,
         headers=headers,
         body=body[:limit] if len(body) > limit else body,
-        truncation=Truncation.LENGTH if len(body) > limit else cut,
+        truncation=Truncation.LENGTH if len(body) > limit else truncation,
         digest=fields.get("WARC-Payload-Digest") or "-",
         offset=offset,
     )
