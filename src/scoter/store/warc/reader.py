@@ -172,7 +172,7 @@ def captured(record: WarcRecord, offset: int, limit: int) -> ArchivedResponse:
     else:
         head, body = split_message(block)
         status, headers = parse_head(head)
-    cut = (
+    truncation = (
         Truncation.NOT
         if kind is CaptureKind.REVISIT
         else _TRUNCATIONS.get(fields.get("WARC-Truncated") or "", Truncation.LENGTH)
