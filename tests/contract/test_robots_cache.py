@@ -1,4 +1,4 @@
-"""What every shared cache of robots.txt files promises, whatever it is made of."""
+"""The contract of every shared robots.txt cache."""
 
 from __future__ import annotations
 
@@ -11,15 +11,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scoter.core.robots_records import StoredRobots
-from scoter.fetch.robots import RobotsCache
-from scoter.store.robots_cache import MemoryRobotsCache, SqliteRobotsCache
+from scoter.core.robots_cache import MemoryRobotsCache, RobotsCache, StoredRobots
+from scoter.store.robots_cache import BYTES, ENTRIES, SqliteRobotsCache
 
 Make = Callable[..., RobotsCache]
 
 
 class Clock:
-    """Unix time that passes when a test says so."""
+    """Unix time that a test sets."""
 
     def __init__(self) -> None:
         self.now = 1_000.0
@@ -35,7 +34,7 @@ def make(request: pytest.FixtureRequest) -> Iterator[Make]:
 
         def made(**options: object) -> RobotsCache:
             if request.param == "memory":
-                return MemoryRobotsCache(**options)  # type: ignore[arg-type]
+                return MemoryRobotsCache(**{"entries": ENTRIES, "size": BYTES, **options})  # type: ignore[arg-type]
             opened.append(SqliteRobotsCache(Path(folder) / f"{len(opened)}.sqlite", **options))  # type: ignore[arg-type]
             return opened[-1]
 
@@ -49,7 +48,7 @@ def clock() -> Clock:
     return Clock()
 
 
-async def test_what_was_put_is_found_and_nothing_else(make: Make, clock: Clock) -> None:
+async def test_get_returns_what_was_put_for_the_same_origin_only(make: Make, clock: Clock) -> None:
     cache = make(clock=clock)
 
     await cache.put("https://a.example", StoredRobots(b"User-agent: *\nDisallow: /\xff\x00", 2_000.0))
@@ -60,7 +59,7 @@ async def test_what_was_put_is_found_and_nothing_else(make: Make, clock: Clock) 
     assert await cache.get("https://a.example:8443") is None
 
 
-async def test_an_empty_file_is_not_the_same_as_none(make: Make, clock: Clock) -> None:
+async def test_empty_file_differs_from_no_file(make: Make, clock: Clock) -> None:
     cache = make(clock=clock)
 
     await cache.put("https://a.example", StoredRobots(b"", 2_000.0))
@@ -68,7 +67,7 @@ async def test_an_empty_file_is_not_the_same_as_none(make: Make, clock: Clock) -
     assert await cache.get("https://a.example") == StoredRobots(b"", 2_000.0)
 
 
-async def test_the_last_put_holds(make: Make, clock: Clock) -> None:
+async def test_second_put_replaces_the_first(make: Make, clock: Clock) -> None:
     cache = make(clock=clock)
 
     await cache.put("https://a.example", StoredRobots(b"first", 3_000.0))
@@ -77,7 +76,7 @@ async def test_the_last_put_holds(make: Make, clock: Clock) -> None:
     assert await cache.get("https://a.example") == StoredRobots(None, 2_000.0)
 
 
-async def test_what_has_expired_is_not_found(make: Make, clock: Clock) -> None:
+async def test_expired_file_is_not_found(make: Make, clock: Clock) -> None:
     cache = make(clock=clock)
     await cache.put("https://a.example", StoredRobots(b"", 1_060.0))
 
@@ -88,7 +87,7 @@ async def test_what_has_expired_is_not_found(make: Make, clock: Clock) -> None:
     assert await cache.get("https://a.example") is None
 
 
-async def test_a_full_cache_forgets_what_was_put_longest_ago(make: Make, clock: Clock) -> None:
+async def test_full_cache_drops_the_oldest_put(make: Make, clock: Clock) -> None:
     cache = make(clock=clock, entries=3)
 
     for name in ("a", "b", "c", "a", "d"):
@@ -97,7 +96,7 @@ async def test_a_full_cache_forgets_what_was_put_longest_ago(make: Make, clock: 
     assert [name for name in "abcd" if await cache.get(name) is not None] == ["a", "c", "d"]
 
 
-async def test_large_files_do_not_fill_it_beyond_its_bytes(make: Make, clock: Clock) -> None:
+async def test_cache_is_bounded_by_bytes(make: Make, clock: Clock) -> None:
     cache = make(clock=clock, size=1_000)
 
     for name in "abcd":
@@ -108,7 +107,7 @@ async def test_large_files_do_not_fill_it_beyond_its_bytes(make: Make, clock: Cl
     assert await cache.get("e") is None
 
 
-async def test_many_may_ask_and_put_at_once(make: Make, clock: Clock) -> None:
+async def test_concurrent_puts_and_gets(make: Make, clock: Clock) -> None:
     cache = make(clock=clock)
 
     await asyncio.gather(*(cache.put(f"o{number}", StoredRobots(b"%d" % number, 2_000.0)) for number in range(100)))
@@ -126,10 +125,10 @@ STEPS = st.lists(
 )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(steps=STEPS)
 @pytest.mark.parametrize("kind", ["memory", "sqlite"])
-def test_what_is_found_is_what_was_put_last_and_never_more_than_fits(
+def test_random_puts_keep_the_newest_files_within_the_bound(
     kind: str, steps: list[tuple[str, str, bytes | None, int]]
 ) -> None:
     async def check(cache: RobotsCache, clock: Clock) -> None:
@@ -141,16 +140,17 @@ def test_what_is_found_is_what_was_put_last_and_never_more_than_fits(
             put.pop(origin, None)
             put[origin] = StoredRobots(body, clock.now + number)
             await cache.put(origin, put[origin])
-            found = {each: await cache.get(each) for each in "abcdef"}
+            # In the order of the puts, so that reading does not change which file is used least recently.
+            found = {each: await cache.get(each) for each in put}
             there = {each: stored for each, stored in found.items() if stored is not None}
             assert all(put[each] == stored and stored.expires > clock.now for each, stored in there.items())
             assert len(there) <= 4
-            # what was put last and still holds is there: nothing is forgotten without need
+            # The last puts that have not expired are there: nothing is dropped without need.
             assert all(each in there for each in list(put)[-4:] if put[each].expires > clock.now)
 
     clock = Clock()
     if kind == "memory":
-        asyncio.run(check(MemoryRobotsCache(entries=4, clock=clock), clock))
+        asyncio.run(check(MemoryRobotsCache(entries=4, size=BYTES, clock=clock), clock))
         return
     with TemporaryDirectory() as folder, SqliteRobotsCache(Path(folder) / "c", entries=4, clock=clock) as cache:
         asyncio.run(check(cache, clock))

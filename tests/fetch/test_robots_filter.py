@@ -16,7 +16,7 @@ from tests.fetch.fakes import Clock, Web, answer, exchange, request
 from scoter.config import load
 from scoter.core.reply import Failed, Fetched, Gone, Reason, Reply, Truncation
 from scoter.core.robots import LIMIT
-from scoter.core.robots_records import StoredRobots
+from scoter.core.robots_cache import StoredRobots
 from scoter.core.url import Url
 from scoter.fetch.robots import RobotsFilter
 
@@ -390,25 +390,20 @@ async def test_a_compressed_robots_txt_that_the_limit_has_cut_is_read_as_far_as_
     assert isinstance(await robots_filter()(request("http://example.com/private"), web), Gone)
 
 
-def test_memory_for_rules_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    from scoter.core.robots import ALLOW_ALL
-    from scoter.fetch import robots as module
-
-    monkeypatch.setattr(module, "MOST_ENTRIES", 10)
-    monkeypatch.setattr(module, "MOST_BYTES", 1_000)
+async def test_number_of_cached_robots_files_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("scoter.fetch.robots.MAX_ENTRIES", 10)
     robots = robots_filter()
-    for number in range(100):
-        robots._remember(f"http://h{number}.test", ALLOW_ALL, 1e12, 300)
+    web = Web({f"http://h{number}.test/robots.txt": RULES for number in range(20)})
+    for number in range(20):
+        await robots(request(f"http://h{number}.test/"), web)
 
-    assert repr(robots) == "RobotsFilter(3 known, 0 being asked)"
-    assert robots._recall("http://h99.test") is ALLOW_ALL
+    assert repr(robots) == "RobotsFilter(10 known, 0 being fetched)"
 
 
-async def test_what_is_remembered_is_reckoned_by_its_rules_which_are_larger_than_their_text(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr("scoter.fetch.robots.MOST_BYTES", 5_000_000)
-    rules = b"User-agent: *\n" + b"".join(b"Allow:/%x\n" % number for number in range(5_000))
+async def test_cached_robots_files_are_weighed_by_their_rules(monkeypatch: pytest.MonkeyPatch) -> None:
+    # A parsed rule takes far more memory than its text.
+    monkeypatch.setattr("scoter.fetch.robots.MAX_BYTES", 1_000_000)
+    rules = b"User-agent: *\n" + b"".join(b"Allow:/%x\n" % number for number in range(1_000))
     web = Web({f"http://h{number}.test/robots.txt": rules for number in range(8)})
     robots = robots_filter()
 
@@ -421,4 +416,4 @@ async def test_what_is_remembered_is_reckoned_by_its_rules_which_are_larger_than
     finally:
         tracemalloc.stop()
 
-    assert held < 8_000_000
+    assert held < 1_600_000

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from scoter.core.robots_records import StoredRobots
+from scoter.core.robots_cache import StoredRobots
 from scoter.errors import UsageError
 from scoter.store.robots_cache import SqliteRobotsCache
 
@@ -22,7 +22,7 @@ NEVER = 4e9
 PUTTING = """
 import asyncio, sys
 from pathlib import Path
-from scoter.core.robots_records import StoredRobots
+from scoter.core.robots_cache import StoredRobots
 from scoter.store.robots_cache import SqliteRobotsCache
 path, prefix, count = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
 async def main():

@@ -21,10 +21,3 @@ class Verdict(Struct, frozen=True):
 
     allowed: bool
     why: str
-
-
-class StoredRobots(Struct, frozen=True):
-    """A robots.txt as caches share it: none where everything is allowed, and until when it holds (Unix time)."""
-
-    body: bytes | None
-    expires: float

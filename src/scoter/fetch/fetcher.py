@@ -24,6 +24,7 @@ import msgspec
 from scoter.compose import Service
 from scoter.config import Config
 from scoter.core.reply import Exchange, Failed, Fetched, Reason, Reply, Request
+from scoter.core.robots_cache import RobotsCache
 from scoter.core.url import Url
 from scoter.fetch.crew import Crew
 from scoter.fetch.delivery import MOST, Delivery, Sink
@@ -39,7 +40,7 @@ from scoter.fetch.queues.turn import UNUSED, Capacity, Refusal
 from scoter.fetch.queues.turnstile import Turnstile
 from scoter.fetch.queues.watch import Order, Pulse, Watch, limits_of
 from scoter.fetch.reach.guard import Guard
-from scoter.fetch.robots import RobotsCache, RobotsFilter
+from scoter.fetch.robots import RobotsFilter
 from scoter.fetch.snapshot import Rates, Snapshot
 from scoter.fetch.stack import stack
 from scoter.plugins import chain
@@ -128,9 +129,9 @@ class Fetcher:
         robots = RobotsFilter(
             config,
             cache=robots_cache,
-            keep=on_robots,
+            on_exchange=on_robots,
             set_crawl_delay=self._set_crawl_delay,
-            lending=self._turnstile.lending,
+            lend_slot=self._turnstile.lending,
             defer=lambda url, delay: self._turnstile.defer(self._keys.known(url), delay.total_seconds()),
         )
         self._service: Service[Request, Reply] = polite(robots=robots)

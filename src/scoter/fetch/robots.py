@@ -1,11 +1,13 @@
-"""What a site allows: its robots.txt, fetched politely, kept for a while, asked for once however many URLs wait.
+"""The robots.txt filter: fetch a site's robots.txt politely, cache it, and refuse what it disallows.
 
-answer for /robots.txt              what follows
-2xx                                 its rules, for at most a day
-4xx                                 everything is allowed (403 by http.robots_403_allow)
-3xx                                 followed, each hop in its host's turn; after too many: everything is allowed
-5xx, 429                            the host is left alone for a while, some times; then as below
-no answer                           nothing is fetched: the URL is tried again another day, and is not gone
+answer to /robots.txt    consequence
+2xx                      obey its rules, for at most 24 hours
+4xx                      allow everything (403: see http.robots_403_allow)
+3xx                      follow, each hop in a slot of its own host; after too many hops allow everything
+5xx, 429                 put the host on hold and retry a few times, then as for no answer
+no answer                fetch nothing; the URL fails for now and is retried another day
+
+A site's robots.txt is fetched once, however many URLs wait for it.
 """
 
 from __future__ import annotations
@@ -13,12 +15,13 @@ from __future__ import annotations
 import asyncio
 import re
 import time
-from collections import OrderedDict
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from datetime import timedelta
 from functools import lru_cache
-from typing import Protocol, TypeAlias
+from typing import TypeAlias
+
+from msgspec import Struct
 
 from scoter.compose import Service
 from scoter.config import Config
@@ -36,43 +39,39 @@ from scoter.core.reply import (
     Truncation,
 )
 from scoter.core.robots import ALLOW_ALL, LIMIT, Robots, disallow_all, whole_lines
-from scoter.core.robots_records import StoredRobots
+from scoter.core.robots_cache import RobotsCache, RobotsMap, StoredRobots
 from scoter.core.url import Url, canonical, join
 from scoter.fetch.decode import content_codings, decode
-from scoter.fetch.unknown import Unknown
 
-LONGEST = timedelta(hours=24)  # RFC 9309 2.4
-MOST_ENTRIES = 20_000
-SHORT = 1_024
-SHORT_ENTRIES = 4_096
-MOST_BYTES = 256 * 1024 * 1024
-RULE = 600  # bytes that a rule takes once it was read, however few it had
+MAX_AGE = timedelta(hours=24)  # RFC 9309 2.4
+MAX_ENTRIES = 20_000
+MAX_BYTES = 256 * 1024 * 1024
+RULE_BYTES = 600  # memory of one parsed rule, however short its text
+SHORT_FILE = 1_024
+SHORT_FILES = 4_096
+
+_BINARY = re.compile(rb"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f]")  # bytes that no text contains (MIME Sniffing 3)
+_TEMPORARY = frozenset({Reason.BUSY, Reason.SERVER_ERROR})
+# We refused these requests ourselves: report that reason, not robots.txt, unless a redirect led there.
+_OUR_REFUSALS = frozenset(
+    {Reason.REFUSED_ADDRESS, Reason.REFUSED_PORT, Reason.REFUSED_SCHEME, Reason.PURGED, Reason.STOPPED}
+)
 
 Hop: TypeAlias = Service[Request, Reply]
 
 
-class RobotsCache(Protocol):
-    """Where crawlers that work together keep what they learnt of robots.txt files."""
+class RobotsUnavailable(Struct, frozen=True):
+    """Why a site's rules are unknown, so that nothing may be fetched from it."""
 
-    async def get(self, origin: str) -> StoredRobots | None: ...
-    async def put(self, origin: str, stored: StoredRobots) -> None: ...
-
-
-class NoCache:
-    """Shares nothing."""
-
-    async def get(self, origin: str) -> StoredRobots | None:
-        return None
-
-    async def put(self, origin: str, stored: StoredRobots) -> None:
-        return None
+    reason: Reason
+    detail: str
 
 
-Found: TypeAlias = Robots | Unknown
+Rules: TypeAlias = Robots | RobotsUnavailable
 
 
 class RobotsFilter:
-    """Lets through what robots.txt allows; what it does not costs its host no turn."""
+    """Passes on what robots.txt allows. A refused URL does not use up a slot of its host."""
 
     def __init__(
         self,
@@ -81,33 +80,33 @@ class RobotsFilter:
         cache: RobotsCache | None = None,
         set_crawl_delay: Callable[[Url, timedelta | None], None] = lambda url, delay: None,
         defer: Callable[[Url, timedelta], None] = lambda url, delay: None,
-        lending: Callable[[], AbstractContextManager[None]] = nullcontext,
-        keep: Callable[[Exchange], None] = lambda exchange: None,
+        lend_slot: Callable[[], AbstractContextManager[None]] = nullcontext,
+        on_exchange: Callable[[Exchange], None] = lambda exchange: None,
         clock: Callable[[], float] = time.time,
     ) -> None:
+        """``lend_slot`` is entered while a request waits for a robots.txt that another request fetches."""
         http = config.http
         self._agents = tuple(filter(None, (config.agent.name, *http.robots_agents)))
-        # Many sites have the same few lines, which came with their software.
-        self._read_short = lru_cache(maxsize=SHORT_ENTRIES)(lambda body: Robots.read(body, self._agents))
-        self._own = tuple(host.lower().lstrip("*.") for host in http.robot_rules_allowlist)
+        # Many sites serve the same few lines, the default of their software.
+        self._parse_short = lru_cache(maxsize=SHORT_FILES)(lambda body: Robots.read(body, self._agents))
+        self._allowlist = tuple(host.lower().lstrip("*.") for host in http.robot_rules_allowlist)
         self._forbidden_allows = http.robots_403_allow
         self._has_proxy = bool(http.proxy_host)
-        self._tries = http.robots_503_defer_visits_retries if http.robots_503_defer_visits else 0
-        self._defer_for = http.robots_503_defer_visits_delay
-        self._redirects = http.robots_redirect_max
-        self._longest_delay = config.fetch.max_crawl_delay
-        self._shared: RobotsCache = cache or NoCache()
+        self._retries = http.robots_503_defer_visits_retries if http.robots_503_defer_visits else 0
+        self._hold = http.robots_503_defer_visits_delay
+        self._max_redirects = http.robots_redirect_max
+        self._max_crawl_delay = config.fetch.max_crawl_delay
+        self._shared = cache
         self._set_crawl_delay = set_crawl_delay
         self._defer = defer
-        self._lending = lending
-        self._keep = keep
+        self._lend_slot = lend_slot
+        self._on_exchange = on_exchange
         self._clock = clock
-        self._known: OrderedDict[str, tuple[float, Found, int]] = OrderedDict()
-        self._known_bytes = 0
-        self._asking: dict[str, asyncio.Future[Found | None]] = {}
+        self._known: RobotsMap[Rules] = RobotsMap(MAX_ENTRIES, MAX_BYTES, clock)
+        self._fetching: dict[str, asyncio.Future[Rules | None]] = {}
 
     def __repr__(self) -> str:
-        return f"RobotsFilter({len(self._known)} known, {len(self._asking)} being asked)"
+        return f"RobotsFilter({len(self._known)} known, {len(self._fetching)} being fetched)"
 
     async def __call__(self, request: Request, service: Hop, /) -> Reply:
         url = request.url
@@ -115,144 +114,126 @@ class RobotsFilter:
         text = url.text
         if not text.startswith("http") or (text.endswith("/robots.txt") and url.target == "/robots.txt"):
             return await service(request)
-        if self._own and self._is_own(url.host):
+        if self._allowlist and self._is_allowlisted(url.host):
             return await service(request)
-        found = self._recall(_origin(url)) or await self._find(url, service)
-        if isinstance(found, Unknown):
-            return Failed(url, found.reason, found.detail, blames_host=False)
-        if not found.allows(url):
-            return Gone(url, Reason.ROBOTS_DENIED, found.explain(url).why)
-        delay = found.crawl_delay
+        rules = self._known.get(_origin(url)) or await self._find(url, service)
+        if isinstance(rules, RobotsUnavailable):
+            return Failed(url, rules.reason, rules.detail, blames_host=False)
+        if not rules.allows(url):
+            return Gone(url, Reason.ROBOTS_DENIED, rules.explain(url).why)
+        delay = rules.crawl_delay
         if delay is not None:
-            if self._longest_delay is not None and delay > self._longest_delay:
-                told = f"robots.txt asks for {delay.total_seconds():g} s between requests"
-                return Gone(url, Reason.CRAWL_DELAY, told)
-            self._set_crawl_delay(url, delay)  # each time: a queue that was empty for long is a new one
+            if self._max_crawl_delay is not None and delay > self._max_crawl_delay:
+                detail = f"robots.txt asks for a Crawl-delay of {delay.total_seconds():g} s"
+                return Gone(url, Reason.CRAWL_DELAY, detail)
+            self._set_crawl_delay(url, delay)  # each time: the host's queue may be a new one
         return await service(request)
 
-    def _read(self, body: bytes) -> Robots:
-        return self._read_short(body) if len(body) <= SHORT else Robots.read(body, self._agents)
+    def _parse(self, body: bytes) -> Robots:
+        return self._parse_short(body) if len(body) <= SHORT_FILE else Robots.read(body, self._agents)
 
-    def _is_refusal(self, status: int) -> bool:
-        """Tell whether a site has answered that it has no rules for us; where there is a proxy, 407 is its own word."""
+    def _is_client_error(self, status: int) -> bool:
+        """Tell whether the site itself answered 4xx; with a proxy, 407 comes from the proxy."""
         return 400 <= status < 500 and not (status == 407 and self._has_proxy)
 
-    def _is_own(self, host: str) -> bool:
-        return any(host == own or host.endswith("." + own) for own in self._own)
+    def _is_allowlisted(self, host: str) -> bool:
+        return any(host == own or host.endswith("." + own) for own in self._allowlist)
 
-    def _recall(self, origin: str) -> Found | None:
-        entry = self._known.get(origin)
-        if entry is None:
-            return None
-        if entry[0] <= self._clock():
-            self._forget(origin)
-            return None
-        self._known.move_to_end(origin)
-        return entry[1]
-
-    async def _find(self, url: Url, service: Hop) -> Found:
-        """Return the rules of a URL's site: one asks, all others of the site wait for the same answer."""
+    async def _find(self, url: Url, service: Hop) -> Rules:
+        """Return the rules of a URL's site: one request fetches them, all others of the site wait for it."""
         origin = _origin(url)
-        while (asking := self._asking.get(origin)) is not None:
-            with self._lending():
-                found = await asyncio.shield(asking)
-            if found is not None:
-                return found
-        asking = self._asking[origin] = asyncio.get_running_loop().create_future()
-        found = None
+        while (fetching := self._fetching.get(origin)) is not None:
+            with self._lend_slot():
+                rules = await asyncio.shield(fetching)
+            if rules is not None:
+                return rules
+        fetching = self._fetching[origin] = asyncio.get_running_loop().create_future()
+        rules = None
         try:
-            found = await self._from_shared(origin) or await self._ask(url, origin, service)
-            if isinstance(found, Robots) and found.crawl_delay is None:
-                self._set_crawl_delay(url, None)  # it may have asked for one until now
-            return found
+            rules = await self._from_shared(origin) or await self._fetch(url, origin, service)
+            if isinstance(rules, Robots) and rules.crawl_delay is None:
+                self._set_crawl_delay(url, None)  # an earlier version may have asked for one
+            return rules
         finally:
-            del self._asking[origin]
-            asking.set_result(found)  # none when whoever asked was stopped: then one of those who wait asks
+            del self._fetching[origin]
+            fetching.set_result(rules)  # None if this request was cancelled: then one that waits fetches
 
-    async def _from_shared(self, origin: str) -> Found | None:
-        stored = await self._shared.get(origin)
+    async def _from_shared(self, origin: str) -> Rules | None:
+        stored = None if self._shared is None else await self._shared.get(origin)
         if stored is None or stored.expires <= self._clock():
             return None
-        found = ALLOW_ALL if stored.body is None else self._read(stored.body)
-        self._remember(origin, found, stored.expires, len(stored.body or b""))
-        return found
+        return self._remember(origin, ALLOW_ALL if stored.body is None else self._parse(stored.body), stored)
 
-    async def _ask(self, url: Url, origin: str, service: Hop) -> Found:
-        """Fetch a robots.txt, and again when the server asks for time."""
+    async def _fetch(self, url: Url, origin: str, service: Hop) -> Rules:
+        """Fetch a robots.txt; retry while the server asks for time."""
         reply: Reply = await self._follow(url, origin, service)
-        for _ in range(self._tries):
-            if not (isinstance(reply, Failed) and reply.reason in _PASSING):
+        for _ in range(self._retries):
+            if not (isinstance(reply, Failed) and reply.reason in _TEMPORARY):
                 break
-            self._defer(url, min(reply.retry_after or self._defer_for, LONGEST_RETRY_AFTER))
+            self._defer(url, min(reply.retry_after or self._hold, LONGEST_RETRY_AFTER))
             reply = await self._follow(url, origin, service)
         return await self._learn(reply, origin)
 
     async def _follow(self, url: Url, origin: str, service: Hop) -> Reply:
         reply = await service(Request(url=join(url, "/robots.txt") or canonical(f"{origin}/robots.txt")))
-        for _ in range(self._redirects):
+        for _ in range(self._max_redirects):
             if not (isinstance(reply, Moved) and reply.target is not None):
                 break
-            self._keep(reply.exchange)
+            self._on_exchange(reply.exchange)
             reply = await service(Request(url=reply.target))
         return reply
 
-    async def _learn(self, reply: Reply, origin: str) -> Found:
-        now = self._clock()
+    async def _learn(self, reply: Reply, origin: str) -> Rules:
+        expires = self._clock() + MAX_AGE.total_seconds()
         if reply.exchange is not None:
-            self._keep(reply.exchange)
+            self._on_exchange(reply.exchange)
         match reply:
             case Fetched(exchange):
-                decoded = decode(exchange.body, content_codings(exchange.headers), LIMIT + 3)
-                cut = exchange.truncation or decoded.truncation
-                is_packed = decoded.problem and _BINARY.search(decoded.body) is not None
-                if cut in (Truncation.TIME, Truncation.DISCONNECT) or ((decoded.is_partial or is_packed) and not cut):
-                    # The rule that denies may stand in the part that did not come, or that nobody can read.
-                    unknown = Unknown(Reason.ROBOTS_UNREACHABLE, "robots.txt: not all of it came, or can be decoded")
-                    self._remember(origin, unknown, now + self._defer_for.total_seconds(), 0)
-                    return unknown
-                body = whole_lines(decoded.body) if cut else decoded.body
-                found: Found = self._read(body)
-                stored = StoredRobots(body, now + LONGEST.total_seconds())
+                body = _readable_part(exchange)
+                if body is None:
+                    return self._unavailable(origin, Reason.ROBOTS_UNREACHABLE, "robots.txt: incomplete or undecodable")
+                rules, stored = self._parse(body), StoredRobots(body, expires)
             case Failed(reason=Reason.FORBIDDEN) if not self._forbidden_allows:
-                found = disallow_all("robots.txt is forbidden (403)")
-                stored = StoredRobots(b"User-agent: *\nDisallow: /", now + LONGEST.total_seconds())
+                rules = disallow_all("robots.txt is forbidden (403)")
+                stored = StoredRobots(b"User-agent: *\nDisallow: /", expires)
             case Gone() | Moved() | NotModified() | Failed(reason=Reason.FORBIDDEN):
-                found, stored = ALLOW_ALL, StoredRobots(None, now + LONGEST.total_seconds())
-            case Failed(reason=Reason.OTHER_STATUS, exchange=Exchange(status=status)) if self._is_refusal(status):
-                found, stored = ALLOW_ALL, StoredRobots(None, now + LONGEST.total_seconds())
+                rules, stored = ALLOW_ALL, StoredRobots(None, expires)
+            case Failed(reason=Reason.OTHER_STATUS, exchange=Exchange(status=status)) if self._is_client_error(status):
+                rules, stored = ALLOW_ALL, StoredRobots(None, expires)
+            case Failed(reason=Reason.STOPPED, detail=detail):
+                # This is about us at this moment, not about the site: remember nothing.
+                return RobotsUnavailable(Reason.STOPPED, detail)
             case Failed(reason=reason, detail=detail):
-                # Not shared, and not for long: it may be our own network that is broken.
-                told = f"robots.txt: {reason.value} {detail}".rstrip()
-                is_ours = reason is Reason.STOPPED or (reason in _OURS and reply.url.text.startswith(f"{origin}/"))
-                unknown = Unknown(reason, detail) if is_ours else Unknown(Reason.ROBOTS_UNREACHABLE, told)
-                if reason is not Reason.STOPPED:  # that tells of us and of this moment, nothing of the site
-                    self._remember(origin, unknown, now + self._defer_for.total_seconds(), 0)
-                return unknown
-        self._remember(origin, found, stored.expires, len(stored.body or b""))
-        await self._shared.put(origin, stored)
+                if reason in _OUR_REFUSALS and reply.url.text.startswith(f"{origin}/"):
+                    return self._unavailable(origin, reason, detail)
+                detail = f"robots.txt: {reason.value} {detail}".rstrip()
+                return self._unavailable(origin, Reason.ROBOTS_UNREACHABLE, detail)
+        self._remember(origin, rules, stored)
+        if self._shared is not None:
+            await self._shared.put(origin, stored)
+        return rules
+
+    def _unavailable(self, origin: str, reason: Reason, detail: str) -> RobotsUnavailable:
+        """Remember for a short time that there are no rules. This is not shared: our own network may be down."""
+        found = RobotsUnavailable(reason, detail)
+        self._known.put(origin, found, self._clock() + self._hold.total_seconds(), 0)
         return found
 
-    def _remember(self, origin: str, found: Found, expires: float, size: int) -> None:
-        self._forget(origin)
-        if isinstance(found, Robots):
-            size += RULE * len(found.rules)
-        self._known[origin] = (expires, found, size)
-        self._known_bytes += size
-        while self._known_bytes > MOST_BYTES or len(self._known) > MOST_ENTRIES:
-            self._forget(next(iter(self._known)))
-
-    def _forget(self, origin: str) -> None:
-        entry = self._known.pop(origin, None)
-        if entry is not None:
-            self._known_bytes -= entry[2]
+    def _remember(self, origin: str, rules: Robots, stored: StoredRobots) -> Robots:
+        self._known.put(origin, rules, stored.expires, stored.size + RULE_BYTES * len(rules.rules))
+        return rules
 
 
-_BINARY = re.compile(rb"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f]")  # bytes that no text has (MIME Sniffing 3)
-_PASSING = frozenset({Reason.BUSY, Reason.SERVER_ERROR})
-# What stopped at our own door has nothing to do with robots.txt, and keeps its name; unless a redirect led there.
-_OURS = frozenset({Reason.REFUSED_ADDRESS, Reason.REFUSED_PORT, Reason.REFUSED_SCHEME, Reason.PURGED, Reason.STOPPED})
+def _readable_part(exchange: Exchange) -> bytes | None:
+    """Return the lines of a robots.txt that can be obeyed; ``None`` if a rule may be missing."""
+    decoded = decode(exchange.body, content_codings(exchange.headers), LIMIT + 3)
+    cut = exchange.truncation or decoded.truncation
+    is_compressed = decoded.problem and _BINARY.search(decoded.body) is not None
+    if cut in (Truncation.TIME, Truncation.DISCONNECT) or ((decoded.is_partial or is_compressed) and not cut):
+        return None
+    return whole_lines(decoded.body) if cut else decoded.body
 
 
 def _origin(url: Url) -> str:
-    """Return scheme, host and port: each has a robots.txt of its own (RFC 9309 2.3)."""
-    return url.text[: url.text.index("/", len("https://"))]  # also behind http://, since no host is empty
+    """Return scheme, host and port: each origin has a robots.txt of its own (RFC 9309 2.3)."""
+    return url.text[: url.text.index("/", len("https://"))]  # works for http:// too, since no host is empty

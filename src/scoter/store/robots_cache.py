@@ -1,8 +1,7 @@
-"""What was learnt of robots.txt files, shared: inside a process, or through a SQLite file by several at once.
+"""A robots.txt cache that several processes share through a SQLite file.
 
-Both forget what has expired, and the oldest first when they are full. The file may be used by any number of processes;
-a put is in the kernel's hands when it returns, so that a kill loses nothing. It is a cache all the same: when the disk
-fails it answers that it knows nothing, and the crawl goes on.
+It drops expired files, and the oldest ones when it is full. A put has reached the kernel when it returns, so a killed
+process loses nothing. It remains a cache: if the disk fails, lookups find nothing and the crawl goes on.
 """
 
 from __future__ import annotations
@@ -11,13 +10,12 @@ import asyncio
 import sqlite3
 import threading
 import time
-from collections import OrderedDict
 from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from scoter.core.robots_records import StoredRobots
+from scoter.core.robots_cache import StoredRobots
 from scoter.errors import UsageError
 from scoter.store.disk import disk_errors
 
@@ -39,41 +37,6 @@ _GET = "SELECT body, expires FROM robots WHERE origin = ? AND expires > ?"
 _EXPIRE = "DELETE FROM robots WHERE expires <= ?"
 _TOTAL = "SELECT count(*), coalesce(sum(size), 0) FROM robots"
 _OLDEST = "SELECT id, size FROM robots ORDER BY id LIMIT 1000"
-
-
-class MemoryRobotsCache:
-    """Shares robots.txt files inside one process."""
-
-    def __init__(self, *, entries: int = ENTRIES, size: int = BYTES, clock: Callable[[], float] = time.time) -> None:
-        self._entries = entries
-        self._size = size
-        self._clock = clock
-        self._kept: OrderedDict[str, StoredRobots] = OrderedDict()
-        self._held = 0
-
-    def __repr__(self) -> str:
-        return f"MemoryRobotsCache({len(self._kept)} entries, {self._held:,} bytes)"
-
-    async def get(self, origin: str) -> StoredRobots | None:
-        """Return what is known of an origin and has not expired."""
-        stored = self._kept.get(origin)
-        if stored is not None and stored.expires <= self._clock():
-            self._drop(origin)
-            return None
-        return stored
-
-    async def put(self, origin: str, stored: StoredRobots) -> None:
-        """Remember what was learnt."""
-        self._drop(origin)
-        self._kept[origin] = stored
-        self._held += _cost(origin, stored)
-        while len(self._kept) > self._entries or self._held > self._size:
-            self._drop(next(iter(self._kept)))
-
-    def _drop(self, origin: str) -> None:
-        stored = self._kept.pop(origin, None)
-        if stored is not None:
-            self._held -= _cost(origin, stored)
 
 
 class SqliteRobotsCache:
@@ -131,7 +94,7 @@ class SqliteRobotsCache:
         await asyncio.to_thread(self._put, origin, stored)
 
     def _put(self, origin: str, stored: StoredRobots) -> None:
-        cost = _cost(origin, stored)
+        cost = len(origin) + stored.size
         with self._writing:
             try:
                 self._writer.execute("BEGIN IMMEDIATE")
@@ -158,10 +121,6 @@ class SqliteRobotsCache:
                 if count <= self._entries and held <= self._size:
                     break
             self._writer.execute("DELETE FROM robots WHERE id <= ?", (upto,))
-
-
-def _cost(origin: str, stored: StoredRobots) -> int:
-    return len(origin) + len(stored.body or b"")
 
 
 def _open(path: Path) -> sqlite3.Connection:

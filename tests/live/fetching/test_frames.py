@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scoter.api import DomainRule
 from scoter.core.metadata import Media, PageMetadata
 from scoter.core.reply import Exchange, Failed, Fetched, Gone, Moved, NotModified, Reason, Reply, Request
-from scoter.core.robots_records import StoredRobots
+from scoter.core.robots_cache import StoredRobots
 from scoter.core.url import canonical
 from scoter.fetch.snapshot import Snapshot
 from scoter.live.fetching.frames import _HEAD, Frames, over

@@ -5,9 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from scoter.core.reply import Request
-from scoter.core.robots_records import StoredRobots
 from scoter.core.url import canonical
-from scoter.live.fetching.robots import MemoryRobots
 from scoter.live.fetching.waiting import Domain, Domains, Pending
 from scoter.live.records import Priority
 
@@ -74,13 +72,3 @@ async def test_a_domain_with_something_to_do_stays() -> None:
     domains.settle(domain, now=0.0)
 
     assert len(domains) == 0
-
-
-async def test_shared_robots_files_stay_within_their_bounds() -> None:
-    cache = MemoryRobots(most=3, most_bytes=100)
-    for number in range(5):
-        await cache.put(f"http://{number}.example", StoredRobots(b"x" * 20, 1.0))
-    await cache.put("http://4.example", StoredRobots(b"x" * 90, 1.0))
-
-    assert [await cache.get(f"http://{number}.example") for number in range(4)] == [None] * 4
-    assert await cache.get("http://4.example") == StoredRobots(b"x" * 90, 1.0)

@@ -24,11 +24,11 @@ from scoter.batch.sitemaps.starts import Start, origin_of
 from scoter.config import Config
 from scoter.core.reply import Exchange, Failed, Fetched, Gone, Moved, NotModified, Reply, Request, Truncation
 from scoter.core.robots import LIMIT, Robots
-from scoter.core.robots_records import StoredRobots
+from scoter.core.robots_cache import RobotsCache, StoredRobots
 from scoter.core.url import Url, canonical, join
 from scoter.fetch.decode import content_codings, decode
 from scoter.fetch.fetcher import Fetcher
-from scoter.fetch.robots import LONGEST, RobotsCache
+from scoter.fetch.robots import MAX_AGE
 from scoter.fetch.snapshot import Snapshot
 from scoter.parse.feeds.listing import read_listing
 from scoter.parse.feeds.sitemap import Sitemap
@@ -162,10 +162,10 @@ class Gatherer:
                 self._ask(target, replace(way, hops=way.hops + 1))
             case Fetched(exchange) if exchange.truncation not in (Truncation.TIME, Truncation.DISCONNECT):
                 body = decode(exchange.body, content_codings(exchange.headers), LIMIT + 3).body
-                await self._robots.put(origin_of(start), StoredRobots(body, self._clock() + LONGEST.total_seconds()))
+                await self._robots.put(origin_of(start), StoredRobots(body, self._clock() + MAX_AGE.total_seconds()))
                 await self._site(start, body, way)
             case Gone(reason=reason) if reason.value in _ABSENT:
-                await self._robots.put(origin_of(start), StoredRobots(None, self._clock() + LONGEST.total_seconds()))
+                await self._robots.put(origin_of(start), StoredRobots(None, self._clock() + MAX_AGE.total_seconds()))
                 await self._site(start, b"", way)
             case Moved():
                 await self._site(start, b"", way)

@@ -13,7 +13,7 @@ from scoter.config import Config
 from scoter.core.page import Content
 from scoter.core.reply import Exchange, Failed, Fetched, Gone, Headers, Moved, Reply, Request, Timings, header
 from scoter.core.robots import Robots
-from scoter.core.robots_records import StoredRobots
+from scoter.core.robots_cache import StoredRobots
 from scoter.core.url import Url, canonical
 from scoter.fetch.decode import content_codings, decode
 from scoter.fetch.fetcher import Fetcher

@@ -6,7 +6,7 @@ import asyncio
 from typing import Final
 
 from scoter.core.reply import Failed, Reason, Reply, Request
-from scoter.core.robots_records import StoredRobots
+from scoter.core.robots_cache import StoredRobots
 from scoter.live.fetching.frames import Frames
 from scoter.live.fetching.messages import Ask, RobotsFound, RobotsLearnt, RobotsWanted
 from scoter.live.records import Priority

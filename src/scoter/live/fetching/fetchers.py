@@ -8,6 +8,7 @@ holds the shard next: it may be asked twice then, but never sooner than the doma
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -18,8 +19,8 @@ from msgspec import Struct
 from scoter.api import DomainRule
 from scoter.config import Config
 from scoter.core.reply import Failed, Gone, Reply, Request
+from scoter.core.robots_cache import MemoryRobotsCache, RobotsCache
 from scoter.core.url import Url, queue_key
-from scoter.fetch.robots import RobotsCache
 from scoter.live.fetching import clock
 from scoter.live.fetching.answers import blocked, deadly, resting, stopped, unwanted
 from scoter.live.fetching.bounds import Bounds
@@ -40,7 +41,6 @@ from scoter.live.fetching.messages import (
     Rule,
     Why,
 )
-from scoter.live.fetching.robots import MemoryRobots
 from scoter.live.fetching.shards import shard_of
 from scoter.live.fetching.waiting import Domain, Domains, DomainView, Pending
 from scoter.live.ports import Answer
@@ -49,6 +49,8 @@ from scoter.live.records import Priority, Read
 MOST_DEATHS: Final = 20  # fetchers that may die with one request before it is held responsible
 MOST_REFUSALS: Final = 50  # by fetchers that said the shard was not theirs
 _BUSY_AGAIN: Final = 0.1  # seconds
+_ROBOTS_ENTRIES: Final = 50_000
+_ROBOTS_BYTES: Final = 32 * 2**20
 _SLOW: Final = 0.1  # seconds of rest after which a request from here comes in time
 
 
@@ -79,7 +81,9 @@ class Fetchers:
         self._shards = config.live.shards
         self._threads = config.fetch.threads_per_queue
         self._delay = config.fetch.delay.total_seconds()
-        self._robots: RobotsCache = robots or MemoryRobots()
+        self._robots: RobotsCache = robots or MemoryRobotsCache(
+            entries=_ROBOTS_ENTRIES, size=_ROBOTS_BYTES, clock=time.time
+        )
         self._rules = {rule.domain: rule for rule in rules}
         self._bounds = bounds
         self._patience = bounds.patience.total_seconds()

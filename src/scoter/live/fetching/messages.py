@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from scoter.api import DomainRule
 from scoter.core.reply import Failed, Fetched, Gone, Moved, NotModified, Request
-from scoter.core.robots_records import StoredRobots
+from scoter.core.robots_cache import StoredRobots
 from scoter.fetch.snapshot import Snapshot
 from scoter.live.records import Priority, Read
 
