@@ -118,7 +118,7 @@ def test_of_a_document_with_very_many_pages_the_first_are_read() -> None:
     page = read(PdfParser, pdf([f"p{number}" for number in range(MOST_PAGES + 5)]))
 
     assert page.text.endswith(f"p{MOST_PAGES - 1}")
-    assert page.doubt == f"cut: only {MOST_PAGES} of {MOST_PAGES + 5} pages are read"
+    assert page.doubt == f"truncated: only {MOST_PAGES} of {MOST_PAGES + 5} pages are read"
 
 
 def test_a_tree_of_pages_that_is_its_own_branch_comes_to_an_end() -> None:

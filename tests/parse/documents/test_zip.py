@@ -85,7 +85,7 @@ def test_only_so_many_members_become_pages() -> None:
     pages = unpacked(zipped({f"{number}.txt": "x" for number in range(9)}), "parse.entries=4")
 
     assert len(pages) == 5
-    assert pages[0].doubt.startswith("cut")
+    assert pages[0].doubt.startswith("truncated")
 
 
 def test_links_to_other_members_are_dropped_since_nobody_can_follow_them() -> None:

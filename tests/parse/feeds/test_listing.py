@@ -7,7 +7,7 @@ import gzip
 import pytest
 from tests.parse.feeds.documents import ATOM, PLACE, RDF, RSS, SITEMAP
 
-from scoter.parse.feeds.listing import read_listing
+from scoter.parse.feeds.sitemap import read_listing
 
 
 def urls(body: str | bytes) -> list[str] | None:

@@ -12,7 +12,7 @@ from tests.effort import seconds_of
 from tests.parse.feeds.documents import PLACE, RSS, SITEMAP, sitemap, targets
 
 from scoter.core.url import canonical
-from scoter.parse.feeds.sitemap import Alternate, Entry, read_sitemap
+from scoter.parse.feeds.sitemap import SitemapAlternate, SitemapEntry, read_sitemap
 
 ONE = "http://a.example/dir/one?x=1&y=2"
 
@@ -24,15 +24,15 @@ def read(body: str | bytes, **given: int) -> tuple[list[str], str]:
 
 def test_an_entry_says_when_how_often_and_how_much() -> None:
     first, second = read_sitemap(SITEMAP.encode(), PLACE).entries
-    assert first == Entry(
+    assert first == SitemapEntry(
         url=canonical(ONE),
         lastmod=datetime(2026, 11, 1, tzinfo=UTC),
         changefreq="weekly",
         priority=0.8,
-        alternates=(Alternate("de", canonical("http://a.example/dir/de/")),),
+        alternates=(SitemapAlternate("de", canonical("http://a.example/dir/de/")),),
         media=(canonical("http://img.example/1.png"), canonical("http://a.example/v.mp4")),
     )
-    assert second == Entry(url=canonical("http://a.example/dir/two"))
+    assert second == SitemapEntry(url=canonical("http://a.example/dir/two"))
 
 
 def test_an_ampersand_in_the_address_of_a_translation_is_one() -> None:
@@ -40,7 +40,7 @@ def test_an_ampersand_in_the_address_of_a_translation_is_one() -> None:
 
     found = read_sitemap(f"<urlset><url><loc>/p</loc>{link}</url></urlset>".encode(), PLACE)
 
-    assert found.entries[0].alternates == (Alternate("de", canonical("http://a.example/p?id=1&lang=de&sort=a")),)
+    assert found.entries[0].alternates == (SitemapAlternate("de", canonical("http://a.example/p?id=1&lang=de&sort=a")),)
 
 
 def test_an_index_names_sitemaps() -> None:

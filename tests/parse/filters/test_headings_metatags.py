@@ -5,8 +5,7 @@ from tests.parse.filters.pages import content, page, setup
 
 from scoter.core.page import Heading
 from scoter.errors import ConfigError
-from scoter.parse.filters.headings import HeadingsFilter
-from scoter.parse.filters.metatags import MOST_NAMES, MetatagsFilter
+from scoter.parse.filters.page_fields import MOST_NAMES, HeadingsFilter, MetatagsFilter
 
 HEADINGS = (
     Heading(2, "Before all"),

@@ -10,7 +10,7 @@ from tests.parse.filters.pages import content, page, setup
 
 from scoter.core.metadata import PageMetadata
 from scoter.core.page import Page
-from scoter.parse.filters.language import Guess, LanguageFilter, identified
+from scoter.parse.filters.language import LanguageFilter, LanguageGuess, identified
 
 GERMAN = "Die Kegelrobbe bringt ihre Jungen im Winter auf den Sandbänken zur Welt."
 TEXTS = {
@@ -78,9 +78,9 @@ def test_a_page_without_words_has_no_language(text: str) -> None:
 
 def test_only_what_is_certain_counts_when_that_is_wanted() -> None:
     certain = setup("lang.identification_only_certain=true")
-    unsure = LanguageFilter(certain, lambda text: Guess("da", 0.79))
-    sure = LanguageFilter(certain, lambda text: Guess("da", 0.81))
-    relaxed = LanguageFilter(setup(), lambda text: Guess("da", 0.3))
+    unsure = LanguageFilter(certain, lambda text: LanguageGuess("da", 0.79))
+    sure = LanguageFilter(certain, lambda text: LanguageGuess("da", 0.81))
+    relaxed = LanguageFilter(setup(), lambda text: LanguageGuess("da", 0.3))
 
     assert unsure.refine(content(), page(text=GERMAN)).language == ""
     assert sure.refine(content(), page(text=GERMAN)).language == "da"
@@ -91,9 +91,9 @@ def test_only_what_is_certain_counts_when_that_is_wanted() -> None:
 def test_no_more_of_a_page_is_looked_at_than_is_wanted_and_its_main_text_first() -> None:
     seen: list[str] = []
 
-    def identify(text: str) -> Guess:
+    def identify(text: str) -> LanguageGuess:
         seen.append(text)
-        return Guess("en", 1.0)
+        return LanguageGuess("en", 1.0)
 
     found = LanguageFilter(setup("lang.analyze_max_length=20"), identify)
     found.refine(content(), page(title="Seals", text="x" * 100_000))

@@ -9,8 +9,15 @@ from hypothesis import strategies as st
 from tests.parse.filters.pages import content, link, page, setup, written
 
 from scoter.errors import RuleError, UsageError
-from scoter.parse.filters.bayes import train, words_of
-from scoter.parse.filters.naivebayes import MOST_WORDS, NaiveBayesFilter, NaiveBayesSettings, classifier, word_set
+from scoter.parse.filters.naivebayes import (
+    MOST_LISTED_WORDS,
+    NaiveBayesFilter,
+    NaiveBayesSettings,
+    classifier,
+    train,
+    word_set,
+    words_of,
+)
 
 TRAINING = """# about seals
 1\tGrey seals give birth on the sandbanks in winter
@@ -130,6 +137,6 @@ def test_a_listed_word_is_found_in_every_text_that_has_it(word: str, around: str
 
 def test_a_word_list_is_bounded() -> None:
     with pytest.raises(RuleError, match=r"^words\.txt:1001: "):
-        word_set([f"word{number}" for number in range(MOST_WORDS + 1)], "words.txt")
+        word_set([f"word{number}" for number in range(MOST_LISTED_WORDS + 1)], "words.txt")
     with pytest.raises(RuleError, match=r"^words\.txt:1: .* is longer than 100"):
         word_set(["x" * 101], "words.txt")

@@ -12,8 +12,7 @@ from scoter.config import load, plugin_settings
 from scoter.core.page import Page
 from scoter.core.url import canonical
 from scoter.errors import ConfigError, RuleError, UsageError
-from scoter.parse.filters.regex import RegexFilter, RegexSettings
-from scoter.parse.filters.rules import MOST_RULES, parse
+from scoter.parse.filters.regex import MOST_RULES, RegexFilter, RegexSettings, parse_field_rules
 
 BODY = b'<title>Seals</title><b itemprop="price">12.50</b><b itemprop="price">9</b><b itemprop="price">9</b>'
 
@@ -82,7 +81,7 @@ def test_a_bad_line_is_named_with_its_file(tmp_path: Path, line: str, told: str)
 
 def test_rules_without_end_are_refused() -> None:
     with pytest.raises(RuleError) as caught:
-        parse(["field text a"] * (MOST_RULES + 1), "fields.txt")
+        parse_field_rules(["field text a"] * (MOST_RULES + 1), "fields.txt")
 
     assert caught.value.line == MOST_RULES + 1
 
@@ -119,7 +118,9 @@ def test_a_page_cannot_hold_the_rules_up_without_end(tmp_path: Path) -> None:
 
 @given(st.binary(max_size=200), st.text(st.characters(codec=None), max_size=50))
 def test_no_page_makes_the_filter_fail(body: bytes, text: str) -> None:
-    rules = parse(["m html (.)[^<]*? $1", "t text (\\w*)(?=.) $1", "u text .{3}", "v title ^$"], "fields.txt")
+    rules = parse_field_rules(
+        ["m html (.)[^<]*? $1", "t text (\\w*)(?=.) $1", "u text .{3}", "v title ^$"], "fields.txt"
+    )
     plugin = RegexFilter.__new__(RegexFilter)
     plugin._rules, plugin._default, plugin._clock, plugin._longest = rules, "windows-1252", lambda: 0.0, 4_096
 

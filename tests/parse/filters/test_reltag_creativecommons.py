@@ -7,9 +7,8 @@ from tests.parse.filters.pages import content, link, page, setup
 
 from scoter.core.metadata import PageMetadata
 from scoter.core.url import canonical
-from scoter.parse.filters.creativecommons import CreativeCommonsFilter
-from scoter.parse.filters.licences import licence_at
-from scoter.parse.filters.reltag import ReltagFilter, tag_of
+from scoter.parse.filters.creativecommons import CreativeCommonsFilter, licence_at
+from scoter.parse.filters.page_fields import ReltagFilter, tag_of
 
 CC = "https://creativecommons.org"
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scoter.parse.filters.tags import language_tag, primary
+from scoter.parse.filters.language_tags import language_tag, primary
 
 
 @pytest.mark.parametrize(

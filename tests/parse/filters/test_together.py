@@ -12,12 +12,10 @@ from scoter.config import Config, load, plugin_settings
 from scoter.core.page import Page
 from scoter.parse import Parsed, Parsing
 from scoter.parse.filters.creativecommons import CreativeCommonsFilter
-from scoter.parse.filters.headings import HeadingsFilter
 from scoter.parse.filters.language import LanguageFilter
-from scoter.parse.filters.metatags import MetatagsFilter
 from scoter.parse.filters.naivebayes import NaiveBayesFilter
+from scoter.parse.filters.page_fields import HeadingsFilter, MetatagsFilter, ReltagFilter
 from scoter.parse.filters.regex import RegexFilter
-from scoter.parse.filters.reltag import ReltagFilter
 from scoter.parse.frames import HEAD, frame, outcome
 from scoter.parse.parsers import HtmlParser
 from scoter.plugins import Setup

@@ -8,13 +8,13 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from scoter.core.url import canonical
-from scoter.parse.main import Main, main_content
+from scoter.parse.main import MainContent, main_content
 
 BASE = canonical("http://a.example/dir/page.html")
 _PARSER = MarkdownIt("commonmark").enable(["table", "strikethrough"])
 
 
-def main_of(markup: bytes | str) -> Main:
+def main_of(markup: bytes | str) -> MainContent:
     data = markup.encode() if isinstance(markup, str) else markup
     return main_content(data, "resiliparse", markdown=True, base=BASE)
 

@@ -9,7 +9,7 @@ from tests.effort import seconds_of
 from tests.parse.main.rendering import BASE, main_of, markdown
 
 from scoter.errors import ConfigError
-from scoter.parse.main import Main, main_content
+from scoter.parse.main import MainContent, main_content
 from scoter.parse.main.tree import DEEPEST, MOST_NODES, read_tree
 from scoter.parse.prescan import harmless
 
@@ -40,7 +40,7 @@ WORDS = ("Words that are the page. " * 20).strip()
 def test_what_stands_around_the_content_is_left_out(around: str) -> None:
     found = main_of(f"<body><div><div>{around}{LONG}{around}</div></div>")
 
-    assert found == Main(WORDS, WORDS)
+    assert found == MainContent(WORDS, WORDS)
 
 
 @pytest.mark.parametrize(
@@ -84,9 +84,9 @@ def test_a_list_near_the_root_is_content() -> None:
 def test_without_an_extractor_there_is_no_text() -> None:
     page = LONG.encode()
 
-    assert main_content(page, "none", markdown=True, base=BASE) == Main("", WORDS)
-    assert main_content(page, "none", markdown=False, base=BASE) == Main()
-    assert main_content(page, "resiliparse", markdown=False, base=BASE) == Main(WORDS)
+    assert main_content(page, "none", markdown=True, base=BASE) == MainContent("", WORDS)
+    assert main_content(page, "none", markdown=False, base=BASE) == MainContent()
+    assert main_content(page, "resiliparse", markdown=False, base=BASE) == MainContent(WORDS)
 
 
 def test_trafilatura_chooses_the_part_that_is_written() -> None:
@@ -118,7 +118,7 @@ def test_a_page_of_next_to_nothing_is_read(page: bytes) -> None:
 def test_what_is_very_deep_is_read_without_its_elements() -> None:
     page = "<div>" * 1_000 + "<p>a</p>" + "</div>" * 1_000
 
-    assert main_of(page) == Main("a", "a")
+    assert main_of(page) == MainContent("a", "a")
     element, depth = read_tree(page.encode()), 0
     while element.children and hasattr(element.children[0], "tag"):
         element, depth = element.children[0], depth + 1  # type: ignore[assignment]

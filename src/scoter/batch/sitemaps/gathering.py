@@ -30,8 +30,7 @@ from scoter.fetch.decode import content_codings, decode
 from scoter.fetch.fetcher import Fetcher
 from scoter.fetch.robots import MAX_AGE
 from scoter.fetch.snapshot import Snapshot
-from scoter.parse.feeds.listing import read_listing
-from scoter.parse.feeds.sitemap import Sitemap
+from scoter.parse.feeds.sitemap import Sitemap, read_listing
 from scoter.parse.mediatype import declared
 
 DEEPEST = 3

@@ -22,7 +22,7 @@ from scoter.config import Config
 from scoter.core.datum import CrawlDatum, DbStatus
 from scoter.core.scoring import ScoringChain
 from scoter.errors import UrlError
-from scoter.parse.feeds.sitemap import Entry
+from scoter.parse.feeds.sitemap import SitemapEntry
 from scoter.plugins import Column
 from scoter.store.disk import disk_errors
 
@@ -84,7 +84,7 @@ class EntrySower:
         with disk_errors("write temporary files", self._file), self._stack:
             self._flush()
 
-    def sow(self, entries: Iterable[Entry], below: Sequence[str] | None = None) -> None:
+    def sow(self, entries: Iterable[SitemapEntry], below: Sequence[str] | None = None) -> None:
         """Write the records of entries; given ``below``, of those whose URL begins with one of these."""
         places = None if below is None else tuple(below)
         for entry in entries:
@@ -109,7 +109,7 @@ class EntrySower:
                 with disk_errors("write temporary files", self._file):
                     self._flush()
 
-    def _datum(self, entry: Entry) -> CrawlDatum:
+    def _datum(self, entry: SitemapEntry) -> CrawlDatum:
         interval = _INTERVALS.get(entry.changefreq)
         return replace(
             self._new,

@@ -39,11 +39,11 @@ _FOREIGN: Final = (
 )
 
 
-class Unreadable(Exception):
+class UnreadableArchive(Exception):
     """Why an archive or a member of it cannot be read, in a few words; it never leaves this package."""
 
 
-class Allowance:
+class ByteBudget:
     """Bytes that may still be decompressed."""
 
     def __init__(self, most: int = MOST_BYTES) -> None:
@@ -52,23 +52,23 @@ class Allowance:
     def take(self, count: int) -> None:
         self.left -= count
         if self.left < 0:
-            raise Unreadable("bomb: more is packed into it than is read")
+            raise UnreadableArchive("bomb: more is packed into it than is read")
 
 
-class Archive:
+class ZipArchive:
     """A zip file in memory."""
 
-    def __init__(self, body: bytes, allowance: Allowance | None = None) -> None:
+    def __init__(self, body: bytes, allowance: ByteBudget | None = None) -> None:
         # Python makes an object of each entry before anybody can ask how many there are.
         if body.count(_ENTRY) > 2 * MOST_MEMBERS:
-            raise Unreadable("bomb: too many members")
+            raise UnreadableArchive("bomb: too many members")
         try:
             self._zip = zipfile.ZipFile(io.BytesIO(body))
         except _FOREIGN as error:
             # What is missing is the list of the members, which stands at the end.
             is_cut = body.startswith(_MEMBER) and _END not in body[-_FROM_END:]
-            raise Unreadable("damaged: its end is missing" if is_cut else f"damaged: {_words(error)}") from None
-        self._allowance = allowance or Allowance()
+            raise UnreadableArchive("damaged: its end is missing" if is_cut else f"damaged: {_words(error)}") from None
+        self._allowance = allowance or ByteBudget()
         self.members: tuple[zipfile.ZipInfo, ...] = tuple(self._zip.infolist()[:MOST_MEMBERS])
         self.names = _names(self.members)
         self._by_name = {member.filename: member for member in reversed(self.members)}
@@ -82,22 +82,22 @@ class Archive:
         return self._by_name.get(name) or self._by_folded.get(name.lower())
 
     def pieces(self, member: zipfile.ZipInfo, most: int = MOST_OF_MEMBER) -> Iterator[bytes]:
-        """Yield what is in a member; Unreadable may come after some of it."""
+        """Yield what is in a member; UnreadableArchive may come after some of it."""
         if member.flag_bits & _ENCRYPTED:
-            raise Unreadable("encrypted")
+            raise UnreadableArchive("encrypted")
         if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-            raise Unreadable("packed by a method that is not read")
+            raise UnreadableArchive("packed by a method that is not read")
         count = 0
         try:
             with self._zip.open(member) as source:
                 while piece := source.read(_PIECE):
                     count += len(piece)
                     if count > most or (count > _RATIO_FROM and count > _MOST_RATIO * member.compress_size):
-                        raise Unreadable("bomb: a member is too large")
+                        raise UnreadableArchive("bomb: a member is too large")
                     self._allowance.take(len(piece))
                     yield piece
         except _FOREIGN as error:
-            raise Unreadable(f"damaged: {_words(error)}") from None
+            raise UnreadableArchive(f"damaged: {_words(error)}") from None
 
     def read(self, member: zipfile.ZipInfo, most: int = MOST_OF_MEMBER) -> bytes:
         """Return all of a member."""

@@ -6,13 +6,20 @@ environment, and as the leader of its own process group, so that it and all it s
 
 from __future__ import annotations
 
+import contextlib
+import os
 import re
+import resource
+import selectors
 import shutil
+import signal
+import subprocess
 import tempfile
+import time
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
-from typing import Annotated, Final, Literal
+from typing import IO, Annotated, Final, Literal
 
 import msgspec
 from msgspec import Struct
@@ -22,8 +29,7 @@ from scoter.config import Setting
 from scoter.config.units import Size
 from scoter.core.page import Content, Page
 from scoter.errors import ConfigError
-from scoter.parse.documents.child import Ended, run
-from scoter.parse.documents.pages import Found, Link, PageMaker, about
+from scoter.parse.documents.pages import DocumentContent, DocumentLink, PageMaker, about
 from scoter.parse.encoding import decoded
 from scoter.parse.mediatype import HTML
 from scoter.parse.parsers import HtmlParser
@@ -57,15 +63,15 @@ class CommandSettings(Struct, frozen=True):
     output_limit: Annotated[Size, Setting("Most bytes that it may write.", at_least=1)] = Size(16 * 1024 * 1024)
 
 
-class _Link(Struct, frozen=True):
+class _JsonLink(Struct, frozen=True):
     url: str
     anchor: str = ""
 
 
-class _Answer(Struct, frozen=True):
+class _JsonDocument(Struct, frozen=True):
     title: str = ""
     text: str = ""
-    links: tuple[_Link, ...] = ()
+    links: tuple[_JsonLink, ...] = ()
     metadata: Mapping[str, str] = {}
 
 
@@ -90,7 +96,7 @@ class CommandParser:
         page = self._page(content, ended)
         return (page,) if page.doubt or page.text or page.title or page.outlinks else ()
 
-    def _run(self, content: Content, folder: Path) -> Ended:
+    def _run(self, content: Content, folder: Path) -> CommandResult:
         # A type is what a server sent, and must not pass for an option.
         given = {"url": content.url.text, "type": content.media_type.lstrip("-"), "file": str(folder / "document")}
         rest = self._settings.command[1:]
@@ -105,7 +111,7 @@ class CommandParser:
             most=self._settings.output_limit,
         )
 
-    def _page(self, content: Content, ended: Ended) -> Page:
+    def _page(self, content: Content, ended: CommandResult) -> Page:
         if self._settings.output == "html":
             markup = replace(content, media_type=HTML, body=ended.output, encoding="")
             page = self._html.parse(markup)[0]
@@ -113,17 +119,17 @@ class CommandParser:
         if self._settings.output == "json":
             return self._maker.page(content, _answer(ended))
         text = decoded(ended.output, "", self._default, markup=False).utf8.decode()
-        return self._maker.page(content, Found(text=text, doubt=ended.doubt))
+        return self._maker.page(content, DocumentContent(text=text, doubt=ended.doubt))
 
 
-def _answer(ended: Ended) -> Found:
+def _answer(ended: CommandResult) -> DocumentContent:
     try:
-        answer = msgspec.json.decode(ended.output, type=_Answer)
+        answer = msgspec.json.decode(ended.output, type=_JsonDocument)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        return Found(doubt=ended.doubt or f"the command's answer is not as it should be: {error}")
-    return Found(
+        return DocumentContent(doubt=ended.doubt or f"the command's answer is not as it should be: {error}")
+    return DocumentContent(
         text=answer.text,
-        links=tuple(Link(link.url, link.anchor) for link in answer.links),
+        links=tuple(DocumentLink(link.url, link.anchor) for link in answer.links),
         about=about("content", title=answer.title),
         metadata=answer.metadata,
         doubt=ended.doubt,
@@ -152,3 +158,111 @@ def _seconds(own: timedelta, whole: timedelta | None) -> float:
     if whole is None:
         return own.total_seconds()
     return min(own, max(whole - _MARGIN, whole / 2)).total_seconds()
+
+
+_PIECE: Final = 64 * 1024
+_MOST_COMPLAINTS: Final = 4_096  # bytes of standard error that are kept; the rest is read and forgotten
+
+
+class CommandResult(Struct, frozen=True):
+    """What a child wrote, and what went wrong, in a few words."""
+
+    output: bytes
+    doubt: str = ""
+
+
+def run(command: Sequence[str], given: bytes, *, folder: Path, seconds: float, most: int) -> CommandResult:
+    """Run a program and return what came of it; it takes no longer than its time."""
+    until = time.monotonic() + seconds
+    try:
+        child = subprocess.Popen(  # noqa: S603 - what the settings name, without a shell
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            cwd=folder,
+            env={"PATH": os.environ.get("PATH", os.defpath), "LANG": "C.UTF-8", "TMPDIR": str(folder)},
+            start_new_session=True,
+        )
+    except OSError as error:
+        return CommandResult(b"", f"the command cannot be started: {error.strerror}")
+    try:
+        _bound(child.pid, seconds)
+        return _PipeExchange(child, given, most).run(until, seconds)
+    finally:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(child.pid, signal.SIGKILL)
+        for pipe in (child.stdin, child.stdout, child.stderr):
+            if pipe is not None:
+                with contextlib.suppress(BrokenPipeError):
+                    pipe.close()
+        child.wait()
+
+
+def _bound(process: int, seconds: float) -> None:
+    """Bound the processor time: should this process be killed, nobody else would end the child."""
+    if hasattr(resource, "prlimit"):
+        most = int(seconds) + 2
+        with contextlib.suppress(OSError, ValueError):
+            resource.prlimit(process, resource.RLIMIT_CPU, (most, most))
+
+
+class _PipeExchange:
+    """Bytes to and from a child, whichever it wants next."""
+
+    def __init__(self, child: subprocess.Popen[bytes], given: bytes, most: int) -> None:
+        self._child = child
+        self._rest = memoryview(given)
+        self._most = most
+        self._output = bytearray()
+        self._complaints = bytearray()
+
+    def run(self, until: float, seconds: float) -> CommandResult:
+        with selectors.DefaultSelector() as selector:
+            for pipe, events in (
+                (self._child.stdin, selectors.EVENT_WRITE),
+                (self._child.stdout, selectors.EVENT_READ),
+                (self._child.stderr, selectors.EVENT_READ),
+            ):
+                if pipe is not None:
+                    os.set_blocking(pipe.fileno(), False)
+                    selector.register(pipe, events)
+            while selector.get_map():
+                left = until - time.monotonic()
+                if left <= 0:
+                    return CommandResult(bytes(self._output), f"the command took longer than {seconds:g} s")
+                for key, _ in selector.select(left):
+                    if not self._serve(key.fileobj):  # type: ignore[arg-type]
+                        selector.unregister(key.fileobj)
+                if len(self._output) > self._most:
+                    return CommandResult(bytes(self._output[: self._most]), "the command wrote more than it may")
+        return self._left_with(until, seconds)
+
+    def _serve(self, pipe: IO[bytes]) -> bool:
+        """Move some bytes; tell whether there may be more."""
+        if pipe is self._child.stdin:
+            with contextlib.suppress(BlockingIOError):
+                try:
+                    self._rest = self._rest[os.write(pipe.fileno(), self._rest[:_PIECE]) :]
+                except BrokenPipeError:  # it has read what it wanted
+                    self._rest = memoryview(b"")
+            if not self._rest:
+                pipe.close()
+            return bool(self._rest)
+        piece = os.read(pipe.fileno(), _PIECE)
+        if pipe is self._child.stdout:
+            self._output += piece
+        else:
+            self._complaints += piece[: _MOST_COMPLAINTS - len(self._complaints)]
+        return bool(piece)
+
+    def _left_with(self, until: float, seconds: float) -> CommandResult:
+        try:
+            code = self._child.wait(max(0.0, until - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            return CommandResult(bytes(self._output), f"the command took longer than {seconds:g} s")
+        if code == 0:
+            return CommandResult(bytes(self._output))
+        complaint = self._complaints.decode("utf-8", "replace").strip().partition("\n")[0]
+        how = f"signal {-code}" if code < 0 else f"exit code {code}"
+        return CommandResult(bytes(self._output), f"the command ended with {how}: {complaint}".rstrip(": "))

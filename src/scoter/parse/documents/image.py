@@ -15,16 +15,17 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from scoter.core.page import Content, Page
-from scoter.parse.documents.iptc import read_iptc
-from scoter.parse.documents.pages import Found, PageMaker, about, authors, keywords, moment
-from scoter.parse.documents.svg import read_svg
-from scoter.parse.documents.xmp import read_xmp
+from scoter.parse.documents.embedded_metadata import read_iptc, read_xmp
+from scoter.parse.documents.pages import DocumentContent, PageMaker, about, authors, keywords, moment
 from scoter.parse.feeds.moments import moment as spelt_out
 from scoter.parse.mediatype import sniffed
 from scoter.plugins import Setup
 
 if TYPE_CHECKING:
     from PIL.ImageFile import ImageFile
+from collections.abc import Iterator
+
+from scoter.parse.documents.xmltext import StopReading, TextBuilder, tell
 
 SVG: Final = "image/svg+xml"
 _FORMATS: Final = {
@@ -67,9 +68,9 @@ class ImageParser:
         return () if found is None else (self._maker.page(content, found),)
 
 
-def _found(body: bytes) -> Found | None:
+def _found(body: bytes) -> DocumentContent | None:
     image = _opened(body)
-    if image is None or isinstance(image, Found):
+    if image is None or isinstance(image, DocumentContent):
         return image
     with image:
         told = _told(image)
@@ -89,10 +90,10 @@ def _found(body: bytes) -> Found | None:
         modified=_date(told["changed"]),
         keywords=keywords(told["subject"]),
     )
-    return Found(text=said.description, about=said, metadata=metadata)
+    return DocumentContent(text=said.description, about=said, metadata=metadata)
 
 
-def _opened(body: bytes) -> ImageFile | Found | None:
+def _opened(body: bytes) -> ImageFile | DocumentContent | None:
     """Open a picture with the readers named here alone: Pillow has some that start other programs."""
     from PIL import AvifImagePlugin, Image, TiffImagePlugin, UnidentifiedImageError, WebPImagePlugin  # noqa: F401
 
@@ -101,13 +102,13 @@ def _opened(body: bytes) -> ImageFile | Found | None:
             warnings.simplefilter("ignore")
             return Image.open(io.BytesIO(body), formats=tuple(set(_FORMATS.values())))
     except UnidentifiedImageError:
-        return Found(doubt="damaged: its head cannot be read") if sniffed(body).startswith("image/") else None
+        return DocumentContent(doubt="damaged: its head cannot be read") if sniffed(body).startswith("image/") else None
     except Image.DecompressionBombError:
-        return Found(doubt="bomb: a picture larger than any that is shown")
+        return DocumentContent(doubt="bomb: a picture larger than any that is shown")
     except MemoryError:
         raise
     except Exception as error:  # whatever Pillow's readers come upon in a damaged file
-        return Found(doubt=f"damaged: {error or type(error).__name__}")
+        return DocumentContent(doubt=f"damaged: {error or type(error).__name__}")
 
 
 def _told(image: ImageFile) -> dict[str, str]:
@@ -187,3 +188,91 @@ def _date(text: str, zone: str = "") -> datetime | None:
     if not text[:4].isdigit():
         return spelt_out(text)
     return moment(text if _ZONED.search(text) else text + zone)
+
+
+_LENGTH: Final = re.compile(r"\s*(\d{1,7})(?:\.\d*)?(?:px)?\s*", re.ASCII)
+_PIECE: Final = 64 * 1024
+
+
+def read_svg(body: bytes) -> DocumentContent | None:
+    """Return what is in a picture, or nothing when it is none."""
+    builder = TextBuilder()
+    target = _SvgReader(builder)
+    # Drawing programs declare entities for their namespaces.
+    doubt = tell(target, _pieces(body), entities=True)
+    if not target.is_svg:
+        return DocumentContent(doubt=doubt) if doubt and b"<svg" in body[:_PIECE] else None
+    metadata = {"image.format": "SVG"}
+    if target.size:
+        metadata |= {"image.width": str(target.size[0]), "image.height": str(target.size[1])}
+    return DocumentContent(
+        text=builder.text,
+        links=tuple(builder.links),
+        about=about("content", title=target.texts["title"], description=target.texts["desc"]),
+        metadata=metadata,
+        doubt=doubt,
+    )
+
+
+def _pieces(body: bytes) -> Iterator[bytes]:
+    for start in range(0, len(body), _PIECE):
+        yield body[start : start + _PIECE]
+
+
+class _SvgReader:
+    def __init__(self, builder: TextBuilder) -> None:
+        self.is_svg = False
+        self.size: tuple[int, int] | None = None
+        self.texts = {"title": "", "desc": ""}
+        self._builder = builder
+        self._depth = 0
+        self._text = 0
+        self._told = ""
+        self._links: list[str] = []
+
+    def start(self, name: str, attributes: Mapping[str, str]) -> None:
+        self._depth += 1
+        if self._depth == 1:
+            self.is_svg = name == "svg"
+            if not self.is_svg:
+                raise StopReading
+            self.size = _size(attributes)
+        match name:
+            # The first child's: those of inner elements are tool tips.
+            case "title" | "desc" if self._depth == 2 and not self.texts[name]:
+                self._told = name
+            case "text" | "p":
+                self._text += 1
+            case "a":
+                self._links.append(attributes.get("href", ""))
+                self._builder.open_anchor()
+            case "image":
+                self._builder.link(attributes.get("href", ""), kind="img")
+
+    def end(self, name: str) -> None:
+        self._depth -= 1
+        match name:
+            case "title" | "desc":
+                self._told = ""
+            case "text" | "p":
+                self._text -= 1
+                self._builder.end_line()
+            case "a" if self._links:
+                self._builder.link(self._links.pop(), self._builder.close_anchor())
+
+    def data(self, text: str) -> None:
+        if self._told and len(self.texts[self._told]) < 4_000:
+            self.texts[self._told] += text
+        elif self._text:
+            self._builder.add(text)
+
+
+def _size(attributes: Mapping[str, str]) -> tuple[int, int] | None:
+    """Return the size in pixels; in other units, or none at all, the view box tells it."""
+    wide, high = (_LENGTH.fullmatch(attributes.get(name, "")) for name in ("width", "height"))
+    if wide and high:
+        return int(wide[1]), int(high[1])
+    box = [_LENGTH.fullmatch(part) for part in attributes.get("viewBox", "")[:100].replace(",", " ").split()]
+    if len(box) == 4 and box[2] and box[3]:
+        return int(box[2][1]), int(box[3][1])
+    return None

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
+from scoter.core.metadata import PageMetadata
 from scoter.core.page import Content, Page
-from scoter.parse.documents.archive import Archive, Unreadable
-from scoter.parse.documents.odf import read_odf
-from scoter.parse.documents.ooxml import read_ooxml
-from scoter.parse.documents.pages import Found, PageMaker
+from scoter.parse.documents.archive import UnreadableArchive, ZipArchive
+from scoter.parse.documents.ooxml import PropertyTexts, read_ooxml
+from scoter.parse.documents.pages import MOST_TEXT, DocumentContent, PageMaker, about, authors, keywords, moment
+from scoter.parse.documents.xmltext import TextBuilder, tell
 from scoter.plugins import Setup
 
 _OPEN: Final = "application/vnd.oasis.opendocument."
@@ -62,13 +63,136 @@ class OfficeParser:
         return () if found is None else (self._maker.page(content, found),)
 
 
-def _found(body: bytes) -> Found | None:
+def _found(body: bytes) -> DocumentContent | None:
     if body.startswith(_COMPOUND):
-        return Found(doubt="encrypted" if _ENCRYPTED in body else "damaged: an older format than its type says")
+        return DocumentContent(
+            doubt="encrypted" if _ENCRYPTED in body else "damaged: an older format than its type says"
+        )
     if b"PK\x03\x04" not in body[:1024]:
         return None
     try:
-        archive = Archive(body)
+        archive = ZipArchive(body)
         return read_odf(archive) if "content.xml" in archive else read_ooxml(archive)
-    except Unreadable as error:
-        return Found(doubt=str(error))
+    except UnreadableArchive as error:
+        return DocumentContent(doubt=str(error))
+
+
+_SMALL_PART: Final = 1024 * 1024
+_NO_TEXT: Final = frozenset(
+    {"tracked-changes", "automatic-styles", "scripts", "font-face-decls", "annotation", "note-citation"}
+)
+
+
+def read_odf(archive: ZipArchive) -> DocumentContent:
+    """Return what is in a document."""
+    said = _meta(archive)
+    content = archive.member("content.xml")
+    if content is None:
+        return DocumentContent(about=said, doubt="damaged: no document in it")
+    if _is_encrypted(archive):
+        return DocumentContent(about=said, doubt="encrypted")
+    builder, notes = TextBuilder(), TextBuilder()
+    doubt = tell(_OdfReader(builder, notes), archive.pieces(content))
+    text = "\n".join(filter(None, (builder.text, notes.text)))[:MOST_TEXT]
+    return DocumentContent(text=text, links=(*builder.links, *notes.links), about=said, doubt=doubt)
+
+
+def _is_encrypted(archive: ZipArchive) -> bool:
+    manifest = archive.member("META-INF/manifest.xml")
+    try:
+        return manifest is not None and b"encryption-data" in archive.read(manifest, _SMALL_PART)
+    except UnreadableArchive:
+        return False
+
+
+def _meta(archive: ZipArchive) -> PageMetadata:
+    target = PropertyTexts()
+    if (member := archive.member("meta.xml")) is not None:
+        tell(target, archive.pieces(member, _SMALL_PART))
+    said = target.found
+    return about(
+        "dublincore",
+        title=said.get("title", ""),
+        description=said.get("description") or said.get("subject", ""),
+        authors=authors(said.get("initial-creator") or said.get("creator", "")),
+        published=moment(said.get("creation-date", "")),
+        modified=moment(said.get("date", "")),
+        keywords=keywords(said.get("keyword", "")),
+        language=said.get("language", ""),
+    )
+
+
+class _OdfReader:
+    """Paragraphs, headings, tables and links; text stands between the elements of a paragraph.
+
+    Notes stand where they are referred to, in the middle of a sentence: they are put into a builder of their own.
+    """
+
+    def __init__(self, builder: TextBuilder, notes: TextBuilder) -> None:
+        self._builder = self._main = builder
+        self._notes = notes
+        self._paragraphs = 0
+        self._cells = 0
+        self._unwanted = 0
+        self._has_sheets = False
+        self._links: list[str] = []
+
+    def start(self, name: str, attributes: Mapping[str, str]) -> None:
+        if self._unwanted or name in _NO_TEXT:
+            self._unwanted += 1
+            return
+        match name:
+            case "p" | "h":
+                self._paragraphs += 1
+            case "s" | "tab":
+                self._builder.add(" ")
+            case "line-break":
+                self._end_line()
+            case "table-cell" | "covered-table-cell":
+                self._cells += 1
+            case "spreadsheet":
+                self._has_sheets = True
+            case "table" if attributes.get("name") and not self._cells:
+                self._builder.end_block()
+                if self._has_sheets:
+                    self._builder.add(attributes["name"])
+                    self._builder.end_line()
+            case "note-body":
+                self._builder = self._notes
+            case "a":
+                self._links.append(attributes.get("href", ""))
+                self._builder.open_anchor()
+
+    def end(self, name: str) -> None:
+        if self._unwanted:
+            self._unwanted -= 1
+            return
+        match name:
+            case "p" | "h":
+                self._paragraphs -= 1
+                self._end_line()
+            case "table-cell" | "covered-table-cell":
+                self._cells -= 1
+                if self._cells:
+                    self._builder.add(" ")
+                else:
+                    self._builder.end_cell()
+            case "table-row":
+                self._end_line()
+            case "page":
+                self._builder.end_block()
+            case "note-body":
+                self._builder.end_line()
+                self._builder = self._main
+            case "a" if self._links:
+                self._builder.link(self._links.pop(), self._builder.close_anchor())
+
+    def data(self, text: str) -> None:
+        if self._paragraphs and not self._unwanted:
+            self._builder.add(text)
+
+    def _end_line(self) -> None:
+        if self._cells:
+            self._builder.add(" ")
+        else:
+            self._builder.end_line()

@@ -1,94 +1,120 @@
-"""Word, Excel and PowerPoint documents (ISO 29500): parts in a zip file, joined by relationships."""
+"""Word, Excel and PowerPoint documents (ISO 29500): parts in a zip file, linked by relationships."""
 
 from __future__ import annotations
 
 import posixpath
+import re
 from collections.abc import Mapping
 from typing import Final
 
+from msgspec import Struct
+
 from scoter.core.metadata import PageMetadata
-from scoter.parse.documents.archive import Archive, Unreadable
-from scoter.parse.documents.pages import Found, about, authors, keywords, moment
-from scoter.parse.documents.parts import Cells, Relationship, Relationships, Shapes, Silent, Strings, Words
-from scoter.parse.documents.prose import Full, Prose
-from scoter.parse.documents.sax import Enough, Target, tell
+from scoter.parse.documents.archive import UnreadableArchive, ZipArchive
+from scoter.parse.documents.pages import MOST_TEXT, DocumentContent, about, authors, keywords, moment
+from scoter.parse.documents.xmltext import StopReading, TextBuilder, TextLimitReached, XmlTarget, tell
 
 _MOST_RELATIONSHIPS: Final = 20_000
 _MOST_PARTS: Final = 2_000
-"""Sheets, slides, headers and their like that are read."""
-_GUESSES: Final = ("word/document.xml", "xl/workbook.xml", "ppt/presentation.xml")
+"""Limit on sheets, slides, headers and similar parts that are read."""
+_USUAL_MAIN_PARTS: Final = ("word/document.xml", "xl/workbook.xml", "ppt/presentation.xml")
+_DEEPEST: Final = 32
+_LONGEST_FIELD: Final = 4_000
+_FIELD_LINK: Final = re.compile(r'\s*HYPERLINK\s+(?:\\\w+\s+)*"([^"]{1,2000})"', re.IGNORECASE)
+_FORMULA_LINK: Final = re.compile(r'HYPERLINK\(\s*"([^"]{1,2000})"', re.IGNORECASE)
 
 
-def read_ooxml(archive: Archive) -> Found:
-    """Return what is in a document."""
+class Relationship(Struct, frozen=True):
+    """A reference from one part to another part or to an external address."""
+
+    kind: str
+    target: str
+    external: bool
+
+
+Relationships = Mapping[str, Relationship]
+
+
+def read_ooxml(archive: ZipArchive) -> DocumentContent:
+    """Return the content of a document."""
     top = _relationships(archive, "")
-    main = _one(top, "officeDocument") or next((name for name in _GUESSES if name in archive), "")
-    said = _properties(archive, _one(top, "core-properties") or "docProps/core.xml")
+    main = next(iter(_parts(top, "officeDocument")), "")
+    main = main or next((name for name in _USUAL_MAIN_PARTS if name in archive), "")
+    said = _properties(archive, next(iter(_parts(top, "core-properties")), "docProps/core.xml"))
     if not main or main not in archive:
-        return Found(about=said, doubt="damaged: no document in it")
-    root = _Root()
-    doubts = [_read(archive, main, root)]
-    related = _relationships(archive, main)
-    prose = Prose()
-    try:
-        match root.name:
-            case "document":
-                _words(archive, main, related, prose, doubts)
-            case "workbook":
-                _sheets(archive, main, related, prose, doubts)
-            case "presentation":
-                _slides(archive, main, related, prose, doubts)
-            case _:
-                doubts.append("damaged: no document in it")
-    except Full:
-        doubts.append("cut: more text than is kept")
-    return Found(text=prose.text, links=tuple(prose.links), about=said, doubt=next(filter(None, doubts), ""))
+        return DocumentContent(about=said, doubt="damaged: no document in it")
+    root = _RootName()
+    return _DocumentReader(archive, main, doubt=_read(archive, main, root)).read(root.name, said)
 
 
-def _words(archive: Archive, main: str, related: Relationships, prose: Prose, doubts: list[str]) -> None:
-    doubts.append(_read(archive, main, Words(prose, related)))
-    for kind in ("footnotes", "endnotes", "header", "footer"):
-        for part in _all(related, kind):
-            prose.end_block()
-            doubts.append(_read(archive, part, Words(prose, _relationships(archive, part))))
+class _DocumentReader:
+    """Reads the parts of one document in order."""
+
+    def __init__(self, archive: ZipArchive, main: str, doubt: str) -> None:
+        self._archive = archive
+        self._main = main
+        self._related = _relationships(archive, main)
+        self._text = TextBuilder()
+        self._doubts = [doubt]
+
+    def read(self, root: str, said: PageMetadata) -> DocumentContent:
+        try:
+            match root:
+                case "document":
+                    self._read_words()
+                case "workbook":
+                    self._read_sheets()
+                case "presentation":
+                    self._read_slides()
+                case _:
+                    self._doubts.append("damaged: no document in it")
+        except TextLimitReached:
+            self._doubts.append("truncated: more text than is kept")
+        doubt = next(filter(None, self._doubts), "")
+        return DocumentContent(text=self._text.text, links=tuple(self._text.links), about=said, doubt=doubt)
+
+    def _read_words(self) -> None:
+        self._tell(self._main, WordPart(self._text, self._related))
+        for kind in ("footnotes", "endnotes", "header", "footer"):
+            for part in _parts(self._related, kind):
+                self._text.end_block()
+                self._tell(part, WordPart(self._text, _relationships(self._archive, part)))
+
+    def _read_sheets(self) -> None:
+        strings = SharedStrings()
+        for part in _parts(self._related, "sharedStrings")[:1]:
+            self._tell(part, strings)
+        for part, name in self._listed("sheet"):
+            self._text.end_block()
+            self._text.add(name)
+            self._text.end_line()
+            self._tell(part, SheetPart(self._text, _relationships(self._archive, part), strings.found))
+
+    def _read_slides(self) -> None:
+        for part, _ in self._listed("sldId"):
+            self._text.end_block()
+            own = _relationships(self._archive, part)
+            self._tell(part, SlidePart(self._text, own))
+            for notes in _parts(own, "notesSlide")[:1]:
+                self._tell(notes, SlidePart(self._text, _relationships(self._archive, notes)))
+
+    def _listed(self, element: str) -> list[tuple[str, str]]:
+        """Return the sheets or slides that the main part lists, in order, each with its name."""
+        order = _PartOrder(element)
+        _read(self._archive, self._main, order)
+        found = ((self._related.get(each.get("r:id", "")), each.get("name", "")) for each in order.found)
+        return [(related.target, name) for related, name in found if related is not None and not related.external]
+
+    def _tell(self, part: str, target: XmlTarget) -> None:
+        self._doubts.append(_read(self._archive, part, target))
 
 
-def _sheets(archive: Archive, main: str, related: Relationships, prose: Prose, doubts: list[str]) -> None:
-    order = _Order("sheet")
-    _read(archive, main, order)
-    strings = Strings()
-    doubts += [_read(archive, part, strings) for part in _all(related, "sharedStrings")[:1]]
-    for attributes in order.found:
-        relationship = related.get(attributes.get("r:id", ""))
-        if relationship is None or relationship.external:
-            continue
-        prose.end_block()
-        prose.add(attributes.get("name", ""))
-        prose.end_line()
-        part = relationship.target
-        doubts.append(_read(archive, part, Cells(prose, _relationships(archive, part), strings.found)))
-
-
-def _slides(archive: Archive, main: str, related: Relationships, prose: Prose, doubts: list[str]) -> None:
-    order = _Order("sldId")
-    _read(archive, main, order)
-    for attributes in order.found:
-        relationship = related.get(attributes.get("r:id", ""))
-        if relationship is None or relationship.external:
-            continue
-        prose.end_block()
-        own = _relationships(archive, relationship.target)
-        doubts.append(_read(archive, relationship.target, Shapes(prose, own)))
-        notes = _all(own, "notesSlide")[:1]
-        doubts += [_read(archive, part, Shapes(prose, _relationships(archive, part))) for part in notes]
-
-
-def _read(archive: Archive, part: str, target: Target) -> str:
+def _read(archive: ZipArchive, part: str, target: XmlTarget) -> str:
     member = archive.member(part)
     return "damaged: a part is missing" if member is None else tell(target, archive.pieces(member))
 
 
-def _relationships(archive: Archive, part: str) -> Relationships:
+def _relationships(archive: ZipArchive, part: str) -> Relationships:
     folder, name = posixpath.split(part)
     target = _RelationshipList(folder)
     member = archive.member(posixpath.join(folder, "_rels", f"{name}.rels"))
@@ -97,21 +123,17 @@ def _relationships(archive: Archive, part: str) -> Relationships:
     return target.found
 
 
-def _one(related: Relationships, kind: str) -> str:
-    return next(iter(_all(related, kind)), "")
-
-
-def _all(related: Relationships, kind: str) -> list[str]:
+def _parts(related: Relationships, kind: str) -> list[str]:
     return [each.target for each in related.values() if each.kind == kind and not each.external][:_MOST_PARTS]
 
 
-def _properties(archive: Archive, part: str) -> PageMetadata:
-    target = Properties()
+def _properties(archive: ZipArchive, part: str) -> PageMetadata:
+    target = PropertyTexts()
     member = archive.member(part)
     if member is not None:
         try:
             tell(target, archive.pieces(member, 1024 * 1024))
-        except Unreadable:
+        except UnreadableArchive:
             return PageMetadata()
     said = target.found
     return about(
@@ -126,8 +148,8 @@ def _properties(archive: Archive, part: str) -> PageMetadata:
     )
 
 
-class Properties:
-    """The texts of a flat list of properties, by the names of their elements."""
+class PropertyTexts:
+    """Collects the texts of a flat list of properties by element name."""
 
     def __init__(self) -> None:
         self.found: dict[str, str] = {}
@@ -147,18 +169,26 @@ class Properties:
         self._pieces.append(text)
 
 
-class _Root(Silent):
-    """The name of the outermost element."""
+class _NullTarget:
+    """Ignores everything; subclasses override what they need."""
+
+    def start(self, name: str, attributes: Mapping[str, str]) -> None: ...
+    def end(self, name: str) -> None: ...
+    def data(self, text: str) -> None: ...
+
+
+class _RootName(_NullTarget):
+    """Finds the name of the root element."""
 
     name = ""
 
     def start(self, name: str, attributes: Mapping[str, str]) -> None:
         self.name = name
-        raise Enough
+        raise StopReading
 
 
-class _Order(Silent):
-    """The elements that list the sheets or slides in their order."""
+class _PartOrder(_NullTarget):
+    """Collects the elements that list sheets or slides."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -168,10 +198,10 @@ class _Order(Silent):
         if name == self._name:
             self.found.append(dict(attributes))
             if len(self.found) == _MOST_PARTS:
-                raise Enough
+                raise StopReading
 
 
-class _RelationshipList(Silent):
+class _RelationshipList(_NullTarget):
     def __init__(self, folder: str) -> None:
         self._folder = folder
         self.found: dict[str, Relationship] = {}
@@ -185,3 +215,224 @@ class _RelationshipList(Silent):
             target = posixpath.normpath(posixpath.join("/", self._folder, target)).lstrip("/")
         kind = attributes.get("Type", "").rpartition("/")[2]
         self.found[attributes.get("Id", "")] = Relationship(kind, target, external)
+
+
+class _PartReader:
+    """Adds text to a builder and resolves links through the part's relationships."""
+
+    def __init__(self, builder: TextBuilder, related: Relationships) -> None:
+        self._builder = builder
+        self._related = related
+        self._on = False
+        self._cells = 0
+
+    def data(self, text: str) -> None:
+        if self._on:
+            self._builder.add(text)
+
+    def _end_line(self) -> None:
+        if self._cells:
+            self._builder.add(" ")
+        else:
+            self._builder.end_line()
+
+    def _end_cell(self) -> None:
+        self._cells = max(0, self._cells - 1)
+        if self._cells:  # a cell of a nested table
+            self._builder.add(" ")
+        else:
+            self._builder.end_cell()
+
+    def _address(self, attributes: Mapping[str, str]) -> str:
+        relationship = self._related.get(attributes.get("r:id", ""))
+        return relationship.target if relationship is not None and relationship.external else ""
+
+
+class WordPart(_PartReader):
+    """Reads the paragraphs and tables of a text document."""
+
+    def __init__(self, builder: TextBuilder, related: Relationships) -> None:
+        super().__init__(builder, related)
+        self._unwanted = 0
+        self._links: list[str] = []
+        self._instruction: list[str] | None = None
+        self._fields: list[str] = []
+
+    def start(self, name: str, attributes: Mapping[str, str]) -> None:
+        if self._unwanted or name == "Fallback":  # repeats the content of its Choice
+            self._unwanted += 1
+            return
+        self._on = name == "t"
+        match name:
+            case "tab" | "ptab" | "noBreakHyphen":
+                self._builder.add("-" if name == "noBreakHyphen" else " ")
+            case "br" | "cr":
+                self._end_line()
+            case "tc":
+                self._cells += 1
+            case "hyperlink":
+                self._open(self._address(attributes))
+            case "fldSimple":
+                self._open(_field_address(attributes.get("instr", "")))
+            case "instrText":
+                self._instruction = []
+            case "fldChar":
+                self._field(attributes.get("fldCharType", ""))
+
+    def end(self, name: str) -> None:
+        if self._unwanted:
+            self._unwanted -= 1
+            return
+        self._on = False
+        match name:
+            case "p" | "tr":
+                self._end_line()
+            case "tc":
+                self._end_cell()
+            case "hyperlink" | "fldSimple":
+                self._close()
+            case "instrText":
+                if self._fields and self._instruction is not None:
+                    self._fields[-1] = (self._fields[-1] + "".join(self._instruction))[:_LONGEST_FIELD]
+                self._instruction = None
+
+    def data(self, text: str) -> None:
+        if self._instruction is not None:
+            self._instruction.append(text[:_LONGEST_FIELD])
+        elif self._on and not self._unwanted:
+            self._builder.add(text)
+
+    def _field(self, mark: str) -> None:
+        """Track a field: begin, instruction, separator, shown text, end (ISO 29500-1, 17.16.18)."""
+        if mark == "begin" and len(self._fields) < _DEEPEST:
+            self._fields.append("")
+        elif mark == "separate" and self._fields:
+            self._open(_field_address(self._fields[-1]))
+            self._fields[-1] = "shown"
+        elif mark == "end" and self._fields and self._fields.pop() == "shown":
+            self._close()
+
+    def _open(self, address: str) -> None:
+        if len(self._links) < _DEEPEST:
+            self._links.append(address)
+            self._builder.open_anchor()
+
+    def _close(self) -> None:
+        if self._links:
+            self._builder.link(self._links.pop(), self._builder.close_anchor())
+
+
+def _field_address(instruction: str) -> str:
+    found = _FIELD_LINK.match(instruction)
+    return found[1] if found else ""
+
+
+class SharedStrings:
+    """Collects the string table shared by all sheets."""
+
+    def __init__(self) -> None:
+        self.found: list[str] = []
+        self._left = MOST_TEXT
+        self._pieces: list[str] = []
+        self._on = False
+        self._phonetic = False
+
+    def start(self, name: str, attributes: Mapping[str, str]) -> None:
+        self._phonetic = self._phonetic or name == "rPh"
+        self._on = name == "t" and not self._phonetic
+
+    def end(self, name: str) -> None:
+        self._on = False
+        if name == "rPh":
+            self._phonetic = False
+        elif name == "si":
+            text = "".join(self._pieces)
+            self._left -= len(text) + 1
+            if self._left < 0:
+                raise TextLimitReached
+            self.found.append(text)
+            self._pieces.clear()
+
+    def data(self, text: str) -> None:
+        if self._on:
+            self._pieces.append(text)
+
+
+class SheetPart(_PartReader):
+    """Reads the rows of a sheet; numbers and dates stay as stored."""
+
+    def __init__(self, builder: TextBuilder, related: Relationships, strings: list[str]) -> None:
+        super().__init__(builder, related)
+        self._strings = strings
+        self._kind = ""
+        self._element = ""
+        self._value: list[str] = []
+        self._formula: list[str] = []
+
+    def start(self, name: str, attributes: Mapping[str, str]) -> None:
+        self._element = name
+        if name == "c":
+            self._kind = attributes.get("t", "")
+            self._value.clear()
+            self._formula.clear()
+        elif name == "hyperlink":
+            self._builder.link(self._address(attributes), attributes.get("display", ""))
+
+    def end(self, name: str) -> None:
+        self._element = ""
+        if name == "c":
+            shown = self._shown("".join(self._value))
+            self._builder.add(shown)
+            self._builder.end_cell()
+            found = _FORMULA_LINK.search("".join(self._formula)[:_LONGEST_FIELD])
+            if found:
+                self._builder.link(found[1], shown)
+        elif name == "row":
+            self._builder.end_line()
+
+    def data(self, text: str) -> None:
+        if self._element in ("v", "t"):
+            self._value.append(text)
+        elif self._element == "f":
+            self._formula.append(text)
+
+    def _shown(self, value: str) -> str:
+        if self._kind != "s":
+            return value
+        number = int(value) if value.isdecimal() and len(value) < 10 else -1
+        return self._strings[number] if 0 <= number < len(self._strings) else ""
+
+
+class SlidePart(_PartReader):
+    """Reads the text of a slide."""
+
+    def __init__(self, builder: TextBuilder, related: Relationships) -> None:
+        super().__init__(builder, related)
+        self._run = False
+        self._href = ""
+
+    def start(self, name: str, attributes: Mapping[str, str]) -> None:
+        self._on = name == "t"
+        match name:
+            case "r":
+                self._run, self._href = True, ""
+                self._builder.open_anchor()
+            case "br":
+                self._end_line()
+            case "tc":
+                self._cells += 1
+            case "hlinkClick" if self._run:
+                self._href = self._address(attributes)
+            case "hlinkClick":
+                self._builder.link(self._address(attributes))
+
+    def end(self, name: str) -> None:
+        self._on = False
+        match name:
+            case "r":
+                self._builder.link(self._href, self._builder.close_anchor())
+                self._run = False
+            case "p" | "tr":
+                self._end_line()
+            case "tc":
+                self._end_cell()

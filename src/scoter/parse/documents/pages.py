@@ -35,7 +35,7 @@ _BRACKETS: Final = {")": "(", "]": "["}
 _SEPARATORS: Final = re.compile(r"[;,\n]")
 
 
-class Link(Struct, frozen=True):
+class DocumentLink(Struct, frozen=True):
     """A link as the document writes it."""
 
     href: str
@@ -43,11 +43,11 @@ class Link(Struct, frozen=True):
     kind: str = "a"
 
 
-class Found(Struct, frozen=True, kw_only=True):
+class DocumentContent(Struct, frozen=True, kw_only=True):
     """What a document was found to say; ``about`` names its title too."""
 
     text: str = ""
-    links: tuple[Link, ...] = ()
+    links: tuple[DocumentLink, ...] = ()
     about: PageMetadata = PageMetadata()
     metadata: Mapping[str, str] = EMPTY
     doubt: str = ""
@@ -60,7 +60,7 @@ class PageMaker:
         self._agents = HtmlOptions.of(setup.config).agents
         self._about = setup.config.parse.metadata
 
-    def page(self, content: Content, found: Found) -> Page:
+    def page(self, content: Content, found: DocumentContent) -> Page:
         """Return the page of a document; addresses in its text are links as well."""
         said = directives((), content.robots, self._agents)
         text = clean(found.text)
@@ -164,7 +164,7 @@ def whole(text: str) -> str:
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
-def addresses(text: str) -> Iterator[Link]:
+def addresses(text: str) -> Iterator[DocumentLink]:
     """Yield the web addresses in a text, without the punctuation that follows them.
 
     >>> [link.href for link in addresses("See (http://a.example/b(c)), or http://d.example/.")]
@@ -178,10 +178,10 @@ def addresses(text: str) -> Iterator[Link]:
         address = found[0].rstrip(_PUNCTUATION)
         while (opening := _BRACKETS.get(address[-1])) and address.count(address[-1]) > address.count(opening):
             address = address[:-1].rstrip(_PUNCTUATION)
-        yield Link(address, kind="text")
+        yield DocumentLink(address, kind="text")
 
 
-def _outlinks(content: Content, links: Iterable[Link]) -> tuple[Outlink, ...]:
+def _outlinks(content: Content, links: Iterable[DocumentLink]) -> tuple[Outlink, ...]:
     found: dict[str, Outlink] = {}
     for link in links:
         if len(found) >= MOST_LINKS:

@@ -14,8 +14,17 @@ from typing import TYPE_CHECKING, Final
 
 from scoter.core.metadata import PageMetadata
 from scoter.core.page import Content, Page
-from scoter.parse.documents.pages import MOST_TEXT, Found, Link, PageMaker, about, authors, keywords, moment
-from scoter.parse.documents.xmp import read_xmp
+from scoter.parse.documents.embedded_metadata import read_xmp
+from scoter.parse.documents.pages import (
+    MOST_TEXT,
+    DocumentContent,
+    DocumentLink,
+    PageMaker,
+    about,
+    authors,
+    keywords,
+    moment,
+)
 from scoter.parse.html import MOST_LINKS
 from scoter.plugins import Setup
 
@@ -53,15 +62,15 @@ class PdfParser:
         return (self._maker.page(content, _found(content.body)),)
 
 
-def _found(body: bytes) -> Found:
+def _found(body: bytes) -> DocumentContent:
     import pypdfium2
 
     try:
         document = pypdfium2.PdfDocument(body)
     except pypdfium2.PdfiumError as error:
-        return Found(doubt="encrypted" if error.err_code == _PASSWORD else f"damaged: {error}")
+        return DocumentContent(doubt="encrypted" if error.err_code == _PASSWORD else f"damaged: {error}")
     try:
-        return _Reading(document, _xmp(body)).found()
+        return _PdfReader(document, _xmp(body)).found()
     finally:
         document.close()
 
@@ -103,20 +112,20 @@ def pdf_date(text: str) -> datetime | None:
         return None
 
 
-class _Reading:
+class _PdfReader:
     """One pass over the pages of a document."""
 
     def __init__(self, document: pypdfium2.PdfDocument, xmp: Mapping[str, Sequence[str]]) -> None:
         self._document = document
         self._xmp = xmp
         self._texts: list[str] = []
-        self._links: list[Link] = []
+        self._links: list[DocumentLink] = []
         self._left = MOST_TEXT
         self._anchors = _MOST_ANCHORS
 
-    def found(self) -> Found:
+    def found(self) -> DocumentContent:
         doubt = self._read_pages()
-        return Found(
+        return DocumentContent(
             text="\n\n".join(self._texts),
             links=tuple(self._links),
             about=self._about(),
@@ -131,7 +140,7 @@ class _Reading:
         missing = in_a_row = 0
         for number in range(min(count, MOST_PAGES)):
             if self._left <= 0:
-                return "cut: more text than is kept"
+                return "truncated: more text than is kept"
             try:
                 self._read_page(self._document[number])
                 in_a_row = 0
@@ -142,7 +151,7 @@ class _Reading:
                     break
         if missing:
             return "damaged: some pages cannot be read"
-        return f"cut: only {MOST_PAGES} of {count} pages are read" if count > MOST_PAGES else ""
+        return f"truncated: only {MOST_PAGES} of {count} pages are read" if count > MOST_PAGES else ""
 
     def _read_page(self, page: pypdfium2.PdfPage) -> None:
         try:
@@ -157,7 +166,7 @@ class _Reading:
         finally:
             page.close()
 
-    def _links_of(self, page: pypdfium2.PdfPage, words: pypdfium2.PdfTextPage) -> Iterator[Link]:
+    def _links_of(self, page: pypdfium2.PdfPage, words: pypdfium2.PdfTextPage) -> Iterator[DocumentLink]:
         import pypdfium2.raw as pdfium  # type: ignore[import-untyped]
 
         position, link, box = ctypes.c_int(0), pdfium.FPDF_LINK(), pdfium.FS_RECTF()
@@ -173,7 +182,7 @@ class _Reading:
             if self._anchors > 0 and pdfium.FPDFLink_GetAnnotRect(link, box):
                 self._anchors -= 1
                 anchor = words.get_text_bounded(box.left, box.bottom, box.right, box.top)
-            yield Link(address.value.decode("utf-8", "replace"), _PARTED.sub("", anchor))
+            yield DocumentLink(address.value.decode("utf-8", "replace"), _PARTED.sub("", anchor))
 
     def _about(self) -> PageMetadata:
         """Return what the document says: what its Info dictionary does not say, its XMP may."""

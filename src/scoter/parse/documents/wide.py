@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from scoter.core.page import Content, Page
 from scoter.errors import PluginError
-from scoter.parse.documents.pages import Found, Link, PageMaker, about, authors, keywords, moment
+from scoter.parse.documents.pages import DocumentContent, DocumentLink, PageMaker, about, authors, keywords, moment
 from scoter.plugins import Setup
 
 _KEPT: Final = ("format_type", "page_count", "sheet_count", "slide_count")
@@ -49,7 +49,7 @@ class WideParser:
         return (self._maker.page(content, found),)
 
 
-def _found(body: bytes, media_type: str) -> Found:
+def _found(body: bytes, media_type: str) -> DocumentContent:
     kreuzberg: Any = import_module("kreuzberg")
     config = kreuzberg.ExtractionConfig(
         use_cache=False,
@@ -60,17 +60,17 @@ def _found(body: bytes, media_type: str) -> Found:
     try:
         result = kreuzberg.extract_bytes_sync(body, media_type, config)
     except kreuzberg.KreuzbergError as error:
-        return Found(doubt=f"damaged: {error}")
+        return DocumentContent(doubt=f"damaged: {error}")
     except MemoryError:
         raise
     except Exception as error:  # whatever its readers, in many languages, come upon
-        return Found(doubt=f"damaged: {error or type(error).__name__}")
+        return DocumentContent(doubt=f"damaged: {error or type(error).__name__}")
     except BaseException as error:
         if type(error).__name__ != "PanicException":  # how a panic in Rust comes out; it is no Exception
             raise
-        return Found(doubt="damaged: the reader gave up")
+        return DocumentContent(doubt="damaged: the reader gave up")
     metadata: Mapping[str, Any] = result.metadata or {}
-    return Found(
+    return DocumentContent(
         text=result.content,
         links=tuple(_links(result.uris or ())),
         about=about(
@@ -87,12 +87,12 @@ def _found(body: bytes, media_type: str) -> Found:
     )
 
 
-def _links(uris: Sequence[Any]) -> list[Link]:
+def _links(uris: Sequence[Any]) -> list[DocumentLink]:
     found = []
     for uri in uris:
         given = uri if isinstance(uri, Mapping) else {}
         if href := _text(given, "url"):
-            found.append(Link(href, _text(given, "label"), "img" if given.get("kind") == "image" else "a"))
+            found.append(DocumentLink(href, _text(given, "label"), "img" if given.get("kind") == "image" else "a"))
     return found
 
 

@@ -21,8 +21,8 @@ from scoter.core.page import Content, Outlink, Page
 from scoter.core.url import Url, canonical
 from scoter.errors import UrlError
 from scoter.parse.chain import Parsed, ParseFailed, ParserChain
-from scoter.parse.documents.archive import LONGEST_NAME, Allowance, Archive, Unreadable
-from scoter.parse.documents.pages import MOST_TEXT, Found, PageMaker, one_line
+from scoter.parse.documents.archive import LONGEST_NAME, ByteBudget, UnreadableArchive, ZipArchive
+from scoter.parse.documents.pages import MOST_TEXT, DocumentContent, PageMaker, one_line
 from scoter.parse.html import MOST_LINKS
 from scoter.parse.mediatype import decided
 from scoter.plugins import Setup
@@ -50,7 +50,7 @@ class ZipParser:
     def parse(self, content: Content) -> Sequence[Page]:
         if b"PK" not in content.body[:1024]:
             return ()
-        unpacking = _Unpacking(self._chain, self._maker, self._config.parse.entries)
+        unpacking = _ZipReader(self._chain, self._maker, self._config.parse.entries)
         # A parser of members may be this one again, by a mapping of types: the depth goes with the content.
         unpacking.unpack(content, int(content.metadata.get(_DEPTH, "1")))
         return unpacking.pages
@@ -81,7 +81,7 @@ def member_url(archive: Url, name: str) -> Url | None:
         return None
 
 
-class _Unpacking:
+class _ZipReader:
     """What comes out of one archive and those inside it, within common bounds."""
 
     def __init__(self, chain: ParserChain, maker: PageMaker, entries: int) -> None:
@@ -89,7 +89,7 @@ class _Unpacking:
         self._chain = chain
         self._maker = maker
         self._entries = entries
-        self._allowance = Allowance(MOST_BYTES)
+        self._allowance = ByteBudget(MOST_BYTES)
         self._left = 2 * MOST_TEXT
         self._seen: set[str] = set()
 
@@ -100,15 +100,15 @@ class _Unpacking:
         troubles: Counter[str] = Counter()
         self.pages.append(Page(url=content.url))  # until it is known what to say of it
         try:
-            archive = Archive(content.body, self._allowance)
+            archive = ZipArchive(content.body, self._allowance)
             for member, name in zip(archive.members, archive.names, strict=True):
                 if not name.endswith("/"):
                     names.append(one_line(name, LONGEST_NAME))
                     self._add(archive, member, member_url(content.url, name), content, depth, troubles)
-        except Unreadable as error:
+        except UnreadableArchive as error:
             troubles[str(error)] += 1
         doubt = "; ".join(f"{what} ({count})" if count > 1 else what for what, count in troubles.most_common(3))
-        own = self._maker.page(content, Found(text="\n".join(names), doubt=doubt))
+        own = self._maker.page(content, DocumentContent(text="\n".join(names), doubt=doubt))
         members = self.pages[place + 1 :]
         if self._entries == 0 and members:
             own = _merged(own, members)
@@ -117,7 +117,7 @@ class _Unpacking:
 
     def _add(
         self,
-        archive: Archive,
+        archive: ZipArchive,
         member: zipfile.ZipInfo,
         url: Url | None,
         content: Content,
@@ -127,12 +127,12 @@ class _Unpacking:
         if url is None or url.text in self._seen:
             return
         if self._entries and len(self.pages) > self._entries:
-            troubles["cut: more members than become pages"] = 1
+            troubles["truncated: more members than become pages"] = 1
             return
         self._seen.add(url.text)
         try:
             body = archive.read(member, MOST_OF_MEMBER)
-        except Unreadable as error:
+        except UnreadableArchive as error:
             if self._allowance.left < 0:
                 raise
             troubles[str(error)] += 1
@@ -160,7 +160,7 @@ class _Unpacking:
                 for page in outcome.pages[: self._entries - len(self.pages) + 1] if self._entries else outcome.pages:
                     self._left -= len(page.text)
                     if self._left < 0:
-                        raise Unreadable("cut: more text than is kept")
+                        raise UnreadableArchive("truncated: more text than is kept")
                     links = tuple(link for link in page.outlinks if not link.target.text.startswith(inside))
                     self.pages.append(replace(page, outlinks=links, metadata={**page.metadata, _ARCHIVE: archive.text}))
             case ParseFailed(reason="no_parser" | "empty"):

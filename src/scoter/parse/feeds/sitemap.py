@@ -6,6 +6,7 @@ understood is left out, and of a broken file what stands before the fault counts
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Final
@@ -16,8 +17,10 @@ from msgspec.structs import asdict
 from scoter.core.display import count
 from scoter.core.page import Content, Outlink, Page
 from scoter.core.url import Url, join
+from scoter.parse.encoding import decoded
 from scoter.parse.feeds.moments import moment
-from scoter.parse.feeds.source import MOST, Depth, XmlSource, local, walk
+from scoter.parse.feeds.source import MOST, ElementCounter, Unpacked, XmlSource, local, walk
+from scoter.parse.feeds.xmlfeeds import ROOTS as FEED_ROOTS
 from scoter.parse.html import MOST_LINKS, HtmlOptions
 from scoter.parse.robots_meta import directives
 from scoter.plugins import Setup
@@ -37,21 +40,21 @@ _MEDIA: Final = frozenset(("loc", "content_loc", "thumbnail_loc", "player_loc"))
 _HOLDERS: Final = frozenset(("image", "video"))
 
 
-class Alternate(Struct, frozen=True):
+class SitemapAlternate(Struct, frozen=True):
     """The same page in another language."""
 
     language: str
     url: Url
 
 
-class Entry(Struct, frozen=True, kw_only=True):
+class SitemapEntry(Struct, frozen=True, kw_only=True):
     """What a sitemap says of a page. ``changefreq`` is empty, or one of ``FREQUENCIES``; ``priority`` is 0 to 1."""
 
     url: Url
     lastmod: datetime | None = None
     changefreq: str = ""
     priority: float | None = None
-    alternates: tuple[Alternate, ...] = ()
+    alternates: tuple[SitemapAlternate, ...] = ()
     media: tuple[Url, ...] = ()
 
 
@@ -62,7 +65,7 @@ class Sitemap(Struct, frozen=True, kw_only=True):
     part could be read.
     """
 
-    entries: tuple[Entry, ...] = ()
+    entries: tuple[SitemapEntry, ...] = ()
     sitemaps: tuple[tuple[Url, datetime | None], ...] = ()
     not_urls: int = 0
     doubt: str = ""
@@ -92,7 +95,7 @@ def read_sitemap(
 
 def read_source(source: XmlSource, base: Url, *, most: int, beside: bool) -> Sitemap:
     """Return what a sitemap holds of which the beginning has been read."""
-    found = _Reader(base, most, beside)
+    found = _SitemapReader(base, most, beside)
     doubt = walk(source, found) if source.root else source.doubt
     if found.full:
         doubt = f"it has more than {count(most, 'entry', 'entries')}"
@@ -140,21 +143,21 @@ def _outlinks(found: Sitemap) -> list[Outlink]:
     return links[:MOST_LINKS]
 
 
-class _Reader:
+class _SitemapReader:
     """Collects the items of a sitemap as a walk comes upon them."""
 
     def __init__(self, base: Url, most: int, beside: bool) -> None:
-        self.entries: list[Entry] = []
+        self.entries: list[SitemapEntry] = []
         self.sitemaps: list[tuple[Url, datetime | None]] = []
         self.not_urls = 0
         self.full = False
         self._base = base
-        self._depth = Depth()
+        self._depth = ElementCounter()
         self._most = most
         self._beside = MOST_BESIDE if beside else 0
         self._above: list[str] = []
         self._values: dict[str, str] = {}
-        self._alternates: list[Alternate] = []
+        self._alternates: list[SitemapAlternate] = []
         self._media: list[Url] = []
         self._text: list[str] | None = None
         self._length = 0
@@ -200,7 +203,7 @@ class _Reader:
         url = join(self._base, said.get("href", "")[:LONGEST].strip())
         if url is not None and said.get("href", "").strip():
             self._beside -= 1
-            self._alternates.append(Alternate(said.get("hreflang", "").strip()[:35], url))
+            self._alternates.append(SitemapAlternate(said.get("hreflang", "").strip()[:35], url))
 
     def _item(self, name: str) -> None:
         values, self._values = self._values, {}
@@ -217,7 +220,7 @@ class _Reader:
             self.sitemaps.append((url, changed))
             return
         frequency = values.get("changefreq", "").lower()
-        entry = Entry(
+        entry = SitemapEntry(
             url=url,
             lastmod=changed,
             changefreq=frequency if frequency in FREQUENCIES else "",
@@ -234,3 +237,135 @@ def _priority(text: str) -> float | None:
     except ValueError:
         return None
     return min(max(found, 0.0), 1.0) if found == found else None
+
+
+_LINE: Final = re.compile(r"[^\r\n]++")
+_FEED_ITEMS: Final = frozenset(("item", "entry"))
+_FEED_DATES: Final = ("pubdate", "published", "issued", "updated", "modified", "date")
+_FEED_VALUES: Final = frozenset((*_FEED_DATES, "link", "guid"))
+
+
+def read_listing(
+    body: bytes, base: Url, *, charset: str = "", most: int = MOST_ENTRIES, size: int = MOST, cut: bool = False
+) -> Sitemap | None:
+    """Return the pages that a file lists, or nothing if it is no such list; ``cut`` tells that its end is missing.
+
+    >>> from scoter.core.url import canonical
+    >>> found = read_listing(b"http://a.example/x", canonical("http://a.example/sitemap.txt"))
+    >>> found and found.entries[0].url
+    Url('http://a.example/x')
+    """
+    source = XmlSource(body, charset, most=size)
+    if source.root in FEED_ROOTS:
+        return _of_feed(source, base, most)
+    if source.root:
+        found = read_source(source, base, most=most, beside=False)
+        # A page of HTML is what many servers answer with when there is no sitemap.
+        return found if source.root in ROOTS or found.entries or found.sitemaps else None
+    return _of_lines(Unpacked(body, size), charset, base, most, cut)
+
+
+def _of_feed(source: XmlSource, base: Url, most: int) -> Sitemap | None:
+    found = _FeedItems(base, most)
+    doubt = walk(source, found)
+    if source.root == "rdf" and not found.entries:
+        return None
+    if found.full:
+        doubt = f"it has more than {count(most, 'entry', 'entries')}"
+    return Sitemap(entries=tuple(found.entries), not_urls=found.not_urls, doubt=doubt)
+
+
+class _FeedItems:
+    """Collects the addresses of a feed's entries, each with its last date."""
+
+    def __init__(self, base: Url, most: int) -> None:
+        self.entries: list[SitemapEntry] = []
+        self.not_urls = 0
+        self.full = False
+        self._base = base
+        self._most = most
+        self._depth = ElementCounter()
+        self._above: list[str] = []
+        self._values: dict[str, str] = {}
+        self._text: list[str] = []
+        self._length = 0
+        self._permanent = True
+
+    def start(self, tag: str, attributes: Mapping[str, str]) -> None:
+        self._depth.check(len(self._above))
+        name = local(tag)
+        above = self._above[-1] if self._above else ""
+        self._above.append(name)
+        self._text, self._length = [], 0
+        if name in _FEED_ITEMS:
+            self._values = {}
+        said = {local(key): value for key, value in attributes.items()} if len(attributes) else {}
+        if len(self._above) == 1 and "base" in said:
+            self._base = join(self._base, said["base"]) or self._base
+        elif name == "guid":
+            self._permanent = said.get("ispermalink", "").strip().lower() != "false"
+        elif name == "link" and above in _FEED_ITEMS and said.get("rel", "alternate").lower() == "alternate":
+            self._values["link"] = self._values.get("link") or said.get("href", "")
+
+    def data(self, text: str) -> None:
+        if self._length < LONGEST:
+            self._length += len(text)
+            self._text.append(text)
+
+    def end(self, tag: str) -> None:
+        if not self._above:
+            return
+        name = self._above.pop()
+        above = self._above[-1] if self._above else ""
+        text, self._text = "".join(self._text).strip(), []
+        if above in _FEED_ITEMS and name in _FEED_VALUES and (name != "guid" or self._is_address(text)):
+            self._values[name] = self._values.get(name) or text
+        elif name in _FEED_ITEMS and not self.full:
+            self._item(self._values)
+
+    def close(self) -> None:
+        """End the walk; what was begun and not ended does not count."""
+
+    def _is_address(self, guid: str) -> bool:
+        """Tell whether an entry's identifier is its address (RSS 2.0: it is, unless it says otherwise)."""
+        return self._permanent and guid[:8].lower().startswith(("http://", "https://"))
+
+    def _item(self, values: Mapping[str, str]) -> None:
+        text = values.get("link") or values.get("guid", "")
+        if not text:
+            return
+        url = join(self._base, text) if len(text) <= LONGEST else None
+        if url is None:
+            self.not_urls += 1
+        elif len(self.entries) >= self._most:
+            self.full = True
+        else:
+            dates = [found for name in _FEED_DATES if (found := moment(values.get(name, ""))) is not None]
+            self.entries.append(SitemapEntry(url=url, lastmod=max(dates, default=None)))
+
+
+def _of_lines(file: Unpacked, charset: str, base: Url, most: int, cut: bool) -> Sitemap | None:
+    """Return the addresses of a text; a text whose first line is none lists nothing."""
+    text = decoded(b"".join(file.pieces()), charset, "utf-8", markup=False).utf8.decode("utf-8", "replace")
+    doubt = file.doubt or ("its end is missing" if cut else "")
+    if doubt:
+        text = text[: max(text.rfind("\n"), text.rfind("\r")) + 1]  # half an address is that of another page
+    entries: list[SitemapEntry] = []
+    not_urls = 0
+    for line in _LINE.finditer(text):
+        address = line[0].strip("\ufeff \t")[: LONGEST + 1]
+        if not address:
+            continue
+        is_whole = address[:8].lower().startswith(("http://", "https://")) and len(address) <= LONGEST
+        url = join(base, address) if is_whole else None
+        if url is not None and len(entries) >= most:
+            return Sitemap(
+                entries=tuple(entries), not_urls=not_urls, doubt=f"it has more than {count(most, 'entry', 'entries')}"
+            )
+        if url is not None:
+            entries.append(SitemapEntry(url=url))
+        elif not entries:
+            return None
+        else:
+            not_urls += 1
+    return Sitemap(entries=tuple(entries), not_urls=not_urls, doubt=doubt) if entries else None

@@ -51,7 +51,7 @@ class TooMuchError(ValueError):
     """A document has more of something than anybody writes."""
 
 
-class Depth:
+class ElementCounter:
     """Counts elements on the way through a document."""
 
     def __init__(self) -> None:
@@ -66,7 +66,7 @@ class Depth:
             raise TooMuchError(f"more than {MOST_ELEMENTS:,} elements")
 
 
-class Target(Protocol):
+class XmlWalkTarget(Protocol):
     """What a walk reports to. ``full`` ends it, and so does a ``TooMuchError``."""
 
     full: bool
@@ -180,7 +180,7 @@ class XmlSource:
         return "".join(done).encode()
 
 
-def walk(source: XmlSource, target: Target) -> str:
+def walk(source: XmlSource, target: XmlWalkTarget) -> str:
     """Report a document to a target, element by element; return what is wrong with it, in a few words."""
     from lxml import etree  # type: ignore[import-untyped]
 

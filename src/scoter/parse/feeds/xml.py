@@ -9,7 +9,7 @@ from msgspec.structs import asdict
 
 from scoter.core.page import Content, Outlink, Page
 from scoter.core.url import Url, join
-from scoter.parse.feeds.source import Depth, XmlSource, local, walk
+from scoter.parse.feeds.source import ElementCounter, XmlSource, local, walk
 from scoter.parse.html import LONGEST_TITLE, MOST_LINKS, HtmlOptions
 from scoter.parse.robots_meta import directives
 from scoter.plugins import Setup
@@ -35,7 +35,7 @@ class XmlParser:
         source = XmlSource(content.body, content.encoding)
         if not source.root:
             return ()
-        found = _Reader(content.url)
+        found = _XmlTextReader(content.url)
         doubt = walk(source, found)
         page = Page(
             url=content.url,
@@ -62,7 +62,7 @@ class _Open:
         self.has_text = False
 
 
-class _Reader:
+class _XmlTextReader:
     """Collects text and links as a walk comes upon them.
 
     An element ends a line, unless it stands in the middle of its parent's text (``un<em>real</em>``).
@@ -76,7 +76,7 @@ class _Reader:
         self.text: list[str] = []
         self.links: dict[str, Outlink] = {}
         self._base = base
-        self._depth = Depth()
+        self._depth = ElementCounter()
         self._open: list[_Open] = []
         self._run: list[str] = []
         self._silent = 0

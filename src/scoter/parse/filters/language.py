@@ -9,7 +9,7 @@ from typing import Any, Final, TypeAlias
 from msgspec import Struct, structs
 
 from scoter.core.page import Content, Page
-from scoter.parse.filters.tags import language_tag, primary
+from scoter.parse.filters.language_tags import language_tag, primary
 from scoter.parse.mediatype import LANGUAGE
 from scoter.plugins import Setup
 
@@ -28,14 +28,14 @@ _SPACES: Final = str.maketrans(dict.fromkeys("、。，．！？；：（）《�
 _WIKIPEDIA: Final = {"als": "gsw", "eml": "egl"}
 
 
-class Guess(Struct, frozen=True):
+class LanguageGuess(Struct, frozen=True):
     """A language and how sure the model is of it, from 0 to 1."""
 
     language: str
     score: float
 
 
-Identifier: TypeAlias = Callable[[str], Guess]
+Identifier: TypeAlias = Callable[[str], LanguageGuess]
 
 
 class LanguageFilter:
@@ -71,13 +71,13 @@ def declared(content: Content, page: Page) -> str:
     return next(filter(None, map(language_tag, _declarations(content, page))), "")
 
 
-def identified(text: str) -> Guess:
+def identified(text: str) -> LanguageGuess:
     """Return what language a text is probably in."""
     # Half a character is no text to the model's library.
     whole = text.encode("utf-8", "replace").decode().translate(_SPACES)
     [found] = _detector().detect(whole, model="lite")
     language = str(found["lang"])
-    return Guess(language_tag(_WIKIPEDIA.get(language, language)), float(found["score"]))
+    return LanguageGuess(language_tag(_WIKIPEDIA.get(language, language)), float(found["score"]))
 
 
 def _declarations(content: Content, page: Page) -> Iterator[str]:

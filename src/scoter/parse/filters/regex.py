@@ -7,20 +7,30 @@ for all of them together. One that backtracks sees ``LONGEST_TEXT`` characters a
 
 from __future__ import annotations
 
+import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Literal, TypeAlias, cast, get_args
 
 from msgspec import Struct
 
 from scoter.config import Setting
 from scoter.config.named_files import lines_of
 from scoter.core.page import Content, Page
-from scoter.core.pattern import LONGEST_TEXT, PATIENCE, SHORTEST_LIMIT, Replacement
+from scoter.core.pattern import (
+    LONGEST_TEXT,
+    PATIENCE,
+    SHORTEST_LIMIT,
+    Pattern,
+    Replacement,
+    compile_pattern,
+    compile_replacement,
+)
+from scoter.core.rule_lines import rule_lines, shown
+from scoter.errors import RuleError
 from scoter.parse.encoding import decoded
-from scoter.parse.filters.rules import FieldRule, Source, parse
 from scoter.parse.filters.values import MOST_VALUES, together, with_metadata
 from scoter.parse.mediatype import TEXT
 from scoter.plugins import Setup
@@ -47,7 +57,7 @@ class RegexFilter:
 
     def __init__(self, setup: Setup, *, clock: Callable[[], float] = time.thread_time) -> None:
         settings: RegexSettings = setup.settings
-        self._rules = parse(lines_of(settings.file, _SETTING), str(settings.file))
+        self._rules = parse_field_rules(lines_of(settings.file, _SETTING), str(settings.file))
         self._default = setup.config.parse.character_encoding_default
         self._clock = clock
         size = sum(rule.pattern.size for rule in self._rules if rule.pattern.linear)
@@ -123,3 +133,73 @@ def _bytes(text: str) -> bytes:
 
 def _text(found: bytes | str | None) -> str:
     return found.decode("utf-8", "replace") if isinstance(found, bytes) else found or ""
+
+
+Source: TypeAlias = Literal["html", "text", "title", "url"]
+SOURCES: Final[tuple[Source, ...]] = get_args(Source)
+MOST_RULES: Final = 500
+
+_FIELD: Final = re.compile(r"[\w.:-]{1,100}")
+_FORM: Final = (
+    r"A rule is FIELD SOURCE PATTERN, and perhaps what to keep, such as $1; write \s for a space in a pattern."
+)
+
+
+class FieldRule(Struct, frozen=True, eq=False):
+    """One line: the field that it fills from a source; without ``kept`` it tells only whether the pattern is found."""
+
+    line: int
+    field: str
+    source: Source
+    pattern: Pattern
+    kept: Replacement | None = None
+
+
+def parse_field_rules(lines: Iterable[str], file: str) -> tuple[FieldRule, ...]:
+    """Read a rule file.
+
+    >>> [rule] = parse_field_rules(["price text EUR([0-9]+) $1"], "fields.txt")
+    >>> rule.field, rule.source, rule.pattern.text, rule.kept.parts
+    ('price', 'text', 'EUR([0-9]+)', (1,))
+    """
+    rules = tuple(_rule(text, file, number) for number, text in rule_lines(lines))
+    if len(rules) > MOST_RULES:
+        raise RuleError(f"is the rule after the first {MOST_RULES}", file=file, line=rules[MOST_RULES].line)
+    return rules
+
+
+def _rule(text: str, file: str, line: int) -> FieldRule:
+    field, source, pattern, kept = _columns(text, file, line)
+    if not _FIELD.fullmatch(field):
+        raise RuleError(
+            f"{shown(field)} is no name of a field",
+            file=file,
+            line=line,
+            hint="A name has letters, digits and _ . : - in it, at most 100 of them.",
+        )
+    if source.lower() not in SOURCES:
+        raise RuleError(
+            f"{shown(source)} is nothing that a pattern can be looked for in",
+            file=file,
+            line=line,
+            hint=f"A source is one of {', '.join(SOURCES)}.",
+        )
+    what = f"the pattern {shown(pattern)}"
+    try:
+        compiled = compile_pattern(pattern)
+        if kept:
+            what = shown(kept)
+        replacement = compile_replacement(kept, compiled) if kept else None
+    except ValueError as error:
+        raise RuleError(f"{what} {error}", file=file, line=line) from error
+    return FieldRule(line, field, cast(Source, source.lower()), compiled, replacement)
+
+
+def _columns(text: str, file: str, line: int) -> tuple[str, str, str, str]:
+    match text.split():
+        case [field, source, pattern]:
+            return field, source, pattern, ""
+        case [field, source, pattern, kept]:
+            return field, source, pattern, kept
+        case _:
+            raise RuleError(f"{shown(text)} is not a rule", file=file, line=line, hint=_FORM)

@@ -5,6 +5,6 @@ content, ``verdict`` asks an extractor about the rest, ``blocks``, ``tables`` an
 ``content`` is the one call for all of it.
 """
 
-from scoter.parse.main.content import Main, main_content
+from scoter.parse.main.extraction import MainContent, main_content
 
-__all__ = ["Main", "main_content"]
+__all__ = ["MainContent", "main_content"]

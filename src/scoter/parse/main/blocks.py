@@ -11,9 +11,7 @@ import re
 from typing import Final
 
 from scoter.core.url import Url
-from scoter.parse.main.escaping import clean, code_block
-from scoter.parse.main.inline import EM, STRONG, Lines
-from scoter.parse.main.tables import is_data, write_table
+from scoter.parse.main.inline import EM, STRONG, InlineWriter, clean, code_block
 from scoter.parse.main.tree import INLINE, TASK, Element, Node, Text
 
 NESTED: Final = 8
@@ -27,7 +25,7 @@ _NO_LANGUAGE: Final = frozenset(
 _SHORT_TERM: Final = 200  # characters of a definition that stands beside its term
 
 
-class Block:
+class MarkdownBlock:
     """A block, and what it is: two lists of one kind in a row must not become one."""
 
     __slots__ = ("kind", "text")
@@ -37,7 +35,7 @@ class Block:
         self.text = text
 
 
-class Writer:
+class MarkdownWriter:
     """Writes one page."""
 
     def __init__(self, base: Url, most: int, encoding: str = "utf-8") -> None:
@@ -45,13 +43,13 @@ class Writer:
         self._left = most
         self._indent = 0
         self._nested = 0
-        self._lines = Lines(base, most // 2, encoding)
+        self._lines = InlineWriter(base, most // 2, encoding)
         self._href = ""
         self._on_heading = False
 
     def write(self, part: Element) -> str:
         """Return a part of a page as Markdown."""
-        out: list[Block] = []
+        out: list[MarkdownBlock] = []
         self._blocks(part.children, out)
         while out and out[-1].kind == "hr":
             out.pop()
@@ -63,7 +61,7 @@ class Writer:
                 break
         return "\n\n".join(block.text for block in out)
 
-    def _blocks(self, nodes: list[Node], out: list[Block]) -> None:
+    def _blocks(self, nodes: list[Node], out: list[MarkdownBlock]) -> None:
         run: list[Node] = []
         for node in nodes:
             if not isinstance(node, Element) or (node.tag in INLINE and not node.blocky):
@@ -78,7 +76,7 @@ class Writer:
         if run:
             self._paragraphs(run, out)
 
-    def _block(self, node: Element, out: list[Block]) -> None:
+    def _block(self, node: Element, out: list[MarkdownBlock]) -> None:
         tag = node.tag
         if tag in _HEADINGS:
             self._heading(node, out)
@@ -108,13 +106,13 @@ class Writer:
         else:
             self._blocks(node.children, out)
 
-    def _link(self, node: Element, out: list[Block]) -> None:
+    def _link(self, node: Element, out: list[MarkdownBlock]) -> None:
         """Write a link around blocks as a link on the heading in it, else on the first of them that says something."""
         self._href, self._on_heading = node.get("href"), any(inner.tag in _HEADINGS for inner in node.elements())
         self._blocks(node.children, out)
         self._href, self._on_heading = "", False
 
-    def _paragraphs(self, run: list[Node], out: list[Block], bits: int = 0) -> None:
+    def _paragraphs(self, run: list[Node], out: list[MarkdownBlock], bits: int = 0) -> None:
         if self._left <= 0 or not any(type(node) is Element or _is_words(node) for node in run):
             return
         found = self._lines.paragraphs(run, "" if self._on_heading else self._href, bits)
@@ -123,7 +121,7 @@ class Writer:
         if found and not self._on_heading:
             self._href = ""
 
-    def _heading(self, node: Element, out: list[Block]) -> None:
+    def _heading(self, node: Element, out: list[MarkdownBlock]) -> None:
         text = self._lines.line(node.children, self._href)
         if text:
             self._href, self._on_heading = "", False
@@ -131,7 +129,7 @@ class Writer:
                 text = text[:-1] + "\\#"
             self._add(out, "h", f"{_HEADINGS[node.tag]} {text}")
 
-    def _list(self, node: Element, out: list[Block]) -> None:
+    def _list(self, node: Element, out: list[MarkdownBlock]) -> None:
         items: list[Element] = []
         for child in node.children:
             if type(child) is Element and child.tag == "li":
@@ -148,7 +146,9 @@ class Writer:
         first = 1 if step > 0 else sum(item.size > 0 for item in items)
         self._items(items, out, ordered=node.tag == "ol", start=_count(node.get("start"), first), step=step)
 
-    def _items(self, items: list[Element], out: list[Block], *, ordered: bool, start: int, step: int = 1) -> None:
+    def _items(
+        self, items: list[Element], out: list[MarkdownBlock], *, ordered: bool, start: int, step: int = 1
+    ) -> None:
         if self._nested >= NESTED:
             for item in items:
                 self._blocks(item.children, out)
@@ -157,7 +157,7 @@ class Writer:
         after = "." if ordered else "-"
         if out and out[-1].kind == kind + after:
             after = ")" if ordered else "*"
-        written: list[tuple[str, list[Block]]] = []
+        written: list[tuple[str, list[MarkdownBlock]]] = []
         number = start
         for item in items:
             if self._left <= 0:
@@ -172,7 +172,7 @@ class Writer:
                 number += step
         self._add_items(written, out, kind + after)
 
-    def _add_items(self, written: list[tuple[str, list[Block]]], out: list[Block], kind: str) -> None:
+    def _add_items(self, written: list[tuple[str, list[MarkdownBlock]]], out: list[MarkdownBlock], kind: str) -> None:
         """Append a list, without empty lines where every item is a paragraph and a list at most."""
         tight = all(
             len(inner) == 1 or (len(inner) == 2 and inner[0].kind == "p" and inner[1].kind[:2] in {"ul", "ol"})
@@ -183,20 +183,20 @@ class Writer:
             _indented(between.join(block.text for block in inner), sign, " " * len(sign)) for sign, inner in written
         ]
         if texts:
-            out.append(Block(kind, between.join(texts)))
+            out.append(MarkdownBlock(kind, between.join(texts)))
 
-    def _definitions(self, node: Element, out: list[Block]) -> None:
+    def _definitions(self, node: Element, out: list[MarkdownBlock]) -> None:
         """Write terms as a list, each with what it means beside or under it."""
         if self._nested >= NESTED:
             self._blocks(node.children, out)
             return
         kind = "ul*" if out and out[-1].kind == "ul-" else "ul-"
-        written: list[tuple[str, list[Block]]] = []
+        written: list[tuple[str, list[MarkdownBlock]]] = []
         for terms, meanings in _groups(node):
             if self._left <= 0:
                 break
             words = [text for term in terms if (text := self._lines.line(term.children, bits=STRONG))]
-            inner: list[Block] = []
+            inner: list[MarkdownBlock] = []
             for meaning in meanings:
                 inner += self._inner(meaning.children, 2)
             if words:
@@ -204,25 +204,25 @@ class Writer:
                 self._left -= len(term_text)
                 if len(inner) == 1 and inner[0].kind == "p" and len(inner[0].text) <= _SHORT_TERM:
                     colon = "" if words[-1].rstrip("*").endswith((":", "?", "!", "：", "？")) else ":"
-                    inner = [Block("p", f"{term_text}{colon} {inner[0].text}")]
+                    inner = [MarkdownBlock("p", f"{term_text}{colon} {inner[0].text}")]
                 else:
-                    inner.insert(0, Block("p", term_text))
+                    inner.insert(0, MarkdownBlock("p", term_text))
             if inner:
                 written.append((f"{kind[2]} ", inner))
         self._add_items(written, out, kind)
 
-    def _quotation(self, node: Element, out: list[Block]) -> None:
+    def _quotation(self, node: Element, out: list[MarkdownBlock]) -> None:
         if self._nested >= NESTED:
             self._blocks(node.children, out)
             return
         inner = self._inner(node.children, 2)
         if inner:
             text = "\n\n".join(block.text for block in inner)
-            out.append(Block("quote", "\n".join(f"> {line}" if line else ">" for line in text.split("\n"))))
+            out.append(MarkdownBlock("quote", "\n".join(f"> {line}" if line else ">" for line in text.split("\n"))))
 
-    def _inner(self, nodes: list[Node], indent: int) -> list[Block]:
+    def _inner(self, nodes: list[Node], indent: int) -> list[MarkdownBlock]:
         """Return the blocks of what is indented."""
-        inner: list[Block] = []
+        inner: list[MarkdownBlock] = []
         self._nested += 1
         self._indent += indent
         self._blocks(nodes, inner)
@@ -230,7 +230,7 @@ class Writer:
         self._nested -= 1
         return inner
 
-    def _code(self, node: Element, out: list[Block], outside: str) -> None:
+    def _code(self, node: Element, out: list[MarkdownBlock], outside: str) -> None:
         text = clean(_code_text(node).replace("\r", "")).strip("\n").rstrip()
         if not text.strip():
             return
@@ -244,7 +244,7 @@ class Writer:
         language = found[1] if found else declared if re.fullmatch(r"[\w+#.-]{1,30}", declared) else ""
         self._add(out, "code", code_block(text, "" if language.lower() in _NO_LANGUAGE else language))
 
-    def _table(self, node: Element, out: list[Block]) -> None:
+    def _table(self, node: Element, out: list[MarkdownBlock]) -> None:
         if not is_data(node):
             self._blocks(node.children, out)
             return
@@ -255,9 +255,9 @@ class Writer:
         if text:
             self._add(out, "table", text)
 
-    def _add(self, out: list[Block], kind: str, text: str) -> None:
+    def _add(self, out: list[MarkdownBlock], kind: str, text: str) -> None:
         self._left -= len(text) + 2 + self._indent * (1 + text.count("\n"))
-        out.append(Block(kind, text))
+        out.append(MarkdownBlock(kind, text))
 
 
 def _groups(node: Element) -> list[tuple[list[Element], list[Element]]]:
@@ -331,3 +331,88 @@ def _indented(text: str, first: str, rest: str) -> str:
 
 def _is_words(node: Node) -> bool:
     return type(node) is Text and bool(node.words.strip())
+
+
+MOST_COLUMNS: Final = 50
+_LONG: Final = 300  # characters of a cell that is rather a column of a page
+_PLACED: Final = frozenset(
+    (
+        *("table", "h1", "h2", "h3", "h4", "h5", "h6", "pre", "hr", "article", "section", "main", "form"),
+        *("blockquote",),
+    )
+)
+_GROUPS: Final = frozenset(("thead", "tbody", "tfoot"))
+
+
+def is_data(table: Element) -> bool:
+    """Tell whether a table relates its cells to one another, and does not only place them."""
+    if table.get("role") in {"presentation", "none"}:
+        return False
+    rows = _rows(table)
+    cells = [cell for _, row in rows for cell in row]
+    if len(rows) < 2 or max((len(row) for _, row in rows), default=0) < 2:
+        return False
+    if any(inner.tag in _PLACED for cell in cells if cell.blocky for inner in cell.elements()):
+        return False
+    if any(cell.tag == "th" for cell in cells) or any(head for head, _ in rows):
+        return True
+    return all(cell.size <= _LONG for cell in cells)
+
+
+def write_table(table: Element, lines: InlineWriter, left: int) -> str:
+    """Return a table of data as GitHub's Markdown has it, as many of its rows as there is room for."""
+    rows = _rows(table)
+    written: list[list[str]] = []
+    below: dict[int, int] = {}  # columns that a cell of an earlier row reaches into, and for how many rows
+    for _, row in rows:
+        cells: list[str] = []
+        for cell in row:
+            _fill(cells, below)
+            down = _number(cell.get("rowspan")) - 1
+            text = lines.cell(cell.children)
+            for _ in range(min(_number(cell.get("colspan")), MOST_COLUMNS - len(cells))):
+                if down:
+                    below[len(cells)] = down
+                cells.append(text)
+                text = ""
+        _fill(cells, below)
+        left -= sum(len(cell) + 3 for cell in cells)
+        if left < 0:
+            break
+        if any(cells):
+            written.append(cells)
+    if not written:
+        return ""
+    has_head = rows[0][0] or all(cell.tag == "th" for cell in rows[0][1])
+    if not has_head and any(cell.tag == "th" for _, row in rows for cell in row):
+        written.insert(0, [])  # its rows have heads of their own
+    width = max(len(row) for row in written)
+    written[0] += [""] * (width - len(written[0]))
+    head, *body = [f"| {' | '.join(row)} |" for row in written]
+    return "\n".join([head, "|" + " --- |" * width, *body])
+
+
+def _fill(cells: list[str], below: dict[int, int]) -> None:
+    """Leave room for the cells that reach down from above."""
+    while (reach := below.get(len(cells), 0)) and len(cells) < MOST_COLUMNS:
+        below[len(cells)] = reach - 1
+        cells.append("")
+
+
+def _rows(table: Element) -> list[tuple[bool, list[Element]]]:
+    """Return the rows, each with whether it is of the head, and with its cells."""
+    found: list[tuple[bool, list[Element]]] = []
+    for group in table.children:
+        if type(group) is not Element:
+            continue
+        inside = group.children if group.tag in _GROUPS else [group]
+        for row in inside:
+            if type(row) is Element and row.tag == "tr":
+                cells = [cell for cell in row.children if type(cell) is Element and cell.tag in {"td", "th"}]
+                if cells:
+                    found.append((group.tag == "thead", cells))
+    return found
+
+
+def _number(text: str) -> int:
+    return min(int(text), MOST_COLUMNS) if text.isascii() and text.isdigit() and len(text) <= 5 and int(text) else 1

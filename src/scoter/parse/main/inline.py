@@ -11,7 +11,6 @@ import unicodedata
 from typing import Final
 
 from scoter.core.url import Url, join
-from scoter.parse.main.escaping import clean, code_span, escaped, line_start
 from scoter.parse.main.tree import INLINE, Element, Node
 from scoter.parse.queries import spelt
 
@@ -37,7 +36,7 @@ _UNSAFE: Final = re.compile(r"[()\\<> ]")
 _BREAKS: Final = re.compile(r" ?\n ?")
 
 
-class Atom:
+class InlinePiece:
     """A piece of a line that is not parted: what is written, the emphasis it stands in, and the code if it is some."""
 
     __slots__ = ("bits", "code", "text")
@@ -48,7 +47,7 @@ class Atom:
         self.code = code
 
 
-class Lines:
+class InlineWriter:
     """Writes runs of inline elements; ``left`` is how much may still be written for addresses."""
 
     def __init__(self, base: Url, left: int, encoding: str) -> None:
@@ -81,7 +80,7 @@ class Lines:
         return text
 
     def _written(self, nodes: list[Node], href: str, bits: int) -> str:
-        atoms: list[Atom] = []
+        atoms: list[InlinePiece] = []
         for node in nodes:
             self._take(node, bits, atoms, linked=bool(href))
         text = assembled(atoms)
@@ -89,19 +88,19 @@ class Lines:
             text = "\n\n".join(f"[{part}]({target})" for part in re.split(r"\n{2,}", text) if part)
         return text
 
-    def _take(self, node: Node, bits: int, atoms: list[Atom], linked: bool) -> None:
+    def _take(self, node: Node, bits: int, atoms: list[InlinePiece], linked: bool) -> None:
         if not isinstance(node, Element):
             if node.kept and node.words:
                 _take_words(node.words, bits, atoms)
             return
         tag = node.tag
         if tag == "br":
-            atoms.append(Atom(_BREAK, 0))
+            atoms.append(InlinePiece(_BREAK, 0))
         elif tag == "img":
             if node.kept and (image := self._image(node)):
                 if atoms and atoms[-1].text.startswith("!["):
                     _take_words(" ", bits, atoms)
-                atoms.append(Atom(image, bits))
+                atoms.append(InlinePiece(image, bits))
         elif tag in _CODE:
             self._take_code(node, bits, atoms, linked)
         elif tag == "a" and not linked and node.get("href"):
@@ -118,7 +117,7 @@ class Lines:
             if apart:
                 _take_words(" ", bits, atoms)
 
-    def _take_code(self, node: Element, bits: int, atoms: list[Atom], linked: bool) -> None:
+    def _take_code(self, node: Element, bits: int, atoms: list[InlinePiece], linked: bool) -> None:
         inner = [child for child in node.children if type(child) is Element]
         if len(inner) == 1 and inner[0].tag == "a" and len(node.children) == 1 and not linked:
             self._take_link(inner[0], bits, atoms, code=True)
@@ -131,7 +130,7 @@ class Lines:
             if atoms and atoms[-1].code:  # two spans of code side by side would be one with ticks in it
                 before = atoms.pop()
                 code, bits = before.code + code, before.bits & bits
-            atoms.append(Atom(self._code(code), bits, code))
+            atoms.append(InlinePiece(self._code(code), bits, code))
         if text[-1:].isspace():
             _take_words(" ", bits, atoms)
 
@@ -140,11 +139,11 @@ class Lines:
         span = code_span(text)
         return span.replace("|", "\\|") if self._in_cell else span
 
-    def _take_link(self, node: Element, bits: int, atoms: list[Atom], code: bool = False) -> None:
-        inside: list[Atom] = []
+    def _take_link(self, node: Element, bits: int, atoms: list[InlinePiece], code: bool = False) -> None:
+        inside: list[InlinePiece] = []
         if code:
             words = _SPACE.sub(" ", clean(node.text())).strip()
-            inside.extend([Atom(self._code(words), 0)] if words else [])
+            inside.extend([InlinePiece(self._code(words), 0)] if words else [])
         else:
             for child in node.children:
                 self._take(child, 0, inside, linked=True)
@@ -159,7 +158,7 @@ class Lines:
             _take_words(" ", bits, atoms)
         if atoms and atoms[-1].text.endswith("!"):
             atoms[-1].text = atoms[-1].text[:-1] + "\\!"
-        atoms.append(Atom(f"[{text}]({target})", bits))
+        atoms.append(InlinePiece(f"[{text}]({target})", bits))
         if inside[-1].text[-1:].isspace():
             _take_words(" ", bits, atoms)
 
@@ -193,7 +192,7 @@ class Lines:
         return f"<{text}>" if _UNSAFE.search(text) else text
 
 
-def assembled(atoms: list[Atom]) -> str:
+def assembled(atoms: list[InlinePiece]) -> str:
     """Return a line of atoms with its emphasis."""
     atoms = _trimmed(atoms)
     if not any(atom.bits for atom in atoms):
@@ -219,7 +218,7 @@ def _joined(parts: list[str]) -> str:
     return (_BREAKS.sub("\n", text) if "\n" in text else text).strip()
 
 
-def _spans(atoms: list[Atom]) -> list[tuple[int, int, str]]:
+def _spans(atoms: list[InlinePiece]) -> list[tuple[int, int, str]]:
     """Return the runs of atoms that are emphasised, outer ones before those in them."""
     found: list[tuple[int, int, str]] = []
     for bit, sign in _SIGNS.items():
@@ -253,7 +252,7 @@ def _spans(atoms: list[Atom]) -> list[tuple[int, int, str]]:
     return fit
 
 
-def _fitting(atoms: list[Atom], start: int, end: int, sign: str) -> tuple[int, int, str] | None:
+def _fitting(atoms: list[InlinePiece], start: int, end: int, sign: str) -> tuple[int, int, str] | None:
     """Return a run without the white space at its ends, if emphasis can begin and end there."""
     while start < end and atoms[start].text.isspace():
         start += 1
@@ -277,9 +276,9 @@ def _is_punctuation(char: str) -> bool:
     return unicodedata.category(char)[0] in "PS"
 
 
-def _trimmed(atoms: list[Atom]) -> list[Atom]:
+def _trimmed(atoms: list[InlinePiece]) -> list[InlinePiece]:
     """Return atoms of which none is white space beside other white space."""
-    found: list[Atom] = []
+    found: list[InlinePiece] = []
     for atom in atoms:
         if atom.text == " " and (not found or found[-1].text in {" ", _BREAK}):
             continue
@@ -289,18 +288,18 @@ def _trimmed(atoms: list[Atom]) -> list[Atom]:
     return found
 
 
-def _take_words(words: str, bits: int, atoms: list[Atom]) -> None:
+def _take_words(words: str, bits: int, atoms: list[InlinePiece]) -> None:
     """Append words, white space apart from them at either end."""
     core = " ".join(words.split())
     if words[:1].isspace():
-        atoms.append(Atom(" ", bits))
+        atoms.append(InlinePiece(" ", bits))
     if core:
         if not core.isprintable():
             core = clean(core)
         if core:
-            atoms.append(Atom(escaped(core), bits))
+            atoms.append(InlinePiece(escaped(core), bits))
         if words[-1].isspace():
-            atoms.append(Atom(" ", bits))
+            atoms.append(InlinePiece(" ", bits))
 
 
 def _small(node: Element) -> str:
@@ -310,4 +309,75 @@ def _small(node: Element) -> str:
     return small if text and len(text) <= 8 and not any(a == b for a, b in zip(text, small, strict=True)) else ""
 
 
-_END: Final = Atom(" ", 0)
+_END: Final = InlinePiece(" ", 0)
+
+
+_SPECIAL: Final = re.compile(r"[\\`*\[\]<~|_&]")
+_REFERENCE: Final = re.compile(r"&(?:#?\w{1,32};|\Z)")
+# What would begin a heading, a list, a quotation, a rule or the line under a table's header.
+_AT_START: Final = re.compile(r"(?:[>#]|[-+=](?=[-+=\s]|\Z)|:(?=-))|(\d{1,9})(?=[.)](?:\s|\Z))")
+_CONTROL: Final = re.compile(
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ue000-\uf8ff\U000f0000-\U0010ffff\u200b\ufeff]"
+)
+_RUNS: Final = re.compile("`+")
+_FENCE: Final = 3
+
+
+def escaped(text: str) -> str:
+    r"""Return text in which no character means anything.
+
+    >>> escaped("a * b_c [1] <br> &amp; _d_")
+    'a \\* b_c \\[1\\] \\<br> \\&amp; \\_d\\_'
+    """
+    return _SPECIAL.sub(_spared, text)
+
+
+def _spared(found: re.Match[str]) -> str:
+    sign, text, place = found[0], found.string, found.start()
+    if sign == "_":
+        # Within a word it is none of emphasis, and names of functions stay readable.
+        if text[place - 1 : place].isalnum() and text[place + 1 : place + 2].isalnum():
+            return sign
+    elif sign == "&" and _REFERENCE.match(text, place) is None:
+        return sign
+    return "\\" + sign
+
+
+def line_start(text: str) -> str:
+    r"""Return a line that begins no block of its own.
+
+    >>> line_start("1986. A good year"), line_start("# 1"), line_start("-5")
+    ('1986\\. A good year', '\\# 1', '-5')
+    """
+    found = _AT_START.match(text)
+    if found is None:
+        return text
+    if found[1] is not None:
+        return f"{found[1]}\\{text[found.end() :]}"
+    return "\\" + text
+
+
+def clean(text: str) -> str:
+    """Return text without characters that nothing shows: controls, and the private ones that icon fonts draw."""
+    return _CONTROL.sub("", text)
+
+
+def code_span(text: str) -> str:
+    """Return text as code within a line.
+
+    >>> code_span("a"), code_span("`a`")
+    ('`a`', '`` `a` ``')
+    """
+    ticks = "`" * (1 + _longest_run(text, of_length=1))
+    space = " " if text[0] == "`" or text[-1] == "`" else ""
+    return f"{ticks}{space}{text}{space}{ticks}"
+
+
+def code_block(text: str, language: str) -> str:
+    """Return text as a fenced block of code, in a fence that nothing in it closes."""
+    fence = "`" * max(_FENCE, 1 + _longest_run(text, of_length=_FENCE))
+    return f"{fence}{language}\n{text}\n{fence}"
+
+
+def _longest_run(text: str, of_length: int) -> int:
+    return max((len(run) for run in _RUNS.findall(text) if len(run) >= of_length), default=0)

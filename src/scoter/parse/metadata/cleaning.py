@@ -9,7 +9,7 @@ from typing import Final
 
 from scoter.core.metadata import Author
 from scoter.core.url import Url, join
-from scoter.parse.filters.tags import shortest
+from scoter.parse.filters.language_tags import shortest
 from scoter.parse.html.elements import TEXT_LEVEL
 
 LONGEST_TITLE: Final = 1_000

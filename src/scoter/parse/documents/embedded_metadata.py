@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from scoter.parse.documents.sax import tell
+from scoter.parse.documents.xmltext import tell
 
-_LONGEST: Final = 256 * 1024
+_LONGEST_PACKET: Final = 256 * 1024
 _WANTED: Final = frozenset({"title", "description", "creator", "rights", "subject", "CreateDate", "ModifyDate"})
 _IN_LANGUAGES: Final = frozenset({"title", "description", "rights"})
 """What is said once for each language; the default counts, or else the first."""
@@ -16,14 +16,14 @@ _DEFAULT: Final = "x-default"
 
 def read_xmp(packet: bytes) -> dict[str, tuple[str, ...]]:
     """Return the values of the properties that a page can use, by their names without namespace."""
-    target = _Properties()
-    start = packet.find(b"<", 0, _LONGEST)
+    target = _XmpReader()
+    start = packet.find(b"<", 0, _LONGEST_PACKET)
     if start >= 0:
-        tell(target, (packet[start:_LONGEST].rstrip(b"\0"),))
+        tell(target, (packet[start:_LONGEST_PACKET].rstrip(b"\0"),))
     return {name: tuple(values) for name, values in target.found.items()}
 
 
-class _Properties:
+class _XmpReader:
     """Values stand in an attribute of ``Description``, in an element, or in the items of a list in one."""
 
     def __init__(self) -> None:
@@ -60,3 +60,50 @@ class _Properties:
             values.clear()
         if len(values) < (1 if name in _IN_LANGUAGES else 50):
             values.append(value.strip())
+
+
+_MARK: Final = 0x1C
+_MOST_SETS: Final = 1_000
+_UTF8: Final = b"\x1b%G"  # ISO 2022's escape into UTF-8, as the value of 1:90
+_CHARACTERS: Final = (1, 90)
+_NAMES: Final = {
+    (2, 5): "title",
+    (2, 25): "subject",
+    (2, 55): "day",
+    (2, 60): "time",
+    (2, 80): "creator",
+    (2, 116): "rights",
+    (2, 120): "description",
+}
+
+
+def read_iptc(block: bytes) -> dict[str, tuple[str, ...]]:
+    """Return the values of the data sets that a page can use.
+
+    >>> read_iptc(bytes((0x1C, 2, 5, 0, 5)) + b"Seals")
+    {'title': ('Seals',)}
+    """
+    found: dict[str, list[str]] = {}
+    encoding = ""
+    place = 0
+    for _ in range(_MOST_SETS):
+        if len(block) < place + 5 or block[place] != _MARK:
+            break
+        which = (block[place + 1], block[place + 2])
+        size = int.from_bytes(block[place + 3 : place + 5])
+        value = block[place + 5 : place + 5 + size]
+        place += 5 + size  # the length of an extended set is no length: nothing stands behind it
+        if which == _CHARACTERS:
+            encoding = "utf-8" if value == _UTF8 else ""
+        elif (name := _NAMES.get(which)) and (text := _iptc_text(value, encoding)):
+            found.setdefault(name, []).append(text)
+    return {name: tuple(values) for name, values in found.items()}
+
+
+def _iptc_text(value: bytes, encoding: str) -> str:
+    """Return a value as text: many who write UTF-8 do not say so."""
+    try:
+        text = value.decode()
+    except UnicodeDecodeError:
+        text = value.decode(encoding or "windows-1252", "replace")
+    return text.strip("\0 \r\n\t")

@@ -1,0 +1,161 @@
+"""XML read as it comes, without a tree: what a document makes of memory does not grow with it.
+
+No DTD, entity or file is loaded from elsewhere. A document with entities of its own is not read, unless asked
+for: none of the formats here needs them, but for pictures. libxml2 bounds what entities may amount to, and depth.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from typing import Final, Protocol
+
+from scoter.parse.documents.archive import UnreadableArchive
+from scoter.parse.documents.pages import MOST_TEXT, DocumentLink
+from scoter.parse.html import LONGEST_ANCHOR, MOST_LINKS
+
+_RELATIONSHIPS: Final = "/relationships}"
+_PROLOGUE: Final = 16 * 1024  # bytes in which entities are looked for
+
+
+class XmlTarget(Protocol):
+    """Told of elements and text in the order of the document.
+
+    Names come without their namespace, but for attributes that name a relationship: ``r:id``.
+    """
+
+    def start(self, name: str, attributes: Mapping[str, str]) -> None: ...
+    def end(self, name: str) -> None: ...
+    def data(self, text: str) -> None: ...
+
+
+class StopReading(Exception):
+    """A target has what it wanted."""
+
+
+class _LocalNames:
+    """Takes the namespaces away: Office documents have two for each, and nothing here needs to tell them apart."""
+
+    def __init__(self, target: XmlTarget) -> None:
+        self._target = target
+        self.data = target.data
+
+    def start(self, tag: str, attributes: Mapping[str, str]) -> None:
+        # Where entities are not resolved, libxml2 leaves every ampersand of an attribute to be read once more.
+        plain = {_attribute(name): value.replace("&#38;", "&") for name, value in attributes.items()}
+        self._target.start(local(tag), plain)
+
+    def end(self, tag: str) -> None:
+        self._target.end(local(tag))
+
+    def close(self) -> None:
+        return None
+
+
+@lru_cache(maxsize=4_096)
+def local(name: str) -> str:
+    """Return a name without its namespace.
+
+    >>> local("{http://a.example/}p")
+    'p'
+    """
+    return name[name.rfind("}") + 1 :]
+
+
+@lru_cache(maxsize=4_096)
+def _attribute(name: str) -> str:
+    # A slide has an id of its own beside that of its relationship.
+    return f"r:{local(name)}" if _RELATIONSHIPS in name else local(name)
+
+
+def tell(target: XmlTarget, pieces: Iterable[bytes], *, entities: bool = False) -> str:
+    """Tell a target of a document; return what is wrong with it, or nothing."""
+    from lxml import etree  # type: ignore[import-untyped]
+
+    parser = etree.XMLParser(
+        target=_LocalNames(target), resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False
+    )
+    seen = 0
+    try:
+        for piece in pieces:
+            if not entities and seen < _PROLOGUE and b"<!ENTITY" in piece:
+                return "damaged: declares entities"
+            seen += len(piece)
+            parser.feed(piece)
+        parser.close()
+    except StopReading:
+        return ""
+    except TextLimitReached:
+        return "truncated: more text than is kept"
+    except UnreadableArchive as error:
+        return str(error)
+    except (etree.XMLSyntaxError, ValueError, LookupError) as error:
+        return f"damaged: {str(error).partition(',')[0] or 'no XML'}"
+    return ""
+
+
+_DEEPEST: Final = 32  # links or fields that are open at the same time
+
+
+class TextLimitReached(Exception):
+    """There is as much text as is kept; no more of the document is read."""
+
+
+class TextBuilder:
+    """Lines of text as a reader of XML comes upon them, and the links in them.
+
+    The cells of a line are parted by tabs; white space inside a cell becomes one space.
+    """
+
+    def __init__(self, most: int = MOST_TEXT) -> None:
+        self.links: list[DocumentLink] = []
+        self._left = most
+        self._lines: list[str] = []
+        self._cells: list[str] = []
+        self._pieces: list[str] = []
+        self._anchors: list[list[str]] = []
+
+    @property
+    def text(self) -> str:
+        """The lines so far; the one that was begun is ended."""
+        self.end_line()
+        return "\n".join(self._lines)
+
+    def add(self, piece: str) -> None:
+        """Add to the line; raise TextLimitReached when there is no room for all of it."""
+        self._pieces.append(piece[: max(0, self._left)])
+        if self._anchors:
+            self._anchors[-1].append(piece[: 2 * LONGEST_ANCHOR])
+        self._left -= len(piece)
+        if self._left < 0:
+            raise TextLimitReached
+
+    def end_cell(self) -> None:
+        cell = " ".join("".join(self._pieces).split())
+        self._pieces.clear()
+        if cell:
+            self._cells.append(cell)
+
+    def end_line(self) -> None:
+        self.end_cell()
+        if self._cells:
+            self._lines.append("\t".join(self._cells))
+            self._cells.clear()
+
+    def end_block(self) -> None:
+        """End the line and leave one empty."""
+        self.end_line()
+        if self._lines and self._lines[-1]:
+            self._lines.append("")
+
+    def open_anchor(self) -> None:
+        if len(self._anchors) < _DEEPEST:
+            self._anchors.append([])
+
+    def close_anchor(self) -> str:
+        """Return what was added since the anchor was opened."""
+        return " ".join("".join(self._anchors.pop()).split())[:LONGEST_ANCHOR] if self._anchors else ""
+
+    def link(self, href: str, anchor: str = "", kind: str = "a") -> None:
+        if href and len(self.links) < MOST_LINKS:
+            self.links.append(DocumentLink(href, anchor, kind))
