@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from datetime import UTC, datetime, timedelta
-from email.utils import parsedate_to_datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import TypeAlias, assert_never
 
 from msgspec import Struct
 
+from scoter.core.dates import parse_date
 from scoter.core.datum import FetchStatus
 from scoter.core.url import Url, join
 
@@ -221,7 +221,7 @@ def reply_to(exchange: Exchange, now: datetime) -> Reply:
             return Failed(exchange.url, Reason.FORBIDDEN, blames_host=False, exchange=exchange)
         case _ if status in _BUSY:
             # A date is one of the server's clock; ours may be wrong.
-            wait = retry_after(exchange.header("Retry-After"), _date(exchange.header("Date")) or now)
+            wait = retry_after(exchange.header("Retry-After"), parse_date(exchange.header("Date")) or now)
             return Failed(exchange.url, Reason.BUSY, f"HTTP {status}", retry_after=wait, exchange=exchange)
         case 5:
             return Failed(exchange.url, Reason.SERVER_ERROR, f"HTTP {status}", exchange=exchange)
@@ -263,6 +263,7 @@ def as_url(value: str) -> str:
 def retry_after(value: str, now: datetime) -> timedelta | None:
     """Read a Retry-After field (RFC 9110 10.2.3): seconds or a date; at most a day is believed.
 
+    >>> from datetime import UTC
     >>> retry_after("120", datetime(2026, 1, 1, tzinfo=UTC))
     datetime.timedelta(seconds=120)
     """
@@ -270,16 +271,8 @@ def retry_after(value: str, now: datetime) -> timedelta | None:
     if _DIGITS.fullmatch(text):
         wait = LONGEST_RETRY_AFTER if len(text) > 9 else timedelta(seconds=int(text))
     else:
-        moment = _date(text)
-        if moment is None:
+        date = parse_date(text)
+        if date is None:
             return None
-        wait = moment - now
+        wait = date - now
     return min(max(wait, timedelta(0)), LONGEST_RETRY_AFTER)
-
-
-def _date(text: str) -> datetime | None:
-    try:
-        moment = parsedate_to_datetime(text)
-    except (ValueError, TypeError, OverflowError, IndexError):
-        return None
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)

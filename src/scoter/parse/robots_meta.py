@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable
-from datetime import UTC, datetime, timedelta, timezone
+from datetime import datetime
 from functools import lru_cache
 from typing import Final
 
 from msgspec import Struct
+
+from scoter.core.dates import parse_date
 
 _LONGEST: Final = 4_096  # characters that are read of a field
 _CACHED: Final = 512  # characters; what is longer is read each time
@@ -23,18 +25,12 @@ _VALUED: Final = frozenset({"max-snippet", "max-image-preview", "max-video-previ
 # are taken out before the words are parted.
 _AFTER = re.compile(
     r"unavailable_after\s*+:\s*+(?:[a-z]{3,9},?\s++)?"
-    r"(?:(?P<iso>\d{4}-\d\d-\d\d)|(?P<day>\d\d?)[\s-](?P<month>[a-z]{3})[a-z]*+[\s-](?P<year>\d{4}|\d\d)(?!\d))"
-    r"(?:[t\s]\s*+(?P<hour>\d\d):(?P<minute>\d\d)(?::(?P<second>\d\d)(?:\.\d++)?)?"
-    r"\s*+(?P<zone>[+-]\d\d:?\d\d|[a-z]{1,4}(?![a-z]))?)?",
+    r"((?:\d{4}-\d\d-\d\d|\d\d?[\s-][a-z]{3,9}[\s-](?:\d{4}|\d\d)(?!\d))"
+    r"(?:[t\s]\s*+\d\d:\d\d(?::\d\d(?:\.\d++)?)?\s*+(?:[+-]\d\d:?\d\d|[a-z]{1,4}(?![a-z]))?)?)",
     re.ASCII,
 )
 _HOUR = re.compile(r"(?:^|\s)\d\d?$", re.ASCII)  # what stands before the colon of a time, in a date of some other form
 _NO_SNIPPET = re.compile(r"max-snippet\s*+:\s*+0(?!\d)")
-_MONTHS: Final = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
-# RFC 822 5.1, and what European pages write.
-_AMERICAN: Final = {"est": -5, "edt": -4, "cst": -6, "cdt": -5, "mst": -7, "mdt": -6, "pst": -8, "pdt": -7}
-_ZONES: Final = _AMERICAN | {"bst": 1, "cet": 1, "cest": 2}
-_CENTURY: Final = 50  # RFC 2822 4.3: two digits under 50 are a year after 2000
 
 
 class Directives(Struct, frozen=True):
@@ -97,36 +93,13 @@ def _plain(text: str, dates: dict[str, datetime]) -> str:
         return text
 
     def word(found: re.Match[str]) -> str:
-        if (date := _date(found)) is None:
+        if (date := parse_date(found[1])) is None:
             return " "
         name = f"\0{len(dates)}"
-        dates[name] = date
+        dates[name] = date.replace(microsecond=0)
         return name
 
     return _AFTER.sub(word, text)
-
-
-def _date(found: re.Match[str]) -> datetime | None:
-    """Return the moment, or nothing where the calendar has no such day."""
-    try:
-        if found["iso"]:
-            year, month, day = map(int, found["iso"].split("-"))
-        else:
-            year, month, day = int(found["year"]), _MONTHS.index(found["month"]) + 1, int(found["day"])
-            if len(found["year"]) == 2:
-                year += 2000 if year < _CENTURY else 1900
-        hour, minute, second = (int(found[name] or 0) for name in ("hour", "minute", "second"))
-        return datetime(year, month, day, hour, minute, second, tzinfo=_zone(found["zone"] or "")).astimezone(UTC)
-    except (ValueError, OverflowError):
-        return None
-
-
-def _zone(name: str) -> timezone:
-    """Return a time zone by its name or distance; one that is not known is taken for UTC."""
-    if name[:1] in "+-" and name:
-        ahead = timedelta(hours=int(name[1:3]), minutes=int(name[-2:]))
-        return timezone(-ahead if name[0] == "-" else ahead)
-    return timezone(timedelta(hours=_ZONES.get(name, 0)))
 
 
 def _addressed(line: str, agents: Collection[str]) -> list[str]:

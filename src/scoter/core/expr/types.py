@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from enum import Enum
 from typing import TypeAlias
 
 from msgspec import Struct
 
+from scoter.core.dates import parse_date
 from scoter.core.datum import DbStatus, short_name
 from scoter.core.expr.syntax import Binary, Call, ExprError, Literal, Name, Node, OneOf, Unary, parse
 from scoter.core.pattern import Pattern, compile_pattern
@@ -201,13 +202,10 @@ class _Checker:
         if not isinstance(part, Value):
             return part
         if other.kind is Kind.TIME and isinstance(part.value, str):
-            try:
-                moment = datetime.fromisoformat(part.value)
-            except ValueError:
-                raise self._error(
-                    f"{part.value!r} is not a time", at, "Write '2026-03-01' or '2026-03-01T12:00'."
-                ) from None
-            return Value(Kind.TIME, moment if moment.tzinfo else moment.replace(tzinfo=UTC))
+            date = parse_date(part.value)
+            if date is None:
+                raise self._error(f"{part.value!r} is not a time", at, "Write '2026-03-01' or '2026-03-01T12:00'.")
+            return Value(Kind.TIME, date)
         if other.kind is Kind.DURATION and part.kind is Kind.NUMBER:
             seconds = part.value if isinstance(part.value, int | float) else 0
             return Value(Kind.DURATION, timedelta(seconds=max(min(seconds, _MOST_SECONDS), -_MOST_SECONDS)))

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections import OrderedDict
 from collections.abc import Callable
-from contextlib import suppress
 from datetime import UTC, datetime
 from email.utils import format_datetime
 from enum import Enum
@@ -20,6 +19,7 @@ from urllib.parse import unquote_to_bytes
 import pycurl
 from msgspec.structs import replace
 
+from scoter.core.dates import parse_date
 from scoter.core.domain import is_ip
 from scoter.core.reply import (
     Exchange,
@@ -268,11 +268,8 @@ def _exchange(url: Url, started: datetime, told: Transferred, status: int, heade
 
 def _modified(head: bytes) -> datetime | None:
     """Return what the server answered to MDTM; it stands before the answer to SIZE, which has the same number."""
-    found = _MDTM.search(head)
-    if found is not None:
-        with suppress(ValueError):
-            return datetime.strptime(found[1].decode(), "%Y%m%d%H%M%S").replace(tzinfo=UTC)
-    return None
+    match = _MDTM.search(head)
+    return None if match is None else parse_date(match[1].decode())
 
 
 def _last_modified(moment: datetime | None) -> Headers:

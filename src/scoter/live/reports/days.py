@@ -7,6 +7,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from scoter.core.dates import parse_date
 from scoter.errors import UsageError
 
 _DAY: Final = timedelta(days=1)
@@ -42,14 +43,11 @@ def _day(text: str, now: datetime) -> date:
     named = {"today": today, "yesterday": today - _DAY}
     if text.lower() in named:
         return named[text.lower()]
-    try:
-        found = date.fromisoformat(text)
-    except ValueError:
-        found = date.max
-    if not ALWAYS.since.date() <= found < ALWAYS.until.date():
+    found = parse_date(text) if len(text) >= len("20261105") else None  # not a year or a month
+    if found is None or not ALWAYS.since <= found < ALWAYS.until:
         hint = "Write today, yesterday, or a date such as 2026-11-05."
         raise UsageError(f"{text!r} is not a day", hint=hint)
-    return found
+    return found.date()
 
 
 def _begin(day: date) -> datetime:

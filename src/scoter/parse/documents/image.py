@@ -14,10 +14,10 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
+from scoter.core.dates import parse_date
 from scoter.core.page import Content, Page
 from scoter.parse.documents.embedded_metadata import read_iptc, read_xmp
-from scoter.parse.documents.pages import DocumentContent, PageMaker, about, authors, keywords, moment
-from scoter.parse.feeds.moments import moment as spelt_out
+from scoter.parse.documents.pages import DocumentContent, PageMaker, about, authors, keywords
 from scoter.parse.mediatype import sniffed
 from scoter.plugins import Setup
 
@@ -179,15 +179,8 @@ def _text(value: object) -> str:
 
 
 def _date(text: str, zone: str = "") -> datetime | None:
-    """Return the time that a date of Exif (its colons stand between all parts), of XMP, or of mail (PNG) names.
-
-    ``zone`` is that of a date which has none itself.
-    """
-    if len(text) > 10 and text[4] == text[7] == ":":
-        text = f"{text[:4]}-{text[5:7]}-{text[8:]}"
-    if not text[:4].isdigit():
-        return spelt_out(text)
-    return moment(text if _ZONED.search(text) else text + zone)
+    """Parse a date of Exif, XMP or PNG; ``zone`` applies if the date has none itself."""
+    return parse_date(text if not text[:4].isdigit() or _ZONED.search(text) else text + zone)
 
 
 _LENGTH: Final = re.compile(r"\s*(\d{1,7})(?:\.\d*)?(?:px)?\s*", re.ASCII)

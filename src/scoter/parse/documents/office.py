@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from scoter.core.dates import parse_date
 from scoter.core.metadata import PageMetadata
 from scoter.core.page import Content, Page
 from scoter.parse.documents.archive import UnreadableArchive, ZipArchive
 from scoter.parse.documents.ooxml import PropertyTexts, read_ooxml
-from scoter.parse.documents.pages import MOST_TEXT, DocumentContent, PageMaker, about, authors, keywords, moment
+from scoter.parse.documents.pages import MOST_TEXT, DocumentContent, PageMaker, about, authors, keywords
 from scoter.parse.documents.xmltext import TextBuilder, tell
 from scoter.plugins import Setup
 
@@ -115,8 +116,8 @@ def _meta(archive: ZipArchive) -> PageMetadata:
         title=said.get("title", ""),
         description=said.get("description") or said.get("subject", ""),
         authors=authors(said.get("initial-creator") or said.get("creator", "")),
-        published=moment(said.get("creation-date", "")),
-        modified=moment(said.get("date", "")),
+        published=parse_date(said.get("creation-date", "")),
+        modified=parse_date(said.get("date", "")),
         keywords=keywords(said.get("keyword", "")),
         language=said.get("language", ""),
     )

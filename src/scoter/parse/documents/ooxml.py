@@ -9,9 +9,10 @@ from typing import Final
 
 from msgspec import Struct
 
+from scoter.core.dates import parse_date
 from scoter.core.metadata import PageMetadata
 from scoter.parse.documents.archive import UnreadableArchive, ZipArchive
-from scoter.parse.documents.pages import MOST_TEXT, DocumentContent, about, authors, keywords, moment
+from scoter.parse.documents.pages import MOST_TEXT, DocumentContent, about, authors, keywords
 from scoter.parse.documents.xmltext import StopReading, TextBuilder, TextLimitReached, XmlTarget, tell
 
 _MOST_RELATIONSHIPS: Final = 20_000
@@ -141,8 +142,8 @@ def _properties(archive: ZipArchive, part: str) -> PageMetadata:
         title=said.get("title", ""),
         description=said.get("description") or said.get("subject", ""),
         authors=authors(said.get("creator", "")),
-        published=moment(said.get("created", "")),
-        modified=moment(said.get("modified", "")),
+        published=parse_date(said.get("created", "")),
+        modified=parse_date(said.get("modified", "")),
         keywords=keywords(said.get("keywords", "")),
         language=said.get("language", ""),
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Final
 
 from msgspec import Struct
@@ -129,20 +129,6 @@ def keywords(*texts: str) -> tuple[str, ...]:
     """
     found = (one_line(word, 200) for text in texts for word in _SEPARATORS.split(text[: 4 * LONGEST_VALUE]))
     return tuple(dict.fromkeys(filter(None, found)))[:MOST_VALUES]
-
-
-def moment(text: str) -> datetime | None:
-    """Return the time that an ISO date names; one without a zone is taken as UTC.
-
-    >>> moment("2024-02-03T04:05:06Z")
-    datetime.datetime(2024, 2, 3, 4, 5, 6, tzinfo=datetime.timezone.utc)
-    >>> moment("yesterday")
-    """
-    try:
-        found = datetime.fromisoformat(text.strip()[:40])
-        return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
-    except (ValueError, OverflowError):
-        return None
 
 
 def clean(text: str) -> str:

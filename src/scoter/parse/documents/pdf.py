@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Final
 
+from scoter.core.dates import parse_date
 from scoter.core.metadata import PageMetadata
 from scoter.core.page import Content, Page
 from scoter.parse.documents.embedded_metadata import read_xmp
@@ -23,7 +24,6 @@ from scoter.parse.documents.pages import (
     about,
     authors,
     keywords,
-    moment,
 )
 from scoter.parse.html import MOST_LINKS
 from scoter.plugins import Setup
@@ -196,8 +196,8 @@ class _PdfReader:
             title=either("Title", "title"),
             description=either("Subject", "description"),
             authors=authors(either("Author", "creator")),
-            published=pdf_date(value("CreationDate")) or moment("".join(self._xmp.get("CreateDate", ()))),
-            modified=pdf_date(value("ModDate")) or moment("".join(self._xmp.get("ModifyDate", ()))),
+            published=pdf_date(value("CreationDate")) or parse_date("".join(self._xmp.get("CreateDate", ()))),
+            modified=pdf_date(value("ModDate")) or parse_date("".join(self._xmp.get("ModifyDate", ()))),
             keywords=keywords(either("Keywords", "subject")),
             language=self._language(),
         )

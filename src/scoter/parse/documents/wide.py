@@ -11,9 +11,10 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, Final
 
+from scoter.core.dates import parse_date
 from scoter.core.page import Content, Page
 from scoter.errors import PluginError
-from scoter.parse.documents.pages import DocumentContent, DocumentLink, PageMaker, about, authors, keywords, moment
+from scoter.parse.documents.pages import DocumentContent, DocumentLink, PageMaker, about, authors, keywords
 from scoter.plugins import Setup
 
 _KEPT: Final = ("format_type", "page_count", "sheet_count", "slide_count")
@@ -78,8 +79,8 @@ def _found(body: bytes, media_type: str) -> DocumentContent:
             title=_text(metadata, "title") or _text(metadata, "subject"),
             description=_text(metadata, "description"),
             authors=authors(*_texts(metadata, "authors")),
-            published=moment(_text(metadata, "created_at")),
-            modified=moment(_text(metadata, "modified_at")),
+            published=parse_date(_text(metadata, "created_at")),
+            modified=parse_date(_text(metadata, "modified_at")),
             keywords=keywords(*_texts(metadata, "keywords")),
             language=_text(metadata, "language"),
         ),

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import msgspec
 
+from scoter.core.dates import parse_date, parse_duration
 from scoter.core.display import count
 from scoter.parse.encoding import decoded
 from scoter.parse.feeds.entries import (
@@ -21,7 +22,6 @@ from scoter.parse.feeds.entries import (
     text_of,
     texts_of,
 )
-from scoter.parse.feeds.moments import moment
 
 _VERSION: Final = "jsonfeed.org/version/1"
 
@@ -67,8 +67,8 @@ def _entry(item: dict[str, Any]) -> FeedEntry:
         title=text_of(item.get("title")),
         markup=markup,
         summary=escape(text_of(item.get("summary"), None), quote=False),
-        published=moment(text_of(item.get("date_published"))),
-        modified=moment(text_of(item.get("date_modified"))),
+        published=parse_date(text_of(item.get("date_published"))),
+        modified=parse_date(text_of(item.get("date_modified"))),
         authors=tuple(_people(item)),
         keywords=texts_of(item.get("tags")),
         language=text_of(item.get("language"), LONGEST_LANGUAGE),
@@ -102,7 +102,6 @@ def _links(found: dict[str, Any]) -> Iterator[Reference]:
 def _attachments(values: Any) -> Iterator[Reference]:
     if not values:
         return
-    from scoter.parse.metadata.dates import seconds  # with all of metadata, which most feeds do without
 
     for each in values[:MOST_BESIDE] if isinstance(values, list) else []:
         if isinstance(each, dict) and (href := _address(each.get("url"))):
@@ -111,5 +110,5 @@ def _attachments(values: Any) -> Iterator[Reference]:
                 rel="enclosure",
                 media_type=text_of(each.get("mime_type")),
                 title=text_of(each.get("title")),
-                seconds=seconds(text_of(each.get("duration_in_seconds"))),
+                seconds=parse_duration(text_of(each.get("duration_in_seconds"))),
             )

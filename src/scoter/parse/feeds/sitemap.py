@@ -14,11 +14,11 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import asdict
 
+from scoter.core.dates import parse_date
 from scoter.core.display import count
 from scoter.core.page import Content, Outlink, Page
 from scoter.core.url import Url, join
 from scoter.parse.encoding import decoded
-from scoter.parse.feeds.moments import moment
 from scoter.parse.feeds.source import MOST, ElementCounter, Unpacked, XmlSource, local, walk
 from scoter.parse.feeds.xmlfeeds import ROOTS as FEED_ROOTS
 from scoter.parse.html import MOST_LINKS, HtmlOptions
@@ -215,7 +215,7 @@ class _SitemapReader:
         if len(self.entries) + len(self.sitemaps) >= self._most:
             self.full = True
             return
-        changed = moment(values.get("lastmod", ""))
+        changed = parse_date(values.get("lastmod", ""))
         if name == "sitemap":
             self.sitemaps.append((url, changed))
             return
@@ -340,7 +340,7 @@ class _FeedItems:
         elif len(self.entries) >= self._most:
             self.full = True
         else:
-            dates = [found for name in _FEED_DATES if (found := moment(values.get(name, ""))) is not None]
+            dates = [found for name in _FEED_DATES if (found := parse_date(values.get(name, ""))) is not None]
             self.entries.append(SitemapEntry(url=url, lastmod=max(dates, default=None)))
 
 

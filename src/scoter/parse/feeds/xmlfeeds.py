@@ -14,6 +14,7 @@ from html import unescape
 from itertools import islice
 from typing import Any, Final
 
+from scoter.core.dates import parse_date, parse_duration
 from scoter.core.display import count
 from scoter.parse.feeds.entries import (
     LONGEST_ADDRESS,
@@ -26,7 +27,6 @@ from scoter.parse.feeds.entries import (
     text_of,
     texts_of,
 )
-from scoter.parse.feeds.moments import moment
 from scoter.parse.feeds.source import XmlSource
 
 ROOTS: Final = frozenset(("rss", "feed", "rdf", "channel"))
@@ -145,11 +145,10 @@ def _durations(body: bytes) -> dict[str, float]:
     found: dict[str, float] = {}
     if b"<itunes:duration>" not in body:
         return found
-    from scoter.parse.metadata.dates import seconds  # with all of metadata, which most feeds do without
 
     for item in _ITEM.split(body)[1:]:
         enclosed, said = _ENCLOSED.search(item), _DURATION.search(item)
-        if enclosed and said and (length := seconds(said[1].decode())):
+        if enclosed and said and (length := parse_duration(said[1].decode())):
             found[unescape(enclosed[1].decode("utf-8", "replace"))] = length
     return found
 
@@ -209,7 +208,7 @@ def _maps(values: Any) -> list[Mapping[str, Any]]:
 
 
 def _moment(holder: Mapping[str, Any], name: str) -> datetime | None:
-    return moment(text_of(holder.get(name)))
+    return parse_date(text_of(holder.get(name)))
 
 
 def _people(holder: Mapping[str, Any]) -> Iterator[Person]:

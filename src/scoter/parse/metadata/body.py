@@ -17,10 +17,10 @@ from scoter.parse.metadata.cleaning import (
     clean,
     language,
     media_type,
+    plausible_date,
     side,
     words,
 )
-from scoter.parse.metadata.dates import moment
 from scoter.parse.metadata.seen import MOST_CLIMBS, Seen, shown, within
 
 MOST_NODES: Final = 30
@@ -189,9 +189,9 @@ def _when(node: LexborNode) -> datetime | None:
     """Return the moment of a ``time``: its text tells where no attribute does (HTML standard, 4.5.14)."""
     attributes = node.attributes
     if "datetime" in attributes:
-        return moment(attributes["datetime"])
+        return plausible_date(attributes["datetime"])
     text = shown(node, 100).strip()
-    return moment(text) if len(text) >= _SHORTEST_DAY else None
+    return plausible_date(text) if len(text) >= _SHORTEST_DAY else None
 
 
 def _listed(seen: Seen) -> frozenset[int]:

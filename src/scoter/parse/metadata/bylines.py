@@ -14,8 +14,7 @@ from selectolax.lexbor import LexborNode
 
 from scoter.core.metadata import Author
 from scoter.parse.metadata.body import headings, leads_away
-from scoter.parse.metadata.cleaning import LONGEST_NAME, authors, clean
-from scoter.parse.metadata.dates import moment
+from scoter.parse.metadata.cleaning import LONGEST_NAME, authors, clean, plausible_date
 from scoter.parse.metadata.seen import Seen, shown, within
 
 MOST_LOOKED_AT: Final = 60
@@ -151,7 +150,7 @@ def _text(node: LexborNode) -> str:
 def _day(text: str) -> datetime | None:
     for found in _DATE.finditer(text):
         if not _CHANGED.search(text, 0, found.start()):
-            return moment(found[0])
+            return plausible_date(found[0])
     return None
 
 

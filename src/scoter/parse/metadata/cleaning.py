@@ -5,8 +5,10 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Iterable
+from datetime import datetime
 from typing import Final
 
+from scoter.core.dates import parse_date
 from scoter.core.metadata import Author
 from scoter.core.url import Url, join
 from scoter.parse.filters.language_tags import shortest
@@ -20,6 +22,8 @@ LONGEST_ADDRESS: Final = 4_096
 MOST_AUTHORS: Final = 20
 MOST_KEYWORDS: Final = 50
 LARGEST_SIDE: Final = 100_000  # pixels
+EARLIEST_YEAR: Final = 1970
+LATEST_YEAR: Final = 2100
 
 # Controls, lone surrogates, and what turns the direction of the text around it; joiners belong to words.
 _UNWANTED: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b\u202a-\u202e\u2060-\u2069\ufeff\ufffe\uffff\ud800-\udfff]+")
@@ -106,6 +110,16 @@ def side(text: str | None) -> int | None:
         return None
     value = number(text, LARGEST_SIDE)
     return int(value) if value and value >= 1 else None
+
+
+def plausible_date(text: str | None) -> datetime | None:
+    """Return a date between 1970 and 2100; pages with others have a wrong clock or an empty field.
+
+    >>> str(plausible_date("5 March 2024")), plausible_date("0001-01-01")
+    ('2024-03-05 00:00:00+00:00', None)
+    """
+    date = parse_date(text)
+    return date if date is not None and EARLIEST_YEAR <= date.year <= LATEST_YEAR else None
 
 
 def language(text: str | None) -> str:

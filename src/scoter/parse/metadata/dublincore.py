@@ -14,10 +14,10 @@ from scoter.parse.metadata.cleaning import (
     clean,
     language,
     named,
+    plausible_date,
     unmarked,
     words,
 )
-from scoter.parse.metadata.dates import moment
 from scoter.parse.metadata.seen import Seen
 
 _TERM: Final = re.compile(r"dc(?:terms)?[.:](.+)")
@@ -44,8 +44,8 @@ def claims(seen: Seen) -> PageMetadata:
         canonical=_web(seen, first("identifier", "identifier.uri", "identifier.url")),
         site_name=clean(first("publisher"), LONGEST_NAME),
         authors=named([*terms.get("creator", ()), *terms.get("creator.personalname", ())]),
-        published=next(filter(None, (moment(first(name)) for name in _PUBLISHED)), None),
-        modified=next(filter(None, (moment(first(name)) for name in _MODIFIED)), None),
+        published=next(filter(None, (plausible_date(first(name)) for name in _PUBLISHED)), None),
+        modified=next(filter(None, (plausible_date(first(name)) for name in _MODIFIED)), None),
         language=language(first("language", "language.iso")),
         type=clean(first("type"), LONGEST_WORD),
         keywords=words([*terms.get("subject", ()), *terms.get("subject.keywords", ())]),

@@ -13,10 +13,10 @@ from scoter.parse.metadata.cleaning import (
     colour,
     language,
     named,
+    plausible_date,
     unmarked,
     words,
 )
-from scoter.parse.metadata.dates import moment
 from scoter.parse.metadata.seen import Seen
 
 _PUBLISHED: Final = (
@@ -39,8 +39,8 @@ def claims(seen: Seen) -> PageMetadata:
         authors=named(
             every("citation_author") or every("author") or every("parsely-author") or every("sailthru.author")
         ),
-        published=next(filter(None, (moment(first(name)) for name in _PUBLISHED)), None),
-        modified=next(filter(None, (moment(first(name)) for name in _MODIFIED)), None),
+        published=next(filter(None, (plausible_date(first(name)) for name in _PUBLISHED)), None),
+        modified=next(filter(None, (plausible_date(first(name)) for name in _MODIFIED)), None),
         language=language(
             (first("content-language", "language", "citation_language") or seen.header_language).partition(",")[0]
         ),

@@ -15,10 +15,10 @@ from scoter.parse.metadata.cleaning import (
     authors,
     clean,
     number,
+    plausible_date,
     side,
     words,
 )
-from scoter.parse.metadata.dates import moment
 from scoter.parse.metadata.seen import MOST_CLIMBS, Seen, shown
 
 NOTHING = PageMetadata()
@@ -64,8 +64,8 @@ def claims(seen: Seen) -> PageMetadata:
         image=photo,
         canonical=next(filter(None, (seen.address(_href(node)) for node in said.get("url", ()))), ""),
         authors=authors(_person(seen, node) for node in said.get("author", ())) or _only_card(seen),
-        published=moment(_when(said, "published")),
-        modified=moment(_when(said, "updated")),
+        published=plausible_date(_when(said, "published")),
+        modified=plausible_date(_when(said, "updated")),
         type=kind,
         keywords=words(shown(node, 1_000) for node in said.get("category", ())),
         product=_product(said, title) if kind == "h-product" else None,

@@ -6,6 +6,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from scoter.core.dates import parse_duration
 from scoter.core.metadata import Image, Media, PageMetadata, Product
 from scoter.parse.metadata.cleaning import (
     LONGEST_DESCRIPTION,
@@ -16,11 +17,11 @@ from scoter.parse.metadata.cleaning import (
     language,
     media_type,
     named,
+    plausible_date,
     side,
     unmarked,
     words,
 )
-from scoter.parse.metadata.dates import moment, seconds
 from scoter.parse.metadata.seen import Seen
 
 MOST_MEDIA: Final = 10
@@ -53,11 +54,11 @@ def claims(seen: Seen) -> PageMetadata:
         canonical=seen.address(first("og:url")),
         site_name=clean(first("og:site_name", "og:site-name"), LONGEST_NAME),
         authors=named(every("article:author", "og:article:author", "book:author", "music:musician")),
-        published=moment(
+        published=plausible_date(
             first("article:published_time", "og:article:published_time", "article:published", "og:published_time")
         )
-        or moment(first("book:release_date", "music:release_date", "video:release_date")),
-        modified=moment(first("article:modified_time", "og:article:modified_time", "og:updated_time")),
+        or plausible_date(first("book:release_date", "music:release_date", "video:release_date")),
+        modified=plausible_date(first("article:modified_time", "og:article:modified_time", "og:updated_time")),
         language=language(first("og:locale")),
         type=clean(first("og:type"), LONGEST_WORD).lower(),
         keywords=words(every("article:tag", "og:article:tag", "video:tag", "book:tag")),
@@ -112,7 +113,7 @@ def _media(seen: Seen, groups: list[_Group]) -> tuple[Media, ...]:
                 width=side(group.width),
                 height=side(group.height),
                 # These two stand beside the group, and speak of the one thing that the page is about.
-                seconds=seconds(group.duration or seen.first("video:duration", "music:duration")),
+                seconds=parse_duration(group.duration or seen.first("video:duration", "music:duration")),
             ),
         )
     return tuple(found.values())

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
+from scoter.core.dates import parse_duration
 from scoter.core.metadata import Media
 from scoter.parse.metadata.cleaning import media_type, side
-from scoter.parse.metadata.dates import seconds
 from scoter.parse.metadata.graph import Graph, Thing, address_of, types_of
 from scoter.parse.metadata.seen import Seen
 
@@ -46,7 +46,7 @@ def _kind(graph: Graph, thing: Thing, otherwise: str = "") -> str:
 
 def _parts(graph: Graph, seen: Seen, thing: Thing, kind: str) -> list[Media]:
     width, height = side(graph.text(thing, 40, "width")), side(graph.text(thing, 40, "height"))
-    length = seconds(graph.text(thing, 60, "duration"))
+    length = parse_duration(graph.text(thing, 60, "duration"))
     found = []
     for name, role in (("contentUrl", kind), ("embedUrl", "player")):
         for value in graph.each(thing, name):

@@ -16,11 +16,11 @@ from scoter.parse.metadata.cleaning import (
     LONGEST_TITLE,
     authors,
     language,
+    plausible_date,
     side,
     words,
 )
 from scoter.parse.metadata.commerce import product
-from scoter.parse.metadata.dates import moment
 from scoter.parse.metadata.graph import Graph, address_of, text_of, types_of
 from scoter.parse.metadata.playing import media
 from scoter.parse.metadata.seen import Seen
@@ -95,11 +95,11 @@ class SchemaClaims:
 
     @property
     def published(self) -> datetime | None:
-        return moment(self._text(100, "datePublished", "uploadDate", "datePosted", "dateCreated"))
+        return plausible_date(self._text(100, "datePublished", "uploadDate", "datePosted", "dateCreated"))
 
     @property
     def modified(self) -> datetime | None:
-        return moment(self._text(100, "dateModified", "dateUpdated"))
+        return plausible_date(self._text(100, "dateModified", "dateUpdated"))
 
     @property
     def language(self) -> str:
