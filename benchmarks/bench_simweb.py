@@ -21,7 +21,7 @@ from typing import cast
 
 import uvloop
 
-from scoter.simweb import Delivery, SimWeb, WebSpec
+from scoter.simweb import SimWeb, WebSpec, WireBehaviour
 
 _SERVER = (
     "import sys; from scoter.simweb import SimWeb, WebSpec, run_forever;"
@@ -48,7 +48,7 @@ def memory_mib(pid: int) -> float:
 def requests(pages: int) -> list[bytes]:
     """Requests for ordinary pages drawn over all hosts that frame by length."""
     web, chance = SimWeb(WebSpec(pages=pages)), random.Random(1)
-    sites = [site for site in web.atlas.sites() if site.habits.delivery is Delivery.LENGTH and not site.shut]
+    sites = [site for site in web.sites.all() if site.profile.wire is WireBehaviour.LENGTH and not site.shut]
     chosen = ((site, chance.randrange(site.size)) for site in chance.choices(sites, k=_DISTINCT))
     return [f"GET {site.path(n)} HTTP/1.1\r\nHost: {site.name}\r\n\r\n".encode() for site, n in chosen]
 

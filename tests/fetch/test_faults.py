@@ -19,7 +19,7 @@ from scoter.core.datum import FetchStatus
 from scoter.core.reply import Fetched, Moved, Reply, Truncation, fetch_status
 from scoter.fetch.filters import kind_of
 from scoter.fetch.protocols.hops import ROBOTS_LIMIT
-from scoter.simweb import AnswerClass, Fact, Verdict, WebSpec, running, truth
+from scoter.simweb import AnswerClass, Fact, SimVerdict, WebSpec, running, truth
 
 WEB = WebSpec(hosts=20, pages=60, faults=True, drip_seconds=0.5, silence_seconds=30)
 LIMIT = 64 * 1024
@@ -93,9 +93,9 @@ def _word(fact: Fact) -> str:
         return "refused_address" if fact.url.startswith("http") else "refused_scheme"
     if fact.answer is AnswerClass.ROBOTS:
         return "reset" if "robots-unreachable" in fact.host else BY_HTTP_STATUS[fact.http_status]
-    if fact.verdict is Verdict.UNREACHABLE:
+    if fact.verdict is SimVerdict.UNREACHABLE:
         return "robots_unreachable"
-    if fact.verdict is Verdict.DENIED:
+    if fact.verdict is SimVerdict.DENIED:
         return "crawl_delay" if "robots-long-delay" in fact.host else "robots_denied"
     return BY_HTTP_STATUS[fact.http_status] if fact.answer is AnswerClass.RECOVERING else WORDS[fact.answer]
 
@@ -151,7 +151,7 @@ def test_what_robots_txt_denies_is_never_asked_and_the_rest_once(done: Pass) -> 
     for url, fact in done.facts.items():
         if fact.answer is AnswerClass.ROBOTS:
             continue
-        denied = fact.verdict is not Verdict.ALLOWED
+        denied = fact.verdict is not SimVerdict.ALLOWED
         # Only what broke before anything came is tried once more.
         broke = fact.answer is AnswerClass.RESET and url.endswith("at-once.html")
         assert done.asked[url] == (0 if denied else 2 if broke else 1), url

@@ -12,7 +12,7 @@ from typing import TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
-from scoter.simweb import Entry
+from scoter.simweb import LoggedRequest
 
 
 class Said(Struct, frozen=True):
@@ -43,7 +43,7 @@ class OddWeb:
 
     def __init__(self, port: int) -> None:
         self.port = port
-        self.entries: list[Entry] = []
+        self.entries: list[LoggedRequest] = []
 
     def asked(self, *hosts: str) -> list[tuple[str, str]]:
         """Return host and path of each request, of some hosts or of all."""
@@ -63,7 +63,7 @@ def odd_web(answer: Answering) -> Iterator[OddWeb]:
             said = answer(host, self.path)
             with lock:
                 at = len(web.entries)
-                begun = Entry(at, host, self.path, "GET", began, None, said.status, len(said.body), web.port)
+                begun = LoggedRequest(at, host, self.path, "GET", began, None, said.status, len(said.body), web.port)
                 web.entries.append(begun)
             time.sleep(said.after)
             # Before it is sent: whoever asked may have all of it long before this thread runs again.

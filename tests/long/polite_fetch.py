@@ -33,7 +33,7 @@ from scoter.core.url import canonical
 from scoter.fetch.fetcher import Fetcher
 from scoter.fetch.protocols.dispatch import Protocols
 from scoter.plugins import FetchProtocol, chain
-from scoter.simweb import Entry, SimWeb, WebSpec
+from scoter.simweb import LoggedRequest, SimWeb, WebSpec
 from scoter.simweb.robots import RobotsKind
 
 WEB = WebSpec(hosts=200, pages=4_000, page_bytes=4_000, seed=7)
@@ -133,9 +133,9 @@ def judge_own(plan: Plan, asked: Iterable[Asked]) -> list[str]:
     return [f"{plan.name}: {problem}" for problem in problems]
 
 
-def judge(plan: Plan, entries: Iterable[Entry], seconds: float) -> list[str]:
+def judge(plan: Plan, entries: Iterable[LoggedRequest], seconds: float) -> list[str]:
     """Print what the ledger says of a run, and return what is wrong."""
-    queues: defaultdict[str, list[Entry]] = defaultdict(list)
+    queues: defaultdict[str, list[LoggedRequest]] = defaultdict(list)
     for entry in entries:
         queues[plan.key(entry.host)].append(entry)
     problems: list[str] = []
@@ -163,7 +163,9 @@ def judge(plan: Plan, entries: Iterable[Entry], seconds: float) -> list[str]:
     return [f"{plan.name}: {problem}" for problem in problems]
 
 
-def _gaps(asked: Sequence[Entry | Asked], delay: float, threads: int, *, connecting: float) -> tuple[float, int]:
+def _gaps(
+    asked: Sequence[LoggedRequest | Asked], delay: float, threads: int, *, connecting: float
+) -> tuple[float, int]:
     """Return by how much the shortest gap exceeds the delay, and the most requests at once.
 
     With one thread a gap is from the end of a request to the start of the next; with several it is between starts, and
@@ -218,7 +220,7 @@ async def crawl(port: int, plan: Plan, web_: SimWeb, hosts: list[str], seconds: 
 def main() -> int:
     seconds = float(os.environ.get("POLITE_SECONDS", "120"))
     web_ = SimWeb(WEB)
-    hosts = [site.name for site in web_.atlas.sites() if not site.shut and site.habits.robots is not RobotsKind.DELAY]
+    hosts = [site.name for site in web_.sites.all() if not site.shut and site.profile.robots is not RobotsKind.DELAY]
     problems: list[str] = []
     for plan in plans(hosts):
         with web.serving(replace(WEB, latency=plan.latency)) as port:

@@ -26,7 +26,7 @@ from scoter.core.url import Url, canonical
 from scoter.fetch.fetcher import Fetcher
 from scoter.fetch.filters import kind_of
 from scoter.fetch.snapshot import Snapshot
-from scoter.simweb import Fact, SimWeb, Verdict, WebSpec, truth
+from scoter.simweb import Fact, SimVerdict, SimWeb, WebSpec, truth
 
 WEB = WebSpec(hosts=400, pages=4_000, faults=True, latency=0.15, drip_seconds=1, silence_seconds=20, page_bytes=6_000)
 CONCURRENT = 300
@@ -144,7 +144,7 @@ def check(run: Soak, left: int, asked: Counter[str], denied: set[str]) -> list[s
 def main() -> int:
     seconds = 60 * float(os.environ.get("SOAK_MINUTES", "10"))
     facts = [fact for fact in truth(SimWeb(WEB)) if fact.url.startswith("http")]
-    denied = {fact.url for fact in facts if fact.verdict is Verdict.DENIED and not fact.url.endswith("/robots.txt")}
+    denied = {fact.url for fact in facts if fact.verdict is SimVerdict.DENIED and not fact.url.endswith("/robots.txt")}
     with web.serving(WEB) as port:
         run, left = uvloop.run(soak(port, wheel(facts), seconds))
         asked = Counter(f"http://{entry.host}{entry.path}" for entry in web.ledger(port))

@@ -38,7 +38,7 @@ from tests.long.live_vitals import Watch
 from tests.web.service.serving import Service, service
 
 from scoter.core.domain import registered_domain
-from scoter.simweb import Fact, SimWeb, Verdict, WebSpec, truth
+from scoter.simweb import Fact, SimVerdict, SimWeb, WebSpec, truth
 from scoter.simweb.robots import RobotsKind
 from scoter.web.service.plan import Folder
 
@@ -67,8 +67,8 @@ _COMPLAINT = re.compile(r"\b(ERROR|CRITICAL|Traceback)\b|Task exception was neve
 
 def known_urls(facts: Iterable[Fact], chance: Random) -> Urls:
     """Sort the web's URLs by how its hosts behave."""
-    atlas = SimWeb(WEB).atlas
-    slow = {registered_domain(site.name) for site in atlas.sites() if site.habits.robots is RobotsKind.DELAY}
+    sites = SimWeb(WEB).sites
+    slow = {registered_domain(site.name) for site in sites.all() if site.profile.robots is RobotsKind.DELAY}
     domains: defaultdict[str, list[str]] = defaultdict(list)
     odd = []
     for fact in facts:
@@ -77,7 +77,7 @@ def known_urls(facts: Iterable[Fact], chance: Random) -> Urls:
         domain = registered_domain(fact.host)
         if "-fault." in fact.host or domain in slow:
             odd.append(fact.url)
-        elif fact.verdict is Verdict.ALLOWED and fact.status == "fetched":
+        elif fact.verdict is SimVerdict.ALLOWED and fact.status == "fetched":
             domains[domain].append(fact.url)
     names = sorted(domains)
     chance.shuffle(names)

@@ -10,7 +10,7 @@ from http.client import HTTPConnection
 
 import msgspec
 
-from scoter.simweb import CONTROL, Entry, WebSpec
+from scoter.simweb import CONTROL, LoggedRequest, WebSpec
 
 _SERVER = (
     "import sys, msgspec; from scoter.simweb import SimWeb, WebSpec, run_forever;"
@@ -31,12 +31,12 @@ def serving(spec: WebSpec) -> Iterator[int]:
             server.terminate()
 
 
-def ledger(port: int) -> Iterator[Entry]:
+def ledger(port: int) -> Iterator[LoggedRequest]:
     """Yield every request that a web has seen, in the order in which they began."""
     connection = HTTPConnection("127.0.0.1", port, timeout=120)
     try:
         connection.request("GET", "/ledger?format=jsonl", headers={"Host": CONTROL})
-        decoder = msgspec.json.Decoder(Entry)
+        decoder = msgspec.json.Decoder(LoggedRequest)
         for line in connection.getresponse():
             yield decoder.decode(line)
     finally:

@@ -14,7 +14,7 @@ from scoter.simweb import CONTROL, SETTINGS, SimServer, WebSpec, running, truth
 from scoter.simweb.clock import SimClock, seconds
 
 
-class Control:
+class ControlClient:
     """The reserved host as a test asks it."""
 
     def __init__(self, server: SimServer) -> None:
@@ -31,21 +31,21 @@ class Control:
 
 
 @pytest.fixture
-def control() -> Iterator[Control]:
+def control() -> Iterator[ControlClient]:
     with running(WebSpec(hosts=4, pages=40)) as server:
-        asking = Control(server)
+        asking = ControlClient(server)
         yield asking
         asking.client.close()
 
 
-def test_the_reserved_host_says_what_it_offers_and_each_of_it_works(control: Control) -> None:
+def test_the_reserved_host_says_what_it_offers_and_each_of_it_works(control: ControlClient) -> None:
     offered = control.json("/")["requests"]
     for line in offered:
         method, path = line.split()
         assert control.ask(path + ("?advance=1s" if line == "POST /clock" else ""), method).status == 200
 
 
-def test_spec_seeds_and_hosts_are_those_of_the_web(control: Control) -> None:
+def test_spec_seeds_and_hosts_are_those_of_the_web(control: ControlClient) -> None:
     web = control.server.web
     assert control.json("/spec")["pages"] == 40
     assert control.json("/seeds")["seeds"] == list(web.seeds())
@@ -53,7 +53,7 @@ def test_spec_seeds_and_hosts_are_those_of_the_web(control: Control) -> None:
     assert control.ask("/seeds?format=text").body.decode().split() == list(web.seeds())
 
 
-def test_the_ledger_is_paged_filtered_streamed_and_reset(control: Control) -> None:
+def test_the_ledger_is_paged_filtered_streamed_and_reset(control: ControlClient) -> None:
     # Given five requests, two of them to one host
     hosts = control.server.web.hosts()
     for host in (hosts[0], hosts[1], hosts[0], hosts[2], hosts[3]):
@@ -77,7 +77,7 @@ def test_the_ledger_is_paged_filtered_streamed_and_reset(control: Control) -> No
     assert control.json("/ledger")["count"] == 0
 
 
-def test_the_truth_is_streamed_as_lines_for_all_or_one_host_or_url(control: Control) -> None:
+def test_the_truth_is_streamed_as_lines_for_all_or_one_host_or_url(control: ControlClient) -> None:
     web = control.server.web
     told = [found.url for found in truth(web)]
     lines = [json.loads(line) for line in control.ask("/truth").body.splitlines()]
@@ -102,18 +102,20 @@ def test_the_truth_is_streamed_as_lines_for_all_or_one_host_or_url(control: Cont
         ("GET", "/truth?host=nobody.test", 404, "GET /hosts"),
         ("GET", "/truth?url=ftp://x/", 400, "begins with http://"),
         ("POST", "/clock", 400, "advance=7d"),
-        ("POST", "/clock?advance=soon", 400, "no span of time"),
+        ("POST", "/clock?advance=soon", 400, "not a duration"),
         ("POST", "/clock?advance=9999w", 400, "hundred years"),
         ("GET", "/ledger?" + "a=1&" * 50, 400, "fields"),
     ],
 )
-def test_wrong_use_gets_an_error_as_json(control: Control, method: str, path: str, status: int, message: str) -> None:
+def test_wrong_use_gets_an_error_as_json(
+    control: ControlClient, method: str, path: str, status: int, message: str
+) -> None:
     assert message in control.json(path, method, status)["error"]
 
 
-def _changing(control: Control) -> str:
+def _changing(control: ControlClient) -> str:
     """A URL that changes daily and has both validators."""
-    site = control.server.web.atlas.site(0)
+    site = control.server.web.sites.site(0)
     for number in range(site.size):
         found = control.server.web.find(site.name, site.path(number))
         if found is not None and found.period == 86_400:
@@ -121,7 +123,7 @@ def _changing(control: Control) -> str:
     raise AssertionError("no page changes daily")
 
 
-def test_a_page_stays_until_time_is_advanced_and_conditional_requests_notice(control: Control) -> None:
+def test_a_page_stays_until_time_is_advanced_and_conditional_requests_notice(control: ControlClient) -> None:
     # Given a page that changes daily
     url, ask = _changing(control), control.client.ask
     before = ask(url)
@@ -145,7 +147,7 @@ def test_a_page_stays_until_time_is_advanced_and_conditional_requests_notice(con
     assert after.body.count(b"<a ") == before.body.count(b"<a ")
 
 
-def test_etags_take_precedence_over_dates(control: Control) -> None:
+def test_etags_take_precedence_over_dates(control: ControlClient) -> None:
     url, ask = _changing(control), control.client.ask
     got = ask(url)
     late = {"If-Modified-Since": "Fri, 01 Jan 2038 00:00:00 GMT"}
@@ -158,7 +160,7 @@ def test_etags_take_precedence_over_dates(control: Control) -> None:
 
 def test_about_the_share_asked_for_changes() -> None:
     with running(WebSpec(hosts=1, pages=400, changing=0.5)) as server:
-        web, site = server.web, server.web.atlas.site(0)
+        web, site = server.web, server.web.sites.site(0)
         paths = [site.path(number) for number in range(400)]
         changed = sum(
             web.answer(site.name, path, 0).body != web.answer(site.name, path, 40 * 86_400).body for path in paths
@@ -173,6 +175,6 @@ def test_spans_of_time_are_read_with_their_units() -> None:
 def test_simulated_time_never_goes_back() -> None:
     clock = SimClock()
     clock.advance(10)
-    with pytest.raises(UsageError, match="forward only"):
+    with pytest.raises(UsageError, match="only moves forward"):
         clock.advance(-1)
     assert clock.now == 10

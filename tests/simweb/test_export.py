@@ -82,7 +82,7 @@ def test_nginx_serves_what_the_synthetic_web_serves(web: SimWeb, place: Path, po
                 continue
             path = "/" + found.url.split("/", 3)[3]
             told = web.answer(found.host, path)
-            if told.delivery not in ("length", "chunked", "until_close") or told.status in (429, 500, 503):
+            if told.wire not in ("length", "chunked", "until_close") or told.status in (429, 500, 503):
                 continue
             if found.answer in ("bomb", "robots", "recovering") and told.status != 301:
                 continue

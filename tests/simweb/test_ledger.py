@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.simweb.walker import Client
 
-from scoter.simweb import Ledger, WebSpec, running
+from scoter.simweb import SimLedger, WebSpec, running
 
 
 class FakeTime:
@@ -19,10 +19,10 @@ class FakeTime:
         return self.now
 
 
-def _filled(spans: list[tuple[float, float]], host: str = "a.test") -> Ledger:
+def _filled(spans: list[tuple[float, float]], host: str = "a.test") -> SimLedger:
     """A ledger with requests that started and ended at the given times."""
     time = FakeTime()
-    ledger = Ledger(time=time)
+    ledger = SimLedger(time=time)
     events = sorted([(start, 0, n) for n, (start, _) in enumerate(spans)])
     tickets = {}
     for start, _, number in events:
@@ -36,7 +36,7 @@ def _filled(spans: list[tuple[float, float]], host: str = "a.test") -> Ledger:
 
 def test_an_entry_says_all_there_is_to_say() -> None:
     time = FakeTime()
-    ledger = Ledger(time=time)
+    ledger = SimLedger(time=time)
     time.now += 1.5
     ticket = ledger.begin("a.test", "/x?y=1", "HEAD", 40000)
     (under_way,) = ledger.requests()
@@ -59,7 +59,7 @@ def test_gaps_run_from_start_to_start_of_one_host() -> None:
 
 def test_the_hosts_of_a_domain_can_be_taken_together() -> None:
     time = FakeTime()
-    ledger = Ledger(time=time)
+    ledger = SimLedger(time=time)
     for host in ("www.a.test", "blog.a.test", "b.test"):
         ledger.begin(host, "/", "GET", 1)
         time.now += 2.0
@@ -83,7 +83,7 @@ def test_concurrency_is_what_counting_by_hand_gives(spans: list[tuple[int, int]]
 
 
 def test_beyond_its_limit_the_ledger_counts_what_it_drops() -> None:
-    ledger = Ledger(limit=2)
+    ledger = SimLedger(limit=2)
     tickets = [ledger.begin("a.test", f"/{n}", "GET", 1) for n in range(5)]
     for ticket in tickets:
         ledger.end(ticket, 200, 1)
@@ -92,7 +92,7 @@ def test_beyond_its_limit_the_ledger_counts_what_it_drops() -> None:
 
 
 def test_a_request_from_before_a_reset_is_not_entered_when_it_ends() -> None:
-    ledger = Ledger()
+    ledger = SimLedger()
     old = ledger.begin("a.test", "/old", "GET", 1)
     ledger.reset()
     new = ledger.begin("b.test", "/new", "GET", 1)

@@ -21,7 +21,7 @@ from tests.simweb.walker import Client
 
 from scoter.errors import UsageError
 from scoter.simweb import SimServer, SimWeb, WebSpec, fault_name, running, serve
-from scoter.simweb.delivery import Asked, End, script
+from scoter.simweb.responses import ConnectionEnd, FramingOptions, wire_script
 
 
 def _talk(server: SimServer, data: bytes) -> bytes:
@@ -50,7 +50,7 @@ def _split(answer: bytes) -> tuple[bytes, bytes]:
 
 def test_pipelined_requests_are_answered_in_order(plain: SimServer) -> None:
     host = plain.web.hosts()[0]
-    site = plain.web.atlas.site(0)
+    site = plain.web.sites.site(0)
     paths = [site.path(number) for number in range(100)]
 
     answer = _talk(plain, b"".join(_get(host, path, close=path == paths[-1]) for path in paths))
@@ -256,11 +256,11 @@ def test_a_hung_up_robots_file_is_no_answer_at_all(faulty: SimServer) -> None:
 def test_faults_in_the_body_do_not_concern_head() -> None:
     web = SimWeb(FAULTY)
     for fault, path in (("truncated", "/length.html"), ("drip", "/drip.html"), ("reset", "/midway.html")):
-        plan = script(web.answer(fault_name(fault), path), Asked(head_only=True), web.spec)
+        plan = wire_script(web.answer(fault_name(fault), path), FramingOptions(head_only=True), web.spec)
         steps = list(plan.steps)
         assert len(steps) == 1
         assert steps[0][1].endswith(b"\r\n\r\n")
-        assert plan.end is End.KEEP
+        assert plan.end is ConnectionEnd.KEEP
 
 
 @pytest.fixture

@@ -10,39 +10,38 @@ no code with the crawler, so that the one can be checked against the other. docs
 
 from __future__ import annotations
 
-from .answer import Answer
-from .clock import SimClock
-from .export import Exported, export
-from .facts import AnswerClass, Delivery, Link, Resource, Verdict
-from .faultkinds import FAULTS, fault_name
-from .ledger import Entry, HostSummary, Ledger
-from .server import SimServer, run_forever, running, serve
-from .sites import CONTROL
-from .spec import WebSpec
-from .truth import SETTINGS, STATUS, Fact, LinkFact, fact, truth
-from .web import SimWeb
+from scoter.simweb.clock import SimClock
+from scoter.simweb.export import StaticExport, export
+from scoter.simweb.facts import AnswerClass, Resource, SimLink, SimVerdict, WireBehaviour
+from scoter.simweb.ledger import HostSummary, LoggedRequest, SimLedger
+from scoter.simweb.responses import SimResponse
+from scoter.simweb.server import SimServer, run_forever, running, serve
+from scoter.simweb.sites import CONTROL, FAULTS, fault_name
+from scoter.simweb.spec import WebSpec
+from scoter.simweb.truth import SETTINGS, STATUS, Fact, LinkFact, fact, truth
+from scoter.simweb.web import SimWeb
 
 __all__ = [
     "CONTROL",
     "FAULTS",
     "SETTINGS",
     "STATUS",
-    "Answer",
     "AnswerClass",
-    "Delivery",
-    "Entry",
-    "Exported",
     "Fact",
     "HostSummary",
-    "Ledger",
-    "Link",
     "LinkFact",
+    "LoggedRequest",
     "Resource",
     "SimClock",
+    "SimLedger",
+    "SimLink",
+    "SimResponse",
     "SimServer",
+    "SimVerdict",
     "SimWeb",
-    "Verdict",
+    "StaticExport",
     "WebSpec",
+    "WireBehaviour",
     "export",
     "fact",
     "fault_name",

@@ -10,12 +10,11 @@ from urllib.parse import parse_qs
 import msgspec
 
 from scoter.errors import UsageError
-
-from .clock import SimClock, seconds
-from .ledger import Ledger
-from .sites import CONTROL
-from .truth import SETTINGS, fact, truth
-from .web import SimWeb
+from scoter.simweb.clock import START, SimClock, seconds
+from scoter.simweb.ledger import SimLedger
+from scoter.simweb.sites import CONTROL
+from scoter.simweb.truth import SETTINGS, fact, truth
+from scoter.simweb.web import SimWeb
 
 _JSON = "application/json"
 _LINES = "application/x-ndjson"
@@ -37,7 +36,7 @@ _HELP = {
 }
 
 
-class Reply(msgspec.Struct, frozen=True):
+class ControlReply(msgspec.Struct, frozen=True):
     """An answer of the reserved host: a body at once, or blocks one after another."""
 
     status: int
@@ -46,14 +45,14 @@ class Reply(msgspec.Struct, frozen=True):
     blocks: Iterator[bytes] | None = None
 
 
-class Control:
+class ControlHost:
     """Answers for the reserved host of one server."""
 
-    def __init__(self, web: SimWeb, ledger: Ledger, clock: SimClock) -> None:
+    def __init__(self, web: SimWeb, ledger: SimLedger, clock: SimClock) -> None:
         self._web = web
         self._ledger = ledger
         self._clock = clock
-        self._routes: dict[str, Callable[[dict[str, str]], Reply]] = {
+        self._routes: dict[str, Callable[[dict[str, str]], ControlReply]] = {
             "GET /": lambda query: _json({"host": CONTROL, "requests": _HELP}),
             "GET /spec": lambda query: _json(web.spec),
             "GET /seeds": self._seeds,
@@ -66,8 +65,8 @@ class Control:
             "POST /clock": self._advance,
         }
 
-    def answer(self, method: str, target: str) -> Reply:
-        """Answer a request; a wrong one gets an error as JSON."""
+    def answer(self, method: str, target: str) -> ControlReply:
+        """SimResponse a request; a wrong one gets an error as JSON."""
         path, _, text = target.partition("?")
         method = "GET" if method == "HEAD" else method
         try:
@@ -79,61 +78,61 @@ class Control:
         except (UsageError, ValueError) as wrong:
             return _error(400, str(wrong))
 
-    def _unknown(self, path: str) -> Reply:
+    def _unknown(self, path: str) -> ControlReply:
         methods = [route.split()[0] for route in self._routes if route.split()[1] == path]
         if methods:
             return _error(405, f"{path} is asked for with {' or '.join(methods)}")
         return _error(404, f"nothing at {path[:100]}; GET / lists what there is")
 
-    def _seeds(self, query: dict[str, str]) -> Reply:
+    def _seeds(self, query: dict[str, str]) -> ControlReply:
         if _choice(query, "format", ("json", "text")) == "text":
-            return Reply(200, "text/plain; charset=utf-8", "".join(f"{u}\n" for u in self._web.seeds()).encode())
+            return ControlReply(200, "text/plain; charset=utf-8", "".join(f"{u}\n" for u in self._web.seeds()).encode())
         return _json({"seeds": self._web.seeds()})
 
-    def _requests(self, query: dict[str, str]) -> Reply:
+    def _requests(self, query: dict[str, str]) -> ControlReply:
         host, since = query.get("host"), _number(query, "since", 0, 0, 2**40)
         entries = self._ledger.requests(host, since)
         if _choice(query, "format", ("json", "jsonl")) == "jsonl":
-            return Reply(200, _LINES, blocks=_lines(entries))
+            return ControlReply(200, _LINES, blocks=_lines(entries))
         limit = _number(query, "limit", _PAGE, 1, _LONGEST_PAGE)
         page = list(islice(entries, limit))
         more = page[-1].number + 1 if len(page) == limit else None
         return _json({"count": self._ledger.count(), "dropped": self._ledger.dropped, "next": more, "requests": page})
 
-    def _summary(self, query: dict[str, str]) -> Reply:
+    def _summary(self, query: dict[str, str]) -> ControlReply:
         ledger = self._ledger
         return _json({"count": ledger.count(), "dropped": ledger.dropped, "hosts": ledger.summary()})
 
-    def _reset(self, query: dict[str, str]) -> Reply:
+    def _reset(self, query: dict[str, str]) -> ControlReply:
         self._ledger.reset()
         return _json({"count": 0})
 
-    def _truth(self, query: dict[str, str]) -> Reply:
+    def _truth(self, query: dict[str, str]) -> ControlReply:
         if "config" in query:
             return _json({"settings": SETTINGS})
         if "url" in query:
             return _json(fact(self._web, query["url"]))
         host = query.get("host")
-        if host is not None and self._web.atlas.find(host) is None:
+        if host is not None and self._web.sites.find(host) is None:
             return _error(404, f"no host {host[:100]!r} in this web; GET /hosts lists them")
-        return Reply(200, _LINES, blocks=_lines(truth(self._web, host)))
+        return ControlReply(200, _LINES, blocks=_lines(truth(self._web, host)))
 
-    def _time(self) -> Reply:
+    def _time(self) -> ControlReply:
         clock = self._clock
-        return _json({"start": clock.start, "now": clock.date, "seconds": clock.now})
+        return _json({"start": START, "now": clock.date, "seconds": clock.now})
 
-    def _advance(self, query: dict[str, str]) -> Reply:
+    def _advance(self, query: dict[str, str]) -> ControlReply:
         if "advance" not in query:
             return _error(400, "say how far: POST /clock?advance=7d")
         self._clock.advance(seconds(query["advance"]))
         return self._time()
 
 
-def _json(value: Any, status: int = 200) -> Reply:
-    return Reply(status, _JSON, msgspec.json.encode(value) + b"\n")
+def _json(value: Any, status: int = 200) -> ControlReply:
+    return ControlReply(status, _JSON, msgspec.json.encode(value) + b"\n")
 
 
-def _error(status: int, message: str) -> Reply:
+def _error(status: int, message: str) -> ControlReply:
     return _json({"error": message}, status)
 
 

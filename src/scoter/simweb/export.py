@@ -12,18 +12,17 @@ from urllib.parse import unquote
 import msgspec
 
 from scoter.errors import UsageError
-
-from .facts import Delivery, Resource, Validators
-from .files import START
-from .sites import Site
-from .web import SimWeb
+from scoter.simweb.clock import START
+from scoter.simweb.facts import Resource, Validators, WireBehaviour
+from scoter.simweb.sites import SimSite
+from scoter.simweb.web import SimWeb
 
 _MOVED = (301, 302, 303, 307, 308)
 _REFUSED = (403, 404, 410)
-_SOUND = frozenset({Delivery.LENGTH, Delivery.CHUNKED, Delivery.UNTIL_CLOSE})
+WELL_FRAMED = frozenset({WireBehaviour.LENGTH, WireBehaviour.CHUNKED, WireBehaviour.UNTIL_CLOSE})
 
 
-class Exported(msgspec.Struct, frozen=True):
+class StaticExport(msgspec.Struct, frozen=True):
     """What was written, and what could not be."""
 
     files: int
@@ -34,7 +33,7 @@ class Exported(msgspec.Struct, frozen=True):
     config: Path
 
 
-def export(web: SimWeb, directory: Path | str, port: int = 8080) -> Exported:
+def export(web: SimWeb, directory: Path | str, port: int = 8080) -> StaticExport:
     """Write every static resource below a directory, with an ``nginx.conf`` that serves them on one port.
 
     Simulated time stands at its start. Start it with ``nginx -p DIRECTORY -c nginx.conf``.
@@ -46,12 +45,12 @@ def export(web: SimWeb, directory: Path | str, port: int = 8080) -> Exported:
         root.mkdir(parents=True, exist_ok=True)
         if any(root.iterdir()):
             raise UsageError(f"{root} is not empty", where="simweb", hint="Name a directory that is new or empty.")
-        return _Writer(web, root).write(port)
+        return _NginxExport(web, root).write(port)
     except OSError as failure:
         raise UsageError(f"cannot write {failure.filename}: {failure.strerror}", where="simweb") from failure
 
 
-class _Writer:
+class _NginxExport:
     """One export: files as they come, and the lines of the configuration that they ask for."""
 
     def __init__(self, web: SimWeb, root: Path) -> None:
@@ -63,7 +62,7 @@ class _Writer:
         self._left: Counter[str] = Counter()
         self._folders: set[Path] = set()
 
-    def write(self, port: int) -> Exported:
+    def write(self, port: int) -> StaticExport:
         for name in ("sites", "logs", "temp"):
             (self._root / name).mkdir()
         config = self._root / "nginx.conf"
@@ -74,12 +73,12 @@ class _Writer:
             }
             out = stack.enter_context(config.open("w", encoding="utf-8"))
             out.write(_head(port))
-            for site in self._web.atlas.sites():
+            for site in self._web.sites.all():
                 out.write(self._site(site, port))
             out.write("}\n")
-        return Exported(self._files, self._bytes, self._redirects, dict(self._left), config)
+        return StaticExport(self._files, self._bytes, self._redirects, dict(self._left), config)
 
-    def _site(self, site: Site, port: int) -> str:
+    def _site(self, site: SimSite, port: int) -> str:
         """Write a host's files; return its server block."""
         locations = []
         for resource in self._web.resources(site.name):
@@ -89,13 +88,13 @@ class _Writer:
                 self._maps[f"moved-{resource.status}"].write(line)
             elif resource.status in _REFUSED:
                 self._maps["refused"].write(f'"{site.name}{resource.path}" {resource.status};\n')
-            elif resource.status != 200 or resource.delivery not in _SOUND or _precoded(resource):
+            elif resource.status != 200 or resource.wire not in WELL_FRAMED or _precoded(resource):
                 self._left[resource.answer] += 1
             else:
                 self._file(resource)
                 if resource.content_type != site.html:
                     locations.append(_location(resource))
-        compress = "    gzip on;\n" if site.habits.compress else ""
+        compress = "    gzip on;\n" if site.profile.compress else ""
         return (
             f"  server {{\n    listen 127.0.0.1:{port};\n    server_name {site.name};\n"
             f'    root sites/{site.name};\n    default_type "{site.html}";\n{compress}'

@@ -41,7 +41,7 @@ class AnswerClass(StrEnum):
     REFUSED = "refused"
 
 
-class Verdict(StrEnum):
+class SimVerdict(StrEnum):
     """What a host's robots.txt says of a URL to a crawler that no group names."""
 
     ALLOWED = "allowed"
@@ -49,7 +49,7 @@ class Verdict(StrEnum):
     UNREACHABLE = "unreachable"
 
 
-class Delivery(StrEnum):
+class WireBehaviour(StrEnum):
     """How an answer goes over the wire."""
 
     LENGTH = "length"
@@ -75,7 +75,7 @@ class Validators(StrEnum):
     NONE = "none"
 
 
-class Link(msgspec.Struct, frozen=True):
+class SimLink(msgspec.Struct, frozen=True):
     """A link as a page means it: ``url`` is canonical however the page spells it."""
 
     url: str
@@ -103,14 +103,14 @@ class Resource(msgspec.Struct, frozen=True, kw_only=True):
     content_type: str = ""
     body: Body = no_body
     #: Links in the order of the page; a redirect's or a meta refresh's target is not among them.
-    links: tuple[Link, ...] = ()
+    links: tuple[SimLink, ...] = ()
     #: The page says ``nofollow`` in its meta robots: none of its links is to be followed.
     nofollow: bool = False
     noindex: bool = False
     #: Location as it is sent, and the canonical URL it means.
     location: str = ""
     target: str = ""
-    verdict: Verdict = Verdict.ALLOWED
+    verdict: SimVerdict = SimVerdict.ALLOWED
     #: Reachable from the seeds through links and redirects that may be followed.
     expected: bool = True
     #: The bodies of one duplicate group are equal; those of a near group differ in a few words.
@@ -126,7 +126,7 @@ class Resource(msgspec.Struct, frozen=True, kw_only=True):
     age: int = 0
     validators: Validators = Validators.NONE
     compress: bool = False
-    delivery: Delivery = Delivery.LENGTH
+    wire: WireBehaviour = WireBehaviour.LENGTH
     headers: tuple[tuple[str, str], ...] = ()
     #: ``status`` is sent for this many requests, then the page itself with 200.
     failures: int = 0

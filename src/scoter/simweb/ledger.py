@@ -21,7 +21,7 @@ _PATH_LENGTH = 4096
 _PATHS_BYTES = 512 * 1024 * 1024
 
 
-class Entry(msgspec.Struct, frozen=True):
+class LoggedRequest(msgspec.Struct, frozen=True):
     """One request. ``end`` and ``status`` are None and 0 while it is being answered."""
 
     number: int
@@ -45,7 +45,7 @@ class HostSummary(msgspec.Struct, frozen=True):
     max_concurrency: int
 
 
-class Ledger:
+class SimLedger:
     """Requests in the order in which they started, in about 45 bytes each and their path."""
 
     def __init__(self, limit: int = _LIMIT, time: Callable[[], float] = monotonic) -> None:
@@ -56,7 +56,7 @@ class Ledger:
         self._clear()
 
     def __repr__(self) -> str:
-        return f"Ledger({self.count()} requests, {self.dropped} dropped)"
+        return f"SimLedger({self.count()} requests, {self.dropped} dropped)"
 
     def _clear(self) -> None:
         self.dropped = 0
@@ -120,17 +120,17 @@ class Ledger:
         number = self._hosts.get(host)
         return 0 if number is None else self._host[: len(self._path_end)].count(number)
 
-    def requests(self, host: str | None = None, since: int = 0) -> Iterator[Entry]:
+    def requests(self, host: str | None = None, since: int = 0) -> Iterator[LoggedRequest]:
         """The entries from number ``since`` on, of one host or of all."""
         wanted = None if host is None else self._hosts.get(host, -1)
         for number in range(max(since, 0), len(self._path_end)):
             if wanted is None or self._host[number] == wanted:
                 yield self._entry(number)
 
-    def _entry(self, number: int) -> Entry:
+    def _entry(self, number: int) -> LoggedRequest:
         end = self._end[number]
         first = self._path_end[number - 1] if number else 0
-        return Entry(
+        return LoggedRequest(
             number=number,
             host=self._names[self._host[number]],
             path=self._paths[first : self._path_end[number]].decode("utf-8", "surrogateescape"),

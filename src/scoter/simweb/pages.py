@@ -5,13 +5,12 @@ from __future__ import annotations
 from functools import lru_cache, partial
 from zlib import crc32
 
-from .atlas import Atlas
-from .dice import fraction, mix, throws
-from .facts import Link, Resource, Validators
-from .markup import Document, encode, html
-from .prose import prose
-from .robots import verdict
-from .sites import BRANCHES, SHUT_LINKED, Site
+from scoter.simweb.facts import Resource, SimLink, Validators
+from scoter.simweb.formats import PageMarkup, encode, html
+from scoter.simweb.prose import prose
+from scoter.simweb.rng import fraction, mix, random_ints
+from scoter.simweb.robots import verdict
+from scoter.simweb.sites import BRANCHES, SHUT_LINKED, SimSite, SimSites
 
 DAY = 86_400
 _PERIODS = (DAY, 7 * DAY, 30 * DAY)
@@ -21,16 +20,16 @@ _LINK_CHARS = 75
 LOGO = "/images/logo.png"
 
 
-def meta_robots(site: Site, number: int) -> str:
+def meta_robots(site: SimSite, number: int) -> str:
     """What a numbered page says to robots; pages that others hang below never keep anybody from following."""
     if not site.leaf(number) or number == 0:
         return ""
     return {5: "nofollow", 6: "noindex"}.get(number % 23, "")
 
 
-def trusty(site: Site, number: int) -> bool:
+def is_followed(site: SimSite, number: int) -> bool:
     """Whether links from this page are followed by everybody, so that it may be the only way to something."""
-    return not site.shut and not site.confined(number) and meta_robots(site, number) != "nofollow"
+    return not site.shut and not site.in_private_folder(number) and meta_robots(site, number) != "nofollow"
 
 
 def number_of(path: str) -> int:
@@ -45,80 +44,82 @@ def number_of(path: str) -> int:
     return int(digits) if digits.isascii() and digits.isdecimal() and len(digits) < 12 else -1
 
 
-def page(atlas: Atlas, site: Site, number: int, extras: tuple[Link, ...] = ()) -> Resource:
+def page(sites: SimSites, site: SimSite, number: int, extras: tuple[SimLink, ...] = ()) -> Resource:
     """A numbered page; ``extras`` are further links, which it shows first."""
-    spec, path, bits = atlas.spec, site.path(number), site.bits(number)
-    text = prose(site.habits.language, spec.seed)
+    spec, path, bits = sites.spec, site.path(number), site.bits(number)
+    text = prose(site.profile.language, spec.seed)
     robots = meta_robots(site, number)
     title = f"{text.title(bits >> 20)} {number}" if number else f"{text.title(bits >> 20)} · {site.name}"
     changes = fraction(bits >> 32) < spec.changing
     period = _PERIODS[bits % 3] if changes else 0
-    links = (*extras, *_links(atlas, site, number))
+    links = (*extras, *_links(sites, site, number))
     return Resource(
         host=site.name,
         path=path,
         content_type=site.html,
-        body=partial(_body, atlas, site, number, title, links),
+        body=partial(_body, sites, site, number, title, links),
         links=links,
         nofollow=robots == "nofollow",
         noindex=robots == "noindex",
-        verdict=verdict(site.habits.robots, path),
+        verdict=verdict(site.profile.robots, path),
         expected=not site.shut or number < SHUT_LINKED,
         title=title,
-        language=site.habits.language,
-        encoding=site.habits.encoding,
+        language=site.profile.language,
+        encoding=site.profile.encoding,
         shows=f"meta-{robots}-page" if robots else "",
         period=period,
         age=(bits >> 8) % (period or 365 * DAY),
-        validators=site.habits.validators,
-        compress=site.habits.compress,
-        delivery=site.habits.delivery,
+        validators=site.profile.validators,
+        compress=site.profile.compress,
+        wire=site.profile.wire,
     )
 
 
-def _links(atlas: Atlas, site: Site, number: int) -> list[Link]:
-    text = prose(site.habits.language, atlas.spec.seed)
-    origin, url = site.origin, atlas.url
+def _links(sites: SimSites, site: SimSite, number: int) -> list[SimLink]:
+    text = prose(site.profile.language, sites.spec.seed)
+    origin, url = site.origin, sites.url
     first = BRANCHES * number + 1
     links = [
-        Link(url(site.index, child), text.title(child * 7 + number))
+        SimLink(url(site.index, child), text.title(child * 7 + number))
         for child in range(first, min(first + BRANCHES, site.size))
     ]
     if number:
-        links.append(Link(url(site.index, (number - 1) // BRANCHES), text.title(number)))
-        if trusty(site, number):
-            links.extend(wayside_links(origin, number))
+        links.append(SimLink(url(site.index, (number - 1) // BRANCHES), text.title(number)))
+        if is_followed(site, number):
+            links.extend(side_page_links(origin, number))
     if site.fault:
         return links
-    rolls = throws(3 * atlas.spec.links, atlas.spec.seed, site.index, number, 0x117C)
+    rolls = random_ints(3 * sites.spec.links, sites.spec.seed, site.index, number, 0x117C)
     for place in range(0, len(rolls), 3):
         how = rolls[place + 2]
-        links.append(Link(atlas.drawn(site, rolls[place], rolls[place + 1]), text.title(how), nofollow=how % 19 == 0))
+        links.append(
+            SimLink(sites.drawn(site, rolls[place], rolls[place + 1]), text.title(how), nofollow=how % 19 == 0)
+        )
     return links
 
 
-def wayside_links(origin: str, number: int) -> list[Link]:
+def side_page_links(origin: str, number: int) -> list[SimLink]:
     """Links to things that only this page leads to: dead ends, redirects, and what is not to be followed."""
     links = []
     if number % 25 == 7:
-        links.append(Link(f"{origin}/old/{number}.html", "…"))
+        links.append(SimLink(f"{origin}/old/{number}.html", "…"))
     if number % 20 == 11:
-        links.append(Link(f"{origin}/go/{number}", "→"))
+        links.append(SimLink(f"{origin}/go/{number}", "→"))
     if number % 40 == 9:
-        links.append(Link(f"{origin}/members/{number}.html", "✓", nofollow=True))
+        links.append(SimLink(f"{origin}/members/{number}.html", "✓", nofollow=True))
     return links
 
 
-def _body(atlas: Atlas, site: Site, number: int, title: str, links: tuple[Link, ...], version: int) -> bytes:
-    spec, habits, bits = atlas.spec, site.habits, site.bits(number)
-    text = prose(habits.language, spec.seed)
+def _body(sites: SimSites, site: SimSite, number: int, title: str, links: tuple[SimLink, ...], version: int) -> bytes:
+    spec, profile, bits = sites.spec, site.profile, site.bits(number)
+    text = prose(profile.language, spec.seed)
     wanted = spec.page_bytes * (0.4 + 1.2 * fraction(bits >> 16))
-    per_char = 2 if habits.encoding == "utf-16" else 1
+    per_char = 2 if profile.encoding == "utf-16" else 1
     room = wanted - (_HEAD_CHARS + _LINK_CHARS * len(links)) * per_char
-    count = max(4, min(round(room / _sentence_bytes(habits.language, spec.seed, habits.encoding)), 20_000))
-    rolls = throws(count, spec.seed, site.index, number, 0x7E47)
+    count = max(4, min(round(room / _sentence_bytes(profile.language, spec.seed, profile.encoding)), 20_000))
+    rolls = random_ints(count, spec.seed, site.index, number, 0x7E47)
     # The first sentences are news; a new version of the page brings other news.
-    news = throws(3, spec.seed, site.index, number, version, 0x4E75)
+    news = random_ints(3, spec.seed, site.index, number, version, 0x4E75)
     pool = text.sentences
     sentences = text.sayings((*news, *rolls[3:]), bits)
     canonical = f"{site.origin}{site.path(number)}" if number % 3 else ""
@@ -130,11 +131,11 @@ def _body(atlas: Atlas, site: Site, number: int, title: str, links: tuple[Link, 
         )
     return encode(
         html(
-            Document(
+            PageMarkup(
                 url=site.origin + site.path(number),
                 title=title,
-                language=habits.language,
-                charset=habits.meta,
+                language=profile.language,
+                charset=profile.meta,
                 description=pool[rolls[0] & 511],
                 sentences=sentences,
                 gap=text.gap,
@@ -148,11 +149,11 @@ def _body(atlas: Atlas, site: Site, number: int, title: str, links: tuple[Link, 
                 body=f"<footer>{site.name} #{number}.{version}</footer>\n",
             )
         ),
-        habits.encoding,
+        profile.encoding,
     )
 
 
-def feed_of(site: Site) -> tuple[str, str]:
+def feed_of(site: SimSite) -> tuple[str, str]:
     """The kind of a host's feed and its path."""
     return ("rss", "/feed.xml") if site.index % 2 == 0 else ("atom", "/atom.xml")
 
@@ -161,18 +162,18 @@ def feed_of(site: Site) -> tuple[str, str]:
 def _sentence_bytes(language: str, seed: int, encoding: str) -> float:
     """What a sentence with its place weighs on average over some pages."""
     text = prose(language, seed)
-    sayings = [saying for page in range(40) for saying in text.sayings(throws(24, page), page)]
+    sayings = [saying for page in range(40) for saying in text.sayings(random_ints(24, page), page)]
     return len(encode(text.gap.join(sayings), encoding)) / len(sayings)
 
 
-def note(
-    atlas: Atlas,
-    site: Site,
+def short_page(
+    sites: SimSites,
+    site: SimSite,
     path: str,
     *,
-    links: tuple[Link, ...] = (),
+    links: tuple[SimLink, ...] = (),
     key: str = "",
-    document: Document | None = None,
+    document: PageMarkup | None = None,
     shows: str = "",
 ) -> Resource:
     """A short page in English and UTF-8 at a special path.
@@ -180,17 +181,17 @@ def note(
     ``key`` names its text (two notes with one key read alike); ``document`` brings further markup.
     """
     bits = crc32((key or f"{site.name}{path}").encode())
-    given = document or Document(url=site.origin + path, title="")
-    title = given.title or f"{prose('en', atlas.spec.seed).title(bits)} {bits % 997}"
+    given = document or PageMarkup(url=site.origin + path, title="")
+    title = given.title or f"{prose('en', sites.spec.seed).title(bits)} {bits % 997}"
     return Resource(
         host=site.name,
         path=path,
         content_type="text/html; charset=utf-8",
-        body=partial(_note_body, atlas, given, title, links, bits),
+        body=partial(_note_body, sites, given, title, links, bits),
         links=links,
         nofollow="nofollow" in given.robots,
         noindex="noindex" in given.robots,
-        verdict=verdict(site.habits.robots, path),
+        verdict=verdict(site.profile.robots, path),
         expected=not site.shut,
         title=title,
         language="en",
@@ -201,11 +202,13 @@ def note(
     )
 
 
-def _note_body(atlas: Atlas, given: Document, title: str, links: tuple[Link, ...], bits: int, version: int) -> bytes:
-    pool = prose("en", atlas.spec.seed).sentences
-    rolls = throws(20, atlas.spec.seed, bits, 0x407E)
-    sentences = given.sentences or prose("en", atlas.spec.seed).sayings(rolls, bits)
-    document = Document(
+def _note_body(
+    sites: SimSites, given: PageMarkup, title: str, links: tuple[SimLink, ...], bits: int, version: int
+) -> bytes:
+    pool = prose("en", sites.spec.seed).sentences
+    rolls = random_ints(20, sites.spec.seed, bits, 0x407E)
+    sentences = given.sentences or prose("en", sites.spec.seed).sayings(rolls, bits)
+    document = PageMarkup(
         url=given.url,
         title=title,
         description=pool[bits & 511],

@@ -9,7 +9,7 @@ from importlib import resources
 from typing import Any
 from urllib.parse import quote
 
-from .dice import mix, throws
+from scoter.simweb.rng import mix, random_ints
 
 LANGUAGES = ("en", "de", "fr", "ru", "zh", "ja", "ko")
 
@@ -33,7 +33,7 @@ def words(name: str) -> tuple[str, ...]:
     return tuple(_lexicon()["names"][name])
 
 
-class Prose:
+class Phrasebook:
     """The sentences of one language under one seed."""
 
     def __init__(self, language: str, seed: int) -> None:
@@ -46,7 +46,7 @@ class Prose:
         self.sentences = tuple(_sentence(table, language, seed, number) for number in range(_POOL))
 
     def __repr__(self) -> str:
-        return f"Prose({self.language!r}, {len(self.sentences)} sentences)"
+        return f"Phrasebook({self.language!r}, {len(self.sentences)} sentences)"
 
     def sayings(self, numbers: Sequence[int], bits: int) -> tuple[str, ...]:
         """Sentences that the numbers choose, each with the place it comes from, as in a newspaper's digest.
@@ -55,7 +55,7 @@ class Prose:
         from all sentences, pages of one language would have the same phrases in the same proportions, and a
         fingerprint of phrases would take them for near duplicates.
         """
-        rolls = throws(_SUBJECT + 16, bits)
+        rolls = random_ints(_SUBJECT + 16, bits)
         pool, syllables = self.sentences, self._syllables
         said = [pool[roll % _POOL] for roll in rolls[:_SUBJECT]]
         places = [
@@ -79,7 +79,7 @@ class Prose:
 
 
 def _sentence(table: dict[str, Any], language: str, seed: int, number: int) -> str:
-    rolls = throws(8, seed, LANGUAGES.index(language), number, 0x5E27)
+    rolls = random_ints(8, seed, LANGUAGES.index(language), number, 0x5E27)
     patterns: list[str] = table["patterns"]
     parts = {
         name: table[name][rolls[place] % len(table[name])]
@@ -92,9 +92,9 @@ def _sentence(table: dict[str, Any], language: str, seed: int, number: int) -> s
 
 
 @lru_cache(maxsize=64)
-def prose(language: str, seed: int) -> Prose:
+def prose(language: str, seed: int) -> Phrasebook:
     """The prose of a language, made once and kept."""
-    return Prose(language, seed)
+    return Phrasebook(language, seed)
 
 
 def slug(bits: int) -> str:

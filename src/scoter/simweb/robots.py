@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from .facts import Verdict
+from scoter.simweb.facts import SimVerdict
 
 #: RFC 9309 section 2.5: a parser reads at least 500 kibibytes; Scoter reads exactly so many.
 PARSE_LIMIT = 500 * 1024
@@ -108,21 +108,21 @@ def _huge() -> bytes:
     return head + padding + f"Disallow: {LATE}\n".encode() + filler[:100_000]
 
 
-def verdict(kind: RobotsKind, path: str) -> Verdict:
+def verdict(kind: RobotsKind, path: str) -> SimVerdict:
     """What the file of this kind says of a path, to a crawler that obeys and waits 30 s at the most."""
     if path == "/robots.txt":
         # RFC 9309 section 2.2.2: the file itself is always allowed.
-        return Verdict.ALLOWED
+        return SimVerdict.ALLOWED
     if kind in _WITH_FOLDER_RULES:
         closed = path.startswith(PRIVATE) and not path.startswith(PRESS)
-        return Verdict.DENIED if closed or path.endswith(".print") else Verdict.ALLOWED
+        return SimVerdict.DENIED if closed or path.endswith(".print") else SimVerdict.ALLOWED
     match kind:
         case RobotsKind.CLOSED | RobotsKind.LONG_DELAY:
-            return Verdict.DENIED
+            return SimVerdict.DENIED
         case RobotsKind.SERVER_ERROR | RobotsKind.BUSY | RobotsKind.HANG_UP:
-            return Verdict.UNREACHABLE
+            return SimVerdict.UNREACHABLE
         case RobotsKind.HUGE:
             # The rule for /late/ lies beyond the limit and does not count.
-            return Verdict.DENIED if path.startswith(EARLY) else Verdict.ALLOWED
+            return SimVerdict.DENIED if path.startswith(EARLY) else SimVerdict.ALLOWED
         case _:
-            return Verdict.ALLOWED
+            return SimVerdict.ALLOWED

@@ -7,17 +7,16 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from .atlas import Atlas
-from .facts import AnswerClass, Body, Delivery, Resource
-from .robots import MOVED_AWAY_PATH, MOVED_HERE_PATH, RobotsKind, rules, shared_rules
-from .sites import Site
+from scoter.simweb.facts import AnswerClass, Body, Resource, WireBehaviour
+from scoter.simweb.robots import MOVED_AWAY_PATH, MOVED_HERE_PATH, RobotsKind, rules, shared_rules
+from scoter.simweb.sites import SimSite, SimSites
 
 _PATH = "/robots.txt"
 
 
-def robots_files(atlas: Atlas, site: Site) -> Iterator[Resource]:
+def robots_files(sites: SimSites, site: SimSite) -> Iterator[Resource]:
     """What a host answers at /robots.txt, if anything, and any shared rules it keeps."""
-    kind = site.habits.robots
+    kind = site.profile.robots
     if site.index == 0:
         yield _shared(site, MOVED_AWAY_PATH)
     match kind:
@@ -30,19 +29,19 @@ def robots_files(atlas: Atlas, site: Site) -> Iterator[Resource]:
         case RobotsKind.BUSY:
             yield _failing(site, 429, headers=(("Retry-After", "1"),))
         case RobotsKind.HANG_UP:
-            yield _failing(site, 200, delivery=Delivery.HANG_UP)
+            yield _failing(site, 200, wire=WireBehaviour.HANG_UP)
         case RobotsKind.MOVED_HERE:
             yield _shared(site, MOVED_HERE_PATH)
             yield _moved(site, MOVED_HERE_PATH, f"{site.origin}{MOVED_HERE_PATH}")
         case RobotsKind.MOVED_AWAY:
-            target = f"{atlas.site(0).origin}{MOVED_AWAY_PATH}"
+            target = f"{sites.site(0).origin}{MOVED_AWAY_PATH}"
             yield _moved(site, target, target)
         case _:
             sitemap = f"{site.origin}/sitemap.xml" if kind is RobotsKind.OPEN else ""
             yield _file(site, _PATH, partial(_rules, kind, sitemap))
 
 
-def _shared(site: Site, path: str) -> Resource:
+def _shared(site: SimSite, path: str) -> Resource:
     return replace(_file(site, path, lambda version: shared_rules()), shows="robots-rules")
 
 
@@ -50,7 +49,7 @@ def _rules(kind: RobotsKind, sitemap: str, version: int) -> bytes:
     return rules(kind, sitemap)
 
 
-def _file(site: Site, path: str, body: Body) -> Resource:
+def _file(site: SimSite, path: str, body: Body) -> Resource:
     return Resource(
         host=site.name,
         path=path,
@@ -58,12 +57,12 @@ def _file(site: Site, path: str, body: Body) -> Resource:
         content_type="text/plain; charset=utf-8",
         body=body,
         expected=False,
-        shows=f"robots-{site.habits.robots}",
+        shows=f"robots-{site.profile.robots}",
     )
 
 
 def _failing(
-    site: Site, status: int, headers: tuple[tuple[str, str], ...] = (), delivery: Delivery = Delivery.LENGTH
+    site: SimSite, status: int, headers: tuple[tuple[str, str], ...] = (), wire: WireBehaviour = WireBehaviour.LENGTH
 ) -> Resource:
     return Resource(
         host=site.name,
@@ -73,13 +72,13 @@ def _failing(
         content_type="text/plain; charset=utf-8",
         body=lambda version: b"Not today.\n",
         headers=headers,
-        delivery=delivery,
+        wire=wire,
         expected=False,
-        shows=f"robots-{site.habits.robots}",
+        shows=f"robots-{site.profile.robots}",
     )
 
 
-def _moved(site: Site, location: str, target: str) -> Resource:
+def _moved(site: SimSite, location: str, target: str) -> Resource:
     return Resource(
         host=site.name,
         path=_PATH,
@@ -90,5 +89,5 @@ def _moved(site: Site, location: str, target: str) -> Resource:
         location=location,
         target=target,
         expected=False,
-        shows=f"robots-{site.habits.robots}",
+        shows=f"robots-{site.profile.robots}",
     )

@@ -11,13 +11,12 @@ from contextlib import asynccontextmanager, contextmanager
 import uvloop
 
 from scoter.errors import UsageError
-
-from .clock import SimClock
-from .connection import Connection
-from .control import Control
-from .ledger import Ledger
-from .spec import WebSpec
-from .web import SimWeb
+from scoter.simweb.clock import SimClock
+from scoter.simweb.connection import SimConnection
+from scoter.simweb.control import ControlHost
+from scoter.simweb.ledger import SimLedger
+from scoter.simweb.spec import WebSpec
+from scoter.simweb.web import SimWeb
 
 _ADDRESS = "127.0.0.1"
 _BACKLOG = 4096
@@ -30,10 +29,10 @@ class SimServer:
     def __init__(self, web: SimWeb) -> None:
         self.web = web
         self.port = 0
-        self.ledger = Ledger()
+        self.ledger = SimLedger()
         self.clock = SimClock()
-        self.control = Control(web, self.ledger, self.clock)
-        self.connections: set[Connection] = set()
+        self.control = ControlHost(web, self.ledger, self.clock)
+        self.connections: set[SimConnection] = set()
         self._attempts: dict[str, int] = {}
 
     def __repr__(self) -> str:
@@ -60,7 +59,7 @@ async def serve(web: SimWeb, port: int = 0) -> AsyncIterator[SimServer]:
     loop = asyncio.get_running_loop()
     server = SimServer(web)
     try:
-        listener = await loop.create_server(lambda: Connection(server, loop), _ADDRESS, port, backlog=_BACKLOG)
+        listener = await loop.create_server(lambda: SimConnection(server, loop), _ADDRESS, port, backlog=_BACKLOG)
     except OSError as refusal:
         raise UsageError(
             f"cannot listen on {_ADDRESS}:{port}: {refusal.strerror or refusal}",

@@ -1,6 +1,6 @@
-"""The hosts: their names, their sizes, and the habits each of them has.
+"""The hosts: their names, sizes and profiles, the faults some of them show, and the index of all of them.
 
-The first twenty have habits written by hand, so that every plain feature occurs in a web of twenty hosts; those
+The first twenty have profile written by hand, so that every plain feature occurs in a web of twenty hosts; those
 after them draw theirs from the quick ones among these.
 """
 
@@ -8,16 +8,17 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_right
+from collections.abc import Iterator
 from functools import lru_cache
 from itertools import accumulate
 
 import msgspec
 
-from .dice import mix
-from .facts import Delivery, Validators
-from .prose import domain, prose, slug, words
-from .robots import PRIVATE, SHUT, RobotsKind
-from .spec import WebSpec
+from scoter.simweb.facts import Validators, WireBehaviour
+from scoter.simweb.prose import domain, prose, slug, words
+from scoter.simweb.rng import fraction, mix
+from scoter.simweb.robots import PRIVATE, SHUT, RobotsKind
+from scoter.simweb.spec import WebSpec
 
 #: Every page n has the pages 8n+1 to 8n+8 as its children: a host of a million pages is seven deep.
 BRANCHES = 8
@@ -29,7 +30,7 @@ _SMALL = 12
 CONTROL = "control.simweb.test"
 
 
-class Habits(msgspec.Struct, frozen=True):
+class SiteProfile(msgspec.Struct, frozen=True):
     """How a host writes and answers."""
 
     language: str = "en"
@@ -39,54 +40,54 @@ class Habits(msgspec.Struct, frozen=True):
     meta: str = "utf-8"
     robots: RobotsKind = RobotsKind.ABSENT
     compress: bool = False
-    delivery: Delivery = Delivery.LENGTH
+    wire: WireBehaviour = WireBehaviour.LENGTH
     validators: Validators = Validators.BOTH
 
 
 _B, _E, _M, _N = Validators.BOTH, Validators.ETAG, Validators.MODIFIED, Validators.NONE
-_LEN, _CHUNK, _CLOSE = Delivery.LENGTH, Delivery.CHUNKED, Delivery.UNTIL_CLOSE
+_LEN, _CHUNK, _CLOSE = WireBehaviour.LENGTH, WireBehaviour.CHUNKED, WireBehaviour.UNTIL_CLOSE
 _R = RobotsKind
 
-HABITS: tuple[Habits, ...] = (
-    Habits("en", "utf-8", "utf-8", "utf-8", _R.ABSENT, True, _LEN, _B),
-    Habits("de", "windows-1252", "windows-1252", "", _R.FOLDER, False, _LEN, _B),
-    Habits("zh", "gbk", "gbk", "gbk", _R.OPEN, True, _LEN, _E),
-    Habits("fr", "utf-8", "utf-8", "", _R.FORBIDDEN, False, _CHUNK, _M),
-    Habits("ja", "shift_jis", "Shift_JIS", "shift_jis", _R.ABSENT, False, _LEN, _B),
-    Habits("ru", "windows-1251", "windows-1251", "", _R.BOM, True, _CHUNK, _B),
-    Habits("ko", "euc-kr", "euc-kr", "", _R.FOLDER, False, _LEN, _E),
-    Habits("en", "utf-16", "", "", _R.ABSENT, False, _LEN, _B),
-    Habits("ru", "utf-8", "iso-8859-1", "utf-8", _R.MOVED_HERE, False, _LEN, _B),
-    Habits("fr", "windows-1252", "utf-8", "", _R.MOVED_AWAY, True, _LEN, _M),
-    Habits("ja", "utf-8", "", "utf-8", _R.OPEN, False, _LEN, _B),
-    Habits("zh", "gbk", "", "", _R.ABSENT, False, _LEN, _N),
-    Habits("en", "utf-8", "utf-8", "", _R.CLOSED, False, _LEN, _B),
-    Habits("de", "utf-8", "utf-8", "", _R.DELAY, True, _LEN, _B),
-    Habits("ko", "utf-8", "", "utf-8", _R.OPEN, False, _LEN, _E),
-    Habits("ru", "windows-1251", "", "windows-1251", _R.ABSENT, False, _LEN, _B),
-    Habits("zh", "utf-8", "utf-8", "", _R.FOLDER, True, _LEN, _M),
-    Habits("ja", "shift_jis", "", "shift_jis", _R.ABSENT, False, _LEN, _B),
-    Habits("en", "windows-1252", "", "", _R.ABSENT, False, _CLOSE, _N),
-    Habits("fr", "utf-8", "utf-8", "utf-8", _R.OPEN, True, _LEN, _B),
+PROFILES: tuple[SiteProfile, ...] = (
+    SiteProfile("en", "utf-8", "utf-8", "utf-8", _R.ABSENT, True, _LEN, _B),
+    SiteProfile("de", "windows-1252", "windows-1252", "", _R.FOLDER, False, _LEN, _B),
+    SiteProfile("zh", "gbk", "gbk", "gbk", _R.OPEN, True, _LEN, _E),
+    SiteProfile("fr", "utf-8", "utf-8", "", _R.FORBIDDEN, False, _CHUNK, _M),
+    SiteProfile("ja", "shift_jis", "Shift_JIS", "shift_jis", _R.ABSENT, False, _LEN, _B),
+    SiteProfile("ru", "windows-1251", "windows-1251", "", _R.BOM, True, _CHUNK, _B),
+    SiteProfile("ko", "euc-kr", "euc-kr", "", _R.FOLDER, False, _LEN, _E),
+    SiteProfile("en", "utf-16", "", "", _R.ABSENT, False, _LEN, _B),
+    SiteProfile("ru", "utf-8", "iso-8859-1", "utf-8", _R.MOVED_HERE, False, _LEN, _B),
+    SiteProfile("fr", "windows-1252", "utf-8", "", _R.MOVED_AWAY, True, _LEN, _M),
+    SiteProfile("ja", "utf-8", "", "utf-8", _R.OPEN, False, _LEN, _B),
+    SiteProfile("zh", "gbk", "", "", _R.ABSENT, False, _LEN, _N),
+    SiteProfile("en", "utf-8", "utf-8", "", _R.CLOSED, False, _LEN, _B),
+    SiteProfile("de", "utf-8", "utf-8", "", _R.DELAY, True, _LEN, _B),
+    SiteProfile("ko", "utf-8", "", "utf-8", _R.OPEN, False, _LEN, _E),
+    SiteProfile("ru", "windows-1251", "", "windows-1251", _R.ABSENT, False, _LEN, _B),
+    SiteProfile("zh", "utf-8", "utf-8", "", _R.FOLDER, True, _LEN, _M),
+    SiteProfile("ja", "shift_jis", "", "shift_jis", _R.ABSENT, False, _LEN, _B),
+    SiteProfile("en", "windows-1252", "", "", _R.ABSENT, False, _CLOSE, _N),
+    SiteProfile("fr", "utf-8", "utf-8", "utf-8", _R.OPEN, True, _LEN, _B),
 )
 _QUICK = tuple(
-    habits
-    for habits in HABITS
-    if habits.robots not in (_R.CLOSED, _R.DELAY) and habits.delivery is not Delivery.UNTIL_CLOSE
+    profile
+    for profile in PROFILES
+    if profile.robots not in (_R.CLOSED, _R.DELAY) and profile.wire is not WireBehaviour.UNTIL_CLOSE
 )
 
 _LABELS = ("www.", "blog.", "shop.", "www.", "")
 _DOMAIN_STEPS = (0, 0, 0, 1, 2)
 
 
-class Site(msgspec.Struct, frozen=True, kw_only=True):
+class SimSite(msgspec.Struct, frozen=True, kw_only=True):
     """One host: ``size`` numbered pages, and what it is like."""
 
     seed: int
     index: int
     name: str
     size: int
-    habits: Habits
+    profile: SiteProfile
     #: The kind of fault it shows; "" for the hosts of the plain web.
     fault: str = ""
 
@@ -98,12 +99,12 @@ class Site(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def shut(self) -> bool:
         """Whether a crawler that obeys fetches nothing from it."""
-        return self.habits.robots in SHUT
+        return self.profile.robots in SHUT
 
     @property
     def html(self) -> str:
         """The Content-Type of its pages."""
-        return f"text/html; charset={self.habits.header}" if self.habits.header else "text/html"
+        return f"text/html; charset={self.profile.header}" if self.profile.header else "text/html"
 
     def leaf(self, number: int) -> bool:
         """Whether no page hangs below this one."""
@@ -118,14 +119,14 @@ class Site(msgspec.Struct, frozen=True, kw_only=True):
         if number == 0:
             return "/"
         bits = self.bits(number)
-        text = prose(self.habits.language, self.seed)
+        text = prose(self.profile.language, self.seed)
         word = text.slug(bits >> 8) if text.native_slugs and bits & 3 == 0 else slug(bits >> 8)
         if number % 9 == 5 and self.leaf(number):
             return f"{PRIVATE}{word}-{number}.html"
         sections = _sections()
         return f"/{sections[(bits >> 40) % len(sections)]}/{word}-{number}.html"
 
-    def confined(self, number: int) -> bool:
+    def in_private_folder(self, number: int) -> bool:
         """Whether the page lies in the folder that some robots.txt files close."""
         return number % 9 == 5 and self.leaf(number)
 
@@ -142,14 +143,14 @@ def plain_name(seed: int, index: int) -> str:
     return _LABELS[rest] + domain(seed, number, international=number % 7 == 2)
 
 
-def habits_of(seed: int, index: int) -> Habits:
-    """The habits of a plain host."""
-    if index < len(HABITS):
-        return HABITS[index]
+def profile_of(seed: int, index: int) -> SiteProfile:
+    """The profile of a plain host."""
+    if index < len(PROFILES):
+        return PROFILES[index]
     return _QUICK[mix(seed, index, 0x4AB) % len(_QUICK)]
 
 
-class Sizes:
+class SiteSizes:
     """How many pages each plain host has: by Zipf's law, summing up to the number asked for."""
 
     def __init__(self, spec: WebSpec) -> None:
@@ -157,8 +158,8 @@ class Sizes:
         weights = [1.0 / (rank + 1) ** 0.8 for rank in range(spec.hosts)]
         scale = (spec.pages - spec.hosts) / sum(weights)
         self._counts = array("q", (1 + int(weight * scale) for weight in weights))
-        for index, habits in enumerate(HABITS[: spec.hosts]):
-            if habits.robots in (_R.CLOSED, _R.DELAY):
+        for index, profile in enumerate(PROFILES[: spec.hosts]):
+            if profile.robots in (_R.CLOSED, _R.DELAY):
                 self._counts[index] = min(self._counts[index], _SMALL)
         self._counts[0] += spec.pages - sum(self._counts)
         self._heaps = array("d", accumulate(weights))
@@ -170,3 +171,125 @@ class Sizes:
         """The host on which a share of all links from 0 to 1 ends: the larger, the more often."""
         heaps = self._heaps
         return min(bisect_right(heaps, share * heaps[-1]), len(heaps) - 1)
+
+
+#: Faults of robots.txt: the whole host is concerned.
+ROBOTS_FAULTS: dict[str, RobotsKind] = {
+    "robots-500": RobotsKind.SERVER_ERROR,
+    "robots-429": RobotsKind.BUSY,
+    "robots-unreachable": RobotsKind.HANG_UP,
+    "robots-huge": RobotsKind.HUGE,
+    "robots-long-delay": RobotsKind.LONG_DELAY,
+}
+
+#: Faults of single resources.
+ANSWER_FAULTS: tuple[str, ...] = (
+    "redirect-loop",
+    "redirect-long",
+    "redirect-private",
+    "forbidden",
+    "busy",
+    "overloaded",
+    "server-error",
+    "reset",
+    "truncated",
+    "drip",
+    "silent",
+    "chunking",
+    "header-flood",
+    "bomb",
+    "overlong",
+    "mistyped",
+    "empty",
+)
+
+FAULTS: tuple[str, ...] = (*ROBOTS_FAULTS, *ANSWER_FAULTS)
+
+
+def fault_name(fault: str) -> str:
+    """The name of the host that shows a fault; each has a domain of its own, so that none slows another.
+
+    >>> fault_name("reset")
+    'www.reset-fault.test'
+    """
+    return f"www.{fault}-fault.test"
+
+
+def fault_profile(fault: str) -> SiteProfile:
+    """English, UTF-8, and nothing unusual but the fault."""
+    return SiteProfile(robots=ROBOTS_FAULTS.get(fault, RobotsKind.ABSENT))
+
+
+def fault_size(fault: str) -> int:
+    """How many ordinary pages stand beside the fault."""
+    return SHUT_LINKED if ROBOTS_FAULTS.get(fault) in SHUT else 1
+
+
+class SimSites:
+    """Every host of a web. It holds a name and a number per host, and nothing per page."""
+
+    def __init__(self, spec: WebSpec) -> None:
+        self.spec = spec
+        self.sizes = SiteSizes(spec)
+        self.faults = FAULTS if spec.faults else ()
+        names = [plain_name(spec.seed, index) for index in range(spec.hosts)]
+        names.extend(fault_name(fault) for fault in self.faults)
+        self.names: tuple[str, ...] = tuple(names)
+        self._places = {name: place for place, name in enumerate(names)}
+        self.site = lru_cache(maxsize=4096)(self._site)
+        self.url = lru_cache(maxsize=32768)(self._url)
+        # Hosts on which special resources can be shown: quick ones, the first of them always among them.
+        self._special_hosts = tuple(
+            index
+            for index, profile in enumerate(PROFILES[: spec.hosts])
+            if profile.robots not in (RobotsKind.CLOSED, RobotsKind.DELAY)
+        )
+
+    def __repr__(self) -> str:
+        return f"SimSites({len(self.names)} hosts, {self.spec.pages} pages)"
+
+    def find(self, name: str) -> SimSite | None:
+        """The host with this name."""
+        place = self._places.get(name)
+        return None if place is None else self.site(place)
+
+    def all(self) -> Iterator[SimSite]:
+        """Every host, the plain ones first."""
+        return map(self.site, range(len(self.names)))
+
+    def host_for(self, number: int) -> SimSite:
+        """The host that shows the special resource with this number."""
+        return self.site(self._special_hosts[number % len(self._special_hosts)])
+
+    def hosts_for(self, number: int, count: int) -> tuple[SimSite, ...]:
+        """Up to ``count`` different hosts, for what has to be seen on several."""
+        count = min(count, len(self._special_hosts))
+        return tuple(self.host_for(number + step) for step in range(count))
+
+    def drawn(self, site: SimSite, first: int, second: int) -> str:
+        """The URL of a page drawn by Zipf's law: half of the time on the same host."""
+        index = site.index if first & 1 and not site.fault else self.sizes.draw(fraction(first))
+        target = self.site(index)
+        if target.shut:
+            return self.url(index, 0)
+        # A power with a uniform exponent is distributed as 1/n: few pages get most of the links.
+        return self.url(index, min(int(target.size ** fraction(second)) - 1, target.size - 1))
+
+    def _url(self, index: int, number: int) -> str:
+        site = self.site(index)
+        return site.origin + site.path(number)
+
+    def _site(self, place: int) -> SimSite:
+        spec = self.spec
+        if place < spec.hosts:
+            profile = profile_of(spec.seed, place)
+            return SimSite(seed=spec.seed, index=place, name=self.names[place], size=self.sizes[place], profile=profile)
+        fault = self.faults[place - spec.hosts]
+        return SimSite(
+            seed=spec.seed,
+            index=place,
+            name=self.names[place],
+            size=fault_size(fault),
+            profile=fault_profile(fault),
+            fault=fault,
+        )

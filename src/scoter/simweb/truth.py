@@ -11,9 +11,8 @@ from collections.abc import Iterator
 import msgspec
 
 from scoter.errors import UsageError
-
-from .facts import AnswerClass, Resource, Verdict
-from .web import SimWeb
+from scoter.simweb.facts import AnswerClass, Resource, SimVerdict
+from scoter.simweb.web import SimWeb
 
 #: The status of a URL that robots.txt allows, after a complete crawl under ``SETTINGS``.
 STATUS: dict[AnswerClass, str] = {
@@ -78,7 +77,7 @@ class Fact(msgspec.Struct, frozen=True, kw_only=True):
     host: str
     answer: AnswerClass
     http_status: int
-    verdict: Verdict
+    verdict: SimVerdict
     #: Whether a complete crawl finds it: by links and redirects that may be followed, from the seeds.
     expected: bool
     #: Its status after a complete crawl; None when it is not expected.
@@ -121,7 +120,7 @@ def fact(web: SimWeb, url: str) -> Fact:
         host=host,
         answer=AnswerClass.NOT_FOUND,
         http_status=404,
-        verdict=Verdict.ALLOWED,
+        verdict=SimVerdict.ALLOWED,
         expected=False,
         status=None,
     )
@@ -151,7 +150,7 @@ def _fact(resource: Resource) -> Fact:
 
 
 def _status(resource: Resource) -> str:
-    if resource.verdict is not Verdict.ALLOWED:
+    if resource.verdict is not SimVerdict.ALLOWED:
         # Denied: gone at once. Unreachable: tried again until the retries are used up, then gone.
         return "gone"
     return STATUS[resource.answer]
@@ -164,7 +163,7 @@ def _refused(url: str) -> Fact:
         host=url.partition("://")[2].partition("/")[0],
         answer=AnswerClass.REFUSED,
         http_status=0,
-        verdict=Verdict.UNREACHABLE,
+        verdict=SimVerdict.UNREACHABLE,
         expected=True,
         status=STATUS[AnswerClass.REFUSED],
     )

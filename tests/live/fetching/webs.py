@@ -15,7 +15,7 @@ from scoter.core.url import canonical
 from scoter.live.fetching.fetchers import Fetchers
 from scoter.live.ports import Answer
 from scoter.live.records import Priority
-from scoter.simweb import Entry, SimWeb, WebSpec
+from scoter.simweb import LoggedRequest, SimWeb, WebSpec
 from scoter.simweb.robots import RobotsKind
 
 # The web notes a start when it has read a head and an end when it has written: on a busy machine both come late.
@@ -41,9 +41,9 @@ def config_for(port: int, *settings: str) -> Config:
 def urls_of(spec: WebSpec, per_domain: int) -> list[str]:
     """Return some URLs of each domain whose robots.txt asks for no delay of its own, mixed."""
     web = SimWeb(spec)
-    odd = {registered_domain(site.name) for site in web.atlas.sites() if site.habits.robots is RobotsKind.DELAY}
+    odd = {registered_domain(site.name) for site in web.sites.all() if site.profile.robots is RobotsKind.DELAY}
     found: defaultdict[str, list[str]] = defaultdict(list)
-    for site in web.atlas.sites():
+    for site in web.sites.all():
         domain = registered_domain(site.name)
         if domain not in odd and not site.shut:
             room = per_domain - len(found[domain])
@@ -59,9 +59,9 @@ async def fetch_all(fetchers: Fetchers, urls: Iterable[str]) -> list[Answer]:
     return await asyncio.gather(*(fetch(fetchers, url) for url in urls))
 
 
-def impolite(entries: Iterable[Entry], delay: float, threads: int = 1) -> list[str]:
+def impolite(entries: Iterable[LoggedRequest], delay: float, threads: int = 1) -> list[str]:
     """Return what was wrong with how a web was asked, domain by domain."""
-    domains: defaultdict[str, list[Entry]] = defaultdict(list)
+    domains: defaultdict[str, list[LoggedRequest]] = defaultdict(list)
     for entry in entries:
         domains[registered_domain(entry.host)].append(entry)
     problems: list[str] = []

@@ -159,8 +159,8 @@ def pages(spec: WebSpec, most: int) -> list[str]:
     web = SimWeb(spec)
     hosts: Sequence[list[str]] = [
         [resource.url for resource in web.resources(site.name)][:20]
-        for site in web.atlas.sites()
-        if site.habits.robots is RobotsKind.ABSENT
+        for site in web.sites.all()
+        if site.profile.robots is RobotsKind.ABSENT
     ]
     found = [urls[at] for at in range(20) for urls in hosts if at < len(urls)]
     return found[:most]

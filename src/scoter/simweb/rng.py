@@ -1,7 +1,7 @@
-"""Numbers that look random and are the same in every run.
+"""Deterministic pseudo-random numbers.
 
-Nothing of the synthetic web is stored: a page is worked out anew from the seed, its host and its number each
-time somebody asks for it, so that ten million pages cost no more memory than ten.
+The synthetic web stores nothing. Each page is computed from the seed, its host and its number whenever it is requested,
+so ten million pages need no more memory than ten.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _MASK = 0xFFFFFFFFFFFFFFFF
 
 
 def mix(*parts: int) -> int:
-    """Return 64 well-stirred bits made of the given numbers.
+    """Hash the given numbers to 64 bits.
 
     >>> mix(1, 2) == mix(1, 2), mix(1, 2) == mix(2, 1)
     (True, False)
@@ -29,8 +29,8 @@ def mix(*parts: int) -> int:
     return state
 
 
-def throws(count: int, *parts: int) -> tuple[int, ...]:
-    """Return ``count`` numbers of 32 bits each that belong to the given parts."""
+def random_ints(count: int, *parts: int) -> tuple[int, ...]:
+    """Return ``count`` 32-bit numbers derived from the given parts."""
     name = struct.pack(f"<{len(parts)}Q", *[part & _MASK for part in parts])
     digest = shake_128(name).digest(4 * count)
     return _layout(count).unpack(digest)
@@ -42,5 +42,5 @@ def _layout(count: int) -> struct.Struct:
 
 
 def fraction(bits: int) -> float:
-    """Turn 32 bits into a number from 0 up to, but not including, 1."""
+    """Map 32 bits to a number in [0, 1)."""
     return (bits & 0xFFFFFFFF) / 4294967296.0
