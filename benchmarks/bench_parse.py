@@ -24,7 +24,7 @@ import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped]
 from selectolax.lexbor import LexborHTMLParser
 
-from benchmarks.parse_pages import page
+from benchmarks.pages import page
 from scoter.config import load
 from scoter.core.page import Content, Page
 from scoter.core.signature import md5

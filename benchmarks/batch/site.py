@@ -1,51 +1,91 @@
-"""A static site of many hosts behind nginx: every page links to others, and all can be reached from the first."""
+"""A static site of many hosts behind nginx, made of realistic pages that link to each other."""
 
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 from benchmarks.nginx import free_port
 from benchmarks.nginx import serving as nginx
+from benchmarks.pages import page
 
-HOSTS = 60
-PAGES = 100
-LINKS = 55
 ROBOTS = "User-agent: *\nDisallow: /private/\nDisallow: /*.print$\nAllow: /private/press/\n"
+EXTERNAL_LINKS = 0.25
+_TEMPLATES = 300  # pages made from one template differ in title, canonical URL and links
+_ANCHOR = re.compile(r'(<a [^>]*?href=")[^"]*(")')
+_ALTERNATE = re.compile(r'<link rel="alternate"[^>]*>\n')
+
+
+class Site(NamedTuple):
+    """How many hosts and pages, how large a page is, and how many links it has."""
+
+    page_bytes: int
+    links: int
+    hosts: int = 60
+    pages_per_host: int = 100
+
+    @property
+    def pages(self) -> int:
+        return self.hosts * self.pages_per_host
+
+    def seeds(self, port: int) -> list[str]:
+        return [f"http://{address(host)}:{port}/0.html" for host in range(self.hosts)]
+
+
+SMALL = Site(page_bytes=25_000, links=50)
+LARGE = Site(page_bytes=128_000, links=150, pages_per_host=25)
 
 
 def address(host: int) -> str:
-    """Return the loopback address that stands for a host: nobody has to resolve it."""
+    """Return the loopback address of a host: no contestant has to resolve a name."""
     return f"127.0.1.{host + 1}"
 
 
-def write(root: Path, port: int, page_bytes: int) -> None:
-    """Write the pages: paragraphs of many words, with links to pages of the same host and of others."""
-    chance = random.Random(1)
-    words = ["".join(chance.choices("etaoinshrdlucmfwyp", k=chance.randint(2, 9))) for _ in range(3_000)]
-    per_link = page_bytes // LINKS
-    for host in range(HOSTS):
+def write(root: Path, port: int, site: Site) -> None:
+    """Write every page below ``root/pages``; each is reachable from the first page of its host."""
+    for host in range(site.hosts):
         folder = root / "pages" / address(host)
         folder.mkdir(parents=True)
         (folder / "robots.txt").write_text(ROBOTS)
-        for page in range(PAGES):
-            text = f"<!DOCTYPE html><html><head><title>Page {page} of {host}</title></head><body>\n"
-            for number in range(LINKS):
-                target = f"/{(page * 7 + number * 3 + chance.randrange(3)) % PAGES}.html"
-                if number % 4 == 0:
-                    target = f"http://{address(chance.randrange(HOSTS))}:{port}/{chance.randrange(PAGES)}.html"
-                link = f'<a href="{target}">{chance.choice(words)} {chance.choice(words)}</a>'
-                filling = max(0, (per_link - len(link) - 20) // 6)
-                text += f"<p>{' '.join(chance.choices(words, k=filling))} {link}</p>\n"
-            (folder / f"{page}.html").write_text(text + "</body></html>\n")
+        for number in range(site.pages_per_host):
+            (folder / f"{number}.html").write_text(_page(site, port, host, number))
+
+
+def _page(site: Site, port: int, host: int, number: int) -> str:
+    chance = random.Random(host * site.pages_per_host + number)
+    own = f"http://{address(host)}:{port}"
+    following = iter([(number + 1) % site.pages_per_host])  # a ring through all pages of the host
+
+    def target(found: re.Match[str]) -> str:
+        where = next(following, None)
+        if where is not None:
+            href = f"/{where}.html"
+        elif chance.random() < EXTERNAL_LINKS:
+            other = address(chance.randrange(site.hosts))
+            href = f"http://{other}:{port}/{chance.randrange(site.pages_per_host)}.html"
+        else:
+            href = f"/{chance.randrange(site.pages_per_host)}.html"
+        return found[1] + href + found[2]
+
+    template = (host * site.pages_per_host + number) % _TEMPLATES
+    text = _template(site, template).replace(f"https://a.example/{template}", f"{own}/{number}")
+    return _ANCHOR.sub(target, text.replace("<title>", f"<title>{number} of {host}: ", 1))
+
+
+@cache
+def _template(site: Site, number: int) -> str:
+    return _ALTERNATE.sub("", page(site.page_bytes, site.links, number).decode())
 
 
 @contextmanager
-def serving(root: Path, page_bytes: int) -> Iterator[int]:
-    """Serve the site, and give the port."""
+def serving(root: Path, site: Site) -> Iterator[int]:
+    """Serve the site and yield its port."""
     port = free_port()
-    write(root, port, page_bytes)
+    write(root, port, site)
     with nginx(root, port, "pages/$host"):
         yield port

@@ -1,9 +1,9 @@
-"""Scrapy crawling the same site: robots.txt obeyed, links followed, bodies stored.
+"""Scrapy crawling the same site: obey robots.txt, follow links, store bodies.
 
-    python theirs.py PORT
+    python scrapy_spider.py SEED...
 
-It runs in an environment of its own, which has Scrapy and nothing of ours; so it must not import anything of this
-project. One line of JSON tells how many pages it stored.
+Runs in an environment that has Scrapy and nothing of Scoter, so it must not import anything from this project. Prints
+one line of JSON with the number of pages stored.
 """
 
 from __future__ import annotations
@@ -14,40 +14,42 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import scrapy  # type: ignore[import-not-found]
 from scrapy.crawler import CrawlerProcess  # type: ignore[import-not-found]
 from scrapy.linkextractors import LinkExtractor  # type: ignore[import-not-found]
 
 CONCURRENT = 50
+PER_HOST = 8
 
 
-class Site(scrapy.Spider):  # type: ignore[misc]
-    """Follows every link and stores every page."""
+class StoringSpider(scrapy.Spider):  # type: ignore[misc]
+    """Follow every link to a known host and store every page."""
 
     name = "site"
-    links = LinkExtractor()
 
     def parse(self, response: Any, **kwargs: Any) -> Iterator[Any]:
-        (self.folder / f"{self.done}.html").write_bytes(response.body)
-        type(self).done += 1
+        (self.folder / f"{self.stored}.html").write_bytes(response.body)
+        type(self).stored += 1
         for link in self.links.extract_links(response):
             yield scrapy.Request(link.url, callback=self.parse)
 
     def closed(self, reason: str) -> None:
-        print(json.dumps({"pages": self.done}), flush=True)
+        print(json.dumps({"pages": self.stored}), flush=True)
 
 
-def main() -> None:
+def main(seeds: list[str]) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        Site.folder = Path(folder)
-        Site.done = 0
-        Site.start_urls = [f"http://127.0.1.1:{sys.argv[1]}/0.html"]
+        StoringSpider.folder = Path(folder)
+        StoringSpider.stored = 0
+        StoringSpider.start_urls = seeds
+        StoringSpider.links = LinkExtractor(allow_domains=[urlsplit(seed).hostname for seed in seeds])
         process = CrawlerProcess(
             {
                 "ROBOTSTXT_OBEY": True,
                 "CONCURRENT_REQUESTS": CONCURRENT,
-                "CONCURRENT_REQUESTS_PER_DOMAIN": 8,
+                "CONCURRENT_REQUESTS_PER_DOMAIN": PER_HOST,
                 "DOWNLOAD_DELAY": 0,
                 "COOKIES_ENABLED": False,
                 "TELNETCONSOLE_ENABLED": False,
@@ -55,9 +57,9 @@ def main() -> None:
                 "USER_AGENT": "bench",
             }
         )
-        process.crawl(Site)
+        process.crawl(StoringSpider)
         process.start()
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

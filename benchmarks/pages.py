@@ -1,23 +1,25 @@
-"""Pages to measure parsers with, made to look like those of news sites and shops.
+"""Generate realistic pages, like those of news sites and shops.
 
-A page of 125 KB has 250 links, 20 images with sources for several widths, and 1,300 elements with the classes and data
-attributes of a framework. A quarter of its bytes are inline scripts and styles, a quarter words with some entities and
-characters beyond ASCII. In its head are the usual ``meta`` elements, OpenGraph and Twitter's among them, and JSON-LD.
+A page of 125 KB has 250 links, 20 images with several widths each, tables, and 1,300 elements with the classes and data
+attributes of a framework. A quarter of its bytes is inline script and style; another quarter is words, with some
+entities and non-ASCII characters. The head has the usual ``meta`` elements, OpenGraph, Twitter cards and JSON-LD.
 """
 
 from __future__ import annotations
 
 import json
 import random
+from functools import cache
 
 _LETTERS = "etaoinshrdlucmfwyp"
+_VOCABULARIES = 20
 _ODD = ("caf&eacute;", "&nbsp;", "R&amp;D", "naïve", "–", "„Wort“", "&rsquo;s", "&#8217;", "東京", "&lt;3")
 
 
 def page(size: int, links: int, number: int) -> bytes:
-    """Write a page of about that many bytes and links."""
+    """Return a page of about ``size`` bytes with about ``links`` links; the same number gives the same page."""
     chance = random.Random(number)
-    words = ["".join(chance.choices(_LETTERS, k=chance.randint(2, 9))) for _ in range(3_000)]
+    words = _vocabulary(number % _VOCABULARIES)
     head, foot = _head(chance, words, number, size), _foot(words, links // 6)
     start = f"{head}<body class=\"page page-{number} no-js\" data-page='{_state(chance, words, 4)}'>\n"
     start += _menu(words, links // 5)
@@ -29,8 +31,10 @@ def page(size: int, links: int, number: int) -> bytes:
         kind = chance.random()
         if kind < 0.25:
             block, count = _card(chance, words), 2
-        elif kind < 0.9:
+        elif kind < 0.85:
             block, count = _paragraph(chance, words), 1
+        elif kind < 0.9:
+            block, count = _table(chance, words), 2
         else:
             block, count = _list(chance, words), 4
         missing = int(due * count - len(block.encode()))
@@ -41,6 +45,12 @@ def page(size: int, links: int, number: int) -> bytes:
         done += count
     parts.append(foot)
     return "".join(parts).encode()
+
+
+@cache
+def _vocabulary(number: int) -> list[str]:
+    chance = random.Random(number)
+    return ["".join(chance.choices(_LETTERS, k=chance.randint(2, 9))) for _ in range(3_000)]
 
 
 def _some(chance: random.Random, words: list[str], count: int) -> str:
@@ -155,6 +165,16 @@ def _list(chance: random.Random, words: list[str]) -> str:
         for _ in range(4)
     )
     return f'<section class="box"><h2>{_some(chance, words, 3)}</h2>\n<ul class="list">\n{items}</ul></section>\n'
+
+
+def _table(chance: random.Random, words: list[str]) -> str:
+    rows = "".join(
+        f'<tr><td><a href="/{chance.randrange(200)}.html">{chance.choice(words)}</a></td>'
+        f'<td class="num">{chance.randrange(10**4)}</td><td>{_some(chance, words, 2)}</td></tr>\n'
+        for _ in range(2)
+    )
+    head = "".join(f'<th scope="col">{chance.choice(words)}</th>' for _ in range(3))
+    return f'<table class="data"><thead><tr>{head}</tr></thead>\n<tbody>\n{rows}</tbody></table>\n'
 
 
 def _prose(chance: random.Random, words: list[str], length: int) -> str:
