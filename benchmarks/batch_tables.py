@@ -25,9 +25,9 @@ from typing import Any, TypeVar
 import duckdb
 import msgspec
 
-from scoter.batch import schemas
-from scoter.batch.directory import CrawlDir
-from scoter.batch.segment import ABOUT, FETCHED, PARSED, About, Segment
+from scoter.batch.crawldir import schemas
+from scoter.batch.crawldir.directory import CrawlDir
+from scoter.batch.crawldir.segment import ABOUT, FETCHED, PARSED, About, Segment
 from scoter.config.units import read_size
 from scoter.store.tables import Table
 

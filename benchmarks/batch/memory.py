@@ -21,9 +21,9 @@ import msgspec
 import pyarrow as pa
 
 from benchmarks.nginx import free_port, serving
-from scoter.batch.directory import CrawlDir
-from scoter.batch.rows import row_of
-from scoter.batch.segment import ABOUT, About, Segment
+from scoter.batch.crawldir.directory import CrawlDir
+from scoter.batch.crawldir.schemas import row_of
+from scoter.batch.crawldir.segment import ABOUT, About, Segment
 from scoter.core.datum import CrawlDatum, DbStatus
 from scoter.core.url import canonical
 

@@ -11,9 +11,9 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 
-from scoter.batch import schemas
-from scoter.batch.directory import CrawlDir
-from scoter.batch.segment import ABOUT, FETCHED, PARSED, About, Segment
+from scoter.batch.crawldir import schemas
+from scoter.batch.crawldir.directory import CrawlDir
+from scoter.batch.crawldir.segment import ABOUT, FETCHED, PARSED, About, Segment
 from scoter.core.url import canonical
 from scoter.plugins import Column
 from scoter.store.tables import PartSet, Table

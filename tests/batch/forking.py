@@ -9,8 +9,8 @@ import sys
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
-from scoter.batch.fetching import worker
-from scoter.batch.fetching.pool import Pool
+from scoter.batch.worker import process
+from scoter.batch.worker.pool import Pool
 
 
 def pipes() -> dict[str, Any]:
@@ -65,5 +65,5 @@ def _echo(pipe: Connection) -> None:
 
 
 if __name__ == "__main__":
-    worker.serve = _echo
+    process.serve = _echo
     print(json.dumps({"pipes": pipes, "signals": signals, "killed": killed}[sys.argv[1]]()))

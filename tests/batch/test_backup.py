@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from tests.batch.making import NOW, fetch, known, link, make_crawl, make_segment
 
+from scoter.batch.crawldir.directory import CrawlDir
 from scoter.batch.dedup import dedup
-from scoter.batch.directory import CrawlDir
 from scoter.batch.inject import inject
 from scoter.batch.invertlinks import invertlinks
 from scoter.batch.updatedb import updatedb

@@ -16,8 +16,8 @@ import pytest
 from msgspec import Struct
 from tests.batch.crawls import crawl_at, datum, link, page, write_crawldb, write_segment
 
-from scoter.batch.directory import CrawlDir
-from scoter.batch.segment import FETCHED, PARSED
+from scoter.batch.crawldir.directory import CrawlDir
+from scoter.batch.crawldir.segment import FETCHED, PARSED
 from scoter.cli.main import main
 
 AGENT = ("-D", "agent.name=testbot")

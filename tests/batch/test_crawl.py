@@ -14,13 +14,12 @@ from tests.disks import disk_of
 from tests.long.batch_truth import settings, statuses
 
 from scoter.batch.crawl import Progress, Rounds, crawl
-from scoter.batch.directory import STOP, CrawlDir, applied
+from scoter.batch.crawldir.directory import STOP, CrawlDir, Stopping, applied
 from scoter.batch.fetch import fetch
-from scoter.batch.fetching.pool import Pool
 from scoter.batch.generate import generate
 from scoter.batch.inject import inject
-from scoter.batch.stopping import Stopping
 from scoter.batch.updatedb import updatedb
+from scoter.batch.worker.pool import Pool
 from scoter.cli.main import main
 from scoter.config import Config, load
 from scoter.engine import Engine

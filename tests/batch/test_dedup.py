@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 from tests.batch.crawls import NOW, crawl_at, crawldb, datum, page, write_crawldb, write_segment
 from tests.cli.conftest import Run, run
 
-from scoter.batch.dedup import Deduplicated, Group, dedup
-from scoter.batch.directory import CrawlDir
-from scoter.batch.nearness import _bands
+from scoter.batch.crawldir.directory import CrawlDir
+from scoter.batch.dedup import Deduplicated, Group, _bands, dedup
 from scoter.config import load
 from scoter.engine import Engine
 from scoter.errors import UsageError, UserError

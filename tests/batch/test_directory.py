@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.batch.crawls import NOW
 
-from scoter.batch.directory import CrawlDir
+from scoter.batch.crawldir.directory import CrawlDir
 from scoter.errors import UsageError
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from scoter.batch import schemas
+from scoter.batch.crawldir import schemas
 
 PAGE = (Path(__file__).parents[2] / "docs" / "crawl-directory.md").read_text()
 TABLES = {
@@ -42,7 +42,7 @@ def test_a_section_tells_exactly_the_columns_of_its_table(name: str) -> None:
 
 
 def test_every_status_is_named() -> None:
-    from scoter.batch.rows import DB
+    from scoter.batch.crawldir.schemas import DB
 
     for status in DB:
         assert f"`{status}`" in PAGE

@@ -9,10 +9,9 @@ from typing import Any
 import pytest
 from tests.batch.crawls import NOW, crawl_at, datum, link, named, page, write_crawldb, write_linkdb, write_segment
 
-from scoter.batch import schemas
-from scoter.batch.directory import CrawlDir
-from scoter.batch.explain import Explanation, explain
-from scoter.batch.verdict import verdict
+from scoter.batch.crawldir import schemas
+from scoter.batch.crawldir.directory import CrawlDir
+from scoter.batch.explain import Explanation, explain, verdict
 from scoter.config import load
 from scoter.errors import UrlError
 from scoter.store.tables import Table

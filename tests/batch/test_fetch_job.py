@@ -23,12 +23,11 @@ from tests.batch.crawls import NOW, crawl_at, datum
 from tests.batch.making import crawldb_of
 from tests.long.batch_truth import settings
 
-from scoter.batch.directory import CrawlDir
+from scoter.batch.crawldir.directory import CrawlDir, Stopping
+from scoter.batch.crawldir.segment import ABOUT, About, Segment
 from scoter.batch.fetch import FetchDone, FetchState, fetch
+from scoter.batch.fetchlists.lists import list_of
 from scoter.batch.parse import parse
-from scoter.batch.partition import list_of
-from scoter.batch.segment import ABOUT, About, Segment
-from scoter.batch.stopping import Stopping
 from scoter.batch.updatedb import updatedb
 from scoter.config import load
 from scoter.core.url import canonical

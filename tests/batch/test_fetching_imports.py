@@ -16,5 +16,5 @@ def imported(module: str) -> list[str]:
 
 
 def test_a_fetching_process_imports_no_engine() -> None:
-    assert imported("scoter.batch.fetching.worker") == []
+    assert imported("scoter.batch.worker.process") == []
     assert "ibis" in imported("scoter.batch.crawl")  # so that the first line can fail

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from scoter.batch.fetching.known import Known, decode, encode
+from scoter.batch.worker.records import Known, decode, encode
 from scoter.store.tables.schema import arrow_type
 
 

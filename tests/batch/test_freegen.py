@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tests.batch.making import MONTH, NOW, crawldb_of, known, make_crawl
 
-from scoter.batch.directory import CrawlDir
+from scoter.batch.crawldir.directory import CrawlDir
 from scoter.batch.freegen import freegen
 from scoter.config import load
 from scoter.engine import Engine

@@ -12,8 +12,8 @@ import pytest
 from tests.batch.crawls import write_crawldb, write_linkdb
 from tests.batch.making import DAY, NOW, known, make_crawl
 
-from scoter.batch import schemas
-from scoter.batch.directory import CrawlDir
+from scoter.batch.crawldir import schemas
+from scoter.batch.crawldir.directory import CrawlDir
 from scoter.batch.generate import Generated, generate
 from scoter.config import load
 from scoter.engine import Engine
@@ -271,7 +271,7 @@ def test_a_failure_leaves_no_segment(tmp_path: Path, engine: Engine, monkeypatch
     def fail(*_: object) -> None:
         raise UserError("the disk is full")
 
-    monkeypatch.setattr("scoter.batch.packing.LocalPlace.replace", fail)
+    monkeypatch.setattr("scoter.batch.fetchlists.writer.LocalPlace.replace", fail)
     with pytest.raises(UserError, match="full"):
         run(crawl, engine)
     assert list(crawl.segments.iterdir()) == []

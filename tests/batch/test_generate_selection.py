@@ -15,10 +15,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.batch.making import DAY, NOW, known, make_crawl
 
-from scoter.batch import schemas
+from scoter.batch.crawldir import schemas
+from scoter.batch.crawldir.schemas import datum_of, url_of
+from scoter.batch.fetchlists.candidates import VALUE, Rules, select
 from scoter.batch.generate import generate
-from scoter.batch.rows import datum_of, url_of
-from scoter.batch.selection import VALUE, Rules, select
 from scoter.config import Config, load
 from scoter.core.datum import CrawlDatum
 from scoter.core.domain import registered_domain

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from tests.batch.making import DAY, MONTH, NOW, crawldb_of, known, make_crawl
 
-from scoter.batch import schemas
-from scoter.batch.directory import CrawlDir
+from scoter.batch.crawldir import schemas
+from scoter.batch.crawldir.directory import CrawlDir
 from scoter.batch.inject import Injected, inject
 from scoter.config import load
 from scoter.engine import Engine

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scoter.batch.seeds import LONGEST_LINE, Complaint, Line, origins, parse, read
+from scoter.batch.urls.seeds import LONGEST_LINE, Complaint, Line, origins, parse, read
 from scoter.errors import UsageError
 
 

@@ -8,9 +8,9 @@ import pytest
 from tests.batch.crawls import NOW, crawl_at, link, linkdb, page, write_linkdb, write_segment
 from tests.cli.conftest import Run, run
 
-from scoter.batch.directory import CrawlDir
+from scoter.batch.crawldir.directory import CrawlDir
+from scoter.batch.crawldir.segment import FETCHED
 from scoter.batch.invertlinks import Inverted, invertlinks, pending
-from scoter.batch.segment import FETCHED
 from scoter.config import Config, load
 from scoter.engine import Engine
 from scoter.errors import UsageError

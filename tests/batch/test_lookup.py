@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scoter.batch.lookup import find, knows_host, rows_of
+from scoter.batch.crawldir.lookup import find, knows_host, rows_of
 from scoter.core.url import canonical
 from scoter.engine.sources import Source
 from scoter.errors import UserError

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from tests.batch.crawls import NOW, crawl_at, crawldb, datum, link, page, write_crawldb, write_segment
 
 from scoter.batch import invertlinks, prune, readseg, updatedb
-from scoter.batch.directory import CrawlDir
+from scoter.batch.crawldir.directory import CrawlDir
+from scoter.batch.crawldir.segment import Origin, Segment
 from scoter.batch.mergedb import mergedb
 from scoter.batch.mergelinkdb import mergelinkdb
 from scoter.batch.mergesegs import mergesegs
-from scoter.batch.segment import Origin, Segment
 from scoter.config import load
 from scoter.engine import Engine
 from scoter.errors import UsageError

@@ -10,7 +10,7 @@ import pytest
 from tests.batch.crawls import NOW, crawl_at, crawldb, datum, write_crawldb
 from tests.cli.conftest import Run, run
 
-from scoter.batch.directory import CrawlDir
+from scoter.batch.crawldir.directory import CrawlDir
 from scoter.batch.mergedb import MergedCrawldb, mergedb
 from scoter.config import load
 from scoter.engine import Engine

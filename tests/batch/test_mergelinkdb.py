@@ -8,7 +8,7 @@ import pytest
 from tests.batch.crawls import NOW, crawl_at, linkdb, write_linkdb
 from tests.cli.conftest import Run, run
 
-from scoter.batch.directory import CrawlDir
+from scoter.batch.crawldir.directory import CrawlDir
 from scoter.batch.mergelinkdb import MergedLinkdb, mergelinkdb
 from scoter.config import load
 from scoter.engine import Engine

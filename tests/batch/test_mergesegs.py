@@ -11,9 +11,9 @@ import pytest
 from tests.batch.crawls import NOW, Row, crawl_at, datum, link, named, page, write_segment
 from tests.cli.conftest import Run, run
 
-from scoter.batch.directory import CrawlDir
+from scoter.batch.crawldir.directory import CrawlDir
+from scoter.batch.crawldir.segment import FETCHED, Segment
 from scoter.batch.mergesegs import mergesegs
-from scoter.batch.segment import FETCHED, Segment
 from scoter.config import load
 from scoter.core.reply import Exchange
 from scoter.core.url import canonical

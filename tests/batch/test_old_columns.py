@@ -10,11 +10,11 @@ from typing import Any
 import pyarrow as pa
 from tests.batch.making import NOW, crawldb_of, fetch, known, link, make_crawl, make_segment, page, row
 
-from scoter.batch.directory import CrawlDir
+from scoter.batch.crawldir.directory import CrawlDir
+from scoter.batch.crawldir.segment import Segment
 from scoter.batch.invertlinks import invertlinks
 from scoter.batch.mergesegs import mergesegs
 from scoter.batch.readseg import get
-from scoter.batch.segment import Segment
 from scoter.batch.sql import sql
 from scoter.batch.updatedb import updatedb
 from scoter.config import load

@@ -12,11 +12,11 @@ import pytest
 from msgspec.structs import replace
 from tests.fetch.fakes import exchange
 
-from scoter.batch.fetching.known import Known, decode, encode
-from scoter.batch.fetching.outcomes import Outcomes
-from scoter.batch.fetching.paging import Paging
-from scoter.batch.fetching.parts import FetchPart
-from scoter.batch.segment import Segment
+from scoter.batch.crawldir.segment import Segment
+from scoter.batch.worker.outcomes import Outcomes
+from scoter.batch.worker.pages import Paging
+from scoter.batch.worker.parts import FetchPart
+from scoter.batch.worker.records import Known, decode, encode
 from scoter.config import load
 from scoter.core.reply import Failed, Fetched, Moved, NotModified, Reason, Reply, Request
 from scoter.core.url import canonical

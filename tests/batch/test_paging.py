@@ -16,17 +16,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.batch.making import NOW, crawldb_of, fetch, known, link, make_crawl, make_segment, page
 
-from scoter.batch import schemas
-from scoter.batch.directory import CrawlDir
-from scoter.batch.fetching.paging import Paging
-from scoter.batch.fetching.parts import ParsedPart, _listed
-from scoter.batch.fetching.written import PageRows
+from scoter.batch.crawldir import schemas
+from scoter.batch.crawldir.directory import CrawlDir
+from scoter.batch.crawldir.segment import Segment
 from scoter.batch.invertlinks import invertlinks
-from scoter.batch.readseg import get
-from scoter.batch.segdump import as_lines, as_object
-from scoter.batch.segment import Segment
+from scoter.batch.readseg import as_lines, as_object, get
 from scoter.batch.sql import sql
 from scoter.batch.updatedb import updatedb
+from scoter.batch.worker.pages import Paging
+from scoter.batch.worker.parts import ParsedPart, _listed
+from scoter.batch.worker.records import PageRows
 from scoter.config import load
 from scoter.core.datum import CrawlDatum, DbStatus
 from scoter.core.metadata import Author, Image, PageMetadata

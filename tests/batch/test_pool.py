@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from scoter.batch.fetching.pool import Pool
-from scoter.batch.fetching.worker import share
+from scoter.batch.worker.pool import Pool
+from scoter.batch.worker.process import share
 from scoter.config import load
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="copies of a process are made on Linux alone")
@@ -67,7 +67,7 @@ def test_a_command_is_alone_when_it_makes_copies() -> None:
         [
             "from scoter.cli.main import _start_quickly",
             "_start_quickly()",
-            "from scoter.batch.fetching.pool import Pool",
+            "from scoter.batch.worker.pool import Pool",
             "with Pool() as pool:",
             "    pool.fork(2)",
             "    print(len(pool._processes))",
@@ -83,7 +83,7 @@ def test_a_command_is_alone_when_it_makes_copies() -> None:
 def test_no_copies_are_made_where_nobody_can_tell_what_else_runs(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("scoter.batch.fetching.pool._TASKS", tmp_path / "missing")
+    monkeypatch.setattr("scoter.batch.worker.pool._TASKS", tmp_path / "missing")
 
     with Pool() as pool:
         pool.fork(2)

@@ -11,9 +11,9 @@ import pytest
 from tests.batch.crawls import NOW, crawl_at, datum, write_crawldb, write_linkdb, write_segment
 from tests.cli.conftest import Run, run
 
-from scoter.batch.directory import CrawlDir
+from scoter.batch.crawldir.directory import CrawlDir
+from scoter.batch.crawldir.segment import ABOUT, FETCHED, About
 from scoter.batch.prune import prune
-from scoter.batch.segment import ABOUT, FETCHED, About
 from scoter.errors import UsageError
 from scoter.store.tables import Table
 

@@ -16,11 +16,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.batch.crawls import NOW, crawl_at, datum, write_crawldb
 
-from scoter.batch import schemas
-from scoter.batch.directory import CrawlDir
-from scoter.batch.dumping import dump, replacing
-from scoter.batch.quantiles import Bin, of_bins, quantiles
-from scoter.batch.readdb import Selection, host_statuses, record, select, stats, top
+from scoter.batch.crawldir import schemas
+from scoter.batch.crawldir.directory import CrawlDir
+from scoter.batch.crawldir.export import dump, replacing
+from scoter.batch.readdb import Bin, Selection, host_statuses, of_bins, quantiles, record, select, stats, top
 from scoter.config import load
 from scoter.engine import Engine, Source
 from scoter.errors import UserError

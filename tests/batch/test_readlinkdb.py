@@ -9,8 +9,8 @@ import pytest
 from tests.batch.crawls import crawl_at, write_linkdb
 from tests.cli.conftest import Run, run
 
-from scoter.batch.directory import CrawlDir
-from scoter.batch.dumping import rows
+from scoter.batch.crawldir.directory import CrawlDir
+from scoter.batch.crawldir.export import rows
 from scoter.batch.readlinkdb import inlinks, select
 from scoter.errors import UsageError
 

@@ -11,11 +11,10 @@ import pytest
 from msgspec.structs import replace
 from tests.batch.crawls import NOW, crawl_at, datum, link, named, page, write_crawldb, write_segment
 
-from scoter.batch import schemas
-from scoter.batch.directory import CrawlDir
-from scoter.batch.readseg import chosen, get, listing
-from scoter.batch.segdump import Wanted, as_lines, as_object, holdings
-from scoter.batch.segment import FETCHED, Segment
+from scoter.batch.crawldir import schemas
+from scoter.batch.crawldir.directory import CrawlDir
+from scoter.batch.crawldir.segment import FETCHED, Segment
+from scoter.batch.readseg import Wanted, as_lines, as_object, chosen, get, holdings, listing
 from scoter.config import load
 from scoter.core.reply import Exchange
 from scoter.core.url import canonical

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tests.batch.crawls import crawl_at
 
-from scoter.batch.scope import SCOPE, extend
+from scoter.batch.urls.seeds import SCOPE, extend
 from scoter.core.filters import scope
 from scoter.core.url import canonical
 

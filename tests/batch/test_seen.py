@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scoter.batch.fetching.seen import Seen
+from scoter.batch.worker.outcomes import Seen
 
 
 def test_what_was_met_longer_ago_than_asked_counts_as_new() -> None:

@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 from tests.batch.making import DAY, MONTH, NOW, crawldb_of, known, make_crawl
 
-from scoter.batch import sitemaps
-from scoter.batch.directory import CrawlDir
+from scoter.batch.crawldir.directory import CrawlDir
 from scoter.batch.sitemap import Sitemapped, sitemap
+from scoter.batch.urls import records, sitemaps
 from scoter.config import load
 from scoter.engine import Engine
 from scoter.errors import UsageError, UserError
@@ -291,7 +291,7 @@ def test_indexes_in_circles_and_below_each_other_come_to_an_end(crawl: CrawlDir,
 def test_no_more_sitemaps_of_a_site_are_fetched_than_the_bound(
     crawl: CrawlDir, engine: Engine, web: Sites, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sitemaps.gathering, "MOST_SITEMAPS", 3)
+    monkeypatch.setattr(sitemaps, "MOST_SITEMAPS", 3)
     web.files = {f"{HOST}/{number}.xml": listing(f"/{number}") for number in range(9)}
     web.files[f"{HOST}/all.xml"] = index(*(f"/{number}.xml" for number in range(9)))
     done = read(crawl, engine, web, f"{HOST}/all.xml")
@@ -359,13 +359,13 @@ def test_a_failure_in_the_middle_changes_nothing(
     crawl: CrawlDir, engine: Engine, web: Sites, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     web.files = {f"{HOST}/a.xml": listing("/1"), f"{HOST}/b.xml": listing("/2")}
-    sow = sitemaps.sowing.EntrySower.sow
+    sow = records.EntrySower.sow
 
     def failing(self: Any, entries: Any, below: Any = None) -> None:
         sow(self, entries, below)
         raise UserError("the disk is full")
 
-    monkeypatch.setattr(sitemaps.sowing.EntrySower, "sow", failing)
+    monkeypatch.setattr(records.EntrySower, "sow", failing)
     with pytest.raises(UserError, match="disk"):
         read(crawl, engine, web, f"{HOST}/a.xml", f"{HOST}/b.xml")
     assert urls_of(crawl) == set()

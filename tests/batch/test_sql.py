@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from tests.batch.crawls import NOW, crawl_at, datum, link, named, page, write_crawldb, write_linkdb, write_segment
 
-from scoter.batch import schemas
-from scoter.batch.directory import CrawlDir
-from scoter.batch.segment import FETCHED
+from scoter.batch.crawldir import schemas
+from scoter.batch.crawldir.directory import CrawlDir
+from scoter.batch.crawldir.segment import FETCHED
 from scoter.batch.sql import sql
 from scoter.errors import UserError
 from scoter.plugins import Column

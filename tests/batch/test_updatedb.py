@@ -10,9 +10,9 @@ import pytest
 from tests.batch.making import DAY, NOW, crawldb_of, fetch, known, link, make_crawl, make_segment, page, put
 from tests.batch.truth import Told, assert_same, truth
 
-from scoter.batch.directory import CrawlDir
-from scoter.batch.schemas import plugin_columns
-from scoter.batch.segment import FETCHED
+from scoter.batch.crawldir.directory import CrawlDir
+from scoter.batch.crawldir.schemas import plugin_columns
+from scoter.batch.crawldir.segment import FETCHED
 from scoter.batch.updatedb import Update, pending, updatedb
 from scoter.config import load
 from scoter.engine import Engine

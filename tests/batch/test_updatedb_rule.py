@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from tests.batch.making import DAY, NOW, crawldb_of, fetch, known, link, make_crawl, make_segment, page
 from tests.batch.truth import Told, assert_same, truth
 
-from scoter.batch.schemas import plugin_columns
+from scoter.batch.crawldir.schemas import plugin_columns
 from scoter.batch.updatedb import updatedb
 from scoter.config import Config, load
 from scoter.core.datum import DbStatus, FetchStatus, short_name

@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 from msgspec import Struct
 
-from scoter.batch.rows import DB, FETCH, datum_of, present, row_of, url_of
-from scoter.batch.schemas import DATUM, names, plugin_columns
+from scoter.batch.crawldir.schemas import DATUM, DB, FETCH, datum_of, names, plugin_columns, present, row_of, url_of
 from scoter.config import Config
 from scoter.core.datum import CrawlDatum, PartStatus
 from scoter.core.scoring import ScoringChain

@@ -14,7 +14,7 @@ from tests.cli.conftest import Run
 from tests.cli.inside import run_inside
 from tests.live.reports.services import service
 
-from scoter.batch.directory import CrawlDir
+from scoter.batch.crawldir.directory import CrawlDir
 from scoter.live.reports.questions import QUESTIONS
 
 A, B = "http://www.a.org/", "http://b.org/"

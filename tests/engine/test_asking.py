@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from scoter.engine.asking import Session, asking
+from scoter.engine.session import Session, asking
 from scoter.errors import UsageError
 
 

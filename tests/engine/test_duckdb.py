@@ -19,10 +19,10 @@ import pyarrow.parquet as pq
 import pytest
 from tests.engine.rows import NOW, SCHEMA, column, new_table, page, source, stored
 
-from scoter.engine import surveying
+from scoter.engine import sources
 from scoter.engine.duckdb import DuckDbEngine
+from scoter.engine.monitor import Steps
 from scoter.engine.sources import Source
-from scoter.engine.watching import Steps
 from scoter.errors import UserError
 from scoter.store.tables import Table
 
@@ -96,8 +96,8 @@ def test_footers_are_read_once_however_many_ranges_there_are(
 ) -> None:
     files = [_pages(tmp_path / f"{number}.parquet", 60) for number in range(100)]
     opened = []
-    real = surveying.footer
-    monkeypatch.setattr(surveying, "footer", lambda file: opened.append(file) or real(file))  # type: ignore[func-returns-value]
+    real = sources.footer
+    monkeypatch.setattr(sources, "footer", lambda file: opened.append(file) or real(file))  # type: ignore[func-returns-value]
 
     with new_table(tmp_path / "table") as made:
         engine.write(lambda inputs: inputs["new"], {"new": source(*files)}, made)

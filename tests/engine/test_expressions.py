@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.engine.rows import NOW, column, source, stored
 
-from scoter.batch.schemas import CRAWLDB
+from scoter.batch.crawldir.schemas import CRAWLDB
 from scoter.core.expr import ExprError, compile_expr, matches
 from scoter.core.pattern import LONGEST_TEXT, compile_pattern
 from scoter.engine import Engine

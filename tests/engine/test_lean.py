@@ -7,7 +7,7 @@ import sys
 
 
 def _printed(*lines: str) -> str:
-    code = "\n".join(("import sys", "from scoter.engine.lean import import_few_compilers", *lines))
+    code = "\n".join(("import sys", "from scoter.engine.ibis_compat import import_few_compilers", *lines))
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=60)
     assert not done.stderr
     return done.stdout.strip()

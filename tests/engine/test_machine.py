@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from scoter.engine.machine import memory_of_machine
+from scoter.engine.factory import memory_of_machine
 
 MIB = 2**20
 

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from scoter.config import Config
-from scoter.engine import open_engine, opening
+from scoter.engine import factory, open_engine
 from scoter.errors import ConfigError
 
 
@@ -32,10 +32,10 @@ def test_an_engine_that_nobody_knows_is_told_with_the_nearest(tmp_path: Path) ->
 
 
 def test_spark_that_is_not_installed_says_how_to_install_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(opening, "find_spec", lambda name: None)
+    monkeypatch.setattr(factory, "find_spec", lambda name: None)
 
     with pytest.raises(ConfigError, match="Spark is not installed") as told:
-        opening.open_spark(_config("spark"), tmp_path, lambda share: None)
+        factory.open_spark(_config("spark"), tmp_path, lambda share: None)
 
     assert "scoter[spark]" in told.value.hint
 
@@ -43,5 +43,5 @@ def test_spark_that_is_not_installed_says_how_to_install_it(tmp_path: Path, monk
 def test_the_memory_is_the_configured_or_a_share_of_the_machines() -> None:
     engine = msgspec.structs.replace(Config().engine, memory_limit=2**30)
 
-    assert opening.memory_limit(msgspec.structs.replace(Config(), engine=engine)) == 2**30
-    assert opening.memory_limit(Config()) > 2**28
+    assert factory.memory_limit(msgspec.structs.replace(Config(), engine=engine)) == 2**30
+    assert factory.memory_limit(Config()) > 2**28

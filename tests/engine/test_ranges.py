@@ -12,9 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.engine.rows import SCHEMA, page, source
 
-from scoter.engine.ranges import MOST_RANGES, cuts, how_many, one_key_in
+from scoter.engine.sources import MOST_RANGES, cuts, how_many, one_key_in, sample, survey
 from scoter.engine.sql import number_sql, within_sql
-from scoter.engine.surveying import sample, survey
 
 
 @given(keys=st.lists(st.text(max_size=3)), ranges=st.integers(2, 9))

@@ -19,7 +19,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from scoter.batch.crawl import Crawled, Rounds, crawl
-from scoter.batch.directory import CrawlDir
+from scoter.batch.crawldir.directory import CrawlDir
 from scoter.batch.inject import inject
 from scoter.config import Config, load
 from scoter.engine.duckdb import DuckDbEngine

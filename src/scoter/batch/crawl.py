@@ -16,16 +16,15 @@ from datetime import UTC, datetime
 
 from msgspec import Struct
 
+from scoter.batch.crawldir.directory import STOP, CrawlDir, Stopping, applied
+from scoter.batch.crawldir.segment import Segment
 from scoter.batch.dedup import dedup
-from scoter.batch.directory import STOP, CrawlDir, applied
 from scoter.batch.fetch import FetchDone, FetchState, fetch
-from scoter.batch.fetching.pool import Pool
 from scoter.batch.generate import generate
 from scoter.batch.invertlinks import invertlinks
 from scoter.batch.parse import parse
-from scoter.batch.segment import Segment
-from scoter.batch.stopping import Stopping
 from scoter.batch.updatedb import Update
+from scoter.batch.worker.pool import Pool
 from scoter.config import Config
 from scoter.core.display import size
 from scoter.engine import Engine, source_of

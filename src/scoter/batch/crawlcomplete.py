@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from scoter.batch.directory import CrawlDir
-from scoter.batch.domainstats import FETCHED
-from scoter.batch.dumping import rows
-from scoter.batch.grouping import regrouped
-from scoter.batch.readdb import open_crawldb
+from scoter.batch.crawldir.crawldb import open_crawldb
+from scoter.batch.crawldir.directory import CrawlDir
+from scoter.batch.crawldir.export import rows
+from scoter.batch.domainstats import FETCHED, regrouped
 from scoter.config import Config
 from scoter.engine import Engine, source_of
 

@@ -1,16 +1,21 @@
 """Pages counted by host, domain, public suffix or top-level domain."""
+# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
-from scoter.batch.directory import CrawlDir
-from scoter.batch.dumping import rows
-from scoter.batch.grouping import regrouped
-from scoter.batch.readdb import open_crawldb
+import pyarrow as pa
+
+from scoter.batch.crawldir.crawldb import open_crawldb
+from scoter.batch.crawldir.directory import CrawlDir
+from scoter.batch.crawldir.export import rows
 from scoter.config import Config
+from scoter.core.domain import is_ip, public_suffix, registered_domain
 from scoter.engine import Engine, source_of
+from scoter.engine.port import Rows
 
 FETCHED = ("fetched", "notmodified")
 """The statuses of a page whose content we have and that counts as its own."""
@@ -23,3 +28,39 @@ def domainstats(crawl: CrawlDir, engine: Engine, config: Config, *, by: str) -> 
         fetched = urls.status.isin(FETCHED).cast("int64").sum()
         by_host = urls.group_by("host").aggregate(fetched=fetched, urls=urls.count())
         yield from rows(engine.batches(regrouped(engine, by_host, ["fetched", "urls"], by)))
+
+
+def top_level(host: str) -> str:
+    """Return a host's last label; an IP address has none.
+
+    >>> top_level("www.bbc.co.uk."), top_level("10.0.0.1")
+    ('uk', '')
+    """
+    return "" if is_ip(host) else host.removesuffix(".").rpartition(".")[2]
+
+
+GROUPS: Mapping[str, Callable[[str], str]] = {
+    "host": str,
+    "domain": registered_domain,
+    "suffix": public_suffix,
+    "tld": top_level,
+}
+
+
+def regrouped(engine: Engine, by_host: Rows, counts: Sequence[str], by: str) -> Rows:
+    """Return counts by host as counts by a group, in a column of its name, largest total first."""
+    if by == "host":
+        found = by_host
+    else:
+        schema = pa.schema([(by, pa.utf8()), *((name, pa.int64()) for name in counts)])
+        rows = by_host.select("host", **{name: by_host[name].cast("int64") for name in counts})
+        named = engine.map_batches(rows, partial(_name, by, schema), schema)
+        found = named.group_by(by).aggregate(**{name: named[name].sum() for name in counts})
+    return found.order_by([found[counts[0]].desc(), found[by]])
+
+
+def _name(by: str, schema: Any, batch: Any) -> Any:
+    name = GROUPS[by]
+    groups = pa.array([name(host or "") for host in batch.column("host").to_pylist()], pa.utf8())
+    counts = [batch.column(each).cast(pa.int64()) for each in schema.names[1:]]
+    return pa.RecordBatch.from_arrays([groups, *counts], schema=schema)

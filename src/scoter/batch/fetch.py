@@ -18,14 +18,13 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
-from scoter.batch.directory import CrawlDir, applied
-from scoter.batch.fetching.parts import recover_fetch
-from scoter.batch.fetching.pool import Interrupted, Pool
-from scoter.batch.fetching.worker import WORKERS, Said, Task, dealt, share
-from scoter.batch.partition import most_processes
-from scoter.batch.schemas import plugin_columns
-from scoter.batch.segment import FETCHED, PARSED, Segment
-from scoter.batch.stopping import Stopping
+from scoter.batch.crawldir.directory import CrawlDir, Stopping, applied
+from scoter.batch.crawldir.schemas import plugin_columns
+from scoter.batch.crawldir.segment import FETCHED, PARSED, Segment
+from scoter.batch.fetchlists.lists import most_processes
+from scoter.batch.worker.parts import recover_fetch
+from scoter.batch.worker.pool import Interrupted, Pool
+from scoter.batch.worker.process import WORKERS, Said, Task, dealt, share
 from scoter.config import Config
 from scoter.engine import Engine, source_of
 from scoter.errors import Defect, UsageError, UserError

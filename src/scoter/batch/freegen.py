@@ -13,15 +13,15 @@ from typing import IO
 
 from msgspec import Struct
 
-from scoter.batch import schemas
-from scoter.batch.directory import CrawlDir
+from scoter.batch.crawldir import schemas
+from scoter.batch.crawldir.directory import CrawlDir
+from scoter.batch.crawldir.segment import About
+from scoter.batch.fetchlists.picker import Picker, save
+from scoter.batch.fetchlists.writer import pack
 from scoter.batch.generate import limits_of
-from scoter.batch.packing import pack
-from scoter.batch.picking import Picker, save
-from scoter.batch.seeds import Complaint, origins, read
-from scoter.batch.segment import About
-from scoter.batch.sift import Sieve
-from scoter.batch.sowing import Sower, first_seeds
+from scoter.batch.urls.chains import Sieve
+from scoter.batch.urls.records import Sower, first_seeds
+from scoter.batch.urls.seeds import Complaint, origins, read
 from scoter.config import Config
 from scoter.engine import Engine
 from scoter.plugins import chain

@@ -23,14 +23,14 @@ import ibis
 import pyarrow as pa
 from msgspec import Struct
 
-from scoter.batch import schemas
-from scoter.batch.directory import CrawlDir
-from scoter.batch.packing import pack
-from scoter.batch.partition import most_processes
-from scoter.batch.picking import Limits, Picker, save
-from scoter.batch.segment import About
-from scoter.batch.selection import VALUE, Rules, Selection, brought_forward, next_due, select
-from scoter.batch.sift import Sieve
+from scoter.batch.crawldir import schemas
+from scoter.batch.crawldir.directory import CrawlDir
+from scoter.batch.crawldir.segment import About
+from scoter.batch.fetchlists.candidates import VALUE, Rules, Selection, brought_forward, next_due, select
+from scoter.batch.fetchlists.lists import most_processes
+from scoter.batch.fetchlists.picker import Limits, Picker, save
+from scoter.batch.fetchlists.writer import pack
+from scoter.batch.urls.chains import Sieve
 from scoter.config import Config
 from scoter.core.datum import later
 from scoter.core.expr import compile_expr

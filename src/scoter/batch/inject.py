@@ -20,17 +20,16 @@ import pyarrow as pa
 from msgspec import Struct
 from msgspec.structs import replace
 
-from scoter.batch import schemas
-from scoter.batch.backup import without_backup
-from scoter.batch.directory import CrawlDir
-from scoter.batch.resift import resifted
-from scoter.batch.seeds import Complaint, origins, read
-from scoter.batch.sift import Sieve
-from scoter.batch.sowing import HAS_INTERVAL, HAS_SCORE, Sower, first_seeds, seed_schema
+from scoter.batch.crawldir import schemas
+from scoter.batch.crawldir.crawldb import without_backup
+from scoter.batch.crawldir.directory import CrawlDir
+from scoter.batch.urls.chains import Sieve, changes_of, rewritten
+from scoter.batch.urls.records import HAS_INTERVAL, HAS_SCORE, Sower, first_seeds, seed_schema
+from scoter.batch.urls.seeds import Complaint, origins, read
 from scoter.config import Config
 from scoter.engine import Engine, Source, source_of
 from scoter.engine.port import Rows
-from scoter.engine.portable import map_concat
+from scoter.engine.portable import first_rows, map_concat
 from scoter.plugins import Column, chain
 from scoter.store.disk import Scratch
 from scoter.store.tables import Table
@@ -175,3 +174,23 @@ def _replacing(inputs: Mapping[str, Rows]) -> Rows:
 
 def _file(file: Path, schema: Any) -> Source:
     return Source(files=(str(file),), schema=schema, defaults={})
+
+
+_BESIDE = {"key": "its_key", "host": "its_host"}
+
+
+def resifted(engine: Engine, known: Source, sieve: Sieve, folder: Path) -> tuple[Source, int, bool]:
+    """Return the records that are left, how many are not, and whether anything has changed."""
+    rows = engine.read(known)
+    changes = changes_of(engine, rows, sieve)
+    counted = rows.aggregate(rows=rows.count()).cross_join(changes.aggregate(changes=changes.count()))
+    total, changed = next((row["rows"], row["changes"]) for each in engine.batches(counted) for row in each.to_pylist())
+    if not changed:
+        return known, 0, False
+    was = rows.mutate(sift_was=rows.url)
+    new = rewritten(was, changes, beside=_BESIDE)
+    last = ibis.ifelse(new.status == "unfetched", 0, new.fetch_time.epoch_seconds() - new.interval)
+    kept = first_rows(new, ["url"], [last.desc(), new.fetch_time.desc(), new.sift_was])
+    file = folder / "resifted.parquet"
+    left = engine.save(kept, known.schema, file)
+    return replace(known, files=(str(file),), is_sorted=False), total - left, True

@@ -19,13 +19,12 @@ import ibis
 import pyarrow as pa
 from msgspec import Struct
 
-from scoter.batch import schemas
-from scoter.batch.backup import without_backup
-from scoter.batch.directory import CrawlDir
-from scoter.batch.linking import capped, crowded, known_links, linkdb_of, weighed
-from scoter.batch.rewriting import changes_of, rewritten
-from scoter.batch.segment import Segment
-from scoter.batch.sift import Sieve
+from scoter.batch.crawldir import schemas
+from scoter.batch.crawldir.crawldb import without_backup
+from scoter.batch.crawldir.directory import CrawlDir
+from scoter.batch.crawldir.linkdb import capped, crowded, known_links, linkdb_of, weighed
+from scoter.batch.crawldir.segment import Segment
+from scoter.batch.urls.chains import Sieve, changes_of, rewritten
 from scoter.config import Config
 from scoter.config.sections.links import LinkdbSettings
 from scoter.engine import Engine, Source, source_of

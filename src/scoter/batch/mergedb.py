@@ -14,10 +14,9 @@ import ibis
 import pyarrow as pa
 from msgspec import Struct
 
-from scoter.batch import schemas
-from scoter.batch.directory import CrawlDir
-from scoter.batch.rewriting import changes_of, rewritten
-from scoter.batch.sift import Sieve
+from scoter.batch.crawldir import schemas
+from scoter.batch.crawldir.directory import CrawlDir
+from scoter.batch.urls.chains import Sieve, changes_of, rewritten
 from scoter.config import Config
 from scoter.core.datum import EPOCH, DbStatus, short_name
 from scoter.engine import Engine, Source, source_of

@@ -26,13 +26,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from msgspec import Struct
 
-from scoter.batch import schemas
-from scoter.batch.archiving import ArchiveCopy
-from scoter.batch.counted import Counted, counted
-from scoter.batch.directory import CrawlDir, applied
-from scoter.batch.rewriting import changes_of, rewritten
-from scoter.batch.segment import ABOUT, FETCHED, PARSED, About, Origin, Segment
-from scoter.batch.sift import Sieve
+from scoter.batch.crawldir import schemas
+from scoter.batch.crawldir.archives import ArchiveCopy
+from scoter.batch.crawldir.directory import CrawlDir, applied
+from scoter.batch.crawldir.segment import ABOUT, FETCHED, PARSED, About, Counted, Origin, Segment, counted
+from scoter.batch.urls.chains import Sieve, changes_of, rewritten
 from scoter.config import Config
 from scoter.core.datum import FetchStatus, short_name
 from scoter.engine import Engine, Source

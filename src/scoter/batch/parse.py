@@ -18,13 +18,12 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from msgspec import Struct
 
-from scoter.batch.fetching.paging import Paging
-from scoter.batch.fetching.parts import ParsedPart
-from scoter.batch.fetching.written import PageRows
-from scoter.batch.rows import FETCH, datum_of, url_of
-from scoter.batch.schemas import names, plugin_columns
-from scoter.batch.segment import PARSED, Segment
-from scoter.batch.stopping import Stopping
+from scoter.batch.crawldir.directory import Stopping
+from scoter.batch.crawldir.schemas import FETCH, datum_of, names, plugin_columns, url_of
+from scoter.batch.crawldir.segment import PARSED, Segment
+from scoter.batch.worker.pages import Paging
+from scoter.batch.worker.parts import ParsedPart
+from scoter.batch.worker.records import PageRows
 from scoter.config import Config
 from scoter.core.reply import Truncation
 from scoter.errors import UsageError

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from scoter.batch.counted import counted
-from scoter.batch.dumping import rows
-from scoter.batch.segment import Segment
+from scoter.batch.crawldir.export import rows
+from scoter.batch.crawldir.segment import Segment, counted
 from scoter.engine import Engine, source_of
 
 

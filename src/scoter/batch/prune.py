@@ -13,8 +13,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from scoter.batch.directory import CrawlDir, applied
-from scoter.batch.segment import Segment
+from scoter.batch.crawldir.directory import CrawlDir, applied
+from scoter.batch.crawldir.segment import Segment
 from scoter.core.datum import later
 from scoter.errors import UsageError
 from scoter.store.disk import disk_errors, sync_folder

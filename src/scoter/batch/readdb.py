@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
+import math
+import sys
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
+from itertools import accumulate
 from typing import Any
 
 from msgspec import Struct
 
-from scoter.batch import schemas
-from scoter.batch.directory import CrawlDir
-from scoter.batch.dumping import rows
-from scoter.batch.lookup import rows_of
-from scoter.batch.quantiles import quantiles
-from scoter.batch.rows import DB
+from scoter.batch.crawldir import schemas
+from scoter.batch.crawldir.crawldb import open_crawldb
+from scoter.batch.crawldir.directory import CrawlDir
+from scoter.batch.crawldir.export import rows
+from scoter.batch.crawldir.lookup import rows_of
+from scoter.batch.crawldir.schemas import DB
 from scoter.config import Config
 from scoter.core.expr import Kind, compile_expr
 from scoter.core.pattern import compile_pattern
 from scoter.core.url import canonical
 from scoter.engine import Engine, source_of
-from scoter.errors import UsageError, nearest, typed
+from scoter.errors import UsageError, nearest
 from scoter.plugins import chain
-from scoter.store.tables import Table
-from scoter.store.tables.versions import CURRENT
 
 TOP_HOSTS = 10
 _SHARES = 100_000
@@ -59,18 +61,6 @@ class Selection(Struct, frozen=True, kw_only=True):
     regex: str = ""
     expr: str = ""
     sample: float | None = None
-
-
-def open_crawldb(crawl: CrawlDir, config: Config) -> Table:
-    """Return the crawldb with the columns of the plug-ins that are active now."""
-    if not (crawl.crawldb / CURRENT).exists():
-        raise UsageError(
-            "there is no crawldb yet",
-            where=str(crawl.path),
-            hint=f"Put URLs into it: scoter inject {typed(crawl.path)} URL",
-        )
-    extra = schemas.plugin_columns(chain("scoring", config))
-    return Table.open(crawl.crawldb, schemas.CRAWLDB, extra=extra)
 
 
 def stats(crawl: CrawlDir, engine: Engine, config: Config) -> Stats:
@@ -207,3 +197,55 @@ def _numbers(groups: Sequence[Mapping[str, Any]], name: str) -> Numbers:
         max(group[f"{name}_most"] for group in known),
         float(sum(group[f"{name}_sum"] for group in known) / count) if count else None,
     )
+
+
+_FINE = 256
+
+
+class Bin(Struct, frozen=True):
+    """So many values, from the least to the greatest."""
+
+    least: float
+    most: float
+    count: int
+
+    def value(self, number: int) -> float:
+        """Return the value of a number in order, taken as evenly spread."""
+        return self.least + (self.most - self.least) * number / (self.count - 1) if self.count > 1 else self.least
+
+
+def quantiles(engine: Engine, table: Any, name: str, shares: Sequence[float]) -> list[float]:
+    """Return the values below which so much of a column lies; nothing when it has none that is a finite number."""
+    table = table.filter(table[name].abs() <= sys.float_info.max)  # nothing else has a logarithm to be binned by
+    column = table[name]
+    size = column.abs()
+    # Zero has no logarithm, and engines differ in what they make of it.
+    fine = (size > 0).ifelse(size, 1.0).ln() * _FINE
+    place = (size > 0).ifelse(fine.floor().cast("int64"), 0)
+    binned = table.group_by(place=place, side=column.sign().cast("int32"))
+    counted = binned.aggregate(least=column.min(), most=column.max(), count=column.count())
+    return of_bins([Bin(row["least"], row["most"], row["count"]) for row in rows(engine.batches(counted))], shares)
+
+
+def of_bins(bins: Sequence[Bin], shares: Sequence[float]) -> list[float]:
+    """Return quantiles of binned values, between two values in proportion.
+
+    >>> of_bins([Bin(1.0, 1.0, 2), Bin(3.0, 3.0, 1)], [0.0, 0.5, 0.75, 1.0])
+    [1.0, 1.0, 2.0, 3.0]
+    """
+    ordered = sorted(bins, key=lambda each: each.least)
+    ends = list(accumulate(each.count for each in ordered))
+    if not ends:
+        return []
+
+    def value(number: int) -> float:
+        at = bisect_right(ends, number)
+        return ordered[at].value(number - (ends[at] - ordered[at].count))
+
+    found = []
+    for share in shares:
+        rank = share * (ends[-1] - 1)
+        low = math.floor(rank)
+        below, above = value(low), value(min(low + 1, ends[-1] - 1))
+        found.append(below + (above - below) * (rank - low))
+    return found

@@ -9,14 +9,14 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from scoter.batch import schemas
-from scoter.batch.directory import CrawlDir
-from scoter.batch.lookup import rows_of
+from scoter.batch.crawldir import schemas
+from scoter.batch.crawldir.directory import CrawlDir
+from scoter.batch.crawldir.linkdb import open_linkdb
+from scoter.batch.crawldir.lookup import rows_of
 from scoter.core.pattern import Pattern, compile_pattern
 from scoter.core.url import canonical
 from scoter.engine.sources import source_of
-from scoter.errors import UsageError, typed
-from scoter.store.tables import Table
+from scoter.errors import UsageError
 
 
 def inlinks(crawl: CrawlDir, url: str) -> list[dict[str, str]] | None:
@@ -41,14 +41,6 @@ def select(crawl: CrawlDir, regex: str = "") -> tuple[Any, Iterator[Any]]:
                 yield in_order(_matching(batch, pattern))
 
     return schemas.LINKDB, batches()
-
-
-def open_linkdb(crawl: CrawlDir) -> Table:
-    """Return the linkdb."""
-    if not crawl.linkdb.exists():
-        hint = f"Make one of parsed segments: scoter invertlinks {typed(crawl.path)}"
-        raise UsageError("there is no linkdb yet", where=str(crawl.path), hint=hint)
-    return Table.open(crawl.linkdb, schemas.LINKDB)
 
 
 def in_order(batch: Any) -> Any:

@@ -22,15 +22,13 @@ import uvloop
 from msgspec import Struct
 from msgspec.structs import replace
 
-from scoter.batch import schemas
-from scoter.batch.backup import without_backup
-from scoter.batch.directory import CrawlDir
-from scoter.batch.seeds import Complaint, origins
-from scoter.batch.sift import Sieve
-from scoter.batch.sitemaps.gathering import Gatherer, Problem
-from scoter.batch.sitemaps.sowing import EntrySower
-from scoter.batch.sitemaps.starts import Start, given, sites_in, sites_of
-from scoter.batch.sowing import HAS_INTERVAL, HAS_SCORE, first_seeds, seed_schema
+from scoter.batch.crawldir import schemas
+from scoter.batch.crawldir.crawldb import without_backup
+from scoter.batch.crawldir.directory import CrawlDir
+from scoter.batch.urls.chains import Sieve
+from scoter.batch.urls.records import HAS_INTERVAL, HAS_SCORE, EntrySower, first_seeds, seed_schema
+from scoter.batch.urls.seeds import Complaint, origins
+from scoter.batch.urls.sitemaps import Gatherer, Problem, Start, given, sites_in, sites_of
 from scoter.config import Config
 from scoter.engine import Engine, Source, source_of
 from scoter.engine.port import Rows

@@ -10,10 +10,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from scoter.batch import schemas
-from scoter.batch.counted import counted
-from scoter.batch.directory import CrawlDir
-from scoter.engine.asking import Session, add_view, asking, scan
+from scoter.batch.crawldir import schemas
+from scoter.batch.crawldir.directory import CrawlDir
+from scoter.batch.crawldir.segment import counted
+from scoter.engine.session import Session, add_view, asking, scan
 from scoter.store.disk import scratch_of_reader
 from scoter.store.tables import Table
 from scoter.store.tables.versions import CURRENT

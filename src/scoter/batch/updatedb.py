@@ -18,13 +18,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from msgspec import Struct
 
-from scoter.batch import schemas
-from scoter.batch.backup import without_backup
-from scoter.batch.directory import CrawlDir, applied
-from scoter.batch.segment import Segment
-from scoter.batch.sift import Sieve
-from scoter.batch.update import by_rows, gathering, joining, scoring, transition
+from scoter.batch.crawldir import schemas
+from scoter.batch.crawldir.crawldb import without_backup
+from scoter.batch.crawldir.directory import CrawlDir, applied
+from scoter.batch.crawldir.segment import Segment
+from scoter.batch.update import hooks, inputs, transition
 from scoter.batch.update.links import may_exceed
+from scoter.batch.urls.chains import Sieve
 from scoter.config import Config
 from scoter.engine import Engine, Source, source_of
 from scoter.engine.port import Job, Rows
@@ -130,16 +130,16 @@ class Update:
         ):
             _check(crawl, segments, known.applied, force)
             folder = Path(scratch)
-            inputs, shape = self._rules.inputs(engine, known.source, segments, self._sieve, folder)
-            before = _count(engine, inputs[joining.CRAWLDB], shape)
+            sources, shape = self._rules.sources(engine, known.source, segments, self._sieve, folder)
+            before = _count(engine, sources[inputs.CRAWLDB], shape)
             with Table.write(
                 crawl.crawldb, schemas.CRAWLDB, extra=self._rules.extra, writer="updatedb", clock=lambda: now
             ) as new:
-                engine.write(self._rules.job(engine, shape, folder, now), {**inputs, joining.NOW: now}, new)
+                engine.write(self._rules.job(engine, shape, folder, now), {**sources, inputs.NOW: now}, new)
                 names = tuple(each.name for each in segments)
                 manifest = new.commit(applied=[name for name in names if name not in known.applied])
-            fetched = sum(_rows(inputs[f"{joining.FETCH}{number}"]) for number in range(len(segments)))
-            links = _rows(inputs[joining.LINKS])
+            fetched = sum(_rows(sources[f"{inputs.FETCH}{number}"]) for number in range(len(segments)))
+            links = _rows(sources[inputs.LINKS])
         without_backup(crawl.crawldb, self._config)
         return Updated(
             segments=names,
@@ -166,24 +166,24 @@ class _Rules:
         self._limits = transition.Limits(max_retries=db.fetch_retry_max, max_interval=db.fetch_interval_max)
         self.extra: tuple[Column, ...] = schemas.plugin_columns(self._scoring)
         self._has_columns = all(callable(getattr(self._schedule, name, None)) for name in SCHEDULE_COLUMNS)
-        self._by_rows = not self._has_columns or scoring.in_rows(self._scoring)
-        self._kept: tuple[joining.Shape, Job] | None = None
+        self._by_rows = not self._has_columns or hooks.in_rows(self._scoring)
+        self._kept: tuple[inputs.Shape, Job] | None = None
 
-    def inputs(
+    def sources(
         self, engine: Engine, crawldb: Source, segments: Sequence[Segment], sieve: Sieve, folder: Path
-    ) -> tuple[dict[str, Source], joining.Shape]:
+    ) -> tuple[dict[str, Source], inputs.Shape]:
         """Return what an update reads, and what it is like."""
-        collect = scoring.wants_links(self._scoring)
+        collect = hooks.wants_links(self._scoring)
         keys, extra, count = self._db.parsemeta_to_crawldb, self.extra, len(segments)
-        found = gathering.sources(crawldb, segments, extra, parse_metadata=bool(keys), link_sources=collect)
-        found = gathering.with_redirects(engine, found, count, extra, folder)
+        found = inputs.sources(crawldb, segments, extra, parse_metadata=bool(keys), link_sources=collect)
+        found = inputs.with_redirects(engine, found, count, extra, folder)
         if sieve.filters or sieve.normalizers:
-            found = gathering.sifted(engine, found, sieve, folder)
+            found = inputs.sifted(engine, found, sieve, folder)
         limit = self._db.update_max_inlinks
-        pointing = [found[name] for name in (joining.LINKS, joining.REDIRECTS) if name in found]
+        pointing = [found[name] for name in (inputs.LINKS, inputs.REDIRECTS) if name in found]
         is_limited = sum(map(_rows, pointing)) > limit and may_exceed(engine, pointing, limit)
         purged = ("gone",) * self._db.update_purge_404 + ("orphan",) * self._db.update_purge_orphans
-        shape = joining.Shape(
+        shape = inputs.Shape(
             segments=count,
             extra=extra,
             is_merged=bool(sieve.normalizers),
@@ -194,7 +194,7 @@ class _Rules:
         )
         return found, shape
 
-    def job(self, engine: Engine, shape: joining.Shape, folder: Path, now: datetime) -> Job:
+    def job(self, engine: Engine, shape: inputs.Shape, folder: Path, now: datetime) -> Job:
         """Return the job: from the inputs to the new crawldb.
 
         As long as all plug-ins speak in columns, inputs of the same shape get the same one, which engines know again.
@@ -205,12 +205,12 @@ class _Rules:
             self._kept = (shape, self._made(engine, shape, folder, now))
         return self._kept[1]
 
-    def _made(self, engine: Engine, shape: joining.Shape, folder: Path, now: datetime) -> Job:
+    def _made(self, engine: Engine, shape: inputs.Shape, folder: Path, now: datetime) -> Job:
         def run(tables: Mapping[str, Rows]) -> Rows:
-            rows = joining.joined(tables, shape)
+            rows = inputs.joined(tables, shape)
             if not self._additions:
                 rows = rows.filter(rows.old_url.notnull())
-            rows = transition.outcomes(rows, tables[joining.NOW], marks_failures=self._marks_failures)
+            rows = transition.outcomes(rows, tables[inputs.NOW], marks_failures=self._marks_failures)
             rows = transition.over(rows, self.extra)
             if self._by_rows:
                 # Asked row by row, what comes before is needed several times, and would be worked out as often.
@@ -218,9 +218,9 @@ class _Rules:
             if self._has_columns:
                 rows = transition.transition(rows, self._schedule, self._limits)
             else:
-                ask = by_rows.by_transition(self._schedule, self._limits, now, self.extra)
-                rows = by_rows.asked(engine, rows, transition.is_touched(rows), ask, self.extra)
-            rows = scoring.scored(rows, self._scoring, engine, now, self.extra)
+                ask = hooks.by_transition(self._schedule, self._limits, now, self.extra)
+                rows = hooks.asked(engine, rows, transition.is_touched(rows), ask, self.extra)
+            rows = hooks.scored(rows, self._scoring, engine, now, self.extra)
             return rows.select(*schemas.CRAWLDB.names, *schemas.names(self.extra))
 
         return run
@@ -261,7 +261,7 @@ def _check(crawl: CrawlDir, segments: Sequence[Segment], applied: frozenset[str]
             )
 
 
-def _count(engine: Engine, crawldb: Source, shape: joining.Shape) -> int:
+def _count(engine: Engine, crawldb: Source, shape: inputs.Shape) -> int:
     """Return how many URLs of the crawldb take part."""
     if not shape.purged and not shape.is_merged:
         return _rows(crawldb)

@@ -20,7 +20,7 @@ from scoter.errors import UserError, typed
 
 if TYPE_CHECKING:
     from scoter.batch.crawl import Crawled, Progress
-    from scoter.batch.directory import CrawlDir
+    from scoter.batch.crawldir.directory import CrawlDir
     from scoter.config import Config
 
 NOTHING = 1
@@ -71,9 +71,9 @@ def command(
       scoter crawl mycrawl seeds.txt --rounds 10 --top-n 1000 --scope host
       scoter crawl mycrawl
     """
-    from scoter.batch.fetching.pool import Pool
-    from scoter.batch.partition import most_processes
-    from scoter.batch.seeds import origins
+    from scoter.batch.fetchlists.lists import most_processes
+    from scoter.batch.urls.seeds import origins
+    from scoter.batch.worker.pool import Pool
     from scoter.fetch.protocols.identity import user_agent
 
     said = invocation()
@@ -85,8 +85,7 @@ def command(
         pool.fork(most_processes(said.config))
 
         from scoter.batch.crawl import Rounds, crawl
-        from scoter.batch.directory import STOP
-        from scoter.batch.stopping import Stopping
+        from scoter.batch.crawldir.directory import STOP, Stopping
 
         with working("crawl", directory, create=bool(seeds)) as work, pool:
             config = _scoped(work, seeds, scope)
@@ -115,7 +114,7 @@ def command(
 def _scoped(work: Work, seeds: tuple[str, ...], scope: str) -> Config:
     """Put the seeds into the crawldb, and return the configuration that keeps the crawl where it is to stay."""
     from scoter.batch.inject import inject
-    from scoter.batch.scope import ANY, extend, hosts_of
+    from scoter.batch.urls.seeds import ANY, extend, hosts_of
 
     if seeds:
         seeds = tuple(str(_kept(work)) if seed == "-" else seed for seed in seeds)

@@ -34,8 +34,7 @@ def command(directory: str, url: str) -> int:
     Example:
       scoter explain mycrawl https://example.org/photo.jpg
     """
-    from scoter.batch.explain import explain
-    from scoter.batch.verdict import verdict
+    from scoter.batch.explain import explain, verdict
 
     with working("explain", directory, lock=False) as work:
         found = explain(work.crawl, work.config, url, now=work.now)
@@ -51,7 +50,7 @@ def command(directory: str, url: str) -> int:
 def _object(found: Explanation, sentence: str) -> Any:
     import msgspec
 
-    from scoter.batch.plain import plain
+    from scoter.batch.crawldir.export import plain
 
     fields = {name: getattr(found, name) for name in found.__struct_fields__ if name not in ("url", "datum")}
     for name in ("links", "inlinks", "redirected_from", "duplicates"):
@@ -104,7 +103,7 @@ def _lines(found: Explanation, sentence: str, now: datetime) -> Iterator[str]:
 
 
 def _record(found: Explanation, now: datetime) -> Iterator[str]:
-    from scoter.batch.plain import shown
+    from scoter.batch.crawldir.export import shown
 
     if found.record is None:
         yield "record        none in the crawldb"
@@ -129,7 +128,7 @@ def _some(title: str, some: Some, spell: Any) -> Iterator[str]:
 
 
 def _facts(row: Mapping[str, Any], names: Sequence[str]) -> str:
-    from scoter.batch.plain import shown
+    from scoter.batch.crawldir.export import shown
 
     return ", ".join(f"{name.replace('_', ' ')} {shown(row[name])}" for name in names if row[name] not in (None, False))
 

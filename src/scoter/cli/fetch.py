@@ -32,10 +32,10 @@ def command(directory: str, segment: str, threads: int | None, parse: bool | Non
     """
     from msgspec.structs import replace
 
+    from scoter.batch.crawldir.directory import Stopping
     from scoter.batch.fetch import fetch
-    from scoter.batch.fetching.pool import Pool
-    from scoter.batch.partition import most_processes
-    from scoter.batch.stopping import Stopping
+    from scoter.batch.fetchlists.lists import most_processes
+    from scoter.batch.worker.pool import Pool
 
     said = invocation()
     stopping = Stopping()

@@ -32,7 +32,7 @@ def command(directory: str, files: tuple[str, ...], filters: bool, normalize: bo
     Example:
       scoter freegen mycrawl urls.txt
     """
-    from scoter.batch.seeds import origins
+    from scoter.batch.urls.seeds import origins
 
     said = invocation()
     origins(files, may_be_urls=False)  # before a directory is made: a typing error should leave nothing behind

@@ -46,7 +46,7 @@ def command(
       scoter inject mycrawl https://example.org/
       scoter inject mycrawl seeds.txt --update
     """
-    from scoter.batch.seeds import origins
+    from scoter.batch.urls.seeds import origins
 
     said = invocation()
     origins(seeds)  # before a directory is made: a typing error should leave nothing behind

@@ -13,7 +13,7 @@ from scoter.cli.invocation import invocation
 from scoter.cli.progress import StatusLine, percent
 
 if TYPE_CHECKING:
-    from scoter.batch.directory import CrawlDir
+    from scoter.batch.crawldir.directory import CrawlDir
     from scoter.config import Config
     from scoter.engine import Engine
 
@@ -45,7 +45,7 @@ class Work:
     @cached_property
     def scoped(self) -> Config:
         """The configuration with the scope that `scoter crawl` gave this crawl, for the steps of a round."""
-        from scoter.batch.scope import within
+        from scoter.batch.urls.seeds import within
 
         return within(self.config, self.crawl)
 
@@ -63,7 +63,7 @@ class Work:
 @contextmanager
 def working(command: str, directory: str, *, create: bool = False, lock: bool = True) -> Iterator[Work]:
     """Open a crawl directory for a command; with ``lock``, no other command changes the crawldb meanwhile."""
-    from scoter.batch.directory import CrawlDir
+    from scoter.batch.crawldir.directory import CrawlDir
 
     now = datetime.now(UTC)
     crawl = CrawlDir.create(directory, now) if create else CrawlDir.open(directory)

@@ -24,9 +24,9 @@ def command(out: str, directories: tuple[str, ...], filters: bool, normalizes: b
     Example:
       scoter mergedb whole part1 part2
     """
-    from scoter.batch.directory import CrawlDir
+    from scoter.batch.crawldir.crawldb import open_crawldb
+    from scoter.batch.crawldir.directory import CrawlDir
     from scoter.batch.mergedb import mergedb
-    from scoter.batch.readdb import open_crawldb
 
     said = invocation()
     crawls = [CrawlDir.open(each) for each in directories]

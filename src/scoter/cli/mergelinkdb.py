@@ -24,9 +24,9 @@ def command(out: str, directories: tuple[str, ...], filters: bool, normalizes: b
     Example:
       scoter mergelinkdb whole part1 part2
     """
-    from scoter.batch.directory import CrawlDir
+    from scoter.batch.crawldir.directory import CrawlDir
+    from scoter.batch.crawldir.linkdb import open_linkdb
     from scoter.batch.mergelinkdb import mergelinkdb
-    from scoter.batch.readlinkdb import open_linkdb
 
     said = invocation()
     crawls = [CrawlDir.open(each) for each in directories]

@@ -29,8 +29,8 @@ def command(directory: str, segments: tuple[str, ...], force: bool) -> int:
       scoter parse mycrawl 20261115033000
       scoter parse mycrawl --force -D parse.markdown=true
     """
+    from scoter.batch.crawldir.directory import Stopping
     from scoter.batch.parse import parse
-    from scoter.batch.stopping import Stopping
 
     said = invocation()
     stopping = Stopping()

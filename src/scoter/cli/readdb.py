@@ -79,7 +79,7 @@ def command(
 
 
 def _show_record(work: Work, url: str) -> int:
-    from scoter.batch.plain import plain
+    from scoter.batch.crawldir.export import plain
     from scoter.batch.readdb import record
     from scoter.cli.rows import print_facts
 
@@ -104,7 +104,7 @@ def _show_top(work: Work, n: int, min_score: float | None) -> int:
 
 
 def _dump(work: Work, out: str, form: str | None, wanted: Selection) -> int:
-    from scoter.batch.dumping import dump
+    from scoter.batch.crawldir.export import dump
     from scoter.batch.readdb import select
     from scoter.cli.rows import opened
 
@@ -118,9 +118,9 @@ def _dump(work: Work, out: str, form: str | None, wanted: Selection) -> int:
 
 
 def _show_stats(work: Work, by_host: bool) -> int:
-    from scoter.batch.plain import plain
+    from scoter.batch.crawldir.export import plain
+    from scoter.batch.crawldir.schemas import DB
     from scoter.batch.readdb import host_statuses, stats
-    from scoter.batch.rows import DB
     from scoter.cli.rows import print_rows
 
     said = invocation()

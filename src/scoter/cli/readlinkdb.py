@@ -56,7 +56,7 @@ def _show(work: Work, url: str | None) -> int:
 
 
 def _dump(work: Work, out: str, form: str | None, regex: str) -> int:
-    from scoter.batch.dumping import dump
+    from scoter.batch.crawldir.export import dump
     from scoter.batch.readlinkdb import select
     from scoter.cli.rows import opened
 

@@ -59,7 +59,7 @@ def command(
 
 
 def _list(work: Work, segment: str | None) -> int:
-    from scoter.batch.plain import plain
+    from scoter.batch.crawldir.export import plain
     from scoter.batch.readseg import chosen, listing
     from scoter.cli.rows import print_rows
 
@@ -73,8 +73,7 @@ def _list(work: Work, segment: str | None) -> int:
 
 
 def _get(work: Work, segment: str | None, url: str, recode: bool) -> int:
-    from scoter.batch.readseg import chosen, get
-    from scoter.batch.segdump import as_lines, as_object
+    from scoter.batch.readseg import as_lines, as_object, chosen, get
 
     number = 0
     for number, found in enumerate(get(work.config, chosen(work.crawl, segment), url, recode=recode), 1):  # noqa: B007
@@ -90,8 +89,7 @@ def _get(work: Work, segment: str | None, url: str, recode: bool) -> int:
 
 
 def _dump(work: Work, segment: str | None, out: str, recode: bool, without: dict[str, bool]) -> int:
-    from scoter.batch.readseg import chosen
-    from scoter.batch.segdump import Wanted, as_lines, as_object, holdings
+    from scoter.batch.readseg import Wanted, as_lines, as_object, chosen, holdings
     from scoter.cli.rows import opened
 
     wanted = Wanted(

@@ -14,8 +14,8 @@ from scoter.cli.invocation import AtMost, invocation
 from scoter.errors import UsageError, nearest
 
 if TYPE_CHECKING:
-    from scoter.batch.directory import CrawlDir
-    from scoter.engine.asking import Session
+    from scoter.batch.crawldir.directory import CrawlDir
+    from scoter.engine.session import Session
     from scoter.live.reports.days import Days
     from scoter.live.reports.questions import Question
 
@@ -96,7 +96,7 @@ def _question(name: str, site: str | None) -> Question:
 @contextmanager
 def _opened(directory: Path, question: Question, when: Days, *, has_days: bool) -> Iterator[tuple[Session, str]]:
     """Open a directory for a question, whichever kind it is; give the SQL for it, too."""
-    from scoter.engine.opening import memory_limit
+    from scoter.engine.factory import memory_limit
     from scoter.live.reports.views import service_sql
 
     crawl = _checked(directory)
@@ -123,7 +123,7 @@ def _checked(directory: Path) -> CrawlDir | None:
         raise UsageError("there is no such directory", where=str(directory), hint="Name that of a service or a crawl.")
     if is_service(directory):
         return None
-    from scoter.batch.directory import CrawlDir
+    from scoter.batch.crawldir.directory import CrawlDir
 
     return CrawlDir.open(directory)
 

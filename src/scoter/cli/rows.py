@@ -21,7 +21,7 @@ _NARROWEST = 8
 
 def print_rows(rows: Iterable[Mapping[str, Any]], columns: Sequence[str], form: str) -> int:
     """Print rows as ``table``, ``json`` or ``csv``, and return their number."""
-    from scoter.batch.dumping import csv_row, json_line
+    from scoter.batch.crawldir.export import csv_row, json_line
 
     if form == "table":
         return _table(rows, columns)
@@ -40,7 +40,7 @@ def print_rows(rows: Iterable[Mapping[str, Any]], columns: Sequence[str], form: 
 
 def print_facts(facts: Mapping[str, Any]) -> None:
     """Print names and values, one a line."""
-    from scoter.batch.plain import shown
+    from scoter.batch.crawldir.export import shown
 
     widest = max(map(len, facts), default=0)
     for name, value in facts.items():
@@ -51,7 +51,7 @@ def print_facts(facts: Mapping[str, Any]) -> None:
 def opened(out: str, *, binary: bool = False) -> Iterator[BinaryIO]:
     """Open what a dump goes to: a file that appears when it is complete, or standard output for a dash."""
     if out != "-":
-        from scoter.batch.dumping import replacing
+        from scoter.batch.crawldir.export import replacing
 
         with replacing(Path(out)) as file:
             yield file
@@ -64,7 +64,7 @@ def opened(out: str, *, binary: bool = False) -> Iterator[BinaryIO]:
 
 
 def _table(rows: Iterable[Mapping[str, Any]], columns: Sequence[str]) -> int:
-    from scoter.batch.plain import shown
+    from scoter.batch.crawldir.export import shown
 
     texts = ([visible(shown(row[name])) for name in columns] for row in rows)
     first = list(islice(texts, _MEASURED))

@@ -43,7 +43,7 @@ def command(
       scoter sitemap mycrawl -D agent.name=examplebot
       scoter sitemap mycrawl https://example.org/ https://example.net/news/sitemap.xml.gz
     """
-    from scoter.batch.seeds import origins
+    from scoter.batch.urls.seeds import origins
     from scoter.fetch.protocols.identity import user_agent
 
     said = invocation()

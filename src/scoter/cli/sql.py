@@ -15,7 +15,7 @@ from scoter.cli.jobs import working
 from scoter.errors import UsageError
 
 if TYPE_CHECKING:
-    from scoter.engine.asking import Session
+    from scoter.engine.session import Session
 
 
 @click.command()
@@ -58,7 +58,7 @@ def command(directory: str, query: str | None, wants_csv: bool, limit: int | Non
 
 @contextmanager
 def _opened(directory: Path) -> Iterator[Session]:
-    from scoter.engine.opening import memory_limit
+    from scoter.engine.factory import memory_limit
     from scoter.live.reports.views import is_service, service_sql
 
     limit = memory_limit(invocation().config)

@@ -15,7 +15,7 @@
 Jobs are Ibis expressions, and mean the same on every engine: ``tests/contract/test_engine.py`` holds them to it.
 """
 
-from scoter.engine.opening import open_engine
+from scoter.engine.factory import open_engine
 from scoter.engine.port import Engine, Job, Progress
 from scoter.engine.sources import Source, source_of
 

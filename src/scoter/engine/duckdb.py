@@ -21,16 +21,12 @@ import ibis.expr.operations as ops
 import pyarrow.parquet as pq
 
 from scoter.core.display import size
-from scoter.engine.lean import import_few_compilers
-from scoter.engine.leaving import as_told, told_schema
-from scoter.engine.literals import with_literals_stored
+from scoter.engine.ibis_compat import as_told, import_few_compilers, told_schema, with_literals_stored
+from scoter.engine.monitor import Steps, streamed, telling
 from scoter.engine.port import Job, Progress, Rows
 from scoter.engine.portable import named_moment
-from scoter.engine.ranges import cuts, how_many, one_key_in
-from scoter.engine.sources import Source
+from scoter.engine.sources import Alike, Source, Survey, cuts, how_many, one_key_in, sample, survey
 from scoter.engine.sql import cast_sql, number_sql, quoted, scan_sql, within_sql
-from scoter.engine.surveying import Alike, Survey, sample, survey
-from scoter.engine.watching import Steps, streamed, telling
 from scoter.store import disk
 from scoter.store.tables import NewVersion
 

@@ -22,7 +22,7 @@ from scoter.core.expr import Kind, Typed
 from scoter.core.expr.rows import value_of
 from scoter.core.expr.types import Apply, Column, Value
 from scoter.core.pattern import LONGEST_TEXT, Pattern
-from scoter.engine.leaving import told_schema
+from scoter.engine.ibis_compat import told_schema
 from scoter.engine.port import Engine, Rows
 from scoter.engine.portable import Value as Expression
 from scoter.engine.portable import micros, moment, ratio, real

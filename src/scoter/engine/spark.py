@@ -21,12 +21,10 @@ from typing import Any, Self
 import ibis
 import pyarrow.parquet as pq
 
-from scoter.engine.leaving import as_told, told_schema
-from scoter.engine.literals import with_literals_stored
+from scoter.engine.ibis_compat import as_told, told_schema, with_literals_stored
 from scoter.engine.port import Job, Progress, Rows
 from scoter.engine.portable import moment
-from scoter.engine.sources import Source
-from scoter.engine.surveying import Alike, survey
+from scoter.engine.sources import Alike, Source, survey
 from scoter.errors import UserError
 from scoter.store import disk
 from scoter.store.tables import NewVersion

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from scoter.engine.surveying import Alike
+from scoter.engine.sources import Alike
 
 
 def quoted(text: str) -> str:

@@ -14,8 +14,8 @@ from typing import Any
 import ibis
 import pyarrow as pa
 
-from scoter.batch import schemas
-from scoter.batch.schemas import METADATA
+from scoter.batch.crawldir import schemas
+from scoter.batch.crawldir.schemas import METADATA
 from scoter.batch.update import maps
 from scoter.engine import Engine, Source
 from scoter.engine.port import Rows

@@ -14,7 +14,7 @@ from typing import Any
 import ibis
 from msgspec import Struct
 
-from scoter.batch import schemas
+from scoter.batch.crawldir import schemas
 from scoter.batch.update import maps
 from scoter.core.datum import GENERATE_MARK
 from scoter.engine.port import Rows

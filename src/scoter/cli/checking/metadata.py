@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from scoter.batch.plain import moment
+from scoter.batch.crawldir.export import moment
 from scoter.cli.checking.lines import Line, fact, title
 from scoter.core.metadata import Image, Media, PageMetadata, Product
 

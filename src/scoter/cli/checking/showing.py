@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from scoter.batch.plain import moment
+from scoter.batch.crawldir.export import moment
 from scoter.cli.checking.examining import Entry, Examined, Fate
 from scoter.cli.checking.getting import Got, file_url
 from scoter.cli.checking.lines import LABEL, Line, clipped, columns, excerpt, fact, title, wrapped

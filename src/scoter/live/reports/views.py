@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
-from scoter.engine.asking import Session, add_view, asking, scan
+from scoter.engine.session import Session, add_view, asking, scan
 from scoter.errors import UsageError
 from scoter.live.content.hours import HOUR, pieces
 from scoter.live.content.rows import LOG

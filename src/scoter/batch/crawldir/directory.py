@@ -1,0 +1,218 @@
+"""The crawl directory.
+
+```
+mycrawl/
+  crawl.json        which format this is, and since when
+  LOCK              who changes the crawldb now, if anybody does
+  crawldb/          a table: what is known of every URL
+  linkdb/           a table: who links to it
+  segments/         one folder a fetch list (segment.py)
+  tmp/              what jobs spill; removed when they end
+  STOP              put there by a person: the crawl ends after the step it is in
+```
+"""
+
+from __future__ import annotations
+
+import shutil
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from importlib.metadata import version
+from pathlib import Path
+from types import FrameType
+
+import msgspec
+
+from scoter.batch.crawldir.segment import Segment
+from scoter.errors import UsageError, UserError, typed
+from scoter.store.disk import check_utf8_path, disk_errors, sweep
+from scoter.store.tables.local import LocalStorage
+from scoter.store.tables.storage import this_process
+from scoter.store.tables.versions import current_manifest
+
+FORMAT = 1
+MARKER = "crawl.json"
+LOCK = "LOCK"
+STOP = "STOP"
+_NAME = "%Y%m%d%H%M%S"
+
+
+class Marker(msgspec.Struct, frozen=True, kw_only=True):
+    """What a crawl directory says of itself."""
+
+    format: int
+    created: datetime
+    scoter: str = ""
+
+
+class CrawlDir:
+    """A crawl on disk: where everything lies."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.crawldb = path / "crawldb"
+        self.linkdb = path / "linkdb"
+        self.segments = path / "segments"
+        self.scratch = path / "tmp"
+
+    def __repr__(self) -> str:
+        return f"CrawlDir({str(self.path)!r})"
+
+    @classmethod
+    def open(cls, path: str | Path) -> CrawlDir:
+        """Return the crawl that lies there."""
+        check_utf8_path(path)
+        found = cls(Path(path))
+        marker = found.path / MARKER
+        with disk_errors("read the crawl directory", marker):
+            if not found.path.exists():
+                raise UsageError(
+                    "there is no such directory",
+                    where=str(path),
+                    hint=f"Start a crawl there: scoter inject {typed(path)} URL",
+                )
+            if not marker.is_file():
+                raise UsageError(
+                    f"this is not a crawl directory: it has no {MARKER}",
+                    where=str(path),
+                    hint="Name the directory that `scoter inject` or `scoter crawl` made.",
+                )
+            data = marker.read_bytes()
+        _check(data, marker)
+        return found
+
+    @classmethod
+    def create(cls, path: str | Path, now: datetime) -> CrawlDir:
+        """Return the crawl that lies there, or a new one where nothing lies."""
+        check_utf8_path(path)
+        found = cls(Path(path))
+        if (found.path / MARKER).exists():
+            return cls.open(path)
+        with disk_errors("create the crawl directory", found.path):
+            if found.path.exists() and (not found.path.is_dir() or not found._is_begun()):
+                raise UsageError(
+                    "this is not a crawl directory, and it is not empty",
+                    where=str(path),
+                    hint="Name a directory that does not exist yet.",
+                )
+            found.segments.mkdir(parents=True, exist_ok=True)
+        marker = Marker(format=FORMAT, created=now, scoter=version("scoter"))
+        LocalStorage(found.path).replace(MARKER, msgspec.json.encode(marker) + b"\n")
+        return found
+
+    def _is_begun(self) -> bool:
+        """Tell whether nothing lies there but what a kill, or a full disk, left of the making of a crawl."""
+        left = {path.name for path in self.path.iterdir()} - {f"{MARKER}.new"}
+        return not left or (left == {self.segments.name} and not any(self.segments.iterdir()))
+
+    @contextmanager
+    def lock(self, command: str, now: datetime | None = None) -> Iterator[None]:
+        """Keep every other command that changes the crawldb out; what killed ones left in ``tmp`` is removed."""
+        lock = LocalStorage(self.path).lock(LOCK, this_process(command, now or datetime.now(UTC)))
+        try:
+            sweep(self.scratch)
+            for left in self.segments.glob(".*"):
+                shutil.rmtree(left, ignore_errors=True)
+            yield
+        finally:
+            lock.release()
+
+    def all_segments(self) -> list[Segment]:
+        """Return the segments, oldest first."""
+        with disk_errors("list the segments", self.segments):
+            found = sorted(self.segments.iterdir()) if self.segments.is_dir() else []
+        return [Segment(path) for path in found if path.is_dir() and not path.name.startswith(".")]
+
+    def segment(self, name: str) -> Segment:
+        """Return a segment by its name, or by a path to it; without a name, the newest."""
+        known = self.all_segments()
+        if not name:
+            if not known:
+                raise UsageError(
+                    "there are no segments", where=str(self.path), hint=f"Run: scoter generate {typed(self.path)}"
+                )
+            return known[-1]
+        wanted = Path(name).name
+        for each in known:
+            if each.name == wanted:
+                return each
+        shown = ", ".join(each.name for each in known[-5:]) or "none"
+        raise UsageError(f"there is no segment {wanted}", where=str(self.segments), hint=f"The newest: {shown}")
+
+    def new_segment_name(self, now: datetime) -> str:
+        """Return a name by the time that no segment has or had, and that sorts after all of them.
+
+        Segments that were removed stand in the tables that they went into: under such a name nothing would go in.
+        """
+        last = max((each.name for each in self.all_segments()), default="")
+        name = now.astimezone(UTC).strftime(_NAME)
+        name = name if name > last else _after(last)
+        taken = {name for table in (self.crawldb, self.linkdb) for name in applied(table) or ()}
+        while name in taken:
+            name = _after(name)
+        return name
+
+
+def applied(table: Path) -> frozenset[str] | None:
+    """Return the names of the segments that went into a table; nothing when there is no table."""
+    manifest = current_manifest(LocalStorage(table)) if table.is_dir() else None
+    return None if manifest is None else frozenset(manifest.applied)
+
+
+def _after(name: str) -> str:
+    """Return the name that follows: a second later, if it is a time at all.
+
+    >>> _after("20261115235959"), _after("merged")
+    ('20261116000000', 'merged-1')
+    """
+    try:
+        moment = datetime.strptime(name, _NAME).replace(tzinfo=UTC)
+    except ValueError:
+        return f"{name}-1"
+    return (moment + timedelta(seconds=1)).strftime(_NAME)
+
+
+def _check(data: bytes, marker: Path) -> None:
+    try:
+        found = msgspec.json.decode(data, type=Marker)
+    except msgspec.DecodeError as failure:
+        raise UserError(f"the file is damaged: {failure}", where=str(marker)) from failure
+    if found.format > FORMAT:
+        raise UserError(
+            f"this crawl was made by a newer Scoter ({found.scoter or 'format ' + str(found.format)})",
+            where=str(marker),
+            hint="Install that version, or a later one.",
+        )
+
+
+class Stopping:
+    """Whether the end is wanted.
+
+    The first Ctrl-C asks for a clean end; the second one interrupts as it always does.
+    """
+
+    def __init__(self, file: Path | None = None) -> None:
+        self._file = file
+        self.by = ""
+
+    def __bool__(self) -> bool:
+        if not self.by and self._file is not None and self._file.exists():
+            self.by = f"the file {self._file.name}"
+        return bool(self.by)
+
+    @contextmanager
+    def listening(self) -> Iterator[None]:
+        """Take SIGINT and SIGTERM as the wish to end, for a while."""
+        before = {number: signal.signal(number, self._hear) for number in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    def _hear(self, number: int, frame: FrameType | None) -> None:
+        if self.by:
+            raise KeyboardInterrupt
+        self.by = "Ctrl-C" if number == signal.SIGINT else "a signal"

@@ -1,0 +1,163 @@
+"""Rows written to a file: CSV, JSON lines, Parquet, or plain text; whole, or not at all."""
+# mypy: disable-error-code="import-untyped"
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import os
+import secrets
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import msgspec
+import pyarrow.parquet as pq
+
+from scoter.errors import UsageError
+from scoter.store.disk import disk_errors
+
+FORMATS = ("csv", "json", "parquet", "plain")
+_PIECE = 4_096  # rows that are Python objects at once
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[BinaryIO]:
+    """Open a file that takes its name, in the place of what had it, when all has been written."""
+    if path.is_dir():
+        raise UsageError("is a directory", where=str(path), hint="Name a file to write to.")
+    draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    with disk_errors("write the file", path):
+        file = draft.open("xb")
+        try:
+            with file:
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
+            draft.replace(path)
+        finally:
+            draft.unlink(missing_ok=True)
+
+
+def dump(batches: Iterable[Any], schema: Any, out: BinaryIO, form: str) -> int:
+    """Write record batches of a schema in one of ``FORMATS``, and return the number of rows."""
+    if form == "parquet":
+        return _parquet(batches, schema, out)
+    if form == "csv":
+        out.write(_csv_line(schema.names))
+    spell = _SPELLINGS[form]
+    number = 0
+    for row in rows(batches):
+        out.write(spell(row))
+        number += 1
+    return number
+
+
+def rows(batches: Iterable[Any]) -> Iterator[dict[str, Any]]:
+    """Yield the rows of record batches."""
+    for batch in batches:
+        for start in range(0, batch.num_rows, _PIECE):
+            yield from batch.slice(start, _PIECE).to_pylist(maps_as_pydicts="lossy")
+
+
+def json_line(row: Mapping[str, Any]) -> bytes:
+    """Return a row as a line of JSON."""
+    return msgspec.json.encode(plain(row)) + b"\n"
+
+
+def csv_row(row: Mapping[str, Any]) -> bytes:
+    """Return a row as a line of CSV; what has parts stands there as JSON."""
+    return _csv_line([value if isinstance(value, float) else shown(value) for value in row.values()])
+
+
+def plain_block(row: Mapping[str, Any]) -> bytes:
+    """Return a row as a block for people: its URL, then a line for each column that has a value."""
+    widest = max(map(len, row))
+    lines = [str(row.get("url", ""))]
+    lines += [
+        f"  {name:<{widest}}  {_one_line(shown(value))}"
+        for name, value in row.items()
+        if value not in (None, {}, []) and name != "url"
+    ]
+    return ("\n".join(lines) + "\n\n").encode("utf-8", "replace")
+
+
+_SPELLINGS: Mapping[str, Callable[[Mapping[str, Any]], bytes]] = {
+    "csv": csv_row,
+    "json": json_line,
+    "plain": plain_block,
+}
+
+
+def _parquet(batches: Iterable[Any], schema: Any, out: BinaryIO) -> int:
+    number = 0
+    with pq.ParquetWriter(out, schema, compression="zstd") as writer:
+        for batch in batches:
+            writer.write_batch(batch.cast(schema))
+            number += batch.num_rows
+    return number
+
+
+def _csv_line(cells: Sequence[Any]) -> bytes:
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerow(cells)
+    return text.getvalue().encode("utf-8", "replace")
+
+
+def _one_line(text: str) -> str:
+    return text if text.isprintable() else "".join(each if each.isprintable() else " " for each in text)
+
+
+def plain(value: Any) -> Any:
+    """Return a value as JSON has it: bytes as hex digits, times in UTC.
+
+    >>> plain(b"\\x01\\xff"), plain(datetime(2026, 11, 15, 5, tzinfo=UTC)), plain({"a": (1, None)})
+    ('01ff', '2026-11-15T05:00:00Z', {'a': [1, None]})
+    """
+    match value:
+        case None | bool() | int() | str():
+            return value
+        case float():
+            return value if math.isfinite(value) else str(value)
+        case bytes():
+            return value.hex()
+        case datetime():
+            return moment(value)
+        case timedelta():
+            return value.total_seconds()
+        case Decimal():
+            return int(value) if value == value.to_integral_value() else float(value)
+        case Mapping():
+            return {str(key): plain(each) for key, each in value.items()}
+        case list() | tuple():
+            return [plain(each) for each in value]
+        case _:
+            return str(value)
+
+
+def shown(value: Any) -> str:
+    """Return a value as text: nothing where there is none, JSON where it has parts.
+
+    >>> shown(None), shown({"a": 1}), shown(0.1 + 0.2), shown(True)
+    ('', '{"a":1}', '0.3', 'true')
+    """
+    match value:
+        case None:
+            return ""
+        case float():
+            return f"{value:.6g}"
+        case datetime():
+            return moment(value.replace(microsecond=0))
+        case _:
+            found = plain(value)
+            return found if isinstance(found, str) else msgspec.json.encode(found).decode()
+
+
+def moment(value: datetime) -> str:
+    """Return a time as text; one without a zone is taken as UTC."""
+    known = value if value.tzinfo is not None else value.replace(tzinfo=UTC)
+    return known.astimezone(UTC).isoformat().replace("+00:00", "Z")

@@ -1,0 +1,213 @@
+"""The columns of every table of a crawl. docs/crawl-directory.md tells them; a test holds it to this module."""
+# mypy: disable-error-code="import-untyped"
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import timedelta
+from typing import Any
+
+import pyarrow as pa
+
+from scoter.core.datum import EPOCH, CrawlDatum, DbStatus, FetchStatus, PartStatus, short_name
+from scoter.core.expr import DATUM as EXPRESSION
+from scoter.core.expr import Kind
+from scoter.core.page import EMPTY
+from scoter.core.url import Url
+from scoter.errors import PluginError
+from scoter.plugins import Column
+from scoter.store.tables import arrow_type
+
+TIME = pa.timestamp("us", tz="UTC")
+"""Microseconds, since that is what DuckDB and Spark write."""
+METADATA = pa.map_(pa.utf8(), pa.utf8())
+
+DATUM = pa.schema(
+    [
+        ("url", pa.utf8()),
+        ("key", pa.utf8()),
+        ("host", pa.utf8()),
+        ("status", pa.utf8()),
+        ("fetch_time", TIME),
+        ("modified_time", TIME),
+        ("retries", pa.int32()),
+        ("interval", pa.int32()),
+        ("score", pa.float64()),
+        ("signature", pa.binary()),
+        ("metadata", METADATA),
+    ]
+)
+"""What is known of a URL: the crawldb's columns, before those of plug-ins."""
+
+CRAWLDB = DATUM
+
+CRAWL_GENERATE = pa.schema([*DATUM, ("list", pa.int32())])
+
+CRAWL_FETCH = pa.schema(
+    [
+        *DATUM,
+        ("http_status", pa.int32()),
+        ("reason", pa.utf8()),
+        ("detail", pa.utf8()),
+        ("redirect_to", pa.utf8()),
+        ("redirect_key", pa.utf8()),
+        ("redirect_host", pa.utf8()),
+        ("content_type", pa.utf8()),
+        ("length", pa.int64()),
+        ("truncated", pa.utf8()),
+        ("warc_file", pa.utf8()),
+        ("warc_offset", pa.int64()),
+        ("warc_length", pa.int64()),
+        ("response_ms", pa.int32()),
+        ("ip", pa.utf8()),
+    ]
+)
+
+HEADING = pa.struct([("level", pa.int32()), ("text", pa.utf8())])
+ALTERNATE = pa.struct([(name, pa.utf8()) for name in ("url", "language", "media_type", "title", "rel")])
+
+PARSE_DATA = pa.schema(
+    [
+        ("url", pa.utf8()),
+        ("key", pa.utf8()),
+        ("parse_status", pa.utf8()),
+        ("reason", pa.utf8()),
+        ("doubt", pa.utf8()),
+        ("part_of", pa.utf8()),
+        ("title", pa.utf8()),
+        ("language", pa.utf8()),
+        ("content_type", pa.utf8()),
+        ("encoding", pa.utf8()),
+        ("canonical", pa.utf8()),
+        ("noindex", pa.bool_()),
+        ("nofollow", pa.bool_()),
+        ("noarchive", pa.bool_()),
+        ("nosnippet", pa.bool_()),
+        ("unavailable_after", TIME),
+        ("outlinks", pa.int32()),
+        ("signature", pa.binary()),
+        ("simhash", pa.int64()),
+        ("metadata", METADATA),
+        ("headings", pa.list_(HEADING)),
+        ("alternates", pa.list_(ALTERNATE)),
+        ("description", pa.utf8()),
+        ("image", pa.utf8()),
+        ("site_name", pa.utf8()),
+        ("authors", pa.list_(pa.utf8())),
+        ("published", TIME),
+        ("modified", TIME),
+        ("type", pa.utf8()),
+        ("keywords", pa.list_(pa.utf8())),
+        ("about", pa.utf8()),
+    ]
+)
+"""What a page says. The last of them are there when ``parse.metadata`` is on: the fields that questions are asked by,
+each typed, and ``about`` with the whole record as JSON, which both engines read and which can grow without a change of
+every file's schema."""
+
+PARSE_TEXT = pa.schema([(name, pa.utf8()) for name in ("url", "key", "text", "main_text", "markdown", "part_of")])
+
+CRAWL_PARSE = pa.schema(
+    [
+        ("source", pa.utf8()),
+        ("url", pa.utf8()),
+        ("key", pa.utf8()),
+        ("host", pa.utf8()),
+        ("anchor", pa.utf8()),
+        ("rel", pa.utf8()),
+        ("kind", pa.utf8()),
+        ("score", pa.float64()),
+    ]
+)
+
+INLINK = pa.struct([("url", pa.utf8()), ("anchor", pa.utf8())])
+LINKDB = pa.schema([("url", pa.utf8()), ("key", pa.utf8()), ("inlinks", pa.list_(INLINK))])
+
+
+def plugin_columns(chain: Iterable[tuple[str, Any]]) -> tuple[Column, ...]:
+    """Return the columns that the plug-ins of a chain keep in the crawldb; two may not want the same name."""
+    found: dict[str, Column] = {}
+    for name, plugin in chain:
+        for column in getattr(plugin, "columns", ()):
+            if column.name in DATUM.names or column.name in CRAWL_FETCH.names or column.name in CRAWL_PARSE.names:
+                raise PluginError(f"{name} declares the column {column.name}, which is one of Scoter's own")
+            if found.setdefault(column.name, column) != column:
+                raise PluginError(f"{name} and another plug-in declare the column {column.name} differently")
+    return tuple(found.values())
+
+
+def names(columns: Sequence[Column]) -> tuple[str, ...]:
+    """Return the columns' names."""
+    return tuple(column.name for column in columns)
+
+
+def kinds(columns: Sequence[Column]) -> Mapping[str, Kind]:
+    """Return what an expression may name: the columns of a datum, and those of plug-ins that hold one plain value."""
+    found = {column.name: _kind(arrow_type(column.arrow_type)) for column in columns}
+    return {**EXPRESSION, **{name: kind for name, kind in found.items() if kind is not None}}
+
+
+def _kind(type: Any) -> Kind | None:  # noqa: A002 - what Arrow calls it
+    known = (
+        (pa.types.is_integer, Kind.NUMBER),
+        (pa.types.is_floating, Kind.NUMBER),
+        (pa.types.is_string, Kind.TEXT),
+        (pa.types.is_boolean, Kind.TRUTH),
+        (pa.types.is_binary, Kind.BYTES),
+        (pa.types.is_timestamp, Kind.TIME),
+    )
+    return next((kind for is_one, kind in known if is_one(type)), None)
+
+
+DB = {short_name(status): status for status in DbStatus}
+FETCH: Mapping[str, FetchStatus | PartStatus] = {
+    **{short_name(status): status for status in FetchStatus},
+    short_name(PartStatus.PARSE_FAILED): PartStatus.PARSE_FAILED,
+    short_name(PartStatus.LINKED): PartStatus.LINKED,
+}
+
+
+def url_of(row: Mapping[str, Any]) -> Url:
+    """Return a row's URL, without parsing it again."""
+    return Url(row["url"], row["key"], row["host"])
+
+
+def datum_of(
+    row: Mapping[str, Any], statuses: Mapping[str, Any] = DB, extra: Sequence[str] = (), prefix: str = ""
+) -> CrawlDatum:
+    """Return the datum of a row; ``extra`` names the plug-ins' columns, ``prefix`` stands before every column."""
+    return CrawlDatum(
+        status=statuses[row[prefix + "status"]],
+        fetch_time=row[prefix + "fetch_time"] or EPOCH,
+        modified_time=row[prefix + "modified_time"],
+        retries=row[prefix + "retries"] or 0,
+        interval=timedelta(seconds=row[prefix + "interval"] or 0),
+        score=row[prefix + "score"] or 0.0,
+        signature=row[prefix + "signature"],
+        metadata=dict(row[prefix + "metadata"] or ()) or EMPTY,
+        extra=present({name: row[prefix + name] for name in extra}),
+    )
+
+
+def row_of(url: Url, datum: CrawlDatum, extra: Iterable[str] = ()) -> dict[str, Any]:
+    """Return the row of a datum."""
+    return {
+        "url": url.text,
+        "key": url.key,
+        "host": url.host,
+        "status": short_name(datum.status),
+        "fetch_time": datum.fetch_time,
+        "modified_time": datum.modified_time,
+        "retries": datum.retries,
+        "interval": int(datum.interval.total_seconds()),
+        "score": datum.score,
+        "signature": datum.signature,
+        "metadata": list(datum.metadata.items()) or None,
+        **{name: datum.extra.get(name) for name in extra},
+    }
+
+
+def present(values: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the values that are there."""
+    found = {name: value for name, value in values.items() if value is not None}
+    return found or EMPTY

@@ -1,0 +1,119 @@
+"""Which fetch list a URL belongs to: all URLs of a queue stand in one list, so that no two processes ask one server."""
+# mypy: disable-error-code="import-untyped"
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator, Iterator, Sequence
+from datetime import datetime, timedelta
+from functools import lru_cache
+from hashlib import md5
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from scoter.batch.worker.records import Known, encode
+from scoter.config import Config
+from scoter.core.datum import EPOCH
+from scoter.core.reply import Request
+from scoter.core.url import Url, queue_key
+from scoter.errors import UserError
+
+
+def most_processes(config: Config) -> int:
+    """Return how many processes a fetch is dealt out to, if there is enough for them to do."""
+    return config.fetch.processes or os.cpu_count() or 1
+
+
+def list_of(url: Url, mode: str, lists: int) -> int:
+    """Return the number of a URL's list.
+
+    Where queues are by address, names would have to be resolved to tell them apart; so there is one list.
+
+    >>> from scoter.core.url import canonical
+    >>> list_of(canonical("http://example.org/"), "host", 4) == list_of(canonical("https://example.org/b"), "host", 4)
+    True
+    """
+    if lists == 1 or mode == "ip":
+        return 0
+    return _bucket(queue_key(url, mode), lists)
+
+
+@lru_cache(maxsize=16_384)
+def _bucket(key: str, lists: int) -> int:
+    # The first 32 bits of an MD5, as any engine can reckon them.
+    return int(md5(key.encode(), usedforsecurity=False).hexdigest()[:8], 16) % lists
+
+
+ETAG = "ETag"
+"""Metadata key under which a page's entity tag is kept, for the next request to be conditional."""
+
+_BATCH = 1_024
+_COLUMNS = ("url", "key", "host", "status", "modified_time", "retries", "interval", "score", "signature", "metadata")
+_MICROSECOND = timedelta(microseconds=1)
+_HAVE = frozenset({"fetched", "notmodified"})
+
+
+async def requests(files: Sequence[Path], extra: Sequence[str]) -> AsyncIterator[Request]:
+    """Yield the requests of fetch lists, in their order; nothing of a list is in memory but a batch."""
+    for file in files:
+        for request in _read(file, extra):
+            yield request
+
+
+def _read(file: Path, extra: Sequence[str]) -> Iterator[Request]:
+    try:
+        # In this thread, and no part of a column at a time: either would take 10 MB more.
+        with pq.ParquetFile(file, pre_buffer=False) as opened:
+            present = [name for name in extra if name in opened.schema_arrow.names]
+            for batch in opened.iter_batches(_BATCH, columns=[*_COLUMNS, *present], use_threads=False):
+                yield from _requests(batch, present)
+    except (OSError, pa.ArrowException) as failure:
+        first = str(failure).partition("\n")[0]
+        raise UserError(f"the fetch list cannot be read: {first}", where=str(file)) from failure
+
+
+def _requests(batch: Any, extra: Sequence[str]) -> Iterator[Request]:
+    columns = {name: batch.column(name) for name in batch.schema.names}
+    columns["modified_time"] = columns["modified_time"].cast(pa.int64())
+    own = zip(*(columns[name].to_pylist() for name in _COLUMNS), strict=True)
+    added = zip(*(columns[name].to_pylist() for name in extra), strict=True) if extra else None
+    for url, key, host, status, modified, retries, interval, score, signature, metadata in own:
+        found = dict(metadata) if metadata else None
+        known = Known(
+            modified=modified,
+            retries=retries or 0,
+            interval=interval or 0,
+            score=score or 0.0,
+            metadata=found,
+            extra=None if added is None else _present(extra, next(added)),
+        )
+        # Only of a page that we have: a record that was started over asks for the page itself.
+        is_kept = status in _HAVE and signature is not None
+        yield Request(
+            url=Url(url, key, host),
+            modified_since=moment(modified) if is_kept and modified is not None else None,
+            etag=found.get(ETAG, "") if is_kept and found else "",
+            headers=known.cookies() if found else (),
+            context=encode(known),
+        )
+
+
+def _present(names: Sequence[str], values: Sequence[Any]) -> dict[str, Any] | None:
+    return {name: value for name, value in zip(names, values, strict=True) if value is not None} or None
+
+
+def moment(microseconds: int) -> datetime:
+    """Return a time of the tables.
+
+    >>> moment(0)
+    datetime.datetime(1970, 1, 1, 0, 0, tzinfo=datetime.timezone.utc)
+    """
+    return EPOCH + timedelta(microseconds=microseconds)
+
+
+def microseconds(moment: datetime) -> int:
+    """Return a time as the tables keep it."""
+    return (moment - EPOCH) // _MICROSECOND

@@ -1,0 +1,130 @@
+"""From candidates in their order to segments: filters, a limit for each host or domain, a limit for each segment."""
+# mypy: disable-error-code="import-untyped"
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from hashlib import md5
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from msgspec import Struct
+
+from scoter.batch.fetchlists.lists import list_of
+from scoter.batch.urls.chains import Sieve
+from scoter.core.chain import keeps, respell
+from scoter.core.url import Url, queue_key
+from scoter.engine import Source
+from scoter.store.disk import disk_errors
+
+PICKED = pa.schema(
+    [
+        ("picked_url", pa.utf8()),
+        ("segment", pa.int32()),
+        ("list", pa.int32()),
+        ("place", pa.int64()),
+    ]
+)
+"""A URL that was picked: into which segment and list, and where it stands there."""
+
+
+class Limits(Struct, frozen=True, kw_only=True):
+    """How many URLs may be picked, and how they are dealt out."""
+
+    top_n: int | None = None
+    segments: int = 1
+    max_count: int | None = None
+    count_mode: str = "host"
+    partition: str = "host"
+    lists: int = 1
+
+    @property
+    def total(self) -> int | None:
+        return None if self.top_n is None else self.top_n * self.segments
+
+
+class Picker:
+    """Picks URLs in the order in which they come.
+
+    A host that has reached its limit in a segment goes on in the next one, and never back. In memory is a number for
+    each host, and only where hosts are limited.
+    """
+
+    def __init__(self, limits: Limits, sieve: Sieve) -> None:
+        self.filtered = self.capped = self.picked = 0
+        self._limits = limits
+        self._sieve = sieve
+        self._counts: dict[str, tuple[int, int]] = {}
+        self._sizes = [0] * limits.segments
+
+    @property
+    def is_full(self) -> bool:
+        return self._limits.total is not None and self.picked >= self._limits.total
+
+    def pick(self, batch: Any) -> Any:
+        """Return what is picked of a batch of URLs with their keys and hosts."""
+        return pa.RecordBatch.from_pylist(list(self._rows(batch)), schema=PICKED)
+
+    def _rows(self, batch: Any) -> Iterator[dict[str, Any]]:
+        limits, filters = self._limits, self._sieve.filters
+        columns = (batch.column(name).to_pylist() for name in ("url", "key", "host"))
+        for found in zip(*columns, strict=True):
+            if self.is_full:
+                return
+            url = Url(*found)
+            # A full host is the cheaper question, and its answer the same before and after the filters.
+            counted = self._counted(url) if limits.max_count is not None else None
+            segment = self._segment(counted)
+            if segment is None:
+                self.capped += 1
+                continue
+            if not keeps(url, filters):
+                self.filtered += 1
+                continue
+            self.picked += 1
+            self._sizes[segment] += 1
+            if counted is not None:
+                before, count = self._counts.get(counted, (segment, 0))
+                self._counts[counted] = (segment, count + 1 if before == segment else 1)
+            yield {
+                "picked_url": url.text,
+                "segment": segment,
+                "list": list_of(url, limits.partition, limits.lists),
+                "place": place(url.text),
+            }
+
+    def _segment(self, counted: str | None) -> int | None:
+        """Return the first segment with room, for this host, at or after the one it has come to."""
+        limits = self._limits
+        start, count = (0, 0) if counted is None else self._counts.get(counted, (0, 0))
+        if limits.max_count is not None and count >= limits.max_count:
+            start += 1
+        for segment in range(start, limits.segments):
+            if limits.top_n is None or self._sizes[segment] < limits.top_n:
+                return segment
+        return None
+
+    def _counted(self, url: Url) -> str:
+        sieve = self._sieve
+        if sieve.normalizers:
+            url = respell(url, sieve.normalizers, sieve.scope, sieve.loops) or url
+        return queue_key(url, self._limits.count_mode)
+
+
+def save(batches: Iterable[Any], folder: Path) -> Source:
+    """Write what was picked to a temporary file."""
+    file = folder / "picked.parquet"
+    with disk_errors("write temporary files", file), pq.ParquetWriter(file, PICKED, compression="lz4") as writer:
+        for batch in batches:
+            writer.write_batch(batch)
+    return Source(files=(str(file),), schema=PICKED, defaults={})
+
+
+def place(text: str) -> int:
+    """Return a number that shuffles URLs, always in the same way.
+
+    A list in the order of the crawldb would bring one host after the other.
+    """
+    return int.from_bytes(md5(text.encode(), usedforsecurity=False).digest()[:8], signed=True)

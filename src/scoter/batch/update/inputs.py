@@ -1,0 +1,194 @@
+"""The inputs of an update: the crawldb, and the parts of segments that count."""
+# mypy: disable-error-code="import-untyped"
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import ibis
+from msgspec import Struct
+from msgspec.structs import replace
+
+from scoter.batch.crawldir import schemas
+from scoter.batch.crawldir.segment import Segment
+from scoter.batch.update import links, maps
+from scoter.batch.update.links import columns_of_links, redirects_of, schema_of_redirects
+from scoter.batch.urls.chains import Sieve, changes_of, rewritten
+from scoter.core.datum import EPOCH
+from scoter.engine import Engine, Source, source_of
+from scoter.engine.port import Rows
+from scoter.engine.portable import first_rows, moment
+from scoter.plugins import Column
+from scoter.store.tables import PartSet
+
+_FOLLOWING = {"key": "its_key", "host": "its_host"}
+_SAID = ("url", "key", "parse_status", "signature")
+
+
+def sources(
+    crawldb: Source, segments: Sequence[Segment], extra: Sequence[Column], *, parse_metadata: bool, link_sources: bool
+) -> dict[str, Source]:
+    """Return what an update reads, by name; redirects, which lie among the fetches, are not set apart yet."""
+    found = {CRAWLDB: crawldb}
+    links: list[Source] = []
+    for number, segment in enumerate(segments):
+        fetches, pages = segment.crawl_fetch(extra), segment.parse_data()
+        told = set(pages.finished()) if segment.is_fetched else {*pages.finished()} & {*fetches.finished()}
+        found[f"{FETCH}{number}"] = source_of(fetches)
+        said = (*_SAID, "metadata") if parse_metadata else _SAID
+        found[f"{PARSE}{number}"] = _of(pages, told, said)
+        links.append(_of(segment.crawl_parse(extra), told, columns_of_links(extra, sources=link_sources)))
+    found[LINKS] = replace(links[0], files=tuple(file for each in links for file in each.files))
+    return found
+
+
+def with_redirects(
+    engine: Engine, found: Mapping[str, Source], segments: int, extra: Sequence[Column], folder: Path
+) -> dict[str, Source]:
+    """Return the inputs with the targets of redirects as an input of their own, since each has its own key."""
+    names = [f"{FETCH}{number}" for number in range(segments)]
+    moved = [
+        redirects_of(engine.read(found[name]), extra, number) for number, name in enumerate(names) if found[name].files
+    ]
+    kept = dict(found)
+    datum = [*schemas.DATUM.names, *schemas.names(extra)]
+    for name in names:
+        kept[name] = source_of(found[name], datum)
+    if moved:
+        schema, file = schema_of_redirects(extra), folder / "redirects.parquet"
+        if engine.save(ibis.union(*moved) if len(moved) > 1 else moved[0], schema, file):
+            kept[REDIRECTS] = Source(files=(str(file),), schema=schema, defaults={})
+    return kept
+
+
+def sifted(engine: Engine, found: Mapping[str, Source], sieve: Sieve, folder: Path) -> dict[str, Source]:
+    """Return the inputs with every URL as the chains leave it, and without those that they drop."""
+    urls = [engine.read(each).select("url") for each in found.values()]
+    changes = changes_of(engine, ibis.union(*urls), sieve)
+    return {name: _rewritten(engine, each, changes, folder / f"{name}.parquet") for name, each in found.items()}
+
+
+def _rewritten(engine: Engine, source: Source, changes: Rows, file: Path) -> Source:
+    beside = {name: its for name, its in _FOLLOWING.items() if name in source.schema.names}
+    engine.save(rewritten(engine.read(source), changes, beside=beside), source.schema, file)
+    return Source(files=(str(file),), schema=source.schema, defaults={})
+
+
+def _of(parts: PartSet, names: set[str], columns: Sequence[str]) -> Source:
+    """Return the parts of some names: the others belong to parts that never got theirs."""
+    files = tuple(file for file, name in zip(parts.files, parts.finished(), strict=True) if name in names)
+    return replace(source_of(parts, columns), files=files)
+
+
+CRAWLDB = "crawldb"
+LINKS = "links"
+REDIRECTS = "redirects"
+FETCH = "fetch"
+PARSE = "parse"
+NOW = "now"
+
+
+class Shape(Struct, frozen=True, kw_only=True):
+    """What the inputs of an update are like, and what is wanted of them."""
+
+    segments: int
+    extra: tuple[Column, ...] = ()
+    is_merged: bool = False
+    """A URL may stand in the crawldb several times: normalisers made one out of many."""
+    link_limit: int | None = None
+    """Links that count, where a URL may have more."""
+    purged: tuple[str, ...] = ()
+    parse_keys: tuple[str, ...] = ()
+    collect: bool = False
+    """Whether a plug-in wants to see the links one by one."""
+
+
+def joined(inputs: Mapping[str, Rows], shape: Shape) -> Rows:
+    """Return a row for each URL that is known, was fetched or is linked to."""
+    old = _old(inputs[CRAWLDB], shape)
+    found = _found(inputs, shape)
+    rows = old.outer_join(found, old.old_url == found.url)
+    return rows.select(
+        url=rows.old_url.coalesce(rows.url),
+        key=rows.old_key.coalesce(rows.key),
+        host=rows.old_host.coalesce(rows.host),
+        **{name: rows[name] for name in rows.columns if name not in ("url", "key", "host", "old_key", "old_host")},
+    )
+
+
+def _found(inputs: Mapping[str, Rows], shape: Shape) -> Rows:
+    """Return what the segments tell of each URL."""
+    fetched = _fetched(inputs, shape)
+    linked = _linked(inputs, shape)
+    rows = fetched.outer_join(linked, fetched.f_url == linked.l_url)
+    hidden = {"f_key", "f_host", "l_key", "l_host"}
+    return rows.select(
+        url=rows.f_url.coalesce(rows.l_url),
+        key=rows.f_key.coalesce(rows.l_key),
+        host=rows.f_host.coalesce(rows.l_host),
+        **{name: rows[name] for name in rows.columns if name not in hidden},
+    )
+
+
+def _old(rows: Rows, shape: Shape) -> Rows:
+    if shape.purged:
+        rows = rows.filter(~rows.status.isin(shape.purged))
+    if shape.is_merged:
+        rows = first_rows(rows, ["url"], [ibis.desc("fetch_time"), ibis.desc("score"), "status"])
+    return _datum(rows, "old_", shape.extra)
+
+
+def _fetched(inputs: Mapping[str, Rows], shape: Shape) -> Rows:
+    """Return the newest fetch of each URL, with what its own segment's page says."""
+    names = [*schemas.DATUM.names, *schemas.names(shape.extra)]
+    fetches = _union([_of_segment(inputs[f"{FETCH}{number}"], names, number) for number in range(shape.segments)])
+    fetched = _datum(fetches, "f_", shape.extra, segment=fetches.segment)
+    names = ["url", "parse_status", "signature", *(["metadata"] if shape.parse_keys else [])]
+    pages = _union([_of_segment(inputs[f"{PARSE}{number}"], names, number) for number in range(shape.segments)])
+    said = pages.select(
+        p_url=pages.url,
+        p_segment=pages.segment,
+        p_status=pages.parse_status,
+        p_signature=pages.signature,
+        p_metadata=maps.only(pages.metadata, shape.parse_keys) if shape.parse_keys else maps.NONE,
+    )
+    rows = fetched.left_join(said, (fetched.f_url == said.p_url) & (fetched.segment == said.p_segment))
+    newest = [ibis.desc("f_fetch_time"), ibis.desc("segment"), "f_status", ibis.desc("f_score")]
+    # A page that was parsed twice must not double its record.
+    return first_rows(rows, ["f_url"], [*newest, ibis.desc("p_status"), "p_signature"]).drop(
+        "segment", "p_url", "p_segment"
+    )
+
+
+def _linked(inputs: Mapping[str, Rows], shape: Shape) -> Rows:
+    redirects = inputs.get(REDIRECTS)
+    counting = links.united(inputs[LINKS], redirects, shape.link_limit, collect=shape.collect)
+    linked = links.gathered(counting, shape.extra, collect=shape.collect)
+    if redirects is None:
+        linked = linked.mutate(r_metadata=maps.NONE)
+    else:
+        carried = links.carried(redirects)
+        linked = linked.left_join(carried, linked.l_url == carried.r_url).drop("r_url")
+    return linked.mutate(best_metadata=(linked.best_score <= 0).ifelse(linked.r_metadata, maps.NONE)).drop("r_metadata")
+
+
+def _datum(rows: Rows, prefix: str, extra: Sequence[Column], **more: Any) -> Rows:
+    """Return a datum's columns under a prefix; where a file left something out, it is as a new datum has it."""
+    filled = {
+        "fetch_time": rows.fetch_time.coalesce(moment(EPOCH)),
+        "retries": rows.retries.coalesce(0),
+        "interval": rows.interval.coalesce(0),
+        "score": rows.score.coalesce(0.0),
+    }
+    names = [*schemas.DATUM.names, *schemas.names(extra)]
+    return rows.select(**{prefix + name: filled.get(name, rows[name]) for name in names}, **more)
+
+
+def _of_segment(rows: Rows, names: Sequence[str], number: int) -> Rows:
+    return rows.select(*names, segment=ibis.literal(number, type="int32"))
+
+
+def _union(tables: Sequence[Rows]) -> Rows:
+    return tables[0] if len(tables) == 1 else ibis.union(*tables)

@@ -1,0 +1,88 @@
+"""What the normalisers and filters of the configuration make of URLs."""
+# mypy: disable-error-code="import-untyped"
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any, Self
+
+import pyarrow as pa
+from msgspec import Struct
+
+from scoter.config import Config
+from scoter.core.chain import Keeps, Normalizes, Scope, keeps, rewrite
+from scoter.core.url import Url, canonical
+from scoter.engine import Engine
+from scoter.engine.port import Rows
+from scoter.errors import UrlError
+from scoter.plugins import chain
+
+
+class Sieve(Struct, frozen=True):
+    """The chains for one purpose; either may be empty."""
+
+    filters: Sequence[tuple[str, Keeps]]
+    normalizers: Sequence[tuple[str, Normalizes]]
+    scope: Scope
+    loops: int = 1
+
+    @classmethod
+    def of(cls, config: Config, scope: Scope, *, filter: bool, normalize: bool) -> Self:  # noqa: A002
+        """Return the chains that the configuration names."""
+        return cls(
+            chain("urlfilter", config) if filter else (),
+            chain("urlnormalizer", config) if normalize else (),
+            scope,
+            config.urlnormalizer.loop_count,
+        )
+
+    def sift(self, text: str) -> Url | None:
+        """Return the URL of a text as it is to be stored, or nothing when it is dropped; raise when it is no URL."""
+        found = rewrite(text, self.normalizers, self.scope, self.loops) if self.normalizers else text
+        if found is None:
+            canonical(text)  # a normaliser drops what is no URL too, and that is to be told apart
+            return None
+        url = canonical(found)
+        return url if keeps(url, self.filters) else None
+
+
+CHANGES = pa.schema([("changed", pa.utf8()), ("becomes", pa.utf8()), ("its_key", pa.utf8()), ("its_host", pa.utf8())])
+"""A URL that changes, and what it becomes: nothing when it is dropped."""
+
+
+def changes_of(engine: Engine, texts: Rows, sieve: Sieve) -> Rows:
+    """Return the URLs that the chains change or drop, of rows with a column ``url``."""
+    return engine.map_batches(texts.select("url").distinct(), partial(_changes, sieve), CHANGES)
+
+
+def rewritten(rows: Rows, changes: Rows, url: str = "url", beside: Mapping[str, str] | None = None) -> Rows:
+    """Return rows whose URLs are what they become, without those that are dropped.
+
+    ``beside`` says which columns follow the URL: name → ``its_key`` or ``its_host``.
+    """
+    columns = tuple(rows.columns)
+    joined = rows.left_join(changes, rows[url] == changes.changed)
+    kept = joined.filter(joined.changed.isnull() | joined.becomes.notnull())
+    new = {url: "becomes", **(beside or {})}
+    return kept.select(
+        **{name: kept[new[name]].fill_null(kept[name]) if name in new else kept[name] for name in columns}
+    )
+
+
+def _changes(sieve: Sieve, batch: Any) -> Any:
+    found = []
+    for text in batch.column("url").to_pylist():
+        url = _sifted(text, sieve)
+        if url is None:
+            found.append({"changed": text})
+        elif url.text != text:
+            found.append({"changed": text, "becomes": url.text, "its_key": url.key, "its_host": url.host})
+    return pa.RecordBatch.from_pylist(found, schema=CHANGES)
+
+
+def _sifted(text: str, sieve: Sieve) -> Url | None:
+    try:
+        return sieve.sift(text)
+    except UrlError:
+        return None

@@ -1,0 +1,271 @@
+"""Seed lists: files, folders, URLs and standard input, read a line at a time.
+
+A line is a URL, then, after tabs, ``name=value`` fields. Three names are Nutch's own: ``nutch.score``,
+``nutch.fetchInterval`` and ``nutch.fetchInterval.fixed`` (seconds); all others become metadata. Empty lines, and those
+that begin with ``#``, say nothing. docs/seeds.md tells it to people.
+"""
+
+from __future__ import annotations
+
+import gzip
+import math
+import os
+import sys
+import zlib
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import nullcontext
+from datetime import timedelta
+from pathlib import Path
+from typing import IO, Protocol, TypeAlias
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from scoter.batch.crawldir.directory import CrawlDir
+from scoter.config import Config
+from scoter.core.datum import FIXED_INTERVAL
+from scoter.core.domain import registered_domain
+from scoter.core.filters.scope import FILES
+from scoter.core.page import EMPTY
+from scoter.core.schedule import LONGEST
+from scoter.core.url import canonical
+from scoter.errors import UrlError, UsageError
+from scoter.store.disk import disk_errors
+from scoter.store.tables.local import LocalStorage
+
+SCORE = "nutch.score"
+INTERVAL = "nutch.fetchInterval"
+FIXED = "nutch.fetchInterval.fixed"
+
+STDIN = "-"
+LONGEST_LINE = 2**20
+"""Bytes of a line that are looked at; somebody may name a file that has no lines at all."""
+_GZIP = b"\x1f\x8b"
+_SHOWN = 200
+
+Origin: TypeAlias = Path | str
+"""A file to read, a URL itself, or ``-`` for standard input."""
+
+
+class _Lines(Protocol):
+    def readline(self, size: int, /) -> bytes: ...
+
+
+class Line(Struct, frozen=True):
+    """A line that says something, and where it stands."""
+
+    text: str
+    where: str
+
+
+class Complaint(Struct, frozen=True):
+    """What is wrong with a line."""
+
+    where: str
+    text: str
+    why: str
+
+
+class Seed(Struct, frozen=True, kw_only=True):
+    """What a line says of a URL, before anybody has looked at the URL."""
+
+    text: str
+    score: float | None = None
+    interval: timedelta | None = None
+    metadata: Mapping[str, str] = EMPTY
+    wrong: tuple[str, ...] = ()
+    """Why fields of the line were left out."""
+
+
+def origins(seeds: Iterable[str], *, may_be_urls: bool = True) -> list[Origin]:
+    """Return what seed arguments name, in order, before a line of it is read; a folder stands for its files."""
+    found: list[Origin] = []
+    for seed in seeds:
+        path = Path(seed)
+        if seed == STDIN:
+            found.append(STDIN)
+        elif _exists(path):
+            found += _files(path)
+        elif may_be_urls and _is_url(seed):
+            found.append(seed)
+        else:
+            raise _neither(seed, may_be_urls)
+    return found
+
+
+def read(origins: Iterable[Origin], stdin: IO[bytes] | None = None) -> Iterator[Line | Complaint]:
+    """Yield the lines that say something, and complaints about those too long to be one."""
+    for origin in origins:
+        if isinstance(origin, Path):
+            yield from _lines_of(origin)
+        elif origin == STDIN:
+            source = stdin or (None if sys.stdin is None else sys.stdin.buffer)
+            if source is not None:
+                yield from _lines(source, "stdin")
+        else:
+            # Bytes that are no text come in as halves of characters, which nothing can write down.
+            yield Line(origin.encode("utf-8", "surrogatepass").decode("utf-8", "replace"), "argument")
+
+
+def parse(text: str) -> Seed:
+    """Read a line.
+
+    >>> parse("https://example.org/\\tnutch.score=2.5\\tlang=en").score
+    2.5
+    """
+    url, *fields = text.split("\t")
+    score: float | None = None
+    interval: timedelta | None = None
+    fixed: timedelta | None = None
+    metadata: dict[str, str] = {}
+    wrong: list[str] = []
+    for field in fields:
+        name, equals, value = (part.strip() for part in field.partition("="))
+        if name == SCORE:
+            score = _number(value)
+        elif name == INTERVAL:
+            interval = _seconds(value)
+        elif name == FIXED:
+            fixed = _seconds(value)
+        elif name and equals:
+            metadata[name] = value
+            continue
+        elif not field.strip():
+            continue
+        if (name, None) in ((SCORE, score), (INTERVAL, interval), (FIXED, fixed)) or not equals or not name:
+            wrong.append(f"{field.strip()[:_SHOWN]!r} {_expected(name)}")
+    if fixed is not None:
+        metadata[FIXED_INTERVAL] = str(int(fixed.total_seconds()))
+    return Seed(
+        text=url.strip(),
+        score=score,
+        interval=interval if fixed is None else fixed,
+        metadata=metadata or EMPTY,
+        wrong=tuple(wrong),
+    )
+
+
+def _expected(name: str) -> str:
+    if name == SCORE:
+        return "is not a number"
+    return "is not a number of seconds" if name in (INTERVAL, FIXED) else "is not name=value"
+
+
+def _number(text: str) -> float | None:
+    try:
+        found = float(text)
+    except ValueError:
+        return None
+    return found if math.isfinite(found) else None
+
+
+def _seconds(text: str) -> timedelta | None:
+    found = _number(text)
+    return None if found is None or found < 1 else min(timedelta(seconds=min(int(found), 2**31 - 1)), LONGEST)
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except (OSError, ValueError):  # a URL may be longer than any path, or hold what no path can
+        return False
+
+
+def _is_url(text: str) -> bool:
+    try:
+        canonical(parse(text).text)
+    except UrlError:
+        return False
+    return True
+
+
+def _neither(seed: str, may_be_urls: bool) -> UsageError:
+    if not may_be_urls:
+        return UsageError("there is no such file or folder", where=seed)
+    near = f" Did you mean https://{seed}?" if "." in seed and _is_url(f"https://{seed}") else ""
+    return UsageError(
+        f"{seed[:_SHOWN]!r} is neither a file nor a URL", hint=f"A URL looks like https://example.org/.{near}"
+    )
+
+
+def _files(path: Path) -> Iterator[Path]:
+    """Yield a file, or the files below a folder by name; hidden ones are some program's, not the person's."""
+    if not path.is_dir():
+        yield path
+        return
+
+    def tell(failure: OSError) -> None:
+        raise UsageError(f"cannot list the folder: {failure.strerror}", where=str(failure.filename)) from failure
+
+    for folder, below, names in os.walk(path, onerror=tell):
+        below[:] = sorted(name for name in below if not name.startswith("."))
+        yield from (
+            file
+            for name in sorted(names)
+            if not name.startswith(".") and (file := Path(folder, name)).is_file()  # no sockets, no pipes
+        )
+
+
+def _lines_of(path: Path) -> Iterator[Line | Complaint]:
+    with disk_errors("read the seeds", path), path.open("rb") as file:
+        # A pipe can be read but not looked into.
+        packed = file.seekable() and file.peek(2)[:2] == _GZIP
+        try:
+            with gzip.open(file) if packed else nullcontext(file) as lines:
+                yield from _lines(lines, str(path))
+        except (EOFError, gzip.BadGzipFile, zlib.error) as failure:
+            raise UsageError(f"the gzip file is damaged: {failure}", where=str(path)) from failure
+
+
+def _lines(file: _Lines, name: str) -> Iterator[Line | Complaint]:
+    number = 0
+    while data := file.readline(LONGEST_LINE):
+        number += 1
+        where = f"{name}:{number}"
+        if len(data) == LONGEST_LINE and not data.endswith(b"\n"):
+            yield Complaint(where, data[:_SHOWN].decode("utf-8", "replace"), "the line is too long")
+            while len(rest := file.readline(LONGEST_LINE)) == LONGEST_LINE and not rest.endswith(b"\n"):
+                pass
+            continue
+        text = data.decode("utf-8-sig" if number == 1 else "utf-8", "replace").strip()
+        if text and not text.startswith("#"):
+            yield Line(text, where)
+
+
+SCOPE = "scope.txt"
+FILTER = "scope"
+ANY = "any"
+
+
+def extend(crawl: CrawlDir, scope: str, hosts: Iterable[str]) -> None:
+    """Let a crawl go to more hosts, or to their registered domains, as ``scope`` says."""
+    file = crawl.path / SCOPE
+    with disk_errors("read the crawl's scope", file):
+        # Bytes, since people may have written into it in whatever encoding; their lines stay as they are.
+        before = file.read_bytes().splitlines() if file.exists() else []
+    names = {f"{scope} {(host if scope == 'host' else registered_domain(host)) or FILES}".encode() for host in hosts}
+    new = sorted(names - set(before))
+    if new:
+        LocalStorage(crawl.path).replace(SCOPE, b"".join(line + b"\n" for line in [*before, *new]))
+
+
+def hosts_of(seeds: Iterable[str]) -> set[str]:
+    """Return the hosts that seeds name; what is no URL is inject's to complain of."""
+    found: set[str] = set()
+    for line in read(origins(seeds)):
+        if isinstance(line, Complaint):
+            continue
+        try:
+            found.add(canonical(parse(line.text).text).host)
+        except UrlError:
+            continue
+    return found
+
+
+def within(config: Config, crawl: CrawlDir) -> Config:
+    """Return the configuration with the filter for the crawl's scope in its chain, if it has one."""
+    file: Path = crawl.path / SCOPE
+    if not file.exists() or FILTER in config.urlfilter.order:
+        return config
+    chain = replace(config.urlfilter, order=(*config.urlfilter.order, FILTER), scope_file=file.absolute())
+    return replace(config, urlfilter=chain)

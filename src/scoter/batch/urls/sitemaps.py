@@ -1,0 +1,357 @@
+"""Sitemaps, fetched politely: robots.txt first, then what it names, then what that names.
+
+What a site's robots.txt says goes into the shared cache, where the fetch core looks before it asks for itself, so that
+a site is asked for it once. Each reply is read in a thread, one after another; more are not fetched meanwhile than the
+fetch core's budget for bodies allows.
+"""
+# mypy: disable-error-code="import-untyped"
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import IO, Any
+
+import msgspec
+import pyarrow as pa
+import pyarrow.parquet as pq
+from msgspec import Struct
+from msgspec.structs import replace
+
+from scoter.batch.urls.records import EntrySower
+from scoter.batch.urls.seeds import Complaint, Line, Origin, parse, read
+from scoter.config import Config
+from scoter.core.reply import Exchange, Failed, Fetched, Gone, Moved, NotModified, Reply, Request, Truncation
+from scoter.core.robots import LIMIT, Robots
+from scoter.core.robots_cache import RobotsCache, StoredRobots
+from scoter.core.url import Url, canonical, join
+from scoter.engine import Engine, Source
+from scoter.errors import UrlError
+from scoter.fetch.decode import content_codings, decode
+from scoter.fetch.fetcher import Fetcher
+from scoter.fetch.robots import MAX_AGE
+from scoter.fetch.snapshot import Snapshot
+from scoter.parse.feeds.sitemap import Sitemap, read_listing
+from scoter.parse.mediatype import declared
+
+DEEPEST = 3
+"""Indexes one below the other; sitemaps.org allows one."""
+MOST_SITEMAPS = 5_000
+"""Sitemaps that are fetched of one site, or below one that was given."""
+LISTED = 20
+"""Problems that are kept to be shown; the others are only counted."""
+_ABSENT = frozenset(("not_found", "removed"))
+
+
+class Problem(Struct, frozen=True):
+    """A sitemap that could not be read, or only in part."""
+
+    url: str
+    why: str
+
+
+class Way(Struct, frozen=True, kw_only=True):
+    """What a request carries along: whose search it belongs to, and how it came here.
+
+    ``below`` holds the places whose URLs are believed (sitemaps.org: a sitemap speaks for what lies below it, and one
+    that a robots.txt names for the whole site).
+    """
+
+    start: str
+    is_robots: bool = False
+    is_guess: bool = False
+    depth: int = 0
+    hops: int = 0
+    below: tuple[str, ...] = ()
+
+
+class _Search:
+    """What is going on for one start: how many requests are under way, and what has been asked for."""
+
+    def __init__(self) -> None:
+        self.pending = 0
+        self.seen: set[str] = set()
+
+
+_ways = msgspec.msgpack.Decoder(Way)
+
+
+class Gatherer:
+    """One run over sites and sitemaps."""
+
+    def __init__(
+        self,
+        config: Config,
+        sower: EntrySower,
+        robots: RobotsCache,
+        folder: Path,
+        *,
+        strict: bool,
+        tell: Callable[[Snapshot, int], None] = lambda snapshot, kept: None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self.sites = self.sitemaps = self.indexes = self.without = 0
+        self.problems: list[Problem] = []
+        self.reasons: Counter[str] = Counter()
+        self.complaints: list[Complaint] = []
+        self.bad_starts = 0
+        settings = config.sitemap
+        self._size = int(settings.size_max)
+        self._hops = {True: config.http.robots_redirect_max, False: settings.redir_max}
+        self._guesses = settings.url_default_sitemap_xml
+        # A sitemap may be far longer than a page; nothing else about fetching is different.
+        self._config = replace(config, fetch=replace(config.fetch, content_limit=settings.size_max))
+        self._sower = sower
+        self._robots = robots
+        self._folder = folder
+        self._strict = strict
+        self._tell = tell
+        self._clock = clock
+        self._searches: dict[str, _Search] = {}
+        self._fetcher: Fetcher | None = None
+        self._thread = ThreadPoolExecutor(1, "sitemaps")
+
+    async def run(self, starts: Iterable[Start | Complaint]) -> None:
+        """Fetch and read all that the starts lead to."""
+        self._fetcher = Fetcher(self._config, robots_cache=self._robots, folder=self._folder, on_snapshot=self._tick)
+        try:
+            await self._fetcher.run(self._requests(starts), self._take)
+        finally:
+            self._thread.shutdown()
+
+    def _tick(self, snapshot: Snapshot) -> None:
+        self._tell(snapshot, self._sower.kept)
+
+    async def _requests(self, starts: Iterable[Start | Complaint]) -> AsyncIterator[Request]:
+        for start in starts:
+            if isinstance(start, Complaint):
+                self.bad_starts += 1
+                self.complaints += [start][: LISTED - len(self.complaints)]
+                continue
+            way = Way(start=start.url.text, is_robots=start.is_site)
+            if way.start in self._searches:
+                continue
+            search = self._searches[way.start] = _Search()
+            search.pending = 1
+            search.seen.add(way.start)
+            self.sites += start.is_site
+            stored = await self._robots.get(origin_of(start.url)) if start.is_site else None
+            if stored is not None and stored.expires > self._clock():
+                # Told to nobody but ourselves: what was learnt of a site today need not be asked again.
+                await self._site(start.url, stored.body or b"", way)
+                self._done(way)
+                continue
+            if not start.is_site:
+                way = replace(way, below=(_place(start.url),))
+            yield Request(url=start.url, context=msgspec.msgpack.encode(way))
+
+    async def _take(self, request: Request, reply: Reply) -> None:
+        way = _ways.decode(request.context)
+        try:
+            if way.is_robots:
+                await self._take_robots(request, reply, way)
+            else:
+                await self._take_sitemap(request, reply, way)
+        finally:
+            self._done(way)
+
+    async def _take_robots(self, request: Request, reply: Reply, way: Way) -> None:
+        start = canonical(way.start)
+        match reply:
+            case Moved(target=Url() as target) if way.hops < self._hops[True]:
+                self._ask(target, replace(way, hops=way.hops + 1))
+            case Fetched(exchange) if exchange.truncation not in (Truncation.TIME, Truncation.DISCONNECT):
+                body = decode(exchange.body, content_codings(exchange.headers), LIMIT + 3).body
+                await self._robots.put(origin_of(start), StoredRobots(body, self._clock() + MAX_AGE.total_seconds()))
+                await self._site(start, body, way)
+            case Gone(reason=reason) if reason.value in _ABSENT:
+                await self._robots.put(origin_of(start), StoredRobots(None, self._clock() + MAX_AGE.total_seconds()))
+                await self._site(start, b"", way)
+            case Moved():
+                await self._site(start, b"", way)
+            case Failed(exchange=Exchange(status=status)) if 400 <= status < 500 and status != 429:
+                await self._site(start, b"", way)
+            case Gone():
+                await self._site(start, b"", way)
+            case _:
+                # Where robots.txt cannot be had nothing is fetched, sitemaps least of all.
+                self._problem(request.url, _why(reply))
+
+    async def _site(self, robots: Url, body: bytes, way: Way) -> None:
+        """Ask for the sitemaps that a robots.txt names, or for the usual one."""
+        site = canonical(way.start)
+        below = (origin_of(site) + "/",)
+        named = [join(robots, text) for text in Robots.read(body, ()).sitemaps]
+        targets = [target for target in named if target is not None and target.text.startswith("http")]
+        if not targets and self._guesses:
+            guess = canonical(origin_of(site) + "/sitemap.xml")
+            self._ask(guess, Way(start=way.start, is_guess=True, below=below))
+        elif not targets:
+            self.without += 1
+        for target in targets:
+            self._ask(target, Way(start=way.start, below=below))
+
+    async def _take_sitemap(self, request: Request, reply: Reply, way: Way) -> None:
+        match reply:
+            case Moved(target=Url() as target) if way.hops < self._hops[False]:
+                self._ask(target, replace(way, hops=way.hops + 1))
+            case Fetched(exchange):
+                await self._read(exchange, way)
+            case Gone(reason=reason) if way.is_guess and reason.value in _ABSENT:
+                self.without += 1
+            case _:
+                self._problem(request.url, _why(reply))
+
+    async def _read(self, exchange: Exchange, way: Way) -> None:
+        found = await asyncio.get_running_loop().run_in_executor(self._thread, self._read_now, exchange, way)
+        if found is None:
+            if way.is_guess:
+                self.without += 1
+            else:
+                self._problem(exchange.url, "not_a_sitemap")
+            return
+        self.sitemaps += 1
+        self.indexes += bool(found.sitemaps)
+        if found.doubt or exchange.truncation:
+            self._problem(exchange.url, found.doubt or f"cut short ({exchange.truncation.value})", "read_in_part")
+        if not found.sitemaps:
+            return
+        if way.depth >= DEEPEST:
+            self._problem(exchange.url, f"more than {DEEPEST} indexes below each other", "too_deep")
+            return
+        for url, _ in found.sitemaps:
+            if url.text.startswith("http"):
+                self._ask(url, Way(start=way.start, depth=way.depth + 1, below=way.below))
+
+    def _read_now(self, exchange: Exchange, way: Way) -> Sitemap | None:
+        decoded = decode(exchange.body, content_codings(exchange.headers), self._size)
+        cut = bool(exchange.truncation or decoded.truncation)
+        _, charset = declared(exchange.header("content-type"))
+        found = read_listing(decoded.body, exchange.url, charset=charset, size=self._size, cut=cut)
+        if found is None:
+            return None
+        self._sower.not_urls += found.not_urls
+        self._sower.sow(found.entries, (*way.below, _place(exchange.url)) if self._strict else None)
+        return replace(found, entries=())
+
+    def _ask(self, url: Url, way: Way) -> None:
+        """Ask for one more, unless it was asked for or there are too many."""
+        search = self._searches[way.start]
+        if url.text in search.seen:
+            return
+        if len(search.seen) > MOST_SITEMAPS:
+            self._problem(url, f"more than {MOST_SITEMAPS:,} sitemaps of one site", "too_many")
+            return
+        search.seen.add(url.text)
+        search.pending += 1
+        assert self._fetcher is not None  # noqa: S101 - it is what called
+        refusal = self._fetcher.add(Request(url=url, context=msgspec.msgpack.encode(way)))
+        if refusal is not None:
+            search.pending -= 1
+            self._problem(url, f"the queue of its host is {refusal.value}", "not_asked")
+
+    def _done(self, way: Way) -> None:
+        search = self._searches[way.start]
+        search.pending -= 1
+        if not search.pending:
+            del self._searches[way.start]
+
+    def _problem(self, url: Url, why: str, reason: str = "") -> None:
+        self.reasons[reason or why.partition(":")[0]] += 1
+        if len(self.problems) < LISTED:
+            self.problems.append(Problem(url.text, why))
+
+
+def _place(url: Url) -> str:
+    """Return what a sitemap speaks for: all that lies below its folder.
+
+    >>> _place(canonical("https://example.org/shop/map.xml?x=/"))
+    'https://example.org/shop/'
+    """
+    return origin_of(url) + url.path[: url.path.rindex("/") + 1]
+
+
+def _why(reply: Reply) -> str:
+    match reply:
+        case Failed(reason=reason, detail=detail) | Gone(reason=reason, detail=detail):
+            return f"{reason.value}: {detail}" if detail else reason.value
+        case Moved():
+            return "redirects: too many, or one that leads nowhere"
+        case NotModified():
+            return "not_modified: nobody had asked whether it is"
+        case Fetched():
+            return "only part of it came"
+
+
+ROBOTS = "/robots.txt"
+_SCHEMA = pa.schema([("origin", pa.utf8())])
+_ORIGIN = "^https?://[^/?#]+"
+
+
+class Start(Struct, frozen=True):
+    """A site (``url`` is its robots.txt), or a sitemap."""
+
+    url: Url
+    is_site: bool
+
+
+def start_of(text: str) -> Start:
+    """Return what an address names: a site's root or robots.txt is the site, everything else a sitemap.
+
+    >>> start_of("https://example.org"), start_of("https://example.org/map.xml").is_site
+    (Start(url=Url('https://example.org/robots.txt'), is_site=True), False)
+    """
+    url = canonical(text)
+    if url.target in ("/", ROBOTS):
+        return Start(canonical(origin_of(url) + ROBOTS), True)
+    return Start(url, False)
+
+
+def origin_of(url: Url) -> str:
+    """Return scheme, host and port of a URL, as they stand before its path."""
+    return url.text[: len(url.text) - len(url.target)]
+
+
+def given(
+    urls: Iterable[Origin], hosts: Iterable[Origin], stdin: IO[bytes] | None = None
+) -> Iterator[Start | Complaint]:
+    """Yield what arguments and files name; a host without a scheme is asked by https."""
+    for line in read(urls, stdin):
+        yield line if isinstance(line, Complaint) else _start(line)
+    for line in read(hosts, stdin):
+        if isinstance(line, Complaint):
+            yield line
+        else:
+            text = parse(line.text).text
+            yield _start(Line(text if "://" in text else f"https://{text}/", line.where), as_site=True)
+
+
+def sites_of(engine: Engine, crawldb: Source, file: Path) -> int:
+    """Write the sites of the URLs in a crawldb to a file, each once, and return their number."""
+    rows = engine.read(crawldb)
+    found = rows.filter(rows.url.re_search(_ORIGIN)).select(origin=rows.url.re_extract(_ORIGIN, 0)).distinct()
+    return engine.save(found, _SCHEMA, file, ["origin"])
+
+
+def sites_in(file: Path) -> Iterator[Start]:
+    """Yield the sites of such a file, a few thousand in memory at a time."""
+    with pq.ParquetFile(file) as found:
+        batches: Iterable[Any] = found.iter_batches(10_000)
+        for batch in batches:
+            for origin in batch["origin"].to_pylist():
+                yield Start(canonical(origin + ROBOTS), True)
+
+
+def _start(line: Line, as_site: bool = False) -> Start | Complaint:
+    text = parse(line.text).text
+    try:
+        found = start_of(text)
+    except UrlError:
+        return Complaint(line.where, text[:200], "is not a URL that can be fetched")
+    if not found.url.text.startswith(("http://", "https://")):
+        return Complaint(line.where, text[:200], "is not on the web (http or https)")
+    return Start(canonical(origin_of(found.url) + ROBOTS), True) if as_site else found

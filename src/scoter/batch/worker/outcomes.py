@@ -1,0 +1,273 @@
+"""From a reply to what is written of it, and to what is fetched next because of it."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import xxhash
+
+from scoter.batch.fetchlists.lists import ETAG, microseconds
+from scoter.batch.worker.pages import Paging
+from scoter.batch.worker.parts import FetchPart
+from scoter.batch.worker.records import Known, PageRows, decode, encode
+from scoter.config import Config
+from scoter.core.datum import short_name
+from scoter.core.page import Content
+from scoter.core.reply import Failed, Fetched, Gone, Moved, Reason, Reply, Request, fetch_status
+from scoter.core.schedule import MEDIA_TYPE
+from scoter.core.url import Url
+from scoter.store.warc import Location
+
+# What was never asked has no outcome: it stays as it is in the crawldb, and is due as before.
+_NOT_ASKED = frozenset({Reason.STOPPED, Reason.PURGED})
+_LONGEST_HEADER = 200
+RESPONSE_TIME = "_rs_"
+"""The metadata entry that tells how many milliseconds the last answer took, as Nutch calls it."""
+
+
+class _Got:
+    """A reply, and what is made of it on the way to its row."""
+
+    def __init__(self, request: Request, reply: Reply) -> None:
+        self.request = request
+        self.reply = reply
+        self.not_asked = reply.reason.value if isinstance(reply, Failed) and reply.reason in _NOT_ASKED else ""
+        self.known = decode(request.context)
+        self.place: Location | None = None
+        self.signature: bytes | None = None
+        self.pages: Sequence[PageRows] = ()
+
+
+class Outcomes:
+    """Writes down what came of each request."""
+
+    def __init__(
+        self,
+        config: Config,
+        extra: Sequence[str],
+        *,
+        part: Callable[[], FetchPart],
+        paging: Paging,
+        parses: bool,
+        belongs: Callable[[Url], bool],
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        """``part`` gives the part that is open; ``belongs`` tells whether a URL is this process's to fetch."""
+        fetch = config.fetch
+        self.add: Callable[..., Any] = lambda request, **how: None
+        self.not_asked: Counter[str] = Counter()
+        self.links_followed = 0
+        self._part = part
+        self._paging = paging
+        self._parses = parses
+        self._belongs = belongs
+        self._clock = clock
+        self._extra = tuple(extra)
+        self._interval = int(config.db.fetch_interval_default.total_seconds())
+        self._signs = fetch.signature
+        self._keeps_type = config.db.fetch_schedule_class == "mime-adaptive"
+        self._redirects = fetch.redirect_max
+        self._skips_last = fetch.redirect_max_exceeded_skip
+        self._depth = fetch.follow_outlinks_depth if parses else None
+        self._per_page = fetch.follow_outlinks_num_links
+        self._stays = fetch.follow_outlinks_ignore_external
+        self._seen = Seen(max(fetch.redirect_dedupcache_size, 100_000 if self._depth else 0))
+        age = fetch.redirect_dedupcache_age
+        self._seen_within = None if age is None else age.total_seconds()
+        self._notes_time = config.http.store_responsetime
+
+    def take(self, replies: Sequence[tuple[Request, Reply]]) -> Sequence[Awaitable[None] | None]:
+        """Write replies down, a step at a time for all of them; what has to be parsed elsewhere is to be awaited."""
+        got = [_Got(request, reply) for request, reply in replies]
+        for each in got:
+            self._archive(each)
+        unread = [self._read(each) for each in got]
+        left: list[Awaitable[None] | None] = []
+        for each, content in zip(got, unread, strict=True):
+            if content is None:
+                self._write(each)
+            left.append(None if content is None else self._read_apart(each, content))
+        return left
+
+    def _archive(self, got: _Got) -> None:
+        exchange = got.reply.exchange
+        # What comes without HTTP has no head: its content is kept, and that a file has not changed is nothing to keep.
+        if exchange is not None and (exchange.response_head or isinstance(got.reply, Fetched)):
+            got.place = self._part().archive(exchange)
+
+    def _read(self, got: _Got) -> Content | None:
+        """Parse a page, if there is one; return its content if that has to be done elsewhere."""
+        reply = got.reply
+        if not isinstance(reply, Fetched) or not (self._parses or self._signs):
+            return None
+        datum, exchange = got.known.datum(), reply.exchange
+        content = self._paging.content(got.request.url, datum, exchange.headers, exchange.body, exchange.truncation)
+        if not self._parses:
+            got.signature = self._paging.sign(content, "")
+            return None
+        rows = self._paging.rows_in_place(datum, content)
+        if rows is None:
+            return content
+        got.pages = rows
+        return None
+
+    async def _read_apart(self, got: _Got, content: Content) -> None:
+        got.pages = await self._paging.rows(got.known.datum(), content, apart=True)
+        self._write(got)
+
+    def _write(self, got: _Got) -> None:
+        """Write down what came of a request, and queue what follows from it."""
+        request, reply, known = got.request, got.reply, got.known
+        if got.not_asked:
+            self.not_asked[got.not_asked] += 1
+            return
+        target = self._target(request.url, reply, known) if isinstance(reply, Moved) else None
+        # Asked again: since the reply was archived, the next part may have been begun. Its row then stands in another
+        # part than its archive record, which does no harm: the earlier part counts before the later one.
+        self._add_row(self._part(), got, target)
+        if isinstance(target, Url):
+            self._follow_redirect(request.url, target, known)
+        if self._depth is not None and got.pages:
+            self._follow_links(request.url, known, got.pages[0])
+
+    def _add_row(self, part: FetchPart, got: _Got, target: Url | str | None) -> None:
+        reply, known, place = got.reply, got.known, got.place
+        exchange, url = reply.exchange, got.request.url
+        reason, detail = _why(reply, target)
+        to = target if isinstance(target, Url) else None
+        part.fetches.add(
+            (
+                url.text,
+                url.key,
+                url.host,
+                short_name(fetch_status(reply)),
+                microseconds(self._clock() if exchange is None else exchange.started),
+                known.modified,
+                known.retries,
+                known.interval,
+                # What a link that was followed has brought stands in its own row, and would count twice in an update.
+                0.0 if known.steps else known.score,
+                got.signature,
+                self._metadata(known, reply),
+                None if exchange is None else exchange.status,
+                reason,
+                detail,
+                None if to is None else to.text,
+                None if to is None else to.key,
+                None if to is None else to.host,
+                None if exchange is None else exchange.header("content-type") or None,
+                None if exchange is None else len(exchange.body),
+                None if exchange is None or not exchange.truncation else exchange.truncation.value,
+                None if place is None else place.file,
+                None if place is None else place.offset,
+                None if place is None else place.length,
+                None if exchange is None else round(exchange.timings.total * 1000),
+                None if exchange is None else exchange.peer or None,
+                *((known.extra or {}).get(name) for name in self._extra),
+            )
+        )
+        part.rows += 1
+        if part.parsed is not None:
+            for page in got.pages:
+                part.parsed.add(page)
+
+    def _metadata(self, known: Known, reply: Reply) -> list[tuple[str, str]] | None:
+        """Return what goes on to be known of the URL: what was, and what of the page's head the next fetch needs."""
+        kept = dict(known.metadata or {})
+        if self._notes_time and reply.exchange is not None:
+            kept[RESPONSE_TIME] = str(round(reply.exchange.timings.total * 1000))
+        if not isinstance(reply, Fetched):
+            return list(kept.items()) or None
+        tag = reply.exchange.header("etag")
+        if tag and len(tag) <= _LONGEST_HEADER:
+            kept[ETAG] = tag
+        elif ETAG in kept:
+            # The old one must not stand for the new page; metadata is laid over what was known, so it is emptied.
+            kept[ETAG] = ""
+        if self._keeps_type and (media_type := reply.exchange.header("content-type")):
+            kept[MEDIA_TYPE] = media_type[:_LONGEST_HEADER]
+        return list(kept.items()) or None
+
+    # What is fetched next
+
+    def _target(self, source: Url, reply: Moved, known: Known) -> Url | str | None:
+        """Return where a redirect leads if that is to be recorded, or why it is not."""
+        if reply.target is None:
+            return None
+        if self._skips_last and known.hops >= self._redirects > 0:
+            return f"too many redirects: {reply.target.text}"
+        verdict = self._paging.link_rules.redirect(source, reply.target)
+        return verdict if isinstance(verdict, Url) else f"{verdict.value}: {reply.target.text}"
+
+    def _follow_redirect(self, source: Url, target: Url, known: Known) -> None:
+        if (
+            known.hops >= self._redirects
+            or not self._belongs(target)
+            or not self._seen.add(target.text, self._seen_within)
+        ):
+            return
+        on = known.onward(source, target, self._interval)
+        # It takes the place of the request that has ended, which was in the queues until now.
+        self.add(Request(url=target, headers=on.cookies(), context=encode(on)), even_if_full=True)
+
+    def _follow_links(self, url: Url, known: Known, page: PageRows) -> None:
+        if self._depth is None or known.steps >= self._depth:
+            return
+        self._seen.add(url.text)
+        followed = 0
+        for link in page.links:
+            if followed >= self._per_page:
+                return
+            if (self._stays and link.target.host != url.host) or not self._belongs(link.target):
+                continue
+            if self._seen.add(link.target.text):
+                on = Known(
+                    interval=self._interval, score=link.score, extra=dict(link.extra) or None, steps=known.steps + 1
+                )
+                self.add(Request(url=link.target, context=encode(on)))
+                self.links_followed += 1
+                followed += 1
+
+
+def _why(reply: Reply, target: Url | str | None) -> tuple[str | None, str | None]:
+    """Return reason and detail of a reply that is no page."""
+    if isinstance(reply, Gone | Failed):
+        return reply.reason.value, reply.detail or None
+    if not isinstance(reply, Moved):
+        return None, None
+    if isinstance(target, Url):
+        return "moved", None
+    return "moved", "it does not say where" if target is None else f"target not kept: {target}"
+
+
+class Seen:
+    """Remembers the last texts, by their hashes.
+
+    >>> seen = Seen(2)
+    >>> seen.add("a"), seen.add("a"), seen.add("b"), seen.add("c"), seen.add("a")
+    (True, False, True, True, True)
+    """
+
+    def __init__(self, most: int, clock: Callable[[], float] = time.monotonic) -> None:
+        self._most = most
+        self._clock = clock
+        self._known: dict[int, float] = {}
+
+    def add(self, text: str, within: float | None = None) -> bool:
+        """Remember a text; false when it was remembered, and not longer ago than so many seconds."""
+        hashed = xxhash.xxh3_64_intdigest(text.encode())
+        now = self._clock()
+        since = self._known.get(hashed)
+        if since is not None:
+            if within is None or now - since <= within:
+                return False
+            del self._known[hashed]
+        if len(self._known) >= self._most > 0:
+            del self._known[next(iter(self._known))]
+        if self._most:
+            self._known[hashed] = now
+        return True

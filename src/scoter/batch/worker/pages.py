@@ -1,0 +1,216 @@
+"""From a body to what is written of a page: its record, its text, and the links that are kept, with their scores."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from msgspec.json import Encoder
+from msgspec.structs import replace
+
+from scoter.batch.fetchlists.lists import microseconds
+from scoter.batch.worker.records import PageRows, Row
+from scoter.config import Config
+from scoter.core.datum import CrawlDatum
+from scoter.core.metadata import PageMetadata
+from scoter.core.page import Content, Outlink, Page
+from scoter.core.reply import Headers, Truncation
+from scoter.core.scoring import ScoringChain
+from scoter.core.signature import simhash
+from scoter.core.url import Url
+from scoter.fetch.decode import content_codings, decode
+from scoter.parse.links import LinkRules
+from scoter.parse.mediatype import received
+from scoter.parse.parsing import Outcome, ParseFailed, Parsing
+from scoter.plugins import chain
+
+# Nothing is wrong with such a page: we have no parser for it, or not all of it.
+_NOT_TRIED = frozenset({"no_parser", "truncated"})
+PARSED, REDIRECT, FAILED, SKIPPED = "success", "redirect", "failed", "skipped"
+ENTRY = "entry"
+"""The status of a document that came inside another one. It sorts before all others: where a URL has several rows, an
+update takes the last, which is that of the page that was fetched."""
+
+_NOTHING_ABOUT: Row = (None,) * 9
+_encoder = Encoder(enc_hook=dict)  # whatever mapping the sources are in
+
+
+class Paging:
+    """Turns bodies into rows, by the configuration's parsers, link rules, scoring and signature."""
+
+    def __init__(self, config: Config) -> None:
+        self.parsing = Parsing(config)
+        self.link_rules = LinkRules(config)
+        self._scoring = ScoringChain(chain("scoring", config))
+        ((_, self._signature),) = chain("signature", config)
+        self._limit = config.fetch.content_limit
+        self._sniffs = config.parse.mime_type_magic
+        self._store_text = config.parse.store_text
+        self._simhash = config.parse.simhash
+
+    def close(self) -> None:
+        """End the process that parses what is suspicious, if there is one."""
+        self.parsing.close()
+
+    def content(self, url: Url, datum: CrawlDatum, headers: Headers, body: bytes, cut: Truncation) -> Content:
+        """Return a body free of its codings, with its type."""
+        codings = content_codings(headers)
+        decoded = decode(body, codings, self._limit) if codings else None
+        plain = body if decoded is None else decoded.body
+        truncated = bool(cut or (decoded is not None and decoded.truncation))
+        found = received(url, headers, plain, truncated=truncated, sniff=self._sniffs)
+        return self._scoring.before_parsing(url, datum, found)
+
+    def sign(self, content: Content, text: str) -> bytes:
+        """Return the signature of a page."""
+        signed: bytes = self._signature.sign(content.url, content.body, text)
+        return signed
+
+    async def rows(self, datum: CrawlDatum, content: Content, *, apart: bool = False) -> list[PageRows]:
+        """Parse a content, ``apart`` in a process of its own; return what is to be written, of it and what is in it."""
+        return self._rows(datum, content, await self.parsing.parse_async(content, apart=apart))
+
+    def rows_in_place(self, datum: CrawlDatum, content: Content) -> list[PageRows] | None:
+        """Do as ``rows`` does, unless it may take long: nothing is parsed then."""
+        outcome = self.parsing.parse_in_place(content)
+        return None if outcome is None else self._rows(datum, content, outcome)
+
+    def _rows(self, datum: CrawlDatum, content: Content, outcome: Outcome) -> list[PageRows]:
+        if isinstance(outcome, ParseFailed):
+            return [self._unparsed(content, outcome)]
+        own, *entries = outcome.pages
+        found = [self._page(datum, content, own)]
+        return found + self._entries(datum, content, own, entries) if entries else found
+
+    def _unparsed(self, content: Content, failure: ParseFailed) -> PageRows:
+        reason = f"{failure.reason}: {failure.detail}" if failure.detail else failure.reason
+        status, signature = SKIPPED if failure.reason in _NOT_TRIED else FAILED, self.sign(content, "")
+        return PageRows(
+            self._data(Page(url=content.url), content.media_type, status, signature, reason=reason), None, ()
+        )
+
+    def _page(self, datum: CrawlDatum, content: Content, page: Page) -> PageRows:
+        url = page.url
+        page = self._scoring.after_parsing(url, content, page)
+        kept = self.link_rules.keep(page)
+        links = self._scoring.distribute(url, datum, kept.links, kept.found)
+        status = PARSED
+        if page.refresh is not None and page.refresh.is_redirect:
+            status, links = REDIRECT, self._refreshed(url, page.refresh.target, datum)
+        hashed = signed64(simhash(page.text)) if self._simhash and page.text else None
+        signature = self.sign(content, page.text)
+        return self._written(page, content.media_type, status, signature, links, hashed)
+
+    def _entries(self, datum: CrawlDatum, content: Content, own: Page, entries: Sequence[Page]) -> list[PageRows]:
+        """Return the rows of the documents inside a content: those whose URLs a link of it could lead to.
+
+        They have no signature, since nobody has fetched them, and no score to hand on, since the document they are in
+        has done so.
+        """
+        found: list[PageRows] = []
+        worthless = replace(datum, score=0.0)
+        for each in entries:
+            entrance = self.link_rules.keep(Page(url=own.url, outlinks=(Outlink(target=each.url),)))
+            if not entrance.links:
+                continue
+            target = entrance.links[0].target
+            page = each if target is each.url else replace(each, url=target)
+            page = self._scoring.after_parsing(target, content, page)
+            kept = self.link_rules.keep(page)
+            links = self._scoring.distribute(target, worthless, kept.links, kept.found)
+            kind = page.media_type or content.media_type
+            found.append(self._written(page, kind, ENTRY, None, links, part_of=own.url.text))
+        return found
+
+    def _refreshed(self, url: Url, target: Url, datum: CrawlDatum) -> Sequence[Outlink]:
+        """A page that sends its reader on at once is a redirect: its target is linked as one, and its links are not."""
+        verdict = self.link_rules.redirect(url, target)
+        if not isinstance(verdict, Url):
+            return ()
+        return (Outlink(target=verdict, rel="refresh", kind="refresh", extra=datum.extra),)
+
+    def _written(
+        self,
+        page: Page,
+        media_type: str,
+        status: str,
+        signature: bytes | None,
+        links: Sequence[Outlink],
+        simhash: int | None = None,
+        part_of: str | None = None,
+    ) -> PageRows:
+        data = self._data(page, media_type, status, signature, len(links), simhash, part_of=part_of)
+        if not self._store_text:
+            return PageRows(data, None, links)
+        url, text, main_text, markdown = page.url, page.text, page.main_text, page.markdown
+        row = (url.text, url.key, text, main_text or None, markdown or None, part_of)
+        return PageRows(data, row, links, len(text) + len(main_text) + len(markdown))
+
+    def _data(
+        self,
+        page: Page,
+        media_type: str,
+        status: str,
+        signature: bytes | None,
+        links: int = 0,
+        simhash: int | None = None,
+        *,
+        reason: str = "",
+        part_of: str | None = None,
+    ) -> Row:
+        return (
+            page.url.text,
+            page.url.key,
+            status,
+            reason or None,
+            page.doubt or None,
+            part_of,
+            page.title or None,
+            page.language or page.metadata.get("language"),
+            media_type,
+            page.encoding or None,
+            page.canonical.text if page.canonical is not None else None,
+            page.noindex,
+            page.nofollow,
+            page.noarchive,
+            page.nosnippet,
+            _moment(page.unavailable_after),
+            links,
+            signature,
+            simhash,
+            list(page.metadata.items()) or None,
+            page.headings,
+            page.alternates,
+            *(_NOTHING_ABOUT if page.about is None else _about(page.about)),
+        )
+
+
+def _about(about: PageMetadata) -> Row:
+    """Return the columns of what a page says about itself; the last has all of it."""
+    return (
+        about.description or None,
+        None if about.image is None else about.image.url,
+        about.site_name or None,
+        [author.name for author in about.authors] or None,
+        _moment(about.published),
+        _moment(about.modified),
+        about.type or None,
+        about.keywords or None,
+        _encoder.encode(about).decode(),
+    )
+
+
+def _moment(time: datetime | None) -> int | None:
+    """Return a time that a page told; one without a zone is taken as UTC."""
+    if time is None:
+        return None
+    return microseconds(time if time.tzinfo is not None else time.replace(tzinfo=UTC))
+
+
+def signed64(hashed: bytes) -> int:
+    """Return eight bytes as the signed number that a column holds.
+
+    >>> signed64(b"\\xff" * 8)
+    -1
+    """
+    return int.from_bytes(hashed, signed=True)

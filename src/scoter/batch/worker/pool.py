@@ -1,0 +1,154 @@
+"""The fetching processes as their parent sees them: started once, given one task after another, told to stop."""
+
+from __future__ import annotations
+
+import gc
+import multiprocessing
+import signal
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from multiprocessing import resource_tracker
+from multiprocessing.connection import Connection, wait
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+from scoter.errors import ScoterError
+
+if TYPE_CHECKING:
+    from scoter.batch.worker.process import Said, Task
+
+_LOOK = 0.5
+_TASKS = Path("/proc/self/task")
+_ALLOCATOR = "jemalloc_bg_thd"  # a thread that pyarrow brings
+
+
+class Interrupted(ScoterError):
+    """A process ended without a word."""
+
+    def __init__(self, code: int | None) -> None:
+        self.code = code
+        super().__init__(f"a fetching process ended with {code}")
+
+    def __str__(self) -> str:
+        return f"signal {-self.code}" if self.code is not None and self.code < 0 else f"exit code {self.code}"
+
+
+class Pool:
+    """Processes that fetch, kept from one segment to the next: starting one takes half a second.
+
+    When the pool is closed, or its owner killed, they finish what they are at and end.
+    """
+
+    def __init__(self) -> None:
+        self._pipes: list[Connection] = []
+        self._processes: list[Any] = []
+
+    def __repr__(self) -> str:
+        return f"Pool({len(self._processes)} processes)"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let the processes end, and wait for them."""
+        for pipe in self._pipes:
+            pipe.close()
+        for process in self._processes:
+            process.join()
+        self._pipes, self._processes = [], []
+
+    def fork(self, count: int) -> None:
+        """Start processes as copies of this one, which need not load again what it has loaded; wherever that is safe.
+
+        It is while nothing else goes on in this process: another thread might hold a lock that is then never released.
+        And what this one has open, such as a lock on a crawl, would stay open as long as the copies live.
+        """
+        import scoter.batch.worker.process  # noqa: F401 - for all of them
+
+        if not _is_alone():
+            return
+        gc.freeze()  # a look for garbage writes to all that it looks at, which would then be shared no longer
+        context = multiprocessing.get_context("fork")
+        while len(self._processes) < count:
+            ours, theirs = context.Pipe()
+            # A copy holds this side's ends, too: none would see its pipe close.
+            not_theirs = [*self._pipes, ours]
+            self._begin(context.Process(target=_serve, args=(theirs, not_theirs), name=self._next_name()), ours, theirs)
+
+    def run(self, tasks: Sequence[Task], hear: Callable[[Said], None], wants_end: Callable[[], bool]) -> None:
+        """Do tasks, each in its own process, and hear what they say; one that is killed brings all to their end."""
+        while len(self._processes) < len(tasks):
+            self._start()
+        for pipe, task in zip(self._pipes, tasks, strict=False):
+            with suppress(OSError):  # then its end is noticed below
+                pipe.send(task)
+        busy: dict[Any, int] = {pipe: number for number, pipe in enumerate(self._pipes[: len(tasks)])}
+        lost: Interrupted | None = None
+        has_stopped = False
+        while busy:
+            ready: list[Any] = wait(list(busy), _LOOK)
+            for pipe in ready:
+                try:
+                    said: Said = pipe.recv()
+                except (EOFError, OSError):
+                    process = self._processes[busy.pop(pipe)]
+                    process.join()
+                    lost = Interrupted(process.exitcode)
+                    continue
+                if said.ended:
+                    del busy[pipe]
+                hear(said)
+            if not has_stopped and (lost is not None or wants_end()):
+                has_stopped = True
+                for pipe in busy:
+                    with suppress(OSError):
+                        pipe.send(None)
+        if lost is not None:
+            self.close()
+            raise lost
+
+    def _start(self) -> None:
+        context = multiprocessing.get_context("spawn")
+        ours, theirs = context.Pipe()
+        resource_tracker.ensure_running()  # which would unblock the signal that is blocked below
+        self._begin(context.Process(target=_serve, args=(theirs,), name=self._next_name()), ours, theirs)
+
+    def _begin(self, process: Any, ours: Connection, theirs: Connection) -> None:
+        # Ctrl-C reaches the whole group; a process that has not come so far as to ignore it would die of it loudly.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            process.start()
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        theirs.close()
+        self._pipes.append(ours)
+        self._processes.append(process)
+
+    def _next_name(self) -> str:
+        return f"scoter-fetch-{len(self._processes)}"
+
+
+def _is_alone() -> bool:
+    """Tell whether this process has one thread, but for that of an allocator, which is prepared for copies."""
+    if sys.platform != "linux":
+        return False
+    try:
+        names = [task.joinpath("comm").read_text().strip() for task in _TASKS.iterdir()]
+    except OSError:  # nobody can tell, or one has just ended
+        return False
+    return len(names) - names.count(_ALLOCATOR) == 1
+
+
+def _serve(pipe: Connection, not_ours: Iterable[Connection] = ()) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    for each in not_ours:
+        each.close()
+    from scoter.batch.worker.process import serve
+
+    serve(pipe)

@@ -1,0 +1,261 @@
+"""A fetching process: fetch lists in, finished parts out; statistics go up a pipe, a wish to stop comes down.
+
+When the pipe closes, the parent is gone: the process begins nothing more, finishes what is under way and its part, and
+ends. As long as it runs it holds a shared lock on the segment, so that nobody fetches the rest meanwhile.
+"""
+# mypy: disable-error-code="import-untyped"
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import os
+import signal
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from importlib.metadata import version
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+import uvloop
+from msgspec import Struct
+from msgspec.structs import replace
+
+from scoter.batch.crawldir.schemas import names, plugin_columns
+from scoter.batch.crawldir.segment import Segment
+from scoter.batch.fetchlists.lists import list_of, requests
+from scoter.batch.worker.outcomes import Outcomes
+from scoter.batch.worker.pages import Paging
+from scoter.batch.worker.parts import FetchPart
+from scoter.config import Config
+from scoter.core.reply import Exchange
+from scoter.core.url import Url
+from scoter.errors import UserError
+from scoter.fetch.fetcher import Fetcher
+from scoter.fetch.protocols.identity import user_agent
+from scoter.fetch.snapshot import Snapshot
+from scoter.fetch.together import Together
+from scoter.heap import collect_less, keep_memory
+from scoter.plugins import chain
+from scoter.store.arrow import limit_arrow_memory
+from scoter.store.disk import Scratch
+from scoter.store.robots_cache import SqliteRobotsCache
+from scoter.store.warc.capture import ArchiveInfo
+
+WORKERS = "WORKERS"
+STOP_WITHIN = 15.0
+_LAST = 1.0  # seconds for what came back just before there was no time left
+
+
+class Task(Struct, frozen=True, kw_only=True):
+    """What one process is to do."""
+
+    config: Config
+    segment: str
+    worker: int
+    attempt: int
+    files: tuple[str, ...]
+    numbers: tuple[int, ...]
+    lists: int
+    partition: str
+    parses: bool
+    robots: str = ""
+
+
+class Said(Struct, frozen=True):
+    """What a process tells: where it stands, and at its end what came of it."""
+
+    worker: int
+    snapshot: Snapshot | None = None
+    ended: bool = False
+    complete: bool = False
+    not_asked: dict[str, int] = {}
+    problem: tuple[str, str, str] | None = None
+    cpu: float = 0.0
+
+
+def serve(pipe: Connection) -> None:
+    """Do one task after another, until the pipe closes."""
+    limit_arrow_memory()
+    keep_memory()
+    collect_less()
+    used = 0.0
+    while True:
+        try:
+            task: Task | None = pipe.recv()
+        except (EOFError, OSError):
+            return
+        if task is not None:  # a wish to stop may come when there is nothing left to stop
+            said = _do(task, pipe)
+            before, used = used, time.process_time()
+            with suppress(OSError):
+                pipe.send(replace(said, cpu=used - before))
+
+
+def _do(task: Task, pipe: Connection) -> Said:
+    """Do a task; what a person can mend is told, anything else ends the process with a traceback."""
+    handle = os.open(Path(task.segment) / WORKERS, os.O_CREAT | os.O_RDWR, 0o644)
+    fcntl.flock(handle, fcntl.LOCK_SH)
+    try:
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            return runner.run(Worker(task, pipe).run())
+    except UserError as error:
+        return Said(task.worker, ended=True, problem=(error.message, error.where, error.hint))
+    finally:
+        os.close(handle)
+
+
+class Worker:
+    """One run over some fetch lists."""
+
+    def __init__(self, task: Task, pipe: Connection) -> None:
+        self._task = task
+        self._pipe = pipe
+        self._segment = Segment(Path(task.segment))
+        self._columns = plugin_columns(chain("scoring", task.config))
+        self._about = _about(task.config) if task.config.fetch.store_content else None
+        self._size = task.config.store.warc_size
+        self._age: timedelta = task.config.store.warc_age
+        self._open: FetchPart | None = None
+        self._number = 0
+        self._finishing: asyncio.Task[None] | None = None
+        self._fetcher: Fetcher | None = None
+        self._was_stopped = False
+
+    async def run(self) -> Said:
+        """Fetch all of the lists, or until told to stop."""
+        task = self._task
+        scratch = Scratch(self._segment.path / "tmp", f"worker-{task.worker}")
+        paging = Paging(task.config)
+        outcomes = Outcomes(
+            task.config,
+            names(self._columns),
+            part=self._part,
+            paging=paging,
+            parses=task.parses,
+            belongs=self._belongs,
+        )
+        robots = SqliteRobotsCache(Path(task.robots)) if task.robots else None
+        self._fetcher = Fetcher(
+            task.config,
+            folder=scratch.path,
+            robots_cache=robots,
+            on_robots=self._keep_robots,
+            on_snapshot=self._tick,
+        )
+        outcomes.add = self._fetcher.add
+        together = Together(outcomes.take)
+        loop = asyncio.get_running_loop()
+        loop.add_signal_handler(signal.SIGTERM, self._stop)
+        try:
+            files = [Path(file) for file in task.files]
+            last = await self._fetcher.run(requests(files, names(self._columns)), together.take)
+            await together.settle(_LAST)
+            await self._finish_all()
+        finally:
+            together.drop()
+            paging.close()
+            if robots is not None:
+                robots.close()
+            if self._open is not None:
+                self._open.discard()
+            scratch.close()
+        return Said(task.worker, last, ended=True, complete=not self._was_stopped, not_asked=dict(outcomes.not_asked))
+
+    # Parts
+
+    def _keep_robots(self, exchange: Exchange) -> None:
+        if self._task.config.fetch.store_robotstxt and exchange.response_head:
+            self._part().archive(exchange)
+
+    def _part(self) -> FetchPart:
+        if self._finishing is not None and self._finishing.done():
+            self._finishing.result()  # a full disk ends the run here
+            self._finishing = None
+        if self._open is None:
+            self._number += 1
+            name = f"part-{self._task.worker:03d}-{self._task.attempt:03d}-{self._number:05d}"
+            self._open = FetchPart(
+                self._segment,
+                name,
+                self._columns,
+                about=self._about,
+                parses=self._task.parses,
+                opened=datetime.now(UTC),
+            )
+        return self._open
+
+    def _rotate_if_due(self) -> None:
+        part = self._open
+        if part is None or self._finishing is not None:
+            return  # one at a time; a slow disk makes parts longer, not more
+        if part.size >= self._size or datetime.now(UTC) - part.opened >= self._age:
+            self._open = None
+            self._finishing = asyncio.create_task(asyncio.to_thread(part.finish))
+
+    async def _finish_all(self) -> None:
+        if self._finishing is not None:
+            await self._finishing
+        part, self._open = self._open, None
+        if part is not None:
+            part.finish()
+
+    # The pipe
+
+    def _tick(self, snapshot: Snapshot) -> None:
+        """Each second: look after the part, tell where we stand, and hear whether the end is wanted."""
+        self._rotate_if_due()
+        try:
+            self._pipe.send(Said(self._task.worker, snapshot))
+            # Asked, and not waited for by the loop, which would put the pipe into a mode that its other users lack.
+            if self._pipe.poll():
+                self._pipe.recv()
+                self._stop()
+        except (EOFError, OSError):
+            self._stop()
+
+    def _stop(self) -> None:
+        self._was_stopped = True
+        if self._fetcher is not None:
+            self._fetcher.stop(STOP_WITHIN)
+
+    def _belongs(self, url: Url) -> bool:
+        return list_of(url, self._task.partition, self._task.lists) in self._task.numbers
+
+
+def _about(config: Config) -> ArchiveInfo:
+    agent = config.agent
+    return ArchiveInfo(
+        software=f"Scoter/{version('scoter')}", agent=user_agent(config), operator=agent.email or agent.url
+    )
+
+
+def share(config: Config, processes: int) -> Config:
+    """Return the configuration of one process of several: what is said for all of them is divided."""
+    if processes == 1:
+        return config
+    fetch = config.fetch
+    floor = fetch.throughput_threshold_pages
+    return replace(
+        config,
+        fetch=replace(
+            fetch,
+            threads=max(1, -(-fetch.threads // processes)),
+            max_num_threads=max(1, fetch.max_num_threads // processes),
+            bandwidth_target=None if fetch.bandwidth_target is None else fetch.bandwidth_target / processes,
+            throughput_threshold_pages=None if floor is None else floor / processes,
+            body_budget=type(fetch.body_budget)(max(fetch.body_budget // processes, 2**20)),
+            queue_buffer=type(fetch.queue_buffer)(max(fetch.queue_buffer // processes, 2**20)),
+        ),
+    )
+
+
+def dealt(files: Sequence[str], processes: int) -> list[list[int]]:
+    """Return the numbers of the lists that each process takes.
+
+    >>> dealt(["a", "b", "c"], 2)
+    [[0, 2], [1]]
+    """
+    return [list(range(first, len(files), processes)) for first in range(min(processes, len(files)))]

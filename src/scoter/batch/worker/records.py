@@ -1,0 +1,122 @@
+"""What a request carries along of its URL's record, so that the answer can be written down beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from typing import Any, TypeAlias
+
+import msgspec
+from msgspec import Struct
+from msgspec.msgpack import Ext
+from msgspec.structs import replace
+
+from scoter.core.datum import EPOCH, CrawlDatum, DbStatus, later
+from scoter.core.page import EMPTY, Outlink
+from scoter.core.reply import Headers
+from scoter.core.url import Url
+
+COOKIE = "Cookie"
+"""Metadata key of a cookie that is sent with the request, as Nutch calls it."""
+
+
+class Known(Struct, frozen=True, array_like=True):
+    """The record of a URL as it was generated; times in microseconds since the epoch.
+
+    ``hops`` counts the redirects that led here within this run, ``steps`` the links followed within it.
+    """
+
+    modified: int | None = None
+    retries: int = 0
+    interval: int = 0
+    score: float = 0.0
+    metadata: dict[str, str] | None = None
+    extra: dict[str, Any] | None = None
+    hops: int = 0
+    steps: int = 0
+
+    def cookies(self) -> Headers:
+        """Return the header field that the metadata ask to be sent, if they do."""
+        cookie = (self.metadata or EMPTY).get(COOKIE)
+        return ((COOKIE, cookie),) if cookie else ()
+
+    def onward(self, source: Url, target: Url, interval: int) -> Known:
+        """Return what goes on to the target of a redirect: not the cookie, which is for its own host."""
+        metadata = self.metadata
+        if metadata is not None and COOKIE in metadata and source.host != target.host:
+            metadata = {name: value for name, value in metadata.items() if name != COOKIE}
+        return Known(interval=interval, metadata=metadata, extra=self.extra, hops=self.hops + 1)
+
+    def datum(self) -> CrawlDatum:
+        """Return what scoring looks at."""
+        return CrawlDatum(
+            status=DbStatus.UNFETCHED,
+            modified_time=None if self.modified is None else later(EPOCH, timedelta(microseconds=self.modified)),
+            retries=self.retries,
+            interval=timedelta(seconds=self.interval),
+            score=self.score,
+            metadata=self.metadata or EMPTY,
+            extra=self.extra or EMPTY,
+        )
+
+
+def encode(known: Known) -> bytes:
+    """Return a record as bytes."""
+    if known.extra is not None and not _PLAIN.issuperset(map(type, known.extra.values())):
+        known = replace(known, extra=_packed(known.extra))
+    return _encoder.encode(known)
+
+
+def _packed(value: Any) -> Any:
+    """Return a value of a plug-in's column so that it comes back as it was: MessagePack would make texts of some."""
+    match value:
+        case list():
+            return [_packed(each) for each in value]
+        case dict():
+            return {name: _packed(each) for name, each in value.items()}
+        case tuple():
+            return Ext(_TUPLE, _encoder.encode([_packed(each) for each in value]))
+        case Decimal():
+            return Ext(_DECIMAL, str(value).encode())
+        case timedelta():
+            return Ext(_SPAN, str(value // _MICROSECOND).encode())
+        case datetime():
+            return value if value.tzinfo is not None else Ext(_DATETIME, value.isoformat().encode())
+        case date():
+            return Ext(_DATE, value.isoformat().encode())
+        case time():
+            return Ext(_TIME, value.isoformat().encode())
+    return value
+
+
+def _unpacked(code: int, data: memoryview) -> Any:
+    return _READERS[code](bytes(data))
+
+
+_PLAIN = frozenset({bool, int, float, str, bytes})
+_MICROSECOND = timedelta(microseconds=1)
+_TUPLE, _DECIMAL, _SPAN, _DATETIME, _DATE, _TIME = range(1, 7)
+_encoder = msgspec.msgpack.Encoder()
+_decoder = msgspec.msgpack.Decoder(Known, ext_hook=_unpacked)
+_READERS: dict[int, Callable[[bytes], Any]] = {
+    _TUPLE: lambda data: tuple(msgspec.msgpack.decode(data, ext_hook=_unpacked)),
+    _DECIMAL: lambda data: Decimal(data.decode()),
+    _SPAN: lambda data: int(data) * _MICROSECOND,
+    _DATETIME: lambda data: datetime.fromisoformat(data.decode()),
+    _DATE: lambda data: date.fromisoformat(data.decode()),
+    _TIME: lambda data: time.fromisoformat(data.decode()),
+}
+decode = _decoder.decode
+
+
+Row: TypeAlias = tuple[Any, ...]
+
+
+class PageRows(Struct, frozen=True):
+    """What is written of one page; ``weight`` is about how many bytes."""
+
+    data: Row
+    text: Row | None
+    links: Sequence[Outlink]
+    weight: int = 0
