@@ -1,4 +1,4 @@
-"""The built-in URL filters, and how rule files are read."""
+"""The built-in URL filters and the exemption, and how rule files are read."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import pytest
 from scoter.builtin import filters
 from scoter.builtin.rulefiles import read_rules
 from scoter.config import Config, load
-from scoter.core.filters import domain, exemption, fast, prefix, regex, scope, suffix
-from scoter.core.normalizers import host, protocol, slash
+from scoter.core.filters import affixes, domain, fast, regex
+from scoter.core.normalizers import by_host
 from scoter.core.normalizers import regex as regex_normalizer
 from scoter.core.url import canonical
 from scoter.errors import ConfigError, RuleError, UsageError
@@ -30,20 +30,20 @@ def _setup(tmp_path: Path, setting: str, text: str) -> Setup:
 
 PARSERS: dict[str, Callable[[list[str], str], object]] = {
     "regex": regex.parse,
-    "prefix": prefix.parse,
-    "suffix": suffix.parse,
-    "domain": domain.parse,
-    "scope": scope.parse,
+    "prefix": affixes.parse_prefixes,
+    "suffix": affixes.parse_suffixes,
+    "domain": domain.parse_domains,
+    "scope": domain.parse_scope,
     "fast": fast.parse,
-    "exemption": exemption.parse,
+    "exemption": regex.parse,
     "regex-normalize": regex_normalizer.parse,
-    "slash": slash.parse,
-    "host": host.parse,
-    "protocol": protocol.parse,
+    "slash": by_host.parse_slashes,
+    "host": by_host.parse_hosts,
+    "protocol": by_host.parse_protocols,
 }
 
 
-def test_every_example_of_the_documentation_can_be_read() -> None:
+def test_every_example_in_the_docs_can_be_parsed() -> None:
     text = (Path(__file__).parents[2] / "docs" / "url-rules.md").read_text(encoding="utf-8")
 
     examples = re.findall(r"^```(?:text|xml) (\S+)\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
@@ -53,7 +53,7 @@ def test_every_example_of_the_documentation_can_be_read() -> None:
         PARSERS[name](example.splitlines(), f"docs/url-rules.md ({name})")
 
 
-def test_every_filter_explains_itself() -> None:
+def test_every_filter_explains_its_decision() -> None:
     assert len(ALL) == 9
     assert all(callable(getattr(each, "explain", None)) for each in ALL)
 
@@ -78,7 +78,7 @@ def test_every_filter_explains_itself() -> None:
         (filters.FastUrlFilter, "fast_file", "Host b.example\nDenyPath .*\n", "http://a.example/", "http://b.example/"),
     ],
 )
-def test_a_filter_reads_the_file_its_setting_names(
+def test_filter_reads_the_file_in_its_setting(
     tmp_path: Path, plugin: type[filters.RegexUrlFilter], setting: str, rules: str, kept: str, dropped: str
 ) -> None:
     made = plugin(_setup(tmp_path, f"urlfilter.{setting}", rules))
@@ -89,7 +89,7 @@ def test_a_filter_reads_the_file_its_setting_names(
     assert made.warnings == ()
 
 
-def test_the_validator_takes_its_schemes_from_its_settings() -> None:
+def test_validator_takes_schemes_from_its_settings() -> None:
     usual = filters.ValidatorUrlFilter(Setup(Config()))
     strict = filters.ValidatorUrlFilter(Setup(Config(), filters.ValidatorSettings(schemes=("https",))))
 
@@ -97,7 +97,7 @@ def test_the_validator_takes_its_schemes_from_its_settings() -> None:
     assert not strict.keeps(canonical("http://example.org/"))
 
 
-def test_the_fast_filter_takes_its_lengths_from_the_configuration(tmp_path: Path) -> None:
+def test_fast_filter_takes_length_limits_from_configuration(tmp_path: Path) -> None:
     file = tmp_path / "rules.txt"
     file.touch()
     config = load(overrides=[f"urlfilter.fast_file={file}", "urlfilter.fast_url_query_max_length=3"])
@@ -108,15 +108,15 @@ def test_the_fast_filter_takes_its_lengths_from_the_configuration(tmp_path: Path
     assert not made.keeps(canonical("http://a.example/?1234"))
 
 
-def test_patterns_that_backtrack_are_warned_of_with_file_and_line(tmp_path: Path) -> None:
+def test_backtracking_pattern_causes_warning_with_file_and_line(tmp_path: Path) -> None:
     made = filters.RegexUrlFilter(_setup(tmp_path, "urlfilter.regex_file", "# loops\n-(/[^/]+)\\1\\1/\n+.\n"))
 
-    told = "the pattern (/[^/]+)\\1\\1/ needs backtracking; URLs on which it takes more than 50 ms are dropped"
-    assert made.warnings == (f"{tmp_path / 'rules.txt'}:2: {told}",)
+    message = "the pattern (/[^/]+)\\1\\1/ needs backtracking; URLs on which it takes more than 50 ms are dropped"
+    assert made.warnings == (f"{tmp_path / 'rules.txt'}:2: {message}",)
     assert not made.keeps(canonical("http://a.example/x/x/x/"))
 
 
-def test_the_automaton_filter_refuses_patterns_that_backtrack(tmp_path: Path) -> None:
+def test_automaton_filter_rejects_backtracking_patterns(tmp_path: Path) -> None:
     with pytest.raises(RuleError, match=r"rules\.txt:2: .* linear time"):
         filters.AutomatonUrlFilter(_setup(tmp_path, "urlfilter.regex_file", "+a\n-(a)\\1\n"))
 
@@ -135,7 +135,7 @@ def test_the_automaton_filter_refuses_patterns_that_backtrack(tmp_path: Path) ->
         ("http://example.org/calendar?year=2942", False),
     ],
 )
-def test_the_shipped_regex_rules(url: str, kept: bool) -> None:
+def test_shipped_regex_rules(url: str, kept: bool) -> None:
     made = filters.RegexUrlFilter(Setup(Config()))
 
     assert made.keeps(canonical(url)) is kept, made.explain(canonical(url))
@@ -156,7 +156,7 @@ def test_the_shipped_regex_rules(url: str, kept: bool) -> None:
         ("http://example.org/style.css", False),
     ],
 )
-def test_the_shipped_suffix_rules(url: str, kept: bool) -> None:
+def test_shipped_suffix_rules(url: str, kept: bool) -> None:
     made = filters.SuffixUrlFilter(Setup(Config()))
 
     assert made.keeps(canonical(url)) is kept
@@ -166,18 +166,18 @@ def test_the_shipped_suffix_rules(url: str, kept: bool) -> None:
     "plugin",
     [filters.PrefixUrlFilter, filters.DomainUrlFilter, filters.DomainDenylistUrlFilter, filters.FastUrlFilter],
 )
-def test_a_filter_that_needs_a_file_names_the_setting_that_is_empty(plugin: type[filters.PrefixUrlFilter]) -> None:
+def test_filter_without_its_file_names_the_setting(plugin: type[filters.PrefixUrlFilter]) -> None:
     with pytest.raises(ConfigError, match=r"^urlfilter\.\w+_file: is empty"):
         plugin(Setup(Config()))
 
 
-def test_an_unreadable_file_is_told_with_its_setting(tmp_path: Path) -> None:
+def test_unreadable_file_is_an_error_with_its_setting(tmp_path: Path) -> None:
     for path in (tmp_path, tmp_path / "missing.txt"):
         with pytest.raises(UsageError, match=r"^urlfilter\.regex_file: .*cannot be read"):
             read_rules(path, "urlfilter.regex_file")
 
 
-def test_a_file_that_is_not_utf_8_is_told_with_its_line(tmp_path: Path) -> None:
+def test_file_that_is_not_utf_8_is_an_error_with_line(tmp_path: Path) -> None:
     file = tmp_path / "rules.txt"
     file.write_bytes(b"+a\n+b\n+\xe9\n")
 
@@ -185,7 +185,7 @@ def test_a_file_that_is_not_utf_8_is_told_with_its_line(tmp_path: Path) -> None:
         read_rules(file, "urlfilter.regex_file")
 
 
-def test_a_file_beyond_the_limit_is_told(tmp_path: Path) -> None:
+def test_file_beyond_size_limit_is_an_error(tmp_path: Path) -> None:
     file = tmp_path / "rules.txt"
     file.write_text("+a\n+b\n", encoding="utf-8")
 
@@ -194,8 +194,25 @@ def test_a_file_beyond_the_limit_is_told(tmp_path: Path) -> None:
         read_rules(file, "urlfilter.regex_file", largest=5)
 
 
-def test_byte_order_mark_and_windows_line_ends_do_no_harm(tmp_path: Path) -> None:
+def test_byte_order_mark_and_windows_line_ends_are_ignored(tmp_path: Path) -> None:
     file = tmp_path / "rules.txt"
     file.write_bytes(b"\xef\xbb\xbf+a$\r\n-.\x0cb\r\n")
 
     assert read_rules(file, "urlfilter.regex_file").lines == ("+a$", "-.\x0cb", "")
+
+
+def test_exemption_lets_a_link_leave_by_its_target(tmp_path: Path) -> None:
+    setup = _setup(tmp_path, "db.ignore_external_exemptions_file", "-//ads[.]\n+[.]png$\n+(a)\\1\n")
+    made = filters.IgnoreExemptUrlExemption(setup)
+    page, picture = canonical("http://a.example/"), canonical("http://b.example/x.png")
+
+    assert made.exempts(page, picture)
+    assert not made.exempts(picture, page)
+    assert not made.exempts(page, canonical("http://ads.example/x.png"))
+    assert made.explain(picture) == "line 2: +[.]png$"
+    assert len(made.warnings) == 1
+
+
+def test_exemption_without_its_file_names_the_setting() -> None:
+    with pytest.raises(ConfigError, match=r"^db\.ignore_external_exemptions_file: is empty"):
+        filters.IgnoreExemptUrlExemption(Setup(Config()))

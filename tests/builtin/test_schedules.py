@@ -8,8 +8,16 @@ import pytest
 from scoter.builtin.schedules import MimeAdaptiveFetchSchedule
 from scoter.config import load
 from scoter.core.datum import CrawlDatum, DbStatus
-from scoter.core.rates import parse_bounds, parse_rates
-from scoter.core.schedule import AdaptiveSchedule, Bounds, Change, MimeAdaptiveSchedule, Rates, Schedule
+from scoter.core.schedule import (
+    AdaptiveSchedule,
+    Bounds,
+    Change,
+    MimeAdaptiveSchedule,
+    Rates,
+    Schedule,
+    parse_bounds,
+    parse_rates,
+)
 from scoter.core.url import canonical
 from scoter.errors import RuleError
 from scoter.plugins import Setup, chain

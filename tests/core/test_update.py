@@ -9,9 +9,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from msgspec.structs import replace
 
-from scoter.core import opic
 from scoter.core.datum import GENERATE_MARK, CrawlDatum, DbStatus, FetchStatus, PartStatus, Status
 from scoter.core.schedule import AdaptiveSchedule, Schedule
+from scoter.core.scoring import opic_score
 from scoter.core.update import Rules, best_links, newest, update
 from scoter.core.url import Url, canonical
 
@@ -35,7 +35,7 @@ class AddingUp:
     def update(
         self, url: Url, old: CrawlDatum | None, new: CrawlDatum, links: Sequence[CrawlDatum], now: datetime
     ) -> CrawlDatum:
-        return replace(new, score=opic.update(old, new, links))
+        return replace(new, score=opic_score(old, new, links))
 
     def orphaned(self, url: Url, datum: CrawlDatum, now: datetime) -> CrawlDatum:
         self.orphans.append(datum)

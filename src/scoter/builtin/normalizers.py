@@ -1,4 +1,4 @@
-"""The built-in URL normalisers: each reads its rule file, if it has one, and calls ``scoter.core.normalizers``."""
+"""The built-in URL normalisers: each reads its rule file, if any, and applies ``scoter.core.normalizers``."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import get_args
 
 from scoter.builtin.rulefiles import RuleFile, read_rules, slow_warnings
-from scoter.core.normalizers import ajax, basic, host, protocol, querystring, regex, slash
+from scoter.core.normalizers import by_host, regex, spelling
 from scoter.plugins import Scope, Setup
 
 
@@ -17,11 +17,11 @@ class BasicUrlNormalizer:
         self._trim = setup.config.urlnormalizer.basic_host_trim_trailing_dot
 
     def normalize(self, text: str, scope: Scope) -> str | None:
-        return basic.normalize(text, trim_trailing_dot=self._trim)
+        return spelling.canonical_text(text, trim_trailing_dot=self._trim)
 
 
 class RegexUrlNormalizer:
-    """Replaces what regular expressions find, by other rules in each scope if need be."""
+    """Replaces what regular expressions match; each scope may have its own rules."""
 
     def __init__(self, setup: Setup) -> None:
         settings = setup.config.urlnormalizer
@@ -30,7 +30,7 @@ class RegexUrlNormalizer:
         self._default = self._read(settings.regex_file, "urlnormalizer.regex_file", "regex-normalize.xml")
         for scope in get_args(Scope):
             key = f"regex_file_{scope}"
-            path = getattr(settings, key, None)  # the scope default has no file beside regex_file
+            path = getattr(settings, key, None)  # the scope default uses regex_file
             if path is not None:
                 self._scopes[scope] = self._read(path, f"urlnormalizer.{key}")
 
@@ -54,7 +54,7 @@ class QuerystringUrlNormalizer:
         pass
 
     def normalize(self, text: str, scope: Scope) -> str | None:
-        return querystring.normalize(text)
+        return spelling.sort_query(text)
 
 
 class SlashUrlNormalizer:
@@ -62,18 +62,18 @@ class SlashUrlNormalizer:
 
     def __init__(self, setup: Setup) -> None:
         file = read_rules(setup.config.urlnormalizer.slash_file, "urlnormalizer.slash_file")
-        self._rules = slash.parse(file.lines, file.source)
+        self._rules = by_host.parse_slashes(file.lines, file.source)
 
     def normalize(self, text: str, scope: Scope) -> str | None:
         return self._rules.normalize(text)
 
 
 class HostUrlNormalizer:
-    """Puts one host in another's place."""
+    """Replaces one host by another."""
 
     def __init__(self, setup: Setup) -> None:
         file = read_rules(setup.config.urlnormalizer.host_file, "urlnormalizer.host_file")
-        self._rules = host.parse(file.lines, file.source)
+        self._rules = by_host.parse_hosts(file.lines, file.source)
 
     def normalize(self, text: str, scope: Scope) -> str | None:
         return self._rules.normalize(text)
@@ -85,9 +85,9 @@ class ProtocolUrlNormalizer:
     def __init__(self, setup: Setup) -> None:
         settings = setup.config.urlnormalizer
         file = RuleFile("urlnormalizer.protocols_rules", settings.protocols_rules)
-        if not settings.protocols_rules:  # as in Nutch, rules in the configuration come before those in a file
+        if not settings.protocols_rules:  # as in Nutch, rules in the configuration win over those in a file
             file = read_rules(settings.protocols_file, "urlnormalizer.protocols_file")
-        self._rules = protocol.parse(file.lines, file.source)
+        self._rules = by_host.parse_protocols(file.lines, file.source)
 
     def normalize(self, text: str, scope: Scope) -> str | None:
         return self._rules.normalize(text)
@@ -100,7 +100,7 @@ class AjaxUrlNormalizer:
         pass
 
     def normalize(self, text: str, scope: Scope) -> str | None:
-        return ajax.restored(text) if scope == "indexer" else ajax.escaped(text)
+        return spelling.restore_fragment(text) if scope == "indexer" else spelling.escape_fragment(text)
 
 
 class PassUrlNormalizer:

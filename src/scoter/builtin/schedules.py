@@ -13,8 +13,16 @@ from scoter.builtin import schedule_columns
 from scoter.builtin.rulefiles import read_rules
 from scoter.config import Setting
 from scoter.core.datum import CrawlDatum
-from scoter.core.rates import parse_bounds, parse_rates
-from scoter.core.schedule import AdaptiveSchedule, Bounds, Change, MimeAdaptiveSchedule, Rates, Schedule
+from scoter.core.schedule import (
+    AdaptiveSchedule,
+    Bounds,
+    Change,
+    MimeAdaptiveSchedule,
+    Rates,
+    Schedule,
+    parse_bounds,
+    parse_rates,
+)
 from scoter.core.url import Url
 from scoter.plugins import Setup
 

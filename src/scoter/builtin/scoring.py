@@ -9,11 +9,10 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from scoter.core import depth, opic
 from scoter.core.datum import CrawlDatum
-from scoter.core.depth import DEPTH, MAX_DEPTH, Depth
 from scoter.core.page import Outlink
 from scoter.core.pattern import compile_pattern
+from scoter.core.scoring import DEPTH, MAX_DEPTH, SEED_DEPTH, OpicRules, SeedDistance, closest, opic_score
 from scoter.core.url import Url
 from scoter.errors import ConfigError
 from scoter.plugins import Column, Setup
@@ -21,15 +20,15 @@ from scoter.plugins import Column, Setup
 _LARGEST = sys.float_info.max
 
 SEED_LIMIT = "_maxdepth_"
-"""Metadata key by which a seed sets the depth that its links may reach."""
+"""Metadata key with which a seed limits the depth of its links."""
 
 
 class OpicScoring:
-    """Lets pages hand their score to the pages they link to."""
+    """Distributes the score of a page among the pages it links to."""
 
     def __init__(self, setup: Setup) -> None:
         db, index = setup.config.db, setup.config.index
-        self._factors = opic.Factors(
+        self._rules = OpicRules(
             internal=db.score_link_internal,
             external=db.score_link_external,
             count_filtered=db.score_count_filtered,
@@ -43,18 +42,18 @@ class OpicScoring:
         return {"score": 0.0}
 
     def sort_value(self, url: Url, datum: CrawlDatum, value: float) -> float:
-        return opic.sort_value(datum.score, value)
+        return datum.score * value
 
     def sort_value_columns(self, table: Any) -> Any:
         return table.sort_value * table.score
 
     def distribute(self, url: Url, datum: CrawlDatum, targets: Sequence[Outlink], found: int) -> Sequence[Outlink]:
-        return opic.distribute(datum.score, url.host, targets, found, self._factors)
+        return self._rules.distribute(datum.score, url.host, targets, found)
 
     def update(
         self, url: Url, old: CrawlDatum | None, new: CrawlDatum, links: Sequence[CrawlDatum], now: datetime
     ) -> CrawlDatum:
-        return replace(new, score=opic.update(old, new, links))
+        return replace(new, score=opic_score(old, new, links))
 
     def update_columns(self, table: Any) -> Mapping[str, Any]:
         before = table.old_score.coalesce(table.score)
@@ -62,14 +61,14 @@ class OpicScoring:
         return {"score": (total.abs() <= _LARGEST).ifelse(total, _LARGEST)}
 
     def index(self, url: Url, datum: CrawlDatum, boost: float) -> float:
-        return opic.boost(datum.score, boost, self._factors.index_power)
+        return self._rules.boost(datum.score, boost)
 
     def index_columns(self, table: Any) -> Any:
-        return table.boost * table.score.clip(lower=0.0) ** self._factors.index_power
+        return table.boost * table.score.clip(lower=0.0) ** self._rules.index_power
 
 
 class DepthScoring:
-    """Counts the steps from a seed and drops the links of pages that stand at their limit."""
+    """Counts the links from the seed to a page and drops the links of pages at their limit."""
 
     columns = (Column(DEPTH, "int32", merge="min"), Column(MAX_DEPTH, "int32", merge="max"))
 
@@ -87,28 +86,28 @@ class DepthScoring:
     def injected(self, url: Url, datum: CrawlDatum) -> CrawlDatum:
         own = datum.metadata.get(SEED_LIMIT, "")
         limit = int(own) if own.isascii() and own.isdigit() and len(own) < 10 else self._limit
-        return self._write(datum, Depth(depth.SEED, limit))
+        return self._write(datum, SeedDistance(SEED_DEPTH, limit))
 
     def sort_value(self, url: Url, datum: CrawlDatum, value: float) -> float:
-        return depth.sort_value(self._read(datum) or Depth(self._limit, self._limit), value)
+        return (self._read(datum) or SeedDistance(self._limit, self._limit)).sort_value(value)
 
     def sort_value_columns(self, table: Any) -> Any:
-        # What is at no known depth counts as being at its limit, whatever that is.
+        # A page of unknown depth counts as being at its limit.
         limit = table.max_depth.coalesce(self._limit)
         return table.sort_value * (1 + limit - table.depth.coalesce(limit))
 
     def distribute(self, url: Url, datum: CrawlDatum, targets: Sequence[Outlink], found: int) -> Sequence[Outlink]:
         page = self._read(datum)
-        if page is None:  # whoever came without a depth is no seed's child
+        if page is None:  # no seed leads here
             return ()
         overridden = self._override is not None and self._pattern is not None and self._pattern.found(url.text)
-        return depth.distribute(page, targets, self._override if overridden else None)
+        return page.distribute(targets, self._override if overridden else None)
 
     def update(
         self, url: Url, old: CrawlDatum | None, new: CrawlDatum, links: Sequence[CrawlDatum], now: datetime
     ) -> CrawlDatum:
         before = (None if old is None else self._read(old)) or self._read(new)
-        merged = depth.update(before, filter(None, map(self._read, links)))
+        merged = closest(before, filter(None, map(self._read, links)))
         return new if merged is None else self._write(new, merged)
 
     def update_columns(self, table: Any) -> Mapping[str, Any]:
@@ -121,13 +120,13 @@ class DepthScoring:
             MAX_DEPTH: widest.coalesce(limit).coalesce(linked_limit),
         }
 
-    def _read(self, datum: CrawlDatum) -> Depth | None:
+    def _read(self, datum: CrawlDatum) -> SeedDistance | None:
         found = datum.extra.get(DEPTH)
         if found is None:
             return None
         limit = datum.extra.get(MAX_DEPTH)
-        return Depth(found, self._limit if limit is None else limit)
+        return SeedDistance(found, self._limit if limit is None else limit)
 
     @staticmethod
-    def _write(datum: CrawlDatum, value: Depth) -> CrawlDatum:
+    def _write(datum: CrawlDatum, value: SeedDistance) -> CrawlDatum:
         return replace(datum, extra={**datum.extra, DEPTH: value.depth, MAX_DEPTH: value.limit})

@@ -1,10 +1,11 @@
-"""What the rule files have in common: numbered lines, comments, host names."""
+"""What all rule files share: numbered lines, comments, host names, patterns and error messages."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
 
+from scoter.core.pattern import Pattern, compile_pattern
 from scoter.core.url import canonical
 from scoter.errors import RuleError, UrlError
 
@@ -12,7 +13,7 @@ _NAME = re.compile(r"[\w-]+(?:\.[\w-]+)*\.?|\[[0-9a-fA-F:.]+\]")
 
 
 def rule_lines(lines: Iterable[str]) -> Iterator[tuple[int, str]]:
-    """Return the lines that are neither blank nor a comment, trimmed, each with its number from 1.
+    """Yield the trimmed lines that are neither blank nor a comment, each with its number from 1.
 
     >>> list(rule_lines(["# why", "", " org "]))
     [(3, 'org')]
@@ -27,7 +28,7 @@ def two_words(text: str, expected: str, source: str, line: int) -> tuple[str, st
     """Split a line into its two words."""
     words = text.split()
     if len(words) != 2:
-        raise RuleError(f"{shown(text)} is not {expected}", file=source, line=line)
+        raise RuleError(f"expected {expected}, not {shown(text)}", file=source, line=line)
     return words[0], words[1]
 
 
@@ -41,15 +42,23 @@ def host_name(text: str, source: str, line: int) -> str:
         host = canonical(f"http://{text}/").host.removesuffix(".") if _NAME.fullmatch(text) else ""
     except UrlError:
         host = ""
-    # canonical() would quietly read "10.1" as an address.
+    # canonical() would silently read "10.1" as an IP address.
     if not host or (text.isascii() and host != text.lower().removesuffix(".")):
         raise RuleError(
             f"{shown(text)} is not a host or domain name",
             file=source,
             line=line,
-            hint="A name looks like www.example.org, example.org or org, without scheme, port, path or *.",
+            hint="Write a name such as www.example.org, example.org or org, without scheme, port, path or *.",
         )
     return host
+
+
+def rule_pattern(text: str, source: str, line: int) -> Pattern:
+    """Compile the regular expression of a rule."""
+    try:
+        return compile_pattern(text)
+    except ValueError as error:
+        raise RuleError(f"the pattern {shown(text)} {error}", file=source, line=line) from error
 
 
 def shown(text: str) -> str:

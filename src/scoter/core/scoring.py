@@ -1,27 +1,37 @@
-"""A chain of scoring filters as one: each hook runs through all the filters that have it, in their order.
-
-A filter may lack any hook; what none of them has leaves the record as it is.
-"""
+"""Scoring: the chain of scoring filters, and the rules of the two built-in ones, OPIC and depth."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+import sys
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from scoter.core.datum import CrawlDatum
 from scoter.core.page import Content, Outlink, Page
 from scoter.core.url import Url
 
+DEPTH = "depth"
+MAX_DEPTH = "max_depth"
+SEED_DEPTH = 1
+DEFAULT_MAX_DEPTH = 1000
+
 
 class ScoringChain:
-    """What the jobs ask about scores, answered by a chain of plug-ins."""
+    """Runs each hook through all the filters that have it, in order.
+
+    A filter may lack any hook. A hook that no filter has leaves its value unchanged.
+    """
 
     def __init__(self, filters: Sequence[tuple[str, Any]]) -> None:
         self._filters = tuple(each for _, each in filters)
         self._hooks: dict[str, list[Any]] = {}
 
-    def _with(self, hook: str) -> list[Any]:
+    def _hooks_named(self, hook: str) -> list[Any]:
         found = self._hooks.get(hook)
         if found is None:
             found = self._hooks[hook] = [getattr(each, hook) for each in self._filters if hasattr(each, hook)]
@@ -29,37 +39,37 @@ class ScoringChain:
 
     def injected(self, url: Url, datum: CrawlDatum) -> CrawlDatum:
         """Score a seed."""
-        for hook in self._with("injected"):
+        for hook in self._hooks_named("injected"):
             datum = hook(url, datum)
         return datum
 
     def initial(self, url: Url, datum: CrawlDatum) -> CrawlDatum:
-        """Score a URL that was just found."""
-        for hook in self._with("initial"):
+        """Score a newly found URL."""
+        for hook in self._hooks_named("initial"):
             datum = hook(url, datum)
         return datum
 
     def sort_value(self, url: Url, datum: CrawlDatum, value: float = 1.0) -> float:
         """Return how early a URL should be fetched."""
-        for hook in self._with("sort_value"):
+        for hook in self._hooks_named("sort_value"):
             value = hook(url, datum, value)
         return value
 
     def before_parsing(self, url: Url, datum: CrawlDatum, content: Content) -> Content:
-        """Hand on to a page what is known of its URL."""
-        for hook in self._with("before_parsing"):
+        """Pass what is known about a URL on to its content."""
+        for hook in self._hooks_named("before_parsing"):
             content = hook(url, datum, content)
         return content
 
     def after_parsing(self, url: Url, content: Content, page: Page) -> Page:
-        """Hand on to the parsed page what its content carries."""
-        for hook in self._with("after_parsing"):
+        """Pass what the content carries on to the parsed page."""
+        for hook in self._hooks_named("after_parsing"):
             page = hook(url, content, page)
         return page
 
     def distribute(self, url: Url, datum: CrawlDatum, targets: Sequence[Outlink], found: int) -> Sequence[Outlink]:
-        """Share a page's score among the targets of its links; a filter may drop targets."""
-        for hook in self._with("distribute"):
+        """Distribute a page's score among its link targets; a filter may drop targets."""
+        for hook in self._hooks_named("distribute"):
             targets = hook(url, datum, targets, found)
         return targets
 
@@ -67,18 +77,88 @@ class ScoringChain:
         self, url: Url, old: CrawlDatum | None, new: CrawlDatum, links: Sequence[CrawlDatum], now: datetime
     ) -> CrawlDatum:
         """Score a record after a round."""
-        for hook in self._with("update"):
+        for hook in self._hooks_named("update"):
             new = hook(url, old, new, links, now)
         return new
 
     def index(self, url: Url, datum: CrawlDatum, boost: float = 1.0) -> float:
         """Return a document's boost."""
-        for hook in self._with("index"):
+        for hook in self._hooks_named("index"):
             boost = hook(url, datum, boost)
         return boost
 
     def orphaned(self, url: Url, datum: CrawlDatum, now: datetime) -> CrawlDatum:
-        """Look at a record that a round did not mention."""
-        for hook in self._with("orphaned"):
+        """Update a record that nothing in a round links to."""
+        for hook in self._hooks_named("orphaned"):
             datum = hook(url, datum, now)
         return datum
+
+
+class OpicRules(Struct, frozen=True, kw_only=True):
+    """OPIC: a page distributes its score among the pages it links to (Abiteboul, Preda and Cobena 2003, as in Nutch).
+
+    ``internal`` and ``external`` are the factors for links to the same host and to others. ``count_filtered`` divides
+    the score by all links of the page instead of those that were kept.
+    """
+
+    internal: float = 1.0
+    external: float = 1.0
+    count_filtered: bool = False
+    index_power: float = 0.5
+
+    def distribute(self, score: float, host: str, targets: Sequence[Outlink], found: int) -> Sequence[Outlink]:
+        """Return the targets with their shares; ``found`` is the number of links before filtering."""
+        count = found if self.count_filtered else len(targets)
+        if not targets or count <= 0:
+            return targets
+        share = score / count
+        return [
+            replace(link, score=share * (self.internal if link.target.host == host else self.external))
+            for link in targets
+        ]
+
+    def boost(self, score: float, value: float) -> float:
+        """Return the index boost; a negative score gives none."""
+        return float(max(score, 0.0) ** self.index_power) * value
+
+
+def opic_score(old: CrawlDatum | None, new: CrawlDatum, links: Iterable[CrawlDatum]) -> float:
+    """Return the score after a round: the previous score plus what the inlinks contribute.
+
+    The sum is exact, so it does not depend on the order of the links. Infinities and NaN are ignored.
+    """
+    scores = [score for score in ((old or new).score, *(link.score for link in links)) if math.isfinite(score)]
+    try:
+        return math.fsum(scores)
+    except OverflowError:
+        return sys.float_info.max
+
+
+class SeedDistance(Struct, frozen=True):
+    """A page's distance from its seed in links, and the largest distance that the seed allows."""
+
+    depth: int = DEFAULT_MAX_DEPTH
+    limit: int = DEFAULT_MAX_DEPTH
+
+    def distribute(self, targets: Sequence[Outlink], limit: int | None = None) -> Sequence[Outlink]:
+        """Return the targets one step deeper, or none if the page is at its limit.
+
+        ``limit`` overrides the page's limit, both for the page itself and for the targets, which inherit it.
+        """
+        limit = self.limit if limit is None else limit
+        if self.depth >= limit:
+            return ()
+        below = {DEPTH: self.depth + 1, MAX_DEPTH: limit}
+        return [replace(link, extra={**link.extra, **below}) for link in targets]
+
+    def sort_value(self, value: float) -> float:
+        """Return the sort value: shallow pages come first."""
+        return value * (1 + self.limit - self.depth)
+
+
+def closest(old: SeedDistance | None, links: Iterable[SeedDistance]) -> SeedDistance | None:
+    """Return the shortest distance and the largest limit among the old record and the inlinks."""
+    known = [each for each in (old, *links) if each is not None]
+    if not known:
+        return None
+    return SeedDistance(min(each.depth for each in known), max(each.limit for each in known))

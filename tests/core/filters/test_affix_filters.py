@@ -6,14 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scoter.core.filters import prefix, suffix
-from scoter.core.filters.affixes import affixes
+from scoter.core.filters.affixes import affixes, parse_prefixes, parse_suffixes
 from scoter.core.url import canonical
 from scoter.errors import RuleError
 
 
-def test_a_prefix_keeps_what_starts_with_it() -> None:
-    rules = prefix.parse(["# sites", "http://example.org/a", "HTTPS://Example.COM/B", "ftp"], "rules.txt")
+def test_prefix_keeps_urls_that_start_with_it() -> None:
+    rules = parse_prefixes(["# sites", "http://example.org/a", "HTTPS://Example.COM/B", "ftp"], "rules.txt")
 
     assert rules.keeps(canonical("http://example.org/ab"))
     assert rules.keeps(canonical("https://example.com/Bc"))
@@ -34,16 +33,16 @@ def test_a_prefix_keeps_what_starts_with_it() -> None:
         ("http://b\xfccher.example/b\xfccher?q=\xfc", "http://xn--bcher-kva.example/b%C3%BCcher?q=%C3%BCber"),
     ],
 )
-def test_a_prefix_is_found_however_its_letters_are_written(line: str, url: str) -> None:
-    rules = prefix.parse([line], "rules.txt")
+def test_prefix_matches_in_any_spelling(line: str, url: str) -> None:
+    rules = parse_prefixes([line], "rules.txt")
 
     assert rules.keeps(canonical(url))
     assert not rules.keeps(canonical("http://example.org/b"))
 
 
-def test_a_prefix_with_a_space_is_told() -> None:
+def test_prefix_with_space_is_an_error() -> None:
     with pytest.raises(RuleError, match=r"^rules\.txt:1: "):
-        prefix.parse(["http://a.example/ http://b.example/"], "rules.txt")
+        parse_prefixes(["http://a.example/ http://b.example/"], "rules.txt")
 
 
 @pytest.mark.parametrize(
@@ -64,32 +63,32 @@ def test_a_prefix_with_a_space_is_told() -> None:
         ("", "http://a.example/x", False),
     ],
 )
-def test_the_mode_says_what_becomes_of_the_rest(mode: str, url: str, kept: bool) -> None:
-    rules = suffix.parse([".gif", mode, ".tar.gz"], "rules.txt")
+def test_mode_decides_about_unlisted_suffixes(mode: str, url: str, kept: bool) -> None:
+    rules = parse_suffixes([".gif", mode, ".tar.gz"], "rules.txt")
 
     assert rules.keeps(canonical(url)) is kept
 
 
-def test_a_suffix_is_explained_by_its_line() -> None:
-    rules = suffix.parse(["+I", ".GIF"], "rules.txt")
+def test_suffix_is_explained_by_its_line() -> None:
+    rules = parse_suffixes(["+I", ".GIF"], "rules.txt")
 
     assert rules.explain(canonical("http://a.example/x.gif")) == "line 2: .gif"
     assert rules.explain(canonical("http://a.example/x")) == "no suffix matches"
 
 
 @pytest.mark.parametrize("line", ["+.jpg", "-x", "+II X"])
-def test_a_sign_with_anything_but_options_is_told(line: str) -> None:
+def test_unknown_mode_letter_is_an_error(line: str) -> None:
     with pytest.raises(RuleError, match=r"^rules\.txt:1: "):
-        suffix.parse([line], "rules.txt")
+        parse_suffixes([line], "rules.txt")
 
 
-def test_a_mode_that_contradicts_another_is_told() -> None:
-    with pytest.raises(RuleError, match=r"^rules\.txt:3: .*otherwise than '\+I'"):
-        suffix.parse(["+I", ".gif", "-"], "rules.txt")
+def test_contradicting_modes_are_an_error() -> None:
+    with pytest.raises(RuleError, match=r"^rules\.txt:3: .*contradicts '\+I'"):
+        parse_suffixes(["+I", ".gif", "-"], "rules.txt")
 
 
-def test_the_letters_of_several_modes_add_up_as_in_the_file_that_nutch_ships() -> None:
-    rules = suffix.parse(["# ignore case", "+I", "# the path only", "+P", ".gif"], "rules.txt")
+def test_letters_of_several_mode_lines_add_up() -> None:
+    rules = parse_suffixes(["# ignore case", "+I", "# the path only", "+P", ".gif"], "rules.txt")
 
     assert not rules.keeps(canonical("http://a.example/x.GIF?y"))
     assert rules.keeps(canonical("http://a.example/x?y.gif"))
@@ -99,7 +98,7 @@ _pieces = st.text(alphabet="ab.", min_size=1, max_size=4)
 
 
 @given(st.sets(_pieces), st.text(alphabet="ab.", max_size=8))
-def test_look_ups_by_length_agree_with_python(pieces: set[str], text: str) -> None:
+def test_lookup_by_length_agrees_with_startswith_and_endswith(pieces: set[str], text: str) -> None:
     found = affixes(dict.fromkeys(pieces, 1))
 
     assert (found.start(text) is not None) == text.startswith(tuple(pieces))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from scoter.core.filters import domain, fast
+from scoter.core.filters import fast
+from scoter.core.filters.domain import parse_domains
 from scoter.core.url import canonical
 from scoter.errors import RuleError
 
@@ -29,8 +30,8 @@ _NAMES = ["# wanted", "Example.org", "www.example.com", "co.uk", "jp", "bücher.
         ("file:///etc/hosts", None),
     ],
 )
-def test_hosts_domains_and_suffixes_are_kept_or_dropped_by_name(url: str, line: int | None) -> None:
-    wanted, unwanted = domain.parse(_NAMES, "rules.txt"), domain.parse_denylist(_NAMES, "rules.txt")
+def test_urls_are_kept_or_dropped_by_host_domain_or_suffix(url: str, line: int | None) -> None:
+    wanted, unwanted = parse_domains(_NAMES, "rules.txt"), parse_domains(_NAMES, "rules.txt", keep=False)
     found = canonical(url)
 
     assert wanted.keeps(found) is (line is not None)
@@ -53,9 +54,9 @@ def test_hosts_domains_and_suffixes_are_kept_or_dropped_by_name(url: str, line: 
         "*.a.example",
     ],
 )
-def test_a_line_that_is_no_name_is_told(name: str) -> None:
+def test_line_that_is_not_a_name_is_an_error(name: str) -> None:
     with pytest.raises(RuleError, match=r"^rules\.txt:2: .* not a host"):
-        domain.parse(["org", name], "rules.txt")
+        parse_domains(["org", name], "rules.txt")
 
 
 _BLOCKS = """\
@@ -92,38 +93,38 @@ Host unused.example
         ("http://unused.example/", ""),
     ],
 )
-def test_a_path_is_denied_by_the_rules_of_its_host_and_domains(url: str, why: str) -> None:
+def test_path_is_denied_by_rules_of_host_and_domains(url: str, why: str) -> None:
     rules = fast.parse(_BLOCKS, "rules.txt")
 
     assert rules.keeps(canonical(url)) is not why.startswith("line")
     assert rules.explain(canonical(url)) == (why or "no rule matches")
 
 
-def test_lengths_are_limited() -> None:
-    rules = fast.parse([], "rules.txt", fast.Lengths(url=40, path=10, query=5))
+def test_urls_beyond_length_limits_are_dropped() -> None:
+    rules = fast.parse([], "rules.txt", fast.LengthLimits(url=40, path=10, query=5))
 
     assert rules.keeps(canonical("http://a.example/123456789?12345"))
     assert not rules.keeps(canonical("http://a.example/1234567890"))
     assert not rules.keeps(canonical("http://a.example/?123456"))
     assert not rules.keeps(canonical("http://aaaaaaaaaaaaaaaaaaaaaaaaaaaaaa.example/"))
-    assert rules.explain(canonical("http://a.example/?123456")) == "the query has 6 characters, 5 are allowed"
+    assert rules.explain(canonical("http://a.example/?123456")) == "the query has 6 characters; the limit is 5"
 
 
 @pytest.mark.parametrize(
     "line", ["DenyPath /x", "Host", "Host a b", "Deny /x", "Domain http://a.example/", "host a.example"]
 )
-def test_a_line_that_is_no_rule_is_told(line: str) -> None:
+def test_line_that_is_not_a_rule_is_an_error(line: str) -> None:
     with pytest.raises(RuleError, match=r"^rules\.txt:1: "):
         fast.parse([line], "rules.txt")
 
 
 @pytest.mark.parametrize("line", ["DenyPath (", "DenyPath", "DenyPath a b", "Allow /"])
-def test_a_bad_rule_inside_a_block_is_told(line: str) -> None:
+def test_bad_rule_in_block_is_an_error(line: str) -> None:
     with pytest.raises(RuleError, match=r"^rules\.txt:2: "):
         fast.parse(["Host a.example", line], "rules.txt")
 
 
-def test_a_slow_rule_is_known_and_drops_what_it_gives_up_on() -> None:
+def test_slow_rule_is_reported_and_drops_urls_it_gives_up_on() -> None:
     rules = fast.parse(["Domain .", r"DenyPath (a+)+\1$"], "rules.txt")
     hostile = canonical("http://a.example/" + "a" * 5_000 + "!")
 

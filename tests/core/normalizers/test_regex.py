@@ -38,21 +38,24 @@ def test_rules_are_applied_one_after_another() -> None:
     assert [rule.line for rule in rules.slow] == [13]
 
 
-def test_a_rule_that_gives_up_drops_the_url_and_is_named() -> None:
+def test_rule_that_gives_up_drops_the_url_and_is_named() -> None:
     rules = parse([r"<regex-normalize><regex><pattern>(a+)+\1!</pattern></regex></regex-normalize>"], "rules.xml")
     hostile = "http://a.example/" + "a" * 4_000
 
     assert rules.normalize(hostile) is None
-    assert rules.explain(hostile) == r"line 1: (a+)+\1! (gave up: it takes too long on this URL, or makes it too long)"
+    assert (
+        rules.explain(hostile)
+        == r"line 1: (a+)+\1! (gave up: the pattern is too slow on this URL, or makes it too long)"
+    )
 
 
 @pytest.mark.parametrize(
     ("lines", "line", "message"),
     [
-        (["<regex-normalize>", "<regex>"], 2, "is not XML"),
-        ([], 1, "is not XML"),
-        (["<rules/>"], 1, "no place"),
-        (["<regex-normalize>", "<pattern>a</pattern>", "</regex-normalize>"], 2, "no place"),
+        (["<regex-normalize>", "<regex>"], 2, "not well-formed XML"),
+        ([], 1, "not well-formed XML"),
+        (["<rules/>"], 1, "not allowed"),
+        (["<regex-normalize>", "<pattern>a</pattern>", "</regex-normalize>"], 2, "not allowed"),
         (["<regex-normalize>", "a", "</regex-normalize>"], 3, "text outside"),
         (["<regex-normalize>", "<regex><substitution/></regex>", "</regex-normalize>"], 2, "without a <pattern>"),
         (["<regex-normalize><regex>", "<pattern>(</pattern>", "</regex></regex-normalize>"], 2, "without its )"),
@@ -71,7 +74,7 @@ def test_a_rule_that_gives_up_drops_the_url_and_is_named() -> None:
             "second <pattern>",
         ),
         (['<!DOCTYPE a [<!ENTITY b "c">]>', "<regex-normalize/>"], 1, "document type"),
-        (["<regex-normalize>&b;</regex-normalize>"], 1, "is not XML"),
+        (["<regex-normalize>&b;</regex-normalize>"], 1, "not well-formed XML"),
     ],
 )
 def test_a_bad_file_is_told_with_its_line(lines: list[str], line: int, message: str) -> None:

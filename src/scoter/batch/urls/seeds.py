@@ -25,7 +25,7 @@ from scoter.batch.crawldir.directory import CrawlDir
 from scoter.config import Config
 from scoter.core.datum import FIXED_INTERVAL
 from scoter.core.domain import registered_domain
-from scoter.core.filters.scope import FILES
+from scoter.core.filters.domain import FILES
 from scoter.core.page import EMPTY
 from scoter.core.schedule import LONGEST
 from scoter.core.url import canonical

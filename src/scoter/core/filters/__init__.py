@@ -1,5 +1,5 @@
-"""Which URLs are kept: one module a filter.
+"""The rules of the URL filters.
 
-Each has ``parse(lines, source) -> Rules``, which raises ``RuleError`` with file and line for a line that means
-nothing, and rules with ``keeps(url)`` and ``explain(url)``: the line that decided, or why none did.
+Each filter has a function that reads its rule file, which raises ``RuleError`` with file and line for a bad line. The
+rules it returns have ``keeps(url)`` and ``explain(url)``: the line that decided, or why none did.
 """

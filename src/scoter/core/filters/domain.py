@@ -1,6 +1,11 @@
-"""The domain filters: names of hosts, registered domains, public suffixes or top-level domains, one a line.
+"""The filters that look at a URL's host: domain, domaindenylist and scope.
 
-The filter *domain* keeps what a name matches, *domaindenylist* drops it.
+The files of *domain* and *domaindenylist* list hosts, registered domains, public suffixes or top-level domains, one
+per line. *domain* keeps the URLs that match, *domaindenylist* drops them.
+
+*scope* keeps a crawl on the hosts or registered domains of its seeds. A line is ``host NAME`` or ``domain NAME``; the
+name ``file:`` stands for URLs without a host. (*domain* could not express this: it would take a host's name for its
+domain as well.)
 """
 
 from __future__ import annotations
@@ -11,11 +16,14 @@ from msgspec import Struct
 
 from scoter.core.domain import public_suffix, registered_domain
 from scoter.core.rule_lines import host_name, rule_lines
-from scoter.core.url import Url
+from scoter.core.url import Url, canonical
+from scoter.errors import RuleError, UrlError
+
+FILES = "file:"
 
 
-class DomainRules(Struct, frozen=True):
-    """The names of one file with their lines, and whether they are wanted or unwanted."""
+class DomainListRules(Struct, frozen=True):
+    """The names of one file with their line numbers, and whether URLs that match are kept or dropped."""
 
     names: Mapping[str, int]
     keep: bool
@@ -30,29 +38,62 @@ class DomainRules(Struct, frozen=True):
     def _found(self, url: Url) -> str | None:
         host = url.host.removesuffix(".")
         suffix = public_suffix(host)
-        for name in (host, registered_domain(host), suffix, suffix.rpartition(".")[2]):
-            if name in self.names:
-                return name
-        return None
+        names = (host, registered_domain(host), suffix, suffix.rpartition(".")[2])
+        return next((name for name in names if name in self.names), None)
 
 
-def parse(lines: Iterable[str], source: str) -> DomainRules:
-    """Read the names to keep.
+def parse_domains(lines: Iterable[str], source: str, *, keep: bool = True) -> DomainListRules:
+    """Read a list of names to keep or to drop.
 
     >>> from scoter.core.url import canonical
-    >>> parse(["example.org", "uk"], "rules.txt").explain(canonical("http://www.bbc.co.uk/"))
+    >>> parse_domains(["example.org", "uk"], "rules.txt").explain(canonical("http://www.bbc.co.uk/"))
     'line 2: uk'
     """
-    return DomainRules(_names(lines, source), keep=True)
-
-
-def parse_denylist(lines: Iterable[str], source: str) -> DomainRules:
-    """Read the names to drop."""
-    return DomainRules(_names(lines, source), keep=False)
-
-
-def _names(lines: Iterable[str], source: str) -> Mapping[str, int]:
     found: dict[str, int] = {}
     for number, text in rule_lines(lines):
         found.setdefault(host_name(text, source, number), number)
-    return found
+    return DomainListRules(found, keep)
+
+
+class ScopeRules(Struct, frozen=True):
+    """The hosts and registered domains of a crawl."""
+
+    hosts: frozenset[str]
+    domains: frozenset[str]
+
+    def keeps(self, url: Url) -> bool:
+        return url.host.removesuffix(".") in self.hosts or (bool(self.domains) and url.domain in self.domains)
+
+    def explain(self, url: Url) -> str:
+        host = url.host.removesuffix(".")
+        if host in self.hosts:
+            return f"host {host or FILES}"
+        domain = url.domain or FILES
+        return f"domain {domain}" if url.domain in self.domains else f"{domain} is outside the crawl's scope"
+
+
+def parse_scope(lines: Iterable[str], source: str) -> ScopeRules:
+    """Read a scope file.
+
+    >>> from scoter.core.url import canonical
+    >>> parse_scope(["domain example.org"], "scope.txt").keeps(canonical("https://www.example.org/"))
+    True
+    """
+    found: dict[str, set[str]] = {"host": set(), "domain": set()}
+    for number, text in rule_lines(lines):
+        kind, _, name = text.partition(" ")
+        if kind not in found:
+            raise RuleError(f"{kind!r} is neither host nor domain", file=source, line=number)
+        found[kind].add(_scope_name(name.strip(), source, number))
+    return ScopeRules(frozenset(found["host"]), frozenset(found["domain"]))
+
+
+def _scope_name(text: str, source: str, line: int) -> str:
+    if text == FILES:
+        return ""
+    try:
+        # A seed may have any host, however odd; the scope written from it must load.
+        url = canonical(f"http://{text}/")
+    except UrlError:
+        return host_name(text, source, line)
+    return text.removesuffix(".") if url.host == text else host_name(text, source, line)

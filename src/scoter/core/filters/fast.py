@@ -1,4 +1,4 @@
-"""The fast filter: a look-up by host and domain first, then the few patterns that stand there.
+"""The fast filter: looks up a URL's host and domains, then tries only the patterns listed for them.
 
     Host www.example.org
       DenyPath /private/
@@ -7,8 +7,8 @@
     Domain .                    # every URL
       DenyPathQuery [?&]sid=
 
-Looked up in this order: the host, its domains from the longest to the shortest, the rules for every URL. What no
-pattern is found in is kept. Lengths are limited besides.
+The order is: the host, its domains from the longest to the shortest, the rules for every URL. A URL that no pattern
+matches is kept, unless it is too long.
 """
 
 from __future__ import annotations
@@ -17,35 +17,35 @@ from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
 
-from scoter.core.pattern import SMALL_SET_MEMORY, Hit, Pattern, PatternSet, compile_pattern
-from scoter.core.rule_lines import host_name, shown
+from scoter.core.pattern import SMALL_SET_MEMORY, Hit, Pattern, PatternSet
+from scoter.core.rule_lines import host_name, rule_pattern, shown
 from scoter.core.url import Url
 from scoter.errors import RuleError
 
 _EVERYTHING = frozenset({".*", ".?"})
 
 
-class Lengths(Struct, frozen=True):
-    """The longest URL, path and query that are kept; nothing is no limit."""
+class LengthLimits(Struct, frozen=True):
+    """The longest URL, path and query that are kept; ``None`` means no limit."""
 
     url: int | None = None
     path: int | None = None
     query: int | None = None
 
     def too_long(self, url: Url) -> str:
-        """Return what is too long, or nothing."""
+        """Return what is too long, or an empty string."""
         for name, text, most in (
             ("URL", url.text, self.url),
             ("path", url.path, self.path),
             ("query", url.query, self.query),
         ):
             if most is not None and len(text) > most:
-                return f"the {name} has {len(text)} characters, {most} are allowed"
+                return f"the {name} has {len(text)} characters; the limit is {most}"
         return ""
 
 
-class Deny(Struct, frozen=True):
-    """One pattern for the path, or for path and query; no pattern denies everything."""
+class DenyRule(Struct, frozen=True):
+    """A pattern for the path, or for path and query; ``None`` denies everything."""
 
     line: int
     text: str
@@ -53,7 +53,7 @@ class Deny(Struct, frozen=True):
     with_query: bool
 
 
-class Block(Struct, frozen=True, eq=False):
+class DenyBlock(Struct, frozen=True, eq=False):
     """The patterns of one host or domain."""
 
     path: PatternSet
@@ -68,10 +68,10 @@ class Block(Struct, frozen=True, eq=False):
 class FastRules(Struct, frozen=True, eq=False):
     """The rules of one file."""
 
-    rules: tuple[Deny, ...]
-    hosts: dict[str, Block]
-    domains: dict[str, Block]
-    lengths: Lengths
+    rules: tuple[DenyRule, ...]
+    hosts: dict[str, DenyBlock]
+    domains: dict[str, DenyBlock]
+    lengths: LengthLimits
 
     def keeps(self, url: Url) -> bool:
         return not self.lengths.too_long(url) and self._first(url) is None
@@ -82,12 +82,12 @@ class FastRules(Struct, frozen=True, eq=False):
         if hit is None:
             return too_long or "no rule matches"
         rule = self.rules[hit.number]
-        told = f"line {rule.line}: DenyPath{'Query' if rule.with_query else ''} {rule.text}"
-        return f"{told} (gave up: the pattern takes too long on this URL)" if hit.gave_up else told
+        rule_text = f"line {rule.line}: DenyPath{'Query' if rule.with_query else ''} {rule.text}"
+        return f"{rule_text} (gave up: the pattern is too slow on this URL)" if hit.gave_up else rule_text
 
     @property
-    def slow(self) -> tuple[Deny, ...]:
-        """The rules whose time is not in proportion to the URL's length."""
+    def slow(self) -> tuple[DenyRule, ...]:
+        """The rules whose patterns backtrack."""
         return tuple(rule for rule in self.rules if rule.pattern is not None and not rule.pattern.linear)
 
     def _first(self, url: Url) -> Hit | None:
@@ -97,7 +97,7 @@ class FastRules(Struct, frozen=True, eq=False):
                 return hit
         return None
 
-    def _blocks(self, host: str) -> Iterator[Block]:
+    def _blocks(self, host: str) -> Iterator[DenyBlock]:
         if host in self.hosts:
             yield self.hosts[host]
         while host:
@@ -109,7 +109,7 @@ class FastRules(Struct, frozen=True, eq=False):
                 yield blocks["."]
 
 
-def parse(lines: Iterable[str], source: str, lengths: Lengths | None = None) -> FastRules:
+def parse(lines: Iterable[str], source: str, lengths: LengthLimits | None = None) -> FastRules:
     """Read a rule file.
 
     >>> from scoter.core.url import canonical
@@ -117,7 +117,7 @@ def parse(lines: Iterable[str], source: str, lengths: Lengths | None = None) -> 
     >>> rules.keeps(canonical("http://www.example.com/")), rules.keeps(canonical("http://example.org/"))
     (False, True)
     """
-    rules: list[Deny] = []
+    rules: list[DenyRule] = []
     names: dict[tuple[str, str], list[int]] = {}
     current: list[int] | None = None
     for number, line in enumerate(lines, 1):
@@ -130,31 +130,24 @@ def parse(lines: Iterable[str], source: str, lengths: Lengths | None = None) -> 
                 current = names.setdefault(key, [])
             case ["DenyPath" | "DenyPathQuery" as kind, text] if current is not None:
                 current.append(len(rules))
-                rules.append(_deny(kind, text, source, number))
+                pattern = None if text in _EVERYTHING else rule_pattern(text, source, number)
+                rules.append(DenyRule(number, text, pattern, kind == "DenyPathQuery"))
             case _:
                 raise RuleError(
                     f"{shown(line.strip())} is not a rule",
                     file=source,
                     line=number,
-                    hint="Host NAME or Domain NAME comes first, then DenyPath REGEX or DenyPathQuery REGEX.",
+                    hint="Write Host NAME or Domain NAME, then DenyPath REGEX or DenyPathQuery REGEX below it.",
                 )
     hosts = {name: _block(rules, own) for (kind, name), own in names.items() if kind == "Host"}
     domains = {name: _block(rules, own) for (kind, name), own in names.items() if kind == "Domain"}
-    return FastRules(tuple(rules), hosts, domains, lengths or Lengths())
+    return FastRules(tuple(rules), hosts, domains, lengths or LengthLimits())
 
 
-def _deny(kind: str, text: str, source: str, line: int) -> Deny:
-    try:
-        pattern = None if text in _EVERYTHING else compile_pattern(text)
-    except ValueError as error:
-        raise RuleError(f"the pattern {shown(text)} {error}", file=source, line=line) from error
-    return Deny(line, text, pattern, kind == "DenyPathQuery")
-
-
-def _block(rules: list[Deny], own: list[int]) -> Block:
+def _block(rules: list[DenyRule], own: list[int]) -> DenyBlock:
     chosen = [(number, rules[number]) for number in own]
     everything = next((number for number, rule in chosen if rule.pattern is None), None)
     path = [(number, rule.pattern) for number, rule in chosen if rule.pattern is not None and not rule.with_query]
     target = [(number, rule.pattern) for number, rule in chosen if rule.pattern is not None and rule.with_query]
     paths, targets = PatternSet(path, SMALL_SET_MEMORY), PatternSet(target, SMALL_SET_MEMORY)
-    return Block(paths, targets, None if everything is None else Hit(everything))
+    return DenyBlock(paths, targets, None if everything is None else Hit(everything))

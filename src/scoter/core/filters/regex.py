@@ -1,4 +1,4 @@
-"""The regex filter: ``+`` and ``-`` lines with regular expressions; the first that is found decides, none drops.
+"""The regex filter: ``+`` and ``-`` lines with regular expressions; the first that matches decides.
 
     # comments and blank lines are skipped
     -\\.(?:gif|jpg)$
@@ -7,7 +7,8 @@
     < back to rules for every host
     +^https?://
 
-``> NAME`` begins rules for one host, or for one registered domain and all its hosts; ``<`` ends them.
+``> NAME`` starts rules for one host, or for a registered domain and all its hosts; ``<`` ends them. A URL that no rule
+matches is dropped.
 """
 
 from __future__ import annotations
@@ -16,14 +17,14 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
-from scoter.core.pattern import SMALL_SET_MEMORY, Hit, Pattern, PatternSet, compile_pattern
-from scoter.core.rule_lines import host_name, shown
+from scoter.core.pattern import SMALL_SET_MEMORY, Hit, Pattern, PatternSet
+from scoter.core.rule_lines import host_name, rule_pattern, shown
 from scoter.core.url import Url
 from scoter.errors import RuleError
 
 
-class Rule(Struct, frozen=True):
-    """One line: keep or drop what its pattern is found in, everywhere or on one host or domain."""
+class RegexFilterRule(Struct, frozen=True):
+    """One line: keeps or drops URLs that its pattern matches, everywhere or on one host or domain."""
 
     line: int
     keep: bool
@@ -37,7 +38,7 @@ class Rule(Struct, frozen=True):
 class RegexRules(Struct, frozen=True, eq=False):
     """The rules of one file."""
 
-    rules: tuple[Rule, ...]
+    rules: tuple[RegexFilterRule, ...]
     everywhere: PatternSet
     sections: dict[str, PatternSet]
 
@@ -50,11 +51,11 @@ class RegexRules(Struct, frozen=True, eq=False):
         if hit is None:
             return "no rule matches"
         rule = self.rules[hit.number]
-        return f"{rule} (gave up: the pattern takes too long on this URL)" if hit.gave_up else str(rule)
+        return f"{rule} (gave up: the pattern is too slow on this URL)" if hit.gave_up else str(rule)
 
     @property
-    def slow(self) -> tuple[Rule, ...]:
-        """The rules whose time is not in proportion to the URL's length."""
+    def slow(self) -> tuple[RegexFilterRule, ...]:
+        """The rules whose patterns backtrack."""
         return tuple(rule for rule in self.rules if not rule.pattern.linear)
 
     def _first(self, url: Url) -> Hit | None:
@@ -74,7 +75,7 @@ def parse(lines: Iterable[str], source: str) -> RegexRules:
     >>> parse(["-[.]gif$", "+^https:"], "rules.txt").explain(canonical("https://a.example/x.gif"))
     'line 1: -[.]gif$'
     """
-    rules: list[Rule] = []
+    rules: list[RegexFilterRule] = []
     section = ""
     for number, line in enumerate(lines, 1):
         text = line.rstrip()
@@ -86,13 +87,14 @@ def parse(lines: Iterable[str], source: str) -> RegexRules:
             case "<":
                 section = ""
             case "+" | "-":
-                rules.append(Rule(number, text[0] == "+", _compiled(text[1:], source, number), section))
+                pattern = rule_pattern(text[1:], source, number)
+                rules.append(RegexFilterRule(number, text[0] == "+", pattern, section))
             case _ if not text.lstrip().startswith("#"):
                 raise RuleError(
                     f"{shown(text)} is not a rule",
                     file=source,
                     line=number,
-                    hint="A rule starts with + or -, a comment with #, rules for one host with > and its name.",
+                    hint="Start a rule with + or -, a comment with #, and rules for one host with > NAME.",
                 )
     numbered: dict[str, list[tuple[int, Pattern]]] = {"": []}
     for index, rule in enumerate(rules):
@@ -100,10 +102,3 @@ def parse(lines: Iterable[str], source: str) -> RegexRules:
     everywhere = PatternSet(numbered.pop(""))
     sections = {name: PatternSet(patterns, SMALL_SET_MEMORY) for name, patterns in numbered.items()}
     return RegexRules(tuple(rules), everywhere, sections)
-
-
-def _compiled(text: str, source: str, line: int) -> Pattern:
-    try:
-        return compile_pattern(text)
-    except ValueError as error:
-        raise RuleError(f"the pattern {shown(text)} {error}", file=source, line=line) from error

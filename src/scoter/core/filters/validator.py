@@ -1,8 +1,8 @@
-"""The validator: keeps what is shaped like a URL of the public web.
+"""The validator: keeps what looks like a URL of the public web.
 
-A canonical URL is sound already; this asks for more: a known scheme, a host that DNS could know (labels of letters,
-digits, ``-`` and ``_``, at least two of them, the last one no number), an IP address or ``localhost``, and a port that
-can be connected to.
+A canonical URL is well-formed already. This also requires a known scheme, a usable port, and a host that is an IP
+address, ``localhost`` or a possible DNS name: at least two labels of letters, digits, ``-`` and ``_``, the last one not
+a number.
 """
 
 from __future__ import annotations
@@ -42,18 +42,18 @@ class ValidatorRules(Struct, frozen=True):
         if scheme not in self.schemes:
             return f"the scheme {scheme} is not one of {', '.join(self.schemes)}"
         if not (text.isascii() and text.isprintable()) or " " in text:
-            return "a character that is not printable ASCII"
-        if not _is_sound(url.host, scheme):
+            return "contains a character that is not printable ASCII"
+        if not _is_public_host(url.host, scheme):
             return f"{url.host or 'an empty host'} is not a public host name"
         if ":0" in text and url.port == 0:
-            return "port 0 cannot be connected to"
+            return "no server can listen on port 0"
         return ""
 
 
 @lru_cache(maxsize=HOST_CACHE)
-def _is_sound(host: str, scheme: str) -> bool:
+def _is_public_host(host: str, scheme: str) -> bool:
     if not host:
         return scheme == "file"
-    if is_ip(host) or host == "localhost":  # where everybody tries a crawler first
+    if is_ip(host) or host == "localhost":  # where people try out a crawler
         return True
     return len(host.removesuffix(".")) <= 253 and _NAME.fullmatch(host) is not None

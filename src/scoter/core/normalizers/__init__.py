@@ -1,5 +1,5 @@
-"""In which spelling URLs are kept: one module a normaliser.
+"""The rules of the URL normalisers.
 
-Each has ``normalize(text)`` (or rules with it, read by ``parse(lines, source)``), which returns the new spelling, the
-same text when it has nothing to say, or nothing when there is no URL in it. None raises, whatever the text.
+Each takes the text of a URL and returns its new spelling, the same text if nothing applies, or ``None`` if the text is
+not a URL. None of them raises, whatever the text. Those with rule files have a function that reads the file.
 """

@@ -1,4 +1,4 @@
-"""The regex normaliser: a file of patterns and what takes their place, each applied everywhere it is found.
+"""The regex normaliser: replaces everything that a pattern matches.
 
     <regex-normalize>
       <regex>
@@ -7,7 +7,7 @@
       </regex>
     </regex-normalize>
 
-The rules are applied one after another. ``$1`` and ``${name}`` in a substitution stand for groups.
+The rules are applied in order. ``$1`` and ``${name}`` in a substitution stand for groups.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from xml.parsers import expat
 
 from msgspec import Struct
 
-from scoter.core.pattern import Pattern, Replacement, compile_pattern, compile_replacement
-from scoter.core.rule_lines import shown
+from scoter.core.pattern import Pattern, Replacement, compile_replacement
+from scoter.core.rule_lines import rule_pattern, shown
 from scoter.errors import RuleError
 
 _PARENT = {"regex-normalize": "", "regex": "regex-normalize", "pattern": "regex", "substitution": "regex"}
 
 
-class Rule(Struct, frozen=True):
-    """One pattern, what takes its place, and the line it is on."""
+class SubstitutionRule(Struct, frozen=True):
+    """A pattern, its replacement, and its line number."""
 
     line: int
     pattern: Pattern
@@ -38,10 +38,10 @@ class Rule(Struct, frozen=True):
 class RegexNormalizerRules(Struct, frozen=True):
     """The rules of one file, in order."""
 
-    rules: tuple[Rule, ...]
+    rules: tuple[SubstitutionRule, ...]
 
     def normalize(self, text: str) -> str | None:
-        """Apply every rule; nothing when one takes too long or makes the URL too long."""
+        """Apply every rule; ``None`` if one is too slow or makes the URL too long."""
         found: str | None = text
         for rule in self.rules:
             if found is None:
@@ -50,17 +50,17 @@ class RegexNormalizerRules(Struct, frozen=True):
         return found
 
     def explain(self, text: str) -> str:
-        """Tell at which rule it gave up."""
+        """Say at which rule normalising gave up."""
         for rule in self.rules:
             found = rule.pattern.replaced(text, rule.replacement)
             if found is None:
-                return f"{rule} (gave up: it takes too long on this URL, or makes it too long)"
+                return f"{rule} (gave up: the pattern is too slow on this URL, or makes it too long)"
             text = found
-        return "every rule was applied"
+        return "all rules applied"
 
     @property
-    def slow(self) -> tuple[Rule, ...]:
-        """The rules whose time is not in proportion to the URL's length."""
+    def slow(self) -> tuple[SubstitutionRule, ...]:
+        """The rules whose patterns backtrack."""
         return tuple(rule for rule in self.rules if not rule.pattern.linear)
 
 
@@ -71,16 +71,16 @@ def parse(lines: Iterable[str], source: str) -> RegexNormalizerRules:
     >>> parse([f"<regex-normalize>{rule}</regex-normalize>"], "rules.xml").normalize("http://a.example/b///")
     'http://a.example/b/'
     """
-    reader = _Reader(source)
+    reader = _RegexXmlReader(source)
     reader.read("\n".join(line.rstrip("\r\n") for line in lines))
     return RegexNormalizerRules(tuple(reader.rules))
 
 
-class _Reader:
+class _RegexXmlReader:
     """Turns the events of the XML parser into rules."""
 
     def __init__(self, source: str) -> None:
-        self.rules: list[Rule] = []
+        self.rules: list[SubstitutionRule] = []
         self._source = source
         self._open = [""]
         self._texts: dict[str, str] = {}
@@ -97,21 +97,20 @@ class _Reader:
             self._parser.Parse(text.encode("utf-8", "replace"), True)
         except expat.ExpatError as error:
             raise RuleError(
-                f"is not XML: {expat.ErrorString(error.code)}", file=self._source, line=error.lineno
+                f"not well-formed XML: {expat.ErrorString(error.code)}", file=self._source, line=error.lineno
             ) from error
 
     def _error(self, message: str, line: int = 0) -> RuleError:
         return RuleError(message, file=self._source, line=line or self._parser.CurrentLineNumber)
 
     def _doctype(self, name: str, *_: object) -> None:
-        # Entities are defined there; a few lines of them expand to gigabytes.
-        raise self._error(f"a document type ({shown(name)}) has no place in a rule file")
+        # A document type may define entities, a few lines of which expand to gigabytes.
+        raise self._error(f"a rule file may have no document type ({shown(name)})")
 
     def _start(self, name: str, attributes: dict[str, str]) -> None:
         if _PARENT.get(name) != self._open[-1]:
-            raise self._error(
-                f"<{name[:100]}> has no place inside {f'<{self._open[-1]}>' if self._open[-1] else 'the file'}"
-            )
+            parent = f"<{self._open[-1]}>" if self._open[-1] else "the file"
+            raise self._error(f"<{name[:100]}> is not allowed in {parent}")
         if name in self._texts:
             raise self._error(f"a second <{name}> in one <regex>")
         self._open.append(name)
@@ -135,13 +134,10 @@ class _Reader:
             raise self._error("a <regex> without a <pattern>")
         self.rules.append(self._rule(texts["pattern"], texts.get("substitution", "")))
 
-    def _rule(self, text: str, substitution: str) -> Rule:
-        try:
-            pattern = compile_pattern(text)
-        except ValueError as error:
-            raise self._error(f"the pattern {shown(text)} {error}", self._line) from error
+    def _rule(self, text: str, substitution: str) -> SubstitutionRule:
+        pattern = rule_pattern(text, self._source, self._line)
         try:
             replacement = compile_replacement(substitution, pattern)
         except ValueError as error:
             raise self._error(f"the substitution {shown(substitution)} {error}", self._line) from error
-        return Rule(self._line, pattern, replacement)
+        return SubstitutionRule(self._line, pattern, replacement)

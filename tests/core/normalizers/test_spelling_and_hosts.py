@@ -1,4 +1,4 @@
-"""The normalisers without regular expressions."""
+"""The normalisers without regular expressions: basic, querystring, ajax, host, protocol and slash."""
 
 from __future__ import annotations
 
@@ -8,13 +8,19 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from scoter.core.normalizers import ajax, basic, host, protocol, querystring, slash
-from scoter.core.normalizers.parts import split
+from scoter.core.normalizers.by_host import parse_hosts, parse_protocols, parse_slashes
+from scoter.core.normalizers.spelling import (
+    canonical_text,
+    escape_fragment,
+    restore_fragment,
+    sort_query,
+    split_url,
+)
 from scoter.errors import RuleError
 
-_slashes = slash.parse(["# which", "plus.example +", "minus.example\t-", "bücher.example -"], "slashes.txt")
-_hosts = host.parse(["example.org www.example.org", "*.example.com www.example.com", "*.a.example.com x.example"], "h")
-_protocols = protocol.parse(["*.example.org https", "old.example.org HTTP", "example.com https"], "protocols.txt")
+_slashes = parse_slashes(["# which", "plus.example +", "minus.example\t-", "bücher.example -"], "slashes.txt")
+_hosts = parse_hosts(["example.org www.example.org", "*.example.com www.example.com", "*.a.example.com x.example"], "h")
+_protocols = parse_protocols(["*.example.org https", "old.example.org HTTP", "example.com https"], "protocols.txt")
 
 _urls = st.one_of(
     st.text(),
@@ -30,36 +36,36 @@ _urls = st.one_of(
 
 
 @given(_urls)
-def test_parts_joined_together_are_the_text_again(text: str) -> None:
-    parts = split(text)
+def test_joined_pieces_are_the_original_text(text: str) -> None:
+    pieces = split_url(text)
 
-    assert parts is None or str(parts) == text
+    assert pieces is None or str(pieces) == text
 
 
 @pytest.mark.parametrize(
     "normalize",
     [
-        basic.normalize,
-        lambda text: basic.normalize(text, trim_trailing_dot=True),
-        querystring.normalize,
+        canonical_text,
+        lambda text: canonical_text(text, trim_trailing_dot=True),
+        sort_query,
         _slashes.normalize,
         _protocols.normalize,
-        host.parse(["*.example.org example.org"], "h").normalize,
+        parse_hosts(["*.example.org example.org"], "h").normalize,
     ],
 )
 @given(text=_urls)
 @example(text="http://a../?b")
 @example(text="http://a.b../")
 @example(text="http://minus.example//")
-def test_doing_it_twice_changes_nothing_more(normalize: Callable[[str], str | None], text: str) -> None:
+def test_normalisers_are_idempotent(normalize: Callable[[str], str | None], text: str) -> None:
     once = normalize(text)
 
     assert once is None or normalize(once) == once
 
 
 @given(_urls)
-def test_nothing_makes_a_normaliser_raise(text: str) -> None:
-    for normalize in (_hosts.normalize, _protocols.normalize, ajax.escaped, ajax.restored):
+def test_normalisers_never_raise(text: str) -> None:
+    for normalize in (_hosts.normalize, _protocols.normalize, escape_fragment, restore_fragment):
         assert isinstance(normalize(text), str)
 
 
@@ -74,12 +80,12 @@ def test_nothing_makes_a_normaliser_raise(text: str) -> None:
         ("nonsense", None),
     ],
 )
-def test_basic_gives_the_canonical_form(text: str, expected: str | None) -> None:
-    assert basic.normalize(text, trim_trailing_dot=True) == expected
+def test_basic_returns_the_canonical_form(text: str, expected: str | None) -> None:
+    assert canonical_text(text, trim_trailing_dot=True) == expected
 
 
-def test_basic_keeps_the_last_dot_unless_told() -> None:
-    assert basic.normalize("http://example.org./") == "http://example.org./"
+def test_basic_keeps_trailing_dot_of_host_by_default() -> None:
+    assert canonical_text("http://example.org./") == "http://example.org./"
 
 
 @pytest.mark.parametrize(
@@ -91,8 +97,8 @@ def test_basic_keeps_the_last_dot_unless_told() -> None:
         ("http://a.example/#?b&a", "http://a.example/#?b&a"),
     ],
 )
-def test_querystring_sorts_parameters_and_nothing_else(text: str, expected: str) -> None:
-    assert querystring.normalize(text) == expected
+def test_querystring_sorts_only_parameters(text: str, expected: str) -> None:
+    assert sort_query(text) == expected
 
 
 @pytest.mark.parametrize(
@@ -111,7 +117,7 @@ def test_querystring_sorts_parameters_and_nothing_else(text: str, expected: str)
         ("http://other.example/a/", "http://other.example/a/"),
     ],
 )
-def test_slash_ends_paths_as_their_host_does(text: str, expected: str) -> None:
+def test_slash_is_added_or_removed_by_host(text: str, expected: str) -> None:
     assert _slashes.normalize(text) == expected
 
 
@@ -127,7 +133,7 @@ def test_slash_ends_paths_as_their_host_does(text: str, expected: str) -> None:
         ("http://notexample.com/", "http://notexample.com/"),
     ],
 )
-def test_host_puts_the_most_specific_target_in_its_place(text: str, expected: str) -> None:
+def test_host_is_replaced_by_most_specific_rule(text: str, expected: str) -> None:
     assert _hosts.normalize(text) == expected
 
 
@@ -143,12 +149,12 @@ def test_host_puts_the_most_specific_target_in_its_place(text: str, expected: st
         ("ftp://example.org/", "ftp://example.org/"),
     ],
 )
-def test_protocol_gives_a_host_one_scheme_unless_a_port_is_named(text: str, expected: str) -> None:
+def test_protocol_sets_scheme_of_urls_without_port(text: str, expected: str) -> None:
     assert _protocols.normalize(text) == expected
 
 
-def test_the_last_of_two_lines_for_a_domain_counts_for_the_domain_itself_too() -> None:
-    rules = protocol.parse(["*.example.org http", "*.example.org https"], "protocols.txt")
+def test_last_protocol_line_for_domain_applies_to_domain_itself() -> None:
+    rules = parse_protocols(["*.example.org http", "*.example.org https"], "protocols.txt")
 
     assert rules.normalize("http://example.org/") == "https://example.org/"
     assert rules.normalize("http://www.example.org/") == "https://www.example.org/"
@@ -163,36 +169,36 @@ def test_the_last_of_two_lines_for_a_domain_counts_for_the_domain_itself_too() -
         ("http://a.example/#a#!b", "http://a.example/#a#!b"),
     ],
 )
-def test_ajax_turns_a_state_into_a_parameter(text: str, expected: str) -> None:
-    assert ajax.escaped(text) == expected
+def test_ajax_turns_state_into_parameter(text: str, expected: str) -> None:
+    assert escape_fragment(text) == expected
 
 
 @given(st.text(alphabet=st.characters(exclude_categories=["Cs"])), st.sampled_from(["", "?q", "?q=1&r"]))
-def test_ajax_goes_back_the_way_it_came(state: str, query: str) -> None:
+def test_ajax_round_trip_restores_the_url(state: str, query: str) -> None:
     text = f"http://a.example/b{query}#!{state}"
 
-    assert ajax.restored(ajax.escaped(text)) == text
+    assert restore_fragment(escape_fragment(text)) == text
 
 
-def test_ajax_leaves_other_urls_alone_on_the_way_back() -> None:
+def test_ajax_restores_only_its_own_parameter() -> None:
     for text in ("http://a.example/?x_escaped_fragment_=1", "http://a.example/_escaped_fragment_=1", "nonsense"):
-        assert ajax.restored(text) == text
+        assert restore_fragment(text) == text
 
 
 @pytest.mark.parametrize(
     ("parse", "line"),
     [
-        (slash.parse, "a.example"),
-        (slash.parse, "a.example *"),
-        (slash.parse, "a.example/ +"),
-        (host.parse, "a.example"),
-        (host.parse, "a.example b.example c.example"),
-        (host.parse, "a.example http://b.example/"),
-        (host.parse, "*.* b.example"),
-        (protocol.parse, "a.example gopher"),
-        (protocol.parse, "* https"),
+        (parse_slashes, "a.example"),
+        (parse_slashes, "a.example *"),
+        (parse_slashes, "a.example/ +"),
+        (parse_hosts, "a.example"),
+        (parse_hosts, "a.example b.example c.example"),
+        (parse_hosts, "a.example http://b.example/"),
+        (parse_hosts, "*.* b.example"),
+        (parse_protocols, "a.example gopher"),
+        (parse_protocols, "* https"),
     ],
 )
-def test_a_bad_line_is_told_with_file_and_number(parse: Callable[[list[str], str], object], line: str) -> None:
+def test_bad_line_is_an_error_with_file_and_number(parse: Callable[[list[str], str], object], line: str) -> None:
     with pytest.raises(RuleError, match=r"^rules\.txt:3: "):
         parse(["# rules", "", line], "rules.txt")
