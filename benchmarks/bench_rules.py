@@ -20,7 +20,7 @@ from scoter.core.datum import CrawlDatum, DbStatus, FetchStatus, PartStatus
 from scoter.core.robots import Robots
 from scoter.core.schedule import AdaptiveSchedule, Schedule
 from scoter.core.signature import simhash, text_profile
-from scoter.core.update import Rules, update
+from scoter.core.update import UpdateRules, update
 from scoter.core.url import canonical
 from scoter.plugins import Setup
 
@@ -48,7 +48,7 @@ def per_second(work: Callable[[], object], count: int) -> float:
 
 def updates(schedule: Schedule) -> Callable[[], None]:
     """Return a round of five updates of different kinds."""
-    rules = Rules(schedule=schedule, scoring=Scoring(Setup(load())))
+    rules = UpdateRules(schedule=schedule, scoring=Scoring(Setup(load())))
     old = CrawlDatum(
         status=DbStatus.FETCHED,
         fetch_time=NOW,

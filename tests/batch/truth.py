@@ -15,7 +15,7 @@ from scoter.batch.crawldir.schemas import DATUM, DB, FETCH, datum_of, names, plu
 from scoter.config import Config
 from scoter.core.datum import CrawlDatum, PartStatus
 from scoter.core.scoring import ScoringChain
-from scoter.core.update import Rules, newest, update
+from scoter.core.update import UpdateRules, newest, update
 from scoter.core.url import Url
 from scoter.plugins import chain
 
@@ -35,7 +35,7 @@ def truth(told: Told, config: Config, now: datetime, **changes: Any) -> dict[str
     """Return the crawldb that ``core.update`` leads to."""
     scoring = chain("scoring", config)
     extra = names(plugin_columns(scoring))
-    rules = Rules(
+    rules = UpdateRules(
         schedule=chain("schedule", config)[0][1],
         scoring=ScoringChain(scoring),
         max_inlinks=config.db.update_max_inlinks,

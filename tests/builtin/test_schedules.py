@@ -10,10 +10,10 @@ from scoter.config import load
 from scoter.core.datum import CrawlDatum, DbStatus
 from scoter.core.schedule import (
     AdaptiveSchedule,
-    Bounds,
     Change,
+    IntervalBounds,
+    IntervalRates,
     MimeAdaptiveSchedule,
-    Rates,
     Schedule,
     parse_bounds,
     parse_rates,
@@ -70,9 +70,9 @@ def test_hosts_may_have_bounds_from_a_file(tmp_path: Path) -> None:
     ((_, made),) = chain("schedule", load(overrides=overrides))
 
     assert made.rules.host_bounds == {
-        "example.com": Bounds(timedelta(minutes=1), timedelta(hours=1)),
-        "example.org": Bounds(timedelta(seconds=90), timedelta(hours=1)),
-        "example.net": Bounds(timedelta(minutes=2), timedelta(days=7)),
+        "example.com": IntervalBounds(timedelta(minutes=1), timedelta(hours=1)),
+        "example.org": IntervalBounds(timedelta(seconds=90), timedelta(hours=1)),
+        "example.net": IntervalBounds(timedelta(minutes=2), timedelta(days=7)),
     }
 
 
@@ -80,7 +80,7 @@ def test_the_shipped_rates_are_well_formed() -> None:
     made = MimeAdaptiveFetchSchedule(Setup(load()))
 
     assert isinstance(made.rules, MimeAdaptiveSchedule)
-    assert made.rules.by_media_type["application/rss+xml"] == Rates(0.2, 0.5)
+    assert made.rules.by_media_type["application/rss+xml"] == IntervalRates(0.2, 0.5)
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from scoter.core.datum import CrawlDatum, DbStatus, PartStatus
 from scoter.core.page import Outlink
 from scoter.core.schedule import Schedule
 from scoter.core.scoring import ScoringChain
-from scoter.core.update import Rules, update
+from scoter.core.update import UpdateRules, update
 from scoter.core.url import canonical
 from scoter.plugins import Setup, chain
 
@@ -195,7 +195,7 @@ def test_depth_means_the_same_in_both_faces(
 def test_a_chain_of_the_built_ins_serves_an_update() -> None:
     config = load(overrides=['scoring.filter_order=["opic", "depth"]'])
     scoring = ScoringChain(chain("scoring", config))
-    rules = Rules(schedule=Schedule(), scoring=scoring)
+    rules = UpdateRules(schedule=Schedule(), scoring=scoring)
     old = scoring.injected(URL, CrawlDatum(status=DbStatus.UNFETCHED, score=1.0))
     shares = scoring.distribute(URL, old, TARGETS, 2)
     links = [CrawlDatum(status=PartStatus.LINKED, score=link.score, extra=link.extra) for link in shares]

@@ -11,7 +11,7 @@ from scoter.config.nutch import import_nutch
 from scoter.config.nutch_names import NO_COUNTERPART
 from scoter.config.sections import SECTIONS, Config, fields
 from scoter.config.settings import Field
-from scoter.config.sources import Given, Origin
+from scoter.config.sources import GivenValue, SettingOrigin
 from scoter.config.values import accepts, read, write
 
 ALL = list(fields().values())
@@ -23,7 +23,7 @@ CUT_SHORT = "?"  # a default too long for the list of properties
 
 @pytest.mark.parametrize("field", ALL, ids=lambda field: field.name)
 def test_a_setting_has_one_sentence_and_a_default_that_it_accepts(field: Field) -> None:
-    given = Given(field.name, _plain(field), Origin("file", "x.toml"))
+    given = GivenValue(field.name, _plain(field), SettingOrigin("file", "x.toml"))
 
     assert re.fullmatch(r"[A-Z].*[^.]\.", field.setting.doc)
     assert ". " not in field.setting.doc
@@ -42,7 +42,7 @@ def test_the_example_of_a_setting_is_accepted_by_it(field: Field) -> None:
 
     value = tomllib.loads(f"value = {field.setting.example}")["value"]
 
-    read(field, Given(field.name, value, Origin("file", "x.toml")))
+    read(field, GivenValue(field.name, value, SettingOrigin("file", "x.toml")))
 
     assert field.setting.example in accepts(field)
 

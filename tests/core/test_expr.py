@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scoter.core.expr import DATUM, ExprError, Kind, compile_expr, matches
+from scoter.core.expr import DATUM, ExprError, ValueType, compile_expr, matches
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 ROW: dict[str, Any] = {
@@ -136,7 +136,7 @@ def test_a_mistake_is_told_with_its_place(text: str, message: str, at: int) -> N
 
 
 def test_columns_of_plugins_are_columns() -> None:
-    columns = {**DATUM, "depth": Kind.NUMBER}
+    columns = {**DATUM, "depth": ValueType.NUMBER}
 
     assert matches(compile_expr("depth <= 3", columns), {"depth": 3}, NOW)
     with pytest.raises(ExprError, match="depth is not a column"):

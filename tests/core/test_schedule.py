@@ -15,10 +15,10 @@ from scoter.core.page import EMPTY
 from scoter.core.schedule import (
     MEDIA_TYPE,
     AdaptiveSchedule,
-    Bounds,
     Change,
+    IntervalBounds,
+    IntervalRates,
     MimeAdaptiveSchedule,
-    Rates,
     Schedule,
     fixed_interval,
     last_fetch,
@@ -137,14 +137,14 @@ def test_a_fixed_interval_that_is_no_number_of_seconds_is_none(text: str) -> Non
 
 
 def test_a_host_has_its_own_bounds_and_no_other_host_gets_them() -> None:
-    schedule = AdaptiveSchedule(sync=False, host_bounds={"example.com": Bounds(HOUR, 2 * HOUR)})
+    schedule = AdaptiveSchedule(sync=False, host_bounds={"example.com": IntervalBounds(HOUR, 2 * HOUR)})
 
     assert schedule.fetched(URL, record(), NOW, Change.UNKNOWN).interval == 2 * HOUR
     assert schedule.fetched(canonical("http://other.example/"), record(), NOW, Change.UNKNOWN).interval == 10 * DAY
 
 
 def test_the_mime_schedule_has_rates_by_media_type() -> None:
-    schedule = MimeAdaptiveSchedule(sync=False, by_media_type={"text/html": Rates(longer=1.0, shorter=0.5)})
+    schedule = MimeAdaptiveSchedule(sync=False, by_media_type={"text/html": IntervalRates(longer=1.0, shorter=0.5)})
 
     html = record(metadata={MEDIA_TYPE: "Text/HTML; charset=utf-8"})
     assert schedule.fetched(URL, html, NOW, Change.NOTMODIFIED).interval == 20 * DAY
@@ -155,9 +155,11 @@ def test_the_mime_schedule_has_rates_by_media_type() -> None:
 INTERVALS = st.integers(0, 2**31 - 1).map(lambda seconds: timedelta(seconds=seconds))
 MOMENTS = st.datetimes(datetime(1970, 1, 2), datetime(2200, 1, 1), timezones=st.just(UTC))  # noqa: DTZ001 - hypothesis adds the zone
 CHANGES = st.sampled_from(Change)
-RATES = st.builds(Rates, st.floats(0, 10), st.floats(0, 1))
+RATES = st.builds(IntervalRates, st.floats(0, 10), st.floats(0, 1))
 ADAPTIVE = st.builds(
-    lambda rates, low, span, rate: AdaptiveSchedule(rates=rates, bounds=Bounds(low, low + span), sync_rate=rate),
+    lambda rates, low, span, rate: AdaptiveSchedule(
+        rates=rates, bounds=IntervalBounds(low, low + span), sync_rate=rate
+    ),
     RATES,
     st.integers(1, 10**6).map(lambda seconds: timedelta(seconds=seconds)),
     st.integers(0, 10**9).map(lambda seconds: timedelta(seconds=seconds)),
@@ -184,7 +186,7 @@ def test_an_unchanged_page_waits_longer_with_a_higher_rate(
     low, high = sorted((one, other))
 
     def after(rate: float) -> timedelta:
-        schedule = AdaptiveSchedule(rates=Rates(longer=rate), sync=False)
+        schedule = AdaptiveSchedule(rates=IntervalRates(longer=rate), sync=False)
         return schedule.fetched(URL, record(interval), fetched, Change.NOTMODIFIED).interval
 
     assert after(low) <= after(high)
@@ -197,7 +199,7 @@ def test_a_changed_page_comes_back_sooner_with_a_higher_rate(
     low, high = sorted((one, other))
 
     def after(rate: float) -> timedelta:
-        schedule = AdaptiveSchedule(rates=Rates(shorter=rate), sync=False)
+        schedule = AdaptiveSchedule(rates=IntervalRates(shorter=rate), sync=False)
         return schedule.fetched(URL, record(interval), fetched, Change.MODIFIED).interval
 
     assert after(high) <= after(low)

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from scoter.core.datum import GENERATE_MARK, CrawlDatum, DbStatus, FetchStatus, PartStatus, Status
 from scoter.core.schedule import AdaptiveSchedule, Schedule
 from scoter.core.scoring import opic_score
-from scoter.core.update import Rules, best_links, newest, update
+from scoter.core.update import UpdateRules, best_links, newest, update
 from scoter.core.url import Url, canonical
 
 URL = canonical("http://example.com/")
@@ -42,8 +42,8 @@ class AddingUp:
         return datum
 
 
-def rules(schedule: Schedule | None = None, **changes: object) -> Rules:
-    return replace(Rules(schedule=schedule or Schedule(), scoring=AddingUp()), **changes)
+def rules(schedule: Schedule | None = None, **changes: object) -> UpdateRules:
+    return replace(UpdateRules(schedule=schedule or Schedule(), scoring=AddingUp()), **changes)
 
 
 def old_record(status: DbStatus, signature: bytes | None = OLD_SIGNATURE) -> CrawlDatum:
@@ -261,7 +261,7 @@ def test_a_url_that_nobody_mentions_is_given_to_the_orphaned_hook() -> None:
     scoring = AddingUp()
     old = old_record(DbStatus.FETCHED)
 
-    result = update(URL, old, None, [], None, NOW, Rules(schedule=Schedule(), scoring=scoring))
+    result = update(URL, old, None, [], None, NOW, UpdateRules(schedule=Schedule(), scoring=scoring))
 
     assert result == old
     assert scoring.orphans == [old]

@@ -20,7 +20,7 @@ from scoter.batch.crawldir.export import rows
 from scoter.batch.crawldir.lookup import rows_of
 from scoter.batch.crawldir.schemas import DB
 from scoter.config import Config
-from scoter.core.expr import Kind, compile_expr
+from scoter.core.expr import ValueType, compile_expr
 from scoter.core.pattern import compile_pattern
 from scoter.core.url import canonical
 from scoter.engine import Engine, source_of
@@ -120,7 +120,7 @@ def top(
         yield from rows(engine.batches(urls.order_by([urls.score.desc(), urls.url]).limit(n)))
 
 
-def check_selection(wanted: Selection, columns: Mapping[str, Kind]) -> None:
+def check_selection(wanted: Selection, columns: Mapping[str, ValueType]) -> None:
     """Raise what is wrong with a selection, before any file is opened for it."""
     if wanted.status and wanted.status.removeprefix("db_") not in DB:
         close = nearest(wanted.status, DB)
@@ -154,7 +154,7 @@ def select(
     return table.schema, batches()
 
 
-def _selected(engine: Engine, urls: Any, wanted: Selection, columns: Mapping[str, Kind], now: datetime) -> Any:
+def _selected(engine: Engine, urls: Any, wanted: Selection, columns: Mapping[str, ValueType], now: datetime) -> Any:
     # Not above: they bring in Ibis, which takes longer to import than one URL takes to be found.
     from scoter.engine.expressions import where
     from scoter.engine.portable import bucket

@@ -13,17 +13,17 @@ from scoter.config.load import Loaded, load, load_with_origins, plugin_key
 from scoter.config.plugin import plugin_settings
 from scoter.config.sections import Config
 from scoter.config.settings import Setting
-from scoter.config.sources import Given, Origin
+from scoter.config.sources import GivenValue, SettingOrigin
 from scoter.config.units import Network, PortRange, Size
 
 __all__ = [
     "Config",
-    "Given",
+    "GivenValue",
     "Loaded",
     "Network",
-    "Origin",
     "PortRange",
     "Setting",
+    "SettingOrigin",
     "Size",
     "load",
     "load_with_origins",

@@ -13,7 +13,15 @@ import msgspec
 
 from scoter.config.sections import SECTIONS, Config, fields
 from scoter.config.settings import Field
-from scoter.config.sources import DEFAULT, PREFIX, Given, Origin, given_in_environment, given_in_file, given_in_flags
+from scoter.config.sources import (
+    DEFAULT,
+    PREFIX,
+    GivenValue,
+    SettingOrigin,
+    given_in_environment,
+    given_in_file,
+    given_in_flags,
+)
 from scoter.config.values import read, write
 from scoter.errors import ConfigError, nearest
 
@@ -26,9 +34,9 @@ class Loaded(msgspec.Struct, frozen=True):
     """A configuration and where each value that is not a default came from."""
 
     config: Config
-    origins: Mapping[str, Origin]
+    origins: Mapping[str, SettingOrigin]
 
-    def origin(self, name: str) -> Origin:
+    def origin(self, name: str) -> SettingOrigin:
         """Return where the value of a setting came from."""
         return self.origins.get(name, DEFAULT)
 
@@ -52,8 +60,8 @@ def load_with_origins(
     mistakes += _near_variables(environ)
 
     values: dict[str, Any] = {}
-    origins: dict[str, Origin] = {}
-    plugin: dict[str, dict[str, Given]] = {}
+    origins: dict[str, SettingOrigin] = {}
+    plugin: dict[str, dict[str, GivenValue]] = {}
     for item in given:
         try:
             if item.name.partition(".")[0] == "plugin":
@@ -70,7 +78,7 @@ def load_with_origins(
     return Loaded(_assembled(values, plugin), origins)
 
 
-def _field(item: Given) -> Field | None:
+def _field(item: GivenValue) -> Field | None:
     field = fields().get(item.name)
     if field is not None:
         return field
@@ -79,7 +87,7 @@ def _field(item: Given) -> Field | None:
     raise ValueError(_unknown(item))
 
 
-def _unknown(item: Given) -> str:
+def _unknown(item: GivenValue) -> str:
     name = item.name[:_LONGEST_NAME]
     section, _, key = name.partition(".")
     if section in SECTIONS and not key:
@@ -128,7 +136,7 @@ def plugin_key(name: str) -> str:
     return name.replace("-", "_").lower()
 
 
-def _take_plugin(plugin: dict[str, dict[str, Given]], item: Given, origins: dict[str, Origin]) -> None:
+def _take_plugin(plugin: dict[str, dict[str, GivenValue]], item: GivenValue, origins: dict[str, SettingOrigin]) -> None:
     _, _, rest = item.name.partition(".")
     name, _, key = rest.partition(".")
     if name and not key and item.value == {}:
@@ -165,7 +173,7 @@ def _follow(values: dict[str, Any]) -> None:
             values[field.name] = values[leader]
 
 
-def _order_mistakes(values: Mapping[str, Any], origins: Mapping[str, Origin]) -> Iterable[str]:
+def _order_mistakes(values: Mapping[str, Any], origins: Mapping[str, SettingOrigin]) -> Iterable[str]:
     mistakes = []
     for field in fields().values():
         other = fields().get(field.setting.not_above)
@@ -192,7 +200,7 @@ def _gathered(mistakes: Sequence[str]) -> ConfigError:
     return ConfigError("\n".join(shown))
 
 
-def _assembled(values: Mapping[str, Any], plugin: Mapping[str, Mapping[str, Given]]) -> Config:
+def _assembled(values: Mapping[str, Any], plugin: Mapping[str, Mapping[str, GivenValue]]) -> Config:
     sections: dict[str, dict[str, Any]] = {}
     for name, value in values.items():
         section, _, key = name.partition(".")

@@ -14,7 +14,7 @@ import msgspec
 from scoter.config.load import plugin_key
 from scoter.config.sections import Config
 from scoter.config.settings import Field, fields_of
-from scoter.config.values import ATOMS, accepts, read
+from scoter.config.values import VALUE_FORMATS, accepts, read
 from scoter.errors import ConfigError, PluginError, nearest
 
 Struct = TypeVar("Struct", bound=msgspec.Struct)
@@ -52,7 +52,7 @@ def _fields(name: str, struct: type[msgspec.Struct]) -> dict[str, Field]:
     except (TypeError, NameError) as error:
         raise PluginError(f"the Settings of the plug-in {name} cannot be read: {error}") from None
     for field in fields:
-        if field.kind.atom not in ATOMS:
+        if field.kind.atom not in VALUE_FORMATS:
             raise PluginError(
                 f"the Settings of the plug-in {name} cannot be read: {field.key} has a type that no setting has"
             )

@@ -50,7 +50,7 @@ class Section(msgspec.Struct, frozen=True):
     """One table of the configuration file; the class docstring is what the docs say of it."""
 
 
-class Kind(msgspec.Struct, frozen=True):
+class SettingType(msgspec.Struct, frozen=True):
     """The shape of a value: one atom or a list of them, perhaps none at all."""
 
     atom: Any
@@ -64,7 +64,7 @@ class Field(msgspec.Struct, frozen=True):
 
     section: str
     key: str
-    kind: Kind
+    kind: SettingType
     default: Any
     setting: Setting
 
@@ -73,7 +73,7 @@ class Field(msgspec.Struct, frozen=True):
         return f"{self.section}.{self.key}"
 
 
-def kind_of(hint: Any) -> Kind:
+def kind_of(hint: Any) -> SettingType:
     """Return the shape that a type hint asks for; ``TypeError`` for one that no setting may have."""
     optional = False
     arguments = get_args(hint)
@@ -92,10 +92,10 @@ def kind_of(hint: Any) -> Kind:
         words = get_args(hint)
         if not all(isinstance(word, str) for word in words):
             raise TypeError(f"{hint} is no type for a setting: choices are texts")
-        return Kind(str, many, optional, words)
+        return SettingType(str, many, optional, words)
     if get_origin(hint) is not None:
         raise TypeError(f"{hint} is no type for a setting")
-    return Kind(hint, many, optional)
+    return SettingType(hint, many, optional)
 
 
 @lru_cache(maxsize=256)

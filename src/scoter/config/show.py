@@ -19,7 +19,7 @@ _WIDTH = 100
 _HIDDEN = "(hidden)"
 
 
-class Row(msgspec.Struct, frozen=True):
+class SettingRow(msgspec.Struct, frozen=True):
     """One setting for a table or for ``--json``; ``value`` is written as in TOML."""
 
     name: str
@@ -30,10 +30,10 @@ class Row(msgspec.Struct, frozen=True):
     nutch: tuple[str, ...]
 
 
-def rows(loaded: Loaded) -> list[Row]:
+def rows(loaded: Loaded) -> list[SettingRow]:
     """Return every setting with its value and where that came from, then those of plug-ins."""
     found = [
-        Row(
+        SettingRow(
             name=field.name,
             value=_HIDDEN if _is_hidden(field, loaded) else _value(field, loaded),
             origin=_origin(field, loaded),
@@ -46,7 +46,7 @@ def rows(loaded: Loaded) -> list[Row]:
     for name, table in sorted(loaded.config.plugin.items()):
         for key, given in table.items():
             value = _HIDDEN if _sounds_secret(key) else toml_value(given.value)
-            found.append(Row(f"plugin.{name}.{key}", value, str(given.origin), "", "", ()))
+            found.append(SettingRow(f"plugin.{name}.{key}", value, str(given.origin), "", "", ()))
     return found
 
 

@@ -24,7 +24,7 @@ _HEADER: Final = re.compile(r"\s*\[\s*([^\[\]#]+?)\s*\]")
 _KEY: Final = re.compile(r"""\s*([\w."'\- ]+?)\s*=""")
 
 
-def given_in_file(file: Path) -> list[Given]:
+def given_in_file(file: Path) -> list[GivenValue]:
     """Return every value of a TOML file, tables of tables flattened into dotted names."""
     text = _text_of(file)
     table = _parsed(text, str(file))
@@ -32,7 +32,8 @@ def given_in_file(file: Path) -> list[Given]:
     # What comes through a pipe has no folder of its own.
     folder = _here() if str(file).startswith("/dev/") else _here() / file.parent
     return [
-        Given(name, value, Origin("file", str(file), lines.get(name, 0), str(folder))) for name, value in _flat(table)
+        GivenValue(name, value, SettingOrigin("file", str(file), lines.get(name, 0), str(folder)))
+        for name, value in _flat(table)
     ]
 
 
@@ -113,37 +114,37 @@ def _bare(name: str) -> str:
     return ".".join(part.strip().strip("\"'") for part in name.split("."))
 
 
-def given_in_environment(environ: Mapping[str, str]) -> list[Given]:
+def given_in_environment(environ: Mapping[str, str]) -> list[GivenValue]:
     """Return the values of ``SCOTER_SECTION__KEY`` and ``SCOTER_PLUGIN__NAME__KEY``."""
     folder = str(_here())
     return [
         _given_as_text(
             variable.removeprefix(PREFIX).lower().replace("__", "."),
             text,
-            Origin("environment", variable, folder=folder),
+            SettingOrigin("environment", variable, folder=folder),
         )
         for variable, text in sorted(environ.items())
         if variable.startswith(PREFIX) and "__" in variable
     ]
 
 
-def given_in_flags(flags: Sequence[str]) -> tuple[list[Given], list[str]]:
+def given_in_flags(flags: Sequence[str]) -> tuple[list[GivenValue], list[str]]:
     """Return the values of ``section.key=value`` flags, later ones last, and what is wrong with the rest."""
     folder = str(_here())
-    given: list[Given] = []
+    given: list[GivenValue] = []
     mistakes: list[str] = []
     for flag in flags:
         name, equals, text = flag.partition("=")
         if equals and "." in name.strip():
             name = name.strip()
-            given.append(_given_as_text(name, text.strip(), Origin("flag", f"-D {name}", folder=folder)))
+            given.append(_given_as_text(name, text.strip(), SettingOrigin("flag", f"-D {name}", folder=folder)))
         else:
             mistakes.append(f"-D {flag[:60]}: is not section.key=value; write it as -D fetch.delay=2s")
     return given, mistakes
 
 
-def _given_as_text(name: str, text: str, origin: Origin) -> Given:
-    return Given(name, _toml_value(text), origin, text)
+def _given_as_text(name: str, text: str, origin: SettingOrigin) -> GivenValue:
+    return GivenValue(name, _toml_value(text), origin, text)
 
 
 def _toml_value(text: str) -> Any:
@@ -158,10 +159,10 @@ def _toml_value(text: str) -> Any:
     return table["value"] if len(table) == 1 else text
 
 
-class Origin(msgspec.Struct, frozen=True):
+class SettingOrigin(msgspec.Struct, frozen=True):
     """The place at which a value was set; ``folder`` is where its relative paths start.
 
-    >>> str(Origin("file", "scoter.toml", 3))
+    >>> str(SettingOrigin("file", "scoter.toml", 3))
     'scoter.toml:3'
     """
 
@@ -174,10 +175,10 @@ class Origin(msgspec.Struct, frozen=True):
         return f"{self.name}:{self.line}" if self.line else self.name or self.kind
 
 
-DEFAULT = Origin("default")
+DEFAULT = SettingOrigin("default")
 
 
-class Given(msgspec.Struct, frozen=True, eq=False):
+class GivenValue(msgspec.Struct, frozen=True, eq=False):
     """A value before its type is known; equal to another when the value is.
 
     ``text`` is what stood in the environment or on the command line: a setting that wants a
@@ -186,11 +187,11 @@ class Given(msgspec.Struct, frozen=True, eq=False):
 
     name: str
     value: Any
-    origin: Origin
+    origin: SettingOrigin
     text: str | None = None
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Given) and (self.name, self.value) == (other.name, other.value)
+        return isinstance(other, GivenValue) and (self.name, self.value) == (other.name, other.value)
 
     def __hash__(self) -> int:
         return hash(self.name)

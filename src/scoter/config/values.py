@@ -16,8 +16,8 @@ from typing import Any, Final
 
 import msgspec
 
-from scoter.config.settings import Field, Kind
-from scoter.config.sources import Given, Origin
+from scoter.config.settings import Field, SettingType
+from scoter.config.sources import GivenValue, SettingOrigin
 from scoter.config.units import (
     Network,
     PortRange,
@@ -76,7 +76,7 @@ def _quantity(read: Callable[[Any], Any], what: str) -> Callable[[Any], Any]:
     return reader
 
 
-class Atom(msgspec.Struct, frozen=True):
+class ValueFormat(msgspec.Struct, frozen=True):
     """What the package knows of one type of value."""
 
     read: Callable[[Any], Any]
@@ -95,32 +95,32 @@ def _ports(value: PortRange) -> str:
     return str(value) if value.first == value.last else quoted(value)
 
 
-ATOMS: Final[Mapping[Any, Atom]] = {
-    bool: Atom(_flag, lambda value: "true" if value else "false", "true or false", "true"),
-    int: Atom(_whole, str, "a whole number", "10"),
-    float: Atom(_number, repr, "a number", "0.5"),
-    str: Atom(_text, quoted, "a text", '"words"'),
-    Path: Atom(_text, quoted, "a path", '"rules.txt"'),
-    timedelta: Atom(
+VALUE_FORMATS: Final[Mapping[Any, ValueFormat]] = {
+    bool: ValueFormat(_flag, lambda value: "true" if value else "false", "true or false", "true"),
+    int: ValueFormat(_whole, str, "a whole number", "10"),
+    float: ValueFormat(_number, repr, "a number", "0.5"),
+    str: ValueFormat(_text, quoted, "a text", '"words"'),
+    Path: ValueFormat(_text, quoted, "a path", '"rules.txt"'),
+    timedelta: ValueFormat(
         _quantity(read_duration, "a duration"),
         lambda value: quoted(write_duration(value)),
         "a duration",
         '"5s"',
         " (ms, s, m, h, d or w; a plain number is seconds)",
     ),
-    Size: Atom(
+    Size: ValueFormat(
         _quantity(read_size, "a size"),
         lambda value: quoted(write_size(value)),
         "a size",
         '"1MiB"',
         " (B, KB, KiB, MB, MiB, GB or GiB; a plain number is bytes)",
     ),
-    PortRange: Atom(_quantity(read_ports, "a port"), _ports, "a port or a range of ports", '"8000-8999"'),
-    Network: Atom(lambda raw: read_network(_text(raw)), quoted, "an IP network", '"10.0.0.0/8"'),
+    PortRange: ValueFormat(_quantity(read_ports, "a port"), _ports, "a port or a range of ports", '"8000-8999"'),
+    Network: ValueFormat(lambda raw: read_network(_text(raw)), quoted, "an IP network", '"10.0.0.0/8"'),
 }
 
 
-def read(field: Field, given: Given) -> Any:
+def read(field: Field, given: GivenValue) -> Any:
     """Return the typed value, or raise ``ValueError`` with what is wrong with it and what is accepted."""
     shown = "" if field.setting.secret else f" = {_shown(given)}"
     try:
@@ -129,7 +129,7 @@ def read(field: Field, given: Given) -> Any:
         raise ValueError(f"{field.name}{shown} {error}; it accepts {accepts(field)}") from None
 
 
-def _read(field: Field, given: Given) -> Any:
+def _read(field: Field, given: GivenValue) -> Any:
     kind, raw = field.kind, _raw(field.kind, given)
     if kind.optional and _is_none(field, raw):
         return None
@@ -142,7 +142,7 @@ def _read(field: Field, given: Given) -> Any:
     return tuple(_item(field, item, given.origin) for item in raw)
 
 
-def _raw(kind: Kind, given: Given) -> Any:
+def _raw(kind: SettingType, given: GivenValue) -> Any:
     """What the setting should look at: in the environment and in flags, quotes and brackets may be left out."""
     if given.text is None:
         return given.value
@@ -153,7 +153,7 @@ def _raw(kind: Kind, given: Given) -> Any:
     return given.value
 
 
-def _list_of(kind: Kind, given: Given) -> Any:
+def _list_of(kind: SettingType, given: GivenValue) -> Any:
     if not isinstance(given.value, str):
         # A lone 8080 for a list of ports is a number in TOML, and a list of one here.
         return given.value if isinstance(given.value, list | dict | bool) else [given.value]
@@ -180,9 +180,9 @@ def _is_none(field: Field, raw: Any) -> bool:
     )
 
 
-def _item(field: Field, raw: Any, origin: Origin) -> Any:
+def _item(field: Field, raw: Any, origin: SettingOrigin) -> Any:
     kind, setting = field.kind, field.setting
-    value = ATOMS[kind.atom].read(raw)
+    value = VALUE_FORMATS[kind.atom].read(raw)
     if kind.choices and value not in kind.choices:
         close = nearest(value, kind.choices)
         raise ValueError("is not one of its words" + (f" (did you mean {quoted(close)}?)" if close else ""))
@@ -195,24 +195,24 @@ def _item(field: Field, raw: Any, origin: Origin) -> Any:
     return _placed(value, origin) if kind.atom is Path else value
 
 
-def _placed(text: str, origin: Origin) -> Path:
+def _placed(text: str, origin: SettingOrigin) -> Path:
     if not text or "\0" in text:
         raise ValueError("is not a path")
     return Path(origin.folder) / text
 
 
-def write(kind: Kind, value: Any, none: str = "off") -> str:
+def write(kind: SettingType, value: Any, none: str = "off") -> str:
     """Return the value as TOML."""
     if value is None:
         return quoted(none)
-    atom = ATOMS[kind.atom]
+    atom = VALUE_FORMATS[kind.atom]
     return f"[{', '.join(map(atom.write, value))}]" if kind.many else atom.write(value)
 
 
 def accepts(field: Field, *, brief: bool = False) -> str:
     """Return what a setting accepts as the end of a sentence; in full it has units and an example."""
     kind, setting = field.kind, field.setting
-    atom = ATOMS[kind.atom]
+    atom = VALUE_FORMATS[kind.atom]
     single = (setting.form or atom.accepts) + ("" if brief else atom.units) + _bounds(field)
     if kind.choices:
         single = _either(kind.choices)
@@ -233,7 +233,7 @@ def _either(words: Sequence[str]) -> str:
 def _example(field: Field) -> str:
     if field.default and field.default is not msgspec.NODEFAULT:
         return write(field.kind, field.default)
-    example = ATOMS[field.kind.atom].example
+    example = VALUE_FORMATS[field.kind.atom].example
     return f"[{example}]" if field.kind.many else example
 
 
@@ -246,11 +246,11 @@ def _bounds(field: Field) -> str:
     return " " + " ".join(parts)
 
 
-def _bound(kind: Kind, bound: Any) -> str:
-    return ATOMS[kind.atom].write(bound).strip('"') if kind.atom is not float else f"{bound:g}"
+def _bound(kind: SettingType, bound: Any) -> str:
+    return VALUE_FORMATS[kind.atom].write(bound).strip('"') if kind.atom is not float else f"{bound:g}"
 
 
-def _shown(given: Given) -> str:
+def _shown(given: GivenValue) -> str:
     text = given.text
     if text is None:
         text = json.dumps(given.value, ensure_ascii=False, default=str)

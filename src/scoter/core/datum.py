@@ -1,7 +1,7 @@
-"""The crawl datum: what is known of one URL, and every status it can have.
+"""The crawl datum: what is known about one URL, and every status it can have.
 
-Codes and names are Nutch's. A ``Db…`` status is what the crawldb says, a ``Fetch…`` status what one
-fetch led to, a ``Part…`` status marks the other records that an update is made from.
+Codes and names are Nutch's. A ``DbStatus`` is the state of a URL in the crawldb, a ``FetchStatus`` the result of one
+fetch. A ``PartStatus`` marks the other records that an update combines.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from msgspec import Struct
 from scoter.core.page import EMPTY
 
 GENERATE_MARK = "_ngt_"
-"""Metadata key that a generated URL bears until its update."""
+"""Metadata key that marks a generated URL until its update."""
 FIXED_INTERVAL = "fixedInterval"
-"""Metadata key of an interval in seconds that no schedule may change."""
+"""Metadata key of a fetch interval, in seconds, that schedules do not change."""
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _LAST_MOMENT = datetime.max.replace(tzinfo=UTC)
 
 
 class DbStatus(Enum):
-    """What the crawldb says of a URL."""
+    """The state of a URL in the crawldb."""
 
     UNFETCHED = 0x01
     FETCHED = 0x02
@@ -39,7 +39,7 @@ class DbStatus(Enum):
 
 
 class FetchStatus(Enum):
-    """What one fetch led to."""
+    """The result of one fetch."""
 
     SUCCESS = 0x21
     RETRY = 0x22
@@ -50,7 +50,7 @@ class FetchStatus(Enum):
 
 
 class PartStatus(Enum):
-    """What else an update is made from."""
+    """The other records that an update combines."""
 
     SIGNATURE = 0x41
     INJECTED = 0x42
@@ -60,18 +60,6 @@ class PartStatus(Enum):
 
 
 Status: TypeAlias = DbStatus | FetchStatus | PartStatus
-_PREFIX = {DbStatus: "db_", FetchStatus: "fetch_", PartStatus: ""}
-_ALL: tuple[Status, ...] = (*DbStatus, *FetchStatus, *PartStatus)
-_BY_CODE: dict[int, Status] = {status.value: status for status in _ALL}
-
-
-def status_of(code: int) -> Status:
-    """Return the status that has Nutch's code.
-
-    >>> status_of(0x21)
-    <FetchStatus.SUCCESS: 33>
-    """
-    return _BY_CODE[code]
 
 
 def short_name(status: Status) -> str:
@@ -83,17 +71,8 @@ def short_name(status: Status) -> str:
     return status.name.lower()
 
 
-def nutch_name(status: Status) -> str:
-    """Return the name that Nutch prints.
-
-    >>> nutch_name(DbStatus.REDIR_TEMP), nutch_name(PartStatus.LINKED)
-    ('db_redir_temp', 'linked')
-    """
-    return _PREFIX[type(status)] + short_name(status)
-
-
 class CrawlDatum(Struct, frozen=True, kw_only=True):
-    """What is known of one URL.
+    """What is known about one URL.
 
     ``extra`` holds the columns that plug-ins declare; ``interval`` is in whole seconds in every store.
     """
@@ -110,7 +89,7 @@ class CrawlDatum(Struct, frozen=True, kw_only=True):
 
 
 def later(moment: datetime, by: timedelta) -> datetime:
-    """Return the moment after ``by``, or the last (first) one there is.
+    """Return ``moment + by``, clamped to the range of ``datetime``.
 
     >>> later(EPOCH, timedelta(days=1)).isoformat(), later(EPOCH, timedelta.max).year
     ('1970-01-02T00:00:00+00:00', 9999)

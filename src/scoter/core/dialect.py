@@ -51,14 +51,14 @@ def translate(text: str) -> Translation:
         raise ValueError(f"is longer than {LONGEST_PATTERN:,} characters")
     if any("\ud800" <= character <= "\udfff" for character in text):
         raise ValueError("holds half a character (a lone surrogate)")
-    reader = _Reader(text)
+    reader = _PatternReader(text)
     reader.alternatives(0)
     if reader.at < len(text):
         raise ValueError("has a ) without its (")
     return Translation("".join(reader.linear), "".join(reader.backtracking), reader.groups, reader.names)
 
 
-class _Reader:
+class _PatternReader:
     """Walks once over a pattern and writes both spellings."""
 
     def __init__(self, text: str) -> None:

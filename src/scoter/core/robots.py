@@ -94,7 +94,7 @@ class Robots:
     @classmethod
     def read(cls, body: bytes, agents: Sequence[str]) -> Robots:
         """Read a robots.txt for the first of our names that it speaks to, else for everybody (``*``)."""
-        groups = _Groups()
+        groups = _RobotsGroups()
         for number, field, value in _fields(body):
             groups.add(number, field, value)
         return groups.choose(agents)
@@ -164,7 +164,7 @@ def whole_lines(body: bytes) -> bytes:
     return body[: max(body.rfind(b"\n"), body.rfind(b"\r")) + 1]
 
 
-class _Group:
+class _RobotsGroup:
     __slots__ = ("delay", "rules")
 
     def __init__(self) -> None:
@@ -172,13 +172,13 @@ class _Group:
         self.delay: timedelta | None = None
 
 
-class _Groups:
+class _RobotsGroups:
     """Collects the groups of a file: user-agent lines in a row, then what is said to them."""
 
     def __init__(self) -> None:
-        self._current: _Group = _Group()
+        self._current: _RobotsGroup = _RobotsGroup()
         self._agents_open = False
-        self._members: list[tuple[str, _Group]] = []
+        self._members: list[tuple[str, _RobotsGroup]] = []
         self._sitemaps: list[str] = []
 
     def add(self, number: int, field: Field, value: str) -> None:
@@ -188,7 +188,7 @@ class _Groups:
             return
         if field == "agent":
             if not self._agents_open:
-                self._current = _Group()
+                self._current = _RobotsGroup()
                 self._agents_open = True
             self._members.append((value, self._current))
             return

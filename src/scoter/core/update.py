@@ -20,7 +20,7 @@ from scoter.core.url import Url
 Outcome: TypeAlias = FetchStatus | Literal[PartStatus.PARSE_FAILED, PartStatus.LINKED]
 
 
-class Scheduling(Protocol):
+class UpdateSchedule(Protocol):
     """The part of a schedule that an update needs."""
 
     def first(self, datum: CrawlDatum, now: datetime) -> CrawlDatum: ...
@@ -30,7 +30,7 @@ class Scheduling(Protocol):
     def force(self, datum: CrawlDatum) -> CrawlDatum: ...
 
 
-class Scoring(Protocol):
+class UpdateScoring(Protocol):
     """The part of the scoring chain that an update needs."""
 
     def initial(self, url: Url, datum: CrawlDatum) -> CrawlDatum: ...
@@ -40,11 +40,11 @@ class Scoring(Protocol):
     def orphaned(self, url: Url, datum: CrawlDatum, now: datetime) -> CrawlDatum: ...
 
 
-class Rules(Struct, frozen=True, kw_only=True):
+class UpdateRules(Struct, frozen=True, kw_only=True):
     """What an update goes by: schedule, scoring and the limits of the ``db`` settings."""
 
-    schedule: Scheduling
-    scoring: Scoring
+    schedule: UpdateSchedule
+    scoring: UpdateScoring
     additions: bool = True
     max_inlinks: int = 10_000
     max_retries: int = 3
@@ -58,7 +58,7 @@ def update(
     links: Sequence[CrawlDatum],
     signature: bytes | None,
     now: datetime,
-    rules: Rules,
+    rules: UpdateRules,
     parsed: Mapping[str, str] = EMPTY,
 ) -> CrawlDatum | None:
     """Return the record to write for a URL, or nothing when it is to be left out.
@@ -106,7 +106,7 @@ def _transition(
     outcome: Outcome,
     signature: bytes | None,
     now: datetime,
-    rules: Rules,
+    rules: UpdateRules,
     parsed: Mapping[str, str],
 ) -> CrawlDatum:
     """Return the new record before scoring."""
@@ -140,7 +140,7 @@ def _answered(
     status: FetchStatus,
     signature: bytes | None,
     fetched: datetime,
-    rules: Rules,
+    rules: UpdateRules,
 ) -> CrawlDatum:
     """Settle a page that answered: by its status, and by whether its content is what it was."""
     change = _change(old, status, signature)

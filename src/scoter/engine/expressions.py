@@ -18,9 +18,9 @@ from typing import Any, TypeAlias, assert_never
 import ibis
 import pyarrow as pa
 
-from scoter.core.expr import Kind, Typed
+from scoter.core.expr import Typed, ValueType
 from scoter.core.expr.rows import value_of
-from scoter.core.expr.types import Apply, Column, Value
+from scoter.core.expr.types import Apply, ColumnRef, ConstantValue
 from scoter.core.pattern import LONGEST_TEXT, Pattern
 from scoter.engine.ibis_compat import told_schema
 from scoter.engine.port import Engine, Rows
@@ -32,7 +32,7 @@ _SECOND = 1_000_000
 _FIRST, _LAST = -62_135_596_800 * _SECOND, 253_402_300_800 * _SECOND  # what a datetime holds: the years 1 to 9999
 _TEXT, _FOUND = "pattern_text_{}", "pattern_found_{}"
 _SMALL = 2_048  # of a larger pattern, shorter texts are too long
-_NULLS = {Kind.NUMBER: "float64", Kind.TEXT: "string", Kind.TIME: "int64", Kind.DURATION: "float64"}
+_NULLS = {ValueType.NUMBER: "float64", ValueType.TEXT: "string", ValueType.TIME: "int64", ValueType.DURATION: "float64"}
 _COMPARED: Mapping[str, Callable[[Any, Any], Any]] = {
     "==": lambda left, right: left == right,
     "!=": lambda left, right: left != right,
@@ -80,25 +80,25 @@ class _Columns:
         if not _has_column(part):
             return _literal(value_of(part, {}, self._now), part.kind)
         match part:
-            case Column():
+            case ColumnRef():
                 return self._column(part)
             case Apply():
                 return self._applied(part)
-            case Value():
+            case ConstantValue():
                 raise AssertionError(part)  # a value has no column
             case _:
                 assert_never(part)
 
-    def _column(self, part: Column) -> Expression:
+    def _column(self, part: ColumnRef) -> Expression:
         column = self._rows[part.name]
         if part.entry is not None:
             return column.get(part.entry)
         match part.kind:
-            case Kind.NUMBER:
+            case ValueType.NUMBER:
                 return column.cast("float64")
-            case Kind.DURATION:
+            case ValueType.DURATION:
                 return column.cast("float64") * real(_SECOND)
-            case Kind.TIME:
+            case ValueType.TIME:
                 return micros(column)
             case _:
                 return column
@@ -133,12 +133,12 @@ class _Columns:
             case sign:
                 # Ibis would take the comparison with a null for the question whether the other is one.
                 if any(not _has_column(each) and value_of(each, {}, self._now) is None for each in part.parts):
-                    return _literal(None, Kind.TRUTH)
+                    return _literal(None, ValueType.TRUTH)
                 return _COMPARED[sign](first, second)
 
     def _one_of(self, first: Expression, part: Apply) -> Expression:
         # A null in the list equals nothing, and does not make the answer unknown.
-        known = [choice for choice in part.parts[1:] if isinstance(choice, Value) and choice.value is not None]
+        known = [choice for choice in part.parts[1:] if isinstance(choice, ConstantValue) and choice.value is not None]
         equal = [first == self.of(choice) for choice in known]
         return reduce(or_, equal) if equal else ibis.ifelse(first.isnull(), None, ibis.literal(value=False))
 
@@ -151,14 +151,14 @@ def _reckoned(part: Apply, first: Expression, second: Expression) -> Expression:
         made = first * second
     else:
         made = first + second if part.sign == "+" else first - second
-    if part.kind is Kind.TIME:
+    if part.kind is ValueType.TIME:
         return ibis.ifelse((made >= _FIRST) & (made < _LAST), made, None)
-    if part.kind is Kind.DURATION and Kind.NUMBER in kinds:
+    if part.kind is ValueType.DURATION and ValueType.NUMBER in kinds:
         return made.round()
     return made
 
 
-def _literal(value: Any, kind: Kind) -> Expression:
+def _literal(value: Any, kind: ValueType) -> Expression:
     match value:
         case None:
             return ibis.literal(None, type=_NULLS.get(kind, "boolean"))
@@ -180,7 +180,7 @@ def _as_float(number: float) -> float:
 
 
 def _has_column(part: Typed) -> bool:
-    return isinstance(part, Column) or (isinstance(part, Apply) and any(map(_has_column, part.parts)))
+    return isinstance(part, ColumnRef) or (isinstance(part, Apply) and any(map(_has_column, part.parts)))
 
 
 def _asking(part: Typed) -> Iterator[Apply]:

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from scoter.core.datum import EPOCH, CrawlDatum, DbStatus, FetchStatus, PartStatus, short_name
 from scoter.core.expr import DATUM as EXPRESSION
-from scoter.core.expr import Kind
+from scoter.core.expr import ValueType
 from scoter.core.page import EMPTY
 from scoter.core.url import Url
 from scoter.errors import PluginError
@@ -141,20 +141,20 @@ def names(columns: Sequence[Column]) -> tuple[str, ...]:
     return tuple(column.name for column in columns)
 
 
-def kinds(columns: Sequence[Column]) -> Mapping[str, Kind]:
+def kinds(columns: Sequence[Column]) -> Mapping[str, ValueType]:
     """Return what an expression may name: the columns of a datum, and those of plug-ins that hold one plain value."""
     found = {column.name: _kind(arrow_type(column.arrow_type)) for column in columns}
     return {**EXPRESSION, **{name: kind for name, kind in found.items() if kind is not None}}
 
 
-def _kind(type: Any) -> Kind | None:  # noqa: A002 - what Arrow calls it
+def _kind(type: Any) -> ValueType | None:  # noqa: A002 - what Arrow calls it
     known = (
-        (pa.types.is_integer, Kind.NUMBER),
-        (pa.types.is_floating, Kind.NUMBER),
-        (pa.types.is_string, Kind.TEXT),
-        (pa.types.is_boolean, Kind.TRUTH),
-        (pa.types.is_binary, Kind.BYTES),
-        (pa.types.is_timestamp, Kind.TIME),
+        (pa.types.is_integer, ValueType.NUMBER),
+        (pa.types.is_floating, ValueType.NUMBER),
+        (pa.types.is_string, ValueType.TEXT),
+        (pa.types.is_boolean, ValueType.TRUTH),
+        (pa.types.is_binary, ValueType.BYTES),
+        (pa.types.is_timestamp, ValueType.TIME),
     )
     return next((kind for is_one, kind in known if is_one(type)), None)
 

@@ -19,7 +19,7 @@ from scoter.batch.crawldir.schemas import DB, FETCH, datum_of, present, row_of, 
 from scoter.batch.update.transition import Limits, changed, is_added, is_touched
 from scoter.core.datum import CrawlDatum, PartStatus
 from scoter.core.page import EMPTY
-from scoter.core.update import Rules, update
+from scoter.core.update import UpdateRules, update
 from scoter.core.url import Url
 from scoter.engine import Engine
 from scoter.engine.port import Rows
@@ -98,7 +98,7 @@ def asked(engine: Engine, rows: Rows, where: Any, ask: Ask, extra: Sequence[Colu
 def by_transition(schedule: Any, limits: Limits, now: datetime, extra: Sequence[Column]) -> Ask:
     """Return the question what a record becomes before scoring, by ``core.update`` itself."""
     names = schemas.names(extra)
-    rules = Rules(
+    rules = UpdateRules(
         schedule=schedule, scoring=Unscored(), max_retries=limits.max_retries, max_interval=limits.max_interval
     )
 

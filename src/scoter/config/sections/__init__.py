@@ -18,7 +18,7 @@ from scoter.config.sections.pages import IndexSettings, LanguageSettings, ParseS
 from scoter.config.sections.protocols import BrowserSettings, FileSettings, FtpSettings
 from scoter.config.sections.urls import UrlFilterSettings, UrlNormalizerSettings
 from scoter.config.settings import Field, Section, fields_of
-from scoter.config.sources import Given
+from scoter.config.sources import GivenValue
 
 
 class Config(msgspec.Struct, frozen=True):
@@ -51,7 +51,7 @@ class Config(msgspec.Struct, frozen=True):
     engine: EngineSettings = EngineSettings()
     live: LiveSettings = LiveSettings()
     web: WebSettings = WebSettings()
-    plugin: Mapping[str, Mapping[str, Given]] = {}
+    plugin: Mapping[str, Mapping[str, GivenValue]] = {}
 
     def value(self, name: str) -> Any:
         """Return the value of a setting by its full name, such as ``fetch.delay``."""

@@ -13,6 +13,6 @@ from __future__ import annotations
 
 from scoter.core.expr.rows import matches
 from scoter.core.expr.syntax import ExprError
-from scoter.core.expr.types import DATUM, Kind, Typed, compile_expr
+from scoter.core.expr.types import DATUM, Typed, ValueType, compile_expr
 
-__all__ = ["DATUM", "ExprError", "Kind", "Typed", "compile_expr", "matches"]
+__all__ = ["DATUM", "ExprError", "Typed", "ValueType", "compile_expr", "matches"]

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any
 
-from scoter.core.expr.types import Apply, Column, Typed, Value
+from scoter.core.expr.types import Apply, ColumnRef, ConstantValue, Typed
 
 _TWO: Mapping[str, Callable[[Any, Any], Any]] = {
     "==": operator.eq,
@@ -39,9 +39,9 @@ def matches(expression: Typed, row: Mapping[str, Any], now: datetime) -> bool:
 def value_of(part: Typed, row: Mapping[str, Any], now: datetime) -> Any:
     """Return the value of a part for a record; none where something it needs is missing."""
     match part:
-        case Value():
+        case ConstantValue():
             return now if part.is_now else part.value
-        case Column():
+        case ColumnRef():
             found = row.get(part.name)
             return found if part.entry is None or found is None else found.get(part.entry)
         case Apply():

@@ -67,7 +67,7 @@ class OneOf(Struct, frozen=True):
     at: int
 
 
-class Call(Struct, frozen=True):
+class FunctionCall(Struct, frozen=True):
     """A function and what it is given."""
 
     name: str
@@ -75,7 +75,7 @@ class Call(Struct, frozen=True):
     at: int
 
 
-Node: TypeAlias = Literal | Name | Unary | Binary | OneOf | Call
+Node: TypeAlias = Literal | Name | Unary | Binary | OneOf | FunctionCall
 
 _TOKEN = re.compile(
     r"""\s*(?:
@@ -108,7 +108,7 @@ def parse(text: str) -> Node:
     for at, each in enumerate(text):
         if "\ud800" <= each <= "\udfff":
             raise ExprError("holds bytes that are not UTF-8", text, at)
-    return _Reader(text, _tokens(text)).whole()
+    return _ExpressionParser(text, _tokens(text)).whole()
 
 
 def _tokens(text: str) -> list[Token]:
@@ -129,7 +129,7 @@ def _tokens(text: str) -> list[Token]:
     return [*found, Token("end", "", len(text))]
 
 
-class _Reader:
+class _ExpressionParser:
     """Reads tokens by precedence: or, and, not, comparison, + -, * /, minus, the rest."""
 
     def __init__(self, text: str, tokens: list[Token]) -> None:
@@ -267,7 +267,7 @@ class _Reader:
                 if arguments:
                     self._need(",")
                 arguments.append(self._either())
-            return Call(token.text, tuple(arguments), token.at)
+            return FunctionCall(token.text, tuple(arguments), token.at)
         if self._take("."):
             entry = self._peek()
             if entry.kind not in ("name", "sign") or not entry.text.isidentifier():

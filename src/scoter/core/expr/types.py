@@ -11,12 +11,12 @@ from msgspec import Struct
 
 from scoter.core.dates import parse_date
 from scoter.core.datum import DbStatus, short_name
-from scoter.core.expr.syntax import Binary, Call, ExprError, Literal, Name, Node, OneOf, Unary, parse
+from scoter.core.expr.syntax import Binary, ExprError, FunctionCall, Literal, Name, Node, OneOf, Unary, parse
 from scoter.core.pattern import Pattern, compile_pattern
 from scoter.errors import nearest
 
 
-class Kind(Enum):
+class ValueType(Enum):
     """What a value is."""
 
     NUMBER = "a number"
@@ -29,47 +29,47 @@ class Kind(Enum):
     METADATA = "metadata"
 
 
-DATUM: Mapping[str, Kind] = {
-    "url": Kind.TEXT,
-    "key": Kind.TEXT,
-    "host": Kind.TEXT,
-    "status": Kind.TEXT,
-    "fetch_time": Kind.TIME,
-    "modified_time": Kind.TIME,
-    "retries": Kind.NUMBER,
-    "interval": Kind.DURATION,
-    "score": Kind.NUMBER,
-    "signature": Kind.BYTES,
-    "metadata": Kind.METADATA,
+DATUM: Mapping[str, ValueType] = {
+    "url": ValueType.TEXT,
+    "key": ValueType.TEXT,
+    "host": ValueType.TEXT,
+    "status": ValueType.TEXT,
+    "fetch_time": ValueType.TIME,
+    "modified_time": ValueType.TIME,
+    "retries": ValueType.NUMBER,
+    "interval": ValueType.DURATION,
+    "score": ValueType.NUMBER,
+    "signature": ValueType.BYTES,
+    "metadata": ValueType.METADATA,
 }
 """The columns of a crawl datum."""
 
 _NUTCH = {"fetchTime": "fetch_time", "modifiedTime": "modified_time", "fetchInterval": "interval"}
 _MOST_SECONDS = 1e11  # three thousand years, well within what a time can hold
 _STATUSES = tuple(short_name(status) for status in DbStatus)
-FUNCTIONS: Mapping[str, tuple[tuple[Kind, ...], Kind]] = {
-    "lower": ((Kind.TEXT,), Kind.TEXT),
-    "length": ((Kind.TEXT,), Kind.NUMBER),
-    "contains": ((Kind.TEXT, Kind.TEXT), Kind.TRUTH),
-    "startswith": ((Kind.TEXT, Kind.TEXT), Kind.TRUTH),
-    "endswith": ((Kind.TEXT, Kind.TEXT), Kind.TRUTH),
+FUNCTIONS: Mapping[str, tuple[tuple[ValueType, ...], ValueType]] = {
+    "lower": ((ValueType.TEXT,), ValueType.TEXT),
+    "length": ((ValueType.TEXT,), ValueType.NUMBER),
+    "contains": ((ValueType.TEXT, ValueType.TEXT), ValueType.TRUTH),
+    "startswith": ((ValueType.TEXT, ValueType.TEXT), ValueType.TRUTH),
+    "endswith": ((ValueType.TEXT, ValueType.TEXT), ValueType.TRUTH),
 }
 
 Constant: TypeAlias = float | int | str | bool | datetime | timedelta | None
 
 
-class Value(Struct, frozen=True):
+class ConstantValue(Struct, frozen=True):
     """A constant; ``is_now`` stands for the moment of asking."""
 
-    kind: Kind
+    kind: ValueType
     value: Constant
     is_now: bool = False
 
 
-class Column(Struct, frozen=True):
+class ColumnRef(Struct, frozen=True):
     """A column, or an entry of the metadata column."""
 
-    kind: Kind
+    kind: ValueType
     name: str
     entry: str | None = None
 
@@ -77,30 +77,30 @@ class Column(Struct, frozen=True):
 class Apply(Struct, frozen=True):
     """An operator or function over parts."""
 
-    kind: Kind
+    kind: ValueType
     sign: str
     parts: tuple[Typed, ...]
     pattern: Pattern | None = None
 
 
-Typed: TypeAlias = Value | Column | Apply
+Typed: TypeAlias = ConstantValue | ColumnRef | Apply
 
 
-def compile_expr(text: str, columns: Mapping[str, Kind] = DATUM) -> Typed:
+def compile_expr(text: str, columns: Mapping[str, ValueType] = DATUM) -> Typed:
     """Read and check an expression over columns; it must be true or false of a record.
 
     >>> compile_expr("score > 0.5").kind
-    <Kind.TRUTH: 'true or false'>
+    <ValueType.TRUTH: 'true or false'>
     """
     node = parse(text)
     found = _Checker(text, columns).kind_of(node)
-    if found.kind is not Kind.TRUTH:
+    if found.kind is not ValueType.TRUTH:
         raise ExprError(f"is {found.kind.value}, not something that is true or false", text, 0)
     return found
 
 
 class _Checker:
-    def __init__(self, text: str, columns: Mapping[str, Kind]) -> None:
+    def __init__(self, text: str, columns: Mapping[str, ValueType]) -> None:
         self._text = text
         self._columns = columns
 
@@ -111,14 +111,18 @@ class _Checker:
             case Name():
                 return self._column(node)
             case Unary("not", inner, at):
-                return Apply(Kind.TRUTH, "not", (self._need(inner, Kind.TRUTH, at),))
+                return Apply(ValueType.TRUTH, "not", (self._need(inner, ValueType.TRUTH, at),))
             case Unary(_, inner, at):
                 part = self.kind_of(inner)
-                if part.kind not in (Kind.NUMBER, Kind.DURATION):
+                if part.kind not in (ValueType.NUMBER, ValueType.DURATION):
                     raise self._error(f"{part.kind.value} has no minus", at)
                 return Apply(part.kind, "negative", (part,))
             case Binary(sign=("and" | "or") as sign, left=left, right=right, at=at):
-                return Apply(Kind.TRUTH, sign, (self._need(left, Kind.TRUTH, at), self._need(right, Kind.TRUTH, at)))
+                return Apply(
+                    ValueType.TRUTH,
+                    sign,
+                    (self._need(left, ValueType.TRUTH, at), self._need(right, ValueType.TRUTH, at)),
+                )
             case Binary(sign="=~", left=left, right=right, at=at):
                 return self._found(left, right, at)
             case Binary(sign=("+" | "-" | "*" | "/") as sign, left=left, right=right, at=at):
@@ -128,44 +132,44 @@ class _Checker:
             case OneOf(inner, choices, at):
                 part = self.kind_of(inner)
                 compared = [self._compared("==", part, _constant(choice), at) for choice in choices]
-                return Apply(Kind.TRUTH, "in", (part, *(each.parts[1] for each in compared)))
-            case Call():
+                return Apply(ValueType.TRUTH, "in", (part, *(each.parts[1] for each in compared)))
+            case FunctionCall():
                 return self._called(node)
 
-    def _column(self, node: Name) -> Column:
+    def _column(self, node: Name) -> ColumnRef:
         name = _NUTCH.get(node.name, node.name)
         kind = self._columns.get(name)
         if kind is None:
             close = nearest(name, self._columns)
             known = f"did you mean {close}?" if close else f"there are {', '.join(self._columns)}"
             raise self._error(f"{node.name} is not a column; {known}", node.at)
-        if kind is Kind.METADATA:
+        if kind is ValueType.METADATA:
             if node.entry is None:
                 raise self._error("name an entry of the metadata", node.at, 'Write metadata.lang or metadata["lang"].')
-            return Column(Kind.TEXT, name, node.entry)
+            return ColumnRef(ValueType.TEXT, name, node.entry)
         if node.entry is not None:
             raise self._error(f"{name} has no entries", node.at)
-        return Column(kind, name)
+        return ColumnRef(kind, name)
 
-    def _need(self, node: Node, kind: Kind, at: int) -> Typed:
+    def _need(self, node: Node, kind: ValueType, at: int) -> Typed:
         found = self.kind_of(node)
         if found.kind is not kind:
             raise self._error(f"{kind.value} was expected, not {found.kind.value}", getattr(node, "at", at))
         return found
 
     def _found(self, left: Node, right: Node, at: int) -> Apply:
-        part = self._need(left, Kind.TEXT, at)
+        part = self._need(left, ValueType.TEXT, at)
         if not (isinstance(right, Literal) and isinstance(right.value, str)):
             raise self._error("a pattern is written as a text", at)
         try:
             pattern = compile_pattern(right.value)
         except ValueError as error:
             raise self._error(f"the pattern {error}", right.at) from error
-        return Apply(Kind.TRUTH, "=~", (part, Value(Kind.TEXT, right.value)), pattern)
+        return Apply(ValueType.TRUTH, "=~", (part, ConstantValue(ValueType.TEXT, right.value)), pattern)
 
     def _reckoned(self, sign: str, left: Typed, right: Typed, at: int) -> Apply:
-        number, time, duration = Kind.NUMBER, Kind.TIME, Kind.DURATION
-        results: dict[tuple[Kind, str, Kind], Kind] = {
+        number, time, duration = ValueType.NUMBER, ValueType.TIME, ValueType.DURATION
+        results: dict[tuple[ValueType, str, ValueType], ValueType] = {
             (number, "+", number): number,
             (number, "-", number): number,
             (number, "*", number): number,
@@ -186,42 +190,46 @@ class _Checker:
 
     def _compared(self, sign: str, left: Typed, right: Typed, at: int) -> Apply:
         left, right = self._alike(left, right, at), self._alike(right, left, at)
-        if Kind.NULL in (left.kind, right.kind):
+        if ValueType.NULL in (left.kind, right.kind):
             if sign not in ("==", "!="):
                 raise self._error("null is neither less nor more than anything", at)
-            part = right if left.kind is Kind.NULL else left
-            return Apply(Kind.TRUTH, "missing" if sign == "==" else "present", (part, Value(Kind.NULL, None)))
+            part = right if left.kind is ValueType.NULL else left
+            return Apply(
+                ValueType.TRUTH, "missing" if sign == "==" else "present", (part, ConstantValue(ValueType.NULL, None))
+            )
         if left.kind is not right.kind:
             raise self._error(f"{left.kind.value} cannot be compared with {right.kind.value}", at)
-        if left.kind is Kind.BYTES or (left.kind is Kind.TRUTH and sign not in ("==", "!=")):
+        if left.kind is ValueType.BYTES or (left.kind is ValueType.TRUTH and sign not in ("==", "!=")):
             raise self._error(f"{left.kind.value} cannot be compared by {sign}", at)
-        return Apply(Kind.TRUTH, sign, (left, right))
+        return Apply(ValueType.TRUTH, sign, (left, right))
 
     def _alike(self, part: Typed, other: Typed, at: int) -> Typed:
         """Return a constant in the kind of what it is compared with, where that is what was meant."""
-        if not isinstance(part, Value):
+        if not isinstance(part, ConstantValue):
             return part
-        if other.kind is Kind.TIME and isinstance(part.value, str):
+        if other.kind is ValueType.TIME and isinstance(part.value, str):
             date = parse_date(part.value)
             if date is None:
                 raise self._error(f"{part.value!r} is not a time", at, "Write '2026-03-01' or '2026-03-01T12:00'.")
-            return Value(Kind.TIME, date)
-        if other.kind is Kind.DURATION and part.kind is Kind.NUMBER:
+            return ConstantValue(ValueType.TIME, date)
+        if other.kind is ValueType.DURATION and part.kind is ValueType.NUMBER:
             seconds = part.value if isinstance(part.value, int | float) else 0
-            return Value(Kind.DURATION, timedelta(seconds=max(min(seconds, _MOST_SECONDS), -_MOST_SECONDS)))
-        if isinstance(other, Column) and other.name == "status" and isinstance(part.value, str):
+            return ConstantValue(
+                ValueType.DURATION, timedelta(seconds=max(min(seconds, _MOST_SECONDS), -_MOST_SECONDS))
+            )
+        if isinstance(other, ColumnRef) and other.name == "status" and isinstance(part.value, str):
             return self._status(part.value, at)
         return part
 
-    def _status(self, text: str, at: int) -> Value:
+    def _status(self, text: str, at: int) -> ConstantValue:
         name = text.removeprefix("db_")
         if name not in _STATUSES:
             close = nearest(name, _STATUSES)
             known = f"did you mean {close}?" if close else f"there are {', '.join(_STATUSES)}"
             raise self._error(f"{text!r} is not a status; {known}", at)
-        return Value(Kind.TEXT, name)
+        return ConstantValue(ValueType.TEXT, name)
 
-    def _called(self, node: Call) -> Apply:
+    def _called(self, node: FunctionCall) -> Apply:
         signature = FUNCTIONS.get(node.name)
         if signature is None:
             close = nearest(node.name, FUNCTIONS)
@@ -237,18 +245,18 @@ class _Checker:
         return ExprError(message, self._text, at, hint)
 
 
-def _constant(node: Literal) -> Value:
+def _constant(node: Literal) -> ConstantValue:
     if node.is_now:
-        return Value(Kind.TIME, None, is_now=True)
+        return ConstantValue(ValueType.TIME, None, is_now=True)
     value = node.value
     match value:
         case None:
-            return Value(Kind.NULL, None)
+            return ConstantValue(ValueType.NULL, None)
         case bool():
-            return Value(Kind.TRUTH, value)
+            return ConstantValue(ValueType.TRUTH, value)
         case str():
-            return Value(Kind.TEXT, value)
+            return ConstantValue(ValueType.TEXT, value)
         case _ if node.unit:
-            return Value(Kind.DURATION, timedelta(seconds=max(min(value, _MOST_SECONDS), -_MOST_SECONDS)))
+            return ConstantValue(ValueType.DURATION, timedelta(seconds=max(min(value, _MOST_SECONDS), -_MOST_SECONDS)))
         case _:
-            return Value(Kind.NUMBER, value)
+            return ConstantValue(ValueType.NUMBER, value)
