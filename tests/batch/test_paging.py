@@ -32,7 +32,7 @@ from scoter.core.metadata import Author, Image, PageMetadata
 from scoter.core.page import Alternate, Content, Heading, Outlink, Page
 from scoter.core.url import canonical
 from scoter.engine import Engine
-from scoter.parse.parsing import Parsing
+from scoter.parse.content_parser import ContentParser
 from scoter.store.tables import PartSet
 
 CONFIG = load(None, {})
@@ -84,7 +84,7 @@ def rows(*pages: Page, score: float = 1.0, settings: Sequence[str] = ()) -> list
     """Return what is written of a content in which these pages are found."""
     config = load(None, {}, settings)
     paging = Paging(config)
-    paging.parsing = Parsing(config, [("fake", Fake(pages))])
+    paging.parsing = ContentParser(config, [("fake", Fake(pages))])
     content = Content(url=pages[0].url, media_type="text/html", body=b"<p>")
     try:
         return asyncio.run(paging.rows(CrawlDatum(status=DbStatus.UNFETCHED, score=score), content))
@@ -220,7 +220,7 @@ def test_a_page_that_could_not_be_parsed_has_failed_and_one_that_was_not_tried_i
 ) -> None:
     config = load(None, {}, [f"parse.delete_failed_parse={marked}"])
     paging = Paging(config)
-    paging.parsing = Parsing(config, [("failing", Failing(()))])
+    paging.parsing = ContentParser(config, [("failing", Failing(()))])
     body = Content(**{"url": canonical(A), "media_type": "text/html", "body": b"<p>", **content})
     try:
         (found,) = asyncio.run(paging.rows(CrawlDatum(status=DbStatus.UNFETCHED), body))

@@ -26,7 +26,7 @@ from scoter.live.ports import Answer, Done, Entry, Ledger
 from scoter.live.records import Event, Message, Priority, UrlRecord
 from scoter.live.scheduler import Scheduler
 from scoter.live.stages.reading import Reading
-from scoter.parse import Parsing
+from scoter.parse import ContentParser
 from scoter.parse.documents.image import ImageParser
 from scoter.parse.parsers import HtmlParser
 from scoter.plugins import Setup
@@ -226,7 +226,7 @@ def configuration(**live: Any) -> Config:
 def reading_of(config: Config) -> Reading:
     setup = Setup(config)
     # Parsers that are handed in stay in this process.
-    return Reading(config, Parsing(config, [("html", HtmlParser(setup)), ("image", ImageParser(setup))]))
+    return Reading(config, ContentParser(config, [("html", HtmlParser(setup)), ("image", ImageParser(setup))]))
 
 
 class Bench:

@@ -28,9 +28,9 @@ from scoter.core.page import Content, Page
 from scoter.core.url import Url, canonical
 from scoter.errors import UserError
 from scoter.parse import Parsed, ParseFailed
-from scoter.parse.chain import Outcome
-from scoter.parse.containment import Confinement
 from scoter.parse.mediatype import decided
+from scoter.parse.parser_process import ParserProcess
+from scoter.parse.records import ParseOutcome
 
 LONGEST: Final = timedelta(seconds=5)  # for one content of at most 300 KB
 MEMORY: Final = 600 * 2**20
@@ -41,7 +41,7 @@ MOST_TEXT: Final = 20_000_000
 SAID: Final = ("", "text/html", "text/plain", "application/octet-stream", "text/xml", "application/zip", "image/png")
 
 
-def faults(content: Content, outcome: Outcome) -> list[str]:
+def faults(content: Content, outcome: ParseOutcome) -> list[str]:
     """Say what is wrong with what came of a content; there is nothing wrong with finding nothing."""
     if isinstance(outcome, ParseFailed):
         sound = outcome.reason in ("empty", "no_parser")
@@ -90,18 +90,18 @@ class Fuzz:
     def __init__(self, seed: int, keep: Path) -> None:
         self._seed = seed
         self._keep = keep
-        self._confinement = Confinement(made_of_everything(), LONGEST, MEMORY)
+        self._process = ParserProcess(made_of_everything(), LONGEST, MEMORY)
         self.outcomes: Counter[str] = Counter()
         self.slowest = (0.0, 0)
         self.problems: Counter[str] = Counter()
         self.memory: list[float] = []
 
-    def case(self, number: int) -> Outcome:
+    def case(self, number: int) -> ParseOutcome:
         chance = random.Random(f"{self._seed}/{number}")
         content = damaged(chance)
         decided(chance.choice(SAID), content.url, content.body)
         began = time.monotonic()
-        outcome = self._confinement.parse(content)
+        outcome = self._process.parse(content)
         self.slowest = max(self.slowest, (time.monotonic() - began, number))
         if isinstance(outcome, Parsed):
             self.outcomes["in doubt" if outcome.page.doubt else "parsed"] += 1
@@ -109,12 +109,12 @@ class Fuzz:
             self.outcomes[outcome.reason] += 1
         for fault in faults(content, outcome):
             self._tell(number, content, fault)
-        if number % 200 == 0 and (process := self._confinement.pid) is not None:
+        if number % 200 == 0 and (process := self._process.pid) is not None:
             self.memory.append(resident_mib(process))
         return outcome
 
     def close(self) -> None:
-        self._confinement.close()
+        self._process.close()
 
     def _tell(self, number: int, content: Content, fault: str) -> None:
         """Print a fault when it is first seen, and keep what led to it; those that differ in numbers alone are one."""

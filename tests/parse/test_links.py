@@ -10,8 +10,8 @@ from scoter.config import load
 from scoter.core.chain import Scope
 from scoter.core.page import Outlink, Page
 from scoter.core.url import Url, canonical
-from scoter.parse.kept import Dropped
 from scoter.parse.links import LinkRules
+from scoter.parse.records import DropReason
 
 HOME = "http://www.a.example/"
 
@@ -85,35 +85,35 @@ def test_links_are_kept_in_their_order_each_target_once_with_the_first_words() -
         ("http://c.example/", "C"),
     ]
     assert kept.found == 4
-    assert kept.dropped == {Dropped.REPEATED: 2}
+    assert kept.dropped == {DropReason.REPEATED: 2}
 
 
 def test_nothing_is_kept_of_a_page_that_says_nofollow() -> None:
     kept = rules().keep(page("http://b.example/", "http://c.example/", nofollow=True))
 
     assert kept.links == ()
-    assert kept.dropped == {Dropped.PAGE_NOFOLLOW: 2}
+    assert kept.dropped == {DropReason.PAGE_NOFOLLOW: 2}
 
 
 def test_a_nofollow_link_is_dropped_and_its_like_is_not() -> None:
     kept = rules().keep(page(("http://b.example/", "", "ugc nofollow"), ("http://c.example/", "", "nofollowing")))
 
     assert [link.target.host for link in kept.links] == ["c.example"]
-    assert kept.dropped == {Dropped.NOFOLLOW: 1}
+    assert kept.dropped == {DropReason.NOFOLLOW: 1}
 
 
 def test_the_page_itself_is_no_target_before_or_after_normalising() -> None:
     kept = rules(normalizer=Without("?sid=1")).keep(page(HOME, HOME + "?sid=1", HOME + "?sid=12"))
 
     assert [link.target.text for link in kept.links] == [HOME + "2"]
-    assert kept.dropped == {Dropped.SELF: 2}
+    assert kept.dropped == {DropReason.SELF: 2}
 
 
 def test_a_long_target_is_dropped() -> None:
     kept = rules("db.max_outlink_length=30").keep(page("http://b.example/" + "x" * 13, "http://b.example/" + "x" * 14))
 
     assert len(kept.links) == 1
-    assert kept.dropped == {Dropped.TOO_LONG: 1}
+    assert kept.dropped == {DropReason.TOO_LONG: 1}
 
 
 def test_the_first_links_are_kept_that_pass_and_the_rest_are_counted() -> None:
@@ -122,7 +122,7 @@ def test_the_first_links_are_kept_that_pass_and_the_rest_are_counted() -> None:
     kept = rules("db.max_outlinks_per_page=3", word="good").keep(page(*links))
 
     assert [link.target.path for link in kept.links] == ["/good/0", "/good/2", "/good/4"]
-    assert kept.dropped == {Dropped.FILTERED: 5, Dropped.TOO_MANY: 2}
+    assert kept.dropped == {DropReason.FILTERED: 5, DropReason.TOO_MANY: 2}
 
 
 def test_without_a_most_every_link_is_kept() -> None:
@@ -135,21 +135,23 @@ def test_without_a_most_every_link_is_kept() -> None:
 @pytest.mark.parametrize(
     ("settings", "kept", "dropped"),
     [
-        (["db.ignore_external_links=true"], ["www.a.example"], {Dropped.EXTERNAL: 2}),
-        (["db.ignore_internal_links=true"], ["shop.a.example", "b.example"], {Dropped.INTERNAL: 1}),
+        (["db.ignore_external_links=true"], ["www.a.example"], {DropReason.EXTERNAL: 2}),
+        (["db.ignore_internal_links=true"], ["shop.a.example", "b.example"], {DropReason.INTERNAL: 1}),
         (
             ["db.ignore_external_links=true", "db.ignore_external_links_mode=domain"],
             ["www.a.example", "shop.a.example"],
-            {Dropped.EXTERNAL: 1},
+            {DropReason.EXTERNAL: 1},
         ),
         (
             ["db.ignore_internal_links=true", "db.ignore_external_links_mode=domain"],
             ["b.example"],
-            {Dropped.INTERNAL: 2},
+            {DropReason.INTERNAL: 2},
         ),
     ],
 )
-def test_links_stay_on_their_side_by_setting(settings: list[str], kept: list[str], dropped: dict[Dropped, int]) -> None:
+def test_links_stay_on_their_side_by_setting(
+    settings: list[str], kept: list[str], dropped: dict[DropReason, int]
+) -> None:
     found = rules(*settings).keep(page(HOME + "x", "http://shop.a.example/", "http://b.example/"))
 
     assert [link.target.host for link in found.links] == kept
@@ -168,7 +170,7 @@ def test_a_target_is_kept_in_the_spelling_of_the_normalisers() -> None:
     kept = rules(normalizer=normalizer).keep(page(("http://www.b.example/", "B"), "http://www.b.example/nothing"))
 
     assert [(link.target, link.anchor) for link in kept.links] == [(canonical("http://b.example/"), "B")]
-    assert kept.dropped == {Dropped.NO_URL: 1}
+    assert kept.dropped == {DropReason.NO_URL: 1}
     assert normalizer.scopes == {"outlink"}
 
 
@@ -195,9 +197,9 @@ def test_a_redirect_is_held_to_the_same_rules() -> None:
     home = canonical("http://a.example/")
 
     assert judge.redirect(home, canonical("http://a.example/x")) == canonical("http://a.example/x")
-    assert judge.redirect(home, canonical("http://b.example/")) is Dropped.EXTERNAL
-    assert judge.redirect(home, canonical("http://a.example/" + "x" * 40)) is Dropped.TOO_LONG
-    assert judge.redirect(home, home) is Dropped.SELF
+    assert judge.redirect(home, canonical("http://b.example/")) is DropReason.EXTERNAL
+    assert judge.redirect(home, canonical("http://a.example/" + "x" * 40)) is DropReason.TOO_LONG
+    assert judge.redirect(home, home) is DropReason.SELF
     assert normalizer.scopes == {"fetcher"}
 
 

@@ -11,7 +11,8 @@ from tests.parse.contents import content
 from scoter.config import load
 from scoter.core.page import Page
 from scoter.parse.html import MOST_LINKS
-from scoter.parse.scripts import IN_PLACE, CssParser, ScriptParser, css_addresses, script_addresses
+from scoter.parse.parsers import IN_PLACE, CssParser, ScriptParser
+from scoter.parse.scripts import css_addresses, script_addresses
 from scoter.plugins import Setup
 
 

@@ -15,10 +15,20 @@ reads them, ``links`` which links are kept. ``prescan`` tells pages that cannot 
 Nothing here fetches or stores.
 """
 
+from scoter.parse.content_parser import ContentParser, Parsed, ParseFailed
 from scoter.parse.html import HtmlOptions, parse_html
-from scoter.parse.kept import Dropped, Kept
 from scoter.parse.links import LinkRules
 from scoter.parse.mediatype import received
-from scoter.parse.parsing import Parsed, ParseFailed, Parsing
+from scoter.parse.records import DropReason, KeptLinks
 
-__all__ = ["Dropped", "HtmlOptions", "Kept", "LinkRules", "ParseFailed", "Parsed", "Parsing", "parse_html", "received"]
+__all__ = [
+    "ContentParser",
+    "DropReason",
+    "HtmlOptions",
+    "KeptLinks",
+    "LinkRules",
+    "ParseFailed",
+    "Parsed",
+    "parse_html",
+    "received",
+]

@@ -9,13 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from msgspec import Struct
-
 from scoter.config import Config
 from scoter.core.page import Content, Page
 from scoter.errors import ConfigError, UserError, nearest
 from scoter.parse.filetypes import TYPE, XML
 from scoter.parse.mediatype import TEXT, usual
+from scoter.parse.records import Parsed, ParseFailed, ParseOutcome
 from scoter.plugins import POINTS, ParseFilter, Parser, chain, find, installed
 
 LONGEST_DETAIL = 300
@@ -25,28 +24,6 @@ _NO_PROSE = frozenset(("text/html", "text/css", "text/javascript"))
 """Texts that nobody reads as they stand."""
 
 
-class Parsed(Struct, frozen=True, tag=True):
-    """The pages that a content holds; the first is the content's own."""
-
-    pages: tuple[Page, ...]
-
-    @property
-    def page(self) -> Page:
-        return self.pages[0]
-
-
-class ParseFailed(Struct, frozen=True, tag=True):
-    """Why a content has no page.
-
-    The reason is one of ``no_parser``, ``truncated``, ``empty`` (no parser found a page in it), ``broken_plugin``,
-    ``timeout``, ``cpu``, ``memory`` and ``crash``.
-    """
-
-    reason: str
-    detail: str = ""
-
-
-Outcome: TypeAlias = Parsed | ParseFailed
 Named: TypeAlias = tuple[str, Parser]
 
 
@@ -84,11 +61,11 @@ class ParserChain:
         found = self._by_type.get(media_type)
         return found if found is not None else self._less_exactly(usual(media_type))
 
-    def parse(self, content: Content) -> Outcome:
+    def parse(self, content: Content) -> ParseOutcome:
         """Return the pages, or why there are none; a plug-in that fails on a page is no reason to stop a crawl."""
         return self._tried(content, self.parsers(content.media_type))
 
-    def parse_in_place(self, content: Content) -> Outcome | None:
+    def parse_in_place(self, content: Content) -> ParseOutcome | None:
         """Do as ``parse`` does, as far as parsers vouch that they cannot take long; nothing if one does not.
 
         What a parser that vouches finds nothing in is left to the next only if that one vouches too.
@@ -110,7 +87,7 @@ class ParserChain:
             names.append(TEXT)
         return next((found for name in [*names, ANY] if (found := self._by_type.get(name))), ())
 
-    def _tried(self, content: Content, parsers: Sequence[Named]) -> Outcome:
+    def _tried(self, content: Content, parsers: Sequence[Named]) -> ParseOutcome:
         if not parsers:
             return ParseFailed("no_parser", content.media_type)
         failed: ParseFailed | None = None
@@ -126,7 +103,7 @@ class ParserChain:
                 return self._refined(content, pages)
         return failed or ParseFailed("empty", ", ".join([name for name, _ in parsers]))
 
-    def _refined(self, content: Content, pages: Sequence[Page]) -> Outcome:
+    def _refined(self, content: Content, pages: Sequence[Page]) -> ParseOutcome:
         for name, each in self._filters:
             try:
                 pages = _pages([each.refine(content, page) for page in pages])

@@ -15,11 +15,12 @@ import codecs
 import re
 from functools import lru_cache
 from typing import Any, Final
+from urllib.parse import quote_from_bytes
 
 import webencodings  # type: ignore[import-untyped]
 
 from scoter.parse import vectors
-from scoter.parse.decoded import Decoded, Why
+from scoter.parse.records import DecodedPage, EncodingEvidence
 
 PRESCAN: Final = 1_024
 """Bytes in which a page may name its encoding (HTML standard, 13.2.3.2)."""
@@ -49,13 +50,13 @@ _CHARSET: Final = re.compile(
 )
 
 
-def decoded(body: bytes, http: str = "", default: str = "windows-1252", *, markup: bool = True) -> Decoded:
+def decoded(body: bytes, http: str = "", default: str = "windows-1252", *, markup: bool = True) -> DecodedPage:
     """Return a page as UTF-8; what is invalid in its encoding becomes U+FFFD.
 
     ``markup`` is off for plain text, in which a ``<meta>`` means nothing.
 
     >>> decoded("naïve".encode("latin-1"), http="ISO-8859-1")
-    Decoded(utf8=b'na\\xc3\\xafve', encoding='windows-1252', why='http', replaced=0)
+    DecodedPage(utf8=b'na\\xc3\\xafve', encoding='windows-1252', why='http', replaced=0)
     """
     for mark, name in _BOMS:
         if body.startswith(mark):
@@ -72,7 +73,7 @@ def decoded(body: bytes, http: str = "", default: str = "windows-1252", *, marku
     if name := looks_like_utf16(head) or _looks_like_iso_2022(body):  # which may be valid UTF-8, too
         return _as_utf8(body, name, "detector")
     if body.isascii():
-        return Decoded(body, "utf-8", "utf-8")
+        return DecodedPage(body, "utf-8", "utf-8")
     if is_utf8(body):
         return _as_utf8(body, "utf-8", "utf-8")
     if name := _detected(body):
@@ -238,7 +239,7 @@ _NAMES: Final = {
 }
 
 
-def _as_declared(body: bytes, name: str, why: Why) -> Decoded | None:
+def _as_declared(body: bytes, name: str, why: EncodingEvidence) -> DecodedPage | None:
     """Return a page by its declaration, or nothing if that is plainly wrong."""
     if name == "utf-8":
         if 0 in body[:PRESCAN] and looks_like_utf16(body[:PRESCAN]):
@@ -253,7 +254,7 @@ def _as_declared(body: bytes, name: str, why: Why) -> Decoded | None:
     return found if name not in _MULTIBYTE or not found.replaced or not _mostly_broken(found) else None
 
 
-def _known_better(body: bytes, head: bytes) -> Decoded | None:
+def _known_better(body: bytes, head: bytes) -> DecodedPage | None:
     """Return a page in the encoding of its own declaration, where that is right beyond doubt and the server's is not.
 
     ISO-8859-1 is what servers say of everything until somebody configures them, and no byte can belie it. But text in
@@ -273,25 +274,25 @@ def _is_ascii_markup(body: bytes) -> bool:
     return is_utf8(body) or 5 * len(head.translate(None, _HIGH)) > 4 * len(head)
 
 
-def _mostly_broken(found: Decoded) -> bool:
+def _mostly_broken(found: DecodedPage) -> bool:
     text = found.utf8.decode()
     return 2 * found.replaced > len(text) - len(text.encode("ascii", "ignore"))
 
 
-def _as_utf8(body: bytes, name: str, why: Why) -> Decoded:
+def _as_utf8(body: bytes, name: str, why: EncodingEvidence) -> DecodedPage:
     if name == "utf-8":
-        return Decoded(body, name, why) if body.isascii() else _mended(body, why)
+        return DecodedPage(body, name, why) if body.isascii() else _mended(body, why)
     if name == "windows-1252" and body.isascii():
-        return Decoded(body, name, why)
+        return DecodedPage(body, name, why)
     text: str = codec_of(name).decode(body, errors_of(name))[0]
-    return Decoded(text.encode("utf-8", "replace"), name, why, text.count("\ufffd"))
+    return DecodedPage(text.encode("utf-8", "replace"), name, why, text.count("\ufffd"))
 
 
-def _mended(body: bytes, why: Why) -> Decoded:
+def _mended(body: bytes, why: EncodingEvidence) -> DecodedPage:
     if vectors.is_whole_utf8(body):
-        return Decoded(body, "utf-8", why)
+        return DecodedPage(body, "utf-8", why)
     text = body.decode("utf-8", "replace")
-    return Decoded(text.encode(), "utf-8", why, text.count("\ufffd"))
+    return DecodedPage(text.encode(), "utf-8", why, text.count("\ufffd"))
 
 
 def _beyond_jis(error: UnicodeError) -> tuple[str, int]:
@@ -312,3 +313,37 @@ def _beyond_jis(error: UnicodeError) -> tuple[str, int]:
 
 
 codecs.register_error(_JIS, _beyond_jis)
+
+
+_QUERY_AS_UTF8: Final = frozenset({"utf-8", "utf-16be", "utf-16le"})
+_NON_ASCII = re.compile(r"[^\x00-\x7f]+")
+_QUERY_SAFE: Final = "!$%&()*+,-./:;=?@[\\]^_`{|}~"  # ASCII that a query has as it is (URL standard, 1.3)
+
+
+def encode_query(href: str, encoding: str) -> str:
+    """Return a link of a page in some encoding with its query in that encoding (HTML standard, 2.4.2).
+
+    >>> encode_query("/caf\\xe9?q=caf\\xe9#caf\\xe9", "windows-1252")
+    '/caf\\xe9?q=caf%E9#caf\\xe9'
+    """
+    if href.isascii() or encoding in _QUERY_AS_UTF8:
+        return href
+    start, hash_, fragment = href.partition("#")
+    path, mark, query = start.partition("?")
+    if query.isascii():
+        return href
+    encode: Any = webencodings.lookup(encoding).codec_info.encode
+
+    def escaped(found: re.Match[str]) -> str:
+        try:
+            return quote_from_bytes(encode(found[0])[0], _QUERY_SAFE)
+        except UnicodeError:
+            return "".join(map(alone, found[0]))
+
+    def alone(character: str) -> str:
+        try:
+            return quote_from_bytes(encode(character)[0], _QUERY_SAFE)
+        except UnicodeError:  # as a form would send it (URL standard, 1.3)
+            return f"%26%23{ord(character)}%3B"
+
+    return f"{path}{mark}{_NON_ASCII.sub(escaped, query)}{hash_}{fragment}"

@@ -47,7 +47,7 @@ HTML: Final = "text/html"
 TEXT: Final = "text/plain"
 JSON_FEED: Final = "application/feed+json"
 
-Why: TypeAlias = Literal["header", "bytes", "extension", "magic", "default"]
+TypeEvidence: TypeAlias = Literal["header", "bytes", "extension", "magic", "default"]
 
 _SNIFFED = 1_445  # bytes; what the standard calls a resource header
 # What servers send when they do not know: the standard's 5.1, and what Amazon S3 and download scripts send.
@@ -104,7 +104,7 @@ class Decision(Struct, frozen=True):
     """A media type, and what decided: the ``header``, the ``bytes``, the URL's ``extension``, or puremagic's table."""
 
     media_type: str
-    why: Why
+    why: TypeEvidence
 
 
 def received(url: Url, headers: Headers, body: bytes, *, truncated: bool = False, sniff: bool = True) -> Content:

@@ -7,22 +7,11 @@ time is linear in the length of the file, whatever is in it.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from typing import Final
-
-from msgspec.structs import asdict
-
-from scoter.core.page import Content, Outlink, Page
-from scoter.core.url import Url, join
-from scoter.parse.encoding import decoded
-from scoter.parse.html import MOST_LINKS, HtmlOptions
-from scoter.parse.robots_meta import directives
-from scoter.plugins import Setup
 
 LONGEST: Final = 2_048
 """Characters of an address."""
-IN_PLACE: Final = 256 * 1024
-"""Bytes up to which a file cannot take long: the worst that was tried took 0.25 µs a byte."""
 
 # A comment ends before anything in it is looked at, and a string ends at its quote. Possessive, so as never to go back.
 _CSS: Final = re.compile(
@@ -38,39 +27,6 @@ _STRING: Final = re.compile(r"[\"'`]((?:[^\"'`\s<>\\{}|^]|\\/|\\u002[fF]){2,2048
 _HOST: Final = re.compile(r"(?:https?:)?//[^/?#\s]*[a-z0-9][.:\]][^\s]*|https?://localhost", re.IGNORECASE)
 _PATH: Final = re.compile(r"(?:\.{0,2}/)[\w.~%@+-]+(?:/[\w.~%@+:,;=-]*)*(?:[?#].*)?", re.ASCII)
 _FILE: Final = re.compile(r"(?:[\w~%@+-]+/)*[\w.~%@+-]+\.(?:html?|xhtml|php|aspx?|jsp|json|xml)(?:[?#].*)?", re.ASCII)
-
-
-class ScriptParser:
-    """Reads JavaScript for the addresses in its strings: whole ones, and what looks like a path."""
-
-    media_types: tuple[str, ...] = (
-        *("text/javascript", "application/javascript", "application/x-javascript", "application/ecmascript"),
-        *("text/ecmascript", "text/x-javascript"),
-    )
-
-    def __init__(self, setup: Setup) -> None:
-        self._agents = HtmlOptions.of(setup.config).agents
-
-    def parse(self, content: Content) -> Sequence[Page]:
-        return (_page(content, script_addresses, "text", self._agents),)
-
-    def in_place(self, content: Content) -> bool:
-        return len(content.body) <= IN_PLACE
-
-
-class CssParser:
-    """Reads style sheets for what they import and show."""
-
-    media_types: tuple[str, ...] = ("text/css",)
-
-    def __init__(self, setup: Setup) -> None:
-        self._agents = HtmlOptions.of(setup.config).agents
-
-    def parse(self, content: Content) -> Sequence[Page]:
-        return (_page(content, css_addresses, "link", self._agents),)
-
-    def in_place(self, content: Content) -> bool:
-        return len(content.body) <= IN_PLACE
 
 
 def script_addresses(text: str) -> Iterator[str]:
@@ -99,29 +55,6 @@ def css_addresses(text: str) -> Iterator[str]:
             address = _ESCAPE.sub(_unescaped, address) if "\\" in address else address
             if address and len(address) <= LONGEST and not address.startswith("#"):
                 yield address
-
-
-def links_of(addresses: Iterable[str], base: Url, kind: str) -> tuple[Outlink, ...]:
-    """Return addresses as links, each target once."""
-    links: dict[str, Outlink] = {}
-    for address in addresses:
-        target = join(base, address)
-        if target is not None and target.text != base.text:
-            links.setdefault(target.text, Outlink(target=target, kind=kind))
-            if len(links) >= MOST_LINKS:
-                break
-    return tuple(links.values())
-
-
-def _page(content: Content, find: Callable[[str], Iterable[str]], kind: str, agents: Sequence[str]) -> Page:
-    found = decoded(content.body, content.encoding, "utf-8", markup=False)
-    return Page(
-        url=content.url,
-        outlinks=links_of(find(found.utf8.decode("utf-8", "replace")), content.url, kind),
-        **asdict(directives((), content.robots, agents)),
-        encoding=found.encoding,
-        media_type=content.media_type,
-    )
 
 
 def _unescaped(found: re.Match[str]) -> str:

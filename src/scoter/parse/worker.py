@@ -20,8 +20,9 @@ from typing import Any, BinaryIO
 
 from scoter.core.display import size
 from scoter.heap import keep_memory
-from scoter.parse.chain import LONGEST_DETAIL, ParseFailed, ParserChain
-from scoter.parse.frames import HEAD, MOST, READY, RETIRED, content, frame, most_memory
+from scoter.parse.chain import LONGEST_DETAIL, ParserChain
+from scoter.parse.parser_process import HEAD, MOST, READY, RETIRED, content, frame, most_memory
+from scoter.parse.records import ParseFailed
 
 _GRACE = 5.0  # seconds that the crawl has to stop us before we do it ourselves
 _NETWORK = ("socket.connect", "socket.bind", "socket.sendto", "socket.getaddrinfo", "socket.gethostbyname")

@@ -23,7 +23,7 @@ from scoter.live.fetching.reading import InTurn
 from scoter.live.ports import Answer
 from scoter.live.records import Kind, Priority, Read
 from scoter.live.stages.reading import Reading
-from scoter.parse import Parsing
+from scoter.parse import ContentParser
 from scoter.plugins import installed
 
 HTML = b"Content-Type: text/html; charset=utf-8"
@@ -74,7 +74,7 @@ async def test_a_page_comes_read_if_that_is_asked_for_and_it_cannot_take_long(tm
     assert str(page.read.about.published) == "2026-03-01 06:00:00+00:00"
     assert isinstance(page.reply, Fetched)
     assert page.reply.exchange.body == PAGE
-    with Parsing(config) as parsing:
+    with ContentParser(config) as parsing:
         assert page.read == await Reading(config, parsing)(page.reply.exchange)
     assert [answer.read for answer in (unasked, *others[:2])] == [None] * 3
     assert others[2].read is not None
@@ -125,7 +125,7 @@ async def test_a_page_of_which_its_reader_dies_ends_one_fetcher_and_is_read_apar
             found, fine = await ask(fetchers, "deadly"), await ask(fetchers, "fine")
             restarts = fetchers.snapshot().restarts
     assert isinstance(found.reply, Fetched)
-    with Parsing(config) as parsing:
+    with ContentParser(config) as parsing:
         read = await Reading(config, parsing)(found.reply.exchange, apart=found.is_deadly)
 
     assert restarts == 1

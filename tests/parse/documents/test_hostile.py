@@ -27,22 +27,22 @@ from tests.parse.documents.made import (
 
 from scoter.config import load
 from scoter.core.page import Page
-from scoter.parse.chain import Parsed
-from scoter.parse.containment import Confinement
 from scoter.parse.documents.archive import MOST_MEMBERS, UnreadableArchive, ZipArchive
 from scoter.parse.documents.image import SVG, ImageParser
 from scoter.parse.documents.office import DOCX, XLSX, OfficeParser
 from scoter.parse.documents.pages import MOST_TEXT
 from scoter.parse.documents.pdf import PdfParser
 from scoter.parse.documents.zip import ZIP, ZipParser
+from scoter.parse.parser_process import ParserProcess
+from scoter.parse.records import Parsed
 from scoter.plugins import Setup
 
 MEBIBYTE = 1024 * 1024
 
 
 @pytest.fixture(scope="module")
-def confinement() -> Iterator[Confinement]:
-    one = Confinement(made_of_documents(), timedelta(seconds=60))
+def process() -> Iterator[ParserProcess]:
+    one = ParserProcess(made_of_documents(), timedelta(seconds=60))
     yield one
     one.close()
 
@@ -195,13 +195,13 @@ def test_a_part_of_zeros_is_given_up() -> None:
         ("image/gif", b"GIF89a\xff\xff\xff\xff\xf7\0\0" + bytes(768) + b",\0\0\0\0\xff\xff\xff\xff\0\x08"),
     ],
 )
-def test_in_the_parser_process_they_end_as_pages(confinement: Confinement, kind: str, body: bytes) -> None:
-    outcome = confinement.parse(content(body, kind))
+def test_in_the_parser_process_they_end_as_pages(process: ParserProcess, kind: str, body: bytes) -> None:
+    outcome = process.parse(content(body, kind))
 
     assert isinstance(outcome, Parsed), outcome
 
 
-def test_a_stream_that_unpacks_to_a_flood_costs_its_own_document_only(confinement: Confinement) -> None:
+def test_a_stream_that_unpacks_to_a_flood_costs_its_own_document_only(process: ParserProcess) -> None:
     packed = zlib.compress(b"q " * 100_000_000, 9).decode("latin-1")
     flood = assembled(
         {
@@ -213,8 +213,8 @@ def test_a_stream_that_unpacks_to_a_flood_costs_its_own_document_only(confinemen
         }
     )
 
-    confinement.parse(content(flood, "application/pdf"))
-    after = confinement.parse(content(pdf(["still here"]), "application/pdf"))
+    process.parse(content(flood, "application/pdf"))
+    after = process.parse(content(pdf(["still here"]), "application/pdf"))
 
     assert isinstance(after, Parsed)
     assert after.page.text == "still here"

@@ -13,12 +13,13 @@ from PIL import Image
 from tests.parse.documents.made import chain, content, docx, odt, paragraph, pdf, png, pptx, xlsx, zipped
 
 from scoter.config import load
-from scoter.parse.chain import Parsed, ParserChain
+from scoter.parse.chain import ParserChain
 from scoter.parse.documents.image import SVG
 from scoter.parse.documents.office import DOCX, PPTX, XLSX
 from scoter.parse.documents.pages import LONGEST_DOUBT, MOST_TEXT, addresses, clean
 from scoter.parse.documents.zip import ZIP
-from scoter.parse.frames import frame
+from scoter.parse.parser_process import frame
+from scoter.parse.records import Parsed
 
 ODT = "application/vnd.oasis.opendocument.text"
 

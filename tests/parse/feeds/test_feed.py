@@ -14,9 +14,9 @@ from tests.parse.feeds.documents import ATOM, JSON, PLACE, RDF, RSS, SITEMAP, ch
 from scoter.config import load
 from scoter.core.metadata import Author, Feed, Image, Media
 from scoter.core.page import Page
-from scoter.parse.chain import Parsed
-from scoter.parse.containment import Confinement
 from scoter.parse.feeds.feed import FeedParser
+from scoter.parse.parser_process import ParserProcess
+from scoter.parse.records import Parsed
 from scoter.plugins import Setup
 
 
@@ -292,13 +292,11 @@ def test_reading_a_feed_opens_no_connection(body: str, monkeypatch: pytest.Monke
 
 
 def test_the_parser_process_has_room_for_the_libraries() -> None:
-    confinement = Confinement(chain)
+    process = ParserProcess(chain)
     try:
-        outcomes = [
-            confinement.parse(content(body, "application/rss+xml")) for body in (RSS, "<rss><channel><item><x:y>")
-        ]
+        outcomes = [process.parse(content(body, "application/rss+xml")) for body in (RSS, "<rss><channel><item><x:y>")]
     finally:
-        confinement.close()
+        process.close()
     assert [len(each.pages) if isinstance(each, Parsed) else each for each in outcomes] == [2, 1]
 
 

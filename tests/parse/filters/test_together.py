@@ -10,13 +10,13 @@ from tests.parse.filters.pages import content, written
 
 from scoter.config import Config, load, plugin_settings
 from scoter.core.page import Page
-from scoter.parse import Parsed, Parsing
+from scoter.parse import ContentParser, Parsed
 from scoter.parse.filters.creativecommons import CreativeCommonsFilter
 from scoter.parse.filters.language import LanguageFilter
 from scoter.parse.filters.naivebayes import NaiveBayesFilter
 from scoter.parse.filters.page_fields import HeadingsFilter, MetatagsFilter, ReltagFilter
 from scoter.parse.filters.regex import RegexFilter
-from scoter.parse.frames import HEAD, frame, outcome
+from scoter.parse.parser_process import HEAD, frame, outcome
 from scoter.parse.parsers import HtmlParser
 from scoter.plugins import Setup
 
@@ -75,7 +75,7 @@ def _parsed(tmp_path: Path, body: str) -> Page:
     written(tmp_path / "train.txt", TRAINING)
     written(tmp_path / "words.txt", "seal\n")
     config = load(written(tmp_path / "scoter.toml", CONFIG))
-    with Parsing(config, [("html", HtmlParser(Setup(config)))], _chain(config)) as parsing:
+    with ContentParser(config, [("html", HtmlParser(Setup(config)))], _chain(config)) as parsing:
         found = parsing.parse(content(body.encode()))
     assert isinstance(found, Parsed), found
     # What another process parses comes back over a pipe, and must be the same.

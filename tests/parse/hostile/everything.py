@@ -13,8 +13,7 @@ from scoter.parse.documents.zip import ZipParser
 from scoter.parse.feeds.feed import FeedParser
 from scoter.parse.feeds.sitemap import SitemapParser
 from scoter.parse.feeds.xml import XmlParser
-from scoter.parse.parsers import HtmlParser, TextParser
-from scoter.parse.scripts import CssParser, ScriptParser
+from scoter.parse.parsers import CssParser, HtmlParser, ScriptParser, TextParser
 from scoter.plugins import Parser, Setup
 
 EVERYTHING = ("parse.metadata=true", "parse.markdown=true", "parse.extractor=resiliparse", "parse.script_links=true")

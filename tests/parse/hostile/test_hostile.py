@@ -13,8 +13,7 @@ from tests.parse.hostile.cases import ALL, Case
 from tests.parse.hostile.everything import made_of_everything
 
 from scoter.parse import Parsed, ParseFailed
-from scoter.parse.containment import Confinement
-from scoter.parse.frames import frame
+from scoter.parse.parser_process import ParserProcess, frame
 
 CPU = timedelta(seconds=3)
 WALL = timedelta(seconds=30)  # others may have the processors
@@ -24,14 +23,14 @@ STOPPED = ("timeout", "cpu", "memory", "crash")
 
 
 @pytest.fixture(scope="module")
-def everything() -> Iterator[Confinement]:
-    confinement = Confinement(made_of_everything(), WALL, MEMORY, CPU)
-    yield confinement
-    confinement.close()
+def everything() -> Iterator[ParserProcess]:
+    process = ParserProcess(made_of_everything(), WALL, MEMORY, CPU)
+    yield process
+    process.close()
 
 
 @pytest.mark.parametrize("case", [pytest.param(case, id=case.name) for case in ALL])
-def test_a_hostile_content_is_bounded_in_time_and_memory(everything: Confinement, case: Case) -> None:
+def test_a_hostile_content_is_bounded_in_time_and_memory(everything: ParserProcess, case: Case) -> None:
     hostile = content(case.body(), case.media_type)
     before, start = resident_mib(), time.monotonic()
 
@@ -53,7 +52,7 @@ def test_a_hostile_content_is_bounded_in_time_and_memory(everything: Confinement
         assert sum(len(page.outlinks) for page in outcome.pages) <= 20_000
 
 
-def test_no_content_reads_a_file(everything: Confinement) -> None:
+def test_no_content_reads_a_file(everything: ParserProcess) -> None:
     inside = b'<!DOCTYPE x [<!ENTITY e SYSTEM "file:///etc/passwd">]>'
 
     for kind, body in (

@@ -13,8 +13,8 @@ from tests.parse.contents import content, read
 from scoter.core.page import Alternate, Heading
 from scoter.core.url import canonical
 from scoter.parse.html import HtmlOptions, parse_html
-from scoter.parse.html.found import LONGEST_HEADING, LONGEST_META, MOST_ALTERNATES, MOST_HEADINGS, MOST_METAS
-from scoter.parse.html.srcset import largest
+from scoter.parse.html.attributes import largest
+from scoter.parse.html.page_parts import LONGEST_HEADING, LONGEST_META, MOST_ALTERNATES, MOST_HEADINGS, MOST_METAS
 
 ATTRIBUTES = [
     "href",

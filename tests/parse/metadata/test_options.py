@@ -7,7 +7,7 @@ import pytest
 from scoter.config import load
 from scoter.core.metadata import PageMetadata
 from scoter.errors import ConfigError
-from scoter.parse.metadata.options import DEFAULT_ORDER, FIELDS, SOURCES, MetadataOptions
+from scoter.parse.metadata.reader import DEFAULT_ORDER, FIELDS, SOURCES, MetadataOptions
 
 
 def test_every_field_of_the_record_has_an_order_of_known_sources() -> None:

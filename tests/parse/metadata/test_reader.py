@@ -8,14 +8,14 @@ from tests.parse.metadata.pages_conflicts import EVERY
 from tests.parse.metadata.truth import URL, read, told
 
 from scoter.core.url import canonical
-from scoter.parse.metadata import MetadataReader
+from scoter.parse.metadata import PageMetadataReader
 
 
 def test_the_tree_of_a_page_is_left_as_it_is() -> None:
     tree = LexborHTMLParser(EVERY)
     before = tree.html
 
-    MetadataReader().read(tree, canonical(URL), canonical(URL))
+    PageMetadataReader().read(tree, canonical(URL), canonical(URL))
 
     assert tree.html == before
 
@@ -23,7 +23,7 @@ def test_the_tree_of_a_page_is_left_as_it_is() -> None:
 def test_addresses_are_relative_to_the_base() -> None:
     tree = LexborHTMLParser('<link rel="canonical" href="seals"><meta property="og:image" content="i.jpg">')
 
-    found = MetadataReader().read(tree, canonical(URL), canonical("https://b.example/deep/"))
+    found = PageMetadataReader().read(tree, canonical(URL), canonical("https://b.example/deep/"))
 
     assert found.canonical == "https://b.example/deep/seals"
     assert found.image is not None
@@ -31,7 +31,7 @@ def test_addresses_are_relative_to_the_base() -> None:
 
 
 def test_one_reader_reads_page_after_page_and_keeps_nothing() -> None:
-    reader = MetadataReader()
+    reader = PageMetadataReader()
     first = LexborHTMLParser(EVERY)
     url = canonical(URL)
 
@@ -100,7 +100,7 @@ def test_ratings_are_read_as_either_half_of_the_world_writes_numbers(
 def test_a_page_without_elements_says_nothing() -> None:
     url = canonical(URL)
 
-    assert told(MetadataReader().read(LexborHTMLParser(""), url, url)) == {}
+    assert told(PageMetadataReader().read(LexborHTMLParser(""), url, url)) == {}
 
 
 def test_what_stands_in_an_article_within_main_is_looked_at_once() -> None:

@@ -9,7 +9,7 @@ from selectolax.lexbor import LexborHTMLParser
 
 from scoter.core.metadata import PageMetadata
 from scoter.core.url import canonical
-from scoter.parse.metadata import MetadataOptions, MetadataReader
+from scoter.parse.metadata import MetadataOptions, PageMetadataReader
 
 URL = "https://a.example/news/seals.html"
 
@@ -34,7 +34,7 @@ def ld(text: str) -> str:
 
 def read(page: str | bytes, order: tuple[str, ...] = (), header_language: str = "") -> PageMetadata:
     url = canonical(URL)
-    reader = MetadataReader(MetadataOptions.of_lines(order))
+    reader = PageMetadataReader(MetadataOptions.of_lines(order))
     return reader.read(LexborHTMLParser(page), url, url, header_language=header_language)
 
 

@@ -15,7 +15,7 @@ import pytest
 from scoter.config import load
 from scoter.core.url import canonical
 from scoter.errors import UsageError
-from scoter.parse import Parsed, Parsing, received
+from scoter.parse import ContentParser, Parsed, received
 from scoter.web.service.core import Running
 from scoter.web.service.door import listening
 from scoter.web.service.joining import DEFECT, READY, Joint
@@ -188,7 +188,7 @@ def test_of_a_page_the_metadata_are_read_whatever_the_settings_say_and_links_are
     )
     content = received(canonical("http://example.org/"), (("Content-Type", "text/html"),), markup)
 
-    with Parsing(config) as parsing:
+    with ContentParser(config) as parsing:
         outcome = parsing.parse(content)
 
     assert isinstance(outcome, Parsed)

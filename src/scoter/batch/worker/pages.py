@@ -19,9 +19,9 @@ from scoter.core.scoring import ScoringChain
 from scoter.core.signature import simhash
 from scoter.core.url import Url
 from scoter.fetch.decode import content_codings, decode
+from scoter.parse.content_parser import ContentParser, ParseFailed, ParseOutcome
 from scoter.parse.links import LinkRules
 from scoter.parse.mediatype import received
-from scoter.parse.parsing import Outcome, ParseFailed, Parsing
 from scoter.plugins import chain
 
 # Nothing is wrong with such a page: we have no parser for it, or not all of it.
@@ -39,7 +39,7 @@ class Paging:
     """Turns bodies into rows, by the configuration's parsers, link rules, scoring and signature."""
 
     def __init__(self, config: Config) -> None:
-        self.parsing = Parsing(config)
+        self.parsing = ContentParser(config)
         self.link_rules = LinkRules(config)
         self._scoring = ScoringChain(chain("scoring", config))
         ((_, self._signature),) = chain("signature", config)
@@ -75,7 +75,7 @@ class Paging:
         outcome = self.parsing.parse_in_place(content)
         return None if outcome is None else self._rows(datum, content, outcome)
 
-    def _rows(self, datum: CrawlDatum, content: Content, outcome: Outcome) -> list[PageRows]:
+    def _rows(self, datum: CrawlDatum, content: Content, outcome: ParseOutcome) -> list[PageRows]:
         if isinstance(outcome, ParseFailed):
             return [self._unparsed(content, outcome)]
         own, *entries = outcome.pages

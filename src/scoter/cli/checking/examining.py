@@ -14,7 +14,7 @@ from scoter.core.chain import trace_filters, trace_normalize
 from scoter.core.page import Content, Outlink, Page
 from scoter.core.url import Url
 from scoter.errors import PluginError
-from scoter.parse import Dropped, LinkRules, Parsed, ParseFailed, Parsing
+from scoter.parse import ContentParser, DropReason, LinkRules, Parsed, ParseFailed
 from scoter.parse.encoding import decoded
 from scoter.parse.mediatype import TEXT
 from scoter.plugins import POINTS, active, chain, installed
@@ -27,7 +27,7 @@ class Fate(Struct, frozen=True):
 
     link: Outlink
     target: Url | None
-    dropped: Dropped | None = None
+    dropped: DropReason | None = None
     detail: str = ""
 
 
@@ -36,7 +36,7 @@ class Entry(Struct, frozen=True):
 
     page: Page
     kept: int
-    dropped: Dropped | None = None
+    dropped: DropReason | None = None
 
 
 class Encoding(Struct, frozen=True):
@@ -64,7 +64,7 @@ class Examined(Struct, frozen=True, kw_only=True):
 def examine(config: Config, content: Content) -> Examined:
     """Parse a content as a crawl would, and find out why everything is as it is."""
     config = replace(config, parse=replace(config.parse, store_text=True))  # whoever asks wants to see it
-    with Parsing(config) as parsing:
+    with ContentParser(config) as parsing:
         began = time.perf_counter()
         outcome = parsing.parse(content)
         first = time.perf_counter() - began
@@ -116,12 +116,12 @@ def _fates(config: Config, rules: LinkRules, page: Page) -> tuple[Fate, ...]:
             continue
         target = alone.links[0].target
         if target.text in seen:
-            found.append(Fate(link, None, Dropped.REPEATED))
+            found.append(Fate(link, None, DropReason.REPEATED))
         elif target.text in kept:
             seen.add(target.text)
             found.append(Fate(link, target))
         else:
-            found.append(Fate(link, None, Dropped.TOO_MANY))
+            found.append(Fate(link, None, DropReason.TOO_MANY))
     return tuple(found)
 
 
@@ -131,9 +131,9 @@ def _entry(rules: LinkRules, own: Page, page: Page) -> Entry:
     return Entry(page, len(rules.keep(page).links), next(iter(entrance.dropped), None))
 
 
-def _detail(config: Config, chains: tuple[tuple[tuple[str, object], ...], ...], target: Url, reason: Dropped) -> str:
+def _detail(config: Config, chains: tuple[tuple[tuple[str, object], ...], ...], target: Url, reason: DropReason) -> str:
     """Return which filter or normaliser dropped a link, and why."""
-    if reason not in (Dropped.FILTERED, Dropped.NO_URL):
+    if reason not in (DropReason.FILTERED, DropReason.NO_URL):
         return ""
     normalizers, filters = chains
     url: Url | None = target

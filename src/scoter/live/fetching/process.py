@@ -26,7 +26,7 @@ from scoter.live.fetching.reading import InTurn
 from scoter.live.fetching.takeover import Pledge
 from scoter.live.fetching.tenant import Tenant
 from scoter.live.stages.reading import Reading
-from scoter.parse import Parsing
+from scoter.parse import ContentParser
 
 _DIRECT_LIMIT = 1024 * 1024  # bytes of a direct request
 _MOST_DIRECT = 64  # connections
@@ -106,7 +106,7 @@ async def _work(begin: Begin, process: Process, core: Frames) -> None:
     pledge = Pledge(folder)
     config = pickle.loads(begin.config)  # noqa: S301 - from the process that started this one, over a socket of the two
     keep_memory()
-    parsing = Parsing(config)  # only what needs no process of its own is parsed here
+    parsing = ContentParser(config)  # only what needs no process of its own is parsed here
     tenant = Tenant(
         config,
         core,

@@ -13,7 +13,7 @@ from scoter.core.url import Url
 from scoter.fetch.decode import content_codings, decode
 from scoter.live.bounding import bounded
 from scoter.live.records import Kind, Read
-from scoter.parse import HtmlOptions, Parsed, ParseFailed, Parsing, received
+from scoter.parse import ContentParser, HtmlOptions, Parsed, ParseFailed, received
 from scoter.parse.robots_meta import directives
 
 _FAMILIES: Mapping[str, Kind] = {"image": Kind.IMAGE, "video": Kind.VIDEO, "audio": Kind.AUDIO}
@@ -24,7 +24,7 @@ _LONGEST_PROBLEM: Final = 1_000
 class Reading:
     """Reads answers, one after another, in the core or where they are fetched."""
 
-    def __init__(self, config: Config, parsing: Parsing) -> None:
+    def __init__(self, config: Config, parsing: ContentParser) -> None:
         self._parsing = parsing
         self._limit = config.fetch.content_limit
         self._sniffs = config.parse.mime_type_magic

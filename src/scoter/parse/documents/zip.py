@@ -20,11 +20,12 @@ from msgspec.structs import replace
 from scoter.core.page import Content, Outlink, Page
 from scoter.core.url import Url, canonical
 from scoter.errors import UrlError
-from scoter.parse.chain import Parsed, ParseFailed, ParserChain
+from scoter.parse.chain import ParserChain
 from scoter.parse.documents.archive import LONGEST_NAME, ByteBudget, UnreadableArchive, ZipArchive
 from scoter.parse.documents.pages import MOST_TEXT, DocumentContent, PageMaker, one_line
 from scoter.parse.html import MOST_LINKS
 from scoter.parse.mediatype import decided
+from scoter.parse.records import Parsed, ParseFailed
 from scoter.plugins import Setup
 
 ZIP: Final = "application/zip"

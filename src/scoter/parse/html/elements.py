@@ -32,7 +32,7 @@ _MEDIA: Final = frozenset({"audio", "embed", "object", "source", "track", "video
 PIECE, ANCHOR, OUT, HEADING, META, TITLE, BASE, ROOT, LINK, IMAGE, REFERENCE, SCRIPT = range(12)
 
 
-class Place(Struct, frozen=True):
+class LinkElement(Struct, frozen=True):
     """Where the links of an element are, how they are called, and whether the element is taken apart (PIECE) or out."""
 
     attributes: tuple[str, ...]
@@ -51,7 +51,7 @@ KINDS: Final = {name: "media" if name in _MEDIA else name for name in (*_PLACES,
 HEADINGS: Final = {number(f"h{level}"): level for level in range(1, 7)}
 
 
-def actions(options: HtmlOptions) -> tuple[dict[int, int], dict[int, Place]]:
+def actions(options: HtmlOptions) -> tuple[dict[int, int], dict[int, LinkElement]]:
     """Return what to do with each element by its number, and where those with links keep them."""
     lines = frozenset(options.line_separators)
     kinds = {number(name): PIECE for name in TEXT_LEVEL if name not in lines}
@@ -60,7 +60,7 @@ def actions(options: HtmlOptions) -> tuple[dict[int, int], dict[int, Place]]:
     kinds |= {number("title"): TITLE, number("meta"): META, number("base"): BASE, number("html"): ROOT}
     wanted = _PLACES | ({"form": ("action",)} if options.form_actions else {})
     places = {
-        number(name): Place(attributes, name, kinds.get(number(name)))
+        number(name): LinkElement(attributes, name, kinds.get(number(name)))
         for name, attributes in wanted.items()
         if name not in options.ignored
     }

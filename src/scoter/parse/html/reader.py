@@ -15,7 +15,7 @@ from selectolax.lexbor import LexborCSSSelector, LexborDocumentOptions, LexborHT
 from scoter.core.page import Content, Outlink, Page, Refresh
 from scoter.core.url import Url, join
 from scoter.parse.encoding import decoded
-from scoter.parse.html.doubt import doubt_about
+from scoter.parse.html.attributes import largest, read_refresh
 from scoter.parse.html.elements import (
     ANCHOR,
     BASE,
@@ -33,18 +33,17 @@ from scoter.parse.html.elements import (
     UNHEARD,
     actions,
 )
-from scoter.parse.html.found import Found, name_of
 from scoter.parse.html.options import HtmlOptions
-from scoter.parse.html.srcset import largest
-from scoter.parse.html.text import whole_text, words
-from scoter.parse.joining import Joiner
+from scoter.parse.html.page_parts import PageParts, name_of, whole_text, words
+from scoter.parse.links import LinkJoiner
 from scoter.parse.mediatype import LANGUAGE
 from scoter.parse.prescan import without_comments
-from scoter.parse.refresh import read_refresh
 from scoter.parse.robots_meta import directives
 
 if TYPE_CHECKING:
-    from scoter.parse.metadata import MetadataReader
+    from scoter.parse.metadata import PageMetadataReader
+from scoter.core.display import count
+from scoter.parse.records import DecodedPage
 
 MOST_LINKS: Final = 10_000
 """Links that are read of one page; a page with more is no page for readers."""
@@ -67,14 +66,17 @@ class HtmlReader:
         self._options = options
         kinds, self._places = actions(options)
         self._kinds = bytes([kinds.get(number, _NOTHING) for number in range(_NUMBERS)])
-        self._joiner = Joiner()
+        self._joiner = LinkJoiner()
         self._selector = LexborCSSSelector()  # type: ignore[no-untyped-call]
         self._extras = {name: {options.element_name: name} for name in KINDS} if options.element_name else None
-        self._about: MetadataReader | None = None
+        self._about: PageMetadataReader | None = None
         if options.metadata:
-            from scoter.parse.metadata import MetadataOptions, MetadataReader  # 10 ms that most crawls need not spend
+            from scoter.parse.metadata import (  # 10 ms that most crawls need not spend
+                MetadataOptions,
+                PageMetadataReader,
+            )
 
-            self._about = MetadataReader(MetadataOptions.of_lines(options.metadata_order))
+            self._about = PageMetadataReader(MetadataOptions.of_lines(options.metadata_order))
 
     def read(self, content: Content) -> Page:
         """Return what a page says; whatever its bytes are, it says something."""
@@ -89,7 +91,7 @@ class HtmlReader:
             about = self._about.read(
                 tree, url, self._base(tree, url), header_language=language, encoding=source.encoding
             )
-        found = Found()
+        found = PageParts()
         self._walk(tree, found)
         if source.encoding != "utf-8":
             found.spell(source.encoding)
@@ -123,7 +125,7 @@ class HtmlReader:
             doubt=doubt_about(content, source, MOST_LINKS if len(found.links) > MOST_LINKS else 0),
         )
 
-    def _walk(self, tree: LexborHTMLParser, found: Found) -> None:
+    def _walk(self, tree: LexborHTMLParser, found: PageParts) -> None:
         """Go over the elements once, from the last to the first: a script in a link is out before the link is read.
 
         What is taken apart or out stays in the list and is still looked at, such as the links in a ``noscript``.
@@ -170,7 +172,7 @@ class HtmlReader:
                 self._rare(node, kind, found)
         links.reverse()
 
-    def _link(self, node: LexborNode, number: int, kind: int, found: Found) -> None:
+    def _link(self, node: LexborNode, number: int, kind: int, found: PageParts) -> None:
         """Note the links of an element, the last of them first, as the walk goes."""
         attributes = node.attributes
         rel = attributes.get("rel")
@@ -201,7 +203,7 @@ class HtmlReader:
         elif place.after == OUT:
             node.decompose(False)
 
-    def _rare(self, node: LexborNode, kind: int, found: Found) -> None:
+    def _rare(self, node: LexborNode, kind: int, found: PageParts) -> None:
         """Do with an element what is done a few times on a page."""
         if kind == META:
             found.meta(node, self._options.agents)
@@ -230,7 +232,7 @@ class HtmlReader:
         found = main_content(markup, options.extractor, markdown=options.markdown, base=base, encoding=encoding)
         return found.text, found.markdown
 
-    def _outlinks(self, found: Found, base: Url, refresh: Refresh | None) -> tuple[Outlink, ...]:
+    def _outlinks(self, found: PageParts, base: Url, refresh: Refresh | None) -> tuple[Outlink, ...]:
         joined, extras = self._joiner.join, self._extras
         known = self._joiner.known(base)
         absolute = self._joiner.absolute
@@ -267,3 +269,35 @@ def parse_html(content: Content, options: HtmlOptions = HtmlOptions()) -> Page: 
     ('Seals', 'Grey seals\\nMore', Url('http://a.example/more'), 'More')
     """
     return HtmlReader(options).read(content)
+
+
+_HEAD: Final = 1_445
+"""Bytes that tell a text from other things (MIME Sniffing standard, 5.2)."""
+_BINARY: Final = bytes([*range(9), 0x0B, *range(0x0E, 0x1B), *range(0x1C, 0x20)])
+_REPLACED: Final = "\ufffd".encode()
+
+
+def doubt_about(content: Content, source: DecodedPage, most_links: int = 0, *, markup: bool = True) -> str:
+    """Return what is to be said about a page, in a few words each; most often nothing.
+
+    ``most_links`` is how many of its links were read where it has more; ``markup`` is off for plain text.
+    """
+    utf8 = source.utf8
+    said = []
+    if content.truncated:
+        said.append("truncated")
+    if not utf8 or utf8.isspace():
+        said.append("empty")
+    elif markup and b"<" not in utf8:
+        said.append("no markup")
+    head = utf8[:_HEAD]
+    if len(head.translate(None, _BINARY)) * 50 < len(head) * 49 or b"\0" in head:
+        said.append("binary")
+    if utf8 is not content.body:
+        own = content.body.count(_REPLACED) if source.encoding == "utf-8" else 0
+        replaced = utf8.count(_REPLACED) - own
+        if replaced > 0:
+            said.append(f"not valid {source.encoding}: {count(replaced, 'character')} replaced")
+    if most_links:
+        said.append(f"too many links: the first {most_links:,} are read")
+    return "; ".join(said)

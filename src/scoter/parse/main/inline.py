@@ -11,8 +11,8 @@ import unicodedata
 from typing import Final
 
 from scoter.core.url import Url, join
+from scoter.parse.encoding import encode_query
 from scoter.parse.main.tree import INLINE, Element, Node
-from scoter.parse.queries import spelt
 
 STRONG: Final = 1
 EM: Final = 2
@@ -178,7 +178,7 @@ class InlineWriter:
         href = href.strip()
         if not href or href[0] == "#" or len(href) > LONGEST_URL:
             return ""
-        target = join(self._base, spelt(href, self._encoding))
+        target = join(self._base, encode_query(href, self._encoding))
         if target is None or not target.text.startswith(("http://", "https://", "ftp://")):
             return ""
         text = target.text

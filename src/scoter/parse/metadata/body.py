@@ -9,8 +9,9 @@ from typing import Final
 
 from selectolax.lexbor import LexborNode
 
-from scoter.core.metadata import Author, Media
-from scoter.parse.metadata.cleaning import (
+from scoter.core.metadata import Author, Image, Media
+from scoter.parse.metadata.field_values import (
+    LONGEST_ADDRESS,
     LONGEST_NAME,
     LONGEST_TITLE,
     authors,
@@ -21,7 +22,7 @@ from scoter.parse.metadata.cleaning import (
     side,
     words,
 )
-from scoter.parse.metadata.seen import MOST_CLIMBS, Seen, shown, within
+from scoter.parse.metadata.page_elements import MOST_CLIMBS, Attributes, PageElements, shown, within
 
 MOST_NODES: Final = 30
 MOST_MEDIA: Final = 10
@@ -33,46 +34,46 @@ _EVENT: Final = re.compile(r"\b(?:start|end)[-_]?(?:date|time)?\b", re.IGNORECAS
 _APART: Final = ("nav", "footer", "aside", "form", "dialog", "template", "noscript")
 
 
-def title(seen: Seen) -> str:
+def title(elements: PageElements) -> str:
     """Return the page's title, or else its first heading."""
-    if seen.title:
-        return seen.title
-    for node in seen.find("h1")[:5]:
+    if elements.title:
+        return elements.title
+    for node in elements.find("h1")[:5]:
         if text := clean(shown(node, 4 * LONGEST_TITLE), LONGEST_TITLE):
             return text
     return ""
 
 
-def declared_language(seen: Seen) -> str:
+def declared_language(elements: PageElements) -> str:
     """Return the language of the root element, or else of the body."""
-    node = seen.root
+    node = elements.root
     if node is None:
         return ""
     attributes = node.attributes
     if found := language(attributes.get("lang") or attributes.get("xml:lang")):
         return found
-    return next((language(body.attributes.get("lang")) for body in seen.find("body")[:1]), "")
+    return next((language(body.attributes.get("lang")) for body in elements.find("body")[:1]), "")
 
 
-def people(seen: Seen) -> tuple[Author, ...]:
+def people(elements: PageElements) -> tuple[Author, ...]:
     """Return whom the links to authors name, without those of articles that the page only lists."""
-    nodes = seen.find('a[rel~="author" i]')[:MOST_NODES]
-    listed = _listed(seen) if nodes else frozenset()
+    nodes = elements.find('a[rel~="author" i]')[:MOST_NODES]
+    listed = _listed(elements) if nodes else frozenset()
     return authors(
         Author(
             name=clean(shown(node, 4 * LONGEST_NAME), LONGEST_NAME),
-            url=seen.address(node.attributes.get("href")),
+            url=elements.address(node.attributes.get("href")),
         )
         for node in nodes
         if not (listed and _stands_in(node, listed))
     )
 
 
-def published(seen: Seen) -> datetime | None:
+def published(elements: PageElements) -> datetime | None:
     """Return the first time on the page that is not that of a change, a comment or something beside the content."""
     found: datetime | None = None
-    times = list(_times(seen))
-    listed = _listed(seen) if times else frozenset()
+    times = list(_times(elements))
+    listed = _listed(elements) if times else frozenset()
     for node, kind in times:
         if kind == "modified" or (found is not None and kind != "published"):
             continue
@@ -86,28 +87,28 @@ def published(seen: Seen) -> datetime | None:
     return found
 
 
-def modified(seen: Seen) -> datetime | None:
+def modified(elements: PageElements) -> datetime | None:
     """Return the first time on the page that is said to be that of a change."""
-    for node, kind in _times(seen):
+    for node, kind in _times(elements):
         if kind == "modified" and (when := _when(node)) is not None:
             return when
     return None
 
 
-def tags(seen: Seen) -> tuple[str, ...]:
+def tags(elements: PageElements) -> tuple[str, ...]:
     """Return the words of links to tags."""
-    return words(shown(node, 500).replace(",", " ") for node in seen.find('a[rel~="tag" i]')[:MOST_NODES])
+    return words(shown(node, 500).replace(",", " ") for node in elements.find('a[rel~="tag" i]')[:MOST_NODES])
 
 
-def media(seen: Seen) -> tuple[Media, ...]:
+def media(elements: PageElements) -> tuple[Media, ...]:
     """Return the videos and sounds that play on the page itself."""
     found: dict[str, Media] = {}
-    for node in seen.find("video,audio")[:MOST_NODES]:
+    for node in elements.find("video,audio")[:MOST_NODES]:
         kind = node.tag or ""
         attributes = node.attributes
-        for part in (node, *seen.find("source[src]", node)[:1]):
+        for part in (node, *elements.find("source[src]", node)[:1]):
             said = part.attributes
-            if (url := seen.address(said.get("src") or said.get("data-src"))) and len(found) < MOST_MEDIA:
+            if (url := elements.address(said.get("src") or said.get("data-src"))) and len(found) < MOST_MEDIA:
                 found.setdefault(
                     url,
                     Media(
@@ -122,24 +123,24 @@ def media(seen: Seen) -> tuple[Media, ...]:
     return tuple(found.values())
 
 
-def licence(seen: Seen) -> str:
+def licence(elements: PageElements) -> str:
     """Return where the link to the licence leads."""
-    for node in seen.find('a[rel~="license" i]')[:MOST_NODES]:
-        if url := seen.address(node.attributes.get("href")):
+    for node in elements.find('a[rel~="license" i]')[:MOST_NODES]:
+        if url := elements.address(node.attributes.get("href")):
             return url
     return ""
 
 
-def opening(seen: Seen) -> str:
+def opening(elements: PageElements) -> str:
     """Return the first paragraph that reads like one: long enough, more words than links, not beside the content."""
     for query in ("article p,main p", "p"):
-        for node in seen.some(query, MOST_NODES):
+        for node in elements.some(query, MOST_NODES):
             text = clean(shown(node, 4 * LONGEST_OPENING), 4 * LONGEST_OPENING)
             if _length(text) < _SHORTEST_OPENING or "cookie" in text.lower():
                 continue
-            linked = sum(len(link.text_lexbor()) for link in seen.find("a", node)[:MOST_NODES])
+            linked = sum(len(link.text_lexbor()) for link in elements.find("a", node)[:MOST_NODES])
             if 2 * linked < len(text) and not within(node, _APART):
-                return _cut(_without_marks(seen, node, text))
+                return _cut(_without_marks(elements, node, text))
     return ""
 
 
@@ -148,17 +149,17 @@ def _length(text: str) -> int:
     return len(text) if text.isascii() else len(text) + sum("\u2e80" <= char <= "\uffef" for char in text)
 
 
-def _without_marks(seen: Seen, node: LexborNode, text: str) -> str:
+def _without_marks(elements: PageElements, node: LexborNode, text: str) -> str:
     """Return the text of a paragraph without what refers to its notes, such as ``[1]``."""
-    for raised in seen.find("sup", node)[:MOST_NODES]:
+    for raised in elements.find("sup", node)[:MOST_NODES]:
         mark = clean(shown(raised, 100), 100)
         if mark.startswith("["):
             text = text.replace(mark, "", 1)
     return clean(text, 4 * LONGEST_OPENING)
 
 
-def _times(seen: Seen) -> Iterator[tuple[LexborNode, str]]:
-    for node in seen.find("time")[:MOST_NODES]:
+def _times(elements: PageElements) -> Iterator[tuple[LexborNode, str]]:
+    for node in elements.find("time")[:MOST_NODES]:
         attributes = node.attributes
         said = (attributes.get("class") or "").lower()
         if _EVENT.search(f"{said} {attributes.get('itemprop') or ''} {attributes.get('property') or ''}"):
@@ -194,26 +195,29 @@ def _when(node: LexborNode) -> datetime | None:
     return plausible_date(text) if len(text) >= _SHORTEST_DAY else None
 
 
-def _listed(seen: Seen) -> frozenset[int]:
+def _listed(elements: PageElements) -> frozenset[int]:
     """Return, by their numbers, those of several articles whose headings lead to other pages."""
-    articles = seen.find("article")[:_MOST_ARTICLES]
+    articles = elements.find("article")[:_MOST_ARTICLES]
     if len(articles) < 2:
         return frozenset()
     return frozenset(
-        article.mem_id for article in articles for heading in headings(seen, article) if leads_away(seen, heading)
+        article.mem_id
+        for article in articles
+        for heading in headings(elements, article)
+        if leads_away(elements, heading)
     )
 
 
-def headings(seen: Seen, part: LexborNode, most: int = 1) -> list[LexborNode]:
+def headings(elements: PageElements, part: LexborNode, most: int = 1) -> list[LexborNode]:
     """Return the first heading of a part of a page, or the first few, if it has any."""
-    return seen.find("h1,h2,h3,h4", part)[:most]
+    return elements.find("h1,h2,h3,h4", part)[:most]
 
 
-def leads_away(seen: Seen, heading: LexborNode) -> bool:
+def leads_away(elements: PageElements, heading: LexborNode) -> bool:
     """Tell whether a heading is a link to another page."""
     around = heading.parent if heading.parent is not None and heading.parent.tag == "a" else None
-    links = [around] if around is not None else seen.find("a[href]", heading)[:1]
-    return any(not seen.is_here(link.attributes.get("href") or "") for link in links)
+    links = [around] if around is not None else elements.find("a[href]", heading)[:1]
+    return any(not elements.is_here(link.attributes.get("href") or "") for link in links)
 
 
 def _stands_in(node: LexborNode, articles: frozenset[int]) -> bool:
@@ -232,3 +236,86 @@ def _cut(text: str) -> str:
     if len(text) <= LONGEST_OPENING:
         return text
     return text[: text.rfind(" ", 1, LONGEST_OPENING) if " " in text[1:LONGEST_OPENING] else LONGEST_OPENING - 1] + "…"
+
+
+MOST_PICTURES: Final = 60
+_SHORTEST_SIDE: Final = 100  # pixels a side: less is an icon, a smiley, a tracker
+_WIDEST_SHAPE: Final = 4  # times as wide as high: a banner, a rule
+_USUAL_AREA: Final = 240 * 180  # what a picture that does not say its size is taken to cover
+_LARGEST_AREA: Final = 4_000_000
+_OUTSIDE_CONTENT: Final = ("nav", "footer", "aside", "header", "form", "dialog", "template", "button", "noscript")
+_LAZY_SOURCES: Final = ("data-src", "data-original", "data-lazy-src", "data-lazy", "data-image")
+_DECORATION: Final = re.compile(
+    r"(?:^|[/._\-?=&\s])(?:sprites?|icons?|favicon|logos?|avatars?|gravatar|pixel|spacer|blank|transparent|placeholder"
+    r"|tracking|tracker|beacon|1x1|buttons?|badges?|emoji|smil(?:ey|ies)|ads?|adserver|banner|captcha|loading|loader"
+    r"|share|social)(?:$|[/._\-?=&\s0-9])",
+    re.IGNORECASE,
+)
+_PICTURE_QUERIES: Final = ('article img,main img,[role="main"] img', "img", "amp-img")
+_TRACKERS: Final = (
+    "doubleclick.net",
+    "gravatar.com",
+    "facebook.com/tr",
+    "google-analytics.com",
+    "scorecardresearch.com",
+)
+
+
+def picture(elements: PageElements) -> Image | None:
+    """Return the largest plausible picture, of the main content if there is one in it."""
+    for query in _PICTURE_QUERIES:
+        ranked = []
+        for place, node in enumerate(elements.some(query, MOST_PICTURES)):
+            attributes = node.attributes
+            if area := _area(attributes):
+                ranked.append((-area, place, node, attributes))
+        ranked.sort(key=lambda found: found[:2])
+        for _, _, node, attributes in ranked:
+            if (image := _as_image(elements, attributes)) is not None and not within(node, _OUTSIDE_CONTENT):
+                return image
+    return None
+
+
+def _area(attributes: Attributes) -> int:
+    """Return about how many pixels a picture covers; none for what is too small or too narrow for a picture."""
+    width, height = side(attributes.get("width")), side(attributes.get("height"))
+    if (width is not None and width < _SHORTEST_SIDE) or (height is not None and height < _SHORTEST_SIDE):
+        return 0
+    if width and height:
+        return min(width * height, _LARGEST_AREA) if 1 / _WIDEST_SHAPE <= width / height <= _WIDEST_SHAPE else 0
+    one = width or height or _picture_source(attributes)[1]
+    if not one:
+        return _USUAL_AREA
+    return min(one * one * 2 // 3, _LARGEST_AREA) if one >= _SHORTEST_SIDE else 0
+
+
+def _as_image(elements: PageElements, attributes: Attributes) -> Image | None:
+    """Return a picture, or nothing for a decoration."""
+    href, _ = _picture_source(attributes)
+    said = f"{attributes.get('class') or ''} {attributes.get('id') or ''}"
+    if len(href) > LONGEST_ADDRESS or _DECORATION.search(href) or (len(said) > 1 and _DECORATION.search(said[:500])):
+        return None
+    url = elements.address(href)
+    if not url or url.partition("?")[0].lower().endswith((".svg", ".ico", ".gif")) or any(h in url for h in _TRACKERS):
+        return None
+    return Image(
+        url=url,
+        alt=clean(attributes.get("alt") or "", LONGEST_TITLE),
+        width=side(attributes.get("width")),
+        height=side(attributes.get("height")),
+    )
+
+
+def _picture_source(attributes: Attributes) -> tuple[str, int]:
+    """Return where a picture is and how wide, if its set of sources tells: late sources first, the largest of a set."""
+    best = ("", 0)
+    for name in ("srcset", "data-srcset"):
+        for part in (attributes.get(name) or "")[:20_000].split(", ")[:30]:
+            href, _, size = part.strip().rpartition(" ")
+            width = (side(size[:-1]) or 0) if size.endswith("w") else 0
+            if href and not href.startswith("data:") and width > best[1]:
+                best = (href.strip(), width)
+    if best[0]:
+        return best
+    # Where a picture is loaded late, the source is what is shown until then.
+    return next(filter(None, (attributes.get(name) for name in (*_LAZY_SOURCES, "src"))), None) or "", 0

@@ -14,8 +14,8 @@ from selectolax.lexbor import LexborNode
 
 from scoter.core.metadata import Author
 from scoter.parse.metadata.body import headings, leads_away
-from scoter.parse.metadata.cleaning import LONGEST_NAME, authors, clean, plausible_date
-from scoter.parse.metadata.seen import Seen, shown, within
+from scoter.parse.metadata.field_values import LONGEST_NAME, authors, clean, plausible_date
+from scoter.parse.metadata.page_elements import PageElements, shown, within
 
 MOST_LOOKED_AT: Final = 60
 MOST_LINES: Final = 8
@@ -50,16 +50,16 @@ _NOBODY: Final = frozenset(
 )
 
 
-def byline(seen: Seen) -> tuple[Author, ...]:
+def byline(elements: PageElements) -> tuple[Author, ...]:
     """Return whom the line under the heading names."""
-    seen.bylines = _lines(seen)
+    elements.bylines = _lines(elements)
     every: list[tuple[Author, ...]] = []
     named: set[int] = set()
-    around = {number for node in seen.bylines for number in _around(node)}
-    for node in seen.bylines:
+    around = {number for node in elements.bylines for number in _around(node)}
+    for node in elements.bylines:
         # A line in another says a part of the same, or what the other says among more.
         if (text := _text(node)) and named.isdisjoint(_around(node)):
-            people = _people(seen, node, text)
+            people = _people(elements, node, text)
             if people:
                 named.add(node.mem_id)
             if people or node.mem_id not in around:
@@ -71,26 +71,26 @@ def byline(seen: Seen) -> tuple[Author, ...]:
     return max(found, key=lambda people: sum(bool(each.url) for each in people))
 
 
-def dateline(seen: Seen) -> datetime | None:
+def dateline(elements: PageElements) -> datetime | None:
     """Return the day in the line under the heading, or beside it in the same element.
 
     Only lines that were looked for before, for want of an author, are read: most pages without a day have none.
     """
     days = set()
-    for node in seen.bylines:
+    for node in elements.bylines:
         day = _day(_text(node))
-        if day is None and node.parent is not None and _people(seen, node, _text(node)):
+        if day is None and node.parent is not None and _people(elements, node, _text(node)):
             day = _day(_text(node.parent))
         if day is not None:
             days.add(day)
     return days.pop() if len(days) == 1 else None
 
 
-def _lines(seen: Seen) -> list[LexborNode]:
-    nodes = [node for node in seen.some(_QUERY, MOST_LOOKED_AT) if _is_line(node) and not within(node, _APART)]
+def _lines(elements: PageElements) -> list[LexborNode]:
+    nodes = [node for node in elements.some(_QUERY, MOST_LOOKED_AT) if _is_line(node) and not within(node, _APART)]
     nodes = [node for node in nodes if not _is_others(node)]
     bare: set[int] = set()
-    return [node for node in nodes if not _is_teaser(seen, node, bare)] if len(nodes) <= MOST_LINES else []
+    return [node for node in nodes if not _is_teaser(elements, node, bare)] if len(nodes) <= MOST_LINES else []
 
 
 def _around(node: LexborNode) -> list[int]:
@@ -121,7 +121,7 @@ def _is_others(node: LexborNode) -> bool:
     return False
 
 
-def _is_teaser(seen: Seen, node: LexborNode, bare: set[int]) -> bool:
+def _is_teaser(elements: PageElements, node: LexborNode, bare: set[int]) -> bool:
     """Tell whether the nearest heading around a line leads to another page; ``bare`` are those without one."""
     around: LexborNode | None = node
     for _ in range(_CLIMBS):
@@ -129,16 +129,16 @@ def _is_teaser(seen: Seen, node: LexborNode, bare: set[int]) -> bool:
             break
         if around.mem_id not in bare:
             # The name of the site may be a heading, and a link to its first page.
-            found = [heading for heading in headings(seen, around, 3) if not _leads_home(seen, heading)]
+            found = [heading for heading in headings(elements, around, 3) if not _leads_home(elements, heading)]
             if found:
-                return leads_away(seen, found[0])
+                return leads_away(elements, found[0])
             bare.add(around.mem_id)
         around = around.parent
     return False
 
 
-def _leads_home(seen: Seen, heading: LexborNode) -> bool:
-    places = [seen.address(link.attributes.get("href")) for link in seen.find("a[href]", heading)[:1]]
+def _leads_home(elements: PageElements, heading: LexborNode) -> bool:
+    places = [elements.address(link.attributes.get("href")) for link in elements.find("a[href]", heading)[:1]]
     return any(place.count("/") == 3 and place.endswith("/") for place in places)
 
 
@@ -154,7 +154,7 @@ def _day(text: str) -> datetime | None:
     return None
 
 
-def _people(seen: Seen, node: LexborNode, text: str) -> tuple[Author, ...]:
+def _people(elements: PageElements, node: LexborNode, text: str) -> tuple[Author, ...]:
     by = _BY.search(text)
     rest = _LABEL.sub("", _DATE.sub("|", text[by.end() :] if by else text), count=1)
     end = _END.search(rest)
@@ -163,10 +163,10 @@ def _people(seen: Seen, node: LexborNode, text: str) -> tuple[Author, ...]:
     names = [name.strip() for other in others for name in other.split(",")] + [last.partition(",")[0].strip()]
     if not all(_is_name(name, 1 if by else 2) for name in names):
         return ()
-    links = {clean(shown(link, LONGEST), LONGEST_NAME): link for link in seen.find("a[href]", node)[:5]}
+    links = {clean(shown(link, LONGEST), LONGEST_NAME): link for link in elements.find("a[href]", node)[:5]}
     links |= {clean(shown(node, LONGEST), LONGEST_NAME): node} if node.tag == "a" else {}
     return authors(
-        Author(name=name, url=seen.address(links[name].attributes.get("href")) if name in links else "")
+        Author(name=name, url=elements.address(links[name].attributes.get("href")) if name in links else "")
         for name in names
     )
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, TypeAlias
 
-from scoter.parse.metadata.cleaning import unmarked
+from scoter.parse.metadata.field_values import unmarked
 
 Thing: TypeAlias = Mapping[str, Any]
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 import msgspec
 
 from scoter.parse.metadata.graph import Graph
-from scoter.parse.metadata.seen import Seen
+from scoter.parse.metadata.page_elements import PageElements
 
 MOST_CHARACTERS: Final = 1_000_000
 """Characters of JSON-LD that are read of a page."""
@@ -29,11 +29,11 @@ _BETWEEN: Final = re.compile(r"[\s,;]*")
 _DECODER: Final = json.JSONDecoder(strict=False)  # raw line ends and tabs in strings are common
 
 
-def graph(seen: Seen) -> Graph:
+def graph(elements: PageElements) -> Graph:
     """Return the things that the page's JSON-LD describes."""
     found = Graph()
     left = MOST_CHARACTERS
-    for script in seen.scripts:
+    for script in elements.scripts:
         if len(script) > left:
             continue
         left -= len(script)

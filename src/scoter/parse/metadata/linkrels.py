@@ -6,8 +6,8 @@ import re
 from typing import Final
 
 from scoter.core.metadata import Author, Embed, Feed, Image, PageMetadata
-from scoter.parse.metadata.cleaning import LONGEST_NAME, authors, clean, media_type
-from scoter.parse.metadata.seen import Attributes, Seen
+from scoter.parse.metadata.field_values import LONGEST_NAME, authors, clean, media_type
+from scoter.parse.metadata.page_elements import Attributes, PageElements
 
 MOST_FEEDS: Final = 20
 MOST_EMBEDS: Final = 10
@@ -23,7 +23,7 @@ _SIZE: Final = re.compile(r"\b([1-9][0-9]{0,4})[xX×]([1-9][0-9]{0,4})\b")
 _TOUCH, _SCALES, _PLAIN, _MASK = 180, 256, 16, 1
 
 
-def claims(seen: Seen) -> PageMetadata:
+def claims(elements: PageElements) -> PageMetadata:
     """Return what the page's links say."""
     canonical = licence = picture = ""
     icon: Image | None = None
@@ -31,22 +31,24 @@ def claims(seen: Seen) -> PageMetadata:
     feeds: dict[str, Feed] = {}
     embeds: dict[str, Embed] = {}
     people: list[Author] = []
-    for rels, link in seen.links:
+    for rels, link in elements.links:
         if not canonical and "canonical" in rels:
-            canonical = seen.address(link.get("href"))
+            canonical = elements.address(link.get("href"))
         elif "alternate" in rels or "alternative" in rels or "feed" in rels:
-            _alternate(seen, rels, link, feeds, embeds)
+            _alternate(elements, rels, link, feeds, embeds)
         elif not rels.isdisjoint(_ICONS):
             sides = _sides(link.get("sizes"))
             size = _size(rels, link, sides)
-            if size > largest and (found := _icon(seen, link, sides)):
+            if size > largest and (found := _icon(elements, link, sides)):
                 icon, largest = found, size
         elif "license" in rels:
-            licence = licence or seen.address(link.get("href"))
+            licence = licence or elements.address(link.get("href"))
         elif "image_src" in rels:
-            picture = picture or seen.address(link.get("href"))
+            picture = picture or elements.address(link.get("href"))
         elif "author" in rels:
-            people.append(Author(name=clean(link.get("title") or "", LONGEST_NAME), url=seen.address(link.get("href"))))
+            people.append(
+                Author(name=clean(link.get("title") or "", LONGEST_NAME), url=elements.address(link.get("href")))
+            )
     return PageMetadata(
         canonical=canonical,
         icon=icon,
@@ -59,15 +61,15 @@ def claims(seen: Seen) -> PageMetadata:
 
 
 def _alternate(
-    seen: Seen, rels: frozenset[str], link: Attributes, feeds: dict[str, Feed], embeds: dict[str, Embed]
+    elements: PageElements, rels: frozenset[str], link: Attributes, feeds: dict[str, Feed], embeds: dict[str, Embed]
 ) -> None:
     kind = media_type(link.get("type"))
     if kind in EMBED_TYPES:
-        url = seen.address(link.get("href"))
+        url = elements.address(link.get("href"))
         if url and len(embeds) < MOST_EMBEDS:
             embeds.setdefault(url, Embed(url=url, media_type=kind))
     elif kind in FEED_TYPES or ("feed" in rels and kind):
-        url = seen.address(link.get("href"))
+        url = elements.address(link.get("href"))
         if url and len(feeds) < MOST_FEEDS:
             title = clean(link.get("title") or "", LONGEST_NAME)
             feeds.setdefault(url, Feed(url=url, media_type=kind, title=title))
@@ -94,8 +96,8 @@ def _size(rels: frozenset[str], link: Attributes, sides: tuple[int, int] | None)
     return _PLAIN if rels.isdisjoint(_APPLE) else _TOUCH
 
 
-def _icon(seen: Seen, link: Attributes, sides: tuple[int, int] | None) -> Image | None:
-    url = seen.address(link.get("href"))
+def _icon(elements: PageElements, link: Attributes, sides: tuple[int, int] | None) -> Image | None:
+    url = elements.address(link.get("href"))
     if not url:
         return None
     width, height = sides or (None, None)

@@ -7,7 +7,7 @@ from typing import Final
 from selectolax.lexbor import LexborNode
 
 from scoter.core.metadata import Author, Image, PageMetadata, Product
-from scoter.parse.metadata.cleaning import (
+from scoter.parse.metadata.field_values import (
     LONGEST_DESCRIPTION,
     LONGEST_NAME,
     LONGEST_TITLE,
@@ -19,7 +19,7 @@ from scoter.parse.metadata.cleaning import (
     side,
     words,
 )
-from scoter.parse.metadata.seen import MOST_CLIMBS, Seen, shown
+from scoter.parse.metadata.page_elements import MOST_CLIMBS, PageElements, shown
 
 NOTHING = PageMetadata()
 MOST_NODES: Final = 200
@@ -44,26 +44,28 @@ _QUERY: Final = ",".join(f".{name}" for name in _PROPERTIES)
 _ROOT_QUERY: Final = ",".join(f".{name}" for name in _ROOTS)
 
 
-def claims(seen: Seen) -> PageMetadata:
+def claims(elements: PageElements) -> PageMetadata:
     """Return what the page's one entry or product says; several of them are a list of other pages."""
-    roots = [node for node in seen.some(_ROOT_QUERY, MOST_NODES) if not _inside(node, frozenset(_ROOTS), None)]
+    roots = [node for node in elements.some(_ROOT_QUERY, MOST_NODES) if not _inside(node, frozenset(_ROOTS), None)]
     if not roots:
         return NOTHING
-    found = [(root, _properties(seen, root)) for root in roots[:20]]
+    found = [(root, _properties(elements, root)) for root in roots[:20]]
     if len(roots) > 1:
-        found = [(root, said) for root, said in found if any(seen.is_here(_href(node)) for node in said.get("url", ()))]
+        found = [
+            (root, said) for root, said in found if any(elements.is_here(_href(node)) for node in said.get("url", ()))
+        ]
     if len(found) != 1:
         return NOTHING
     root, said = found[0]
     kind = next(_ROOTS[name] for name in _classes(root) if name in _ROOTS)
     title = _text(said, "name", LONGEST_TITLE)
-    photo = next(filter(None, (_image(seen, node) for node in said.get("photo", ()))), None)
+    photo = next(filter(None, (_image(elements, node) for node in said.get("photo", ()))), None)
     return PageMetadata(
         title=title,
         description=_text(said, "summary", LONGEST_DESCRIPTION),
         image=photo,
-        canonical=next(filter(None, (seen.address(_href(node)) for node in said.get("url", ()))), ""),
-        authors=authors(_person(seen, node) for node in said.get("author", ())) or _only_card(seen),
+        canonical=next(filter(None, (elements.address(_href(node)) for node in said.get("url", ()))), ""),
+        authors=authors(_person(elements, node) for node in said.get("author", ())) or _only_card(elements),
         published=plausible_date(_when(said, "published")),
         modified=plausible_date(_when(said, "updated")),
         type=kind,
@@ -72,10 +74,10 @@ def claims(seen: Seen) -> PageMetadata:
     )
 
 
-def _properties(seen: Seen, root: LexborNode) -> dict[str, list[LexborNode]]:
+def _properties(elements: PageElements, root: LexborNode) -> dict[str, list[LexborNode]]:
     """Return the elements of an entry by what they are, without those of a card or entry within it."""
     found: dict[str, list[LexborNode]] = {}
-    for node in seen.some(_QUERY, MOST_NODES, root):
+    for node in elements.some(_QUERY, MOST_NODES, root):
         if node.mem_id == root.mem_id or _inside(node, _CARDS | frozenset(_ROOTS), root):
             continue
         for name in _classes(node):
@@ -126,9 +128,9 @@ def _href(node: LexborNode) -> str:
     return attributes.get("href") or attributes.get("src") or ""
 
 
-def _image(seen: Seen, node: LexborNode) -> Image | None:
+def _image(elements: PageElements, node: LexborNode) -> Image | None:
     attributes = node.attributes
-    url = seen.address(_href(node) or attributes.get("data-src"))
+    url = elements.address(_href(node) or attributes.get("data-src"))
     if not url:
         return None
     return Image(
@@ -139,17 +141,17 @@ def _image(seen: Seen, node: LexborNode) -> Image | None:
     )
 
 
-def _person(seen: Seen, node: LexborNode) -> Author:
+def _person(elements: PageElements, node: LexborNode) -> Author:
     """Return an author: a card, or just a name."""
-    name = next(iter(seen.find(".p-name,.fn", node)), node)
-    links = [node, *seen.some(".u-url,.url,a[href]", 3, node)]
-    url = next(filter(None, (seen.address(_href(link)) for link in links)), "")
+    name = next(iter(elements.find(".p-name,.fn", node)), node)
+    links = [node, *elements.some(".u-url,.url,a[href]", 3, node)]
+    url = next(filter(None, (elements.address(_href(link)) for link in links)), "")
     return Author(name=clean(shown(name, 4 * LONGEST_NAME), LONGEST_NAME), url=url)
 
 
-def _only_card(seen: Seen) -> tuple[Author, ...]:
-    cards = seen.find(".h-card")
-    return authors([_person(seen, cards[0])]) if len(cards) == 1 else ()
+def _only_card(elements: PageElements) -> tuple[Author, ...]:
+    cards = elements.find(".h-card")
+    return authors([_person(elements, cards[0])]) if len(cards) == 1 else ()
 
 
 def _product(said: dict[str, list[LexborNode]], title: str) -> Product | None:

@@ -6,24 +6,28 @@ kind ``WebPage``.
 
 from __future__ import annotations
 
+import re
 from datetime import datetime
+from typing import Final
 
+from scoter.core.dates import parse_duration
 from scoter.core.metadata import Author, Image, Media, Product
-from scoter.parse.metadata.chosen import chosen, is_customers, is_page
-from scoter.parse.metadata.cleaning import (
+from scoter.parse.metadata.field_values import (
     LONGEST_DESCRIPTION,
     LONGEST_NAME,
     LONGEST_TITLE,
+    LONGEST_WORD,
     authors,
     language,
+    media_type,
+    number,
     plausible_date,
     side,
     words,
 )
-from scoter.parse.metadata.commerce import product
-from scoter.parse.metadata.graph import Graph, address_of, text_of, types_of
-from scoter.parse.metadata.playing import media
-from scoter.parse.metadata.seen import Seen
+from scoter.parse.metadata.graph import Graph, Thing, address_of, local, text_of, types_of
+from scoter.parse.metadata.main_thing import chosen, is_customers, is_page
+from scoter.parse.metadata.page_elements import PageElements
 
 
 class SchemaClaims:
@@ -33,13 +37,13 @@ class SchemaClaims:
     shown, they are a list.
     """
 
-    def __init__(self, graph: Graph, seen: Seen, *, first_of_many: bool) -> None:
+    def __init__(self, graph: Graph, elements: PageElements, *, first_of_many: bool) -> None:
         self._graph = graph
-        self._seen = seen
-        self._thing, self.type = chosen(graph, seen, first_of_many=first_of_many)
-        if is_customers(self.type, seen.kind):
+        self._elements = elements
+        self._thing, self.type = chosen(graph, elements, first_of_many=first_of_many)
+        if is_customers(self.type, elements.kind):
             self._thing, self.type = {}, ""
-        seen.kind = seen.kind or self.type
+        elements.kind = elements.kind or self.type
         page = next((other for other in graph.things if is_page(other)), self._thing)
         self._things = [self._thing] if page is self._thing else [self._thing, page]
 
@@ -56,7 +60,7 @@ class SchemaClaims:
         for thing in self._things:
             for name in ("image", "primaryImageOfPage", "thumbnailUrl", "thumbnail", "photo"):
                 for value in self._graph.each(thing, name):
-                    if found := image_of(self._graph, self._seen, value):
+                    if found := image_of(self._graph, self._elements, value):
                         return found
         return None
 
@@ -66,7 +70,7 @@ class SchemaClaims:
         for thing in self._things:
             for value in (*self._graph.each(thing, "url"), *self._graph.each(thing, "mainEntityOfPage")):
                 href = address_of(value)
-                if "#" not in href and (url := self._seen.address(href)):
+                if "#" not in href and (url := self._elements.address(href)):
                     return url
         return ""
 
@@ -118,7 +122,7 @@ class SchemaClaims:
 
     @property
     def media(self) -> tuple[Media, ...]:
-        return media(self._graph, self._seen, self._thing)
+        return media(self._graph, self._elements, self._thing)
 
     @property
     def license(self) -> str:
@@ -126,7 +130,7 @@ class SchemaClaims:
             for value in self._graph.each(thing, "license"):
                 href = address_of(value)
                 # A name, such as "CC BY 4.0", would be taken for a relative address.
-                if href.lstrip()[:8].lower().startswith(("http", "//", "/")) and (url := self._seen.address(href)):
+                if href.lstrip()[:8].lower().startswith(("http", "//", "/")) and (url := self._elements.address(href)):
                     return url
         return ""
 
@@ -146,15 +150,15 @@ class SchemaClaims:
         if isinstance(value, dict):
             for place in ("url", "sameAs", "@id"):
                 href = next((address_of(inner) for inner in self._graph.each(value, place)), "")
-                if "#" not in href and (url := self._seen.address(href)):
+                if "#" not in href and (url := self._elements.address(href)):
                     break
         return Author(name=name, url=url)
 
 
-def image_of(graph: Graph, seen: Seen, value: object) -> Image | None:
+def image_of(graph: Graph, elements: PageElements, value: object) -> Image | None:
     """Return a picture that is given by its address or as a thing."""
     if isinstance(value, str):
-        url = seen.address(value)
+        url = elements.address(value)
         return Image(url=url) if url else None
     if not isinstance(value, dict):
         return None
@@ -162,7 +166,7 @@ def image_of(graph: Graph, seen: Seen, value: object) -> Image | None:
         filter(
             None,
             (
-                seen.address(address_of(inner))
+                elements.address(address_of(inner))
                 for name in ("contentUrl", "url", "@id")
                 for inner in graph.each(value, name)
                 if not (name == "@id" and "#" in address_of(inner))
@@ -178,3 +182,103 @@ def image_of(graph: Graph, seen: Seen, value: object) -> Image | None:
         width=side(graph.text(value, 40, "width")),
         height=side(graph.text(value, 40, "height")),
     )
+
+
+LONGEST_PRICE: Final = 32
+_PRODUCTS: Final = frozenset(
+    ("product", "productgroup", "productmodel", "individualproduct", "someproducts", "vehicle", "car", "motorcycle")
+)
+_NUMBERS: Final = ("sku", "mpn", "productID", "gtin", "gtin13", "gtin14", "gtin12", "gtin8", "isbn")
+_THOUSANDS: Final = re.compile(r"(?<=[0-9])[.\s](?=[0-9]{3}(?![0-9]))")
+_CURRENCY: Final = re.compile(r"[A-Z]{3}")
+
+
+def product(graph: Graph, thing: Thing) -> Product | None:
+    """Return what the page sells: a product, or another thing for which a price is asked."""
+    offer = _offer(graph, thing)
+    price = graph.text(offer, LONGEST_PRICE, "price", "lowPrice", "highPrice")
+    if not price and not any(kind.lower() in _PRODUCTS for kind in types_of(thing)):
+        return None
+    rating = next(iter(graph.things_of(thing, "aggregateRating")), {})
+    # Much of the world writes 4,7 of 1.204: a rating has no thousands, and a count no fractions.
+    value = graph.text(rating, LONGEST_WORD, "ratingValue").replace(",", ".")
+    count = number(_THOUSANDS.sub("", graph.text(rating, LONGEST_WORD, "ratingCount", "reviewCount")), 1e12)
+    found = Product(
+        name=graph.text(thing, LONGEST_TITLE, "name"),
+        brand=graph.text(thing, LONGEST_NAME, "brand", "manufacturer"),
+        sku=graph.text(thing, LONGEST_WORD, *_NUMBERS),
+        price=price,
+        currency=_currency(graph.text(offer, LONGEST_PRICE, "priceCurrency")),
+        availability=local(graph.text(offer, LONGEST_WORD, "availability")),
+        rating=number(value, 1_000_000),
+        ratings=None if count is None else int(count),
+    )
+    return None if found == Product() else found
+
+
+def _offer(graph: Graph, thing: Thing) -> Thing:
+    """Return the first offer with a price; a price may stand one step further, in a specification or a variant."""
+    things = [thing, *graph.things_of(thing, "hasVariant", "model")[:5]]
+    offers = [offer for one in things for offer in graph.things_of(one, "offers")]
+    for offer in offers:
+        if graph.text(offer, LONGEST_PRICE, "price", "lowPrice"):
+            return offer
+    for offer in offers:
+        for inner in graph.things_of(offer, "priceSpecification", "offers"):
+            if graph.text(inner, LONGEST_PRICE, "price", "minPrice"):
+                return {**offer, **inner}
+    if graph.text(thing, LONGEST_PRICE, "price"):
+        return thing
+    return offers[0] if offers else {}
+
+
+def _currency(text: str) -> str:
+    text = text.upper()
+    return text if _CURRENCY.fullmatch(text) else ""
+
+
+MOST_MEDIA: Final = 10
+_SOUNDS: Final = frozenset({"audioobject", "musicrecording", "podcastepisode", "audiobook", "radioepisode"})
+_FILMS: Final = frozenset({"videoobject", "movie", "tvepisode", "episode", "clip", "musicvideoobject"})
+_HOLDERS: Final = ("video", "audio", "associatedMedia", "encoding", "trailer", "subjectOf", "sharedContent")
+
+
+def media(graph: Graph, elements: PageElements, thing: Thing) -> tuple[Media, ...]:
+    """Return what plays: the thing itself, what it has, and what stands beside it on the page."""
+    found: dict[str, Media] = {}
+    held = [inner for name in _HOLDERS for inner in graph.things_of(thing, name)]
+    beside = [other for other in graph.things if other is not thing]
+    own = _kind(graph, thing)
+    for number, one in enumerate([thing, *held, *beside][:100]):
+        # Any file of an episode or a film is what plays; other things may have files of any sort.
+        if kind := _kind(graph, one, own if number <= len(held) else ""):
+            for part in _parts(graph, elements, one, kind):
+                if len(found) < MOST_MEDIA:
+                    found.setdefault(part.url, part)
+    return tuple(found.values())
+
+
+def _kind(graph: Graph, thing: Thing, otherwise: str = "") -> str:
+    """Return whether a thing is heard or elements; a file of which neither is said is so ``otherwise``."""
+    kinds = {kind.lower() for kind in types_of(thing)}
+    if kinds & _SOUNDS:
+        return "audio"
+    if kinds & _FILMS:
+        return "video"
+    if "mediaobject" not in kinds:
+        return ""
+    said = media_type(graph.text(thing, 100, "encodingFormat", "fileFormat"))
+    return said.partition("/")[0] if said.startswith(("audio/", "video/")) else "" if said else otherwise
+
+
+def _parts(graph: Graph, elements: PageElements, thing: Thing, kind: str) -> list[Media]:
+    width, height = side(graph.text(thing, 40, "width")), side(graph.text(thing, 40, "height"))
+    length = parse_duration(graph.text(thing, 60, "duration"))
+    found = []
+    for name, role in (("contentUrl", kind), ("embedUrl", "player")):
+        for value in graph.each(thing, name):
+            if url := elements.address(address_of(value)):
+                said = media_type(graph.text(thing, 100, "encodingFormat", "fileFormat")) if role == kind else ""
+                part = Media(url=url, kind=role, media_type=said, width=width, height=height, seconds=length)
+                found.append(part)
+    return found

@@ -14,7 +14,7 @@ from scoter.live.content.store import WarcContent
 from scoter.live.fetching.fetchers import Fetchers
 from scoter.live.sqlite.database import ServiceDb
 from scoter.live.sqlite.stores import SqliteStores
-from scoter.parse import Parsing
+from scoter.parse import ContentParser
 from scoter.store.arrow import limit_arrow_memory
 from scoter.web.protocol import Limits
 from scoter.web.service.joining import DEFECT, Joint, be_process
@@ -48,7 +48,7 @@ async def work(plan: Plan, joint: Joint) -> int:
         content = await stack.enter_async_context(
             WarcContent(folder.content, about(config), size=live.archive_size, age=live.archive_age)
         )
-        parsing = stack.enter_context(Parsing(config))
+        parsing = stack.enter_context(ContentParser(config))
         fetchers = await stack.enter_async_context(Fetchers(config, folder.run, rules=stores.rules.all()))
         parts = Parts(plan, config, stores=stores, fetchers=fetchers, content=content, parsing=parsing)
         stack.push_async_callback(parts.post.close)

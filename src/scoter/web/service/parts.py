@@ -25,7 +25,7 @@ from scoter.live.scheduler import Scheduler
 from scoter.live.sqlite.moments import utc_now
 from scoter.live.sqlite.stores import SqliteStores
 from scoter.live.stages.reading import Reading
-from scoter.parse import Parsing
+from scoter.parse import ContentParser
 from scoter.parse.html.elements import KINDS
 from scoter.store.warc import ArchiveInfo
 from scoter.web.app import Api, Services
@@ -54,7 +54,7 @@ class Parts:
         stores: SqliteStores,
         fetchers: Fetchers,
         content: WarcContent,
-        parsing: Parsing,
+        parsing: ContentParser,
     ) -> None:
         folder = plan.folder
         guard = Guard(config)

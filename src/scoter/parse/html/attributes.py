@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 from typing import Final
 
-_LONGEST: Final = 16_384
+from scoter.core.page import Refresh
+from scoter.core.url import Url, join
+
+_LONGEST_SRCSET: Final = 16_384
 _LONGEST_SIZE: Final = 10
 
 
@@ -17,7 +21,7 @@ def largest(srcset: str) -> str:
     """
     best, most = "", 0.0
     address, size = "", 1.0
-    for word in srcset[:_LONGEST].split():
+    for word in srcset[:_LONGEST_SRCSET].split():
         if not address:
             # HTML standard, 4.8.4.2.2: an address ends with white space; a comma at its end closes the candidate.
             address, size = word.lstrip(","), 1.0
@@ -42,3 +46,33 @@ def _size(descriptor: str) -> float:
     if descriptor[-1:] in ("w", "x") and digits.isascii() and digits.replace(".", "", 1).isdecimal():
         return float(digits)
     return 0.0
+
+
+# HTML standard, 4.2.5.3 (shared declarative refresh steps): seconds, then perhaps a separator, "url=" and quotes.
+_REFRESH = re.compile(
+    r"[\t\n\f\r ]*+(?:([0-9]++)(?:\.[0-9.]*+)?|\.[0-9.]*+)"
+    r"(?:[\t\n\f\r ]*+[;,][\t\n\f\r ]*+|[\t\n\f\r ]++)"
+    r"(?:url[\t\n\f\r ]*+=[\t\n\f\r ]*+)?+"
+    r"(?:\"([^\"]*+)|'([^']*+)|(.*))",
+    re.IGNORECASE | re.DOTALL,
+)
+_LONGEST_REFRESH = 8_192
+_MOST_DIGITS = 9  # digits; thirty years
+
+
+def read_refresh(content: str, base: Url) -> Refresh | None:
+    """Return where a refresh leads and when; nothing when it leads nowhere or does no more than load the page again.
+
+    >>> from scoter.core.url import canonical
+    >>> read_refresh("3; URL='/there'", canonical("http://a.example/here"))
+    Refresh(target=Url('http://a.example/there'), seconds=3.0)
+    >>> read_refresh("30", canonical("http://a.example/here"))
+    """
+    found = _REFRESH.match(content[:_LONGEST_REFRESH])
+    if found is None:
+        return None
+    href = (found[2] or found[3] or found[4] or "").strip()
+    target = join(base, href) if href else None
+    if target is None:
+        return None
+    return Refresh(target, float((found[1] or "0")[:_MOST_DIGITS]))

@@ -6,14 +6,14 @@ import re
 from collections.abc import Collection, Mapping
 from typing import Final, TypeAlias
 
-from selectolax.lexbor import LexborNode
+from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from scoter.core.page import EMPTY, Alternate, Heading
 from scoter.core.url import Url, join
+from scoter.parse.encoding import encode_query
 from scoter.parse.html.elements import HEADINGS
-from scoter.parse.html.text import words
-from scoter.parse.queries import spelt
 from scoter.parse.robots_meta import concerns
+from scoter.parse.vectors import may_have_two_blanks
 
 MOST_HEADINGS: Final = 200
 LONGEST_HEADING: Final = 500
@@ -41,7 +41,7 @@ RawLink: TypeAlias = tuple[str, str, str, str]  # href, anchor, rel, and the ele
 Attributes: TypeAlias = Mapping[str, str | None]
 
 
-class Found:
+class PageParts:
     """What the walk has come upon; it goes backwards, so that the last word is the page's first."""
 
     def __init__(self) -> None:
@@ -62,12 +62,13 @@ class Found:
     def spell(self, encoding: str) -> None:
         """Write the queries of the page's links in its encoding."""
         self.links = [
-            link if link[0].isascii() else (spelt(link[0], encoding), link[1], link[2], link[3]) for link in self.links
+            link if link[0].isascii() else (encode_query(link[0], encoding), link[1], link[2], link[3])
+            for link in self.links
         ]
         if self.canonical is not None:
-            self.canonical = spelt(self.canonical, encoding)
-        self.refresh = spelt(self.refresh, encoding)
-        self.alternates = [{**each, "href": spelt(each.get("href") or "", encoding)} for each in self.alternates]
+            self.canonical = encode_query(self.canonical, encoding)
+        self.refresh = encode_query(self.refresh, encoding)
+        self.alternates = [{**each, "href": encode_query(each.get("href") or "", encoding)} for each in self.alternates]
 
     def refer(self, rel: str, attributes: Attributes) -> bool:
         """Note what a ``<link>`` says about the page as a whole; tell whether it names a host and no document."""
@@ -166,3 +167,33 @@ def _unmarked(heading: str) -> str:
 
 def name_of(node: LexborNode | None) -> str:
     return "" if node is None else node.tag or ""
+
+
+_BREAK: Final = "\x1e"  # a control character that stands for the end of a line until white space is dealt with
+_SPACES: Final = "\n\t\r\f\xa0"
+
+
+def whole_text(tree: LexborHTMLParser) -> str:
+    """Return the text that is left in a tree whose text-level elements have been taken apart."""
+    body = tree.body
+    if body is None:
+        return ""
+    body.merge_text_nodes()
+    text = body.text(separator=_BREAK, strip=True, skip_empty=True)
+    for space in _SPACES:
+        if space in text:
+            text = text.replace(space, " ")
+    if may_have_two_blanks(text):
+        # One search instead of one for each doubling and another for the end.
+        pieces = text.split("  ")
+        if len(pieces) > 1:
+            text = " ".join([piece for part in pieces if (piece := part.strip(" "))])
+    return text.replace(_BREAK, "\n").strip()
+
+
+def words(text: str, longest: int) -> str:
+    """Return the words of a text on one line, cut where they become too many."""
+    text = text[: 4 * longest]  # which spares the work on a page that is one long title
+    if not text.isprintable() or "  " in text:  # else the only white space is one blank between words
+        text = " ".join(text.split())
+    return text.strip()[:longest]

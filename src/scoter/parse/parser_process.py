@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import os
 import pickle
+import re
 import resource
 import select
 import signal
@@ -18,18 +19,19 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import timedelta
 from functools import partial
-from typing import Final
+from pathlib import Path
+from typing import Any, Final
 
 import msgspec
 
 from scoter.config import Config
 from scoter.core.display import size
 from scoter.core.page import Content
-from scoter.parse.chain import Outcome, ParseFailed, ParserChain
-from scoter.parse.frames import HEAD, MOST, RETIRED, frame, most_memory, outcome
+from scoter.parse.chain import ParserChain
+from scoter.parse.records import ParseFailed, ParseOutcome
 
 MEMORY: Final = 1024 * 1024 * 1024
 """Bytes of address space for the parser process, itself included."""
@@ -38,7 +40,7 @@ _START: Final = 60.0  # seconds that the process may take to start on a busy mac
 _FULL: Final = 0.75  # share of its memory that was in use when a process died for want of more
 
 
-class Confinement:
+class ParserProcess:
     """A parser process and the way to it; threads may share one, and wait for each other."""
 
     def __init__(
@@ -64,7 +66,7 @@ class Confinement:
         self._turn = threading.Lock()
 
     @classmethod
-    def of(cls, config: Config) -> Confinement:
+    def of(cls, config: Config) -> ParserProcess:
         """Return one whose process has the configuration's own chain."""
         return cls(partial(ParserChain.of, config), config.parse.timeout, config.parse.memory)
 
@@ -74,7 +76,7 @@ class Confinement:
         process = self._process
         return None if process is None or process.returncode is not None else process.pid
 
-    def parse(self, content: Content) -> Outcome:
+    def parse(self, content: Content) -> ParseOutcome:
         """Return what came of a content; it takes no longer than the limits, twice at worst, and the start."""
         closed = self._closed
         with self._turn:
@@ -93,7 +95,7 @@ class Confinement:
         with self._turn:
             self._end()
 
-    def _tried(self, content: Content) -> Outcome:
+    def _tried(self, content: Content) -> ParseOutcome:
         """Return what came of a content in one process, which is no more if it is the worse for it."""
         try:
             process = self._process
@@ -209,3 +211,51 @@ def _exchange(process: subprocess.Popen[bytes], request: bytes, until: float | N
                 if wanted > MOST:
                     raise EOFError
     return bytes(answer[HEAD:])
+
+
+HEAD: Final = 8  # bytes of the length
+READY: Final = bytes(HEAD)
+"""What the process sends when it has started: a message of no length."""
+MOST: Final = 128 * 1024 * 1024
+"""Bytes of an answer; more is too much for the crawl's own memory."""
+
+RETIRED: Final = 0.5
+"""The share of its memory after which a process serves no more: the next content may need what the last one took."""
+
+
+def most_memory(pid: int | str = "self") -> int:
+    """Return the most address space that a process has had, in bytes; nothing where the system does not tell."""
+    try:
+        found = _PEAK.search(Path(f"/proc/{pid}/status").read_bytes())
+    except OSError:
+        return 0
+    return int(found[1]) * 1024 if found else 0
+
+
+_PEAK = re.compile(rb"VmPeak:\s*(\d+) kB")
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return dict(value)
+    raise TypeError(f"{type(value).__name__} cannot be sent to another process")
+
+
+_encoder = msgspec.msgpack.Encoder(enc_hook=_plain)
+_contents = msgspec.msgpack.Decoder(Content)
+_outcomes: msgspec.msgpack.Decoder[ParseOutcome] = msgspec.msgpack.Decoder(ParseOutcome)
+
+
+def frame(message: Content | ParseOutcome) -> bytes:
+    """Return a message as it goes over the pipe."""
+    body = _encoder.encode(message)
+    return len(body).to_bytes(HEAD) + body
+
+
+def content(body: bytes) -> Content:
+    return _contents.decode(body)
+
+
+def outcome(body: bytes) -> ParseOutcome:
+    """Read what the process sent. It is data and never code: a hostile page may have taken the process over."""
+    return _outcomes.decode(body)

@@ -7,9 +7,9 @@ from typing import Any, Final
 from msgspec import Struct
 from selectolax.lexbor import LexborNode
 
-from scoter.parse.metadata.chosen import is_page
 from scoter.parse.metadata.graph import Graph, local
-from scoter.parse.metadata.seen import LONGEST_VALUE, MOST_CLIMBS, Attributes, Seen, shown
+from scoter.parse.metadata.main_thing import is_page
+from scoter.parse.metadata.page_elements import LONGEST_VALUE, MOST_CLIMBS, Attributes, PageElements, shown
 
 MOST_PROPERTIES: Final = 1_000
 """Elements with properties that are read of a page."""
@@ -63,20 +63,20 @@ MICRODATA: Final = Dialect("itemscope", "itemtype", "itemprop", prefixed=False)
 RDFA: Final = Dialect("typeof", "typeof", "property", prefixed=True)
 
 
-def graph(seen: Seen, dialect: Dialect) -> Graph:
+def graph(elements: PageElements, dialect: Dialect) -> Graph:
     """Return the items of a page, nested as they are on it."""
     # RDFa's attribute for properties is OpenGraph's too: look for the one that is rarer.
-    if not (places := seen.find(f"[{dialect.scope if dialect.prefixed else dialect.property}]")):
+    if not (places := elements.find(f"[{dialect.scope if dialect.prefixed else dialect.property}]")):
         return Graph()
-    return _Items(seen, dialect, places).graph()
+    return _Items(elements, dialect, places).graph()
 
 
 class _Items:
     """The items of one page while they are put together."""
 
-    def __init__(self, seen: Seen, dialect: Dialect, places: list[LexborNode]) -> None:
+    def __init__(self, elements: PageElements, dialect: Dialect, places: list[LexborNode]) -> None:
         self._dialect = dialect
-        both = seen.find(f"[{dialect.property}]"), seen.find(f"[{dialect.scope}]")
+        both = elements.find(f"[{dialect.property}]"), elements.find(f"[{dialect.scope}]")
         self._properties = both[0][:MOST_PROPERTIES]
         self._items: dict[int, dict[str, Any]] = {}
         self._borrowed: dict[str, dict[str, Any]] = {}

@@ -18,8 +18,9 @@ from tests.parse.contents import content, made_of_built_in
 
 from scoter.config import load
 from scoter.core.page import Content, Page
-from scoter.parse.chain import Parsed, ParseFailed, ParserChain
-from scoter.parse.containment import Confinement
+from scoter.parse.chain import ParserChain
+from scoter.parse.parser_process import ParserProcess
+from scoter.parse.records import Parsed, ParseFailed
 
 HOSTILE = b"<div>" * 100_000
 GOOD = b'<title>Seals</title><a href="/x">x</a>'
@@ -78,26 +79,26 @@ def peculiar() -> ParserChain:
 
 
 @pytest.fixture(scope="module")
-def odd() -> Iterator[Confinement]:
-    confinement = Confinement(peculiar)
-    yield confinement
-    confinement.close()
+def odd() -> Iterator[ParserProcess]:
+    process = ParserProcess(peculiar)
+    yield process
+    process.close()
 
 
 @pytest.fixture(scope="module")
-def html() -> Iterator[Confinement]:
-    confinement = Confinement(made_of_built_in(), timedelta(seconds=1), memory=400 * 1024 * 1024)
-    yield confinement
-    confinement.close()
+def html() -> Iterator[ParserProcess]:
+    process = ParserProcess(made_of_built_in(), timedelta(seconds=1), memory=400 * 1024 * 1024)
+    yield process
+    process.close()
 
 
-def test_a_contained_page_is_the_page_that_it_is_in_place(html: Confinement) -> None:
+def test_a_contained_page_is_the_page_that_it_is_in_place(html: ParserProcess) -> None:
     page = content(GOOD, robots="noindex")
 
     assert html.parse(page) == made_of_built_in()().parse(page)
 
 
-def test_a_page_that_takes_too_long_is_given_up_and_the_next_one_is_parsed(html: Confinement) -> None:
+def test_a_page_that_takes_too_long_is_given_up_and_the_next_one_is_parsed(html: ParserProcess) -> None:
     start = time.monotonic()
     hostile = html.parse(content(HOSTILE))
     took = time.monotonic() - start
@@ -112,11 +113,11 @@ def test_a_page_that_takes_too_long_is_given_up_and_the_next_one_is_parsed(html:
 
 def test_a_page_that_takes_too_much_memory_is_given_up_and_the_next_one_is_parsed() -> None:
     reopened = b"<p>" + b"".join(b"<b %d>" % number for number in range(3_000)) + b"<p>x" * 3_000
-    confinement = Confinement(made_of_built_in(), timedelta(seconds=60), memory=300 * 1024 * 1024)
+    process = ParserProcess(made_of_built_in(), timedelta(seconds=60), memory=300 * 1024 * 1024)
 
-    hostile = confinement.parse(content(reopened))
-    good = confinement.parse(content(GOOD))
-    confinement.close()
+    hostile = process.parse(content(reopened))
+    good = process.parse(content(GOOD))
+    process.close()
 
     assert isinstance(hostile, ParseFailed)
     assert hostile.reason == "memory"
@@ -135,7 +136,7 @@ def test_a_page_that_takes_too_much_memory_is_given_up_and_the_next_one_is_parse
         (b"resolve", "broken_plugin", "no network (socket.getaddrinfo)"),
     ],
 )
-def test_whatever_a_parser_does_is_an_answer(odd: Confinement, body: bytes, reason: str, detail: str) -> None:
+def test_whatever_a_parser_does_is_an_answer(odd: ParserProcess, body: bytes, reason: str, detail: str) -> None:
     failed = odd.parse(content(body))
     good = odd.parse(content(b"good"))
 
@@ -146,11 +147,11 @@ def test_whatever_a_parser_does_is_an_answer(odd: Confinement, body: bytes, reas
     assert good.page.metadata == {"a": "b"}
 
 
-def test_what_a_plugin_prints_is_not_taken_for_an_answer(odd: Confinement, capfd: pytest.CaptureFixture[str]) -> None:
+def test_what_a_plugin_prints_is_not_taken_for_an_answer(odd: ParserProcess, capfd: pytest.CaptureFixture[str]) -> None:
     assert isinstance(odd.parse(content(b"print")), Parsed)
 
 
-def test_one_process_serves_one_page_after_another_and_threads_wait_for_each_other(odd: Confinement) -> None:
+def test_one_process_serves_one_page_after_another_and_threads_wait_for_each_other(odd: ParserProcess) -> None:
     found: list[str] = []
 
     def work() -> None:
@@ -168,7 +169,7 @@ def test_one_process_serves_one_page_after_another_and_threads_wait_for_each_oth
     assert len(set(found)) == 1
 
 
-def test_a_content_larger_than_a_pipe_goes_through_both_ways(html: Confinement) -> None:
+def test_a_content_larger_than_a_pipe_goes_through_both_ways(html: ParserProcess) -> None:
     body = b"<p>" + b"words " * 300_000
 
     outcome = html.parse(content(body))
@@ -181,7 +182,7 @@ def test_a_content_larger_than_a_pipe_goes_through_both_ways(html: Confinement) 
 def test_the_process_ends_with_the_crawl_that_started_it() -> None:
     script = (
         "import os; from tests.parse.contents import content; from tests.parse.test_containment import *\n"
-        "print(Confinement(peculiar).parse(content(b'pid')).page.text, flush=True); input(); os._exit(1)"
+        "print(ParserProcess(peculiar).parse(content(b'pid')).page.text, flush=True); input(); os._exit(1)"
     )
     crawl = subprocess.Popen([sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert crawl.stdin is not None
@@ -196,26 +197,26 @@ def test_the_process_ends_with_the_crawl_that_started_it() -> None:
 
 
 def test_a_closed_confinement_has_no_process_and_starts_one_when_it_is_needed_again() -> None:
-    confinement = Confinement(peculiar)
-    first = confinement.parse(content(b"pid"))
+    process = ParserProcess(peculiar)
+    first = process.parse(content(b"pid"))
     assert isinstance(first, Parsed)
 
-    confinement.close()
+    process.close()
 
     with pytest.raises(ProcessLookupError):
         os.kill(int(first.page.text), 0)
-    assert isinstance(confinement.parse(content(b"good")), Parsed)
-    confinement.close()
+    assert isinstance(process.parse(content(b"good")), Parsed)
+    process.close()
 
 
 @pytest.mark.parametrize(("body", "reason"), [(b"spin", "cpu"), (b"wait", "timeout")])
 def test_cpu_time_and_wall_time_each_have_their_limit(body: bytes, reason: str) -> None:
     cpu, wall = (0.2, 30) if reason == "cpu" else (30, 0.3)
-    confinement = Confinement(peculiar, timedelta(seconds=wall), cpu=timedelta(seconds=cpu))
+    process = ParserProcess(peculiar, timedelta(seconds=wall), cpu=timedelta(seconds=cpu))
 
-    failed = confinement.parse(content(body))
-    good = confinement.parse(content(b"good"))
-    confinement.close()
+    failed = process.parse(content(body))
+    good = process.parse(content(b"good"))
+    process.close()
 
     assert isinstance(failed, ParseFailed)
     assert (failed.reason, failed.detail.partition(" s")[0]) == (reason, f"after {cpu if reason == 'cpu' else wall:g}")
@@ -223,29 +224,29 @@ def test_cpu_time_and_wall_time_each_have_their_limit(body: bytes, reason: str) 
 
 
 def test_the_cpu_time_of_one_content_is_not_that_of_the_next() -> None:
-    confinement = Confinement(made_of_built_in(), timedelta(seconds=60), cpu=timedelta(seconds=0.6))
+    process = ParserProcess(made_of_built_in(), timedelta(seconds=60), cpu=timedelta(seconds=0.6))
     slow = content(b"<div>" * 5_000 + b"x")  # some 40 ms
 
-    outcomes = [confinement.parse(slow) for _ in range(30)]
-    confinement.close()
+    outcomes = [process.parse(slow) for _ in range(30)]
+    process.close()
 
     assert all(isinstance(outcome, Parsed) for outcome in outcomes)
 
 
 def test_callers_that_wait_behind_a_hostile_page_all_get_theirs() -> None:
-    confinement = Confinement(peculiar, timedelta(seconds=0.5))
+    process = ParserProcess(peculiar, timedelta(seconds=0.5))
     found: dict[int, Parsed | ParseFailed] = {}
     bodies = [b"good", b"die", b"pid", b"spin", b"good", b"grow", b"pid", b"raise", b"good"]
 
     def work(number: int) -> None:
-        found[number] = confinement.parse(content(bodies[number]))
+        found[number] = process.parse(content(bodies[number]))
 
     threads = [threading.Thread(target=work, args=(number,)) for number in range(len(bodies))]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    confinement.close()
+    process.close()
 
     failed = {bodies[number] for number, outcome in found.items() if isinstance(outcome, ParseFailed)}
     assert len(found) == len(bodies)
@@ -253,25 +254,25 @@ def test_callers_that_wait_behind_a_hostile_page_all_get_theirs() -> None:
 
 
 def test_a_process_that_keeps_much_memory_is_replaced_before_another_content_lacks_it() -> None:
-    confinement = Confinement(peculiar, memory=300 * 1024 * 1024)
+    process = ParserProcess(peculiar, memory=300 * 1024 * 1024)
 
-    outcomes = [confinement.parse(content(b"keep")) for _ in range(3)]
-    confinement.close()
+    outcomes = [process.parse(content(b"keep")) for _ in range(3)]
+    process.close()
 
     assert len({outcome.page.text for outcome in outcomes if isinstance(outcome, Parsed)}) == 3
 
 
 def test_what_a_predecessor_has_broken_is_tried_again_in_a_fresh_process() -> None:
-    confinement = Confinement(peculiar)
+    process = ParserProcess(peculiar)
 
-    first, second = confinement.parse(content(b"later")), confinement.parse(content(b"later"))
-    confinement.close()
+    first, second = process.parse(content(b"later")), process.parse(content(b"later"))
+    process.close()
 
     assert isinstance(first, Parsed)
     assert isinstance(second, Parsed)
 
 
-def test_nothing_reads_the_contents_from_the_process_but_itself(odd: Confinement) -> None:
+def test_nothing_reads_the_contents_from_the_process_but_itself(odd: ParserProcess) -> None:
     outcome = odd.parse(content(b"read"))
 
     assert isinstance(outcome, Parsed)
@@ -280,12 +281,12 @@ def test_nothing_reads_the_contents_from_the_process_but_itself(odd: Confinement
 
 @pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="waits for a process that is not its own child")
 def test_what_the_process_has_started_ends_with_it() -> None:
-    confinement = Confinement(peculiar)
-    outcome = confinement.parse(content(b"child"))
+    process = ParserProcess(peculiar)
+    outcome = process.parse(content(b"child"))
     assert isinstance(outcome, Parsed)
     child = os.pidfd_open(int(outcome.page.text))
 
-    confinement.close()
+    process.close()
 
     ended, _, _ = select.select([child], [], [], 30)
     os.close(child)
@@ -293,6 +294,6 @@ def test_what_the_process_has_started_ends_with_it() -> None:
 
 
 def test_the_configuration_says_how_much_memory_and_time_there_is() -> None:
-    confinement = Confinement.of(load(overrides=["parse.memory=300MiB", "parse.timeout=2s"]))
+    process = ParserProcess.of(load(overrides=["parse.memory=300MiB", "parse.timeout=2s"]))
 
-    assert (confinement.memory, confinement.timeout) == (300 * 2**20, timedelta(seconds=2))
+    assert (process.memory, process.timeout) == (300 * 2**20, timedelta(seconds=2))

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scoter.core.url import canonical
-from scoter.parse.refresh import read_refresh
+from scoter.parse.html.attributes import read_refresh
 
 BASE = canonical("http://a.example/dir/")
 

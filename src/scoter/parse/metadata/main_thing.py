@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from scoter.parse.metadata.cleaning import LONGEST_WORD
+from scoter.parse.metadata.field_values import LONGEST_WORD
 from scoter.parse.metadata.graph import Graph, Thing, address_of, types_of
-from scoter.parse.metadata.seen import Seen
+from scoter.parse.metadata.page_elements import PageElements
 
 
 def _ranks(rank: int, *lines: str) -> dict[str, int]:
@@ -76,7 +76,7 @@ def _rank(thing: Thing) -> tuple[int, str]:
     return best, kind
 
 
-def chosen(graph: Graph, seen: Seen, *, first_of_many: bool) -> tuple[Thing, str]:
+def chosen(graph: Graph, elements: PageElements, *, first_of_many: bool) -> tuple[Thing, str]:
     """Return the thing that the page is about, and its kind; nothing when that cannot be told."""
     ranked: list[tuple[int, str, Thing]] = []
     for thing in graph.things:
@@ -90,7 +90,7 @@ def chosen(graph: Graph, seen: Seen, *, first_of_many: bool) -> tuple[Thing, str
         if rank < _PAGE and any(found[0] == _PAGE for found in elsewhere):
             break  # the page itself has another name here, and is not about its author
         same = [found for found in ranked if found[0] == rank]
-        places = [_place(graph, seen, thing) for _, _, thing in same]
+        places = [_place(graph, elements, thing) for _, _, thing in same]
         if "here" in places:
             _, kind, thing = same[places.index("here")]
             return thing, kind
@@ -112,7 +112,7 @@ def _main(graph: Graph, page: Thing, kind: str) -> tuple[int, str, Thing] | None
     return (_MAIN + rank, name, things[0]) if rank and ("mainEntity" in page or rank > _PAGE) else None
 
 
-def _place(graph: Graph, seen: Seen, thing: Thing) -> str:
+def _place(graph: Graph, elements: PageElements, thing: Thing) -> str:
     """Tell whether a thing says that it is ``here`` or ``elsewhere``, if it says so at all."""
     said = [
         href
@@ -122,6 +122,6 @@ def _place(graph: Graph, seen: Seen, thing: Thing) -> str:
         if (href := address_of(value)) and ("/" in href or "." in href or href[0] == "#") and href[:2] != "_:"
     ]
     name = thing.get("@id")  # often no address at all: it may tell that a thing is here, not that it is not
-    if any(seen.is_here(href) for href in said[:10]) or (isinstance(name, str) and name and seen.is_here(name)):
+    if any(elements.is_here(href) for href in said[:10]) or (isinstance(name, str) and name and elements.is_here(name)):
         return "here"
     return "elsewhere" if said else ""

@@ -8,9 +8,9 @@ from typing import Final, TypeAlias
 from selectolax.lexbor import LexborCSSSelector, LexborHTMLParser, LexborNode, create_tag
 
 from scoter.core.url import Url, join
+from scoter.parse.encoding import encode_query
 from scoter.parse.html.elements import TEXT_LEVEL
-from scoter.parse.metadata.cleaning import LONGEST_TITLE, address, clean
-from scoter.parse.queries import spelt
+from scoter.parse.metadata.field_values import LONGEST_TITLE, address, clean
 
 MOST_ELEMENTS: Final = 1_000
 """Elements ``meta`` and ``link`` that are read of a page, of each kind."""
@@ -31,7 +31,7 @@ _UNSHOWN: Final = ("script", "style", "noscript", "template", "noembed", "iframe
 _GROUPS: Final = ("og:image", "og:video", "og:audio")
 
 
-class Seen:
+class PageElements:
     """A page, and what its head says: ``metas`` by name in lower case, ``links`` with their rels, JSON-LD scripts.
 
     ``groups`` are the OpenGraph tags of media in the order of the page, since there the order tells what belongs
@@ -86,7 +86,7 @@ class Seen:
 
     def address(self, href: str | None) -> str:
         """Return where something on the page is, or nothing."""
-        return address(self.base, spelt(href, self._encoding) if href else href)
+        return address(self.base, encode_query(href, self._encoding) if href else href)
 
     def first(self, *names: str) -> str:
         """Return the first value under the first of these names that has one."""

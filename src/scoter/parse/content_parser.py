@@ -13,14 +13,15 @@ from types import TracebackType
 
 from scoter.config import Config
 from scoter.core.page import Content
-from scoter.parse.chain import Outcome, Parsed, ParseFailed, ParserChain
-from scoter.parse.containment import Confinement
+from scoter.parse.chain import ParserChain
+from scoter.parse.parser_process import ParserProcess
+from scoter.parse.records import Parsed, ParseFailed, ParseOutcome
 from scoter.plugins import ParseFilter, Parser
 
-__all__ = ["Outcome", "ParseFailed", "Parsed", "Parsing"]
+__all__ = ["ContentParser", "ParseFailed", "ParseOutcome", "Parsed"]
 
 
-class Parsing:
+class ContentParser:
     """Parses contents, one after another; the process for hostile ones is ended by ``close``.
 
     Parsers and filters that are handed in stay in this process, whatever they are given.
@@ -32,51 +33,51 @@ class Parsing:
         parsers: Sequence[tuple[str, Parser]] | None = None,
         filters: Sequence[tuple[str, ParseFilter]] = (),
         *,
-        confinement: Confinement | None = None,
+        process: ParserProcess | None = None,
     ) -> None:
         self._skip_truncated = config.parse.skip_truncated
         self._chain = ParserChain.of(config) if parsers is None else ParserChain(parsers, filters)
-        self._confinement = Confinement.of(config) if parsers is None and confinement is None else confinement
+        self._process = ParserProcess.of(config) if parsers is None and process is None else process
         # A thread of its own: a hostile page must not hold up what else the event loop's threads do.
         self._thread = ThreadPoolExecutor(1, "parsing")
 
-    def parse(self, content: Content) -> Outcome:
+    def parse(self, content: Content) -> ParseOutcome:
         """Return the pages of a content, or why there are none; this may take as long as ``parse.timeout``."""
         if (refused := self._refused(content)) is not None:
             return refused
-        if self._confinement is None:
+        if self._process is None:
             return self._chain.parse(content)
         done = self._chain.parse_in_place(content)
-        return done if done is not None else self._confinement.parse(content)
+        return done if done is not None else self._process.parse(content)
 
-    def parse_in_place(self, content: Content) -> Outcome | None:
+    def parse_in_place(self, content: Content) -> ParseOutcome | None:
         """Do as ``parse`` does, unless it may take long: nothing is parsed then."""
         refused = self._refused(content)
         return refused if refused is not None else self._chain.parse_in_place(content)
 
-    async def parse_async(self, content: Content, *, apart: bool = False) -> Outcome:
+    async def parse_async(self, content: Content, *, apart: bool = False) -> ParseOutcome:
         """Do as ``parse`` does; what is parsed in the other process leaves the event loop free.
 
         What is to be parsed ``apart`` is parsed there whatever parsers vouch for: somebody has died of it.
         """
         if (refused := self._refused(content)) is not None:
             return refused
-        if self._confinement is None:
+        if self._process is None:
             return self._chain.parse(content)
         done = None if apart else self._chain.parse_in_place(content)
         if done is not None:
             return done
         import asyncio  # here, since the parser process imports this module and has no use for it
 
-        return await asyncio.get_running_loop().run_in_executor(self._thread, self._confinement.parse, content)
+        return await asyncio.get_running_loop().run_in_executor(self._thread, self._process.parse, content)
 
     def close(self) -> None:
         """End the process, if there is one, and what it was about."""
         self._thread.shutdown(wait=False, cancel_futures=True)
-        if self._confinement is not None:
-            self._confinement.close()
+        if self._process is not None:
+            self._process.close()
 
-    def __enter__(self) -> Parsing:
+    def __enter__(self) -> ContentParser:
         return self
 
     def __exit__(

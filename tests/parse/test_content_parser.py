@@ -16,10 +16,10 @@ from scoter.config import load
 from scoter.core.page import Content, Page
 from scoter.core.url import Url
 from scoter.errors import ConfigError
-from scoter.parse import Parsed, ParseFailed, Parsing
+from scoter.parse import ContentParser, Parsed, ParseFailed
 from scoter.parse.chain import ParserChain, read_types
-from scoter.parse.containment import Confinement
 from scoter.parse.html import options
+from scoter.parse.parser_process import ParserProcess
 from scoter.parse.parsers import HtmlParser, TextParser
 from scoter.plugins import ParseFilter, Parser, Setup, installed
 
@@ -42,8 +42,8 @@ class Broken:
         raise KeyError("oops")
 
 
-class Watched(Confinement):
-    """A confinement that counts what it is given."""
+class Watched(ParserProcess):
+    """A process that counts what it is given."""
 
     def __init__(self) -> None:
         super().__init__(made_of_built_in())
@@ -54,8 +54,8 @@ class Watched(Confinement):
         return super().parse(content)
 
 
-def parsing(*filters: tuple[str, ParseFilter], parsers: Sequence[tuple[str, Parser]] = PARSERS) -> Parsing:
-    return Parsing(CONFIG, parsers, filters)
+def parsing(*filters: tuple[str, ParseFilter], parsers: Sequence[tuple[str, Parser]] = PARSERS) -> ContentParser:
+    return ContentParser(CONFIG, parsers, filters)
 
 
 def test_the_first_parser_that_reads_a_type_takes_it() -> None:
@@ -90,7 +90,7 @@ def test_a_truncated_content_is_skipped_by_setting() -> None:
     cut = content(b"<p>cut", truncated=True)
 
     assert parsing().parse(cut) == ParseFailed("truncated")
-    assert isinstance(Parsing(load(overrides=["parse.skip_truncated=false"]), PARSERS).parse(cut), Parsed)
+    assert isinstance(ContentParser(load(overrides=["parse.skip_truncated=false"]), PARSERS).parse(cut), Parsed)
 
 
 def test_parse_filters_work_on_what_the_parser_found() -> None:
@@ -133,7 +133,7 @@ def test_a_parser_that_gives_something_else_than_pages_leaves_the_content_to_the
 
 def test_an_ordinary_page_is_parsed_in_place_and_a_suspicious_one_is_not() -> None:
     watched = Watched()
-    with Parsing(CONFIG, PARSERS, confinement=watched) as both:
+    with ContentParser(CONFIG, PARSERS, process=watched) as both:
         ordinary = both.parse(content(b"<p>words"))
         assert watched.given == 0
 
@@ -147,7 +147,7 @@ def test_an_ordinary_page_is_parsed_in_place_and_a_suspicious_one_is_not() -> No
 
 async def test_a_suspicious_page_leaves_the_event_loop_free() -> None:
     steps = 0
-    with Parsing(CONFIG, PARSERS, confinement=Watched()) as both:
+    with ContentParser(CONFIG, PARSERS, process=Watched()) as both:
         parse = asyncio.create_task(both.parse_async(content(SUSPICIOUS)))
         while not parse.done():
             steps += 1
@@ -158,7 +158,7 @@ async def test_a_suspicious_page_leaves_the_event_loop_free() -> None:
 
 
 async def test_a_crawl_that_stops_does_not_wait_for_a_hostile_page() -> None:
-    both = Parsing(CONFIG, PARSERS, confinement=Watched())
+    both = ContentParser(CONFIG, PARSERS, process=Watched())
     await both.parse_async(content(SUSPICIOUS))  # the process has started
     hostile = asyncio.create_task(both.parse_async(content(b"<div>" * 200_000)))
     done, _ = await asyncio.wait([hostile], timeout=0.1)
@@ -183,7 +183,7 @@ async def test_an_ordinary_page_is_parsed_at_once() -> None:
     reason="the package was installed before it had parsers",
 )
 def test_the_configured_parsers_are_used_here_and_in_the_process() -> None:
-    with Parsing(load(overrides=['parse.parsers=["html", "text"]'])) as configured:
+    with ContentParser(load(overrides=['parse.parsers=["html", "text"]'])) as configured:
         ordinary = configured.parse(content(b"<p>words"))
         suspicious = configured.parse(content(SUSPICIOUS))
 

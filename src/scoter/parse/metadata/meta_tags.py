@@ -1,0 +1,261 @@
+"""The Open Graph protocol: ``og:``, and the words it has for articles, books, music, videos and products."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from msgspec import Struct
+
+from scoter.core.dates import parse_duration
+from scoter.core.metadata import Image, Media, PageMetadata, Product
+from scoter.parse.metadata.field_values import (
+    LONGEST_DESCRIPTION,
+    LONGEST_NAME,
+    LONGEST_TITLE,
+    LONGEST_WORD,
+    clean,
+    colour,
+    language,
+    media_type,
+    named,
+    plausible_date,
+    side,
+    unmarked,
+    words,
+)
+from scoter.parse.metadata.page_elements import PageElements
+
+MOST_MEDIA: Final = 10
+_PRICES: Final = ("product:price:amount", "og:price:amount", "product:sale_price:amount")
+_CURRENCIES: Final = ("product:price:currency", "og:price:currency", "product:sale_price:currency")
+_FRAMED: Final = frozenset({"text/html", "application/xhtml+xml", "application/x-shockwave-flash"})
+
+
+class OpenGraphMedia(Struct):
+    """Tags that describe one picture, video or sound."""
+
+    kind: str
+    url: str = ""
+    secure_url: str = ""
+    type: str = ""
+    width: str = ""
+    height: str = ""
+    alt: str = ""
+    duration: str = ""
+
+
+def opengraph_claims(elements: PageElements) -> PageMetadata:
+    """Return what the page's OpenGraph tags say."""
+    first, every = elements.first, elements.every
+    groups = _media_groups(elements.groups) if elements.groups else []
+    return PageMetadata(
+        title=clean(first("og:title"), LONGEST_TITLE),
+        description=unmarked(first("og:description"), LONGEST_DESCRIPTION),
+        image=_opengraph_image(elements, groups),
+        canonical=elements.address(first("og:url")),
+        site_name=clean(first("og:site_name", "og:site-name"), LONGEST_NAME),
+        authors=named(every("article:author", "og:article:author", "book:author", "music:musician")),
+        published=plausible_date(
+            first("article:published_time", "og:article:published_time", "article:published", "og:published_time")
+        )
+        or plausible_date(first("book:release_date", "music:release_date", "video:release_date")),
+        modified=plausible_date(first("article:modified_time", "og:article:modified_time", "og:updated_time")),
+        language=language(first("og:locale")),
+        type=clean(first("og:type"), LONGEST_WORD).lower(),
+        keywords=words(every("article:tag", "og:article:tag", "video:tag", "book:tag")),
+        media=_opengraph_media(elements, groups),
+        product=_opengraph_product(elements),
+    )
+
+
+def _media_groups(tags: list[tuple[str, str]]) -> list[OpenGraphMedia]:
+    """Part the tags of media: ``og:image`` begins a picture, and what follows belongs to it."""
+    found: list[OpenGraphMedia] = []
+    for name, value in tags:
+        kind, _, part = name.removeprefix("og:").partition(":")
+        part = part or "url"
+        group = found[-1] if found else None
+        if group is None or group.kind != kind or (part == "url" and group.url and value != group.url):
+            found.append(group := OpenGraphMedia(kind))
+        if part in OpenGraphMedia.__struct_fields__ and part != "kind" and not getattr(group, part):
+            setattr(group, part, value)
+    return found
+
+
+def _media_address(elements: PageElements, group: OpenGraphMedia) -> str:
+    return elements.address(group.secure_url) or elements.address(group.url)
+
+
+def _opengraph_image(elements: PageElements, groups: list[OpenGraphMedia]) -> Image | None:
+    for group in groups:
+        if group.kind == "image" and (url := _media_address(elements, group)):
+            return Image(
+                url=url,
+                alt=clean(group.alt, LONGEST_TITLE),
+                width=side(group.width),
+                height=side(group.height),
+                media_type=media_type(group.type),
+            )
+    return None
+
+
+def _opengraph_media(elements: PageElements, groups: list[OpenGraphMedia]) -> tuple[Media, ...]:
+    found: dict[str, Media] = {}
+    for group in groups:
+        if group.kind == "image" or not (url := _media_address(elements, group)) or len(found) >= MOST_MEDIA:
+            continue
+        kind = media_type(group.type)
+        found.setdefault(
+            url,
+            Media(
+                url=url,
+                kind="player" if kind in _FRAMED else group.kind,
+                media_type=kind,
+                width=side(group.width),
+                height=side(group.height),
+                # These two stand beside the group, and speak of the one thing that the page is about.
+                seconds=parse_duration(group.duration or elements.first("video:duration", "music:duration")),
+            ),
+        )
+    return tuple(found.values())
+
+
+def _opengraph_product(elements: PageElements) -> Product | None:
+    first = elements.first
+    price = clean(first(*_PRICES), 32)
+    if not price and not first("og:type").lower().startswith(("product", "og:product")):
+        return None
+    return Product(
+        name=clean(first("og:title"), LONGEST_TITLE),
+        brand=clean(first("product:brand", "og:brand"), LONGEST_NAME),
+        sku=clean(first("product:retailer_item_id", "product:sku", "product:mfr_part_no"), LONGEST_WORD),
+        price=price,
+        currency=clean(first(*_CURRENCIES), 8).upper(),
+        availability=clean(first("product:availability", "og:availability"), LONGEST_WORD),
+    )
+
+
+def twitter_claims(elements: PageElements) -> PageMetadata:
+    """Return what the page's Twitter card says."""
+    first = elements.first
+    if not any(name.startswith("twitter:") for name in elements.metas):
+        return _NOTHING
+    creator = clean(first("twitter:creator"), LONGEST_NAME)
+    return PageMetadata(
+        title=clean(first("twitter:title"), LONGEST_TITLE),
+        description=unmarked(first("twitter:description"), LONGEST_DESCRIPTION),
+        image=_twitter_image(elements),
+        canonical=elements.address(first("twitter:url")),
+        authors=named([creator]) if len(creator) > 1 else (),
+        media=_twitter_media(elements),
+    )
+
+
+def _twitter_image(elements: PageElements) -> Image | None:
+    for name in ("twitter:image", "twitter:image:src", "twitter:image0", "twitter:image0:src"):
+        url = elements.address(elements.first(name))
+        if url:
+            return Image(
+                url=url,
+                alt=clean(elements.first("twitter:image:alt"), LONGEST_TITLE),
+                width=side(elements.first("twitter:image:width")),
+                height=side(elements.first("twitter:image:height")),
+            )
+    return None
+
+
+def _twitter_media(elements: PageElements) -> tuple[Media, ...]:
+    width, height = side(elements.first("twitter:player:width")), side(elements.first("twitter:player:height"))
+    found = []
+    if url := elements.address(elements.first("twitter:player")):
+        found.append(Media(url=url, kind="player", width=width, height=height))
+    if url := elements.address(elements.first("twitter:player:stream")):
+        kind = media_type(elements.first("twitter:player:stream:content_type"))
+        found.append(
+            Media(
+                url=url,
+                kind="audio" if kind.startswith("audio/") else "video",
+                media_type=kind,
+                width=width,
+                height=height,
+            )
+        )
+    return tuple(found)
+
+
+_DC_TERM: Final = re.compile(r"dc(?:terms)?[.:](.+)")
+_DC_PUBLISHED: Final = ("issued", "date.issued", "date.published", "date.created", "created", "date", "available")
+_DC_MODIFIED: Final = ("modified", "date.modified", "date.updated")
+_NOTHING = PageMetadata()
+
+
+def dublincore_claims(elements: PageElements) -> PageMetadata:
+    """Return what the page says in Dublin Core's terms."""
+    terms: dict[str, list[str]] = {}
+    for name, values in elements.metas.items():
+        if name[:2] == "dc" and (term := _DC_TERM.fullmatch(name)) is not None:
+            terms.setdefault(term[1], []).extend(values)
+    if not terms:
+        return _NOTHING
+
+    def first(*names: str) -> str:
+        return next((terms[name][0] for name in names if name in terms), "")
+
+    return PageMetadata(
+        title=clean(first("title", "title.main"), LONGEST_TITLE),
+        description=unmarked(first("description", "description.abstract", "abstract"), LONGEST_DESCRIPTION),
+        canonical=_web_address(elements, first("identifier", "identifier.uri", "identifier.url")),
+        site_name=clean(first("publisher"), LONGEST_NAME),
+        authors=named([*terms.get("creator", ()), *terms.get("creator.personalname", ())]),
+        published=next(filter(None, (plausible_date(first(name)) for name in _DC_PUBLISHED)), None),
+        modified=next(filter(None, (plausible_date(first(name)) for name in _DC_MODIFIED)), None),
+        language=language(first("language", "language.iso")),
+        type=clean(first("type"), LONGEST_WORD),
+        keywords=words([*terms.get("subject", ()), *terms.get("subject.keywords", ())]),
+        license=_web_address(elements, first("license", "rights.license", "rights.uri", "rights")),
+    )
+
+
+def _web_address(elements: PageElements, text: str) -> str:
+    """Return an address; identifiers and rights are as often names and sentences."""
+    return elements.address(text) if text.lstrip()[:8].lower().startswith(("http://", "https://")) else ""
+
+
+_PLAIN_PUBLISHED: Final = (
+    *("citation_publication_date", "citation_date", "citation_online_date", "parsely-pub-date", "sailthru.date"),
+    *("datepublished", "publish-date", "publish_date", "pubdate", "date", "article.published", "publication_date"),
+)
+_PLAIN_MODIFIED: Final = ("last-modified", "datemodified", "article.updated", "revised", "updated", "modified")
+
+
+def plain_claims(elements: PageElements) -> PageMetadata:
+    """Return what the page's plain meta elements say, and the header field that one of them stands for."""
+    first, every = elements.first, elements.every
+    image = elements.address(first("thumbnail", "image"))
+    icon = elements.address(first("msapplication-tileimage"))
+    return PageMetadata(
+        title=clean(first("citation_title", "title", "parsely-title", "sailthru.title"), LONGEST_TITLE),
+        description=unmarked(first("description"), LONGEST_DESCRIPTION),
+        image=Image(url=image) if image else None,
+        site_name=clean(first("application-name", "apple-mobile-web-app-title"), LONGEST_NAME),
+        authors=named(
+            every("citation_author") or every("author") or every("parsely-author") or every("sailthru.author")
+        ),
+        published=next(filter(None, (plausible_date(first(name)) for name in _PLAIN_PUBLISHED)), None),
+        modified=next(filter(None, (plausible_date(first(name)) for name in _PLAIN_MODIFIED)), None),
+        language=language(
+            (first("content-language", "language", "citation_language") or elements.header_language).partition(",")[0]
+        ),
+        keywords=words(every("keywords", "news_keywords", "citation_keywords")),
+        icon=Image(url=icon) if icon else None,
+        theme_color=_theme_colour(elements),
+    )
+
+
+def _theme_colour(elements: PageElements) -> str:
+    """Return the theme's colour: the one for all screens, else the first."""
+    for _, text in sorted(elements.colours, key=lambda found: found[0]):
+        if found := colour(text):
+            return found
+    return colour(elements.first("msapplication-tilecolor"))
