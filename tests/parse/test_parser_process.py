@@ -181,7 +181,7 @@ def test_a_content_larger_than_a_pipe_goes_through_both_ways(html: ParserProcess
 @pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="waits for a process that is not its own child")
 def test_the_process_ends_with_the_crawl_that_started_it() -> None:
     script = (
-        "import os; from tests.parse.contents import content; from tests.parse.test_containment import *\n"
+        "import os; from tests.parse.contents import content; from tests.parse.test_parser_process import *\n"
         "print(ParserProcess(peculiar).parse(content(b'pid')).page.text, flush=True); input(); os._exit(1)"
     )
     crawl = subprocess.Popen([sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE)

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 from typing import Any, Final, TypeAlias
 
-from msgspec import Struct, field
+import msgspec
+from msgspec import Struct
 from msgspec.structs import replace
 from selectolax.lexbor import LexborCSSSelector, LexborHTMLParser
 
@@ -60,7 +61,7 @@ class MetadataOptions(Struct, frozen=True):
     ('html', 'opengraph')
     """
 
-    order: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: dict(DEFAULT_ORDER))
+    order: Mapping[str, tuple[str, ...]] = msgspec.field(default_factory=lambda: dict(DEFAULT_ORDER))
 
     @classmethod
     def of(cls, config: Config) -> MetadataOptions:

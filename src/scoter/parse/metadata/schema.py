@@ -249,9 +249,9 @@ def media(graph: Graph, elements: PageElements, thing: Thing) -> tuple[Media, ..
     held = [inner for name in _HOLDERS for inner in graph.things_of(thing, name)]
     beside = [other for other in graph.things if other is not thing]
     own = _kind(graph, thing)
-    for number, one in enumerate([thing, *held, *beside][:100]):
+    for position, one in enumerate([thing, *held, *beside][:100]):
         # Any file of an episode or a film is what plays; other things may have files of any sort.
-        if kind := _kind(graph, one, own if number <= len(held) else ""):
+        if kind := _kind(graph, one, own if position <= len(held) else ""):
             for part in _parts(graph, elements, one, kind):
                 if len(found) < MOST_MEDIA:
                     found.setdefault(part.url, part)
