@@ -135,4 +135,4 @@ def test_what_is_no_service_is_told_with_its_address_and_what_to_check(inside: R
         done = inside(*asked, "--server", address)
 
     assert done.code == 2
-    assert done.err.startswith(f"scoter: {address}: HTTP status 405\nIs it a Scoter service")
+    assert done.err.startswith(f"scoter: {address}: HTTP status 405\nCheck that a Scoter service")

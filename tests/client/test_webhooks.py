@@ -50,5 +50,5 @@ def test_one_of_two_signatures_is_enough_while_the_secret_is_changed() -> None:
     ],
 )
 def test_anything_else_is_not(body: bytes, header: str, now: datetime) -> None:
-    with pytest.raises(ClientError, match="not to be trusted"):
+    with pytest.raises(ClientError, match="cannot be trusted"):
         verify(body, header, SECRET, now)

@@ -23,8 +23,8 @@ from scoter.cli.watch import fitted
 from scoter.errors import UsageError
 
 if TYPE_CHECKING:
+    from scoter.api import Urgency
     from scoter.client import AsyncClient, ClientError, Event, Receipt, Submission
-    from scoter.client.records import Urgency
 
 _ONE_URL = re.compile(r"https?://\S+", re.IGNORECASE)
 _LONGEST = 100_000  # characters of a text, as the service takes it
@@ -125,7 +125,7 @@ class Order:
             yield self._message(text)
 
     async def from_lines(self, descriptor: int) -> AsyncIterator[Submission]:
-        from scoter.client.gathering import lines
+        from scoter.client.submissions import lines
 
         async with aclosing(lines(descriptor, 4 * _LONGEST)) as found:
             async for line in found:
@@ -137,8 +137,8 @@ class Order:
                     yield self._message(text)
 
     def _message(self, text: str) -> Submission:
+        from scoter.api import LONGEST_URL
         from scoter.client import Submission
-        from scoter.client.calls import LONGEST_URL
 
         self.number += 1
         is_url = len(text) <= LONGEST_URL and _ONE_URL.fullmatch(text) is not None

@@ -1,25 +1,24 @@
-"""The live service's Python client, in two kinds with the same methods: ``Client`` blocks, ``AsyncClient`` awaits.
+"""The Python client of the live service: ``Client`` blocks, ``AsyncClient`` has the same methods as coroutines.
 
     with Client() as client:
         receipt = client.submit("look at https://example.org/")
         found = client.lookup("https://example.org/", wait=5)
 
-- ``records``    what the API takes and gives; ``UrlRecord`` and ``Event`` are the service's own
-- ``errors``     how a refusal is told
-- ``calls``      what is asked and how answers are read, without a socket: both kinds run the same steps
-- ``loading``    many messages, in batches, at the pace that the service allows
-- ``sse``, ``listening``   events, and how a stream of them goes on after it broke
-- ``webhooks``   is this callback from the service?
+- ``calls``        the API's calls and how their answers are read, without a socket; both clients run them
+- ``submissions``  many messages, in batches, as fast as the service accepts them
+- ``events``       event streams that resume after a lost connection
+- ``webhooks``     verify that a callback comes from the service
+- ``errors``       what a refusal looks like
+
+``scoter.api`` has the records; ``UrlRecord`` and ``Event`` are those of the service itself.
 """
 
-from scoter.client.aio import AsyncClient
-from scoter.client.errors import ClientError, Unreachable
-from scoter.client.records import (
+from scoter.api import (
     Absence,
-    ApiKey,
     DomainRule,
     FetchAnswer,
     Gap,
+    KeyInfo,
     Missing,
     NewKey,
     Outcome,
@@ -28,13 +27,14 @@ from scoter.client.records import (
     Statistics,
     Submission,
 )
+from scoter.client.aio import AsyncClient
+from scoter.client.errors import ClientError, Unreachable
 from scoter.client.sync import Client
 from scoter.client.webhooks import verify
 from scoter.live.records import Event, State, UrlRecord
 
 __all__ = [
     "Absence",
-    "ApiKey",
     "AsyncClient",
     "Client",
     "ClientError",
@@ -42,6 +42,7 @@ __all__ = [
     "Event",
     "FetchAnswer",
     "Gap",
+    "KeyInfo",
     "Missing",
     "NewKey",
     "Outcome",

@@ -1,4 +1,4 @@
-"""The client that awaits: the methods of ``Client``, of which several may be under way at once."""
+"""The async client: the methods of ``Client``, several of which may run at the same time."""
 
 from __future__ import annotations
 
@@ -7,19 +7,12 @@ from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable, 
 from contextlib import aclosing
 from typing import Self, TypeVar
 
-from scoter.client import calls
-from scoter.client.calls import Answer, Call, Steps
-from scoter.client.errors import ClientError, Unreachable
-from scoter.client.gathering import gathered
-from scoter.client.listening import SILENCE, Listening, ended
-from scoter.client.loading import BATCH, PATIENCE, Loading
-from scoter.client.place import DEFAULT_URL, fields, place
-from scoter.client.records import (
-    ApiKey,
+from scoter.api import (
     BodyForm,
     DomainRule,
     FetchAnswer,
     Gap,
+    KeyInfo,
     KeyScope,
     Missing,
     NewKey,
@@ -28,17 +21,23 @@ from scoter.client.records import (
     Submission,
     Urgency,
 )
+from scoter.client import calls
+from scoter.client.address import DEFAULT_URL, parse_address, request_headers
+from scoter.client.calls import ApiAnswer, ApiCall, Steps
+from scoter.client.connection import ClientConnection, ConnectionDropped
+from scoter.client.errors import ClientError, Unreachable
+from scoter.client.events import SILENCE, EventSubscription, stream_ended
+from scoter.client.submissions import BATCH, PATIENCE, SubmissionBatcher, grouped
 from scoter.client.sync import LARGEST_ANSWER
-from scoter.client.wire import Dropped, Wire
 from scoter.live.records import Event, UrlRecord
 
 T = TypeVar("T")
 
 
 class AsyncClient:
-    """Speaks to a live service over at most ``connections`` connections that are kept open.
+    """Talks to a live service over at most ``connections`` persistent connections.
 
-    Events come over one of their own. ``timeout`` is how many seconds the service may be silent.
+    An event stream has its own connection. ``timeout`` is how many seconds the service may stay silent.
     """
 
     def __init__(
@@ -50,12 +49,12 @@ class AsyncClient:
         connections: int = 8,
         pause: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
-        self._place = place(url)
-        self._fields = fields(key)
+        self._address = parse_address(url)
+        self._headers = request_headers(key)
         self._timeout = timeout
         self._pause = pause
-        self._turns = asyncio.Semaphore(connections)
-        self._idle: list[Wire] = []
+        self._slots = asyncio.Semaphore(connections)
+        self._idle: list[ClientConnection] = []
 
     async def __aenter__(self) -> Self:
         return self
@@ -64,15 +63,15 @@ class AsyncClient:
         await self.close()
 
     def __repr__(self) -> str:
-        return f"AsyncClient({str(self._place)!r})"
+        return f"AsyncClient({str(self._address)!r})"
 
     async def close(self) -> None:
-        """Close the connections that are idle; the next call opens a new one."""
+        """Close the idle connections; the next call opens a new one."""
         idle, self._idle = self._idle, []
-        for wire in idle:
-            wire.close()
-        for wire in idle:
-            await wire.closed()
+        for connection in idle:
+            connection.close()
+        for connection in idle:
+            await connection.closed()
 
     async def submit(
         self,
@@ -84,7 +83,7 @@ class AsyncClient:
         force: bool = False,
         callback: str = "",
     ) -> Receipt:
-        """Submit a text with links in it, or URLs; return when it is accepted for good."""
+        """Submit text that contains links, or URLs; return when the service has durably accepted it."""
         message = calls.submission(text, urls=urls, id=id, priority=priority, force=force, callback=callback)
         return await self._run(calls.submit(message))
 
@@ -95,29 +94,29 @@ class AsyncClient:
         batch: int = BATCH,
         patience: float = PATIENCE,
     ) -> AsyncGenerator[Receipt, None]:
-        """Submit messages in batches, as fast as they are taken; yield what became of each, as it is known.
+        """Submit messages in batches, as fast as the service accepts them; yield their receipts as they are known.
 
-        Messages that come one by one are not held back until a batch is full. One that finds no room is sent again,
-        for ``patience`` seconds at most; see ``Loading``.
+        Messages that arrive one by one are sent without waiting for a full batch. A refused message is retried for
+        ``patience`` seconds at most; see ``SubmissionBatcher``.
         """
-        loading = Loading(batch=batch, patience=patience)
-        async with aclosing(gathered(messages, batch)) as groups:
+        batcher = SubmissionBatcher(batch=batch, patience=patience)
+        async with aclosing(grouped(messages, batch)) as groups:
             async for group in groups:
                 for message in group:
-                    loading.add(message)
-                while loading.has_fresh or loading.is_full:
-                    for receipt in await self._run(loading.send()):
+                    batcher.add(message)
+                while batcher.has_fresh or batcher.is_full:
+                    for receipt in await self._run(batcher.send()):
                         yield receipt
-        while len(loading):
-            for receipt in await self._run(loading.send()):
+        while len(batcher):
+            for receipt in await self._run(batcher.send()):
                 yield receipt
 
     async def lookup(self, url: str, wait: float = 0.0) -> UrlRecord | Missing:
-        """Return what is known of a URL; wait so many seconds until something is."""
+        """Return the record of a URL; wait up to ``wait`` seconds for it."""
         return await self._run(calls.lookup(url, wait))
 
     async def lookup_many(self, urls: Iterable[str]) -> AsyncGenerator[UrlRecord | Missing, None]:
-        """Yield what is known of URLs, in their order."""
+        """Yield one result per URL, in their order."""
         for group in calls.chunks(urls):
             for found in await self._run(calls.lookup_some(group)):
                 yield found
@@ -131,15 +130,15 @@ class AsyncClient:
         most: int | None = None,
         priority: Urgency = "person",
     ) -> FetchAnswer:
-        """Have a URL fetched now, in its domain's turn; ``most`` bytes of its body are answered at most."""
+        """Fetch a URL now, within its domain's rate limit; return at most ``most`` bytes of the body."""
         return await self._run(calls.fetch(url, hops, body, most, priority))
 
     async def stats(self) -> Statistics:
-        """Return the service in figures."""
+        """Return statistics of the service."""
         return await self._run(calls.stats())
 
     async def domain(self, name: str) -> DomainRule:
-        """Return what was set for a domain."""
+        """Return the rule of a domain."""
         return await self._run(calls.domain(name))
 
     async def set_domain(
@@ -151,20 +150,20 @@ class AsyncClient:
         blocked: bool = False,
         note: str = "",
     ) -> DomainRule:
-        """Set what shall hold for a domain, in the place of what was set before; what is left out is as configured."""
+        """Replace the rule of a domain; omitted fields fall back to the configuration."""
         rule = DomainRule(domain=name, delay=delay, concurrency=concurrency, blocked=blocked, note=note)
         return await self._run(calls.set_domain(rule))
 
-    async def keys(self) -> list[ApiKey]:
-        """Return every API key of the service; this and the next two need one with the scope admin."""
+    async def keys(self) -> list[KeyInfo]:
+        """Return all API keys of the service; this and the next two methods require the scope admin."""
         return await self._run(calls.keys())
 
     async def make_key(self, name: str, scopes: Iterable[KeyScope], *, rate: float | None = None) -> NewKey:
-        """Make an API key; ``rate`` is in requests a second. Its token is told this once."""
+        """Create an API key; ``rate`` is in requests per second. Its token is shown only once."""
         return await self._run(calls.make_key(name, scopes, rate))
 
-    async def revoke_key(self, id: str) -> ApiKey:  # noqa: A002  the API's own name
-        """Revoke an API key: from now on it lets nobody in."""
+    async def revoke_key(self, id: str) -> KeyInfo:  # noqa: A002  the API's own name
+        """Revoke an API key at once."""
         return await self._run(calls.revoke_key(id))
 
     async def events(
@@ -175,44 +174,44 @@ class AsyncClient:
         on_open: Callable[[], None] = lambda: None,
         on_lost: Callable[[ClientError, float], None] = lambda error, pause: None,
     ) -> AsyncGenerator[Event | Gap, None]:
-        """Yield events after a number, or those to come, without end; a lost connection is opened again.
+        """Yield events after a number, or new ones, without end; reconnect when the connection is lost.
 
-        As ``Client.events``. Close it (``contextlib.aclosing``) to hang up at once.
+        See ``Client.events``. Wrap it in ``contextlib.aclosing`` to disconnect at once.
         """
-        listening = Listening(since, patience)
+        subscription = EventSubscription(since, patience)
         while True:
             is_open = False
             try:
-                async with aclosing(self._stream(listening)) as chunks:
+                async with aclosing(self._stream(subscription)) as chunks:
                     async for chunk in chunks:
-                        found = listening.feed(chunk)
-                        if not is_open:  # where the stream begins is settled before the first byte comes
+                        found = subscription.feed(chunk)
+                        if not is_open:  # the service fixes the start of the stream before it sends the first byte
                             is_open = True
                             on_open()
                         for each in found:
                             yield each
-                error: ClientError = ended(str(self._place))
+                error: ClientError = stream_ended(str(self._address))
             except ClientError as raised:
                 error = raised
-            pause = listening.lost(error)
+            pause = subscription.lost(error)
             on_lost(error, pause)
             await self._pause(pause)
 
-    async def _stream(self, listening: Listening) -> AsyncGenerator[bytes, None]:
-        wire = await Wire.open(self._place, self._timeout)
+    async def _stream(self, subscription: EventSubscription) -> AsyncGenerator[bytes, None]:
+        connection = await ClientConnection.open(self._address, self._timeout)
         silence = max(self._timeout, SILENCE)
         try:
-            await wire.ask("GET", listening.target, {**self._fields, **listening.headers}, None, silence)
-            kind = wire.headers.get("content-type", "")
-            if wire.status != 200 or not kind.startswith("text/event-stream"):
-                raise listening.refused(await wire.answer(self._timeout, LARGEST_ANSWER))
-            listening.opened()
-            async for chunk in wire.pieces(silence):
+            await connection.ask("GET", subscription.target, {**self._headers, **subscription.headers}, None, silence)
+            kind = connection.headers.get("content-type", "")
+            if connection.status != 200 or not kind.startswith("text/event-stream"):
+                raise subscription.refused(await connection.answer(self._timeout, LARGEST_ANSWER))
+            subscription.opened()
+            async for chunk in connection.chunks(silence):
                 yield chunk
-        except Dropped as error:
-            raise Unreachable(str(self._place), str(error)) from error
+        except ConnectionDropped as error:
+            raise Unreachable(str(self._address), str(error)) from error
         finally:
-            wire.close()
+            connection.close()
 
     async def _run(self, steps: Steps[T]) -> T:
         try:
@@ -230,29 +229,31 @@ class AsyncClient:
             result: T = done.value
             return result
 
-    async def _send(self, call: Call) -> Answer:
-        async with self._turns:
+    async def _send(self, call: ApiCall) -> ApiAnswer:
+        async with self._slots:
             while True:
-                # On a new connection nobody needs to guess whether the request arrived.
+                # On a new connection there is no doubt whether the request arrived.
                 is_reused = bool(self._idle) and not call.once
-                wire = self._idle.pop() if is_reused else await Wire.open(self._place, self._timeout)
+                connection = (
+                    self._idle.pop() if is_reused else await ClientConnection.open(self._address, self._timeout)
+                )
                 try:
-                    return await self._exchange(wire, call)
-                except Dropped as error:
-                    # The service closes a connection that was idle for long; every call may be repeated without harm.
+                    return await self._exchange(connection, call)
+                except ConnectionDropped as error:
+                    # The service closes idle connections; every call here is safe to repeat.
                     if not is_reused:
-                        raise Unreachable(str(self._place), str(error)) from error
+                        raise Unreachable(str(self._address), str(error)) from error
 
-    async def _exchange(self, wire: Wire, call: Call) -> Answer:
+    async def _exchange(self, connection: ClientConnection, call: ApiCall) -> ApiAnswer:
         within = self._timeout + call.within
         try:
-            await wire.ask(call.method, call.target, self._fields, call.body, within)
-            answer = await wire.answer(within, LARGEST_ANSWER)
-            if wire.may_go_on:
-                self._idle.append(wire)
+            await connection.ask(call.method, call.target, self._headers, call.body, within)
+            answer = await connection.answer(within, LARGEST_ANSWER)
+            if connection.is_reusable:
+                self._idle.append(connection)
             else:
-                wire.close()
-        except BaseException:  # cancelled, too: half an answer must not meet the next request
-            wire.close()
+                connection.close()
+        except BaseException:  # also if cancelled: the next request must not read the rest of this answer
+            connection.close()
             raise
         return answer

@@ -1,7 +1,7 @@
-"""What is asked of the API and how its answers are read, without a socket.
+"""The calls of the API and how their answers are read, without a socket.
 
-Each function returns steps: a generator that yields calls, is sent their answers, and returns the result. A call that
-found nobody is thrown into it as ``Unreachable``. So a client that blocks and one that awaits do the same.
+Each function is a generator that yields calls, receives their answers, and returns the result; ``Unreachable`` is
+thrown into it if a call fails. The blocking and the async client run the same generators.
 """
 
 from __future__ import annotations
@@ -16,42 +16,44 @@ from urllib.parse import quote
 import msgspec
 from msgspec import Struct
 
-from scoter.client.errors import ClientError, not_understood
-from scoter.client.records import (
+from scoter.api import (
+    LONGEST_URL,
+    MAX_URLS,
+    MAX_WAIT,
     Absence,
-    ApiKey,
     BodyForm,
     DomainRule,
     FetchAnswer,
+    KeyInfo,
+    KeyList,
     KeyScope,
     Missing,
     NewKey,
     Problem,
     Receipt,
+    Receipts,
     Statistics,
     Submission,
     Urgency,
 )
+from scoter.client.errors import ClientError, local_problem, not_understood
 from scoter.errors import UsageError
 from scoter.live.records import UrlRecord
 
-MOST_URLS: Final = 300
-MOST_BYTES: Final = 900_000  # the service takes bodies of a mebibyte
-LONGEST_URL: Final = 8_192
-_LONGEST_QUERY: Final = 8_000  # of a head that may have 32 KiB
-_LONGEST_WAIT: Final = 30.0
-_SHORTEST_WAIT: Final = 1.0  # what a service that answers at once is not asked more often than
-_MOMENT: Final = 0.05  # of a wait, for which no call is worth its while
-_FETCH_WITHIN: Final = 60.0
-_SHOWN: Final = 200
+MAX_BYTES: Final = 900_000  # the service accepts bodies of 1 MiB
+_LONGEST_QUERY: Final = 8_000  # the head of a request may have 32 KiB
+_SHORTEST_WAIT: Final = 1.0  # between two calls to a service that answers at once
+_NEGLIGIBLE_WAIT: Final = 0.05  # not worth another call
+_FETCH_TIMEOUT: Final = 60.0
+_LONGEST_DETAIL: Final = 200
 
 T = TypeVar("T")
 
 
-class Call(Struct, frozen=True):
-    """One request; ``after`` so many seconds, and with ``within`` more for the answer than the client usually has.
+class ApiCall(Struct, frozen=True):
+    """One request, made ``after`` so many seconds; ``within`` extends the client's timeout.
 
-    It may be repeated without harm, unless it is to be made ``once``.
+    It is safe to repeat unless ``once`` is set.
     """
 
     method: str
@@ -62,26 +64,18 @@ class Call(Struct, frozen=True):
     once: bool = False
 
 
-class Answer(Struct, frozen=True):
-    """What came back; names of fields in small letters."""
+class ApiAnswer(Struct, frozen=True):
+    """An HTTP response; header names are in lower case."""
 
     status: int
     headers: Mapping[str, str]
     body: bytes
 
 
-Steps: TypeAlias = Generator[Call, Answer, T]
+Steps: TypeAlias = Generator[ApiCall, ApiAnswer, T]
 
 
-class _Receipts(Struct, frozen=True):
-    messages: list[Receipt]
-
-
-class _Keys(Struct, frozen=True):
-    keys: list[ApiKey]
-
-
-class _Found(Struct, frozen=True):
+class _LookupResults(Struct, frozen=True):
     results: list[msgspec.Raw]
 
 
@@ -94,21 +88,21 @@ def submission(
     force: bool = False,
     callback: str = "",
 ) -> Submission:
-    """Return a message that is safe to be sent twice: it has an id."""
+    """Return a message with an ID, so that it is safe to send twice."""
     if isinstance(urls, str):
-        raise UsageError("urls is one text, not a list of URLs", hint=f"Write urls=[{urls!r}].")
-    return named(Submission(id=id, text=text, urls=tuple(urls), priority=priority, force=force, callback=callback))
+        raise UsageError("urls is a string, not a list of URLs", hint=f"Write urls=[{urls!r}].")
+    return with_id(Submission(id=id, text=text, urls=tuple(urls), priority=priority, force=force, callback=callback))
 
 
-def named(message: Submission | str) -> Submission:
-    """Return a message with an id, made now if it has none, and with nothing that JSON could not carry."""
+def with_id(message: Submission | str) -> Submission:
+    """Return a message with an ID, generated if it has none, and without text that JSON cannot represent."""
     found = Submission(text=message) if isinstance(message, str) else message
     return msgspec.structs.replace(
         found,
-        id=_sound(found.id) or uuid.uuid4().hex,
-        text=_sound(found.text),
-        urls=tuple(map(_sound, found.urls)),
-        callback=_sound(found.callback),
+        id=_encodable(found.id or "") or uuid.uuid4().hex,
+        text=_encodable(found.text),
+        urls=tuple(map(_encodable, found.urls)),
+        callback=_encodable(found.callback),
     )
 
 
@@ -117,20 +111,20 @@ def submit(message: Submission) -> Steps[Receipt]:
 
 
 def submit_batch(messages: Sequence[Submission], after: float = 0.0) -> Steps[list[Receipt]]:
-    """Submit messages together; return their receipts in the same order."""
+    """Submit messages in one request; return their receipts in the same order."""
     body = msgspec.json.encode(messages if len(messages) != 1 else messages[0])
-    answer = yield Call("POST", "/v1/messages", body, after)
-    receipts = read(answer, _Receipts).messages
+    answer = yield ApiCall("POST", "/v1/messages", body, after)
+    receipts = read_answer(answer, Receipts).messages
     if len(receipts) != len(messages):
         raise not_understood("/v1/messages", f"{len(receipts)} receipts for {len(messages)} messages")
     return receipts
 
 
 def lookup(url: str, wait: float = 0.0, clock: Callable[[], float] = time.monotonic) -> Steps[UrlRecord | Missing]:
-    """Look one URL up; the service waits for half a minute at most, or for less, so that a wait may be several calls.
+    """Look up one URL. The service waits for 30 s at most, so a longer wait takes several calls.
 
-    One that did not wait at all is asked again in a second, and so is one that has answered before and cannot now: it
-    may have been started again meanwhile.
+    A service that did not wait is asked again after a second, and so is one that answered before and cannot now: it may
+    be restarting.
     """
     if not _is_usable(url):
         return Missing(url, Absence.UNUSABLE)
@@ -142,9 +136,9 @@ def lookup(url: str, wait: float = 0.0, clock: Callable[[], float] = time.monoto
     pause = 0.0
     found: UrlRecord | Missing | None = None
     while True:
-        now = min(until - began - pause, _LONGEST_WAIT)
+        now = min(until - began - pause, MAX_WAIT)
         waiting = f"&wait={now:.3f}s" if now > 0 else ""
-        call = Call("GET", f"/v1/urls?url={spelt}{waiting}", after=pause, within=max(now, 0.0))
+        call = ApiCall("GET", f"/v1/urls?url={spelt}{waiting}", after=pause, within=max(now, 0.0))
         later = 0.0
         try:
             found = _record(url, (yield call))
@@ -153,14 +147,14 @@ def lookup(url: str, wait: float = 0.0, clock: Callable[[], float] = time.monoto
             if found is None or not error.is_transient or until - clock() < later:
                 raise
         else:
-            if isinstance(found, UrlRecord) or found.state is Absence.UNUSABLE or until - clock() < _MOMENT:
+            if isinstance(found, UrlRecord) or found.state is Absence.UNUSABLE or until - clock() < _NEGLIGIBLE_WAIT:
                 return found
         ended = clock()
         pause = min(until - ended, max(later, began + pause + _SHORTEST_WAIT - ended, 0.0))
         began = ended
 
 
-def _record(url: str, answer: Answer) -> UrlRecord | Missing:
+def _record(url: str, answer: ApiAnswer) -> UrlRecord | Missing:
     if answer.status == 202:
         return Missing(url, Absence.PENDING)
     if answer.status in (404, 422):
@@ -169,16 +163,16 @@ def _record(url: str, answer: Answer) -> UrlRecord | Missing:
             return Missing(url, Absence.UNKNOWN)
         if problem.status == 422 and problem.where == "?url":
             return Missing(url, Absence.UNUSABLE)
-    return read(answer, UrlRecord)
+    return read_answer(answer, UrlRecord)
 
 
 def lookup_some(urls: Sequence[str]) -> Steps[list[UrlRecord | Missing]]:
-    """Look up to 300 URLs up; return what is known of each, in their order."""
+    """Look up at most 300 URLs; return one result per URL, in their order."""
     asked = [url for url in urls if _is_usable(url)]
     if not asked:
         return [Missing(url, Absence.UNUSABLE) for url in urls]
-    answer = yield Call("POST", "/v1/urls/lookup", msgspec.json.encode({"urls": asked}))
-    results = read(answer, _Found).results
+    answer = yield ApiCall("POST", "/v1/urls/lookup", msgspec.json.encode({"urls": asked}))
+    results = read_answer(answer, _LookupResults).results
     if len(results) != len(asked):
         raise not_understood("/v1/urls/lookup", f"{len(results)} results for {len(asked)} URLs")
     found = iter(results)
@@ -189,11 +183,11 @@ def _either(raw: msgspec.Raw) -> UrlRecord | Missing:
     try:
         return msgspec.json.decode(raw, type=UrlRecord)
     except msgspec.ValidationError:
-        return _decoded(bytes(raw), Missing)
+        return decoded(bytes(raw), Missing)
 
 
-def chunks(urls: Iterable[str], most: int = MOST_URLS, most_bytes: int = MOST_BYTES) -> Iterable[list[str]]:
-    """Yield URLs in groups that fit into one lookup each."""
+def chunks(urls: Iterable[str], most: int = MAX_URLS, most_bytes: int = MAX_BYTES) -> Iterable[list[str]]:
+    """Split URLs into groups that fit into one lookup."""
     group: list[str] = []
     size = 0
     for url in urls:
@@ -208,80 +202,82 @@ def chunks(urls: Iterable[str], most: int = MOST_URLS, most_bytes: int = MOST_BY
 
 
 def fetch(url: str, hops: int, body: BodyForm, most: int | None, priority: Urgency) -> Steps[FetchAnswer]:
-    order: dict[str, Any] = {"url": _sound(url), "hops": hops, "body": body, "priority": priority}
+    order: dict[str, Any] = {"url": _encodable(url), "hops": hops, "body": body, "priority": priority}
     if most is not None:
         order["most"] = most
-    answer = yield Call("POST", "/v1/fetch", msgspec.json.encode(order), within=_FETCH_WITHIN)
-    return read(answer, FetchAnswer)
+    answer = yield ApiCall("POST", "/v1/fetch", msgspec.json.encode(order), within=_FETCH_TIMEOUT)
+    return read_answer(answer, FetchAnswer)
 
 
 def stats() -> Steps[Statistics]:
-    return read((yield Call("GET", "/v1/stats")), Statistics)
+    return read_answer((yield ApiCall("GET", "/v1/stats")), Statistics)
 
 
 def domain(name: str) -> Steps[DomainRule]:
-    return read((yield Call("GET", _domain(name))), DomainRule)
+    return read_answer((yield ApiCall("GET", _domain(name))), DomainRule)
 
 
 def set_domain(rule: DomainRule) -> Steps[DomainRule]:
-    told = msgspec.structs.asdict(rule)
-    del told["domain"]
-    told["note"] = _sound(rule.note)
-    answer = yield Call("PUT", _domain(rule.domain), msgspec.json.encode(told))
-    return read(answer, DomainRule)
+    change = {**msgspec.structs.asdict(rule), "note": _encodable(rule.note)}
+    del change["domain"]
+    answer = yield ApiCall("PUT", _domain(rule.domain), msgspec.json.encode(change))
+    return read_answer(answer, DomainRule)
 
 
-def keys() -> Steps[list[ApiKey]]:
-    return read((yield Call("GET", "/v1/keys")), _Keys).keys
+def keys() -> Steps[list[KeyInfo]]:
+    return read_answer((yield ApiCall("GET", "/v1/keys")), KeyList).keys
 
 
 def make_key(name: str, scopes: Iterable[KeyScope], rate: float | None) -> Steps[NewKey]:
     if isinstance(scopes, str):
-        raise UsageError("scopes is one text, not a list of scopes", hint=f"Write scopes=[{scopes!r}].")
-    order = {"name": _sound(name), "scopes": list(scopes), "rate": rate}
-    answer = yield Call("POST", "/v1/keys", msgspec.json.encode(order), once=True)
-    return read(answer, NewKey)
+        raise UsageError("scopes is a string, not a list of scopes", hint=f"Write scopes=[{scopes!r}].")
+    order = {"name": _encodable(name), "scopes": list(scopes), "rate": rate}
+    answer = yield ApiCall("POST", "/v1/keys", msgspec.json.encode(order), once=True)
+    return read_answer(answer, NewKey)
 
 
-def revoke_key(identity: str) -> Steps[ApiKey]:
-    return read((yield Call("DELETE", f"/v1/keys/{quote(_sound(identity), safe='')}", once=True)), ApiKey)
+def revoke_key(identity: str) -> Steps[KeyInfo]:
+    target = f"/v1/keys/{quote(_encodable(identity), safe='')}"
+    return read_answer((yield ApiCall("DELETE", target, once=True)), KeyInfo)
 
 
-def read(answer: Answer, kind: type[T]) -> T:
-    """Return what an answer says; raise what it refuses with."""
+def read_answer(answer: ApiAnswer, kind: type[T]) -> T:
+    """Return the content of an answer; raise ``ClientError`` if it is a refusal."""
     if not 200 <= answer.status < 300:
         raise ClientError(problem_of(answer))
-    return _decoded(answer.body, kind)
+    return decoded(answer.body, kind)
 
 
-def problem_of(answer: Answer) -> Problem:
-    """Return what is wrong, in the service's words or, where a proxy answered, in those of HTTP."""
-    problem = Problem(status=answer.status)
+def problem_of(answer: ApiAnswer) -> Problem:
+    """Return what is wrong, as the service describes it, or by the HTTP status if a proxy answered."""
+    problem = local_problem(status=answer.status)
     if answer.headers.get("content-type", "").startswith("application/problem+json"):
-        with suppress(msgspec.DecodeError, UnicodeDecodeError):  # what the status says is true all the same
-            problem = msgspec.json.decode(answer.body, type=Problem, strict=False)
-            problem = msgspec.structs.replace(problem, status=answer.status)
+        with suppress(msgspec.DecodeError, UnicodeDecodeError):  # the status still holds
+            said = msgspec.json.decode(answer.body, type=dict[str, Any])
+            said = {**msgspec.structs.asdict(problem), **said, "status": answer.status}
+            problem = msgspec.convert(said, Problem, strict=False)
     later = answer.headers.get("retry-after", "")
     if problem.retry_after is None and later.isascii() and later.isdigit():
         problem = msgspec.structs.replace(problem, retry_after=float(later[:9]))
     return problem
 
 
-def _decoded(body: bytes, kind: type[T]) -> T:
+def decoded(body: bytes, kind: type[T], where: str = "") -> T:
+    """Decode JSON from the service; fields that a newer service adds are ignored."""
     try:
         return msgspec.json.decode(body, type=kind)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise not_understood("", str(error)[:_SHOWN]) from None
+        raise not_understood(where, str(error)[:_LONGEST_DETAIL]) from None
 
 
 def _domain(name: str) -> str:
-    return f"/v1/domains/{quote(_sound(name), safe='')}"
+    return f"/v1/domains/{quote(_encodable(name), safe='')}"
 
 
 def _is_usable(url: str) -> bool:
-    return 0 < len(url) <= LONGEST_URL and _sound(url) == url
+    return 0 < len(url) <= LONGEST_URL and _encodable(url) == url
 
 
-def _sound(text: str) -> str:
-    """Return a text without the half characters that an undecodable command line leaves."""
+def _encodable(text: str) -> str:
+    """Return text without the lone surrogates that an undecodable command line leaves."""
     return text.encode("utf-8", "replace").decode()

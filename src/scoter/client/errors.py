@@ -1,8 +1,8 @@
-"""How a client is told that the service is not there, or will not.
+"""Errors of the client: the service is unreachable, or refuses a request.
 
 UserError
-└── ClientError      the service refused, or its answer is not understood
-    └── Unreachable  no answer came
+└── ClientError      the service refused the request, or its answer is not understood
+    └── Unreachable  no answer
 """
 
 from __future__ import annotations
@@ -10,59 +10,65 @@ from __future__ import annotations
 import os
 from typing import Final
 
-from scoter.client.records import Problem
+from scoter.api import Problem
 from scoter.errors import UserError
 
 _HINTS: Final = {
-    401: "Give a valid key with --key or in SCOTER_KEY.",
-    403: "Ask for a key with the scope that this needs.",
-    421: "Ask for the service as 127.0.0.1, or show a key.",
+    401: "Pass a valid key with --key or in SCOTER_KEY.",
+    403: "Use a key with the required scope.",
+    421: "Address the service as 127.0.0.1, or pass a key.",
 }
-_NOT_OURS: Final = "Is it a Scoter service that answers there? Name another with --server or SCOTER_SERVER."
+_NOT_OURS: Final = "Check that a Scoter service listens there, or set another with --server or SCOTER_SERVER."
+
+
+def local_problem(title: str = "", detail: str = "", *, status: int = 0, kind: str = "about:blank") -> Problem:
+    """Return a problem that the service did not describe itself; ``status`` is 0 if there was no answer."""
+    return Problem(type=kind, title=title, status=status, detail=detail)
 
 
 class ClientError(UserError):
-    """The service did not do what was asked; ``problem`` has its own words."""
+    """The service refused a request; ``problem`` is its own description."""
 
     def __init__(self, problem: Problem, *, where: str = "", hint: str = "") -> None:
         self.problem = problem
-        said = [problem.title.strip() or f"HTTP status {problem.status}", problem.detail.strip()]
+        title = problem.title.strip()
+        said = [title or f"HTTP status {problem.status}", problem.detail.strip()]
         if problem.where:
             said.append(f"(at {problem.where})")
         if not hint and problem.retry_after is not None:
-            hint = f"Come again in {problem.retry_after:.0f} s."
-        hint = hint or _HINTS.get(problem.status, "" if problem.title.strip() else _NOT_OURS)
+            hint = f"Retry in {problem.retry_after:.0f} s."
+        hint = hint or _HINTS.get(problem.status, "" if title else _NOT_OURS)
         super().__init__(" ".join(filter(None, said)), where=where, hint=hint)
 
     @property
     def is_transient(self) -> bool:
-        """Whether the same request may well succeed later."""
+        """Whether the same request may succeed later."""
         return self.problem.status in (0, 408, 429, 500, 502, 503, 504)
 
 
 class Unreachable(ClientError):
-    """There is no service, or it went away in the middle of an answer."""
+    """There is no service, or its connection broke before the answer was complete."""
 
     def __init__(self, url: str, why: str) -> None:
         super().__init__(
-            Problem(title="The service does not answer:", detail=why),
+            local_problem("The service does not answer:", why),
             where=url,
-            hint="Start one with `scoter serve`, or name another with --server or SCOTER_SERVER.",
+            hint="Start one with `scoter serve`, or set another with --server or SCOTER_SERVER.",
         )
 
 
-def reason(error: Exception) -> str:
-    """Return why a connection failed, in the system's words: asyncio has others for some."""
+def failure_reason(error: Exception) -> str:
+    """Return why a connection failed in the system's words; asyncio rephrases some of them."""
+    if isinstance(error, TimeoutError):
+        return "timed out"
     if isinstance(error, ConnectionError) and error.errno:
         return os.strerror(error.errno)
     said = error.strerror if isinstance(error, OSError) else ""
     return said or str(error) or type(error).__name__
 
 
-def not_understood(url: str, why: str, status: int = 200) -> ClientError:
-    """Return the error for an answer that no service of ours gives."""
+def not_understood(url: str, why: str) -> ClientError:
+    """Return the error for an answer that no Scoter service gives."""
     return ClientError(
-        Problem(title="The answer is not that of a Scoter service:", detail=why, status=status),
-        where=url,
-        hint="Is it the right address?",
+        local_problem("Not the answer of a Scoter service:", why, status=200), where=url, hint="Check the address."
     )

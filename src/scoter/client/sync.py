@@ -1,4 +1,4 @@
-"""The client that blocks."""
+"""The blocking client."""
 
 from __future__ import annotations
 
@@ -8,18 +8,12 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final, Self, TypeVar
 
-from scoter.client import calls
-from scoter.client.calls import Answer, Call, Steps
-from scoter.client.errors import ClientError, Unreachable, not_understood, reason
-from scoter.client.listening import SILENCE, Listening, ended
-from scoter.client.loading import BATCH, PATIENCE, Loading
-from scoter.client.place import DEFAULT_URL, Place, fields, place
-from scoter.client.records import (
-    ApiKey,
+from scoter.api import (
     BodyForm,
     DomainRule,
     FetchAnswer,
     Gap,
+    KeyInfo,
     KeyScope,
     Missing,
     NewKey,
@@ -28,19 +22,25 @@ from scoter.client.records import (
     Submission,
     Urgency,
 )
+from scoter.client import calls
+from scoter.client.address import DEFAULT_URL, ServiceAddress, parse_address, request_headers
+from scoter.client.calls import ApiAnswer, ApiCall, Steps
+from scoter.client.errors import ClientError, Unreachable, failure_reason, not_understood
+from scoter.client.events import SILENCE, EventSubscription, stream_ended
+from scoter.client.submissions import BATCH, PATIENCE, SubmissionBatcher
 from scoter.core.display import size
 from scoter.live.records import Event, UrlRecord
 
 LARGEST_ANSWER: Final = 64 * 2**20
-_PIECE: Final = 64 * 1024
+_CHUNK: Final = 64 * 1024
 _STALE: Final = (http.client.RemoteDisconnected, ConnectionResetError, BrokenPipeError, http.client.CannotSendRequest)
 T = TypeVar("T")
 
 
 class Client:
-    """Speaks to a live service over one connection that is kept open; events come over one of their own.
+    """Talks to a live service over one persistent connection; an event stream has its own.
 
-    Not for several threads at once. ``timeout`` is how many seconds the service may be silent.
+    Not thread-safe. ``timeout`` is how many seconds the service may stay silent.
     """
 
     def __init__(
@@ -51,8 +51,8 @@ class Client:
         *,
         pause: Callable[[float], None] = time.sleep,
     ) -> None:
-        self._place = place(url)
-        self._fields = fields(key)
+        self._address = parse_address(url)
+        self._headers = request_headers(key)
         self._timeout = timeout
         self._pause = pause
         self._connection: http.client.HTTPConnection | None = None
@@ -64,7 +64,7 @@ class Client:
         self.close()
 
     def __repr__(self) -> str:
-        return f"Client({str(self._place)!r})"
+        return f"Client({str(self._address)!r})"
 
     def close(self) -> None:
         """Close the connection; the next call opens a new one."""
@@ -82,31 +82,31 @@ class Client:
         force: bool = False,
         callback: str = "",
     ) -> Receipt:
-        """Submit a text with links in it, or URLs; return when it is accepted for good."""
+        """Submit text that contains links, or URLs; return when the service has durably accepted it."""
         message = calls.submission(text, urls=urls, id=id, priority=priority, force=force, callback=callback)
         return self._run(calls.submit(message))
 
     def submit_many(
         self, messages: Iterable[Submission | str], *, batch: int = BATCH, patience: float = PATIENCE
     ) -> Iterator[Receipt]:
-        """Submit messages in batches, as fast as they are taken; yield what became of each, as it is known.
+        """Submit messages in batches, as fast as the service accepts them; yield their receipts as they are known.
 
-        A message that finds no room is sent again, for ``patience`` seconds at most; see ``Loading``.
+        A refused message is retried for ``patience`` seconds at most; see ``SubmissionBatcher``.
         """
-        loading = Loading(batch=batch, patience=patience)
+        batcher = SubmissionBatcher(batch=batch, patience=patience)
         for message in messages:
-            loading.add(message)
-            while loading.is_full:
-                yield from self._run(loading.send())
-        while len(loading):
-            yield from self._run(loading.send())
+            batcher.add(message)
+            while batcher.is_full:
+                yield from self._run(batcher.send())
+        while len(batcher):
+            yield from self._run(batcher.send())
 
     def lookup(self, url: str, wait: float = 0.0) -> UrlRecord | Missing:
-        """Return what is known of a URL; wait so many seconds until something is."""
+        """Return the record of a URL; wait up to ``wait`` seconds for it."""
         return self._run(calls.lookup(url, wait))
 
     def lookup_many(self, urls: Iterable[str]) -> Iterator[UrlRecord | Missing]:
-        """Yield what is known of URLs, in their order."""
+        """Yield one result per URL, in their order."""
         for group in calls.chunks(urls):
             yield from self._run(calls.lookup_some(group))
 
@@ -119,15 +119,15 @@ class Client:
         most: int | None = None,
         priority: Urgency = "person",
     ) -> FetchAnswer:
-        """Have a URL fetched now, in its domain's turn; ``most`` bytes of its body are answered at most."""
+        """Fetch a URL now, within its domain's rate limit; return at most ``most`` bytes of the body."""
         return self._run(calls.fetch(url, hops, body, most, priority))
 
     def stats(self) -> Statistics:
-        """Return the service in figures."""
+        """Return statistics of the service."""
         return self._run(calls.stats())
 
     def domain(self, name: str) -> DomainRule:
-        """Return what was set for a domain."""
+        """Return the rule of a domain."""
         return self._run(calls.domain(name))
 
     def set_domain(
@@ -139,20 +139,20 @@ class Client:
         blocked: bool = False,
         note: str = "",
     ) -> DomainRule:
-        """Set what shall hold for a domain, in the place of what was set before; what is left out is as configured."""
+        """Replace the rule of a domain; omitted fields fall back to the configuration."""
         rule = DomainRule(domain=name, delay=delay, concurrency=concurrency, blocked=blocked, note=note)
         return self._run(calls.set_domain(rule))
 
-    def keys(self) -> list[ApiKey]:
-        """Return every API key of the service; this and the next two need one with the scope admin."""
+    def keys(self) -> list[KeyInfo]:
+        """Return all API keys of the service; this and the next two methods require the scope admin."""
         return self._run(calls.keys())
 
     def make_key(self, name: str, scopes: Iterable[KeyScope], *, rate: float | None = None) -> NewKey:
-        """Make an API key; ``rate`` is in requests a second. Its token is told this once."""
+        """Create an API key; ``rate`` is in requests per second. Its token is shown only once."""
         return self._run(calls.make_key(name, scopes, rate))
 
-    def revoke_key(self, id: str) -> ApiKey:  # noqa: A002  the API's own name
-        """Revoke an API key: from now on it lets nobody in."""
+    def revoke_key(self, id: str) -> KeyInfo:  # noqa: A002  the API's own name
+        """Revoke an API key at once."""
         return self._run(calls.revoke_key(id))
 
     def events(
@@ -163,41 +163,41 @@ class Client:
         on_open: Callable[[], None] = lambda: None,
         on_lost: Callable[[ClientError, float], None] = lambda error, pause: None,
     ) -> Iterator[Event | Gap]:
-        """Yield events after a number, or those to come, without end; a lost connection is opened again.
+        """Yield events after a number, or new ones, without end; reconnect when the connection is lost.
 
-        Whatever is announced after ``on_open`` was called comes. ``on_lost`` is told why a connection was lost and in
-        how many seconds the next is tried; after ``patience`` seconds in a row without one the error is raised. A
-        ``Gap`` stands where events are no longer kept.
+        Every event announced after ``on_open`` is called arrives. ``on_lost`` receives the error and the seconds until
+        the next attempt; after ``patience`` seconds in a row without a connection the error is raised. A ``Gap`` marks
+        events that are no longer kept.
         """
-        listening = Listening(since, patience)
+        subscription = EventSubscription(since, patience)
         while True:
             is_open = False
             try:
-                for chunk in self._stream(listening):
-                    found = listening.feed(chunk)
-                    if not is_open:  # where the stream begins is settled before the first byte comes
+                for chunk in self._stream(subscription):
+                    found = subscription.feed(chunk)
+                    if not is_open:  # the service fixes the start of the stream before it sends the first byte
                         is_open = True
                         on_open()
                     yield from found
-                error: ClientError = ended(str(self._place))
+                error: ClientError = stream_ended(str(self._address))
             except ClientError as raised:
                 error = raised
-            pause = listening.lost(error)
+            pause = subscription.lost(error)
             on_lost(error, pause)
             self._pause(pause)
 
-    def _stream(self, listening: Listening) -> Iterator[bytes]:
-        connection = _connection(self._place, max(self._timeout, SILENCE))
+    def _stream(self, subscription: EventSubscription) -> Iterator[bytes]:
+        connection = _connection(self._address, max(self._timeout, SILENCE))
         try:
             connection.request(
-                "GET", self._place.prefix + listening.target, headers={**self._fields, **listening.headers}
+                "GET", self._address.prefix + subscription.target, headers={**self._headers, **subscription.headers}
             )
             response = connection.getresponse()
             kind = response.getheader("content-type", "")
             if response.status != 200 or not kind.startswith("text/event-stream"):
-                raise listening.refused(_answer(response))
-            listening.opened()
-            while chunk := response.read1(_PIECE):
+                raise subscription.refused(_answer(response))
+            subscription.opened()
+            while chunk := response.read1(_CHUNK):
                 yield chunk
         except (OSError, http.client.HTTPException) as error:
             raise self._unreachable(error) from error
@@ -220,14 +220,14 @@ class Client:
             result: T = done.value
             return result
 
-    def _send(self, call: Call) -> Answer:
+    def _send(self, call: ApiCall) -> ApiAnswer:
         if call.once:
-            self.close()  # on a new connection nobody needs to guess whether the request arrived
+            self.close()  # on a new connection there is no doubt whether the request arrived
         is_reused = self._connection is not None
         try:
             return self._exchange(call)
         except _STALE as error:
-            # The service closes a connection that was idle for long; every call may be repeated without harm.
+            # The service closes idle connections; every call here is safe to repeat.
             if not is_reused:
                 raise self._unreachable(error) from error
         except (OSError, http.client.HTTPException) as error:
@@ -237,33 +237,31 @@ class Client:
         except (OSError, http.client.HTTPException) as error:
             raise self._unreachable(error) from error
 
-    def _exchange(self, call: Call) -> Answer:
+    def _exchange(self, call: ApiCall) -> ApiAnswer:
         if self._connection is None:
-            self._connection = _connection(self._place, self._timeout)
-        connection, is_whole = self._connection, False
+            self._connection = _connection(self._address, self._timeout)
+        connection, is_complete = self._connection, False
         try:
             connection.timeout = self._timeout + call.within
             if connection.sock is not None:
                 connection.sock.settimeout(connection.timeout)
-            headers = dict(self._fields)
+            headers = dict(self._headers)
             if call.body is not None:
                 headers["Content-Type"] = "application/json"
-            connection.request(call.method, self._place.prefix + call.target, call.body, headers)
+            connection.request(call.method, self._address.prefix + call.target, call.body, headers)
             response = connection.getresponse()
             answer = _answer(response)
-            is_whole = not response.will_close
+            is_complete = not response.will_close
             return answer
         finally:
-            if not is_whole:
+            if not is_complete:
                 self.close()
 
     def _unreachable(self, error: Exception) -> Unreachable:
-        if isinstance(error, TimeoutError):
-            return Unreachable(str(self._place), "nothing came in time")
-        return Unreachable(str(self._place), reason(error))
+        return Unreachable(str(self._address), failure_reason(error))
 
 
-def _connection(where: Place, timeout: float) -> http.client.HTTPConnection:
+def _connection(where: ServiceAddress, timeout: float) -> http.client.HTTPConnection:
     if where.scheme == "https":
         return http.client.HTTPSConnection(
             where.host, where.port, timeout=timeout, context=ssl.create_default_context()
@@ -271,14 +269,14 @@ def _connection(where: Place, timeout: float) -> http.client.HTTPConnection:
     return http.client.HTTPConnection(where.host, where.port, timeout=timeout)
 
 
-def _answer(response: http.client.HTTPResponse) -> Answer:
+def _answer(response: http.client.HTTPResponse) -> ApiAnswer:
     has_length = response.chunked or response.length is not None
     body = response.read(LARGEST_ANSWER + 1)
-    if not has_length and not body:  # a head that broke off is taken for a short one
+    if not has_length and not body:  # http.client takes a truncated head for a short one
         raise http.client.IncompleteRead(body)
-    if response.length and len(body) <= LARGEST_ANSWER:  # read() with a number is silent about an early end
+    if response.length and len(body) <= LARGEST_ANSWER:  # read(n) does not report an early end
         raise http.client.IncompleteRead(body, response.length)
     if len(body) > LARGEST_ANSWER:
         raise not_understood("", f"more than {size(LARGEST_ANSWER)}")
     headers: Mapping[str, str] = {name.lower(): value for name, value in response.getheaders()}
-    return Answer(response.status, headers, body)
+    return ApiAnswer(response.status, headers, body)

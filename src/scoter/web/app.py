@@ -13,6 +13,7 @@ from urllib.parse import parse_qsl
 import msgspec
 from msgspec import Struct
 
+from scoter.api import MAX_WAIT, Problem
 from scoter.errors import Defect, ScoterError, Unavailable
 from scoter.live.memory.access import ApiKeys
 from scoter.live.ports import ContentStore, DomainRules, Fetching
@@ -52,12 +53,10 @@ from scoter.web.problems import (
     TOO_LARGE,
     TOO_SLOW,
     UNAVAILABLE,
-    Problem,
     invalid,
     problem,
     refusal,
 )
-from scoter.web.records import MOST_WAIT
 from scoter.web.routes import Answer, Matched, Route, Router
 from scoter.web.streams import Streams
 from scoter.web.waiting import Arrivals
@@ -92,7 +91,7 @@ class Services(Struct, frozen=True, kw_only=True):
     not_ready: Callable[[], str] = lambda: ""
     clock: Callable[[], datetime] = lambda: datetime.now(UTC)
     fetch_limits: FetchLimits = FetchLimits()
-    longest_wait: float = MOST_WAIT
+    longest_wait: float = MAX_WAIT
     body_limit: int = BODY_LIMIT
     body_within: float = BODY_WITHIN
 

@@ -12,12 +12,13 @@ from typing import Final, Protocol
 
 from msgspec import Struct
 
+from scoter.api import Problem
 from scoter.errors import UsageError
 from scoter.live.memory.access import ApiKey
 from scoter.web.asgi import Fields
-from scoter.web.problems import Problem, problem
+from scoter.web.problems import problem
 
-LONGEST_NAME: Final = 200
+LONGEST_KEY_NAME: Final = 200
 _BUCKETS: Final = 10_000
 _LOCAL_NAMES: Final = frozenset({"localhost", "ip6-localhost"})
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Final
 from urllib.parse import unquote_plus
 
+from scoter.api import Problem
 from scoter.core.extract import LONGEST
 from scoter.errors import ScoterError
 from scoter.web.app import BODY_LIMIT, BODY_WITHIN, read_json
@@ -30,7 +31,7 @@ from scoter.web.handlers.status import HEALTHY
 from scoter.web.keys import Admitted, Gate
 from scoter.web.keys import Scope as Needed
 from scoter.web.lookups import Lookup, decode_lookups
-from scoter.web.problems import NOT_JSON, TOO_LARGE, TOO_SLOW, UNAVAILABLE, Problem, problem, refusal, reply_of
+from scoter.web.problems import NOT_JSON, TOO_LARGE, TOO_SLOW, UNAVAILABLE, problem, refusal, reply_of
 from scoter.web.tallies import Counts
 
 _ONE: Final = b"/v1/urls"

@@ -6,17 +6,25 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final, Protocol
 
 import msgspec
+from msgspec import Struct
 
+from scoter.api import Absence, LookupBatch, Missing
 from scoter.core.extract import LONGEST
 from scoter.core.url import canonical
 from scoter.errors import UrlError
 from scoter.live.ports import MetadataStore
+from scoter.live.records import UrlRecord
 from scoter.web.asgi import Reply
 from scoter.web.problems import problem, reply_of
-from scoter.web.records import Absence, Lookups, Missing
 
 _encode: Final = msgspec.json.Encoder().encode
-decode_lookups: Final = msgspec.json.Decoder(Lookups).decode
+decode_lookups: Final = msgspec.json.Decoder(LookupBatch).decode
+
+
+class LookupResults(Struct, frozen=True):
+    """One result per URL, in the order given: a record, or its absence; ``state`` tells which."""
+
+    results: list[UrlRecord]
 
 
 class Records(Protocol):

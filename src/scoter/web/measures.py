@@ -5,10 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 
+from scoter.api import StageTimes, Statistics
 from scoter.core.reply import Failed, Gone
 from scoter.live.context import Context
 from scoter.web.metrics import Counter, Gauge, Histogram, Metric, render
-from scoter.web.records import StageTimes, Statistics
 from scoter.web.tallies import Tally
 
 _ROBOTS = ("robots_denied", "robots_unreachable", "crawl_delay")

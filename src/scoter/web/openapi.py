@@ -11,9 +11,9 @@ from typing import Any, Final
 import msgspec
 from msgspec import Struct
 
+from scoter.api import Missing, Problem
 from scoter.web.keys import Scope
-from scoter.web.problems import Problem
-from scoter.web.records import Found, Missing
+from scoter.web.lookups import LookupResults
 from scoter.web.routes import Response, Route
 
 _REF: Final = "#/components/schemas/{name}"
@@ -49,8 +49,8 @@ def document(routes: Sequence[Route], *, keys: bool = False) -> dict[str, Any]:
     schemas, components = msgspec.json.schema_components(plain, ref_template=_REF)
     by_kind = dict(zip(kinds, schemas, strict=True))
     # A record or its absence, side by side: msgspec cannot say that of two structs, since it could not read it.
-    record = components["Found"]["properties"]["results"]["items"]
-    components["Found"]["properties"]["results"]["items"] = {"anyOf": [record, by_kind[Missing]]}
+    record = components["LookupResults"]["properties"]["results"]["items"]
+    components["LookupResults"]["properties"]["results"]["items"] = {"anyOf": [record, by_kind[Missing]]}
     paths: dict[str, dict[str, Any]] = {}
     for route in routes:
         paths.setdefault(route.path, {})[route.method.lower()] = _operation(route, by_kind, keys)
@@ -66,7 +66,7 @@ def document(routes: Sequence[Route], *, keys: bool = False) -> dict[str, Any]:
 
 
 def _kinds(routes: Iterable[Route]) -> Iterable[Any]:
-    yield from (Problem, Missing, Found)
+    yield from (Problem, Missing, LookupResults)
     for route in routes:
         if route.body is not None:
             yield route.body

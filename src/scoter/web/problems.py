@@ -8,31 +8,15 @@ from collections.abc import Sequence
 from typing import Final
 
 import msgspec
-from msgspec import Struct
 
+from scoter.api import PATTERN_MESSAGES, Problem
 from scoter.web.asgi import PROBLEM, Reply
-from scoter.web.records import IN_WORDS
 
 _PREFIX: Final = "urn:scoter:problem:"
 _AT: Final = re.compile(r" - at `(?:key in )?\$(?P<path>[^`]*)`$")
 _STEP: Final = re.compile(r"\.(?P<name>[^.\[\]]+)|\[(?P<index>[^\[\]]*)\]")
 # msgspec tells of a pattern as it is written.
-_SAID: Final = {f"Expected `str` matching regex {pattern!r}": words for pattern, words in IN_WORDS.items()}
-
-
-class Problem(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What is wrong, where, and when to come again.
-
-    ``where`` is the JSON pointer of a field of the body, or the name of a parameter after a question mark.
-    """
-
-    type: str
-    title: str
-    status: int
-    detail: str = ""
-    where: str = ""
-    retry_after: float | None = None
-    domain: str = ""
+_SAID: Final = {f"Expected `str` matching regex {pattern!r}": words for pattern, words in PATTERN_MESSAGES.items()}
 
 
 def problem(

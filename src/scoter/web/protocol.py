@@ -17,9 +17,10 @@ import httptools
 from msgspec import Struct
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
+from scoter.api import Problem
 from scoter.config.sections.live import WebSettings
 from scoter.web.asgi import Receive, Scope, Send, send_reply
-from scoter.web.problems import Problem, problem, reply_of
+from scoter.web.problems import problem, reply_of
 from scoter.web.writing import Joined
 
 _CROWDED: Final = reply_of(

@@ -10,9 +10,9 @@ from urllib.parse import unquote
 import msgspec
 from msgspec import Struct
 
+from scoter.api import Problem
 from scoter.web.asgi import Call, Reply, Streaming
 from scoter.web.keys import Scope
-from scoter.web.problems import Problem
 
 Answer: TypeAlias = Reply | Streaming | Problem
 Run: TypeAlias = Callable[[Call[Any]], Coroutine[Any, Any, Answer]]

@@ -15,6 +15,7 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
+from scoter.api import Gap
 from scoter.errors import ScoterError
 from scoter.live.ports import Events
 from scoter.live.records import Event
@@ -33,13 +34,6 @@ class Pace(Struct, frozen=True, kw_only=True):
     heartbeat: float = 15.0
     slow: float = 10.0
     look: float = 0.5
-
-
-class Gap(Struct, frozen=True):
-    """Events from ``after`` on are no longer kept; the stream goes on with ``first``."""
-
-    after: int
-    first: int
 
 
 class Streams:

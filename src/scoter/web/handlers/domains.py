@@ -6,15 +6,14 @@ import re
 
 import msgspec
 
-from scoter.api import DomainRule
+from scoter.api import DomainChange, DomainRule, Problem
 from scoter.core.domain import registered_domain
 from scoter.core.url import canonical
 from scoter.errors import UrlError
 from scoter.live.ports import DomainRules
 from scoter.web.asgi import Call, Reply
 from scoter.web.keys import Scope
-from scoter.web.problems import Problem, problem
-from scoter.web.records import DomainChange
+from scoter.web.problems import problem
 from scoter.web.routes import Answer, Response, Route
 
 _PATH = "/v1/domains/{domain}"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from functools import partial
 
+from scoter.api import EventsQuery, StreamedEvent
 from scoter.web.asgi import Call, Streaming
 from scoter.web.problems import problem
-from scoter.web.records import EventsQuery, StreamedEvent
 from scoter.web.routes import Answer, Response, Route
 from scoter.web.streams import FIELDS, Streams
 

@@ -10,17 +10,17 @@ from typing import assert_never
 import msgspec
 from msgspec import Struct
 
-from scoter.api import Archived
+from scoter.api import Archived, FetchAnswer, FetchHop, FetchOrder, Problem
 from scoter.core.reply import Exchange, Failed, Fetched, Gone, Moved, NotModified, Request
 from scoter.core.reply import Reply as Fetch
 from scoter.core.url import Url, canonical
 from scoter.errors import UrlError
 from scoter.fetch.decode import content_codings, decode
 from scoter.live.ports import ContentStore, DomainRules, Fetching
+from scoter.live.records import Priority
 from scoter.web.asgi import Call, Reply
 from scoter.web.keys import Scope
-from scoter.web.problems import Problem, problem
-from scoter.web.records import BodyForm, FetchAnswer, FetchHop, FetchOrder
+from scoter.web.problems import problem
 from scoter.web.routes import Answer, Response, Route
 
 
@@ -65,7 +65,7 @@ class DirectFetch:
             url = canonical(order.url)
         except UrlError as error:
             return problem(422, "invalid", "This is not a URL.", error.message, where="/url")
-        if order.body is BodyForm.REFERENCE and self._content is None:
+        if order.body == "reference" and self._content is None:
             return problem(422, "invalid", "This service keeps no archive.", where="/body")
         if self._count >= self._limits.most:
             return problem(503, "crowded", "Too many fetches are under way.", retry_after=2)
@@ -87,7 +87,7 @@ class DirectFetch:
             rule = self._rules.get(url.domain)
             if rule is not None and rule.blocked:
                 return problem(403, "blocked", "The domain is blocked here.", f"{rule.domain} is not asked.")
-            made = await self._fetching.fetch(Request(url=url), order.priority.priority)
+            made = await self._fetching.fetch(Request(url=url), Priority[order.priority.upper()])
             waited += made.waited
             reply = made.reply
             if not isinstance(reply, Moved) or reply.target is None or len(hops) >= order.hops:
@@ -117,10 +117,10 @@ class DirectFetch:
     async def _with(self, answer: FetchAnswer, exchange: Exchange, order: FetchOrder) -> FetchAnswer:
         body, truncated = b"", bool(exchange.truncation)
         archived: Archived | None = None
-        if order.body is BodyForm.INLINE:
+        if order.body == "inline":
             decoded = decode(exchange.body, content_codings(exchange.headers), int(order.most))
             body, truncated = decoded.body, truncated or bool(decoded.truncation)
-        elif order.body is BodyForm.REFERENCE and self._content is not None:
+        elif order.body == "reference" and self._content is not None:
             fetch = uuid.uuid4().hex
             archived = (await self._content.keep([exchange], message="", fetch=fetch))[0]
         return msgspec.structs.replace(

@@ -2,56 +2,20 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-from typing import Annotated, Any, Final, Literal
+from typing import Any, Final
 
 import msgspec
-from msgspec import Meta, Struct
 
+from scoter.api import KeyInfo, KeyList, KeyOrder, NewKey
 from scoter.live.memory.access import MOST_KEYS, ApiKey, ApiKeys
 from scoter.web.asgi import Call, Reply
-from scoter.web.keys import LONGEST_NAME, Scope
+from scoter.web.keys import Scope
 from scoter.web.problems import problem
-from scoter.web.records import ONE_LINE
 from scoter.web.routes import Answer, Response, Route
 
 _PATH: Final = "/v1/keys"
 # A token is shown once: nothing between here and there may keep it.
 _UNKEPT: Final = ((b"cache-control", b"no-store"),)
-
-
-class KeyOrder(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A key to be made; ``rate`` is in requests a second, without one there is no limit."""
-
-    name: Annotated[
-        str,
-        Meta(min_length=1, max_length=LONGEST_NAME, pattern=ONE_LINE, description="Whose it is."),
-    ]
-    scopes: Annotated[tuple[Literal["read", "submit", "admin"], ...], Meta(min_length=1, max_length=3)]
-    rate: Annotated[float, Meta(gt=0, le=1_000_000)] | None = None
-
-
-class KeyShown(Struct, frozen=True, kw_only=True):
-    """What is known of a key; its token is not."""
-
-    id: str
-    name: str
-    scopes: tuple[str, ...]
-    rate: float | None
-    created: datetime
-    last_used: datetime | None
-
-
-class KeyMade(KeyShown, frozen=True, kw_only=True):
-    """A new key with its token, which is shown this once."""
-
-    token: str
-
-
-class KeyList(Struct, frozen=True):
-    """Every key, in the order of their making."""
-
-    keys: list[KeyShown]
 
 
 class Keys:
@@ -79,7 +43,7 @@ class Keys:
                 scope=Scope.ADMIN,
                 shows_key=True,
                 body=KeyOrder,
-                responses={201: Response("The key, with its token.", KeyMade)},
+                responses={201: Response("The key, with its token.", NewKey)},
                 problems=(409,),
             ),
             Route(
@@ -89,27 +53,27 @@ class Keys:
                 told="Revoke an API key: from now on it lets nobody in.",
                 scope=Scope.ADMIN,
                 shows_key=True,
-                responses={200: Response("The key that was revoked.", KeyShown)},
+                responses={200: Response("The key that was revoked.", KeyInfo)},
             ),
         ]
 
     async def show(self, call: Call[None]) -> Answer:
         await self._keys.note_uses()
-        return Reply(msgspec.json.encode(KeyList([KeyShown(**_facts(key)) for key in self._keys.all()])))
+        return Reply(msgspec.json.encode(KeyList([KeyInfo(**_facts(key)) for key in self._keys.all()])))
 
     async def make(self, call: Call[KeyOrder]) -> Answer:
         order = call.body
         if len(self._keys.all()) >= MOST_KEYS:
             return problem(409, "too-many-keys", f"There are {MOST_KEYS:,} keys already.", "Revoke some of them.")
         key, token = await self._keys.create(order.name, tuple(dict.fromkeys(order.scopes)), order.rate)
-        return Reply(msgspec.json.encode(KeyMade(**_facts(key), token=token)), 201, headers=_UNKEPT)
+        return Reply(msgspec.json.encode(NewKey(**_facts(key), token=token)), 201, headers=_UNKEPT)
 
     async def revoke(self, call: Call[None]) -> Answer:
         identity = call.path["id"]
         found = next((key for key in self._keys.all() if key.id == identity), None)
         if found is None or not await self._keys.revoke(identity):
             return problem(404, "no-such-key", "There is no such key.")
-        return Reply(msgspec.json.encode(KeyShown(**_facts(found))))
+        return Reply(msgspec.json.encode(KeyInfo(**_facts(found))))
 
 
 def _facts(key: ApiKey) -> dict[str, Any]:

@@ -10,14 +10,14 @@ from typing import Protocol
 
 import msgspec
 
+from scoter.api import Outcome, Problem, Receipt, Receipts, Submission, Submissions, UnusableUrl
 from scoter.live.acceptance import Answer as Taking
 from scoter.live.acceptance import Overloaded
-from scoter.live.records import Message
+from scoter.live.records import Message, Priority
 from scoter.web.asgi import Call, Reply
 from scoter.web.keys import Scope
 from scoter.web.measures import Measures
-from scoter.web.problems import Problem, problem
-from scoter.web.records import Outcome, Receipt, Receipts, Submission, Submissions, UnusableUrl
+from scoter.web.problems import problem
 from scoter.web.routes import Answer, Response, Route
 
 
@@ -78,7 +78,7 @@ class Submitting:
             id=order.id or uuid.uuid4().hex,
             text=order.text,
             urls=order.urls,
-            priority=order.priority.priority,
+            priority=Priority[order.priority.upper()],
             force=order.force,
             callback=order.callback,
             received=self._clock(),

@@ -6,12 +6,12 @@ from collections.abc import Callable
 
 import msgspec
 
+from scoter.api import Health, Statistics
 from scoter.web.asgi import Call, Reply
 from scoter.web.keys import Scope
 from scoter.web.measures import Measures
 from scoter.web.metrics import MEDIA_TYPE
 from scoter.web.problems import problem
-from scoter.web.records import Health, Statistics
 from scoter.web.routes import Answer, Response, Route
 
 HEALTHY = Reply(msgspec.json.encode(Health()))

@@ -7,12 +7,12 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
+from scoter.api import MAX_WAIT, LookupBatch, LookupQuery, PendingUrl
 from scoter.config.units import read_duration
 from scoter.live.records import UrlRecord
 from scoter.web.asgi import Call
-from scoter.web.lookups import Lookup, canonical_text
+from scoter.web.lookups import Lookup, LookupResults, canonical_text
 from scoter.web.problems import problem
-from scoter.web.records import MOST_WAIT, Found, LookupQuery, Lookups, Pending
 from scoter.web.routes import Answer, Response, Route
 from scoter.web.waiting import Arrivals
 
@@ -29,7 +29,7 @@ class Looking:
         self,
         lookup: Lookup,
         arrivals: Arrivals,
-        longest: float = MOST_WAIT,
+        longest: float = MAX_WAIT,
         is_renewed: Callable[[str], bool] = lambda url: False,
     ) -> None:
         """``is_renewed`` tells that what is known of a URL is about to be replaced, since somebody wishes so."""
@@ -48,7 +48,7 @@ class Looking:
                 query=LookupQuery,
                 responses={
                     200: Response(f"What is known of it. {_SIZE}", UrlRecord),
-                    202: Response("It was accepted and is not done yet.", Pending),
+                    202: Response("It was accepted and is not done yet.", PendingUrl),
                 },
                 problems=(404, 503),
                 waits=True,
@@ -58,8 +58,8 @@ class Looking:
                 path="/v1/urls/lookup",
                 run=self.many,
                 told="Look up to 300 URLs up.",
-                body=Lookups,
-                responses={200: Response(f"What is known of each, in the order asked. {_SIZE}", Found)},
+                body=LookupBatch,
+                responses={200: Response(f"What is known of each, in the order asked. {_SIZE}", LookupResults)},
             ),
         ]
 
@@ -81,7 +81,7 @@ class Looking:
             pass
         return self._lookup.without(url) if self._is_renewed(url) else self._lookup.one(url)
 
-    async def many(self, call: Call[Lookups]) -> Answer:
+    async def many(self, call: Call[LookupBatch]) -> Answer:
         """Answer for several URLs."""
         return self._lookup.many(call.body.urls)
 
@@ -93,4 +93,4 @@ def wait_seconds(text: str) -> float:
     (0.5, 5.0, 30.0)
     """
     wait: Any = read_duration(text if text[-1].isalpha() else text + "s")
-    return min(MOST_WAIT, (wait or timedelta()).total_seconds())
+    return min(MAX_WAIT, (wait or timedelta()).total_seconds())

@@ -6,11 +6,12 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Final
 
+from scoter.api import LONGEST_KEY_NAME
 from scoter.errors import UsageError, nearest
 from scoter.live.memory.access import MOST_KEYS, ApiKey
 from scoter.live.sqlite.database import Reader, ServiceDb
 from scoter.live.sqlite.keys import Beside, KeyReader, SqliteKeys
-from scoter.web.keys import LONGEST_NAME, Scope
+from scoter.web.keys import Scope
 from scoter.web.service.plan import Folder
 
 SCOPES: Final = tuple(scope.value for scope in Scope if scope)
@@ -35,9 +36,9 @@ def scopes_in(text: str) -> tuple[str, ...]:
 
 async def make_key(folder: Folder, name: str, scopes: Sequence[str], rate: float | None) -> tuple[ApiKey, str]:
     """Make a key; return it with its token, which cannot be shown again."""
-    if not name.strip() or not name.isprintable() or len(name) > LONGEST_NAME:
+    if not name.strip() or not name.isprintable() or len(name) > LONGEST_KEY_NAME:
         raise UsageError(
-            "a key needs a name that can be printed", where="--new-key", hint=f"At most {LONGEST_NAME} characters."
+            "a key needs a name that can be printed", where="--new-key", hint=f"At most {LONGEST_KEY_NAME} characters."
         )
     if len(known_keys(folder)) >= MOST_KEYS:
         raise UsageError(f"there are {MOST_KEYS:,} keys already", where=str(folder.root), hint="Revoke some of them.")

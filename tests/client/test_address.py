@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from scoter.client.place import place
+from scoter.client.address import parse_address
 from scoter.errors import UsageError
 
 
@@ -18,7 +18,7 @@ from scoter.errors import UsageError
     ],
 )
 def test_an_address_is_taken_in_many_spellings(url: str, found: str, authority: str) -> None:
-    assert (str(place(url)), place(url).authority) == (found, authority)
+    assert (str(parse_address(url)), parse_address(url).authority) == (found, authority)
 
 
 @pytest.mark.parametrize(
@@ -38,4 +38,4 @@ def test_an_address_is_taken_in_many_spellings(url: str, found: str, authority: 
 )
 def test_what_is_no_address_is_refused(url: str) -> None:
     with pytest.raises(UsageError, match="not the address of a service"):
-        place(url)
+        parse_address(url)

@@ -1,4 +1,4 @@
-"""Where a service is, and the fields that every request to it has."""
+"""The address of a service, and the headers of every request to it."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ _PATH: Final = re.compile(r"[!-~]*")
 _PORTS: Final = {"http": 80, "https": 443}
 
 
-class Place(Struct, frozen=True, kw_only=True):
-    """The address of a service; ``prefix`` is a path below which a proxy serves it."""
+class ServiceAddress(Struct, frozen=True, kw_only=True):
+    """Where a service listens; ``prefix`` is the path at which a proxy serves it."""
 
     scheme: str
     host: str
@@ -26,7 +26,7 @@ class Place(Struct, frozen=True, kw_only=True):
 
     @property
     def authority(self) -> str:
-        """The value of the Host field."""
+        """The value of the Host header."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return host if self.port == _PORTS[self.scheme] else f"{host}:{self.port}"
 
@@ -34,10 +34,10 @@ class Place(Struct, frozen=True, kw_only=True):
         return f"{self.scheme}://{self.authority}{self.prefix}"
 
 
-def place(url: str) -> Place:
-    """Return where a URL points.
+def parse_address(url: str) -> ServiceAddress:
+    """Return the address that a URL names; ``http`` is the default scheme.
 
-    >>> str(place("localhost:8008")), str(place("https://Links.example/crawl/"))
+    >>> str(parse_address("localhost:8008")), str(parse_address("https://Links.example/crawl/"))
     ('http://localhost:8008', 'https://links.example/crawl')
     """
     try:
@@ -45,12 +45,12 @@ def place(url: str) -> Place:
         host, port = parts.hostname, parts.port
         host = host.encode("idna").decode() if host and ":" not in host else host
     except ValueError as error:
-        raise _wrong(url, str(error)) from None
+        raise _invalid(url, str(error)) from None
     if parts.scheme not in _PORTS or not host:
-        raise _wrong(url, "it must be an http or https URL with a host")
+        raise _invalid(url, "expected an http or https URL with a host")
     if parts.query or parts.fragment or parts.username is not None or not _PATH.fullmatch(parts.path):
-        raise _wrong(url, "it must have no more than scheme, host, port and path")
-    return Place(
+        raise _invalid(url, "expected scheme, host, port and path only")
+    return ServiceAddress(
         scheme=parts.scheme,
         host=host,
         port=_PORTS[parts.scheme] if port is None else port,
@@ -58,15 +58,15 @@ def place(url: str) -> Place:
     )
 
 
-def fields(key: str) -> dict[str, str]:
-    """Return the fields of every request; a key that could not be one is refused here."""
+def request_headers(key: str) -> dict[str, str]:
+    """Return the headers of every request; raise if the key contains characters that no key has."""
     found = {"User-Agent": f"scoter/{scoter.__version__}", "Accept-Encoding": "identity"}
     if key:
         if not key.isascii() or not key.isprintable() or " " in key:
-            raise UsageError("the key has characters that no key has", hint="Was it copied whole?")
+            raise UsageError("the key contains invalid characters", hint="Check that you copied all of it.")
         found["Authorization"] = f"Bearer {key}"
     return found
 
 
-def _wrong(url: str, why: str) -> UsageError:
+def _invalid(url: str, why: str) -> UsageError:
     return UsageError(f"{url!r} is not the address of a service: {why}", hint=f"For example: {DEFAULT_URL}")

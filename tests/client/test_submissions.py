@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+import os
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -10,8 +13,8 @@ from hypothesis import strategies as st
 from tests.client.service import DROP, Asked, Clients, FakeService, Said, accepted, problem, receipts, said
 
 from scoter.client import ClientError, Outcome, Submission, Unreachable
-from scoter.client.calls import Answer
-from scoter.client.loading import Loading
+from scoter.client.calls import ApiAnswer
+from scoter.client.submissions import SubmissionBatcher, grouped, lines
 
 
 def ids(asked: Asked) -> list[str]:
@@ -152,7 +155,7 @@ class Clock:
 )
 def test_whatever_the_service_does_each_message_ends_once(does: list[str], batch: int, number: int) -> None:
     clock, script, found, most = Clock(), iter(does), [], 0
-    loading = Loading(batch=batch, patience=1e9, most_aside=10, clock=clock)
+    loading = SubmissionBatcher(batch=batch, patience=1e9, max_delayed=10, clock=clock)
 
     def run() -> None:
         nonlocal most
@@ -194,8 +197,84 @@ def test_whatever_the_service_does_each_message_ends_once(does: list[str], batch
     assert most <= batch
 
 
-def _answer(said: Said) -> Answer:
+def _answer(said: Said) -> ApiAnswer:
     head, _, body = said.raw.partition(b"\r\n\r\n")
     first, *lines = head.decode().split("\r\n")
     headers = {name.lower(): value for name, value in (line.split(": ", 1) for line in lines)}
-    return Answer(int(first.split()[1]), headers, body)
+    return ApiAnswer(int(first.split()[1]), headers, body)
+
+
+async def read(descriptor: int, most: int = 1_000) -> list[bytes | None]:
+    return [line async for line in lines(descriptor, most)]
+
+
+async def test_a_line_comes_out_of_a_pipe_before_the_next_goes_in() -> None:
+    reading, writing = os.pipe()
+    found = lines(reading, 1_000)
+
+    os.write(writing, b"one\ntw")
+    first = await anext(found)
+    os.write(writing, b"o\n")
+    second = await anext(found)
+    os.close(writing)
+    rest = [line async for line in found]
+    os.close(reading)
+
+    assert (first, second, rest) == (b"one", b"two", [])
+
+
+async def test_a_line_that_is_too_long_is_none_however_it_comes(tmp_path: Path) -> None:
+    (tmp_path / "long").write_bytes(b"a\n" + b"x" * 200_000 + b"\nb\n" + b"y" * 1_001 + b"\n" + b"z" * 200_000)
+    descriptor = os.open(tmp_path / "long", os.O_RDONLY)
+    found = await read(descriptor)
+    os.close(descriptor)
+
+    assert found == [b"a", None, b"b", None, None]
+
+
+@given(st.lists(st.integers(0, 30), max_size=50), st.integers(1, 7), st.booleans())
+def test_groups_hold_everything_in_its_order(given: list[int], most: int, is_async: bool) -> None:
+    async def source() -> AsyncIterator[int]:
+        for each in given:
+            if each % 3 == 0:
+                await asyncio.sleep(0)
+            yield each
+
+    async def run() -> list[list[int]]:
+        return [group async for group in grouped(source() if is_async else given, most)]
+
+    groups = asyncio.run(run())
+
+    assert [each for group in groups for each in group] == given
+    assert all(0 < len(group) <= most for group in groups)
+
+
+async def test_what_goes_wrong_in_the_source_is_raised_after_what_came_before() -> None:
+    async def source() -> AsyncIterator[int]:
+        yield 1
+        raise OSError("no more")
+
+    found, raised = [], ""
+    try:
+        async for group in grouped(source(), 10):
+            found += group
+    except OSError as error:
+        raised = str(error)
+
+    assert (found, raised) == ([1], "no more")
+
+
+async def test_what_comes_first_is_not_held_back_for_what_comes_later() -> None:
+    more = asyncio.Event()
+
+    async def source() -> AsyncIterator[int]:
+        yield 1
+        await more.wait()
+        yield 2
+
+    found = grouped(source(), 10)
+    first = await anext(found)
+    more.set()
+
+    assert (first, await anext(found)) == ([1], [2])
+    await found.aclose()

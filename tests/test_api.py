@@ -1,0 +1,21 @@
+"""The API records agree with the limits of the crawler."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+from scoter.api import LONGEST_URL
+from scoter.core.extract import LONGEST
+
+
+def test_longest_url_is_the_one_the_crawler_accepts() -> None:
+    assert LONGEST_URL == LONGEST
+
+
+def test_importing_the_records_loads_no_other_package() -> None:
+    code = "import sys, scoter.api; print(*sorted(m for m in sys.modules if m.startswith('scoter')))"
+
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+
+    assert loaded.split() == ["scoter", "scoter.api"]
