@@ -137,7 +137,7 @@ def test_every_guarantee_names_what_shows_it() -> None:
 
 
 def test_every_metric_stands_on_the_page_about_operations_and_no_other(tmp_path: Path) -> None:
-    from tests.web.service.serving import service
+    from tests.web.service.running import service
 
     text = (ROOT / "docs" / "operations.md").read_text("utf-8")
     rows = re.findall(r"^\| `(scoter_\w+)` \| (.*?) \| ", text, re.MULTILINE)

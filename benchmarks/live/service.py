@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 END_WITHIN = 30.0
 _NAMES = {
     "scoter.web.service.core": "core",
-    "scoter.web.service.lookups": "lookup process",
+    "scoter.web.service.lookup_process": "lookup process",
     "scoter.live.fetching.process": "fetcher",
     "scoter.parse.worker": "parser",
     "scoter.cli.main": "supervisor",

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.conftest import Run
-from tests.web.service.serving import service
+from tests.web.service.running import service
 
 from scoter.live.sqlite.database import ServiceDb
 

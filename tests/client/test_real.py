@@ -12,8 +12,7 @@ from tests.web.fakes import Bench
 from tests.web.raw import serving
 
 from scoter.client import Absence, AsyncClient, Client, ClientError, Event, Gap, Missing, Outcome, Submission, UrlRecord
-from scoter.web.keys import Scope
-from scoter.web.lookup import LookupApp
+from scoter.web.lookup_app import LookupApp
 from scoter.web.lookups import Lookup
 
 A, B = "http://a.example/", "http://b.example/"
@@ -107,7 +106,7 @@ async def test_a_service_that_has_no_room_says_so(bench: Bench) -> None:
 
 async def test_a_key_opens_what_it_is_good_for() -> None:
     bench = Bench(required=True)
-    _, token = await bench.stores.keys.create("reader", [Scope.READ])
+    _, token = await bench.stores.keys.create("reader", ["read"])
     async with serving(bench.app) as port:
         url = f"http://127.0.0.1:{port}"
         async with AsyncClient(url) as nobody, AsyncClient(url, token) as reader:

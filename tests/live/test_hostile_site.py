@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from tests.live.fetching.webs import impolite
 from tests.live.odd_web import MISSING, OddWeb, Said, moved, odd_web, page
-from tests.web.service.serving import Service, service
+from tests.web.service.running import Service, service
 
 pytestmark = pytest.mark.service
 

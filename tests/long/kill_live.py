@@ -25,7 +25,7 @@ from pathlib import Path
 from random import Random
 
 from tests.live.fetching.webs import impolite
-from tests.web.service.serving import CORE, FETCHER, LOOKUPS, Service, pages, service
+from tests.web.service.running import CORE, FETCHER, LOOKUPS, Service, pages, service
 
 from scoter.live.sqlite.database import Reader
 from scoter.simweb import WebSpec, running

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tests.long.memory import slope
-from tests.web.service.serving import CORE, FETCHER, LOOKUPS, Service, family, words
+from tests.web.service.running import CORE, FETCHER, LOOKUPS, Service, family, words
 
 WARM_UP = 0.3  # of the time, in which caches fill
 AT_LEAST = 60.0  # seconds of it: within the first minute the core loads what it writes its log with, some 40 MiB

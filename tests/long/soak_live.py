@@ -35,12 +35,12 @@ from tests.long import web
 from tests.long.live_hooks import Hooks, listening
 from tests.long.live_load import DELAY, HOOK, Listener, Load, Urls
 from tests.long.live_vitals import Watch
-from tests.web.service.serving import Service, service
+from tests.web.service.running import Service, service
 
 from scoter.core.domain import registered_domain
 from scoter.simweb import Fact, SimVerdict, SimWeb, WebSpec, truth
 from scoter.simweb.robots import RobotsKind
-from scoter.web.service.plan import Folder
+from scoter.web.service.plan import ServiceFolder
 
 WEB = WebSpec(hosts=300, pages=3_000, faults=True, latency=0.02, drip_seconds=1, silence_seconds=20, page_bytes=6_000)
 RULED = 8  # domains
@@ -210,7 +210,7 @@ def soak(root: Path, seed: int, seconds: float) -> list[str]:
             run = Soak(live, urls, chance, seconds)
 
             async def work() -> None:
-                async with listening(door, Folder(folder).secret(), chance) as hooks:
+                async with listening(door, ServiceFolder(folder).secret(), chance) as hooks:
                     await run.run(hooks)
 
             uvloop.run(work())

@@ -10,18 +10,18 @@ from pathlib import Path
 from tests.web.fakes import Bench
 from tests.web.raw import serving
 
-from scoter.web.keys import Gate
-from scoter.web.lookup import LookupApp
+from scoter.web.keys import AccessControl
+from scoter.web.lookup_app import LookupApp
 from scoter.web.lookups import Lookup
-from scoter.web.passing import PassOn
-from scoter.web.protocol import Limits
-from scoter.web.tallies import Counts
+from scoter.web.metrics import LookupMetrics
+from scoter.web.protocol import ServerLimits
+from scoter.web.proxy import CoreProxy
 
 
 class Chain:
     """Where to ask, and what was counted."""
 
-    def __init__(self, port: int, bench: Bench, counts: Counts) -> None:
+    def __init__(self, port: int, bench: Bench, counts: LookupMetrics) -> None:
         self.port = port
         self.bench = bench
         self._counts = counts
@@ -35,14 +35,14 @@ class Chain:
 async def chained(
     folder: Path,
     bench: Bench | None = None,
-    limits: Limits = Limits(),  # noqa: B008  frozen
+    limits: ServerLimits = ServerLimits(),  # noqa: B008  frozen
     passed_on: int = 5_000,
 ) -> AsyncIterator[Chain]:
     """Serve both until the block ends."""
     bench = bench or Bench()
-    gate = Gate(bench.stores.keys, required=False)
-    counts = Counts(gate)
-    pass_on = PassOn(folder / "core.sock", most=passed_on)
+    gate = AccessControl(bench.stores.keys, required=False)
+    counts = LookupMetrics(gate)
+    pass_on = CoreProxy(folder / "core.sock", most=passed_on)
     app = LookupApp(Lookup(bench.records, bench.pending), gate, pass_on, counts=counts)
     async with (
         serving(bench.app, path=folder / "core.sock"),

@@ -20,12 +20,11 @@ from scoter.live.memory.stores import MemoryStores
 from scoter.live.ports import Answer, Done, Stored
 from scoter.live.records import Priority, State, UrlRecord
 from scoter.web.app import Api, Services
-from scoter.web.keys import Gate
-from scoter.web.lookups import OfStore
-from scoter.web.measures import Measures
-from scoter.web.posting import callback_check
-from scoter.web.streams import Pace, Streams
-from scoter.web.waiting import Arrivals
+from scoter.web.keys import AccessControl
+from scoter.web.lookups import StoreRecords, UrlWaiters
+from scoter.web.metrics import ServiceMetrics
+from scoter.web.streams import Streams, StreamTimings
+from scoter.web.webhooks import callback_check
 
 NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
 
@@ -69,7 +68,7 @@ class Bench:
         config: Config | None = None,
         required: bool = False,
         most_streams: int = 100,
-        pace: Pace = Pace(heartbeat=0.05, slow=0.05, look=0.01),  # noqa: B008  frozen
+        pace: StreamTimings = StreamTimings(heartbeat=0.05, slow=0.05, look=0.01),  # noqa: B008  frozen
         **changes: Any,
     ) -> None:
         self.config = config or Config()
@@ -78,14 +77,14 @@ class Bench:
             clock=self.clock, ticks=self.clock.monotonic, most_events=changes.pop("most_events", 1000)
         )
         self.fetching = FakeFetching()
-        self.arrivals = Arrivals(changes.pop("most_waiting", 100))
+        self.arrivals = UrlWaiters(changes.pop("most_waiting", 100))
         self.streams = Streams(self.stores.events, most=most_streams, pace=pace)
-        self.measures = Measures({"queue_depth": self._depth})
+        self.measures = ServiceMetrics({"queue_depth": self._depth})
         self.pending: Callable[[str], bool] = lambda url: any(
             row.url == url for row in self.stores.journal._rows.values()
         )
-        self.records = OfStore(self.stores.metadata)
-        gate = Gate(self.stores.keys, required=required, clock=self.clock.monotonic)
+        self.records = StoreRecords(self.stores.metadata)
+        gate = AccessControl(self.stores.keys, required=required, clock=self.clock.monotonic)
         self.gate = gate
         services = Services(
             taker=Acceptance(self.config, self.stores.journal, self.stores.journal, self.stores.rules),

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 from scoter.web.asgi import App
-from scoter.web.protocol import Limits, Note
-from scoter.web.serving import Serving, listen, listen_locally
+from scoter.web.protocol import RefusalCounter, ServerLimits
+from scoter.web.server import HttpServer, listen_locally
 
 WITHIN = 10.0
 
@@ -19,13 +20,13 @@ async def serving(
     app: App,
     *,
     path: Path | None = None,
-    limits: Limits = Limits(),  # noqa: B008  frozen
-    note: Note = lambda why: None,
+    limits: ServerLimits = ServerLimits(),  # noqa: B008  frozen
+    note: RefusalCounter = lambda why: None,
 ) -> AsyncIterator[int]:
     """Serve an application until the block ends; give its port, or 0 for a Unix socket."""
-    opened = listen("127.0.0.1", 0) if path is None else listen_locally(path)
+    opened = socket.create_server(("127.0.0.1", 0)) if path is None else listen_locally(path)
     port = 0 if path is not None else opened.getsockname()[1]
-    server = Serving(app, [opened], limits=limits, note=note)
+    server = HttpServer(app, [opened], limits=limits, note=note)
     running = asyncio.create_task(server.run())
     while not server.has_started:
         await asyncio.sleep(0)

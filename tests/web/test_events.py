@@ -13,7 +13,7 @@ from tests.web.client import Exchanging
 from tests.web.fakes import Bench
 
 from scoter.errors import UserError
-from scoter.web.streams import Pace
+from scoter.web.streams import StreamTimings
 
 HOST = ("Host", "127.0.0.1")
 
@@ -119,7 +119,7 @@ async def test_a_client_that_leaves_makes_room() -> None:
 
 
 async def test_a_client_that_does_not_read_is_dropped() -> None:
-    bench = Bench(pace=Pace(heartbeat=5, slow=0.02, look=0.01))
+    bench = Bench(pace=StreamTimings(heartbeat=5, slow=0.02, look=0.01))
     stream = Exchanging("GET", "/v1/events", headers=(HOST,))
     reading = asyncio.create_task(bench.streams.run())
     asking = asyncio.create_task(bench.app(stream.scope, stream.receive, stream.send))
@@ -135,7 +135,7 @@ async def test_a_client_that_does_not_read_is_dropped() -> None:
 
 
 async def test_a_store_that_cannot_be_read_for_a_while_loses_nothing(caplog: pytest.LogCaptureFixture) -> None:
-    bench = Bench(pace=Pace(heartbeat=5, slow=5, look=0.01))
+    bench = Bench(pace=StreamTimings(heartbeat=5, slow=5, look=0.01))
     events = bench.stores.events
 
     async with listening(bench) as stream:
@@ -155,7 +155,7 @@ async def test_a_store_that_cannot_be_read_for_a_while_loses_nothing(caplog: pyt
 
 
 async def test_streams_end_with_the_service() -> None:
-    bench = Bench(pace=Pace(heartbeat=60, slow=1, look=60))
+    bench = Bench(pace=StreamTimings(heartbeat=60, slow=1, look=60))
 
     async with listening(bench) as stream:
         bench.streams.close()

@@ -15,7 +15,7 @@ from scoter.core.reply import Exchange, Failed, Gone, Moved, Reason, Request, Tr
 from scoter.core.url import canonical
 from scoter.live.ports import Answer
 from scoter.live.records import Priority
-from scoter.web.handlers.fetching import FetchLimits
+from scoter.web.handlers.fetch import FetchLimits
 
 A, B = "http://a.example/", "http://b.example/"
 

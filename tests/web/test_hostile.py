@@ -15,8 +15,8 @@ from tests.web.chain import Chain, chained
 from tests.web.fakes import Bench
 from tests.web.raw import Raw, connected
 
-from scoter.web.protocol import Limits
-from scoter.web.streams import Pace
+from scoter.web.protocol import ServerLimits
+from scoter.web.streams import StreamTimings
 
 HEALTH = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
 INNER = (
@@ -197,7 +197,7 @@ async def test_a_body_without_end_is_not_read_for_ever(chain: Chain, path: bytes
 
 async def test_slow_clients_are_cut_off_and_counted(tmp_path: Path) -> None:
     bench = Bench(body_within=0.15)
-    async with chained(tmp_path, bench, Limits(head_within=0.15)) as chain:
+    async with chained(tmp_path, bench, ServerLimits(head_within=0.15)) as chain:
         started = asyncio.get_running_loop().time()
         async with connected(chain.port) as head, connected(chain.port) as body:
             body.say(post(b"Content-Length: 1000"))
@@ -221,9 +221,9 @@ async def test_slow_clients_are_cut_off_and_counted(tmp_path: Path) -> None:
 
 
 async def test_a_listener_who_never_reads_is_dropped_and_others_go_on(tmp_path: Path) -> None:
-    bench = Bench(pace=Pace(heartbeat=60, slow=0.3, look=0.01), most_events=50_000)
+    bench = Bench(pace=StreamTimings(heartbeat=60, slow=0.3, look=0.01), most_events=50_000)
     running = asyncio.create_task(bench.streams.run())
-    async with chained(tmp_path, bench, Limits(stalled=0.3)) as chain, connected(chain.port) as idle:
+    async with chained(tmp_path, bench, ServerLimits(stalled=0.3)) as chain, connected(chain.port) as idle:
         idle.say(LISTEN)
         await idle.until(b"retry: 2000")
         idle._writer.transport.pause_reading()  # type: ignore[attr-defined]
@@ -244,7 +244,7 @@ async def test_a_listener_who_never_reads_is_dropped_and_others_go_on(tmp_path: 
 async def test_two_thousand_idle_listeners_are_refused_politely_past_the_limit(tmp_path: Path) -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     count = min(2_000, (hard - 1_000) // 4)  # each takes four here: two ends of two connections
-    bench = Bench(most_streams=300, pace=Pace(heartbeat=60, slow=5, look=60))
+    bench = Bench(most_streams=300, pace=StreamTimings(heartbeat=60, slow=5, look=60))
     async with chained(tmp_path, bench, passed_on=1_000) as chain, AsyncExitStack() as stack:
         clients = []
         for _ in range(count):

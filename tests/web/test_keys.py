@@ -12,7 +12,7 @@ from tests.web.test_urls import _nobody
 from scoter.errors import UsageError
 from scoter.live.memory.access import MOST_KEYS
 from scoter.web.keys import needs_keys
-from scoter.web.lookup import LookupApp
+from scoter.web.lookup_app import LookupApp
 from scoter.web.lookups import Lookup
 
 

@@ -16,8 +16,8 @@ from tests.web.fakes import Bench
 from scoter.live.acceptance import Answer
 
 JSON = ("Content-Type", "application/json")
-ONE_LINE = "Expected a text on one line, without control characters"
-A_TIME = "Expected a time such as 500ms, 5s or 1m"
+ONE_LINE = "Expected a single line of text without control characters"
+A_TIME = "Expected a duration such as 500ms, 5s or 1m"
 BODIES = ("/v1/messages", "/v1/urls/lookup", "/v1/fetch")
 
 

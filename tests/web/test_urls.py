@@ -13,7 +13,7 @@ from tests.web.fakes import Bench, record_of
 
 from scoter.errors import UserError
 from scoter.live.records import State, UrlRecord
-from scoter.web.lookup import LookupApp
+from scoter.web.lookup_app import LookupApp
 from scoter.web.lookups import Lookup
 
 HOST = (("Host", "localhost"),)

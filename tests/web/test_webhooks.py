@@ -15,7 +15,7 @@ from tests.web.fakes import NOW, Clock, record_of
 from scoter.core.url import Url
 from scoter.live.memory.announcing import MemoryDeliveries
 from scoter.live.records import Event
-from scoter.web.webhooks import Backoff, Pace, Posted, Webhooks
+from scoter.web.webhooks import DeliveryBackoff, DeliveryLimits, PostResult, Webhooks
 
 HOOK = "https://example.org/hook"
 
@@ -23,13 +23,13 @@ HOOK = "https://example.org/hook"
 class FakePost:
     """Answers posts from a list, the last of it for ever."""
 
-    def __init__(self, *answers: Posted) -> None:
-        self.answers = list(answers) or [Posted(204)]
+    def __init__(self, *answers: PostResult) -> None:
+        self.answers = list(answers) or [PostResult(204)]
         self.posts: list[tuple[str, dict[str, str], bytes]] = []
         self.open = asyncio.Event()
         self.open.set()
 
-    async def post(self, url: Url, headers: Sequence[tuple[str, str]], body: bytes) -> Posted:
+    async def post(self, url: Url, headers: Sequence[tuple[str, str]], body: bytes) -> PostResult:
         self.posts.append((url.text, dict(headers), body))
         await self.open.wait()
         return self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
@@ -38,7 +38,7 @@ class FakePost:
 class Hooks:
     """A worker with its list of deliveries."""
 
-    def __init__(self, *answers: Posted, pace: Pace = Pace()) -> None:  # noqa: B008  frozen
+    def __init__(self, *answers: PostResult, pace: DeliveryLimits = DeliveryLimits()) -> None:  # noqa: B008  frozen
         self.clock = Clock()
         self.deliveries = MemoryDeliveries(self.clock, self.clock.monotonic)
         self.post = FakePost(*answers)
@@ -81,7 +81,7 @@ async def test_a_delivery_carries_the_event_its_id_and_a_signature() -> None:
 
 
 async def test_what_was_received_is_not_sent_again() -> None:
-    hooks = Hooks(Posted(200))
+    hooks = Hooks(PostResult(200))
     hooks.announce()
     await hooks.round()
 
@@ -92,9 +92,9 @@ async def test_what_was_received_is_not_sent_again() -> None:
 
 
 @pytest.mark.parametrize(
-    "answer", [Posted(500), Posted(301), Posted(404), Posted(why="no answer in time"), Posted(199)]
+    "answer", [PostResult(500), PostResult(301), PostResult(404), PostResult(why="no answer in time"), PostResult(199)]
 )
-async def test_what_was_not_received_is_sent_again_later_and_later_under_the_same_id(answer: Posted) -> None:
+async def test_what_was_not_received_is_sent_again_later_and_later_under_the_same_id(answer: PostResult) -> None:
     hooks = Hooks(answer)
     hooks.announce()
     begun = []
@@ -108,7 +108,7 @@ async def test_what_was_not_received_is_sent_again_later_and_later_under_the_sam
 
 
 async def test_after_a_day_it_is_given_up() -> None:
-    hooks = Hooks(Posted(503))
+    hooks = Hooks(PostResult(503))
     hooks.announce()
 
     for _ in range(60):
@@ -121,7 +121,7 @@ async def test_after_a_day_it_is_given_up() -> None:
 
 
 async def test_what_the_guard_refuses_is_not_tried_again() -> None:
-    hooks = Hooks(Posted(why="127.0.0.1 is not public: loopback", is_refused=True))
+    hooks = Hooks(PostResult(why="127.0.0.1 is not public: loopback", is_refused=True))
     hooks.announce()
 
     await hooks.round()
@@ -141,7 +141,7 @@ async def test_a_callback_that_is_no_url_any_more_is_given_up() -> None:
 
 
 async def test_one_slow_host_takes_no_more_than_its_share() -> None:
-    hooks = Hooks(pace=Pace(most=10, per_host=2))
+    hooks = Hooks(pace=DeliveryLimits(most=10, per_host=2))
     hooks.post.open.clear()
     hooks.announce(HOOK, 8)
     hooks.announce("https://other.example/", 2)
@@ -162,7 +162,7 @@ async def test_one_slow_host_takes_no_more_than_its_share() -> None:
 
 
 async def test_what_had_to_wait_for_others_of_its_host_backs_off_by_its_failures_alone() -> None:
-    hooks = Hooks(pace=Pace(most=10, per_host=1))
+    hooks = Hooks(pace=DeliveryLimits(most=10, per_host=1))
     hooks.post.open.clear()
     hooks.announce(count=2)
     for _ in range(30):  # seconds in which the first one is under way
@@ -172,7 +172,7 @@ async def test_what_had_to_wait_for_others_of_its_host_backs_off_by_its_failures
     hooks.post.open.set()
     await hooks.worker.finish()
 
-    hooks.post.answers = [Posted(503), Posted(204)]
+    hooks.post.answers = [PostResult(503), PostResult(204)]
     await hooks.round()
     hooks.clock.move(timedelta(seconds=5))
     await hooks.round()
@@ -182,7 +182,7 @@ async def test_what_had_to_wait_for_others_of_its_host_backs_off_by_its_failures
 
 
 async def test_those_that_wait_for_their_host_come_again_one_after_another_and_soon() -> None:
-    hooks = Hooks(pace=Pace(most=50, per_host=1, soon=1.0))
+    hooks = Hooks(pace=DeliveryLimits(most=50, per_host=1, soon=1.0))
     hooks.post.open.clear()
     hooks.announce(count=21)
 
@@ -200,7 +200,7 @@ async def test_those_that_wait_for_their_host_come_again_one_after_another_and_s
 
 
 async def test_behind_many_to_a_busy_host_others_are_found_at_once() -> None:
-    hooks = Hooks(pace=Pace(most=4, per_host=1, look=60.0))
+    hooks = Hooks(pace=DeliveryLimits(most=4, per_host=1, look=60.0))
     hooks.post.open.clear()
     hooks.announce(HOOK, 20)
     hooks.announce("https://other.example/")
@@ -216,7 +216,7 @@ async def test_behind_many_to_a_busy_host_others_are_found_at_once() -> None:
 
 
 async def test_no_more_than_so_many_are_under_way() -> None:
-    hooks = Hooks(pace=Pace(most=3, per_host=100))
+    hooks = Hooks(pace=DeliveryLimits(most=3, per_host=100))
     hooks.post.open.clear()
     hooks.announce(count=10)
 
@@ -228,7 +228,7 @@ async def test_no_more_than_so_many_are_under_way() -> None:
 
 
 async def test_the_worker_runs_until_it_is_stopped_and_finishes_what_it_began() -> None:
-    hooks = Hooks(pace=Pace(look=0.01))
+    hooks = Hooks(pace=DeliveryLimits(look=0.01))
     hooks.announce()
     running = asyncio.create_task(hooks.worker.run())
     while not hooks.post.posts:
@@ -242,7 +242,7 @@ async def test_the_worker_runs_until_it_is_stopped_and_finishes_what_it_began() 
 
 
 def test_the_longest_wait_has_a_bound() -> None:
-    backoff = Backoff()
+    backoff = DeliveryBackoff()
 
     assert backoff.again_in(500, timedelta(), 1.0) == timedelta(hours=1)
     assert backoff.again_in(0, timedelta(), 0.0) == timedelta(seconds=2.5)
@@ -250,7 +250,7 @@ def test_the_longest_wait_has_a_bound() -> None:
 
 
 async def test_a_clock_that_is_set_forward_gives_nothing_up() -> None:
-    hooks = Hooks(Posted(503))
+    hooks = Hooks(PostResult(503))
     hooks.announce()
     await hooks.round()
 

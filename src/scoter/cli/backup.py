@@ -27,9 +27,9 @@ def command(directory: str, target: str) -> None:
 
     from scoter.live.sqlite.backup import back_up
     from scoter.store.disk import disk_errors
-    from scoter.web.service.plan import Folder
+    from scoter.web.service.plan import ServiceFolder
 
-    source, copy = Folder(Path(directory)), Folder(Path(target))
+    source, copy = ServiceFolder(Path(directory)), ServiceFolder(Path(target))
     size = back_up(source.database, copy.database)
     with disk_errors("copy the secret of callbacks", copy.secret_path):
         if source.secret_path.exists():

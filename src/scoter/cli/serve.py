@@ -17,7 +17,7 @@ from scoter.errors import UsageError
 
 if TYPE_CHECKING:
     from scoter.live.memory.access import ApiKey
-    from scoter.web.service.plan import Folder
+    from scoter.web.service.plan import ServiceFolder
 
 
 def _setting(context: click.Context, parameter: click.Parameter, value: Any) -> None:
@@ -68,9 +68,9 @@ def command(
       curl -d '{"text": "look at https://example.org/"}' -H 'Content-Type: application/json' \\
         http://127.0.0.1:8008/v1/messages
     """
-    from scoter.web.service.plan import Folder
+    from scoter.web.service.plan import ServiceFolder
 
-    folder = Folder(Path(directory).absolute())
+    folder = ServiceFolder(Path(directory).absolute())
     if sum(map(bool, (new_key, revoke_key, list_keys))) > 1:
         raise UsageError("--new-key, --revoke-key and --list-keys do not go together")
     if new_key is None:
@@ -90,26 +90,26 @@ def command(
     return _serve(folder, *where, insecure=without_keys, wanted=with_keys)
 
 
-def _serve(folder: Folder, host: str, port: int, *, insecure: bool, wanted: bool) -> int:
+def _serve(folder: ServiceFolder, host: str, port: int, *, insecure: bool, wanted: bool) -> int:
     import asyncio
 
     from scoter.fetch.protocols.identity import user_agent
     from scoter.web.keys import needs_keys
-    from scoter.web.service.door import listening
-    from scoter.web.service.joining import prepare_log
-    from scoter.web.service.keys import known_keys, renew
-    from scoter.web.service.plan import Plan
+    from scoter.web.server import open_sockets
+    from scoter.web.service.keys import known_keys, upgrade_database
+    from scoter.web.service.plan import ServicePlan
+    from scoter.web.service.process import configure_logging
     from scoter.web.service.supervisor import Supervisor
 
     said = invocation()
     user_agent(said.config)  # fails here, and not in a process, where nobody is named
     folder.create()
-    renew(folder)
+    upgrade_database(folder)
     required = needs_keys(host, has_keys=bool(known_keys(folder)), insecure=insecure, wanted=wanted)
     level = "DEBUG" if said.debug else "WARNING" if said.quiet else "INFO"
-    prepare_log(level)
-    plan = Plan(config=said.config, root=str(folder.root), needs_keys=required, any_host=insecure, level=level)
-    with listening(host, port, said.config.live.lookups) as sockets:
+    configure_logging(level)
+    plan = ServicePlan(config=said.config, root=str(folder.root), needs_keys=required, any_host=insecure, level=level)
+    with open_sockets(host, port, said.config.live.lookups) as sockets:
         address = f"http://{f'[{host}]' if ':' in host else host}:{sockets[0].getsockname()[1]}/"
 
         def ready() -> None:
@@ -122,14 +122,14 @@ def _serve(folder: Folder, host: str, port: int, *, insecure: bool, wanted: bool
         return asyncio.run(Supervisor(plan, sockets, ready).run())
 
 
-def _make_key(folder: Folder, name: str, scopes: str, rate: float | None) -> int:
+def _make_key(folder: ServiceFolder, name: str, scopes: str, rate: float | None) -> int:
     import asyncio
 
-    from scoter.web.service.keys import make_key, scopes_in
+    from scoter.web.service.keys import make_key, parse_scopes
 
     if rate is not None and math.isnan(rate):
         raise UsageError("this is not a number", where="--rate", hint="For example: --rate 50")
-    key, token = asyncio.run(make_key(folder, name, scopes_in(scopes), rate))
+    key, token = asyncio.run(make_key(folder, name, parse_scopes(scopes), rate))
     if invocation().json:
         print_json({**_shown(key), "token": token})
     else:
@@ -138,7 +138,7 @@ def _make_key(folder: Folder, name: str, scopes: str, rate: float | None) -> int
     return 0
 
 
-def _revoke_key(folder: Folder, identity: str) -> int:
+def _revoke_key(folder: ServiceFolder, identity: str) -> int:
     import asyncio
 
     from scoter.web.service.keys import known_keys, revoke_key
@@ -149,7 +149,7 @@ def _revoke_key(folder: Folder, identity: str) -> int:
     return 0
 
 
-def _list_keys(folder: Folder) -> int:
+def _list_keys(folder: ServiceFolder) -> int:
     from scoter.web.service.keys import known_keys
 
     found = known_keys(folder)

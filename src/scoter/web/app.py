@@ -7,8 +7,7 @@ import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any, Final
-from urllib.parse import parse_qsl
+from typing import Any
 
 import msgspec
 from msgspec import Struct
@@ -18,52 +17,48 @@ from scoter.errors import Defect, ScoterError, Unavailable
 from scoter.live.memory.access import ApiKeys
 from scoter.live.ports import ContentStore, DomainRules, Fetching
 from scoter.web.asgi import (
-    Call,
+    BODY_LIMIT,
+    BODY_WITHIN,
+    ApiRequest,
+    ApiResponse,
+    ApiStream,
     Disconnected,
     Receive,
-    Reply,
     Scope,
     Send,
-    Streaming,
     TooLarge,
     TooSlow,
     decline_other,
     read_body,
     send_head,
     send_reply,
-    unless_left,
+    unless_disconnected,
 )
-from scoter.web.handlers.domains import Domains
-from scoter.web.handlers.events import Listening
-from scoter.web.handlers.fetching import DirectFetch, FetchLimits
-from scoter.web.handlers.keys import Keys
-from scoter.web.handlers.messages import Submitting, Taker
-from scoter.web.handlers.status import Status
-from scoter.web.handlers.urls import Looking
-from scoter.web.keys import KEY_NEEDED, Gate
-from scoter.web.lookups import Lookup, Records
-from scoter.web.measures import Measures
+from scoter.web.handlers.admin import DomainRoutes, KeyRoutes
+from scoter.web.handlers.fetch import FetchLimits, FetchRoutes
+from scoter.web.handlers.messages import MessageRoutes, MessageSink
+from scoter.web.handlers.status import StatusRoutes
+from scoter.web.handlers.urls import UrlRoutes
+from scoter.web.keys import KEY_NEEDED, AccessControl
+from scoter.web.lookups import Lookup, RecordSource, UrlWaiters
+from scoter.web.metrics import ServiceMetrics
 from scoter.web.openapi import document
 from scoter.web.problems import (
     DEFECT,
     ENDING,
-    MALFORMED,
     NOT_FOUND,
     NOT_JSON,
     TOO_LARGE,
     TOO_SLOW,
     UNAVAILABLE,
-    invalid,
     problem,
+    read_json,
+    read_query,
     refusal,
 )
-from scoter.web.routes import Answer, Matched, Route, Router
-from scoter.web.streams import Streams
-from scoter.web.waiting import Arrivals
+from scoter.web.routes import HandlerResult, Route, RouteMatch, Router
+from scoter.web.streams import EventRoutes, Streams
 
-BODY_LIMIT: Final = 2**20
-BODY_WITHIN: Final = 10.0
-_MOST_PARAMETERS: Final = 20
 _log = logging.getLogger(__name__)
 
 
@@ -75,18 +70,18 @@ class Services(Struct, frozen=True, kw_only=True):
     to, or nothing; ``not_ready`` why the service cannot work now, or nothing.
     """
 
-    taker: Taker
-    records: Records
+    taker: MessageSink
+    records: RecordSource
     is_pending: Callable[[str], bool]
     is_renewed: Callable[[str], bool] = lambda url: False
-    arrivals: Arrivals
+    arrivals: UrlWaiters
     streams: Streams
     rules: DomainRules
     fetching: Fetching
     content: ContentStore | None = None
-    gate: Gate
+    gate: AccessControl
     keys: ApiKeys
-    measures: Measures
+    measures: ServiceMetrics
     check_callback: Callable[[str], str]
     not_ready: Callable[[], str] = lambda: ""
     clock: Callable[[], datetime] = lambda: datetime.now(UTC)
@@ -99,15 +94,15 @@ class Services(Struct, frozen=True, kw_only=True):
 def routes(services: Services, describe: Callable[[], bytes]) -> list[Route]:
     """Return every route, in the order in which the document shows them; ``describe`` returns that document."""
     return [
-        *Submitting(services.taker, services.check_callback, services.measures, services.clock).routes(),
-        *Looking(
+        *MessageRoutes(services.taker, services.check_callback, services.measures, services.clock).routes(),
+        *UrlRoutes(
             Lookup(services.records, services.is_pending), services.arrivals, services.longest_wait, services.is_renewed
         ).routes(),
-        *DirectFetch(services.fetching, services.rules, services.content, services.fetch_limits).routes(),
-        *Listening(services.streams).routes(),
-        *Domains(services.rules).routes(),
-        *Keys(services.keys).routes(),
-        *Status(services.measures, services.not_ready, describe).routes(),
+        *FetchRoutes(services.fetching, services.rules, services.content, services.fetch_limits).routes(),
+        *EventRoutes(services.streams).routes(),
+        *DomainRoutes(services.rules).routes(),
+        *KeyRoutes(services.keys).routes(),
+        *StatusRoutes(services.measures, services.not_ready, describe).routes(),
     ]
 
 
@@ -129,7 +124,7 @@ class Api:
         matched = self._router.find(scope["method"], scope["raw_path"])
         answer = await self._answer(matched, scope, receive)
         name = matched.route.path if matched.route else "none"
-        if isinstance(answer, Streaming):
+        if isinstance(answer, ApiStream):
             self._measures.requests.add(name, "200")
             await (send_head(send, answer) if scope["method"] == "HEAD" else answer.run(receive, send))
             return
@@ -139,7 +134,7 @@ class Api:
         self._measures.request_seconds.observe(name, time.perf_counter() - began)
         await send_reply(send, answer)
 
-    async def _answer(self, matched: Matched, scope: Scope, receive: Receive) -> Reply | Streaming | None:
+    async def _answer(self, matched: RouteMatch, scope: Scope, receive: Receive) -> ApiResponse | ApiStream | None:
         try:
             answer = await self._handle(matched, scope, receive)
         except asyncio.CancelledError:  # this process ends, and waits for nothing any more
@@ -157,7 +152,7 @@ class Api:
             answer = DEFECT
         return refusal(answer, matched.allowed) if isinstance(answer, Problem) else answer
 
-    async def _handle(self, matched: Matched, scope: Scope, receive: Receive) -> Answer | None:
+    async def _handle(self, matched: RouteMatch, scope: Scope, receive: Receive) -> HandlerResult | None:
         route = matched.route
         if route is None:
             return _wrong_method(matched.allowed) if matched.allowed else NOT_FOUND
@@ -177,8 +172,8 @@ class Api:
                 return body
             if isinstance(body, Disconnected):
                 return None
-        work = route.run(Call(body=body, query=query, path=matched.path, headers=headers, key=admitted.key))
-        return await (unless_left(work, receive) if route.waits else work)
+        work = route.run(ApiRequest(body=body, query=query, path=matched.path, headers=headers, key=admitted.key))
+        return await (unless_disconnected(work, receive) if route.waits else work)
 
     async def _body(
         self, decode: Callable[[bytes], Any], headers: Mapping[bytes, bytes], receive: Receive
@@ -195,30 +190,6 @@ class Api:
         if isinstance(raw, Disconnected):
             return raw
         return read_json(raw, decode)
-
-
-def read_json(raw: bytes, decode: Callable[[bytes], Any]) -> Any | Problem:
-    """Return what a body says, or what is wrong with it."""
-    try:
-        return decode(raw)
-    except msgspec.ValidationError as error:
-        return invalid(error)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return MALFORMED
-
-
-def read_query(raw: bytes, kind: type[Struct]) -> Struct | Problem:
-    """Return what a query string says, or what is wrong with it."""
-    try:
-        pairs = parse_qsl(raw.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=_MOST_PARAMETERS)
-    except ValueError:
-        return problem(400, "malformed", "The query string cannot be read.")
-    if len(dict(pairs)) < len(pairs):
-        return problem(422, "invalid", "A parameter is given twice.", where="?")
-    try:
-        return msgspec.convert(dict(pairs), kind, strict=False)
-    except msgspec.ValidationError as error:
-        return invalid(error, parameter=True)
 
 
 def _wrong_method(allowed: Sequence[str]) -> Problem:

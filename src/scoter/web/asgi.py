@@ -25,7 +25,7 @@ Result = TypeVar("Result")
 _PATIENCE: Final = 16  # times the largest body that are read only to be thrown away
 
 
-class Call(Struct, Generic[Body], frozen=True, kw_only=True):
+class ApiRequest(Struct, Generic[Body], frozen=True, kw_only=True):
     """One request as a handler sees it: everything in it has been checked against its route."""
 
     body: Body
@@ -35,7 +35,7 @@ class Call(Struct, Generic[Body], frozen=True, kw_only=True):
     key: ApiKey | None = None
 
 
-class Reply(Struct, frozen=True):
+class ApiResponse(Struct, frozen=True):
     """An answer that is ready to be sent."""
 
     body: bytes = b""
@@ -44,7 +44,7 @@ class Reply(Struct, frozen=True):
     headers: tuple[tuple[bytes, bytes], ...] = ()
 
 
-class Streaming(Struct, frozen=True):
+class ApiStream(Struct, frozen=True):
     """An answer that goes on for as long as somebody listens; ``fields`` are those of its head."""
 
     run: Callable[[Receive, Send], Awaitable[None]]
@@ -111,9 +111,9 @@ def _length(headers: Fields) -> tuple[int, bool]:
     return length, is_asking
 
 
-async def unless_left(work: Coroutine[Any, Any, Result], receive: Receive) -> Result | None:
+async def unless_disconnected(work: Coroutine[Any, Any, Result], receive: Receive) -> Result | None:
     """Return what a piece of work comes to; nothing when the client leaves before, which ends it."""
-    working, leaving = asyncio.ensure_future(work), asyncio.ensure_future(left(receive))
+    working, leaving = asyncio.ensure_future(work), asyncio.ensure_future(disconnected(receive))
     try:
         await asyncio.wait((working, leaving), return_when=asyncio.FIRST_COMPLETED)
         return working.result() if working.done() else None
@@ -123,13 +123,13 @@ async def unless_left(work: Coroutine[Any, Any, Result], receive: Receive) -> Re
         await asyncio.gather(working, leaving, return_exceptions=True)
 
 
-async def left(receive: Receive) -> None:
+async def disconnected(receive: Receive) -> None:
     """Return when the client has left."""
     while (await receive())["type"] != "http.disconnect":
         pass
 
 
-async def send_reply(send: Send, reply: Reply) -> None:
+async def send_reply(send: Send, reply: ApiResponse) -> None:
     """Send an answer whole."""
     await send(
         {
@@ -145,7 +145,7 @@ async def send_reply(send: Send, reply: Reply) -> None:
     await send({"type": "http.response.body", "body": reply.body})
 
 
-async def send_head(send: Send, stream: Streaming) -> None:
+async def send_head(send: Send, stream: ApiStream) -> None:
     """Send what a stream begins with, and nothing of it."""
     await send({"type": "http.response.start", "status": 200, "headers": list(stream.fields)})
     await send({"type": "http.response.body", "body": b""})
@@ -161,3 +161,9 @@ async def decline_other(scope: Scope, receive: Receive, send: Send) -> None:
         await send({"type": message["type"] + ".complete"})
         if message["type"] == "lifespan.shutdown":
             return
+
+
+BODY_LIMIT: Final = 2**20
+
+
+BODY_WITHIN: Final = 10.0

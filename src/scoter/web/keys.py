@@ -6,13 +6,12 @@ import ipaddress
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
-from enum import StrEnum
 from functools import lru_cache
 from typing import Final, Protocol
 
 from msgspec import Struct
 
-from scoter.api import Problem
+from scoter.api import KeyScope, Problem
 from scoter.errors import UsageError
 from scoter.live.memory.access import ApiKey
 from scoter.web.asgi import Fields
@@ -23,15 +22,6 @@ _BUCKETS: Final = 10_000
 _LOCAL_NAMES: Final = frozenset({"localhost", "ip6-localhost"})
 
 
-class Scope(StrEnum):
-    """What a key is good for; ``OPEN`` needs none."""
-
-    OPEN = ""
-    READ = "read"
-    SUBMIT = "submit"
-    ADMIN = "admin"
-
-
 class KeyCheck(Protocol):
     """The part of the keys' store that is asked for every request."""
 
@@ -39,13 +29,13 @@ class KeyCheck(Protocol):
         """Return whose token it is, if anyone's, in a time that does not depend on how wrong it is."""
 
 
-class Admitted(Struct, frozen=True):
+class Admission(Struct, frozen=True):
     """Who may go on; nobody in particular where no key is needed."""
 
     key: ApiKey | None = None
 
 
-class Bucket(Struct):
+class TokenBucket(Struct):
     """Tokens that come back at a rate, at most ``burst`` of them."""
 
     rate: float
@@ -63,7 +53,7 @@ class Bucket(Struct):
         return (1.0 - self.tokens) / self.rate
 
 
-class Gate:
+class AccessControl:
     """Lets requests in.
 
     Where keys are not needed (on loopback), a page in somebody's browser must not get in by its own name for this
@@ -82,7 +72,7 @@ class Gate:
         self._required = required
         self._any_host = any_host or required
         self._clock = clock
-        self._buckets: OrderedDict[str, Bucket] = OrderedDict()
+        self._buckets: OrderedDict[str, TokenBucket] = OrderedDict()
         self._admitted: dict[str, int] = {}
 
     def charge(self, key: str, count: int) -> None:
@@ -100,9 +90,9 @@ class Gate:
     def needs_key(self) -> bool:
         return self._required
 
-    def admit(self, headers: Fields, needed: Scope) -> Admitted | Problem:
+    def admit(self, headers: Fields, needed: KeyScope | None) -> Admission | Problem:
         """Return who asks, or why they may not."""
-        if needed is Scope.OPEN:
+        if needed is None:
             return _NOBODY
         token = host = None
         for name, value in headers:
@@ -122,10 +112,10 @@ class Gate:
         key = self._keys.check(secret.strip().decode("latin-1"))
         if key is None:
             return _UNKNOWN
-        if needed not in key.scopes and Scope.ADMIN not in key.scopes:
-            detail = f"This needs a key with the scope {needed.value}."
+        if needed not in key.scopes and "admin" not in key.scopes:
+            detail = f"This needs a key with the scope {needed}."
             return problem(403, "scope", "The key is not good for this.", detail)
-        return self._limited(key) or Admitted(key)
+        return self._limited(key) or Admission(key)
 
     def _limited(self, key: ApiKey) -> Problem | None:
         if key.rate is None or key.rate <= 0:
@@ -135,7 +125,7 @@ class Gate:
         rate = key.rate
         if bucket is None or bucket.rate != rate:
             burst = max(1.0, rate)
-            bucket = self._buckets[key.id] = Bucket(rate, burst, burst, now)
+            bucket = self._buckets[key.id] = TokenBucket(rate, burst, burst, now)
             if len(self._buckets) > _BUCKETS:
                 self._buckets.popitem(last=False)
         self._buckets.move_to_end(key.id)
@@ -190,7 +180,7 @@ def needs_keys(host: str, *, has_keys: bool, insecure: bool = False, wanted: boo
     return True
 
 
-_NOBODY: Final = Admitted()
+_NOBODY: Final = Admission()
 _UNAUTHORIZED: Final = problem(
     401, "unauthorized", "A valid API key is needed.", "Send it as: Authorization: Bearer scoter_..."
 )

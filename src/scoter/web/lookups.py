@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import asyncio
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, Protocol
 
 import msgspec
@@ -14,7 +15,7 @@ from scoter.core.url import canonical
 from scoter.errors import UrlError
 from scoter.live.ports import MetadataStore
 from scoter.live.records import UrlRecord
-from scoter.web.asgi import Reply
+from scoter.web.asgi import ApiResponse
 from scoter.web.problems import problem, reply_of
 
 _encode: Final = msgspec.json.Encoder().encode
@@ -27,7 +28,7 @@ class LookupResults(Struct, frozen=True):
     results: list[UrlRecord]
 
 
-class Records(Protocol):
+class RecordSource(Protocol):
     """Ready-made JSON by URL: what ``live.sqlite.metadata.MetadataReader`` has beside the port's own methods."""
 
     def value(self, url: str) -> bytes | None: ...
@@ -35,7 +36,7 @@ class Records(Protocol):
     def values(self, urls: Sequence[str]) -> Mapping[str, bytes]: ...
 
 
-class OfStore:
+class StoreRecords:
     """The same of any metadata store."""
 
     def __init__(self, store: MetadataStore) -> None:
@@ -52,7 +53,7 @@ class OfStore:
 class Lookup:
     """Answers lookups. ``is_pending`` tells whether a URL was accepted and is not done; it is asked on a miss alone."""
 
-    def __init__(self, records: Records, is_pending: Callable[[str], bool]) -> None:
+    def __init__(self, records: RecordSource, is_pending: Callable[[str], bool]) -> None:
         self._records = records
         self._is_pending = is_pending
 
@@ -70,26 +71,26 @@ class Lookup:
         """Return why there is no record."""
         return self._why(canonical_text(text))
 
-    def one(self, text: str) -> Reply:
+    def one(self, text: str) -> ApiResponse:
         """Answer for one URL."""
         value = self.known(text)
-        return Reply(value) if value is not None else self.without(text)
+        return ApiResponse(value) if value is not None else self.without(text)
 
-    def without(self, text: str) -> Reply:
+    def without(self, text: str) -> ApiResponse:
         """Answer for a URL that has no record."""
         absence = self.absence(text)
         if absence is Absence.PENDING:
-            return Reply(_encode(Missing(text, absence)), 202)
+            return ApiResponse(_encode(Missing(text, absence)), 202)
         if absence is Absence.UNUSABLE:
             return reply_of(problem(422, "invalid", "This is not a URL.", where="?url"))
         return reply_of(problem(404, "unknown-url", "Nothing is known of this URL, and nobody has submitted it."))
 
-    def many(self, urls: Sequence[str]) -> Reply:
+    def many(self, urls: Sequence[str]) -> ApiResponse:
         """Answer for several URLs, in their order."""
         found = self._records.values(urls)
         is_whole = len(found) == len(urls)
         results = [found[url] for url in urls] if is_whole else self._with_missing(urls, found)
-        return Reply(b'{"results":[%b]}' % b",".join(results))
+        return ApiResponse(b'{"results":[%b]}' % b",".join(results))
 
     def _with_missing(self, urls: Sequence[str], found: Mapping[str, bytes]) -> list[bytes]:
         missed = {text: canonical_text(text) for text in urls if text not in found}
@@ -114,3 +115,58 @@ def canonical_text(text: str) -> str:
     except UrlError:
         return ""
     return url if len(url) <= LONGEST else ""
+
+
+MOST: Final = 10_000
+
+
+class UrlWaiters:
+    """Who waits for what; ``note`` is told of every URL that was stored."""
+
+    def __init__(self, most: int = MOST) -> None:
+        self._most = most
+        self._count = 0
+        self._waiting: dict[str, set[asyncio.Future[None]]] = {}
+        self._is_closing = False
+
+    def __len__(self) -> int:
+        return self._count
+
+    @property
+    def is_full(self) -> bool:
+        return self._count >= self._most
+
+    def note(self, urls: Iterable[str]) -> None:
+        """Wake those who wait for any of these."""
+        if not self._waiting:
+            return
+        for url in urls:
+            for future in self._waiting.pop(url, ()):
+                if not future.done():
+                    future.set_result(None)
+
+    def close(self) -> None:
+        """Wake everybody, and let nobody wait any more: the service ends."""
+        self._is_closing = True
+        self.note(tuple(self._waiting))
+
+    async def wait(self, url: str, seconds: float) -> bool:
+        """Wait until a URL is noted; tell whether it was in time."""
+        if self._is_closing:
+            return False
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.setdefault(url, set()).add(future)
+        self._count += 1
+        try:
+            async with asyncio.timeout(seconds):
+                await future
+        except TimeoutError:
+            return False
+        finally:
+            self._count -= 1
+            others = self._waiting.get(url)
+            if others is not None:
+                others.discard(future)
+                if not others:
+                    del self._waiting[url]
+        return not self._is_closing

@@ -12,9 +12,8 @@ import msgspec
 from msgspec import Struct
 
 from scoter.api import Missing, Problem
-from scoter.web.keys import Scope
 from scoter.web.lookups import LookupResults
-from scoter.web.routes import Response, Route
+from scoter.web.routes import ResponseSpec, Route
 
 _REF: Final = "#/components/schemas/{name}"
 _PARAMETER: Final = re.compile(r"\{([a-z]+)\}")
@@ -88,9 +87,9 @@ def _operation(route: Route, schemas: Mapping[Any, dict[str, Any]], keys: bool) 
     if route.body is not None:
         content = {"application/json": {"schema": schemas[route.body]}}
         operation["requestBody"] = {"required": True, "content": content}
-    if route.scope is not Scope.OPEN:
+    if route.scope is not None:
         operation["security"] = [{"key": []}] if keys or route.shows_key else [{"key": []}, {}]
-        operation["x-scope"] = route.scope.value
+        operation["x-scope"] = route.scope
     refusal = {"application/problem+json": {"schema": schemas[Problem]}}
     for status in _problems(route):
         operation["responses"][str(status)] = {"description": _TOLD[status], "content": refusal, **_fields(status)}
@@ -105,7 +104,7 @@ def _fields(status: int) -> dict[str, Any]:
 
 def _problems(route: Route) -> list[int]:
     found = set(route.problems)
-    if route.scope is not Scope.OPEN:
+    if route.scope is not None:
         found |= {401, 403, 421, 429, 503}
     if route.query is not None:
         found |= {400, 422}
@@ -116,7 +115,7 @@ def _problems(route: Route) -> list[int]:
     return sorted(found)
 
 
-def _response(response: Response, schemas: Mapping[Any, dict[str, Any]]) -> dict[str, Any]:
+def _response(response: ResponseSpec, schemas: Mapping[Any, dict[str, Any]]) -> dict[str, Any]:
     schema = {"type": "string"} if response.body is None else schemas[response.body]
     return {"description": response.told, "content": {response.media_type: {"schema": schema}}}
 

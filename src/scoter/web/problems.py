@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+from urllib.parse import parse_qsl
 
 import msgspec
+from msgspec import Struct
 
 from scoter.api import PATTERN_MESSAGES, Problem
-from scoter.web.asgi import PROBLEM, Reply
+from scoter.web.asgi import (
+    PROBLEM,
+    ApiResponse,
+)
 
+_MAX_PARAMETERS: Final = 20
 _PREFIX: Final = "urn:scoter:problem:"
 _AT: Final = re.compile(r" - at `(?:key in )?\$(?P<path>[^`]*)`$")
 _STEP: Final = re.compile(r"\.(?P<name>[^.\[\]]+)|\[(?P<index>[^\[\]]*)\]")
@@ -26,14 +32,14 @@ def problem(
     return Problem(type=_PREFIX + name, title=title, status=status, detail=detail, where=where, retry_after=retry_after)
 
 
-def reply_of(found: Problem, *headers: tuple[bytes, bytes]) -> Reply:
+def reply_of(found: Problem, *headers: tuple[bytes, bytes]) -> ApiResponse:
     """Return a problem as an answer. No text of a client's ever gets into a header."""
     if found.retry_after is not None:
         headers = (*headers, (b"retry-after", b"%d" % max(1, math.ceil(found.retry_after))))
-    return Reply(msgspec.json.encode(found), found.status, PROBLEM, headers)
+    return ApiResponse(msgspec.json.encode(found), found.status, PROBLEM, headers)
 
 
-def refusal(found: Problem, allowed: Sequence[str] = ()) -> Reply:
+def refusal(found: Problem, allowed: Sequence[str] = ()) -> ApiResponse:
     """Return a problem as an answer, with the fields that its status asks for."""
     if found.status == 401:
         return reply_of(found, (b"www-authenticate", b"Bearer"))
@@ -74,3 +80,27 @@ NOT_JSON: Final = problem(415, "not-json", "A body must come as application/json
 UNAVAILABLE: Final = problem(503, "unavailable", "The service cannot do this now.", retry_after=5)
 ENDING: Final = problem(503, "ending", "The service ends; what was asked is not done.", retry_after=5)
 DEFECT: Final = problem(500, "defect", "The service made a mistake; its log tells more.")
+
+
+def read_json(raw: bytes, decode: Callable[[bytes], Any]) -> Any | Problem:
+    """Return what a body says, or what is wrong with it."""
+    try:
+        return decode(raw)
+    except msgspec.ValidationError as error:
+        return invalid(error)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return MALFORMED
+
+
+def read_query(raw: bytes, kind: type[Struct]) -> Struct | Problem:
+    """Return what a query string says, or what is wrong with it."""
+    try:
+        pairs = parse_qsl(raw.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=_MAX_PARAMETERS)
+    except ValueError:
+        return problem(400, "malformed", "The query string cannot be read.")
+    if len(dict(pairs)) < len(pairs):
+        return problem(422, "invalid", "A parameter is given twice.", where="?")
+    try:
+        return msgspec.convert(dict(pairs), kind, strict=False)
+    except msgspec.ValidationError as error:
+        return invalid(error, parameter=True)

@@ -21,7 +21,6 @@ from scoter.api import Problem
 from scoter.config.sections.live import WebSettings
 from scoter.web.asgi import Receive, Scope, Send, send_reply
 from scoter.web.problems import problem, reply_of
-from scoter.web.writing import Joined
 
 _CROWDED: Final = reply_of(
     problem(503, "crowded", "There are too many connections.", retry_after=5), (b"connection", b"close")
@@ -29,7 +28,7 @@ _CROWDED: Final = reply_of(
 _STEADY: Final = 65_536  # bytes: who reads as much in the time of a stall is slow, and does not stand still
 _UNFINISHED: Final = "ASGI callable returned without completing response."
 
-Note: TypeAlias = Callable[[str], None]
+RefusalCounter: TypeAlias = Callable[[str], None]
 """Told in a word why a connection was turned away or ended."""
 
 
@@ -46,7 +45,7 @@ _HEAD_TOO_SLOW: Final = _last(problem(408, "too-slow", "The head of the request 
 _NOT_HTTP: Final = _last(problem(400, "not-http", "This is no request of HTTP/1.1."))
 
 
-class Limits(Struct, frozen=True, kw_only=True):
+class ServerLimits(Struct, frozen=True, kw_only=True):
     """What a client may do: bytes and seconds for a head, seconds without reading, connections in all.
 
     ``pipelined`` requests may wait for the answer to the first.
@@ -59,7 +58,7 @@ class Limits(Struct, frozen=True, kw_only=True):
     pipelined: int = 100
 
     @classmethod
-    def of(cls, web: WebSettings) -> Limits:
+    def of(cls, web: WebSettings) -> ServerLimits:
         """Return the limits that are set."""
         return cls(
             head=web.head_size,
@@ -78,7 +77,7 @@ class _HeadTooLarge(Exception):
     """Ends the parser's work on a head."""
 
 
-class _Quiet(logging.LoggerAdapter[logging.Logger]):
+class _QuietLogger(logging.LoggerAdapter[logging.Logger]):
     """uvicorn's log without what clients can bring about; an answer that the core did not finish is not ours either."""
 
     level = logging.WARNING
@@ -91,7 +90,7 @@ class _Quiet(logging.LoggerAdapter[logging.Logger]):
             super().error(msg, *args, **more)
 
 
-def limited(limits: Limits, note: Note = lambda why: None) -> type[HttpToolsProtocol]:
+def limited_protocol(limits: ServerLimits, note: RefusalCounter = lambda why: None) -> type[HttpToolsProtocol]:
     """Return a protocol that keeps limits; ``note`` is told of whatever they end."""
 
     class LimitedProtocol(HttpToolsProtocol):
@@ -109,8 +108,8 @@ def limited(limits: Limits, note: Note = lambda why: None) -> type[HttpToolsProt
         _running: RequestResponseCycle | None = None
 
         def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-            super().connection_made(Joined(transport, self.loop))
-            self.logger = _Quiet(self.logger)  # type: ignore[assignment]
+            super().connection_made(BufferedTransport(transport, self.loop))
+            self.logger = _QuietLogger(self.logger)  # type: ignore[assignment]
             if len(self.connections) > limits.connections:
                 self.app = crowded
                 note("crowded")
@@ -264,10 +263,10 @@ def limited(limits: Limits, note: Note = lambda why: None) -> type[HttpToolsProt
     return LimitedProtocol
 
 
-def options(limits: Limits, note: Note) -> dict[str, Any]:
+def uvicorn_options(limits: ServerLimits, note: RefusalCounter) -> dict[str, Any]:
     """Return what uvicorn is told beside its application."""
     return {
-        "http": limited(limits, note),
+        "http": limited_protocol(limits, note),
         "ws": "none",
         "lifespan": "off",
         "log_config": None,
@@ -276,3 +275,75 @@ def options(limits: Limits, note: Note) -> dict[str, Any]:
         "server_header": False,
         "timeout_graceful_shutdown": 5,
     }
+
+
+_MOST: Final = 65_536  # bytes that are held back: more is written at once, lest a client that does not read goes unseen
+
+
+class BufferedTransport(asyncio.Transport):
+    """A transport that holds back what is written until its loop's next turn."""
+
+    def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
+        self._transport = transport
+        self._loop = loop
+        self._parts: list[bytes] = []
+        self._size = 0
+
+    def __repr__(self) -> str:
+        return f"Joined({self._transport!r}, {self._size} bytes held back)"
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        if not data:
+            return
+        if not self._parts:
+            self._loop.call_soon(self.flush)
+        self._parts.append(bytes(data))
+        self._size += len(data)
+        if self._size > _MOST:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write what was held back."""
+        parts = self._parts
+        if not parts:
+            return
+        self._parts, self._size = [], 0
+        if not self._transport.is_closing():  # it may be gone meanwhile, and uvloop takes that for our mistake
+            self._transport.write(parts[0] if len(parts) == 1 else b"".join(parts))
+
+    def close(self) -> None:
+        self.flush()
+        self._transport.close()
+
+    def abort(self) -> None:
+        self._parts, self._size = [], 0
+        self._transport.abort()
+
+    def get_write_buffer_size(self) -> int:
+        return self._size + self._transport.get_write_buffer_size()
+
+    # As it is
+
+    def is_closing(self) -> bool:
+        return self._transport.is_closing()
+
+    def get_extra_info(self, name: str, default: Any = None) -> Any:
+        return self._transport.get_extra_info(name, default)
+
+    def set_protocol(self, protocol: asyncio.BaseProtocol) -> None:
+        self._transport.set_protocol(protocol)
+
+    def get_protocol(self) -> asyncio.BaseProtocol:
+        return self._transport.get_protocol()
+
+    def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
+        self._transport.set_write_buffer_limits(high, low)
+
+    def is_reading(self) -> bool:
+        return self._transport.is_reading()
+
+    def pause_reading(self) -> None:
+        self._transport.pause_reading()
+
+    def resume_reading(self) -> None:
+        self._transport.resume_reading()

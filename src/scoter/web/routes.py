@@ -10,17 +10,16 @@ from urllib.parse import unquote
 import msgspec
 from msgspec import Struct
 
-from scoter.api import Problem
-from scoter.web.asgi import Call, Reply, Streaming
-from scoter.web.keys import Scope
+from scoter.api import KeyScope, Problem
+from scoter.web.asgi import ApiRequest, ApiResponse, ApiStream
 
-Answer: TypeAlias = Reply | Streaming | Problem
-Run: TypeAlias = Callable[[Call[Any]], Coroutine[Any, Any, Answer]]
+HandlerResult: TypeAlias = ApiResponse | ApiStream | Problem
+Handler: TypeAlias = Callable[[ApiRequest[Any]], Coroutine[Any, Any, HandlerResult]]
 
 _NAME = re.compile(rb"[A-Za-z0-9._~%:\[\]-]{1,300}")
 
 
-class Response(Struct, frozen=True):
+class ResponseSpec(Struct, frozen=True):
     """What a status means, and what comes with it: a type, or words for a body that is no JSON."""
 
     told: str
@@ -37,12 +36,12 @@ class Route(Struct, frozen=True, kw_only=True):
 
     method: str
     path: str
-    run: Run
+    run: Handler
     told: str
-    scope: Scope = Scope.READ
+    scope: KeyScope | None = "read"
     body: Any = None
     query: Any = None
-    responses: Mapping[int, Response]
+    responses: Mapping[int, ResponseSpec]
     problems: Sequence[int] = ()
     waits: bool = False
     shows_key: bool = False
@@ -52,7 +51,7 @@ class Route(Struct, frozen=True, kw_only=True):
         return tuple(self.path.split("/")[1:])
 
 
-class Matched(Struct, frozen=True):
+class RouteMatch(Struct, frozen=True):
     """A route with what its path says, or what the path would allow."""
 
     route: Route | None = None
@@ -75,18 +74,18 @@ class Router:
             if route.body is not None:
                 self._decoders[route.method + route.path] = msgspec.json.Decoder(route.body).decode
 
-    def find(self, method: str, raw_path: bytes) -> Matched:
+    def find(self, method: str, raw_path: bytes) -> RouteMatch:
         """Return the route; without one, the methods that the path has: none where there is no such path."""
         methods, path = self._plain.get(raw_path), {}
         if methods is None:
             before, slash, name = raw_path.rpartition(b"/")
             methods = self._named.get(before + slash)
             if methods is None or not _NAME.fullmatch(name):
-                return Matched()
+                return RouteMatch()
             key = next(iter(methods.values())).steps[-1].strip("{}")
             path = {key: unquote(name.decode("ascii"), errors="replace")}
         # RFC 9110 9.3.2: HEAD is answered as GET is. The server leaves out the body.
         route = methods.get("GET" if method == "HEAD" else method)
         if route is None:
-            return Matched(allowed=tuple(sorted({*methods, "HEAD"} if "GET" in methods else methods)))
-        return Matched(route, path, decode=self._decoders.get(route.method + route.path))
+            return RouteMatch(allowed=tuple(sorted({*methods, "HEAD"} if "GET" in methods else methods)))
+        return RouteMatch(route, path, decode=self._decoders.get(route.method + route.path))

@@ -10,25 +10,28 @@ import asyncio
 import contextlib
 import logging
 from bisect import bisect_right
+from functools import partial
 from typing import Final
 
 import msgspec
 from msgspec import Struct
 
-from scoter.api import Gap
+from scoter.api import EventsQuery, Gap, StreamedEvent
 from scoter.errors import ScoterError
 from scoter.live.ports import Events
 from scoter.live.records import Event
-from scoter.web.asgi import Receive, Send, unless_left
+from scoter.web.asgi import ApiRequest, ApiStream, Receive, Send, unless_disconnected
+from scoter.web.problems import problem
+from scoter.web.routes import HandlerResult, ResponseSpec, Route
 
 _log = logging.getLogger(__name__)
-FIELDS: Final = ((b"content-type", b"text/event-stream"), (b"cache-control", b"no-store"))
+STREAM_HEADERS: Final = ((b"content-type", b"text/event-stream"), (b"cache-control", b"no-store"))
 _KEPT: Final = 1_000
 _AT_ONCE: Final = 100
 _encode: Final = msgspec.json.Encoder().encode
 
 
-class Pace(Struct, frozen=True, kw_only=True):
+class StreamTimings(Struct, frozen=True, kw_only=True):
     """How streams behave: seconds between signs of life, until a slow client is dropped, and between looks."""
 
     heartbeat: float = 15.0
@@ -39,7 +42,7 @@ class Pace(Struct, frozen=True, kw_only=True):
 class Streams:
     """All who listen to events."""
 
-    def __init__(self, events: Events, *, most: int = 1_000, pace: Pace = Pace()) -> None:  # noqa: B008  frozen
+    def __init__(self, events: Events, *, most: int = 1_000, pace: StreamTimings = StreamTimings()) -> None:  # noqa: B008  frozen
         self._events = events
         self._most = most
         self._pace = pace
@@ -107,14 +110,14 @@ class Streams:
         """Send events after a number until the client leaves, falls behind, or the service ends."""
         self._count += 1
         try:
-            await unless_left(self._send(after, send), receive)
+            await unless_disconnected(self._send(after, send), receive)
         except ScoterError as error:  # the store cannot be read: the client comes back, and may find it mended
             _log.warning("a stream ends: %s", error)
         finally:
             self._count -= 1
 
     async def _send(self, after: int | None, send: Send) -> None:
-        await send({"type": "http.response.start", "status": 200, "headers": list(FIELDS)})
+        await send({"type": "http.response.start", "status": 200, "headers": list(STREAM_HEADERS)})
         at, text = self._resume(after)
         # The number lets a client that hears nothing before the line breaks come back to where it began.
         text = b"id: %d\nretry: 2000\n\n" % at + text
@@ -166,3 +169,43 @@ def frame(event: Event) -> bytes:
 
 def _gap(after: int, first: int) -> bytes:
     return b"id: %d\nevent: gap\ndata: %b\n\n" % (first - 1, _encode(Gap(after, first)))
+
+
+_MOST_DIGITS = 18
+
+
+class EventRoutes:
+    """Opens streams of events, so many and no more."""
+
+    def __init__(self, streams: Streams) -> None:
+        self._streams = streams
+
+    def routes(self) -> list[Route]:
+        return [
+            Route(
+                method="GET",
+                path="/v1/events",
+                run=self.listen,
+                told="Listen to events (SSE), from Last-Event-ID or `after` on.",
+                query=EventsQuery,
+                responses={
+                    200: ResponseSpec(
+                        "Events `url`, and `gap` where some are no longer kept.", StreamedEvent, "text/event-stream"
+                    )
+                },
+                problems=(503,),
+            )
+        ]
+
+    async def listen(self, call: ApiRequest[None]) -> HandlerResult:
+        """Begin where the client left off."""
+        query: EventsQuery = call.query
+        after = query.after
+        last = call.headers.get(b"last-event-id", b"").strip()
+        if last:  # a browser that comes back sends the same query as before, and where it has got to in this field
+            if not last.isdigit() or len(last) > _MOST_DIGITS:
+                return problem(422, "invalid", "Last-Event-ID is not the number of an event.", where="Last-Event-ID")
+            after = int(last)
+        if self._streams.is_full:
+            return problem(503, "crowded", "Too many are listening.", retry_after=30)
+        return ApiStream(partial(self._streams.serve, after), STREAM_HEADERS)

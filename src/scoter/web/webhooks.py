@@ -18,20 +18,31 @@ from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from typing import Final, Protocol
 
+import ada_url
 import msgspec
+import pycurl
 from msgspec import Struct
 
+from scoter.config import Config
+from scoter.core.domain import is_ip
+from scoter.core.reply import Reason
 from scoter.core.url import Url, canonical
 from scoter.errors import ScoterError, UrlError
+from scoter.fetch.protocols.curl import CurlLoop
+from scoter.fetch.protocols.sites import route
+from scoter.fetch.protocols.transfer import Ask, Limits
+from scoter.fetch.reach.guard import WEB_PORTS, Guard
+from scoter.fetch.reach.resolve import CachingResolver, NotResolved, Resolver
+from scoter.fetch.reach.resolve_dns import DnsResolver
 from scoter.live.ports import Deliveries, Delivery
-from scoter.web.measures import Measures
+from scoter.web.metrics import ServiceMetrics
 
 _log = logging.getLogger(__name__)
 _DETAIL: Final = 300
 _MANY: Final = 1_000
 
 
-class Posted(Struct, frozen=True):
+class PostResult(Struct, frozen=True):
     """What came of a post: a status, or why there is none; ``is_refused`` when it must not be tried again."""
 
     status: int = 0
@@ -39,13 +50,13 @@ class Posted(Struct, frozen=True):
     is_refused: bool = False
 
 
-class Post(Protocol):
+class CallbackPoster(Protocol):
     """Posts to callbacks: to public addresses only, one hop, and never fails: what goes wrong is an answer."""
 
-    async def post(self, url: Url, headers: Sequence[tuple[str, str]], body: bytes) -> Posted: ...
+    async def post(self, url: Url, headers: Sequence[tuple[str, str]], body: bytes) -> PostResult: ...
 
 
-class Backoff(Struct, frozen=True, kw_only=True):
+class DeliveryBackoff(Struct, frozen=True, kw_only=True):
     """When to try again: twice as late after each failure, by chance between half and all of it; in all for a day."""
 
     first: timedelta = timedelta(seconds=5)
@@ -66,7 +77,7 @@ class Backoff(Struct, frozen=True, kw_only=True):
         return min(self.longest, self.first * 2.0 ** min(tries, 30))
 
 
-class Pace(Struct, frozen=True, kw_only=True):
+class DeliveryLimits(Struct, frozen=True, kw_only=True):
     """How many deliveries are under way, in all and to one host; how long one is held; how often is looked.
 
     One for which its host has no room comes again when it is likely to have some, and ``soon`` at the latest.
@@ -80,14 +91,14 @@ class Pace(Struct, frozen=True, kw_only=True):
     soon: float = 1.0
 
 
-class _Host(Struct):
+class _CallbackHost(Struct):
     """A host to which deliveries are under way: how long one takes, and until when those take that were put off."""
 
     busy: int = 0
     seconds: float = 0.1
     taken_until: float = 0.0
 
-    def next_turn(self, now: float, pace: Pace) -> timedelta:
+    def next_turn(self, now: float, pace: DeliveryLimits) -> timedelta:
         """Return when there is likely to be room for one more.
 
         All at once would be too early for most of them: to come again and be put off again is work for the database.
@@ -108,12 +119,12 @@ class Webhooks:
     def __init__(
         self,
         deliveries: Deliveries,
-        post: Post,
+        post: CallbackPoster,
         secret: bytes,
         *,
-        measures: Measures | None = None,
-        backoff: Backoff = Backoff(),  # noqa: B008  frozen
-        pace: Pace = Pace(),  # noqa: B008  frozen
+        measures: ServiceMetrics | None = None,
+        backoff: DeliveryBackoff = DeliveryBackoff(),  # noqa: B008  frozen
+        pace: DeliveryLimits = DeliveryLimits(),  # noqa: B008  frozen
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
         chance: Callable[[], float] = random.random,
         timer: Callable[[], float] = time.monotonic,
@@ -121,14 +132,14 @@ class Webhooks:
         self._deliveries = deliveries
         self._post = post
         self._secret = secret
-        self._measures = measures or Measures()
+        self._measures = measures or ServiceMetrics()
         self._backoff = backoff
         self._pace = pace
         self._clock = clock
         self._chance = chance
         self._timer = timer
         self._tasks: set[asyncio.Task[None]] = set()
-        self._hosts: dict[str, _Host] = {}
+        self._hosts: dict[str, _CallbackHost] = {}
         self._stirred = asyncio.Event()
         self._is_stopping = False
 
@@ -185,9 +196,9 @@ class Webhooks:
         try:
             url = canonical(delivery.callback)
         except UrlError as error:
-            work = self._note(delivery, Posted(why=error.message, is_refused=True))
+            work = self._note(delivery, PostResult(why=error.message, is_refused=True))
         else:
-            host = self._hosts.setdefault(url.host, _Host())
+            host = self._hosts.setdefault(url.host, _CallbackHost())
             if host.busy >= self._pace.per_host:
                 return host.next_turn(self._timer(), self._pace)
             host.busy += 1
@@ -203,7 +214,7 @@ class Webhooks:
         if not task.cancelled() and (error := task.exception()) is not None:
             _log.error("a delivery found a defect", exc_info=error)
 
-    async def _deliver(self, url: Url, host: _Host, delivery: Delivery) -> None:
+    async def _deliver(self, url: Url, host: _CallbackHost, delivery: Delivery) -> None:
         began = self._timer()
         try:
             await self._note(delivery, await self._posted(url, delivery))
@@ -212,7 +223,7 @@ class Webhooks:
             if not host.busy:
                 del self._hosts[url.host]
 
-    async def _posted(self, url: Url, delivery: Delivery) -> Posted:
+    async def _posted(self, url: Url, delivery: Delivery) -> PostResult:
         body = msgspec.json.encode(delivery.event)
         headers = (
             ("Content-Type", "application/json"),
@@ -223,7 +234,7 @@ class Webhooks:
             async with asyncio.timeout(self._pace.within):
                 return await self._post.post(url, headers, body)
         except TimeoutError:
-            return Posted(why="no answer in time")
+            return PostResult(why="no answer in time")
 
     async def _put_off(self, crowded: Mapping[str, timedelta]) -> None:
         try:
@@ -231,7 +242,7 @@ class Webhooks:
         except ScoterError as error:  # their leases run out, and they come again
             _log.warning("deliveries could not be put off: %s", error)
 
-    async def _note(self, delivery: Delivery, posted: Posted) -> None:
+    async def _note(self, delivery: Delivery, posted: PostResult) -> None:
         try:
             if 200 <= posted.status < 300:
                 self._measures.deliveries.add("delivered")
@@ -253,3 +264,90 @@ def signature(secret: bytes, at: int, body: bytes) -> str:
     't=1,v1=11227'
     """
     return f"t={at},v1={hmac.new(secret, b'%d.%b' % (at, body), sha256).hexdigest()}"
+
+
+# Sooner than ``webhooks.Pace`` gives a delivery up: a receiver that has said 200 and does not end is one that has it.
+POST_LIMITS: Final = Limits(
+    body=64 * 1024, connect=timedelta(seconds=10), silence=timedelta(seconds=10), total=timedelta(seconds=20)
+)
+_BUDGET: Final = 8 * 2**20
+_REFUSALS: Final = (Reason.REFUSED_ADDRESS, Reason.REFUSED_PORT, Reason.REFUSED_SCHEME)
+
+
+def callback_check(guard: Guard) -> Callable[[str], str]:
+    """Return what says why a callback must not be posted to, as far as its URL tells, or nothing."""
+
+    def check(text: str) -> str:
+        try:
+            url = canonical(text)
+        except UrlError as error:
+            return error.message
+        if url.scheme not in WEB_PORTS:
+            return f"{url.scheme}: is not http or https"
+        parts = ada_url.URL(text)
+        if parts.username or parts.password:  # a canonical URL has none: every post would come without them
+            return "it has a user name or a password, which are never sent; the signature tells who posts"
+        refusal = guard.check_url(url)
+        return refusal.detail if refusal else ""
+
+    return check
+
+
+class CurlPoster:
+    """Posts one hop at a time; libcurl never follows a redirect of its own."""
+
+    def __init__(
+        self,
+        config: Config,
+        *,
+        guard: Guard | None = None,
+        resolver: Resolver | None = None,
+        limits: Limits = POST_LIMITS,
+    ) -> None:
+        self._guard = guard or Guard(config)
+        self._resolver = resolver or CachingResolver(DnsResolver(), self._guard)
+        self._agent = f"User-Agent: {config.agent.name or 'scoter'}"
+        self._limits = limits
+        self._curl: CurlLoop | None = None
+
+    async def post(self, url: Url, headers: Sequence[tuple[str, str]], body: bytes) -> PostResult:
+        """Post a body; whatever goes wrong is an answer."""
+        refusal = self._guard.check_url(url)
+        if refusal is not None:
+            return PostResult(why=refusal.detail, is_refused=True)
+        port = url.port or WEB_PORTS[url.scheme]
+        override = self._guard.override(url.host, port)
+        if override is not None:
+            connect_to = route(url.host, port, *override)
+        elif is_ip(url.host):
+            connect_to = ""
+        else:
+            answer = await self._resolver.resolve(url.host.removesuffix("."))
+            if isinstance(answer, NotResolved):
+                return PostResult(why=answer.reason)  # even if refused: who moves a name may move it back
+            connect_to = route(url.host, port, answer.addresses[0], port)
+        told = await self._loop().run(
+            Ask(
+                url=url.text,
+                headers=(self._agent, "Expect:", *(f"{name}: {value}" for name, value in headers)),
+                connect_to=connect_to,
+                check=self._guard.open_socket_check,
+                options=((pycurl.POST, 1), (pycurl.POSTFIELDSIZE, len(body)), (pycurl.POSTFIELDS, body)),
+            )
+        )
+        if told.status:
+            return PostResult(told.status)
+        return PostResult(why=told.detail, is_refused=told.reason in _REFUSALS)
+
+    async def close(self) -> None:
+        """Close all connections."""
+        if self._curl is not None:
+            self._curl.close()
+            self._curl = None
+
+    def _loop(self) -> CurlLoop:
+        if self._curl is None:
+            options = ((pycurl.PROTOCOLS, pycurl.PROTO_HTTP | pycurl.PROTO_HTTPS), (pycurl.PATH_AS_IS, 1))
+            # No handle is kept for the next post: libcurl cannot be told to forget what one was given to send.
+            self._curl = CurlLoop(self._limits, concurrency=0, budget=_BUDGET, options=options)
+        return self._curl

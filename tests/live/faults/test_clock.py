@@ -28,7 +28,7 @@ from scoter.live.sqlite.database import ServiceDb
 from scoter.live.sqlite.stores import SqliteStores
 from scoter.live.stages.known import Lately
 from scoter.store.warc import unfinished
-from scoter.web.service.upkeep import SteadyClock
+from scoter.web.service.cleanup import SteadyClock
 
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 A = "http://a.example/"

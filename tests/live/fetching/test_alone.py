@@ -14,12 +14,12 @@ import pytest
 from tests.fetch.hostile import KEEP, ok, serving
 from tests.live.fetching.webs import fetch, fetchers_for, impolite
 from tests.live.odd_web import MISSING, Said, odd_web, page
-from tests.web.service.serving import CORE, FETCHER, LOOKUPS, Service, service
+from tests.web.service.running import CORE, FETCHER, LOOKUPS, Service, service
 
 from scoter.core.reply import Failed, Fetched, Reason, Request
 from scoter.core.url import canonical
 from scoter.live.fetching.direct import fetch_directly
-from scoter.web.service.plan import Folder
+from scoter.web.service.plan import ServiceFolder
 
 pytestmark = pytest.mark.service
 
@@ -105,7 +105,7 @@ async def test_a_fetcher_whose_whole_service_is_dead_answers_direct_requests_pol
             live.process.wait()
 
             folder, paths = (
-                Folder(tmp_path / "live").run,
+                ServiceFolder(tmp_path / "live").run,
                 [*(f"a.example/{n}" for n in (2, 3)), "b.example/", "c.example/"],
             )
             asked = (fetch_directly(folder, Request(url=canonical(f"http://{path}"))) for path in paths)

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from tests.live.fetching.webs import TOLERANCE, impolite
 from tests.live.odd_web import MISSING, OddWeb, Said, odd_web, page
-from tests.web.service.serving import FETCHER, Service, service
+from tests.web.service.running import FETCHER, Service, service
 
 pytestmark = pytest.mark.service
 

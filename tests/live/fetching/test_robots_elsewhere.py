@@ -14,7 +14,7 @@ import pytest
 from tests.fetch.hostile import KEEP, Pause, Script, ok, serving
 from tests.live.fetching.webs import all_joined, fetch_all, fetchers_for, impolite
 from tests.live.odd_web import OddWeb, Said, moved, odd_web, page
-from tests.web.service.serving import CORE, FETCHER, service
+from tests.web.service.running import CORE, FETCHER, service
 
 from scoter.core.reply import Fetched
 

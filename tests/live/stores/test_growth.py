@@ -16,7 +16,7 @@ from scoter.live.ports import Done, Stored
 from scoter.live.records import State, UrlRecord
 from scoter.live.sqlite.database import ServiceDb
 from scoter.live.sqlite.stores import SqliteStores
-from scoter.web.service.upkeep import Upkeep
+from scoter.web.service.cleanup import Cleanup
 
 AT_ONCE = 150
 HOUR = timedelta(hours=1)
@@ -60,7 +60,7 @@ async def test_a_file_through_which_messages_go_for_ever_does_not_grow_for_ever(
             events=stores.events,
             clock=time.clock,
         )
-        upkeep = Upkeep(stores, retention)
+        upkeep = Cleanup(stores, retention)
         for number in range(26):
             await go_through(stores, time, number)
             await log.flush()
@@ -108,7 +108,7 @@ async def test_the_log_of_changes_stops_growing_when_a_long_reader_ends(tmp_path
 async def test_a_log_of_changes_that_somebody_keeps_from_being_brought_in_is_told(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("scoter.web.service.upkeep._LONG_LOG", 0)
+    monkeypatch.setattr("scoter.web.service.cleanup._LONG_LOG", 0)
     async with ServiceDb(tmp_path / "service.sqlite") as db:
         stores = SqliteStores(db)
         log = FetchLog(tmp_path / "log", stores.events)
@@ -116,6 +116,6 @@ async def test_a_log_of_changes_that_somebody_keeps_from_being_brought_in_is_tol
             Keeping(), content=tmp_path / "content", log=log, metadata=stores.metadata, events=stores.events
         )
 
-        await Upkeep(stores, retention).sweep()
+        await Cleanup(stores, retention).sweep()
 
     assert "has been reading it for long" in caplog.text

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.web.service.serving import announced, pages, service
+from tests.web.service.running import announced, pages, service
 
 from scoter.simweb import SimServer, WebSpec, running
 

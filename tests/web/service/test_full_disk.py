@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.disks import disk_of
-from tests.web.service.serving import Service, announced, pages, service
+from tests.web.service.running import Service, announced, pages, service
 
 from scoter.simweb import SimServer, WebSpec, running
 from scoter.store.warc import WarcReader

@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 from urllib.parse import parse_qs, quote, urlsplit
 
 import pytest
-from tests.web.service.serving import Service, service
+from tests.web.service.running import Service, service
 
 pytestmark = pytest.mark.service
 

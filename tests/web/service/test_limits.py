@@ -7,10 +7,10 @@ import socket
 from collections.abc import Iterator
 
 import pytest
-from tests.web.service.serving import Service, service
+from tests.web.service.running import Service, service
 
 from scoter.web.service.keys import make_key
-from scoter.web.service.plan import Folder
+from scoter.web.service.plan import ServiceFolder
 
 pytestmark = pytest.mark.service
 
@@ -20,7 +20,7 @@ TOKENS: dict[str, str] = {}
 @pytest.fixture(scope="module")
 def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     folder = tmp_path_factory.mktemp("limits") / "live"
-    _, TOKENS["slow"] = asyncio.run(make_key(Folder(folder), "slow", ["read"], 2.0))
+    _, TOKENS["slow"] = asyncio.run(make_key(ServiceFolder(folder), "slow", ["read"], 2.0))
     settings = (
         "live.lookups=2",
         "web.body_size=2KiB",

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from tests.web.service.serving import FETCHER, PATIENCE, Service, pages, service
+from tests.web.service.running import FETCHER, PATIENCE, Service, pages, service
 
 from scoter.api import Archived
 from scoter.simweb import SimServer, WebSpec, running
 from scoter.web.service.keys import make_key
-from scoter.web.service.plan import Folder
+from scoter.web.service.plan import ServiceFolder
 
 pytestmark = pytest.mark.service
 
@@ -34,7 +34,7 @@ def web() -> Iterator[SimServer]:
 @pytest.fixture(scope="module")
 def live(web: SimServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     folder = tmp_path_factory.mktemp("live") / "new"
-    _, TOKENS["reader"] = asyncio.run(make_key(Folder(folder), "reader", ["read"], None))
+    _, TOKENS["reader"] = asyncio.run(make_key(ServiceFolder(folder), "reader", ["read"], None))
     with service(folder, web.port) as started:
         yield started
 

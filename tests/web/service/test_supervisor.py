@@ -8,15 +8,15 @@ from pathlib import Path
 import pytest
 
 from scoter.config import load
-from scoter.web.service.plan import Plan
-from scoter.web.service.supervisor import Kept
+from scoter.web.service.plan import ServicePlan
+from scoter.web.service.supervisor import SupervisedProcess
 
 
-class Failing(Kept):
+class Failing(SupervisedProcess):
     """A process that ends at once, cannot be started for a while, and then can be again."""
 
     def __init__(self, *ends: int | OSError, is_ready: bool = True) -> None:
-        super().__init__("process", "nothing", Plan(config=load(), root=str(Path("/nowhere"))))
+        super().__init__("process", "nothing", ServicePlan(config=load(), root=str(Path("/nowhere"))))
         self._ends = [*ends]
         if is_ready:
             self.ready.set()

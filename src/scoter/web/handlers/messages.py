@@ -11,27 +11,30 @@ from typing import Protocol
 import msgspec
 
 from scoter.api import Outcome, Problem, Receipt, Receipts, Submission, Submissions, UnusableUrl
-from scoter.live.acceptance import Answer as Taking
+from scoter.live.acceptance import Answer as Acceptance
 from scoter.live.acceptance import Overloaded
 from scoter.live.records import Message, Priority
-from scoter.web.asgi import Call, Reply
-from scoter.web.keys import Scope
-from scoter.web.measures import Measures
+from scoter.web.asgi import ApiRequest, ApiResponse
+from scoter.web.metrics import ServiceMetrics
 from scoter.web.problems import problem
-from scoter.web.routes import Answer, Response, Route
+from scoter.web.routes import HandlerResult, ResponseSpec, Route
 
 
-class Taker(Protocol):
+class MessageSink(Protocol):
     """Takes messages in: ``live.acceptance.Acceptance``."""
 
-    async def take(self, messages: Sequence[Message]) -> Sequence[Taking]: ...
+    async def take(self, messages: Sequence[Message]) -> Sequence[Acceptance]: ...
 
 
-class Submitting:
+class MessageRoutes:
     """Takes messages, one or many."""
 
     def __init__(
-        self, taker: Taker, check_callback: Callable[[str], str], measures: Measures, clock: Callable[[], datetime]
+        self,
+        taker: MessageSink,
+        check_callback: Callable[[str], str],
+        measures: ServiceMetrics,
+        clock: Callable[[], datetime],
     ) -> None:
         self._taker = taker
         self._check = check_callback
@@ -45,14 +48,14 @@ class Submitting:
                 path="/v1/messages",
                 run=self.submit,
                 told="Submit a message, or several.",
-                scope=Scope.SUBMIT,
+                scope="submit",
                 body=Submission | Submissions,
-                responses={202: Response("What became of each message.", Receipts)},
+                responses={202: ResponseSpec("What became of each message.", Receipts)},
                 problems=(429,),
             )
         ]
 
-    async def submit(self, call: Call[Submission | list[Submission]]) -> Answer:
+    async def submit(self, call: ApiRequest[Submission | list[Submission]]) -> HandlerResult:
         """Accept messages for good; refuse them together only if there was room for none."""
         several = isinstance(call.body, list)
         orders = call.body if isinstance(call.body, list) else [call.body]
@@ -71,7 +74,7 @@ class Submitting:
             return _overloaded(receipts)
         later = [receipt.retry_after for receipt in receipts if receipt.retry_after is not None]
         headers = ((b"retry-after", b"%d" % max(1, math.ceil(max(later)))),) if later else ()
-        return Reply(msgspec.json.encode(Receipts(receipts)), 202, headers=headers)
+        return ApiResponse(msgspec.json.encode(Receipts(receipts)), 202, headers=headers)
 
     def _message(self, order: Submission) -> Message:
         return Message(
@@ -85,7 +88,7 @@ class Submitting:
         )
 
 
-def _receipt(message: Message, answer: Taking) -> Receipt:
+def _receipt(message: Message, answer: Acceptance) -> Receipt:
     if isinstance(answer, Overloaded):
         return Receipt(
             id=message.id,

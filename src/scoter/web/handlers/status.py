@@ -7,20 +7,18 @@ from collections.abc import Callable
 import msgspec
 
 from scoter.api import Health, Statistics
-from scoter.web.asgi import Call, Reply
-from scoter.web.keys import Scope
-from scoter.web.measures import Measures
-from scoter.web.metrics import MEDIA_TYPE
+from scoter.web.asgi import ApiRequest, ApiResponse
+from scoter.web.metrics import MEDIA_TYPE, ServiceMetrics
 from scoter.web.problems import problem
-from scoter.web.routes import Answer, Response, Route
+from scoter.web.routes import HandlerResult, ResponseSpec, Route
 
-HEALTHY = Reply(msgspec.json.encode(Health()))
+HEALTHY = ApiResponse(msgspec.json.encode(Health()))
 
 
-class Status:
+class StatusRoutes:
     """Tells how the service is; ``describe`` returns the OpenAPI document."""
 
-    def __init__(self, measures: Measures, not_ready: Callable[[], str], describe: Callable[[], bytes]) -> None:
+    def __init__(self, measures: ServiceMetrics, not_ready: Callable[[], str], describe: Callable[[], bytes]) -> None:
         self._measures = measures
         self._not_ready = not_ready
         self._describe = describe
@@ -32,30 +30,30 @@ class Status:
                 path="/v1/stats",
                 run=self.stats,
                 told="Show the service in figures.",
-                responses={200: Response("Counts, gauges, and times by stage.", Statistics)},
+                responses={200: ResponseSpec("Counts, gauges, and times by stage.", Statistics)},
             ),
             Route(
                 method="GET",
                 path="/metrics",
                 run=self.metrics,
                 told="Show all metrics as Prometheus reads them.",
-                responses={200: Response("The metrics.", None, "text/plain")},
+                responses={200: ResponseSpec("The metrics.", None, "text/plain")},
             ),
             Route(
                 method="GET",
                 path="/healthz",
                 run=self.health,
                 told="Tell that the process answers.",
-                scope=Scope.OPEN,
-                responses={200: Response("It does.", Health)},
+                scope=None,
+                responses={200: ResponseSpec("It does.", Health)},
             ),
             Route(
                 method="GET",
                 path="/readyz",
                 run=self.ready,
                 told="Tell whether the service can work.",
-                scope=Scope.OPEN,
-                responses={200: Response("It can.", Health)},
+                scope=None,
+                responses={200: ResponseSpec("It can.", Health)},
                 problems=(503,),
             ),
             Route(
@@ -63,23 +61,23 @@ class Status:
                 path="/v1/openapi.json",
                 run=self.described,
                 told="Describe this API.",
-                scope=Scope.OPEN,
-                responses={200: Response("An OpenAPI document.", dict)},
+                scope=None,
+                responses={200: ResponseSpec("An OpenAPI document.", dict)},
             ),
         ]
 
-    async def stats(self, call: Call[None]) -> Answer:
-        return Reply(msgspec.json.encode(self._measures.statistics()))
+    async def stats(self, call: ApiRequest[None]) -> HandlerResult:
+        return ApiResponse(msgspec.json.encode(self._measures.statistics()))
 
-    async def metrics(self, call: Call[None]) -> Answer:
-        return Reply(self._measures.text(), media_type=MEDIA_TYPE)
+    async def metrics(self, call: ApiRequest[None]) -> HandlerResult:
+        return ApiResponse(self._measures.text(), media_type=MEDIA_TYPE)
 
-    async def health(self, call: Call[None]) -> Answer:
+    async def health(self, call: ApiRequest[None]) -> HandlerResult:
         return HEALTHY
 
-    async def ready(self, call: Call[None]) -> Answer:
+    async def ready(self, call: ApiRequest[None]) -> HandlerResult:
         why = self._not_ready()
         return problem(503, "not-ready", "The service cannot work now.", why, retry_after=5) if why else HEALTHY
 
-    async def described(self, call: Call[None]) -> Answer:
-        return Reply(self._describe())
+    async def described(self, call: ApiRequest[None]) -> HandlerResult:
+        return ApiResponse(self._describe())

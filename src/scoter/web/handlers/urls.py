@@ -10,11 +10,10 @@ from typing import Any
 from scoter.api import MAX_WAIT, LookupBatch, LookupQuery, PendingUrl
 from scoter.config.units import read_duration
 from scoter.live.records import UrlRecord
-from scoter.web.asgi import Call
-from scoter.web.lookups import Lookup, LookupResults, canonical_text
+from scoter.web.asgi import ApiRequest
+from scoter.web.lookups import Lookup, LookupResults, UrlWaiters, canonical_text
 from scoter.web.problems import problem
-from scoter.web.routes import Answer, Response, Route
-from scoter.web.waiting import Arrivals
+from scoter.web.routes import HandlerResult, ResponseSpec, Route
 
 _SIZE = (
     "What a page says about itself takes at most `live.about_size` bytes (32 KiB): longer texts and lists are cut."
@@ -22,13 +21,13 @@ _SIZE = (
 )
 
 
-class Looking:
+class UrlRoutes:
     """Looks URLs up, and waits for them."""
 
     def __init__(
         self,
         lookup: Lookup,
-        arrivals: Arrivals,
+        arrivals: UrlWaiters,
         longest: float = MAX_WAIT,
         is_renewed: Callable[[str], bool] = lambda url: False,
     ) -> None:
@@ -47,8 +46,8 @@ class Looking:
                 told="Look a URL up; with wait, until it is known.",
                 query=LookupQuery,
                 responses={
-                    200: Response(f"What is known of it. {_SIZE}", UrlRecord),
-                    202: Response("It was accepted and is not done yet.", PendingUrl),
+                    200: ResponseSpec(f"What is known of it. {_SIZE}", UrlRecord),
+                    202: ResponseSpec("It was accepted and is not done yet.", PendingUrl),
                 },
                 problems=(404, 503),
                 waits=True,
@@ -59,11 +58,11 @@ class Looking:
                 run=self.many,
                 told="Look up to 300 URLs up.",
                 body=LookupBatch,
-                responses={200: Response(f"What is known of each, in the order asked. {_SIZE}", LookupResults)},
+                responses={200: ResponseSpec(f"What is known of each, in the order asked. {_SIZE}", LookupResults)},
             ),
         ]
 
-    async def one(self, call: Call[None]) -> Answer:
+    async def one(self, call: ApiRequest[None]) -> HandlerResult:
         """Answer for one URL, at once or when it is known."""
         query: LookupQuery = call.query
         seconds = min(wait_seconds(query.wait), self._longest)
@@ -81,7 +80,7 @@ class Looking:
             pass
         return self._lookup.without(url) if self._is_renewed(url) else self._lookup.one(url)
 
-    async def many(self, call: Call[LookupBatch]) -> Answer:
+    async def many(self, call: ApiRequest[LookupBatch]) -> HandlerResult:
         """Answer for several URLs."""
         return self._lookup.many(call.body.urls)
 

@@ -16,17 +16,17 @@ from scoter.live.sqlite.database import ServiceDb
 from scoter.live.sqlite.stores import SqliteStores
 from scoter.parse import ContentParser
 from scoter.store.arrow import limit_arrow_memory
-from scoter.web.protocol import Limits
-from scoter.web.service.joining import DEFECT, Joint, be_process
-from scoter.web.service.parts import Parts, about, live_config
-from scoter.web.service.plan import Plan
-from scoter.web.serving import Serving, listen_locally
+from scoter.web.protocol import ServerLimits
+from scoter.web.server import HttpServer, listen_locally
+from scoter.web.service.components import CoreComponents, archive_info, live_config
+from scoter.web.service.plan import ServicePlan
+from scoter.web.service.process import DEFECT, SupervisorLink, run_process
 
 _DELIVERIES_WITHIN: Final = 3.0
 _log = logging.getLogger("scoter.web.service.core")  # here __name__ is "__main__"
 
 
-async def work(plan: Plan, joint: Joint) -> int:
+async def work(plan: ServicePlan, joint: SupervisorLink) -> int:
     """Be the core until told to stop; return its exit code."""
     config = live_config(plan.config)
     limit_arrow_memory()
@@ -46,27 +46,27 @@ async def work(plan: Plan, joint: Joint) -> int:
             window=live.in_flight_per_domain,
         )
         content = await stack.enter_async_context(
-            WarcContent(folder.content, about(config), size=live.archive_size, age=live.archive_age)
+            WarcContent(folder.content, archive_info(config), size=live.archive_size, age=live.archive_age)
         )
         parsing = stack.enter_context(ContentParser(config))
         fetchers = await stack.enter_async_context(Fetchers(config, folder.run, rules=stores.rules.all()))
-        parts = Parts(plan, config, stores=stores, fetchers=fetchers, content=content, parsing=parsing)
+        parts = CoreComponents(plan, config, stores=stores, fetchers=fetchers, content=content, parsing=parsing)
         stack.push_async_callback(parts.post.close)
-        serving = Serving(
+        serving = HttpServer(
             parts.api,
             [listen_locally(folder.socket)],
-            limits=Limits.of(config.web),
+            limits=ServerLimits.of(config.web),
             before_stop=parts.let_go,
             note=parts.measures.refused.add,
         )
         collect_less()
-        return await Running(parts, serving).until(joint)
+        return await CoreProcess(parts, serving).until(joint)
 
 
-class Running:
+class CoreProcess:
     """The tasks of a core. None of them ends by itself: one that does takes the core with it."""
 
-    def __init__(self, parts: Parts, serving: Serving) -> None:
+    def __init__(self, parts: CoreComponents, serving: HttpServer) -> None:
         self._parts = parts
         self._serving = serving
         self._tasks = [
@@ -79,7 +79,7 @@ class Running:
             _named("tallies", parts.hearing.run()),
         ]
 
-    async def until(self, joint: Joint) -> int:
+    async def until(self, joint: SupervisorLink) -> int:
         """Work until told to stop, or until a task ends; return the exit code."""
         ready = _named("readiness", self._say_when_ready(joint))
         stopping = asyncio.create_task(joint.stopping.wait())
@@ -93,7 +93,7 @@ class Running:
         await self._end()
         return DEFECT if failed else 0
 
-    async def _say_when_ready(self, joint: Joint) -> None:
+    async def _say_when_ready(self, joint: SupervisorLink) -> None:
         await self._parts.fetchers.ready()
         joint.say_ready()
         _log.info("the core is ready: %r", self._parts.fetchers)
@@ -120,4 +120,4 @@ def _named(name: str, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
 
 
 if __name__ == "__main__":
-    be_process("core", work)
+    run_process("core", work)

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from typing import Final
+from typing import Final, get_args
 
-from scoter.api import LONGEST_KEY_NAME
+from scoter.api import LONGEST_KEY_NAME, KeyScope
 from scoter.errors import UsageError, nearest
 from scoter.live.memory.access import MOST_KEYS, ApiKey
 from scoter.live.sqlite.database import Reader, ServiceDb
 from scoter.live.sqlite.keys import Beside, KeyReader, SqliteKeys
-from scoter.web.keys import Scope
-from scoter.web.service.plan import Folder
+from scoter.web.service.plan import ServiceFolder
 
-SCOPES: Final = tuple(scope.value for scope in Scope if scope)
+SCOPES: Final = get_args(KeyScope)
 
 
-def scopes_in(text: str) -> tuple[str, ...]:
+def parse_scopes(text: str) -> tuple[str, ...]:
     """Return the scopes that are named, separated by commas.
 
     >>> scopes_in("read, submit")
@@ -34,7 +33,7 @@ def scopes_in(text: str) -> tuple[str, ...]:
     return found
 
 
-async def make_key(folder: Folder, name: str, scopes: Sequence[str], rate: float | None) -> tuple[ApiKey, str]:
+async def make_key(folder: ServiceFolder, name: str, scopes: Sequence[str], rate: float | None) -> tuple[ApiKey, str]:
     """Make a key; return it with its token, which cannot be shown again."""
     if not name.strip() or not name.isprintable() or len(name) > LONGEST_KEY_NAME:
         raise UsageError(
@@ -47,14 +46,14 @@ async def make_key(folder: Folder, name: str, scopes: Sequence[str], rate: float
         return await keys.create(name, scopes, rate)
 
 
-async def revoke_key(folder: Folder, identity: str) -> bool:
+async def revoke_key(folder: ServiceFolder, identity: str) -> bool:
     """Remove a key by its id; tell whether there was one."""
     async with _keys(folder) as keys:
         return await keys.revoke(identity)
 
 
 @asynccontextmanager
-async def _keys(folder: Folder) -> AsyncIterator[SqliteKeys]:
+async def _keys(folder: ServiceFolder) -> AsyncIterator[SqliteKeys]:
     """Open the keys, whether a service runs or not."""
     try:
         beside = Beside(folder.database)
@@ -68,7 +67,7 @@ async def _keys(folder: Folder) -> AsyncIterator[SqliteKeys]:
         beside.close()
 
 
-def renew(folder: Folder) -> None:
+def upgrade_database(folder: ServiceFolder) -> None:
     """Bring the database up to date, if it is an earlier version's or was not finished: readers expect that."""
     if folder.database.exists():
         try:
@@ -77,7 +76,7 @@ def renew(folder: Folder) -> None:
             ServiceDb(folder.database).close()
 
 
-def known_keys(folder: Folder) -> Sequence[ApiKey]:
+def known_keys(folder: ServiceFolder) -> Sequence[ApiKey]:
     """Return every key, in the order of their making; a running service is no hindrance."""
     if not folder.database.exists():
         return ()

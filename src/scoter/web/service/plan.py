@@ -20,7 +20,7 @@ _ELSEWHERE: Final = Path("/tmp")  # noqa: S108 - the folder in it is checked to 
 _SECRET: Final = 32
 
 
-class Folder(Struct, frozen=True):
+class ServiceFolder(Struct, frozen=True):
     """A service's directory."""
 
     root: Path
@@ -95,7 +95,7 @@ class Folder(Struct, frozen=True):
         return found
 
 
-class Plan(Struct, frozen=True, kw_only=True):
+class ServicePlan(Struct, frozen=True, kw_only=True):
     """A service: its settings, where it keeps what, and who may come in."""
 
     config: Config
@@ -105,5 +105,5 @@ class Plan(Struct, frozen=True, kw_only=True):
     level: str = "INFO"
 
     @property
-    def folder(self) -> Folder:
-        return Folder(Path(self.root))
+    def folder(self) -> ServiceFolder:
+        return ServiceFolder(Path(self.root))

@@ -17,12 +17,20 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Final
 
-from scoter.web.service.joining import DEFECT, END_WITHIN, READY, hear, send_plan
-from scoter.web.service.plan import Plan
-from scoter.web.service.watching import BEATS, Watch, processor_time
+from scoter.web.service.plan import ServicePlan
+from scoter.web.service.process import (
+    DEFECT,
+    END_WITHIN,
+    HEARTBEATS,
+    READY,
+    StallDetector,
+    cpu_time,
+    receive,
+    send_plan,
+)
 
 CORE: Final = "scoter.web.service.core"
-LOOKUPS: Final = "scoter.web.service.lookups"
+LOOKUPS: Final = "scoter.web.service.lookup_process"
 _FIRST_PAUSE: Final = 0.1
 _LONGEST_PAUSE: Final = 10.0
 _MOST_DOUBLINGS: Final = 10
@@ -41,10 +49,10 @@ def pause_after(quick_ends: int) -> float:
     return min(_FIRST_PAUSE * 2.0 ** min(quick_ends, _MOST_DOUBLINGS), _LONGEST_PAUSE)
 
 
-class Kept:
+class SupervisedProcess:
     """A process that is started again whenever it ends, after a pause that grows while it ends soon."""
 
-    def __init__(self, name: str, module: str, plan: Plan, listening: socket.socket | None = None) -> None:
+    def __init__(self, name: str, module: str, plan: ServicePlan, listening: socket.socket | None = None) -> None:
         """``listening`` is a socket that it is given each time, so that whoever connects meanwhile waits for it."""
         self.name = name
         self._listening = listening
@@ -113,8 +121,8 @@ class Kept:
                     task.cancel()
                 self._process = None
 
-    async def _join(self, link: socket.socket, watch: Watch | None) -> None:
-        while said := await hear(link):
+    async def _join(self, link: socket.socket, watch: StallDetector | None) -> None:
+        while said := await receive(link):
             if watch is not None:
                 watch.heard()
             if READY in said:
@@ -122,15 +130,15 @@ class Kept:
                 if watch is not None:
                     watch.is_ready()
 
-    def _watch_of(self, process: Process) -> Watch | None:
+    def _watch_of(self, process: Process) -> StallDetector | None:
         if not self._silence:
             return None
-        return Watch(self._silence.total_seconds(), lambda: processor_time(process.pid))
+        return StallDetector(self._silence.total_seconds(), lambda: cpu_time(process.pid))
 
-    async def _end_if_still(self, watch: Watch) -> None:
+    async def _end_if_still(self, watch: StallDetector) -> None:
         assert self._silence is not None  # noqa: S101 - otherwise nobody watches
         while not watch.stands_still():  # noqa: ASYNC110 - that nothing happens is not an event
-            await asyncio.sleep(self._silence.total_seconds() / BEATS)
+            await asyncio.sleep(self._silence.total_seconds() / HEARTBEATS)
         _log.error("the %s (pid %s) stands still, and is killed", self.name, self.pid)
         self._signal(signal.SIGQUIT)  # it says where it stands, if it can
         await asyncio.sleep(_TELLING)
@@ -145,12 +153,13 @@ class Kept:
 class Supervisor:
     """The processes of one service."""
 
-    def __init__(self, plan: Plan, listening: Sequence[socket.socket], ready: Callable[[], None]) -> None:
+    def __init__(self, plan: ServicePlan, listening: Sequence[socket.socket], ready: Callable[[], None]) -> None:
         """Each of the sockets gets a lookup process; ``ready`` is called when the service can be used."""
         self._ready = ready
-        self._core = Kept("core", CORE, plan)
+        self._core = SupervisedProcess("core", CORE, plan)
         self._lookups = [
-            Kept(f"lookup process {number}", LOOKUPS, plan, each) for number, each in enumerate(listening, start=1)
+            SupervisedProcess(f"lookup process {number}", LOOKUPS, plan, each)
+            for number, each in enumerate(listening, start=1)
         ]
         self._tasks: list[asyncio.Task[int]] = []
         self._stopping = asyncio.Event()
@@ -188,7 +197,7 @@ class Supervisor:
         ended, _ = await asyncio.wait(self._tasks, return_when=asyncio.FIRST_COMPLETED)
         return _as_exit(ended.pop().result())
 
-    def _keep(self, kept: Kept) -> asyncio.Task[int]:
+    def _keep(self, kept: SupervisedProcess) -> asyncio.Task[int]:
         task = asyncio.create_task(kept.keep())
         self._tasks.append(task)
         return task
@@ -210,7 +219,7 @@ class Supervisor:
             kept.kill()
 
 
-async def _is_ready(kept: Kept, task: asyncio.Task[int]) -> bool:
+async def _is_ready(kept: SupervisedProcess, task: asyncio.Task[int]) -> bool:
     """Wait until a process is ready, or has ended for good."""
     ready = asyncio.create_task(kept.ready.wait())
     await asyncio.wait((ready, task), return_when=asyncio.FIRST_COMPLETED)

@@ -16,7 +16,7 @@ from scoter.live.ports import Accepted
 from scoter.live.records import Message
 from scoter.live.sqlite.database import ServiceDb
 from scoter.live.sqlite.stores import SqliteStores
-from scoter.web.service.intake import EffectiveRules, Pending, WithRoom
+from scoter.web.service.admission import CachedDomainRules, PendingUrls, RoomCheckedSink
 
 NOW = datetime(2026, 11, 15, tzinfo=UTC)
 
@@ -41,7 +41,7 @@ async def stores(tmp_path: Path) -> AsyncIterator[SqliteStores]:
 async def test_a_disk_below_its_floor_refuses_messages_and_takes_them_again_when_there_is_room() -> None:
     free = 99
     floor = DiskFloor(Path("/"), 100, every=0.0, free=lambda path: free)
-    taker = WithRoom(Taking(), floor)
+    taker = RoomCheckedSink(Taking(), floor)
 
     with pytest.raises(StoreUnavailable, match="nearly full"):
         await taker.take([message("one"), message("two")])
@@ -53,7 +53,7 @@ async def test_a_disk_below_its_floor_refuses_messages_and_takes_them_again_when
 
 async def test_below_the_floor_a_message_that_came_before_is_known_and_the_others_of_its_list_are_refused() -> None:
     floor = DiskFloor(Path("/"), 100, every=0.0, free=lambda path: 99)
-    taker = WithRoom(Taking(), floor, is_known=lambda name: name == "old")
+    taker = RoomCheckedSink(Taking(), floor, is_known=lambda name: name == "old")
 
     alone = await taker.take([message("old")])
     among_others = await taker.take([message("new"), message("old")])
@@ -63,7 +63,7 @@ async def test_below_the_floor_a_message_that_came_before_is_known_and_the_other
 
 
 async def test_there_are_so_many_rules_and_no_more_until_one_is_taken_back() -> None:
-    rules = EffectiveRules(MemoryRules(), lambda rule: None, most=2)
+    rules = CachedDomainRules(MemoryRules(), lambda rule: None, most=2)
     for name in ("a.example", "b.example", "a.example"):
         await rules.put(DomainRule(domain=name, blocked=True))
 
@@ -78,7 +78,7 @@ async def test_there_are_so_many_rules_and_no_more_until_one_is_taken_back() -> 
 async def test_while_too_many_announcements_wait_for_callbacks_only_messages_without_one_are_taken() -> None:
     waiting, now = 10, 0.0
     floor = DiskFloor(Path("/"), 0)
-    taker = WithRoom(Taking(), floor, waiting_callbacks=lambda: waiting, most_callbacks=10, timer=lambda: now)
+    taker = RoomCheckedSink(Taking(), floor, waiting_callbacks=lambda: waiting, most_callbacks=10, timer=lambda: now)
     messages = [replace(message("told"), callback="http://me.example/"), message("quiet")]
 
     answers = await taker.take(messages)
@@ -91,7 +91,7 @@ async def test_while_too_many_announcements_wait_for_callbacks_only_messages_wit
 
 async def test_a_message_with_a_callback_that_came_before_needs_no_room_for_announcements() -> None:
     floor = DiskFloor(Path("/"), 0)
-    taker = WithRoom(Taking(), floor, waiting_callbacks=lambda: 1, is_known=lambda name: name == "old")
+    taker = RoomCheckedSink(Taking(), floor, waiting_callbacks=lambda: 1, is_known=lambda name: name == "old")
     messages = [replace(message(name), callback="http://me.example/") for name in ("old", "new")]
 
     answers = await taker.take(messages)
@@ -101,7 +101,7 @@ async def test_a_message_with_a_callback_that_came_before_needs_no_room_for_anno
 
 async def test_a_rule_is_kept_before_it_is_applied() -> None:
     rules, seen = MemoryRules(), list[DomainRule | None]()
-    both = EffectiveRules(rules, lambda rule: seen.append(rules.get(rule.domain)))
+    both = CachedDomainRules(rules, lambda rule: seen.append(rules.get(rule.domain)))
 
     await both.put(DomainRule(domain="example.org", delay=2.0))
 
@@ -113,7 +113,7 @@ async def test_a_rule_is_kept_before_it_is_applied() -> None:
 async def test_a_rule_that_says_nothing_is_none_and_those_of_an_earlier_start_hold() -> None:
     rules = MemoryRules()
     await rules.put(DomainRule(domain="example.org", blocked=True))
-    both = EffectiveRules(rules, lambda rule: None)
+    both = CachedDomainRules(rules, lambda rule: None)
     before = both.get("example.org")
 
     await both.put(DomainRule(domain="example.org"))
@@ -123,7 +123,7 @@ async def test_a_rule_that_says_nothing_is_none_and_those_of_an_earlier_start_ho
 
 
 async def test_a_url_is_pending_from_its_acceptance_until_it_is_given_up_or_done(stores: SqliteStores) -> None:
-    pending = Pending(stores.db.reader)
+    pending = PendingUrls(stores.db.reader)
     before = pending("http://example.org/a")
 
     await stores.journal.accept([(message("m"), ["http://example.org/a"])])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
 import stat
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -13,10 +14,10 @@ from tests.web.fakes import Bench
 from tests.web.raw import connected, serving
 
 from scoter.errors import UsageError
-from scoter.web.asgi import Receive, Reply, Scope, Send, send_reply
-from scoter.web.protocol import Limits
-from scoter.web.serving import Serving, listen, listen_locally, serve_all
-from scoter.web.streams import Pace
+from scoter.web.asgi import ApiResponse, Receive, Scope, Send, send_reply
+from scoter.web.protocol import ServerLimits
+from scoter.web.server import HttpServer, listen_locally, open_sockets
+from scoter.web.streams import StreamTimings
 
 GET = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
@@ -48,7 +49,7 @@ async def test_requests_that_come_together_are_answered_in_their_order() -> None
 
 async def test_a_flood_of_requests_whose_answers_nobody_awaits_is_cut_off() -> None:
     bench = Bench()
-    async with serving(bench.app, limits=Limits(pipelined=10)) as port, connected(port) as client:
+    async with serving(bench.app, limits=ServerLimits(pipelined=10)) as port, connected(port) as client:
         client.say(b"GET /v1/urls?url=http://a.example/&wait=30s HTTP/1.1\r\nHost: localhost\r\n\r\n" + GET * 500)
         try:
             text = await client.rest()
@@ -88,7 +89,7 @@ async def test_a_slow_body_is_not_waited_for() -> None:
 
 async def test_a_body_that_nobody_wants_may_not_trickle_in_for_ever() -> None:
     bench = Bench()
-    async with serving(bench.app, limits=Limits(head_within=0.1)) as port, connected(port) as client:
+    async with serving(bench.app, limits=ServerLimits(head_within=0.1)) as port, connected(port) as client:
         client.say(b"POST /nowhere HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100000\r\n\r\nx")
         status, _ = await client.answer()
         client.say(b"x")
@@ -100,7 +101,7 @@ async def test_a_body_that_nobody_wants_may_not_trickle_in_for_ever() -> None:
 
 async def test_a_body_that_nobody_wants_does_not_cost_the_connection_when_it_comes_in_time() -> None:
     bench = Bench()
-    async with serving(bench.app, limits=Limits(head_within=5)) as port, connected(port) as client:
+    async with serving(bench.app, limits=ServerLimits(head_within=5)) as port, connected(port) as client:
         client.say(b"POST /nowhere HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n\r\nx")
         first, _ = await client.answer()
         client.say(b"xxxx" + GET)
@@ -123,7 +124,7 @@ async def test_a_large_body_is_refused_before_it_came() -> None:
 )
 async def test_a_head_has_a_size(field: bytes) -> None:
     bench = Bench()
-    async with serving(bench.app, limits=Limits(head=4_096)) as port, connected(port) as client:
+    async with serving(bench.app, limits=ServerLimits(head=4_096)) as port, connected(port) as client:
         client.say(b"GET /healthz HTTP/1.1\r\n" + field)
         answer = await client.rest()
 
@@ -132,7 +133,7 @@ async def test_a_head_has_a_size(field: bytes) -> None:
 
 async def test_a_body_in_front_of_a_head_is_no_part_of_it() -> None:
     body = json.dumps({"text": "x" * 5_000}).encode()
-    async with serving(Bench().app, limits=Limits(head=1_000)) as port, connected(port) as client:
+    async with serving(Bench().app, limits=ServerLimits(head=1_000)) as port, connected(port) as client:
         client.say(post(body, b"Content-Length: %d" % len(body)) + GET[:9])
         first = await client.answer()
         client.say(GET[9:])
@@ -144,7 +145,7 @@ async def test_a_body_in_front_of_a_head_is_no_part_of_it() -> None:
 @pytest.mark.parametrize("said", [b"", b"GET /healthz HTT", b"GET / HTTP/1.1\r\nX: ", b"\r\n\r\n", GET + b"GET /"])
 async def test_a_head_has_a_time(said: bytes) -> None:
     bench = Bench()
-    async with serving(bench.app, limits=Limits(head_within=0.05)) as port, connected(port) as client:
+    async with serving(bench.app, limits=ServerLimits(head_within=0.05)) as port, connected(port) as client:
         client.say(said)
         answer = await client.rest()
 
@@ -218,7 +219,7 @@ async def test_a_websocket_is_not_opened() -> None:
 
 async def test_idle_listeners_beyond_the_limit_are_refused_politely() -> None:
     """Ten thousand of them on a service for a thousand; here 120 on one for 40."""
-    bench = Bench(most_streams=40, pace=Pace(heartbeat=60, slow=5, look=60))
+    bench = Bench(most_streams=40, pace=StreamTimings(heartbeat=60, slow=5, look=60))
     ask = b"GET /v1/events HTTP/1.1\r\nHost: localhost\r\n\r\n"
     async with serving(bench.app) as port, AsyncExitStack() as stack:
         clients = [await stack.enter_async_context(connected(port)) for _ in range(120)]
@@ -238,7 +239,7 @@ async def test_idle_listeners_beyond_the_limit_are_refused_politely() -> None:
 
 async def test_connections_beyond_the_limit_are_turned_away_politely() -> None:
     bench = Bench()
-    async with serving(bench.app, limits=Limits(connections=5)) as port, AsyncExitStack() as stack:
+    async with serving(bench.app, limits=ServerLimits(connections=5)) as port, AsyncExitStack() as stack:
         clients = [await stack.enter_async_context(connected(port)) for _ in range(8)]
         answers = []
         for client in clients:
@@ -258,7 +259,7 @@ async def test_a_client_that_reads_nothing_is_cut_off() -> None:
         assert (await receive())["type"] == "http.disconnect"
         ended.set()
 
-    async with serving(pour, limits=Limits(stalled=0.05)) as port, connected(port) as client:
+    async with serving(pour, limits=ServerLimits(stalled=0.05)) as port, connected(port) as client:
         client.say(b"GET / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n\r\n")
         async with asyncio.timeout(5):
             await ended.wait()
@@ -269,9 +270,9 @@ async def test_a_client_that_reads_slowly_gets_all(is_last: bool) -> None:
     size = 24 * 2**20
 
     async def pour(scope: Scope, receive: Receive, send: Send) -> None:
-        await send_reply(send, Reply(b"x" * size, headers=((b"connection", b"close"),) if is_last else ()))
+        await send_reply(send, ApiResponse(b"x" * size, headers=((b"connection", b"close"),) if is_last else ()))
 
-    async with serving(pour, limits=Limits(stalled=1.0)) as port, connected(port) as client:
+    async with serving(pour, limits=ServerLimits(stalled=1.0)) as port, connected(port) as client:
         client.say(GET)
         head = await client.head()
         got = 0
@@ -284,12 +285,12 @@ async def test_a_client_that_reads_slowly_gets_all(is_last: bool) -> None:
 
 
 async def test_a_stream_ends_when_the_server_does() -> None:
-    bench = Bench(pace=Pace(heartbeat=60, slow=5, look=60))
+    bench = Bench(pace=StreamTimings(heartbeat=60, slow=5, look=60))
     stopping = asyncio.Event()
-    opened = listen("127.0.0.1", 0)
+    opened = socket.create_server(("127.0.0.1", 0))
     port = opened.getsockname()[1]
-    server = Serving(bench.app, [opened], before_stop=bench.streams.close)
-    running = asyncio.create_task(serve_all([server], stopping))
+    server = HttpServer(bench.app, [opened], before_stop=bench.streams.close)
+    running = asyncio.create_task(server.run_until(stopping))
     while not server.has_started:
         await asyncio.sleep(0)
     async with connected(port) as client:
@@ -302,16 +303,13 @@ async def test_a_stream_ends_when_the_server_does() -> None:
     assert text.endswith(b"0\r\n\r\n")
 
 
-async def test_several_processes_may_listen_at_one_port_and_a_stranger_may_not() -> None:
-    first = listen("127.0.0.1", 0)
-    port = first.getsockname()[1]
+def test_sockets_share_a_port_and_a_second_service_is_refused() -> None:
+    with open_sockets("127.0.0.1", 0, 2) as (first, second):
+        port = first.getsockname()[1]
 
-    second = listen("127.0.0.1", port)
-    with pytest.raises(UsageError, match="cannot listen on"):
-        listen("127.0.0.1", port, shared=False)
-
-    first.close()
-    second.close()
+        assert second.getsockname()[1] == port
+        with pytest.raises(UsageError, match="cannot listen on"), open_sockets("127.0.0.1", port, 1):
+            pass
 
 
 def test_a_unix_socket_is_open_to_its_owner_alone(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""A service for Schemathesis: ``python -m tests.web.described [keys]`` prints its port and a token, and serves.
+"""A service for Schemathesis: ``python -m tests.web.schema [keys]`` prints its port and a token, and serves.
 
 It is the whole API on the real server, over stores in memory. Nothing in it takes long: a lookup waits for a moment
 only, and a stream of events, which would never end by itself, is left by its client soon after it began.

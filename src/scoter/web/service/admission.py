@@ -15,19 +15,19 @@ from scoter.live.memory.journal import domain_of
 from scoter.live.ports import DomainRules
 from scoter.live.records import Message
 from scoter.live.sqlite.database import Reader
-from scoter.web.handlers.messages import Taker
+from scoter.web.handlers.messages import MessageSink
 
 MOST_RULES: Final = 100_000
 _LATER: Final = 60.0
 _COUNTED: Final = 1.0  # seconds for which a count holds: it takes some milliseconds
 
 
-class WithRoom:
+class RoomCheckedSink:
     """Takes messages in while there is room for what comes of them, so that what was accepted can be finished."""
 
     def __init__(
         self,
-        taker: Taker,
+        taker: MessageSink,
         floor: DiskFloor,
         *,
         waiting_callbacks: Callable[[], int] = lambda: 0,
@@ -66,7 +66,7 @@ class WithRoom:
         return self._counted[1] < self._most_callbacks
 
 
-class EffectiveRules:
+class CachedDomainRules:
     """Rules that are kept, and then hold: ``apply`` tells those who act by them.
 
     They are asked for several times for each URL, and nobody else sets them: so they are read once.
@@ -96,7 +96,7 @@ class EffectiveRules:
         self._apply(rule)
 
 
-class Pending:
+class PendingUrls:
     """Tells whether a URL waits in the journal, to whoever can read the database."""
 
     def __init__(self, reader: Reader) -> None:
@@ -109,7 +109,7 @@ class Pending:
         return self._reader.one("SELECT 1 FROM entries WHERE url = ? LIMIT 1", (url,)) is not None
 
 
-class Renewed:
+class ForcedUrls:
     """Tells whether a URL waits in the journal to be fetched whatever is known of it."""
 
     def __init__(self, reader: Reader) -> None:

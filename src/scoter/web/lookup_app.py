@@ -12,13 +12,14 @@ from urllib.parse import unquote_plus
 from scoter.api import Problem
 from scoter.core.extract import LONGEST
 from scoter.errors import ScoterError
-from scoter.web.app import BODY_LIMIT, BODY_WITHIN, read_json
 from scoter.web.asgi import (
+    BODY_LIMIT,
+    BODY_WITHIN,
     JSON,
+    ApiResponse,
     App,
     Disconnected,
     Receive,
-    Reply,
     Scope,
     Send,
     TooLarge,
@@ -28,11 +29,10 @@ from scoter.web.asgi import (
     send_reply,
 )
 from scoter.web.handlers.status import HEALTHY
-from scoter.web.keys import Admitted, Gate
-from scoter.web.keys import Scope as Needed
+from scoter.web.keys import AccessControl, Admission
 from scoter.web.lookups import Lookup, decode_lookups
-from scoter.web.problems import NOT_JSON, TOO_LARGE, TOO_SLOW, UNAVAILABLE, problem, refusal, reply_of
-from scoter.web.tallies import Counts
+from scoter.web.metrics import LookupMetrics
+from scoter.web.problems import NOT_JSON, TOO_LARGE, TOO_SLOW, UNAVAILABLE, problem, read_json, refusal, reply_of
 
 _ONE: Final = b"/v1/urls"
 _MANY: Final = b"/v1/urls/lookup"
@@ -46,17 +46,17 @@ class LookupApp:
     def __init__(
         self,
         lookup: Lookup,
-        gate: Gate,
+        gate: AccessControl,
         pass_on: App,
         *,
-        counts: Counts | None = None,
+        counts: LookupMetrics | None = None,
         body_limit: int = BODY_LIMIT,
         body_within: float = BODY_WITHIN,
     ) -> None:
         self._lookup = lookup
         self._gate = gate
         self._pass_on = pass_on
-        self._counts = counts or Counts(gate)
+        self._counts = counts or LookupMetrics(gate)
         self._body_limit = body_limit
         self._body_within = body_within
 
@@ -81,13 +81,13 @@ class LookupApp:
             return
         await self._pass_on(scope, receive, send)
 
-    async def _send(self, route: str, began: float, reply: Reply, send: Send) -> None:
+    async def _send(self, route: str, began: float, reply: ApiResponse, send: Send) -> None:
         self._counts.answered(route, reply.status, began)
         await send_reply(send, reply)
 
-    def _one(self, scope: Scope, query: bytes) -> Reply:
-        admitted = self._gate.admit(scope["headers"], Needed.READ)
-        if not isinstance(admitted, Admitted):
+    def _one(self, scope: Scope, query: bytes) -> ApiResponse:
+        admitted = self._gate.admit(scope["headers"], "read")
+        if not isinstance(admitted, Admission):
             return refusal(admitted)
         try:
             text = unquoted(query[4:])
@@ -100,9 +100,9 @@ class LookupApp:
         except ScoterError:
             return reply_of(UNAVAILABLE)
 
-    async def _many(self, scope: Scope, receive: Receive) -> Reply | None:
-        admitted = self._gate.admit(scope["headers"], Needed.READ)
-        if not isinstance(admitted, Admitted):
+    async def _many(self, scope: Scope, receive: Receive) -> ApiResponse | None:
+        admitted = self._gate.admit(scope["headers"], "read")
+        if not isinstance(admitted, Admission):
             return refusal(admitted)
         kind = b""
         for name, value in scope["headers"]:
@@ -113,7 +113,7 @@ class LookupApp:
         raw = await read_body(receive, scope["headers"], most=self._body_limit, within=self._body_within)
         return None if isinstance(raw, Disconnected) else self._found(raw)
 
-    def _found(self, raw: bytes | TooLarge | TooSlow) -> Reply:
+    def _found(self, raw: bytes | TooLarge | TooSlow) -> ApiResponse:
         if isinstance(raw, TooLarge | TooSlow):
             return refusal(TOO_LARGE if isinstance(raw, TooLarge) else TOO_SLOW)
         try:

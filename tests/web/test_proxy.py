@@ -13,21 +13,21 @@ from tests.web.fakes import Bench
 from tests.web.raw import connected, serving
 from tests.web.test_events import happen, numbers
 
-from scoter.web.asgi import Receive, Reply, Scope, Send, send_reply
-from scoter.web.lookup import LookupApp
+from scoter.web.asgi import ApiResponse, Receive, Scope, Send, send_reply
+from scoter.web.lookup_app import LookupApp
 from scoter.web.lookups import Lookup
-from scoter.web.passing import PassOn, head_of
-from scoter.web.streams import Pace
+from scoter.web.proxy import CoreProxy, head_of
+from scoter.web.streams import StreamTimings
 
 JSON = ("Content-Type", "application/json")
 
 
 @asynccontextmanager
-async def core(bench: Bench, tmp_path: Path) -> AsyncIterator[tuple[Client, PassOn]]:
+async def core(bench: Bench, tmp_path: Path) -> AsyncIterator[tuple[Client, CoreProxy]]:
     """A core behind its Unix socket, and a client of one who passes everything on to it."""
     path = tmp_path / "core"
     async with serving(bench.app, path=path):
-        passing = PassOn(path)
+        passing = CoreProxy(path)
         yield Client(passing, bench.document, (("Host", "localhost"),)), passing
         passing.close()
 
@@ -113,10 +113,10 @@ async def test_a_long_answer_reaches_a_client_that_reads_slowly(tmp_path: Path) 
     size = 8 * 2**20
 
     async def long(scope: Scope, receive: Receive, send: Send) -> None:
-        await send_reply(send, Reply(b"x" * size))
+        await send_reply(send, ApiResponse(b"x" * size))
 
     async with serving(long, path=tmp_path / "core"):
-        passing = PassOn(tmp_path / "core")
+        passing = CoreProxy(tmp_path / "core")
         async with serving(passing) as port, connected(port) as client:
             client.say(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
             await asyncio.sleep(0.2)  # by now nobody on the way can take more
@@ -127,7 +127,7 @@ async def test_a_long_answer_reaches_a_client_that_reads_slowly(tmp_path: Path) 
 
 
 async def test_a_core_that_is_away_is_a_reason_to_come_again(tmp_path: Path) -> None:
-    client = Client(PassOn(tmp_path / "nobody"), Bench().document)
+    client = Client(CoreProxy(tmp_path / "nobody"), Bench().document)
 
     got = await client.get("/v1/stats")
 
@@ -143,7 +143,7 @@ async def test_a_core_that_dies_in_the_middle_leaves_no_whole_answer(tmp_path: P
 
     async with await asyncio.start_unix_server(die, tmp_path / "core"):
         exchange = Exchanging("GET", "/v1/stats")
-        await PassOn(tmp_path / "core")(exchange.scope, exchange.receive, exchange.send)
+        await CoreProxy(tmp_path / "core")(exchange.scope, exchange.receive, exchange.send)
 
     assert exchange.status == 200
     assert not exchange.is_whole
@@ -156,13 +156,13 @@ async def test_a_core_that_speaks_nonsense_is_as_good_as_away(tmp_path: Path) ->
         writer.close()
 
     async with await asyncio.start_unix_server(babble, tmp_path / "core"):
-        got = await Client(PassOn(tmp_path / "core"), Bench().document).get("/v1/stats")
+        got = await Client(CoreProxy(tmp_path / "core"), Bench().document).get("/v1/stats")
 
     assert got.status == 503
 
 
 async def test_no_more_than_so_many_are_passed_on_at_a_time(tmp_path: Path) -> None:
-    got = await Client(PassOn(tmp_path / "core", most=0), Bench().document).get("/v1/stats")
+    got = await Client(CoreProxy(tmp_path / "core", most=0), Bench().document).get("/v1/stats")
 
     assert got.status == 503
 
@@ -177,7 +177,7 @@ async def test_what_concerns_one_connection_is_not_passed_on() -> None:
 
 
 async def test_a_lookup_process_answers_what_it_can_and_passes_on_the_rest(tmp_path: Path) -> None:
-    bench = Bench(pace=Pace(heartbeat=60, slow=5, look=0.01))
+    bench = Bench(pace=StreamTimings(heartbeat=60, slow=5, look=0.01))
     await bench.know("http://a.example/")
     async with core(bench, tmp_path) as (_, passing):
         lookup = LookupApp(Lookup(bench.records, bench.pending), bench.gate, passing)

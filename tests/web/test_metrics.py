@@ -14,13 +14,11 @@ from tests.web.fakes import NOW, Bench
 
 from scoter.live.memory.access import MemoryKeys
 from scoter.web.asgi import Receive, Scope, Send
-from scoter.web.keys import Admitted, Gate
-from scoter.web.keys import Scope as Needed
-from scoter.web.lookup import LookupApp
+from scoter.web.keys import AccessControl, Admission
+from scoter.web.lookup_app import LookupApp
 from scoter.web.lookups import Lookup
-from scoter.web.measures import Measures
-from scoter.web.service.tallying import Hearing, tell
-from scoter.web.tallies import Counts, Tally
+from scoter.web.metrics import LookupMetrics, MetricsReport, ServiceMetrics
+from scoter.web.service.metrics_channel import MetricsReceiver, send_metrics
 
 
 class Ticks:
@@ -38,12 +36,12 @@ class Group:
     def __init__(self, folder: Path, count: int) -> None:
         self.ticks = Ticks()
         self.keys = MemoryKeys(lambda: NOW)
-        self.gates = [Gate(self.keys, required=True, clock=self.ticks) for _ in range(1 + count)]
-        self.counts = [Counts(gate, self.keys.take_uses) for gate in self.gates[1:]]
-        self.measures = Measures()
+        self.gates = [AccessControl(self.keys, required=True, clock=self.ticks) for _ in range(1 + count)]
+        self.counts = [LookupMetrics(gate, self.keys.take_uses) for gate in self.gates[1:]]
+        self.measures = ServiceMetrics()
         self.uses: dict[str, datetime] = {}
         self.path = folder / "tally.sock"
-        self.hearing = Hearing(self.path, self.measures, self.gates[0], self._use)
+        self.hearing = MetricsReceiver(self.path, self.measures, self.gates[0], self._use)
 
     def _use(self, uses: Mapping[str, datetime]) -> None:
         self.uses |= uses
@@ -53,7 +51,7 @@ class Group:
         gates = self.gates[1:]
         tasks = [asyncio.create_task(self.hearing.run())]
         tasks += [
-            asyncio.create_task(tell(self.path, counts, gate, every=0.005))
+            asyncio.create_task(send_metrics(self.path, counts, gate, every=0.005))
             for counts, gate in zip(self.counts, gates, strict=True)
         ]
         try:
@@ -66,7 +64,7 @@ class Group:
 
     def admitted(self, token: str, gate: int) -> bool:
         headers = [(b"authorization", f"Bearer {token}".encode())]
-        return isinstance(self.gates[gate].admit(headers, Needed.READ), Admitted)
+        return isinstance(self.gates[gate].admit(headers, "read"), Admission)
 
 
 async def until(happened: object) -> None:
@@ -167,7 +165,7 @@ async def test_a_process_that_ends_or_talks_nonsense_does_no_harm(tmp_path: Path
 
 async def test_counting_goes_on_when_the_core_has_been_away(tmp_path: Path) -> None:
     group = Group(tmp_path, 1)
-    telling = asyncio.create_task(tell(group.path, group.counts[0], group.gates[1], every=0.005))
+    telling = asyncio.create_task(send_metrics(group.path, group.counts[0], group.gates[1], every=0.005))
     group.counts[0].answered("/healthz", 200, group.counts[0].clock())
     await asyncio.sleep(0.02)
 
@@ -184,7 +182,7 @@ async def test_counting_goes_on_when_the_core_has_been_away(tmp_path: Path) -> N
 
 
 def test_a_tally_can_be_read_again() -> None:
-    tally = Tally(
+    tally = MetricsReport(
         requests=[(("/v1/urls", "200"), 3.0)],
         seconds={"/v1/urls": ([1, 2], 0.5)},
         refused=[(("crowded",), 1.0)],
@@ -192,4 +190,4 @@ def test_a_tally_can_be_read_again() -> None:
         admitted={"k": 3},
     )
 
-    assert msgspec.msgpack.decode(msgspec.msgpack.encode(tally), type=Tally) == tally
+    assert msgspec.msgpack.decode(msgspec.msgpack.encode(tally), type=MetricsReport) == tally

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import os
+import resource
 import secrets
+import time
+from collections.abc import Callable, Mapping
 from importlib.metadata import version
+from typing import TypeAlias
 
 from msgspec.structs import replace
 
@@ -29,26 +33,24 @@ from scoter.parse import ContentParser
 from scoter.parse.html.elements import KINDS
 from scoter.store.warc import ArchiveInfo
 from scoter.web.app import Api, Services
-from scoter.web.handlers.fetching import FetchLimits
-from scoter.web.keys import Gate
-from scoter.web.measures import Measures
-from scoter.web.posting import CurlPost, callback_check
-from scoter.web.service.figures import gauges
-from scoter.web.service.intake import EffectiveRules, Pending, Renewed, WithRoom
-from scoter.web.service.plan import Plan
-from scoter.web.service.tallying import Hearing
-from scoter.web.service.upkeep import SteadyClock, Upkeep
+from scoter.web.handlers.fetch import FetchLimits
+from scoter.web.keys import AccessControl
+from scoter.web.lookups import UrlWaiters
+from scoter.web.metrics import ServiceMetrics
+from scoter.web.service.admission import CachedDomainRules, ForcedUrls, PendingUrls, RoomCheckedSink
+from scoter.web.service.cleanup import Cleanup, SteadyClock
+from scoter.web.service.metrics_channel import MetricsReceiver
+from scoter.web.service.plan import ServicePlan
 from scoter.web.streams import Streams
-from scoter.web.waiting import Arrivals
-from scoter.web.webhooks import Webhooks
+from scoter.web.webhooks import CurlPoster, Webhooks, callback_check
 
 
-class Parts:
+class CoreComponents:
     """The parts of a core; the stores, the fetchers, the archive and the parser are opened and closed by others."""
 
     def __init__(
         self,
-        plan: Plan,
+        plan: ServicePlan,
         config: Config,
         *,
         stores: SqliteStores,
@@ -61,19 +63,23 @@ class Parts:
         self.stores = stores
         self.fetchers = fetchers
         self.is_stopping = False
-        self.measures = Measures(gauges(self))
+        self.measures = ServiceMetrics(gauges(self))
         self.floor = DiskFloor(folder.root, config.store.disk_floor)
         self.timings = Timings()
         self.log = FetchLog(folder.log, stores.events, self.timings)
         retention = Retention(
-            keeping(config), content=folder.content, log=self.log, metadata=stores.metadata, events=stores.events
+            retention_limits(config),
+            content=folder.content,
+            log=self.log,
+            metadata=stores.metadata,
+            events=stores.events,
         )
-        self.upkeep = Upkeep(stores, retention, is_steady=SteadyClock())
+        self.upkeep = Cleanup(stores, retention, is_steady=SteadyClock())
         self.streams = Streams(stores.events, most=config.web.streams)
-        self.arrivals = Arrivals(config.web.waiting)
-        self.post = CurlPost(config, guard=guard)
+        self.arrivals = UrlWaiters(config.web.waiting)
+        self.post = CurlPoster(config, guard=guard)
         self.webhooks = Webhooks(stores.deliveries, self.post, folder.secret(), measures=self.measures)
-        rules = EffectiveRules(stores.rules, fetchers.set_rule)
+        rules = CachedDomainRules(stores.rules, fetchers.set_rule)
         reader = f"core-{os.getpid()}-{secrets.token_hex(4)}"
         way = pipeline(
             config,
@@ -97,11 +103,11 @@ class Parts:
             on_done=self._done,
         )
         acceptance = Acceptance(config, stores.journal, stores.journal, rules, on_accepted=self.scheduler.wake)
-        gate = Gate(stores.keys, required=plan.needs_keys, any_host=plan.any_host)
-        self.hearing = Hearing(folder.tallies, self.measures, gate, stores.keys.add_uses)
+        gate = AccessControl(stores.keys, required=plan.needs_keys, any_host=plan.any_host)
+        self.hearing = MetricsReceiver(folder.tallies, self.measures, gate, stores.keys.add_uses)
         self.api = Api(
             Services(
-                taker=WithRoom(
+                taker=RoomCheckedSink(
                     acceptance,
                     self.floor,
                     waiting_callbacks=lambda: stores.deliveries.waiting(live.callbacks_most),
@@ -109,8 +115,8 @@ class Parts:
                     is_known=lambda message: stores.journal.is_done(message) is not None,
                 ),
                 records=stores.metadata,
-                is_pending=Pending(stores.db.reader),
-                is_renewed=Renewed(stores.db.reader),
+                is_pending=PendingUrls(stores.db.reader),
+                is_renewed=ForcedUrls(stores.db.reader),
                 arrivals=self.arrivals,
                 streams=self.streams,
                 rules=rules,
@@ -175,15 +181,91 @@ def live_config(config: Config) -> Config:
     )
 
 
-def keeping(config: Config) -> Keeping:
+def retention_limits(config: Config) -> Keeping:
     """Return how long what is kept."""
     live = config.live
     return Keeping(content_for=live.content_for, content_size=live.content_size, log_for=live.log_for)
 
 
-def about(config: Config) -> ArchiveInfo:
+def archive_info(config: Config) -> ArchiveInfo:
     """Return what the archive says of this service."""
     agent = config.agent
     return ArchiveInfo(
         software=f"Scoter/{version('scoter')}", agent=user_agent(config), operator=agent.email or agent.url
     )
+
+
+Gauges: TypeAlias = Mapping[str, Callable[[], Mapping[str, float]]]
+
+
+def gauges(parts: CoreComponents) -> Gauges:
+    """Return what can be asked of the core, by group and name."""
+    return {
+        "journal_entries": lambda: {
+            priority.name.lower(): count for priority, count in parts.stores.journal.depth().items()
+        },
+        "journal_oldest_seconds": lambda: {"entry": _oldest(parts)},
+        "pipeline": lambda: {"under_way": parts.scheduler.under_way, "held": parts.scheduler.held},
+        "fetching": lambda: _fetching(parts),
+        "fetchers": lambda: _fetchers(parts),
+        "store": lambda: _store(parts),
+        "writer": lambda: _writer(parts),
+        "clients": lambda: {"streams": len(parts.streams), "waiting": len(parts.arrivals)},
+        "webhooks": lambda: {"under_way": len(parts.webhooks)},
+        "log": lambda: {"behind": parts.stores.events.last() - parts.log.number},
+        "disk_bytes": lambda: {"free": parts.floor.free, "floor": parts.floor.floor},
+        "core": _core,
+    }
+
+
+def _oldest(parts: CoreComponents) -> float:
+    found = parts.stores.journal.oldest()
+    return found.total_seconds() if found is not None else 0.0
+
+
+def _fetching(parts: CoreComponents) -> Mapping[str, float]:
+    view = parts.fetchers.snapshot()
+    return {
+        "waiting": view.waiting,
+        "under_way": view.under_way,
+        "domains": view.domains,
+        "restarts": view.restarts,
+        "processes": len(view.fetchers),
+    }
+
+
+def _fetchers(parts: CoreComponents) -> Mapping[str, float]:
+    found: dict[str, float] = {}
+    for number, report in parts.fetchers.snapshot().fetchers.items():
+        if report is not None:
+            found[f"{number}.cpu_seconds"] = report.cpu
+            found[f"{number}.memory_bytes"] = report.memory
+            found[f"{number}.queues"] = report.queues
+            found[f"{number}.shards"] = report.shards
+    return found
+
+
+def _store(parts: CoreComponents) -> Mapping[str, float]:
+    size = parts.stores.metadata.size()
+    return {
+        "records": size.records,
+        "collisions": size.collisions,
+        "file_bytes": size.file_bytes,
+        "free_bytes": size.free_bytes,
+    }
+
+
+def _writer(parts: CoreComponents) -> Mapping[str, float]:
+    db = parts.stores.db
+    return {
+        "waiting": db.waiting,
+        "writes": db.counts.writes,
+        "commits": db.counts.commits,
+        "failures": db.counts.failures,
+    }
+
+
+def _core() -> Mapping[str, float]:
+    # The most it ever had: Linux tells it in kilobytes (getrusage(2)).
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    return {"cpu_seconds": time.process_time(), "most_memory_bytes": most}

@@ -22,7 +22,7 @@ _ASTRAY: Final = 60.0  # seconds: clocks that are kept right are moved by less
 _log = logging.getLogger(__name__)
 
 
-class Upkeep:
+class Cleanup:
     """Clears away what was kept long enough or is too much; announcements only when the log has them."""
 
     def __init__(

@@ -23,7 +23,7 @@ from scoter.simweb import SimWeb, WebSpec
 from scoter.simweb.robots import RobotsKind
 
 CORE = "scoter.web.service.core"
-LOOKUPS = "scoter.web.service.lookups"
+LOOKUPS = "scoter.web.service.lookup_process"
 FETCHER = "scoter.live.fetching.process"
 T = TypeVar("T")
 

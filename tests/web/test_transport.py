@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from scoter.web.writing import Joined
+from scoter.web.protocol import BufferedTransport
 
 
 class Wire(asyncio.Transport):
@@ -33,7 +33,7 @@ class Wire(asyncio.Transport):
 
 async def test_a_head_and_its_body_are_one_write_in_the_next_turn() -> None:
     wire = Wire()
-    joined = Joined(wire, asyncio.get_running_loop())
+    joined = BufferedTransport(wire, asyncio.get_running_loop())
 
     joined.write(b"head ")
     joined.write(b"")
@@ -49,7 +49,7 @@ async def test_a_head_and_its_body_are_one_write_in_the_next_turn() -> None:
 
 async def test_what_is_much_is_written_at_once() -> None:
     wire = Wire()
-    joined = Joined(wire, asyncio.get_running_loop())
+    joined = BufferedTransport(wire, asyncio.get_running_loop())
 
     joined.write(b"head")
     joined.write(b"x" * 70_000)
@@ -63,8 +63,8 @@ async def test_what_was_written_before_the_end_is_sent_before_it_and_thrown_away
     closed, aborted = Wire(), Wire()
     loop = asyncio.get_running_loop()
 
-    for wire, end in ((closed, Joined.close), (aborted, Joined.abort)):
-        joined = Joined(wire, loop)
+    for wire, end in ((closed, BufferedTransport.close), (aborted, BufferedTransport.abort)):
+        joined = BufferedTransport(wire, loop)
         joined.write(b"last")
         end(joined)
     await asyncio.sleep(0)
@@ -76,7 +76,7 @@ async def test_what_was_written_before_the_end_is_sent_before_it_and_thrown_away
 async def test_nothing_is_written_to_a_connection_that_is_gone_meanwhile() -> None:
     wire = Wire()
 
-    Joined(wire, asyncio.get_running_loop()).write(b"late")
+    BufferedTransport(wire, asyncio.get_running_loop()).write(b"late")
     wire.is_gone = True
     await asyncio.sleep(0)
 

@@ -1,4 +1,4 @@
-"""A lookup process: ``python -m scoter.web.service.lookups FD PORT``, one of several on the public port.
+"""A lookup process: ``python -m scoter.web.service.lookup_process FD PORT``, one of several on the public port.
 
 PORT is the socket on which it listens, which stays open when it ends.
 
@@ -14,36 +14,36 @@ import sys
 from scoter.live.sqlite.database import Reader
 from scoter.live.sqlite.keys import KeyReader
 from scoter.live.sqlite.metadata import open_readonly
-from scoter.web.keys import Gate
-from scoter.web.lookup import LookupApp
+from scoter.web.keys import AccessControl
+from scoter.web.lookup_app import LookupApp
 from scoter.web.lookups import Lookup
-from scoter.web.passing import PassOn
-from scoter.web.protocol import Limits
-from scoter.web.service.intake import Pending
-from scoter.web.service.joining import Joint, be_process
-from scoter.web.service.plan import Plan
-from scoter.web.service.tallying import tell
-from scoter.web.serving import Serving, serve_all
-from scoter.web.tallies import Counts
+from scoter.web.metrics import LookupMetrics
+from scoter.web.protocol import ServerLimits
+from scoter.web.proxy import CoreProxy
+from scoter.web.server import HttpServer
+from scoter.web.service.admission import PendingUrls
+from scoter.web.service.metrics_channel import send_metrics
+from scoter.web.service.plan import ServicePlan
+from scoter.web.service.process import SupervisorLink, run_process
 
 
-async def work(plan: Plan, joint: Joint) -> int:
+async def work(plan: ServicePlan, joint: SupervisorLink) -> int:
     """Answer lookups until told to stop."""
     folder, web = plan.folder, plan.config.web
     reader = Reader(folder.database)
     keys = KeyReader(reader)
-    gate = Gate(
+    gate = AccessControl(
         keys,
         required=plan.needs_keys,
         any_host=plan.any_host,
     )
     with open_readonly(folder.database, mapped=plan.config.live.lookup_mapped) as records:
-        counts = Counts(gate, keys.take_uses)
-        pass_on = PassOn(
+        counts = LookupMetrics(gate, keys.take_uses)
+        pass_on = CoreProxy(
             folder.socket, most=web.passed_on, note=lambda: counts.answered("passed on", 503, counts.clock())
         )
         app = LookupApp(
-            Lookup(records, Pending(reader)),
+            Lookup(records, PendingUrls(reader)),
             gate,
             pass_on,
             counts=counts,
@@ -51,11 +51,11 @@ async def work(plan: Plan, joint: Joint) -> int:
             body_within=web.body_time.total_seconds(),
         )
         listening = socket.socket(fileno=int(sys.argv[2]))
-        kept_alive = round(web.kept_alive.total_seconds())
-        serving = Serving(app, [listening], limits=Limits.of(web), kept_alive=kept_alive, note=counts.refused)
-        telling = asyncio.create_task(tell(folder.tallies, counts, gate))
+        keep_alive = round(web.kept_alive.total_seconds())
+        server = HttpServer(app, [listening], limits=ServerLimits.of(web), keep_alive=keep_alive, note=counts.refused)
+        telling = asyncio.create_task(send_metrics(folder.tallies, counts, gate))
         joint.say_ready()
-        await serve_all([serving], joint.stopping)
+        await server.run_until(joint.stopping)
         telling.cancel()
         pass_on.close()
     reader.close()
@@ -63,4 +63,4 @@ async def work(plan: Plan, joint: Joint) -> int:
 
 
 if __name__ == "__main__":
-    be_process("lookup process", work)
+    run_process("lookup process", work)

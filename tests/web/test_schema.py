@@ -36,7 +36,7 @@ expected-statuses = ["400", "404", "405", "413", "415", "422", "431"]
 @contextmanager
 def described(*options: str) -> Iterator[tuple[str, str]]:
     """Serve in a process of its own; give the document's address and an admin's token."""
-    command = [sys.executable, "-m", "tests.web.described", *options]
+    command = [sys.executable, "-m", "tests.web.schema", *options]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None

@@ -12,7 +12,7 @@ from tests.web.fakes import Bench
 
 from scoter.live.sqlite.database import ServiceDb
 from scoter.live.sqlite.stores import SqliteStores
-from scoter.web.service.intake import Renewed
+from scoter.web.service.admission import ForcedUrls
 
 A = "http://a.example/"
 
@@ -66,7 +66,7 @@ async def test_a_new_fetch_that_is_not_done_in_time_is_pending_and_the_old_recor
 async def test_a_url_is_renewed_while_somebody_waits_for_a_new_fetch_of_it(tmp_path: Path) -> None:
     async with ServiceDb(tmp_path / "service.sqlite") as db:
         stores = SqliteStores(db)
-        is_renewed: Callable[[str], bool] = Renewed(db.reader)
+        is_renewed: Callable[[str], bool] = ForcedUrls(db.reader)
         await stores.journal.accept([(message("m"), [A])])
         merely_wanted = is_renewed(A)
         await stores.journal.accept([(message("n", force=True), [A])])

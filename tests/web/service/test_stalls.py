@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.web.service.serving import CORE, LOOKUPS, Service, announced, pages, service
+from tests.web.service.running import CORE, LOOKUPS, Service, announced, pages, service
 
 from scoter.simweb import SimServer, WebSpec, running
-from scoter.web.service.watching import BEATS, Watch, processor_time
+from scoter.web.service.process import HEARTBEATS, StallDetector, cpu_time
 
 pytestmark = pytest.mark.service
 
@@ -28,17 +28,17 @@ class Watched:
     def __init__(self) -> None:
         self.now = 100.0
         self.used = 5.0
-        self.watch = Watch(SILENCE, lambda: self.used, lambda: self.now)
+        self.watch = StallDetector(SILENCE, lambda: self.used, lambda: self.now)
 
     def silent_for(self, seconds: float, *, busy: float = 0.0, beats: bool = False) -> float | None:
         """Let time pass; return after how long it was found to stand still, if it was."""
-        for step in range(round(seconds * BEATS / SILENCE)):
-            self.now += SILENCE / BEATS
-            self.used += busy * SILENCE / BEATS
+        for step in range(round(seconds * HEARTBEATS / SILENCE)):
+            self.now += SILENCE / HEARTBEATS
+            self.used += busy * SILENCE / HEARTBEATS
             if beats:
                 self.watch.heard()
             if self.watch.stands_still():
-                return (step + 1) * SILENCE / BEATS
+                return (step + 1) * SILENCE / HEARTBEATS
         return None
 
 
@@ -52,17 +52,17 @@ def test_one_that_does_nothing_is_found_when_its_time_is_over() -> None:
 
 def test_one_of_which_nobody_knows_whether_it_works_is_taken_for_busy() -> None:
     watched = Watched()
-    watched.watch = Watch(SILENCE, lambda: None, lambda: watched.now)
+    watched.watch = StallDetector(SILENCE, lambda: None, lambda: watched.now)
     watched.watch.is_ready()
 
     assert watched.silent_for(1_000) == 6 * SILENCE
 
 
 def test_the_time_of_a_processor_is_that_of_the_process_and_of_the_system_for_it() -> None:
-    used = processor_time(os.getpid())
+    used = cpu_time(os.getpid())
 
     assert used == pytest.approx(time.process_time(), abs=0.5)
-    assert processor_time(2**22 + 1) is None  # larger than any process's number
+    assert cpu_time(2**22 + 1) is None  # larger than any process's number
 
 
 def test_one_that_hangs_at_work_is_given_more_time_but_not_for_ever() -> None:

@@ -11,17 +11,15 @@ import msgspec
 from msgspec import Struct
 
 from scoter.api import Archived, FetchAnswer, FetchHop, FetchOrder, Problem
-from scoter.core.reply import Exchange, Failed, Fetched, Gone, Moved, NotModified, Request
-from scoter.core.reply import Reply as Fetch
+from scoter.core.reply import Exchange, Failed, Fetched, Gone, Moved, NotModified, Reply, Request
 from scoter.core.url import Url, canonical
 from scoter.errors import UrlError
 from scoter.fetch.decode import content_codings, decode
 from scoter.live.ports import ContentStore, DomainRules, Fetching
 from scoter.live.records import Priority
-from scoter.web.asgi import Call, Reply
-from scoter.web.keys import Scope
+from scoter.web.asgi import ApiRequest, ApiResponse
 from scoter.web.problems import problem
-from scoter.web.routes import Answer, Response, Route
+from scoter.web.routes import HandlerResult, ResponseSpec, Route
 
 
 class FetchLimits(Struct, frozen=True, kw_only=True):
@@ -31,7 +29,7 @@ class FetchLimits(Struct, frozen=True, kw_only=True):
     within: float = 60.0
 
 
-class DirectFetch:
+class FetchRoutes:
     """Fetches for clients, each hop in the turn of its domain."""
 
     def __init__(
@@ -50,15 +48,15 @@ class DirectFetch:
                 path="/v1/fetch",
                 run=self.fetch,
                 told="Fetch one URL now, in its domain's turn.",
-                scope=Scope.SUBMIT,
+                scope="submit",
                 body=FetchOrder,
-                responses={200: Response("What came of it.", FetchAnswer)},
+                responses={200: ResponseSpec("What came of it.", FetchAnswer)},
                 problems=(403, 503, 504),
                 waits=True,
             )
         ]
 
-    async def fetch(self, call: Call[FetchOrder]) -> Answer:
+    async def fetch(self, call: ApiRequest[FetchOrder]) -> HandlerResult:
         """Make one fetch; whatever the web does is an answer, not an error."""
         order = call.body
         try:
@@ -78,7 +76,7 @@ class DirectFetch:
             return problem(504, "fetch-time", "The fetch took too long.", detail, retry_after=30)
         finally:
             self._count -= 1
-        return answer if isinstance(answer, Problem) else Reply(msgspec.json.encode(answer))
+        return answer if isinstance(answer, Problem) else ApiResponse(msgspec.json.encode(answer))
 
     async def _follow(self, url: Url, order: FetchOrder) -> FetchAnswer | Problem:
         began, waited = time.monotonic(), 0.0
@@ -97,7 +95,7 @@ class DirectFetch:
         answer = await self._told(reply, order)
         return msgspec.structs.replace(answer, hops=hops, waited=waited, seconds=time.monotonic() - began)
 
-    async def _told(self, reply: Fetch, order: FetchOrder) -> FetchAnswer:
+    async def _told(self, reply: Reply, order: FetchOrder) -> FetchAnswer:
         match reply:
             case Fetched(exchange):
                 answer = FetchAnswer(url=reply.url.text, outcome="fetched")

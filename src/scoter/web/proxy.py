@@ -15,9 +15,9 @@ from typing import Final, cast
 
 import httptools
 
-from scoter.web.asgi import Fields, Receive, Reply, Scope, Send, send_reply
+from scoter.web.asgi import ApiResponse, Fields, Receive, Scope, Send, send_reply
 from scoter.web.problems import problem, reply_of
-from scoter.web.writing import Joined
+from scoter.web.protocol import BufferedTransport
 
 _CHUNK: Final = 65_536
 _IDLE: Final = 30.0  # shorter than the core keeps a connection, so that none is used which it is about to close
@@ -31,7 +31,7 @@ _GONE: Final = reply_of(problem(503, "core-away", "The core of the service does 
 _CROWDED: Final = reply_of(problem(503, "crowded", "Too many requests are under way.", retry_after=2))
 
 
-class _Connection(asyncio.Protocol):
+class _CoreConnection(asyncio.Protocol):
     """One connection to the core, and the parser of what comes over it."""
 
     def __init__(self) -> None:
@@ -124,7 +124,7 @@ class _Connection(asyncio.Protocol):
     # asyncio's side
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = Joined(cast(asyncio.Transport, transport), self._loop)
+        self._transport = BufferedTransport(cast(asyncio.Transport, transport), self._loop)
 
     def data_received(self, data: bytes) -> None:
         try:
@@ -157,7 +157,7 @@ class _Connection(asyncio.Protocol):
             self._flowing = None
 
 
-class PassOn:
+class CoreProxy:
     """Passes requests on to whoever listens at a Unix socket; at most ``most`` at a time."""
 
     def __init__(self, path: Path, *, most: int = 5_000, note: Callable[[], None] = lambda: None) -> None:
@@ -166,7 +166,7 @@ class PassOn:
         self._note = note
         self._most = most
         self._count = 0
-        self._idle: deque[_Connection] = deque()
+        self._idle: deque[_CoreConnection] = deque()
 
     def __len__(self) -> int:
         return self._count
@@ -210,21 +210,21 @@ class PassOn:
         if not connection.has_head:
             await self._refuse(send, _GONE)
 
-    async def _refuse(self, send: Send, reply: Reply) -> None:
+    async def _refuse(self, send: Send, reply: ApiResponse) -> None:
         self._note()
         await send_reply(send, reply)
 
-    async def _connect(self) -> _Connection:
+    async def _connect(self) -> _CoreConnection:
         while self._idle:
             connection = self._idle.pop()
             if connection.is_usable:
                 connection.begin()
                 return connection
             connection.close()
-        _, opened = await asyncio.get_running_loop().create_unix_connection(_Connection, self._path)
+        _, opened = await asyncio.get_running_loop().create_unix_connection(_CoreConnection, self._path)
         return opened
 
-    def _take_back(self, connection: _Connection) -> None:
+    def _take_back(self, connection: _CoreConnection) -> None:
         if connection.is_asked and connection.is_whole and connection.is_kept and len(self._idle) < _KEPT:
             connection.since = time.monotonic()
             self._idle.append(connection)
@@ -232,7 +232,7 @@ class PassOn:
             connection.close()
 
 
-async def _ask(connection: _Connection, scope: Scope, receive: Receive) -> None:
+async def _ask(connection: _CoreConnection, scope: Scope, receive: Receive) -> None:
     """Send a request, part by part; return when the client has left."""
     is_chunked = _is_chunked(scope["headers"])
     connection.write(head_of(scope, is_chunked))
@@ -249,7 +249,7 @@ async def _ask(connection: _Connection, scope: Scope, receive: Receive) -> None:
         connection.is_asked = not more and not connection.is_lost
 
 
-async def _answer(connection: _Connection, send: Send, is_head: bool) -> None:
+async def _answer(connection: _CoreConnection, send: Send, is_head: bool) -> None:
     """Send an answer back, part by part; one that the core did not finish is not finished here either."""
     has_begun = False
     while True:

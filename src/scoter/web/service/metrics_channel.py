@@ -15,32 +15,35 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
-from scoter.web.keys import Gate
-from scoter.web.measures import Measures
-from scoter.web.tallies import Counts, Tally
+from scoter.web.keys import AccessControl
+from scoter.web.metrics import LookupMetrics, MetricsReport, ServiceMetrics
 
-EVERY: Final = 1.0
+REPORT_INTERVAL: Final = 1.0
 _LENGTH: Final = struct.Struct("!I")
 _MOST: Final = 2**22
 _log = logging.getLogger(__name__)
 
 
-class Elsewhere(Struct, frozen=True):
+class KeyUse(Struct, frozen=True):
     """How many requests other processes let in, by key."""
 
     admitted: Mapping[str, int] = {}
 
 
 _encode: Final = msgspec.msgpack.Encoder().encode
-_read_tally: Final = msgspec.msgpack.Decoder(Tally).decode
-_read_elsewhere: Final = msgspec.msgpack.Decoder(Elsewhere).decode
+_read_tally: Final = msgspec.msgpack.Decoder(MetricsReport).decode
+_read_elsewhere: Final = msgspec.msgpack.Decoder(KeyUse).decode
 
 
-class Hearing:
+class MetricsReceiver:
     """The core's end: adds what it is told to its own counters, and tells each process of the others' requests."""
 
     def __init__(
-        self, path: Path, measures: Measures, gate: Gate, add_uses: Callable[[Mapping[str, datetime]], None]
+        self,
+        path: Path,
+        measures: ServiceMetrics,
+        gate: AccessControl,
+        add_uses: Callable[[Mapping[str, datetime]], None],
     ) -> None:
         self._path = path
         self._measures = measures
@@ -69,7 +72,7 @@ class Hearing:
             while True:
                 self._hear(id(writer), _read_tally(await _frame(reader)))
                 told, self._untold[id(writer)] = self._untold[id(writer)], Counter()
-                writer.write(_framed(_encode(Elsewhere(told))))
+                writer.write(_framed(_encode(KeyUse(told))))
                 await writer.drain()
         except (OSError, EOFError):  # the process has ended
             pass
@@ -80,7 +83,7 @@ class Hearing:
             self._writers.discard(writer)
             writer.close()
 
-    def _hear(self, speaker: int, tally: Tally) -> None:
+    def _hear(self, speaker: int, tally: MetricsReport) -> None:
         self._measures.add(tally)
         self._add_uses(tally.uses)
         for key, count in tally.admitted.items():
@@ -92,7 +95,9 @@ class Hearing:
                 untold.update(tally.admitted)
 
 
-async def tell(path: Path, counts: Counts, gate: Gate, *, every: float = EVERY) -> None:
+async def send_metrics(
+    path: Path, counts: LookupMetrics, gate: AccessControl, *, every: float = REPORT_INTERVAL
+) -> None:
     """Tell the core what was counted, again and again until this is cancelled; wait for it while it is not there."""
     while True:
         with suppress(OSError, EOFError, msgspec.MsgspecError):

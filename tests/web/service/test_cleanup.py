@@ -10,7 +10,7 @@ from scoter.live.ports import Done
 from scoter.live.records import Message, State, UrlRecord
 from scoter.live.sqlite.database import ServiceDb
 from scoter.live.sqlite.stores import SqliteStores
-from scoter.web.service.upkeep import Upkeep
+from scoter.web.service.cleanup import Cleanup
 
 LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
 
@@ -33,7 +33,7 @@ async def test_what_was_announced_stays_until_it_is_in_the_log(tmp_path: Path) -
     async with ServiceDb(tmp_path / "service.sqlite", clock=clock) as db:
         stores = SqliteStores(db, events_kept=timedelta(hours=1), messages_kept=timedelta(hours=1))
         log = FetchLog(tmp_path / "log", stores.events, clock=clock)
-        upkeep = Upkeep(stores, retention(stores, log, clock), at_once=2)
+        upkeep = Cleanup(stores, retention(stores, log, clock), at_once=2)
         await finish(stores, 3)
         clock.now += timedelta(days=1)
 
@@ -55,7 +55,7 @@ async def test_bounds_by_number_hold_from_the_start_and_ages_wait_for_a_clock_th
     async with ServiceDb(tmp_path / "service.sqlite", clock=clock) as db:
         stores = SqliteStores(db, most_events=2, most_messages=1)
         log = FetchLog(tmp_path / "log", stores.events, clock=clock)
-        upkeep = Upkeep(stores, retention(stores, log, clock), is_steady=lambda: bool(steady))
+        upkeep = Cleanup(stores, retention(stores, log, clock), is_steady=lambda: bool(steady))
         await finish(stores, 3)
         await log.flush()
         clock.now += timedelta(days=9_999)  # set by mistake

@@ -15,8 +15,7 @@ from scoter.core.url import canonical
 from scoter.fetch.protocols.transfer import Limits
 from scoter.fetch.reach.guard import Guard
 from scoter.fetch.reach.resolve import CachingResolver, FakeResolver
-from scoter.web.posting import LIMITS, CurlPost
-from scoter.web.webhooks import Pace, Posted
+from scoter.web.webhooks import POST_LIMITS, CurlPoster, DeliveryLimits, PostResult
 
 
 @asynccontextmanager
@@ -39,9 +38,9 @@ async def receiver(answer: bytes) -> AsyncIterator[tuple[int, list[bytes]]]:
 
 
 @asynccontextmanager
-async def posting(config: Config, names: dict[str, str], limits: Limits = LIMITS) -> AsyncIterator[CurlPost]:
+async def posting(config: Config, names: dict[str, str], limits: Limits = POST_LIMITS) -> AsyncIterator[CurlPoster]:
     guard = Guard(config)
-    post = CurlPost(config, guard=guard, resolver=CachingResolver(FakeResolver(names), guard), limits=limits)
+    post = CurlPoster(config, guard=guard, resolver=CachingResolver(FakeResolver(names), guard), limits=limits)
     try:
         yield post
     finally:
@@ -61,7 +60,7 @@ async def test_a_post_arrives_with_its_fields_and_its_body() -> None:
         first = await post.post(canonical("http://hooks.example/x"), (("Scoter-Delivery", "d1"),), b'{"a":1}')
         second = await post.post(canonical("http://hooks.example/x"), (("Scoter-Delivery", "d2"),), b'{"b":22}')
 
-    assert (first, second) == (Posted(204), Posted(204))
+    assert (first, second) == (PostResult(204), PostResult(204))
     assert requests[0].startswith(b"POST /x HTTP/1.1\r\nHost: hooks.example\r\n")
     assert b"\r\nScoter-Delivery: d1\r\n" in requests[0]
     assert requests[0].endswith(b'\r\n\r\n{"a":1}')
@@ -78,7 +77,7 @@ async def test_a_redirect_is_an_answer_and_is_not_followed() -> None:
     ):
         told = await post.post(canonical("http://hooks.example/x"), (), b"{}")
 
-    assert told == Posted(307)
+    assert told == PostResult(307)
     assert len(requests) == 1
 
 
@@ -110,7 +109,7 @@ async def test_a_name_that_leads_elsewhere_when_it_is_asked_again_is_caught_at_t
     """A resolver without a check stands for whatever goes wrong in one."""
     async with receiver(b"HTTP/1.1 204 No Content\r\n\r\n") as (port, requests):
         config = replace(Config(), fetch=replace(Config().fetch, allow_ports=(range(port, port + 1),)))
-        post = CurlPost(config, resolver=FakeResolver({"rebind.example": "127.0.0.1"}))
+        post = CurlPoster(config, resolver=FakeResolver({"rebind.example": "127.0.0.1"}))
         told = await post.post(canonical(f"http://rebind.example:{port}/"), (), b"{}")
         await post.close()
 
@@ -144,11 +143,11 @@ async def test_a_receipt_counts_though_its_body_never_ends() -> None:
 
     async with await asyncio.start_server(trickle, "127.0.0.1", 0) as server:
         config = sent_to(server.sockets[0].getsockname()[1])
-        async with posting(config, {}, replace(LIMITS, total=timedelta(seconds=0.3))) as post:
+        async with posting(config, {}, replace(POST_LIMITS, total=timedelta(seconds=0.3))) as post:
             got = await post.post(canonical("http://hooks.example/"), (), b"{}")
         async with asyncio.timeout(5):
             await is_left.wait()
 
-    assert got == Posted(200)
-    assert LIMITS.total is not None
-    assert LIMITS.total.total_seconds() < Pace().within
+    assert got == PostResult(200)
+    assert POST_LIMITS.total is not None
+    assert POST_LIMITS.total.total_seconds() < DeliveryLimits().within

@@ -16,13 +16,12 @@ from scoter.config import load
 from scoter.core.url import canonical
 from scoter.errors import UsageError
 from scoter.parse import ContentParser, Parsed, received
-from scoter.web.service.core import Running
-from scoter.web.service.door import listening
-from scoter.web.service.joining import DEFECT, READY, Joint
-from scoter.web.service.keys import known_keys, make_key, revoke_key, scopes_in
-from scoter.web.service.parts import Parts, live_config
-from scoter.web.service.plan import Folder
-from scoter.web.serving import Serving
+from scoter.web.server import HttpServer, open_sockets
+from scoter.web.service.components import CoreComponents, live_config
+from scoter.web.service.core import CoreProcess
+from scoter.web.service.keys import known_keys, make_key, parse_scopes, revoke_key
+from scoter.web.service.plan import ServiceFolder
+from scoter.web.service.process import DEFECT, READY, SupervisorLink
 
 
 class Task:
@@ -58,9 +57,9 @@ class FakeParts:
         self.hearing = Task()
 
 
-def running(parts: FakeParts) -> Running:
+def running(parts: FakeParts) -> CoreProcess:
     serving = Task()
-    whole = Running(cast(Parts, parts), cast(Serving, serving))
+    whole = CoreProcess(cast(CoreComponents, parts), cast(HttpServer, serving))
     serving.stop = lambda: (Task.stop(serving), parts.streams.stop())[0]  # type: ignore[method-assign,func-returns-value]
     return whole
 
@@ -69,7 +68,7 @@ async def test_a_core_says_that_it_is_ready_and_ends_when_the_supervisor_has() -
     ours, theirs = socket.socketpair()
     with ours, theirs:
         theirs.setblocking(False)
-        joint = Joint(theirs)
+        joint = SupervisorLink(theirs)
         listener = asyncio.create_task(joint.listen())
         work = asyncio.create_task(running(FakeParts()).until(joint))
 
@@ -86,7 +85,7 @@ async def test_a_supervisor_that_dies_with_signs_of_life_unread_is_missed() -> N
     ours, theirs = socket.socketpair()
     with ours, theirs:
         theirs.setblocking(False)
-        joint = Joint(theirs)
+        joint = SupervisorLink(theirs)
         beating = asyncio.create_task(joint.say_alive(60.0))
         listener = asyncio.create_task(joint.listen())
         await asyncio.sleep(0)
@@ -102,7 +101,7 @@ async def test_a_supervisor_that_dies_with_signs_of_life_unread_is_missed() -> N
 async def test_a_task_that_fails_takes_the_core_with_it_and_is_named(caplog: pytest.LogCaptureFixture) -> None:
     ours, theirs = socket.socketpair()
     with ours, theirs, caplog.at_level(logging.CRITICAL):
-        code = await asyncio.wait_for(running(FakeParts(RuntimeError("boom"))).until(Joint(theirs)), 5)
+        code = await asyncio.wait_for(running(FakeParts(RuntimeError("boom"))).until(SupervisorLink(theirs)), 5)
 
     _forget_the_deadline()
     assert code == DEFECT
@@ -117,33 +116,33 @@ def _forget_the_deadline() -> None:
 
 
 def test_the_sockets_of_a_port_share_it_and_nobody_else_does() -> None:
-    with listening("127.0.0.1", 0, 2) as (first, second):
+    with open_sockets("127.0.0.1", 0, 2) as (first, second):
         port = first.getsockname()[1]
 
-        with pytest.raises(UsageError, match=f"port {port}"), listening("127.0.0.1", port, 1):
+        with pytest.raises(UsageError, match=f"port {port}"), open_sockets("127.0.0.1", port, 1):
             pass
 
         assert second.getsockname() == first.getsockname()
-    with listening("127.0.0.1", port, 1) as (again,):
+    with open_sockets("127.0.0.1", port, 1) as (again,):
         assert again.getsockname()[1] == port
 
 
 def test_a_directory_whose_name_is_not_utf8_is_refused_before_it_is_made(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="must be UTF-8"):
-        Folder(tmp_path / "live\udcff").create()
+        ServiceFolder(tmp_path / "live\udcff").create()
 
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_directory_with_a_long_path_has_its_sockets_elsewhere(tmp_path: Path) -> None:
-    folder = Folder(tmp_path / ("long" * 40))
+    folder = ServiceFolder(tmp_path / ("long" * 40))
 
     folder.create()
 
     try:
         assert len(os.fsencode(folder.socket)) < 100
         assert folder.run.stat().st_mode & 0o777 == 0o700
-        assert folder.run == Folder(folder.root).run != Folder(tmp_path / ("Long" * 40)).run
+        assert folder.run == ServiceFolder(folder.root).run != ServiceFolder(tmp_path / ("Long" * 40)).run
     finally:
         folder.run.rmdir()
 
@@ -151,9 +150,9 @@ def test_a_directory_with_a_long_path_has_its_sockets_elsewhere(tmp_path: Path) 
 def test_a_service_keeps_what_it_has_from_others(tmp_path: Path) -> None:
     earlier = os.umask(0o022)
     try:
-        Folder(tmp_path / "new" / "live").create()
+        ServiceFolder(tmp_path / "new" / "live").create()
         (tmp_path / "shared").mkdir(mode=0o750)
-        Folder(tmp_path / "shared").create()
+        ServiceFolder(tmp_path / "shared").create()
     finally:
         os.umask(earlier)
 
@@ -162,7 +161,7 @@ def test_a_service_keeps_what_it_has_from_others(tmp_path: Path) -> None:
 
 
 def test_a_folder_for_sockets_that_is_open_to_others_is_refused(tmp_path: Path) -> None:
-    folder = Folder(tmp_path / ("long" * 40))
+    folder = ServiceFolder(tmp_path / ("long" * 40))
     folder.run.mkdir(mode=0o777)
     folder.run.chmod(0o777)
 
@@ -174,7 +173,7 @@ def test_a_folder_for_sockets_that_is_open_to_others_is_refused(tmp_path: Path) 
 
 
 def test_the_secret_of_callbacks_is_made_once_and_is_nobody_elses(tmp_path: Path) -> None:
-    first, second = Folder(tmp_path).secret(), Folder(tmp_path).secret()
+    first, second = ServiceFolder(tmp_path).secret(), ServiceFolder(tmp_path).secret()
 
     assert first == second
     assert len(first) == 64
@@ -199,10 +198,10 @@ def test_of_a_page_the_metadata_are_read_whatever_the_settings_say_and_links_are
 
 
 async def test_keys_are_made_shown_and_revoked_in_a_service_that_does_not_run(tmp_path: Path) -> None:
-    folder = Folder(tmp_path / "live")
+    folder = ServiceFolder(tmp_path / "live")
     assert known_keys(folder) == ()
 
-    key, token = await make_key(folder, "a client", scopes_in("read,read, submit"), 5.0)
+    key, token = await make_key(folder, "a client", parse_scopes("read,read, submit"), 5.0)
 
     assert token.startswith(f"scoter_{key.id}_")
     assert [(each.name, each.scopes, each.rate) for each in known_keys(folder)] == [
@@ -216,5 +215,5 @@ async def test_keys_are_made_shown_and_revoked_in_a_service_that_does_not_run(tm
 @pytest.mark.parametrize(("text", "told"), [("raed", "Did you mean read"), ("", "no scope"), (" , ", "no scope")])
 def test_a_scope_that_is_none_is_refused(text: str, told: str) -> None:
     with pytest.raises(UsageError) as error:
-        scopes_in(text)
+        parse_scopes(text)
     assert told in str(error.value)
