@@ -120,7 +120,7 @@ def test_of_a_feed_that_was_cut_no_half_entry_is_kept(document: str) -> None:
     name = "entry" if "<entry>" in document else "item"
     half = f"<{name}><title>Half</title><link href='http://a.example/hal'>http://a.example/hal"
     own, *entries = feed(document[: document.rindex(f"</{name}>")] + f"</{name}>" + half)
-    assert own.doubt == "broken XML: it ends too early"
+    assert own.doubt == "truncated XML: the end of the feed is missing"
     assert len(entries) == 1
     assert "http://a.example/hal" not in targets(own, "feed")
     assert feed(document)[0].doubt == ""

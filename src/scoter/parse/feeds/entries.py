@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 from msgspec import Struct
 
@@ -72,14 +72,11 @@ class FeedFound(Struct, frozen=True, kw_only=True):
     doubt: str = ""
 
 
-def text_of(value: Any, longest: int | None = LONGEST_LINE) -> str:
-    """Return a value that should be a text, or a number, or nothing; bounded unless ``longest`` is none."""
-    if isinstance(value, bool) or not isinstance(value, str | int | float):
-        return ""
-    return str(value)[:longest].strip()
+def address_of(text: str) -> str:
+    """Return an address without the white space around it, or nothing if it is too long to be one."""
+    text = text.strip()
+    return text if len(text) <= LONGEST_ADDRESS else ""
 
 
-def texts_of(values: Any) -> tuple[str, ...]:
-    """Return the texts in what should be a list of them, each once."""
-    given = values[:MOST_BESIDE] if isinstance(values, list | tuple) else ()
-    return tuple(dict.fromkeys(filter(None, map(text_of, given))))
+def is_web_address(text: str) -> bool:
+    return text[:8].lower().startswith(("http://", "https://"))

@@ -14,7 +14,7 @@ from scoter.core.url import Url, join
 from scoter.parse.feeds.entries import FeedEntry, FeedFound, Person, Reference
 from scoter.parse.feeds.jsonfeeds import read_json_feed
 from scoter.parse.feeds.source import XmlSource
-from scoter.parse.feeds.xmlfeeds import ROOTS, read_xml_feed
+from scoter.parse.feeds.xmlfeeds import FEED_ROOTS, read_xml_feed
 from scoter.parse.filetypes import by_extension
 from scoter.parse.html import LONGEST_ANCHOR, LONGEST_TITLE, MOST_LINKS, HtmlOptions, HtmlReader
 from scoter.parse.robots_meta import Directives, directives
@@ -55,7 +55,7 @@ def read_feed(content: Content, *, most: int) -> tuple[FeedFound | None, str]:
     if content.media_type in (_JSON, "application/json"):
         return read_json_feed(content.body, content.encoding, most=most), "utf-8"
     source = XmlSource(content.body, content.encoding)
-    if source.root in ROOTS:
+    if source.root in FEED_ROOTS:
         return read_xml_feed(source, most=most), source.encoding
     is_json = content.body[:64].lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{")
     return read_json_feed(content.body, content.encoding, most=most) if is_json else None, "utf-8"

@@ -14,13 +14,14 @@ from scoter.parse.encoding import decoded
 from scoter.parse.feeds.entries import (
     LONGEST_ADDRESS,
     LONGEST_LANGUAGE,
+    LONGEST_LINE,
     MOST_BESIDE,
     FeedEntry,
     FeedFound,
     Person,
     Reference,
-    text_of,
-    texts_of,
+    address_of,
+    is_web_address,
 )
 
 _VERSION: Final = "jsonfeed.org/version/1"
@@ -37,15 +38,15 @@ def read_json_feed(body: bytes, charset: str = "", *, most: int) -> FeedFound | 
         found = msgspec.json.decode(decoded(body, charset, "utf-8", markup=False).utf8)
     except (msgspec.DecodeError, RecursionError):
         return None
-    if not isinstance(found, dict) or _VERSION not in text_of(found.get("version")):
+    if not isinstance(found, dict) or _VERSION not in _text(found.get("version")):
         return None
     items = found.get("items")
     given = items if isinstance(items, list) else []
     return FeedFound(
-        title=text_of(found.get("title")),
-        description=text_of(found.get("description"), None),
+        title=_text(found.get("title")),
+        description=_text(found.get("description"), None),
         home=_address(found.get("home_page_url")),
-        language=text_of(found.get("language"), LONGEST_LANGUAGE),
+        language=_text(found.get("language"), LONGEST_LANGUAGE),
         image=_address(found.get("icon")),
         icon=_address(found.get("favicon")),
         authors=tuple(_people(found)),
@@ -57,35 +58,47 @@ def read_json_feed(body: bytes, charset: str = "", *, most: int) -> FeedFound | 
 
 def _entry(item: dict[str, Any]) -> FeedEntry:
     link = _address(item.get("url")) or _address(item.get("external_url"))
-    if not link and text_of(item.get("id")).lower().startswith(("http://", "https://")):
+    if not link and is_web_address(_text(item.get("id"))):
         link = _address(item.get("id"))  # version 1.0: "ideally the full URL of the resource"
-    markup = text_of(item.get("content_html"), None)
-    if not markup and (plain := text_of(item.get("content_text"), None)):
+    markup = _text(item.get("content_html"), None)
+    if not markup and (plain := _text(item.get("content_text"), None)):
         markup = "<br>".join(escape(plain, quote=False).splitlines())
     return FeedEntry(
         link=link,
-        title=text_of(item.get("title")),
+        title=_text(item.get("title")),
         markup=markup,
-        summary=escape(text_of(item.get("summary"), None), quote=False),
-        published=parse_date(text_of(item.get("date_published"))),
-        modified=parse_date(text_of(item.get("date_modified"))),
+        summary=escape(_text(item.get("summary"), None), quote=False),
+        published=parse_date(_text(item.get("date_published"))),
+        modified=parse_date(_text(item.get("date_modified"))),
         authors=tuple(_people(item)),
-        keywords=texts_of(item.get("tags")),
-        language=text_of(item.get("language"), LONGEST_LANGUAGE),
+        keywords=_texts(item.get("tags")),
+        language=_text(item.get("language"), LONGEST_LANGUAGE),
         image=_address(item.get("image")) or _address(item.get("banner_image")),
         enclosures=tuple(_attachments(item.get("attachments"))),
     )
 
 
+def _text(value: Any, longest: int | None = LONGEST_LINE) -> str:
+    """Return a value that should be a text, or a number, or nothing; bounded unless ``longest`` is none."""
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        return ""
+    return str(value)[:longest].strip()
+
+
+def _texts(values: Any) -> tuple[str, ...]:
+    """Return the texts in what should be a list of them, each once."""
+    given = values[:MOST_BESIDE] if isinstance(values, list | tuple) else ()
+    return tuple(dict.fromkeys(filter(None, map(_text, given))))
+
+
 def _address(value: Any) -> str:
-    found = text_of(value, LONGEST_ADDRESS + 1)
-    return found if len(found) <= LONGEST_ADDRESS else ""
+    return address_of(_text(value, LONGEST_ADDRESS + 1))
 
 
 def _people(holder: dict[str, Any]) -> Iterator[Person]:
     many = holder.get("authors")  # 1.1; 1.0 has one author
     for each in many[:MOST_BESIDE] if isinstance(many, list) else [holder.get("author")]:
-        if isinstance(each, dict) and (name := text_of(each.get("name"))):
+        if isinstance(each, dict) and (name := _text(each.get("name"))):
             yield Person(name, _address(each.get("url")))
 
 
@@ -108,7 +121,7 @@ def _attachments(values: Any) -> Iterator[Reference]:
             yield Reference(
                 href=href,
                 rel="enclosure",
-                media_type=text_of(each.get("mime_type")),
-                title=text_of(each.get("title")),
-                seconds=parse_duration(text_of(each.get("duration_in_seconds"))),
+                media_type=_text(each.get("mime_type")),
+                title=_text(each.get("title")),
+                seconds=parse_duration(_text(each.get("duration_in_seconds"))),
             )

@@ -19,8 +19,9 @@ from scoter.core.display import count
 from scoter.core.page import Content, Outlink, Page
 from scoter.core.url import Url, join
 from scoter.parse.encoding import decoded
+from scoter.parse.feeds.entries import FeedFound
 from scoter.parse.feeds.source import MOST, ElementCounter, Unpacked, XmlSource, local, walk
-from scoter.parse.feeds.xmlfeeds import ROOTS as FEED_ROOTS
+from scoter.parse.feeds.xmlfeeds import FEED_ROOTS, read_xml_feed
 from scoter.parse.html import MOST_LINKS, HtmlOptions
 from scoter.parse.robots_meta import directives
 from scoter.plugins import Setup
@@ -240,9 +241,6 @@ def _priority(text: str) -> float | None:
 
 
 _LINE: Final = re.compile(r"[^\r\n]++")
-_FEED_ITEMS: Final = frozenset(("item", "entry"))
-_FEED_DATES: Final = ("pubdate", "published", "issued", "updated", "modified", "date")
-_FEED_VALUES: Final = frozenset((*_FEED_DATES, "link", "guid"))
 
 
 def read_listing(
@@ -257,7 +255,8 @@ def read_listing(
     """
     source = XmlSource(body, charset, most=size)
     if source.root in FEED_ROOTS:
-        return _of_feed(source, base, most)
+        feed = read_xml_feed(source, most=most)
+        return None if feed is None or (source.root == "rdf" and not feed.entries) else _of_feed(feed, base, most)
     if source.root:
         found = read_source(source, base, most=most, beside=False)
         # A page of HTML is what many servers answer with when there is no sitemap.
@@ -265,83 +264,17 @@ def read_listing(
     return _of_lines(Unpacked(body, size), charset, base, most, cut)
 
 
-def _of_feed(source: XmlSource, base: Url, most: int) -> Sitemap | None:
-    found = _FeedItems(base, most)
-    doubt = walk(source, found)
-    if source.root == "rdf" and not found.entries:
-        return None
-    if found.full:
-        doubt = f"it has more than {count(most, 'entry', 'entries')}"
-    return Sitemap(entries=tuple(found.entries), not_urls=found.not_urls, doubt=doubt)
-
-
-class _FeedItems:
-    """Collects the addresses of a feed's entries, each with its last date."""
-
-    def __init__(self, base: Url, most: int) -> None:
-        self.entries: list[SitemapEntry] = []
-        self.not_urls = 0
-        self.full = False
-        self._base = base
-        self._most = most
-        self._depth = ElementCounter()
-        self._above: list[str] = []
-        self._values: dict[str, str] = {}
-        self._text: list[str] = []
-        self._length = 0
-        self._permanent = True
-
-    def start(self, tag: str, attributes: Mapping[str, str]) -> None:
-        self._depth.check(len(self._above))
-        name = local(tag)
-        above = self._above[-1] if self._above else ""
-        self._above.append(name)
-        self._text, self._length = [], 0
-        if name in _FEED_ITEMS:
-            self._values = {}
-        said = {local(key): value for key, value in attributes.items()} if len(attributes) else {}
-        if len(self._above) == 1 and "base" in said:
-            self._base = join(self._base, said["base"]) or self._base
-        elif name == "guid":
-            self._permanent = said.get("ispermalink", "").strip().lower() != "false"
-        elif name == "link" and above in _FEED_ITEMS and said.get("rel", "alternate").lower() == "alternate":
-            self._values["link"] = self._values.get("link") or said.get("href", "")
-
-    def data(self, text: str) -> None:
-        if self._length < LONGEST:
-            self._length += len(text)
-            self._text.append(text)
-
-    def end(self, tag: str) -> None:
-        if not self._above:
-            return
-        name = self._above.pop()
-        above = self._above[-1] if self._above else ""
-        text, self._text = "".join(self._text).strip(), []
-        if above in _FEED_ITEMS and name in _FEED_VALUES and (name != "guid" or self._is_address(text)):
-            self._values[name] = self._values.get(name) or text
-        elif name in _FEED_ITEMS and not self.full:
-            self._item(self._values)
-
-    def close(self) -> None:
-        """End the walk; what was begun and not ended does not count."""
-
-    def _is_address(self, guid: str) -> bool:
-        """Tell whether an entry's identifier is its address (RSS 2.0: it is, unless it says otherwise)."""
-        return self._permanent and guid[:8].lower().startswith(("http://", "https://"))
-
-    def _item(self, values: Mapping[str, str]) -> None:
-        text = values.get("link") or values.get("guid", "")
-        if not text:
-            return
-        url = join(self._base, text) if len(text) <= LONGEST else None
-        if url is None:
-            self.not_urls += 1
-        elif len(self.entries) >= self._most:
-            self.full = True
-        else:
-            dates = [found for name in _FEED_DATES if (found := parse_date(values.get(name, ""))) is not None]
-            self.entries.append(SitemapEntry(url=url, lastmod=max(dates, default=None)))
+def _of_feed(feed: FeedFound, base: Url, most: int) -> Sitemap:
+    base = (feed.base and join(base, feed.base)) or base
+    entries, not_urls = [], 0
+    for entry in feed.entries:
+        url = join(base, entry.link) if entry.link else None
+        if url is not None:
+            lastmod = max(filter(None, (entry.published, entry.modified)), default=None)
+            entries.append(SitemapEntry(url=url, lastmod=lastmod))
+        elif entry.link:
+            not_urls += 1
+    return Sitemap(entries=tuple(entries), not_urls=not_urls, doubt=feed.doubt)
 
 
 def _of_lines(file: Unpacked, charset: str, base: Url, most: int, cut: bool) -> Sitemap | None:

@@ -1,253 +1,432 @@
-"""RSS, Atom and RDF: fastfeedparser reads them, and feedparser what that one cannot.
+"""RSS, Atom and RDF feeds, read in one pass over the text.
 
-Both are given bytes from which document types are gone, and neither is ever given a text or a name: feedparser would
-fetch a text that looks like an address, and open one that is the name of a file.
+Many feeds are not well-formed XML: HTML is not escaped, elements are not closed, prefixes are not declared. So this
+reader nests elements the way browsers do: an end tag closes the nearest open element of its name, and is ignored if
+there is none. Its time is linear in the size of the feed. What a document declares is gone already (see ``source``).
 """
 
 from __future__ import annotations
 
-import io
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from datetime import datetime
-from html import unescape
-from itertools import islice
-from typing import Any, Final
+from functools import lru_cache
+from html import escape, unescape
+from typing import Final
+from urllib.parse import urljoin
+
+from msgspec.structs import replace
 
 from scoter.core.dates import parse_date, parse_duration
 from scoter.core.display import count
 from scoter.parse.feeds.entries import (
-    LONGEST_ADDRESS,
     LONGEST_LANGUAGE,
+    LONGEST_LINE,
     MOST_BESIDE,
     FeedEntry,
     FeedFound,
     Person,
     Reference,
-    text_of,
-    texts_of,
+    address_of,
+    is_web_address,
 )
-from scoter.parse.feeds.source import XmlSource
+from scoter.parse.feeds.source import DEEPEST, MOST_ELEMENTS, XmlSource
 
-ROOTS: Final = frozenset(("rss", "feed", "rdf", "channel"))
+FEED_ROOTS: Final = frozenset(("rss", "feed", "rdf", "channel"))
+ITEMS: Final = frozenset(("item", "entry"))
+_MOST_NAMES: Final = 1_000
 
-_HEAD: Final = 64 * 1024  # bytes in which a feed tells of itself
-_LANGUAGE: Final = re.compile(rb"<(?:dc:)?language>\s*([A-Za-z0-9-]{2,35})\s*</")
-_ITEM: Final = re.compile(rb"<(?:\w+:)?(?:item|entry)[\s>]")
-_ITEM_END: Final = re.compile(rb"</(?:\w+:)?(?:item|entry)\s*>")
-_MARKED_TITLE: Final = re.compile(rb"<(?:\w+:)?title\s[^<>]{0,99}type=[\"']xhtml")
-_ENCLOSED: Final = re.compile(rb"<enclosure\s[^<>]{0,2000}?url=[\"']([^\"'<>]+)[\"']")
-_DURATION: Final = re.compile(rb"<itunes:duration>\s*([0-9:.]{1,20})\s*</")
-_LINK: Final = re.compile(rb"<(?:\w+:)?link\s[^<>]{0,9999}")
-# Pictures and makers of podcasts, and what stands in a group of media.
-_BESIDE: Final = re.compile(rb"<(?:itunes:(?:image|author|summary)|media:group)[\s/>]")
-_REBASED: Final = re.compile(rb"<(?:\w+:)?entry\s[^<>]{0,999}xml:base")
-_TWICE: Final = 8 * 1024 * 1024  # bytes of a feed that is read twice for their sake
-_ATTRIBUTE: Final = re.compile(r"\b(rel|href|type)\s*=\s*(?:\"([^\"]*)\"|'([^']*)')")
+# An element that holds only text is one token. Every alternative ends at the next "<", or at the end mark of a section
+# that is not searched twice, so the time is linear.
+_TOKEN: Final = re.compile(
+    r"<(?P<start>[A-Za-z_][^\s<>/]*+)(?P<attributes>(?:[^<>\"']++|\"[^\"<]*+\"|'[^'<]*+')*+|[^<>]*+)>"
+    r"(?:(?P<leaf>[^<]*+|\s*+<!\[CDATA\[(?>.*?\]\]>)\s*+)</(?P=start)\s*+>)?"
+    r"|</(?P<end>[^\s<>]+)[^<>]*>"
+    r"|<!\[CDATA\[(?P<cdata>.*?)(?:\]\]>|\Z)|<!--.*?(?:-->|\Z)|<\?.*?(?:\?>|\Z)"
+    r"|(?P<text>[^<]+|<)",
+    re.DOTALL,
+)
+_ATTRIBUTE: Final = re.compile(r"([^\s=<>\"'/]+)\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s\"'<>]+))")
 _MAILED: Final = re.compile(r"[^\s@]+@[^\s@]+\s*\(([^()]+)\)")  # RSS 2.0: lawyer@boyer.net (Lawyer Boyer)
+# By which prefix this module knows a namespace, whatever prefix the feed chose for it.
+_NAMESPACES: Final = {
+    "purl.org/dc/elements/1.1": "dc",
+    "purl.org/dc/elements/1.0": "dc",
+    "purl.org/dc/terms": "dcterms",
+    "purl.org/rss/1.0/modules/content": "content",
+    "search.yahoo.com/mrss": "media",
+    "tools.search.yahoo.com/mrss": "media",
+    "video.search.yahoo.com/mrss": "media",
+    "www.itunes.com/dtds/podcast-1.0.dtd": "itunes",
+    "example.com/dtds/podcast-1.0.dtd": "itunes",
+    "backend.userland.com/creativecommonsrssmodule": "cc",
+    "web.resource.org/cc": "cc",
+    "creativecommons.org/ns": "cc",
+    "www.w3.org/1999/xhtml": "xhtml",
+    "www.w3.org/2005/atom": "",
+    "purl.org/atom/ns": "",
+    "purl.org/rss/1.0": "",
+    "my.netscape.com/rdf/simple/0.9": "",
+    "www.w3.org/1999/02/22-rdf-syntax-ns": "rdf",
+}
+_UNDECLARED: Final = {"atom": "", "rss": "", "creativecommons": "cc"}
+"""Prefixes that mean something even where nobody declared them, besides those above."""
+
+_TITLES: Final = ("title", "dc:title", "media:title", "itunes:title")
+_FEED_SUMMARIES: Final = ("subtitle", "tagline", "description", "dc:description", "itunes:summary", "itunes:subtitle")
+_SUMMARIES: Final = ("summary", "description", "itunes:summary", "media:description", "dc:description")
+_CONTENTS: Final = ("content", "content:encoded", "xhtml:body")
+_PUBLISHED: Final = ("published", "pubdate", "issued", "dcterms:issued", "dc:date", "created", "dcterms:created")
+_MODIFIED: Final = ("updated", "modified", "dcterms:modified", "lastbuilddate")
+_AUTHORS: Final = ("author", "dc:creator", "itunes:author", "managingeditor")
+_MARKUP: Final = frozenset((*_TITLES, *_FEED_SUMMARIES, *_SUMMARIES, *_CONTENTS))
+"""Elements whose value may hold elements."""
+_HOLDERS: Final = frozenset(("channel", "feed", "rss", "rdf", "rdf:rdf"))
+_PARENTS: Final = _HOLDERS | ITEMS | {"media:group"}
+"""Elements whose children say something about the feed or the entry."""
 
 
 def read_xml_feed(source: XmlSource, *, most: int) -> FeedFound | None:
-    """Return the feed that a document is, with its first entries, or nothing if neither library finds one."""
-    if source.root not in ROOTS:
+    """Return the feed in a document with its first entries, or ``None`` if it is not a feed."""
+    if source.root not in FEED_ROOTS:
         return None
-    body = b"".join(source.pieces())
-    is_rdf = source.root == "rdf"
-    if is_rdf and b"<channel" not in body and not _ITEM.search(body):
-        return None  # RDF that is no feed
-    doubt = source.doubt
-    if not re.search(rb"</(?:[\w.-]+:)?%s\s*>" % re.escape(source.root.encode()), body, re.IGNORECASE):
-        doubt = doubt or "broken XML: it ends too early"
-        body = _whole_entries(body)
-    found = _fast(body)
-    has_more = _MARKED_TITLE.search(body) or (len(body) <= _TWICE and (_BESIDE.search(body) or _REBASED.search(body)))
-    if found is None or (not _linked(found) and _ITEM.search(body)) or has_more:
-        other, fault = _slow(body)
-        # Entries without links exist: the second reader is believed where it finds what the first did not. The first
-        # takes titles with elements in them for empty, and leaves out most of what podcasts say.
-        if other is not None and (found is None or _linked(other)):
-            found, doubt = other, doubt or fault
-    if found is None:
+    reader = _FeedReader(most)
+    doubt = reader.read(b"".join(source.pieces()).decode("utf-8", "replace"))
+    feed = reader.feed
+    if not reader.entries and source.root != "rss" and not (feed.first(_TITLES) or feed.links):
         return None
-    entries = found.get("entries") or []
-    if len(entries) > most:
-        doubt = doubt or f"it has more than {count(most, 'entry', 'entries')}"
-    if is_rdf:  # an item is named by its address, and may leave it at that (RSS 1.0, 5.5)
-        entries = [{"link": entry.get("id"), **entry} for entry in entries]
-    return _feed(found.get("feed") or {}, entries[:most], body, doubt)
-
-
-def _whole_entries(body: bytes) -> bytes:
-    """Return a feed that was cut up to its last whole entry: half an address is one of another page."""
-    end = max((each.end() for each in _ITEM_END.finditer(body)), default=0)
-    half = _ITEM.search(body, end)
-    return body[: half.start()] if half else body
-
-
-def _linked(found: Mapping[str, Any]) -> bool:
-    return any(entry.get("link") for entry in found.get("entries") or ())
-
-
-def _fast(body: bytes) -> Mapping[str, Any] | None:
-    import fastfeedparser  # type: ignore[import-untyped]
-
-    try:
-        found: Mapping[str, Any] = fastfeedparser.parse(body)
-    except MemoryError:
-        raise
-    except Exception:  # what it raises is not told anywhere, and there is another to ask
-        return None
-    return found
-
-
-def _slow(body: bytes) -> tuple[Mapping[str, Any] | None, str]:
-    import feedparser  # type: ignore[import-untyped]
-
-    try:
-        found = feedparser.parse(io.BytesIO(body), sanitize_html=False, resolve_relative_uris=False)
-    except MemoryError:
-        raise
-    except Exception:
-        return None, ""
-    if not found.get("version") and not found.get("entries"):
-        return None, ""
-    fault = " ".join(str(found.get("bozo_exception", "")).split()) if found.get("bozo") else ""
-    # Plain dictionaries: its own take one key for another, and warn of it.
-    plain = {"feed": dict(found.get("feed") or {}), "entries": [dict(entry) for entry in found.get("entries") or ()]}
-    return plain, f"broken XML: {fault}"[:120] if fault else ""
-
-
-def _feed(feed: Mapping[str, Any], entries: list[Mapping[str, Any]], body: bytes, doubt: str) -> FeedFound:
-    detail = feed.get("title_detail") or {}
-    said = _LANGUAGE.search(body, 0, _HEAD)
-    image = next(iter(_maps([feed.get("image")])), {})
-    durations = _durations(body)
     return FeedFound(
-        title=text_of(feed.get("title")),
-        description=text_of(feed.get("subtitle") or feed.get("description") or feed.get("summary"), None),
-        home=_address(feed.get("link")),
-        base=_address(detail.get("base")),
-        language=text_of(feed.get("language"), LONGEST_LANGUAGE) or (said[1].decode() if said else ""),
-        image=_address(feed.get("logo")) or _address(image.get("href") or image.get("url")),
-        icon=_address(feed.get("icon")),
-        license=_address(feed.get("license")),
-        modified=_moment(feed, "updated") or _moment(feed, "published"),
-        authors=tuple(_people(feed)),
-        keywords=_keywords(feed),
-        links=(*_links(feed), *_own_links(body)),
-        entries=tuple(_entry(entry, durations) for entry in entries),
-        doubt=doubt,
+        title=feed.line(_TITLES),
+        description=feed.first(_FEED_SUMMARIES),
+        home=next((each.href for each in feed.links if each.rel == "alternate"), ""),
+        base=address_of(reader.base),
+        language=(feed.first(("language", "dc:language")) or reader.language)[:LONGEST_LANGUAGE],
+        image=address_of(feed.values.get("logo", "")) or next(iter(feed.images), ""),
+        icon=address_of(feed.values.get("icon", "")),
+        license=feed.license,
+        modified=feed.date(_MODIFIED) or feed.date(_PUBLISHED),
+        authors=feed.authors,
+        keywords=tuple(feed.keywords),
+        links=tuple(feed.links),
+        entries=tuple(reader.entries),
+        doubt=source.doubt or doubt,
     )
 
 
-def _durations(body: bytes) -> dict[str, float]:
-    """Return how long the enclosures of a podcast play, by their addresses: fastfeedparser does not tell."""
-    found: dict[str, float] = {}
-    if b"<itunes:duration>" not in body:
-        return found
+class _Holder:
+    """What a feed or an entry says: the first value of each element, and what there may be several of."""
 
-    for item in _ITEM.split(body)[1:]:
-        enclosed, said = _ENCLOSED.search(item), _DURATION.search(item)
-        if enclosed and said and (length := parse_duration(said[1].decode())):
-            found[unescape(enclosed[1].decode("utf-8", "replace"))] = length
-    return found
+    def __init__(self, about: str = "") -> None:
+        self.about = about
+        self.values: dict[str, str] = {}
+        self.contents: list[tuple[str, str]] = []
+        self.links: list[Reference] = []
+        self.people: list[tuple[str, dict[str, str]]] = []
+        self.keywords: dict[str, None] = {}
+        self.images: list[str] = []
 
+    def first(self, names: tuple[str, ...]) -> str:
+        return next((value for name in names if (value := self.values.get(name))), "")
 
-def _entry(entry: Mapping[str, Any], durations: Mapping[str, float]) -> FeedEntry:
-    links = tuple(_links(entry))
-    permanent = next((each.href for each in links if each.rel == "alternate"), "")
-    enclosures = [each for each in links if each.rel == "enclosure"]
-    enclosures += [
-        Reference(href=href, rel="enclosure", media_type=text_of(each.get("type")), seconds=durations.get(href))
-        for each in _maps(entry.get("enclosures"))
-        if (href := _address(each.get("url") or each.get("href")))
-    ]
-    contents = _maps(entry.get("content"))
-    content = max(contents, key=lambda each: len(text_of(each.get("value"), None)), default={})
-    return FeedEntry(
-        link=_address(entry.get("link")) or permanent,
-        title=text_of(entry.get("title")),
-        markup=text_of(content.get("value"), None),
-        base=_address(content.get("base")),
-        summary=text_of(entry.get("summary") or entry.get("description"), None),
-        published=_moment(entry, "published"),
-        modified=_moment(entry, "updated"),
-        authors=tuple(_people(entry)),
-        keywords=_keywords(entry),
-        language=text_of(entry.get("language"), LONGEST_LANGUAGE),
-        image=_picture(entry, enclosures),
-        enclosures=tuple({each.href: each for each in enclosures}.values()),
-    )
+    def line(self, names: tuple[str, ...]) -> str:
+        return self.first(names)[:LONGEST_LINE].strip()
 
+    def date(self, names: tuple[str, ...]) -> datetime | None:
+        return next((date for name in names if (date := parse_date(self.values.get(name, "")))), None)
 
-def _picture(entry: Mapping[str, Any], enclosures: list[Reference]) -> str:
-    """Return the picture of an entry; fastfeedparser has thumbnails among the other media."""
-    shown = _maps(entry.get("media_thumbnail"))
-    shown += [
-        each
-        for each in _maps(entry.get("media_content"))
-        if text_of(each.get("medium")) == "image" or text_of(each.get("type")).startswith("image/")
-    ]
-    found = [_address(each.get("url")) for each in shown]
-    found += [_address(each.get("href")) for each in _maps([entry.get("image")])]
-    found += [each.href for each in enclosures if each.media_type.startswith("image/")]
-    return next(filter(None, found), "")
+    def add_keyword(self, text: str) -> None:
+        text = text[:LONGEST_LINE].strip()
+        if text and len(self.keywords) < MOST_BESIDE:
+            self.keywords[text] = None
 
+    @property
+    def license(self) -> str:
+        linked = next((each.href for each in self.links if each.rel == "license"), "")
+        return address_of(self.values.get("cc:license", "")) or linked
 
-def _address(value: Any) -> str:
-    found = text_of(value, LONGEST_ADDRESS + 1)
-    return found if len(found) <= LONGEST_ADDRESS else ""
+    @property
+    def authors(self) -> tuple[Person, ...]:
+        """The authors by the first element that names any: Atom has several, RSS has several elements for one."""
+        for name in _AUTHORS:
+            people = [person for element, said in self.people if element == name for person in _person(said)]
+            if people:
+                return tuple(people)
+        return ()
 
-
-def _is_map(value: Any) -> bool:
-    return isinstance(value, Mapping)
-
-
-def _maps(values: Any) -> list[Mapping[str, Any]]:
-    return list(filter(_is_map, values[:MOST_BESIDE])) if isinstance(values, list) else []
+    def entry(self) -> FeedEntry:
+        enclosures = {each.href: each for each in self.links if each.rel == "enclosure"}
+        if enclosures and (seconds := parse_duration(self.values.get("itunes:duration"))):
+            first = next(iter(enclosures))
+            enclosures[first] = replace(enclosures[first], seconds=seconds)
+        markup, base = max(self.contents, key=lambda each: len(each[0]), default=("", ""))
+        guid, modified = self.values.get("guid", ""), self.date(_MODIFIED)
+        link = next((each.href for each in self.links if each.rel == "alternate"), "")
+        pictures = (each.href for each in enclosures.values() if each.media_type.startswith("image/"))
+        return FeedEntry(
+            link=link or (address_of(guid) if is_web_address(guid) else "") or address_of(self.about),
+            title=self.line(_TITLES),
+            markup=markup,
+            base=address_of(base),
+            summary=self.first(_SUMMARIES),
+            published=self.date(_PUBLISHED) or modified,
+            modified=modified,
+            authors=self.authors,
+            keywords=tuple(self.keywords),
+            language=self.first(("dc:language", "language"))[:LONGEST_LANGUAGE],
+            image=next(iter((*self.images, *pictures)), ""),
+            enclosures=tuple(enclosures.values()),
+        )
 
 
-def _moment(holder: Mapping[str, Any], name: str) -> datetime | None:
-    return parse_date(text_of(holder.get(name)))
+class _FeedReader:
+    """Collects a feed and its entries; an entry counts when it has ended, so a truncated one is dropped."""
 
+    def __init__(self, most: int) -> None:
+        self.feed = _Holder()
+        self.entries: list[FeedEntry] = []
+        self.base = ""
+        self.language = ""
+        self._most = most
+        self._prefixes = dict(_UNDECLARED)
+        self._names: dict[str, str] = {}
+        self._open: list[str] = []
+        self._bases: list[tuple[int, str]] = [(0, "")]
+        self._holder = self.feed
+        self._item_depth = 0
+        self._text: list[str] = []
+        self._markup: list[tuple[bool, str]] | None = None
+        self._markup_depth = 0
+        self._is_markup = False
+        self._doubt = ""
+        self._is_full = False
 
-def _people(holder: Mapping[str, Any]) -> Iterator[Person]:
-    given = _maps(holder.get("authors"))
-    for each in given:
-        if name := text_of(each.get("name")) or text_of(each.get("email")):
-            yield Person(_named(name), _address(each.get("href") or each.get("uri") or each.get("url")))
-    if not given and (name := text_of(holder.get("author"))):
-        yield Person(_named(name))
+    def read(self, text: str) -> str:
+        """Read a document; return what is wrong with it, or an empty string."""
+        left = MOST_ELEMENTS
+        for token in _TOKEN.finditer(text):
+            kind = token.lastgroup
+            if kind == "leaf" or kind == "attributes":
+                self._start(token["start"], token["attributes"], token["leaf"], token[0])
+                left -= 1
+                if left < 0:
+                    self._doubt = self._doubt or f"more than {MOST_ELEMENTS:,} elements"
+                    break
+            elif kind == "end":
+                self._end(token["end"], token[0])
+                if not self._open or self._is_full:
+                    break
+            elif kind == "text":
+                self._add_text(_plain(token[0]))
+            elif kind == "cdata":
+                self._add_text(token["cdata"])
+        if self._is_full:
+            return f"it has more than {count(self._most, 'entry', 'entries')}"
+        return "truncated XML: the end of the feed is missing" if self._open and not self._doubt else self._doubt
 
+    def _add_text(self, text: str) -> None:
+        if self._markup is not None:
+            self._markup.append((False, text))
+        else:
+            self._text.append(text)
 
-def _named(text: str) -> str:
-    """Return a name without the address for mail that RSS writes before it."""
-    found = _MAILED.fullmatch(text)
-    return found[1].strip() or text if found else text
+    def _start(self, raw: str, attributes: str, leaf: str | None, token: str) -> None:
+        is_open = leaf is None and not attributes.endswith("/")
+        if self._markup is not None:
+            if leaf and "<" in leaf:
+                token = token.replace(leaf, escape(_plain(leaf), quote=False))
+            self._markup.append((True, token))
+            if is_open and len(self._open) < DEEPEST:
+                self._open.append(self._name(raw))
+            return
+        said = self._attributes(attributes) if "=" in attributes else {}
+        name = self._name(raw, said["xmlns"]) if "xmlns" in said else self._names.get(raw) or self._name(raw)
+        if name in ITEMS:
+            if self._item_depth:  # the one before was not closed
+                self._close_to(self._item_depth - 1)
+            self._holder = _Holder(said.get("rdf:about", ""))
+            self._item_depth = len(self._open) + 1
+        elif len(self._open) >= DEEPEST:
+            self._doubt = self._doubt or f"more than {DEEPEST} elements inside each other"
+            return
+        parent = self._open[-1] if self._open else ""
+        self._open.append(name)
+        self._text.clear()
+        if "xml:base" in said:
+            self._bases.append((len(self._open), _resolved(self._bases[-1][1], said["xml:base"])))
+        if len(self._open) <= 2 and name in _HOLDERS:
+            self.base = self.base or self._bases[-1][1]
+            self.language = self.language or said.get("xml:lang", "")
+        if parent in _PARENTS:
+            self._start_value(name, said)
+        elif parent == name == "itunes:category":
+            self._holder.add_keyword(said.get("text", ""))
+        if leaf:
+            self._add_text(_plain(leaf))
+        if not is_open:
+            self._close_to(len(self._open) - 1)
 
+    def _start_value(self, name: str, said: dict[str, str]) -> None:
+        holder = self._holder
+        if name in _MARKUP:
+            self._markup, self._markup_depth = [], len(self._open)
+            self._is_markup = said.get("type", "").lower() in ("xhtml", "application/xhtml+xml")
+        elif name == "link":
+            self._link(said, "href", said.get("rel", "").lower() or "alternate")
+        elif name == "enclosure":
+            self._link(said, "url", "enclosure")
+        elif name in ("category", "itunes:category", "media:category"):
+            holder.add_keyword(said.get("label") or said.get("term") or said.get("text") or "")
+        elif name in _AUTHORS and len(holder.people) < MOST_BESIDE:
+            holder.people.append((name, {}))
+        elif name == "media:thumbnail" or (
+            name == "media:content" and (said.get("medium") == "image" or said.get("type", "").startswith("image/"))
+        ):
+            self._image(said.get("url", ""))
+        elif name == "itunes:image":  # larger than the image of RSS, which is an icon of 88 × 31 pixels
+            self._image(said.get("href", ""), first=True)
+        elif name == "cc:license":
+            holder.values.setdefault(name, said.get("rdf:resource", ""))
+        elif name == "guid" and said.get("ispermalink", "").strip().lower() == "false":
+            holder.values.setdefault("guid", "-")
 
-def _keywords(holder: Mapping[str, Any]) -> tuple[str, ...]:
-    return texts_of([each.get("label") or each.get("term") for each in _maps(holder.get("tags"))])
+    def _end(self, raw: str, token: str) -> None:
+        depth, name = len(self._open), self._names.get(raw) or self._name(raw)
+        if not depth:
+            return
+        # A name may have another namespace at its start tag, by an attribute.
+        if self._open[-1] != name and self._open[-1].rpartition(":")[2] != name:
+            self._doubt = self._doubt or f"broken XML: unexpected {token[:40]}"
+            while depth and self._open[depth - 1] != name:
+                depth -= 1
+            if not depth:
+                if self._markup is not None:
+                    self._markup.append((True, token))
+                return
+        if self._markup is not None and depth > self._markup_depth:
+            self._markup.append((True, token))
+        self._close_to(depth - 1)
 
+    def _close_to(self, depth: int) -> None:
+        """End the innermost elements until ``depth`` are open."""
+        while len(self._open) > depth:
+            at, name = len(self._open), self._open.pop()
+            if self._markup is not None:
+                if at == self._markup_depth:
+                    self._end_markup(name)
+            elif at == self._item_depth:
+                self._end_item()
+            elif self._text:
+                self._end_value(name, "".join(self._text).strip())
+            self._text = []
+            while self._bases[-1][0] >= at:
+                self._bases.pop()
 
-def _links(holder: Mapping[str, Any]) -> Iterator[Reference]:
-    for each in _maps(holder.get("links")):
-        if href := _address(each.get("href")):
-            yield Reference(
-                href=href,
-                rel=text_of(each.get("rel")).lower() or "alternate",
-                media_type=text_of(each.get("type")),
-                title=text_of(each.get("title")),
-                language=text_of(each.get("hreflang")),
+    def _end_markup(self, name: str) -> None:
+        pieces = self._markup or []
+        self._markup = None
+        has_elements = self._is_markup or any(is_tag for is_tag, _ in pieces)
+        value = "".join(
+            piece if is_tag or not has_elements else escape(piece, quote=False) for is_tag, piece in pieces
+        ).strip()
+        if name in _CONTENTS:
+            self._holder.contents.append((value, self._bases[-1][1]))
+            del self._holder.contents[MOST_BESIDE:]
+        elif value:
+            self._holder.values.setdefault(name, value)
+
+    def _end_item(self) -> None:
+        if len(self.entries) < self._most:
+            self.entries.append(self._holder.entry())
+        else:
+            self._is_full = True
+        self._holder, self._item_depth = self.feed, 0
+
+    def _end_value(self, name: str, value: str) -> None:
+        if not value:
+            return
+        holder, parent = self._holder, self._open[-1] if self._open else ""
+        if parent in _PARENTS:
+            if name == "link":
+                self._link({"": value}, "", "alternate")
+            elif name in ("category", "dc:subject"):
+                holder.add_keyword(value)
+            elif name == "itunes:keywords":
+                for each in value.split(",")[:MOST_BESIDE]:
+                    holder.add_keyword(each)
+            elif name in _AUTHORS:
+                if holder.people and not holder.people[-1][1]:
+                    holder.people[-1][1]["name"] = value
+            else:
+                holder.values.setdefault(name, value)
+        elif parent in _AUTHORS and name in ("name", "uri", "url", "email") and holder.people:
+            holder.people[-1][1].setdefault("url" if name == "uri" else name, value)
+        elif parent == "image" and name == "url":
+            self._image(value)
+
+    def _link(self, said: dict[str, str], key: str, rel: str) -> None:
+        href = address_of(said.get(key, ""))
+        if href and len(self._holder.links) < MOST_BESIDE:
+            base = self._bases[-1][1]
+            self._holder.links.append(
+                Reference(
+                    href=href if base == self.base else _resolved(base, href),
+                    rel=rel[:LONGEST_LINE],
+                    media_type=said.get("type", "")[:LONGEST_LINE].strip(),
+                    title=said.get("title", "")[:LONGEST_LINE].strip(),
+                    language=said.get("hreflang", "")[:LONGEST_LANGUAGE].strip(),
+                )
             )
 
+    def _image(self, text: str, *, first: bool = False) -> None:
+        images = self._holder.images
+        if (href := address_of(text)) and len(images) < MOST_BESIDE:
+            images.insert(0 if first else len(images), href)
 
-def _own_links(body: bytes) -> Iterator[Reference]:
-    """Yield the feed's own address and its hubs, which fastfeedparser leaves out; they stand before the entries."""
-    first = _ITEM.search(body, 0, _HEAD)
-    for found in islice(_LINK.finditer(body, 0, first.start() if first else _HEAD), MOST_BESIDE):
-        attributes = _ATTRIBUTE.findall(found[0].decode(errors="replace"))
-        said = {name: unescape(one or other) for name, one, other in attributes}
-        rel = said.get("rel", "").lower()
-        if rel in ("self", "hub") and (href := _address(said.get("href"))):
-            yield Reference(href=href, rel=rel, media_type=text_of(said.get("type")))
+    def _attributes(self, text: str) -> dict[str, str]:
+        found: dict[str, str] = {}
+        for name, double, single, bare in _ATTRIBUTE.findall(text):
+            value = double or single or bare
+            if name.startswith("xmlns:"):
+                self._prefixes[name[6:].lower()] = _known_prefix(value, name[6:].lower())
+                self._names.clear()
+                continue
+            prefix, colon, rest = name.lower().partition(":")
+            key = f"{self._prefixes.get(prefix, prefix)}:{rest}" if colon else prefix
+            found[key.lstrip(":")] = unescape(value) if "&" in value else value
+        return found
+
+    def _name(self, raw: str, namespace: str = "") -> str:
+        """Return an element's name with this module's prefix for its namespace."""
+        prefix, colon, local = raw.lower().rpartition(":")
+        known = self._prefixes.get(prefix, prefix) if colon else _known_prefix(namespace, "")
+        name = f"{known}:{local}" if known else local
+        if not namespace and len(self._names) < _MOST_NAMES:
+            self._names[raw] = name
+        return name
+
+
+def _plain(text: str) -> str:
+    """Return the text of a token: a CDATA section as it is, references replaced elsewhere."""
+    if "<" in text:
+        return text.strip()[9:-3]
+    return unescape(text) if "&" in text else text
+
+
+@lru_cache(maxsize=1_024)
+def _known_prefix(namespace: str, otherwise: str) -> str:
+    bare = namespace.strip().lower().partition("://")[2].rstrip("/#")
+    return _NAMESPACES.get(bare, otherwise)
+
+
+def _resolved(base: str, href: str) -> str:
+    try:
+        return urljoin(base, href) if base else href
+    except ValueError:
+        return href
+
+
+def _person(said: dict[str, str]) -> Iterator[Person]:
+    name = (said.get("name") or said.get("email", ""))[:LONGEST_LINE].strip()
+    if name:
+        found = _MAILED.fullmatch(name)
+        yield Person((found[1].strip() if found else "") or name, address_of(said.get("url", "")))
