@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import signal
 import subprocess
@@ -47,7 +48,10 @@ def finished(folder: Path) -> tuple[Path, bytes, list[Span]]:
         return path, part.index_path.read_bytes(), list(whole_records(file))
 
 
-def test_a_file_cut_at_any_byte_keeps_every_record_before_it(tmp_path: Path) -> None:
+def test_file_truncated_at_any_byte_keeps_every_record_before_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("os.fsync", lambda handle: None)  # thousands of recoveries; a test of its own checks the order
     path, index, spans = finished(tmp_path)
     data = path.read_bytes()
     with WarcReader(path) as reader:
@@ -55,7 +59,9 @@ def test_a_file_cut_at_any_byte_keeps_every_record_before_it(tmp_path: Path) -> 
     assert spans[-1].end == len(data)
     assert len(spans) == 11
 
-    for size in range(len(data) + 1):
+    # Every byte around the ends of records, and a sample of those inside.
+    near = {end + step for end in (0, *(span.end for span in spans)) for step in range(-25, 26)}
+    for size in sorted(near.intersection(range(len(data) + 1)) | set(range(0, len(data), 11))):
         folder = tmp_path / "cut"
         folder.mkdir()
         draft = folder / "part.warc.gz.open"
@@ -81,6 +87,63 @@ def test_a_file_cut_at_any_byte_keeps_every_record_before_it(tmp_path: Path) -> 
             assert each.name in ("part.warc.gz", "part.cdxj")
             each.unlink()
         folder.rmdir()
+
+
+class DiskLog:
+    """Records what recovery does to the disk, in order: truncations, renames and what is synced."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.steps: list[tuple[str, str]] = []
+        self._fsync, self._replace = os.fsync, Path.replace
+        monkeypatch.setattr("os.fsync", self.fsync)
+        monkeypatch.setattr("pathlib.Path.replace", lambda path, target: self.replace(path, target))
+
+    def fsync(self, handle: int) -> None:
+        path = Path(f"/proc/self/fd/{handle}").readlink()
+        self.steps.append(("sync", path.name))
+        self._fsync(handle)
+
+    def replace(self, path: Path, target: Path) -> Path:
+        self.steps.append(("name", target.name))
+        return self._replace(path, target)
+
+
+@pytest.mark.parametrize("tail", [b"", b"partial"])
+def test_recovery_syncs_data_before_names_and_names_before_it_reports_success(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tail: bytes
+) -> None:
+    path, _, _ = finished(tmp_path)
+    folder = tmp_path / "killed"
+    folder.mkdir()
+    draft = folder / "part.warc.gz.open"
+    draft.write_bytes(path.read_bytes() + tail)
+    log = DiskLog(monkeypatch)
+
+    recover(draft)
+
+    assert log.steps == [
+        ("sync", "part.warc.gz.open"),
+        ("sync", "part.cdxj.open"),
+        ("name", "part.cdxj"),
+        ("name", "part.warc.gz"),
+        ("sync", "killed"),
+    ]
+
+
+def test_recovery_syncs_the_removal_of_an_archive_without_captures(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "killed"
+    folder.mkdir()
+    draft = folder / "part.warc.gz.open"
+    draft.write_bytes(b"partial")
+    log = DiskLog(monkeypatch)
+
+    recover(draft)
+
+    assert list(folder.iterdir()) == []
+    assert log.steps[0] == ("sync", "part.warc.gz.open")
+    assert log.steps[-1] == ("sync", "killed")
 
 
 def test_what_is_kept_reads_cleanly(tmp_path: Path) -> None:

@@ -6,12 +6,14 @@ from datetime import timedelta
 
 import pytest
 from tests.web.client import Client
-from tests.web.fakes import Bench
+from tests.web.fakes import Bench, Clock
 from tests.web.test_urls import _nobody
 
+from scoter.api import Problem
 from scoter.errors import UsageError
 from scoter.live.memory.access import MOST_KEYS
-from scoter.web.keys import needs_keys
+from scoter.live.memory.stores import MemoryStores
+from scoter.web.keys import AccessControl, Admission, needs_keys
 from scoter.web.lookup_app import LookupApp
 from scoter.web.lookups import Lookup
 
@@ -150,7 +152,7 @@ async def test_without_keys_the_service_answers_to_names_of_this_machine(host: s
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.7", "example.org", ""])
 def test_a_service_that_others_can_reach_does_not_start_without_keys(host: str) -> None:
-    with pytest.raises(UsageError, match="no API key"):
+    with pytest.raises(UsageError, match="without an API key"):
         needs_keys(host, has_keys=False)
 
     assert needs_keys(host, has_keys=True)
@@ -164,7 +166,7 @@ def test_a_service_that_only_this_machine_can_reach_needs_no_keys(host: str) -> 
 
 def test_behind_a_proxy_keys_can_be_asked_for_on_loopback_too() -> None:
     assert needs_keys("127.0.0.1", has_keys=True, wanted=True)
-    with pytest.raises(UsageError, match="nobody could come in"):
+    with pytest.raises(UsageError, match="API keys are required"):
         needs_keys("127.0.0.1", has_keys=False, wanted=True)
 
 
@@ -245,3 +247,35 @@ async def test_there_is_an_end_to_keys() -> None:
     got = await owner.post("/v1/keys", {"name": "one more", "scopes": ["read"]})
 
     assert (got.status, got.json["type"]) == (409, "urn:scoter:problem:too-many-keys")
+
+
+async def test_debt_from_other_processes_is_bounded_by_the_burst() -> None:
+    clock = Clock()
+    keys = MemoryStores(clock=clock).keys
+    key, token = await keys.create("test", ["read"], 10.0)
+    access = AccessControl(keys, required=True, clock=clock.monotonic)
+    headers = [(b"authorization", f"Bearer {token}".encode())]
+    assert isinstance(access.admit(headers, "read"), Admission)
+
+    access.charge(key.id, 1_000_000)
+
+    refused = access.admit(headers, "read")
+    assert isinstance(refused, Problem)
+    assert refused.retry_after == pytest.approx(1.1)  # ten tokens of debt and the one for this request
+    clock.move(timedelta(seconds=1.2))
+    assert isinstance(access.admit(headers, "read"), Admission)
+
+
+async def test_key_is_charged_for_requests_of_other_processes() -> None:
+    clock = Clock()
+    keys = MemoryStores(clock=clock).keys
+    key, token = await keys.create("test", ["read"], 10.0)
+    access = AccessControl(keys, required=True, clock=clock.monotonic)
+    headers = [(b"authorization", f"Bearer {token}".encode())]
+    assert isinstance(access.admit(headers, "read"), Admission)
+
+    access.charge(key.id, 15)
+
+    refused = access.admit(headers, "read")
+    assert isinstance(refused, Problem)
+    assert refused.retry_after == pytest.approx(0.7)  # 10 - 1 - 15 leaves a debt of 6

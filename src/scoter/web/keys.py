@@ -1,10 +1,9 @@
-"""Who may come in: API keys with scopes and a rate each; and when a service may do without."""
+"""Access control: API keys with scopes and rate limits, and when a service may run without keys."""
 
 from __future__ import annotations
 
 import ipaddress
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Final, Protocol
@@ -12,39 +11,44 @@ from typing import Final, Protocol
 from msgspec import Struct
 
 from scoter.api import KeyScope, Problem
+from scoter.core.bounded import BoundedMap
 from scoter.errors import UsageError
 from scoter.live.memory.access import ApiKey
 from scoter.web.asgi import Fields
 from scoter.web.problems import problem
 
 LONGEST_KEY_NAME: Final = 200
-_BUCKETS: Final = 10_000
+_MAX_BUCKETS: Final = 10_000
 _LOCAL_NAMES: Final = frozenset({"localhost", "ip6-localhost"})
 
 
 class KeyCheck(Protocol):
-    """The part of the keys' store that is asked for every request."""
+    """The part of the key store that every request needs."""
 
     def check(self, token: str) -> ApiKey | None:
-        """Return whose token it is, if anyone's, in a time that does not depend on how wrong it is."""
+        """Return the key of a token, in a time that does not depend on how wrong the token is."""
 
 
 class Admission(Struct, frozen=True):
-    """Who may go on; nobody in particular where no key is needed."""
+    """A request that is let in; ``key`` is ``None`` if none is needed."""
 
     key: ApiKey | None = None
 
 
 class TokenBucket(Struct):
-    """Tokens that come back at a rate, at most ``burst`` of them."""
+    """Tokens that are refilled at ``rate`` per second, up to ``burst``. Charges may take it down to ``-burst``."""
 
     rate: float
     burst: float
     tokens: float
     at: float
 
+    def charge(self, count: int) -> None:
+        """Take tokens for requests that were let in elsewhere; the debt is bounded, so the key is not locked out."""
+        self.tokens = max(-self.burst, self.tokens - count)
+
     def take(self, now: float) -> float:
-        """Take one; return 0, or the seconds until there is one."""
+        """Take a token; return 0, or the seconds until there is one."""
         self.tokens = min(self.burst, self.tokens + max(0.0, now - self.at) * self.rate)
         self.at = now
         if self.tokens >= 1.0:
@@ -54,10 +58,10 @@ class TokenBucket(Struct):
 
 
 class AccessControl:
-    """Lets requests in.
+    """Decides which requests are let in.
 
-    Where keys are not needed (on loopback), a page in somebody's browser must not get in by its own name for this
-    machine: the Host field has to be a loopback address or name. A key that is shown is checked all the same.
+    Without keys (on loopback), the Host header must be a loopback address or name, so that a web page in somebody's
+    browser cannot reach the service by DNS rebinding. A key that is sent is checked in any case.
     """
 
     def __init__(
@@ -72,17 +76,17 @@ class AccessControl:
         self._required = required
         self._any_host = any_host or required
         self._clock = clock
-        self._buckets: OrderedDict[str, TokenBucket] = OrderedDict()
+        self._buckets: BoundedMap[str, TokenBucket] = BoundedMap(_MAX_BUCKETS)
         self._admitted: dict[str, int] = {}
 
     def charge(self, key: str, count: int) -> None:
-        """Take off a key's rate what other processes let in; of a key that was never used here nothing is known."""
-        bucket = self._buckets.get(key)
+        """Charge a key for requests that other processes let in; one never used here has no bucket yet."""
+        bucket = self._buckets.peek(key)
         if bucket is not None:
-            bucket.tokens = max(-bucket.burst, bucket.tokens - count)
+            bucket.charge(count)
 
     def take_admitted(self) -> Mapping[str, int]:
-        """Return how many requests were let in by keys that have a rate, since this was asked last."""
+        """Return the requests let in since the last call, by key, for keys with a rate limit."""
         taken, self._admitted = self._admitted, {}
         return taken
 
@@ -91,9 +95,9 @@ class AccessControl:
         return self._required
 
     def admit(self, headers: Fields, needed: KeyScope | None) -> Admission | Problem:
-        """Return who asks, or why they may not."""
+        """Return the admission of a request, or why it is refused."""
         if needed is None:
-            return _NOBODY
+            return _ANONYMOUS
         token = host = None
         for name, value in headers:
             if name == b"authorization":
@@ -105,7 +109,7 @@ class AccessControl:
         if token is None:
             if self._required:
                 return _UNAUTHORIZED
-            return _NOBODY if self._any_host or host is None or is_loopback_host(host) else _MISDIRECTED
+            return _ANONYMOUS if self._any_host or host is None or is_loopback_host(host) else _MISDIRECTED
         scheme, _, secret = token.partition(b" ")
         if scheme.lower() != b"bearer":
             return _UNAUTHORIZED
@@ -113,8 +117,8 @@ class AccessControl:
         if key is None:
             return _UNKNOWN
         if needed not in key.scopes and "admin" not in key.scopes:
-            detail = f"This needs a key with the scope {needed}."
-            return problem(403, "scope", "The key is not good for this.", detail)
+            detail = f"This requires a key with the scope {needed}."
+            return problem(403, "scope", "The key does not allow this.", detail)
         return self._limited(key) or Admission(key)
 
     def _limited(self, key: ApiKey) -> Problem | None:
@@ -125,20 +129,18 @@ class AccessControl:
         rate = key.rate
         if bucket is None or bucket.rate != rate:
             burst = max(1.0, rate)
-            bucket = self._buckets[key.id] = TokenBucket(rate, burst, burst, now)
-            if len(self._buckets) > _BUCKETS:
-                self._buckets.popitem(last=False)
-        self._buckets.move_to_end(key.id)
+            bucket = TokenBucket(rate, burst, burst, now)
+            self._buckets.put(key.id, bucket)
         later = bucket.take(now)
         if not later:
             self._admitted[key.id] = self._admitted.get(key.id, 0) + 1
             return None
-        return problem(429, "key-rate", "The key is used faster than its rate allows.", retry_after=later)
+        return problem(429, "key-rate", "The key exceeds its rate limit.", retry_after=later)
 
 
 @lru_cache(maxsize=256)
 def is_loopback_host(host: bytes) -> bool:
-    """Tell whether a Host field names this machine to itself.
+    """Return whether a Host header names the loopback interface.
 
     >>> is_loopback_host(b"127.0.0.1:8000"), is_loopback_host(b"[::1]"), is_loopback_host(b"evil.example")
     (True, True, False)
@@ -149,7 +151,7 @@ def is_loopback_host(host: bytes) -> bool:
 
 
 def is_loopback(host: str) -> bool:
-    """Tell whether only this machine can reach what listens at an address or name."""
+    """Return whether an address or name is reachable from this machine only."""
     if host in _LOCAL_NAMES:
         return True
     try:
@@ -159,9 +161,9 @@ def is_loopback(host: str) -> bool:
 
 
 def needs_keys(host: str, *, has_keys: bool, insecure: bool = False, wanted: bool = False) -> bool:
-    """Decide whether requests must show a key; refuse to start where they must and there is none.
+    """Return whether requests need a key; raise if they do and there is none.
 
-    ``wanted`` asks for them on loopback, too: behind a proxy everybody comes from there.
+    ``wanted`` requires keys on loopback too: behind a proxy every request comes from there.
 
     >>> needs_keys("127.0.0.1", has_keys=False), needs_keys("127.0.0.1", has_keys=True, wanted=True)
     (False, True)
@@ -170,29 +172,29 @@ def needs_keys(host: str, *, has_keys: bool, insecure: bool = False, wanted: boo
         return False
     if not has_keys:
         raise UsageError(
-            f"listening on {host} would let everybody in: there is no API key"
+            f"listening on {host} without an API key would let anybody in"
             if not wanted
-            else "nobody could come in: there is no API key",
+            else "API keys are required, but there is none",
             where="serve",
-            hint="Make one with --new-key NAME"
-            + ("." if wanted else "; or listen on 127.0.0.1, or let everybody in with --without-keys."),
+            hint="Create one with --new-key NAME"
+            + ("." if wanted else ", listen on 127.0.0.1, or allow anybody with --without-keys."),
         )
     return True
 
 
-_NOBODY: Final = Admission()
+_ANONYMOUS: Final = Admission()
 _UNAUTHORIZED: Final = problem(
-    401, "unauthorized", "A valid API key is needed.", "Send it as: Authorization: Bearer scoter_..."
+    401, "unauthorized", "A valid API key is required.", "Send it as: Authorization: Bearer scoter_..."
 )
 _UNKNOWN: Final = problem(
-    401, "unknown-key", "The API key is not known.", "It was revoked, is another service's, or was not copied whole."
+    401, "unknown-key", "The API key is unknown.", "It was revoked, belongs to another service, or is incomplete."
 )
 KEY_NEEDED: Final = problem(
     401,
     "key-needed",
-    "Keys are for those with a key.",
-    "Even where everybody is let in, this needs a key with the scope admin: `scoter serve --new-key` makes the first.",
+    "Managing keys requires a key.",
+    "This always requires a key with the scope admin. Create the first one with `scoter serve --new-key`.",
 )
 _MISDIRECTED: Final = problem(
-    421, "misdirected", "Without keys the service answers only to loopback names.", "Ask for it as 127.0.0.1."
+    421, "misdirected", "Without keys the service answers to loopback names only.", "Address it as 127.0.0.1."
 )

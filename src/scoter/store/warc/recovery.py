@@ -1,7 +1,7 @@
-"""What a killed writer left behind: the broken end is cut off, the rest is indexed and named.
+"""Recover an archive that a killed writer left: truncate the broken end, index the rest, and rename it.
 
-A writer puts one record into one gzip member. The first member that does not end, does not check, or does not begin
-with a record is where the file is cut; everything before it is kept.
+A writer puts each record into a gzip member of its own. The file is truncated at the first member that is incomplete,
+has a wrong checksum, or does not contain a record; everything before it is kept.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from scoter.store.warc.record import warc_date
 
 
 class Recovered(Struct, frozen=True, kw_only=True):
-    """What became of an unfinished file; no path: it held nothing."""
+    """The result of a recovery; ``path`` is ``None`` if the file contained no capture."""
 
     path: Path | None
     records: int
@@ -33,14 +33,14 @@ class Recovered(Struct, frozen=True, kw_only=True):
 
 
 def unfinished(folder: Path) -> list[Path]:
-    """Return the files in a folder that were never finished, those being written among them."""
+    """Return the unfinished archives in a folder, including those being written."""
     return sorted(folder.glob(f"*{SUFFIX}{OPEN}"))
 
 
 def recover(draft: Path) -> Recovered:
-    """Cut the broken end off an unfinished file, write its index and give it its final name.
+    """Truncate the broken end of an unfinished archive, write its index and give it its final name.
 
-    A file without a single capture is removed. One that is still being written is refused.
+    Everything is on disk when this returns. An archive without captures is removed; one being written is refused.
     """
     if not draft.name.endswith(SUFFIX + OPEN):
         raise UsageError(f"not an unfinished archive (*{SUFFIX}{OPEN})", where=str(draft))
@@ -50,14 +50,13 @@ def recover(draft: Path) -> Recovered:
         if not try_lock(file.fileno()):
             raise UsageError("the archive is being written by another process", where=str(draft))
         if path.exists():
-            raise UsageError(f"there is a finished archive of the same name, {path.name}", where=str(draft))
+            raise UsageError(f"a finished archive of the same name exists: {path.name}", where=str(draft))
         size = os.fstat(file.fileno()).st_size
         count = kept = 0
         for span in whole_records(file):
             count, kept = count + 1, span.end
-        if kept < size:
-            file.truncate(kept)
-            os.fsync(file.fileno())
+        file.truncate(kept)
+        os.fsync(file.fileno())  # even if nothing was cut off: the killed writer may not have synced it
         captures = _write_index(draft, path.name, index_path)
         if captures:
             draft.replace(path)
@@ -69,7 +68,7 @@ def recover(draft: Path) -> Recovered:
 
 
 def _write_index(draft: Path, name: str, index_path: Path) -> int:
-    """Write the index that the writer would have written; return the number of its lines."""
+    """Write the index as the writer would have; return the number of its lines."""
     captures = 0
     with closing(CdxIndex(index_path.parent)) as index, draft.open("rb") as places, draft.open("rb") as file:
         for span, record in zip(whole_records(places), records(file), strict=True):
