@@ -226,6 +226,6 @@ def test_the_command_takes_what_is_not_done_yet(crawl: CrawlDir, run: Run) -> No
     again = run("invertlinks", crawl.path)
     named = run("invertlinks", crawl.path, "1")
 
-    assert (done.code, done.out) == (0, "1 segment brought in: 1 URLs have inlinks, 0 had before\n")
+    assert (done.code, done.out) == (0, "Added 1 segment to the linkdb: 1 URL with inlinks, 0 before\n")
     assert (again.code, again.out) == (1, "")
     assert (named.code, "--force" in named.err) == (2, True)

@@ -146,6 +146,6 @@ def test_the_command_makes_a_crawl(crawls: list[CrawlDir], run: Run) -> None:
     good = run("mergedb", "out", crawls[0].path, crawls[1].path)
     without = run("mergedb", "other", crawls[0].path, crawls[2].path)
 
-    assert (good.code, good.out) == (0, "2 records of 2 crawldbs became 1\n")
+    assert (good.code, good.out) == (0, "Merged 2 records from 2 crawldbs into 1 URL\n")
     assert without.code == 2
     assert not (crawls[0].path.parent / "other").exists()

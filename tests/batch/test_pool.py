@@ -65,8 +65,8 @@ def test_a_command_is_alone_when_it_makes_copies() -> None:
     """Otherwise all would be started anew, half a second each, and nobody would notice."""
     code = "\n".join(
         [
-            "from scoter.cli.main import _start_quickly",
-            "_start_quickly()",
+            "from scoter.cli.main import tune_process",
+            "tune_process()",
             "from scoter.batch.worker.pool import Pool",
             "with Pool() as pool:",
             "    pool.fork(2)",

@@ -135,6 +135,6 @@ def test_a_robots_file_that_is_a_url_is_told_from_a_missing_file(run: Run) -> No
 
     assert done.code == 2
     assert done.err.splitlines() == [
-        "scoter: ROBOTS is a file, and this is a URL",
-        "Save it to a file, or ask the site: scoter parsechecker URL --check-robots",
+        "scoter: ROBOTS must be a file, not a URL",
+        "To check a site's own robots.txt: scoter parsechecker URL --check-robots",
     ]

@@ -15,9 +15,9 @@ def test_a_crawl_whose_seeds_are_all_dropped_says_how_to_find_out_why(run: Run) 
 
     assert done.code == 2
     assert done.err == (
-        "Seeds: 0 new, 0 known, 1 dropped by filters.\n"
+        "Seeds: 0 new, 0 already known, 1 dropped by filters.\n"
         "scoter: there is no seed to start from\n"
-        "`scoter filterchecker URL` tells which filter drops a URL, and by which rule.\n"
+        "To see which filter drops a URL: scoter filterchecker URL\n"
     )
 
 
@@ -39,6 +39,6 @@ def test_steps_that_follow_a_crawl_keep_to_its_scope(run: Run) -> None:
         steps = [run(step, "mycrawl", *options) for step in ("generate", "fetch", "parse", "updatedb")]
         hosts = run("sql", "mycrawl", "select distinct host from crawldb union select host from outlinks", "--csv")
 
-    assert crawled.err.endswith(": 1 round is done. `scoter crawl mycrawl` goes on.\n")
+    assert crawled.err.endswith(": 1 round done. To continue: scoter crawl mycrawl\n")
     assert [step.code for step in steps] == [0, 0, 0, 0]
     assert hosts.out.split() == ["host", seed.split("/")[2]]

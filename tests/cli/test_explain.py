@@ -3,20 +3,13 @@
 from __future__ import annotations
 
 import json
-from functools import partial
 from pathlib import Path
 
 import pytest
 from tests.batch.crawls import crawl_at, datum, link, page, write_crawldb, write_linkdb, write_segment
 from tests.cli.conftest import Run
-from tests.cli.inside import run_inside
 
 A, B = "http://a.org/", "http://b.org/"
-
-
-@pytest.fixture
-def run(tmp_path: Path) -> Run:
-    return partial(run_inside, tmp_path)
 
 
 @pytest.fixture
@@ -39,7 +32,7 @@ def test_the_verdict_comes_first_and_all_the_facts_follow(run: Run, crawl: Path)
 
     assert shown.code == 0
     assert shown.out.startswith("http://a.org/: fetched ")
-    for fact in ("filter        validator keeps it", "192.0.2.7", "score 0.5 in all", "same content (1)", "title"):
+    for fact in ("filter        validator keeps it", "192.0.2.7", "total score 0.5", "same content (1)", "title"):
         assert fact in shown.out
     assert "\x1b" not in shown.out
 

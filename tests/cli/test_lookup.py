@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import json
-from functools import partial
-from pathlib import Path
 
 import pytest
 from tests.cli.conftest import Run
-from tests.cli.inside import run_inside
 from tests.client.service import RECORD, FakeService, problem, said
 
 PAGE = {
@@ -34,19 +31,14 @@ PAGE = {
 }
 
 
-@pytest.fixture
-def inside(tmp_path: Path) -> Run:
-    return partial(run_inside, tmp_path)
-
-
-def test_a_page_is_shown_line_by_line(inside: Run) -> None:
+def test_a_page_is_shown_line_by_line(run: Run) -> None:
     with FakeService(said(200, {"results": [PAGE]})) as service:
-        done = inside("lookup", "http://t.example/x", "--server", service.url)
+        done = run("lookup", "http://t.example/x", "--server", service.url)
 
     assert done.code == 0, done.err
     assert done.out.splitlines() == [
         "http://t.example/x",
-        "  state       ok · 200 · page · text/html · 5,120 bytes",
+        "  state       ok · 200 · page · text/html · 5 KiB",
         "  resolved    http://a.example/",
         "  hops        301 http://t.example/x (permanent)",
         "              200 http://a.example/",
@@ -57,32 +49,32 @@ def test_a_page_is_shown_line_by_line(inside: Run) -> None:
         "  published   2026-04-01 08:00:00 UTC",
         "  keywords    one, two",
         "  image       http://a.example/i.png (1200 × 630)",
-        "  fetched     2026-05-01 12:00:00 UTC, holds until 2026-05-15 12:00:00 UTC",
+        "  fetched     2026-05-01 12:00:00 UTC, valid until 2026-05-15 12:00:00 UTC",
     ]
 
 
-def test_json_is_one_record_a_line(inside: Run) -> None:
+def test_json_is_one_record_a_line(run: Run) -> None:
     results = [RECORD, {"url": "http://b.example/", "state": "unknown"}]
     with FakeService(said(200, {"results": results})) as service:
-        done = inside("lookup", RECORD["url"], "http://b.example/", "--server", service.url, "--json")
+        done = run("lookup", RECORD["url"], "http://b.example/", "--server", service.url, "--json")
 
     assert done.code == 1
     assert [json.loads(line)["state"] for line in done.out.splitlines()] == ["ok", "unknown"]
 
 
-def test_what_is_not_known_yet_is_waited_for(inside: Run) -> None:
+def test_what_is_not_known_yet_is_waited_for(run: Run) -> None:
     absent = said(200, {"results": [{"url": RECORD["url"], "state": "pending"}]})
     with FakeService(absent, said(200, RECORD)) as service:
-        done = inside("lookup", RECORD["url"], "--wait", "5s", "--server", service.url)
+        done = run("lookup", RECORD["url"], "--wait", "5s", "--server", service.url)
 
     assert done.code == 0, done.err
     assert "&wait=" in service.asked[1].target
 
 
-def test_why_there_is_nothing_is_told(inside: Run) -> None:
+def test_why_there_is_nothing_is_told(run: Run) -> None:
     results = [{"url": "x", "state": state} for state in ("pending", "unknown", "unusable")]
     with FakeService(said(200, {"results": results})) as service:
-        done = inside("lookup", "http://a/", "http://b/", "x", "--server", service.url)
+        done = run("lookup", "http://a/", "http://b/", "x", "--server", service.url)
 
     assert done.code == 1
     assert [line.split()[1] for line in done.out.splitlines() if "state" in line] == [
@@ -99,10 +91,10 @@ def test_urls_come_from_standard_input_too(run: Run) -> None:
     assert (done.code, len(done.out.splitlines())) == (0, 2)
 
 
-def test_no_service_is_one_message_with_what_to_run(inside: Run) -> None:
+def test_no_service_is_one_message_with_what_to_run(run: Run) -> None:
     with FakeService() as service:
         url = service.url
-    done = inside("lookup", "http://a.example/", "--server", url)
+    done = run("lookup", "http://a.example/", "--server", url)
 
     assert done.code == 2
     assert "scoter serve" in done.err
@@ -120,19 +112,19 @@ def test_a_missing_key_is_one_message_with_where_to_put_it(run: Run) -> None:
 
 
 @pytest.mark.parametrize("options", [("--wait", "soon"), ("--server", "ftp://a"), ("--key", "a b")])
-def test_a_wrong_option_is_a_mistake(inside: Run, options: tuple[str, ...]) -> None:
-    done = inside("lookup", "http://a.example/", *options)
+def test_a_wrong_option_is_a_mistake(run: Run, options: tuple[str, ...]) -> None:
+    done = run("lookup", "http://a.example/", *options)
 
     assert done.code == 2
     assert "scoter: " in done.err
 
 
 @pytest.mark.parametrize("asked", [["lookup", "http://a.example/"], ["submit", "http://a.example/"], ["watch"]])
-def test_what_is_no_service_is_told_with_its_address_and_what_to_check(inside: Run, asked: list[str]) -> None:
+def test_what_is_no_service_is_told_with_its_address_and_what_to_check(run: Run, asked: list[str]) -> None:
     refused = said(405, b"<h1>no</h1>", "text/html")
     with FakeService(*[refused] * 3) as service:
         address = service.url
-        done = inside(*asked, "--server", address)
+        done = run(*asked, "--server", address)
 
     assert done.code == 2
     assert done.err.startswith(f"scoter: {address}: HTTP status 405\nCheck that a Scoter service")

@@ -5,14 +5,15 @@ from __future__ import annotations
 import resource
 import subprocess
 import sys
-from importlib import import_module
 from pathlib import Path
 
 import click
 import pytest
 from tests.cli.conftest import Run
 
-from scoter.cli.main import COMMANDS, MODULES, scoter
+from scoter.cli.invocation import Invocation
+from scoter.cli.main import COMMANDS, MODULES, load_command, scoter
+from scoter.cli.main import run as run_command
 
 
 def commands_below(name: str, command: click.Command) -> list[tuple[str, click.Command]]:
@@ -22,11 +23,7 @@ def commands_below(name: str, command: click.Command) -> list[tuple[str, click.C
     return [leaf for each, found in below.items() for leaf in commands_below(f"{name} {each}", found)]
 
 
-LEAVES = [
-    leaf
-    for name, (module, _) in MODULES.items()
-    for leaf in commands_below(name, import_module(f"scoter.cli.{module}").command)
-]
+LEAVES = [leaf for name in MODULES for leaf in commands_below(name, load_command(name))]
 
 
 @pytest.mark.parametrize(("name", "command"), LEAVES, ids=[name for name, _ in LEAVES])
@@ -39,9 +36,8 @@ def test_every_command_has_one_sentence_and_an_example_of_itself(name: str, comm
 
 
 def test_the_table_of_commands_says_what_the_commands_say() -> None:
-    for name, (module, sentence) in MODULES.items():
-        command = import_module(f"scoter.cli.{module}").command
-        assert (command.help or "").splitlines()[0] == sentence, name
+    for name, (_, sentence) in MODULES.items():
+        assert (load_command(name).help or "").splitlines()[0] == sentence, name
 
 
 def test_help_lists_every_command_under_its_heading(run: Run) -> None:
@@ -114,7 +110,7 @@ MISTAKES: list[tuple[list[str], str]] = [
     (["config", "import-nutch", "broken.toml"], "broken.toml"),
     (["plugin", "run", "nope"], "'nope' is not a plug-in"),
     (["plugin", "run", "urlfilter-nope"], "'nope' is not a urlfilter plug-in"),
-    (["plugin", "run", "urlfilter-validator"], "offers no command"),
+    (["plugin", "run", "urlfilter-validator"], "has no command"),
     (["plugin", "list", "--point", "urlfiltre"], "did you mean 'urlfilter'?"),
     (["filterchecker", "-D", 'urlfilter.order=["nope"]', "http://a.test/"], "'nope' is not a urlfilter plug-in"),
     (
@@ -172,16 +168,13 @@ def test_debug_shows_the_traceback_too(run: Run) -> None:
 def test_a_defect_is_told_apart_from_a_mistake(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from scoter.cli.invocation import Invocation
-    from scoter.cli.main import _run
-
     def broken(self: Invocation) -> None:
         raise ZeroDivisionError("oops")
 
     monkeypatch.setattr(Invocation, "loaded", broken)
 
-    assert _run(["config", "show"], Invocation()) == 70
-    assert "a defect in Scoter: ZeroDivisionError: oops" in capsys.readouterr().err
+    assert run_command(["config", "show"], Invocation()) == 70
+    assert "a bug in Scoter: ZeroDivisionError: oops" in capsys.readouterr().err
 
 
 def test_the_version_is_the_packages() -> None:
@@ -219,7 +212,7 @@ def test_a_pipe_of_our_own_that_breaks_is_no_reader_that_left(tmp_path: Path) ->
     done = subprocess.run([sys.executable, "-c", fails], capture_output=True, text=True, cwd=tmp_path, check=False)
 
     assert done.returncode == 70
-    assert "this is a defect in Scoter: BrokenPipeError" in done.stderr
+    assert "this is a bug in Scoter: BrokenPipeError" in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -263,9 +256,9 @@ def test_messages_that_nobody_can_hear_end_no_work(tmp_path: Path, command: str,
     assert done.stdout == ("1 new, 1 not URLs\n" if code == 0 else "")
 
 
-def test_where_a_locale_lacks_characters_tables_are_printed_without_them_and_json_with_them(run: Run) -> None:
-    shown = run("plugin", "list", PYTHONIOENCODING="ascii")
-    told = run("normalizerchecker", "--json", "é", PYTHONIOENCODING="latin-1")
+def test_where_a_locale_lacks_characters_tables_are_printed_without_them_and_json_with_them(run_process: Run) -> None:
+    shown = run_process("plugin", "list", PYTHONIOENCODING="ascii")
+    told = run_process("normalizerchecker", "--json", "é", PYTHONIOENCODING="latin-1")
 
     assert (shown.code, told.code) == (0, 0)
     assert "??????" in shown.out.splitlines()[1]

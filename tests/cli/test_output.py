@@ -8,10 +8,9 @@ from contextlib import contextmanager, redirect_stderr, redirect_stdout
 
 import pytest
 
-from scoter.cli.checking.lines import Line, show
-from scoter.cli.output import paint, print_table, width
-from scoter.cli.progress import StatusLine
-from scoter.cli.rows import print_rows
+from scoter.cli.output import StatusLine, paint, width
+from scoter.cli.parsecheck.layout import TextLine, show
+from scoter.cli.results import print_rows, print_table
 
 WIDE = "日本語の長い題名" * 20
 
@@ -57,7 +56,7 @@ def test_a_terminal_without_escape_sequences_is_sent_none(monkeypatch: pytest.Mo
         line = StatusLine()
         line.show("round 1")
         line.note("done")
-        show([Line("Document", is_title=True)])
+        show([TextLine("Document", is_title=True)])
         print(paint("ok", "green"))
 
     assert shown.getvalue() == "done\nDocument\nok\n"
@@ -83,7 +82,7 @@ def test_colours_are_as_the_environment_wants_them(
     monkeypatch: pytest.MonkeyPatch, kind: str, said: dict[str, str], shown: str
 ) -> None:
     with terminal(monkeypatch, kind, **said) as made:
-        show([Line("Document", is_title=True)])
+        show([TextLine("Document", is_title=True)])
         print(paint("ok", "green"))
 
     assert made.getvalue() == shown
@@ -94,7 +93,7 @@ def test_a_pipe_gets_colours_only_when_forced(monkeypatch: pytest.MonkeyPatch, f
     monkeypatch.setenv("FORCE_COLOR", forced)
     monkeypatch.delenv("NO_COLOR", raising=False)
     with redirect_stdout(io.StringIO()) as made:
-        show([Line("Document", is_title=True)])
+        show([TextLine("Document", is_title=True)])
         print(paint("ok", "green"))
 
     assert made.getvalue() == shown
@@ -108,7 +107,7 @@ ROWS.append({"url": "http://a.example/" + "y" * 200, "n": 123_456_789, "title": 
 
 def test_a_table_of_any_length_is_narrowed_to_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     with terminal(monkeypatch) as shown:
-        assert print_rows(iter(ROWS), ["url", "n", "title"], "table") == 1_201
+        print_rows(iter(ROWS), ["url", "n", "title"], "table")
 
     lines = shown.getvalue().splitlines()
     assert len(lines) == 1_203

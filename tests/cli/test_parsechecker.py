@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.cli.conftest import Outcome, Run
-from tests.cli.inside import run_inside
+from tests.cli.conftest import Outcome, Run, run_in_process
 from tests.long.batch_truth import settings
 
 from scoter.simweb import SimServer, WebSpec, running
@@ -34,7 +33,7 @@ FEED = """<?xml version="1.0"?><rss version="2.0"><channel><title>News</title><l
 
 def check(folder: Path, name: str, body: str | bytes, *options: str) -> Outcome:
     (folder / name).write_bytes(body.encode() if isinstance(body, str) else body)
-    return run_inside(folder, "parsechecker", name, *options)
+    return run_in_process(folder, "parsechecker", name, *options)
 
 
 def as_json(folder: Path, name: str, body: str | bytes, *options: str) -> dict[str, Any]:
@@ -49,8 +48,8 @@ def test_a_page_is_shown_from_its_type_to_its_signatures(tmp_path: Path) -> None
     assert (shown.code, shown.err) == (0, "")
     for line in (
         "http://a.org/grey",
-        "  type          text/html  (its first bytes say so)",
-        "  encoding      utf-8  (a meta element says so)",
+        "  type          text/html  (from its first bytes)",
+        "  encoding      utf-8  (from a meta element)",
         "  title         Grey seals",
         "  language      en",
         "  robots        noarchive",
@@ -59,12 +58,12 @@ def test_a_page_is_shown_from_its_type_to_its_signatures(tmp_path: Path) -> None
         "  da            http://a.org/da",
         "  # Grey seals",
         '  + a     http://a.org/map  "map"',
-        "            the page has it already",
-        "            its rel says nofollow",
+        "            the page already has this link",
+        "            its rel attribute says nofollow",
     ):
         assert line in shown.out.splitlines()
-    assert "refused by the URL filters (suffix: " in shown.out
-    assert "(the one in use)" in shown.out
+    assert "dropped by the URL filters (suffix: " in shown.out
+    assert "(active)" in shown.out
     assert shown.out.splitlines()[1].endswith("links, 3 kept")
 
 
@@ -130,7 +129,7 @@ def test_documents_inside_another_are_listed_with_what_a_crawl_would_do(tmp_path
     shown = check(tmp_path, "feed.xml", FEED, "-D", ALL, "--as-url", "http://a.org/feed")
 
     assert shown.code == 0
-    assert "Documents inside (2 found, 1 kept)" in shown.out
+    assert "Inner documents (2 found, 1 kept)" in shown.out
     assert "  + http://a.org/one" in shown.out
     assert "  - http://a.org/two.jpg" in shown.out
 
@@ -169,15 +168,15 @@ def test_letters_that_need_joiners_stay_whole(tmp_path: Path) -> None:
 def test_a_type_can_be_forced(tmp_path: Path) -> None:
     shown = check(tmp_path, "page.html", PAGE, "--force-as", "text/plain")
 
-    assert "  type          text/plain  (as it was asked to be taken)" in shown.out
+    assert "  type          text/plain  (from --force-as)" in shown.out
     assert "<!DOCTYPE html>" in shown.out
 
 
 @pytest.mark.parametrize(
     ("name", "body", "said"),
     [
-        ("noise.bin", bytes(range(256)) * 8, "no active parser reads its type (application/octet-stream)"),
-        ("page.html", b"<p>" * 200_000, "parsing took too long"),
+        ("noise.bin", bytes(range(256)) * 8, "no active parser reads this type (application/octet-stream)"),
+        ("page.html", b"<p>" * 200_000, "parsing timed out"),
     ],
 )
 def test_what_cannot_be_parsed_is_told_and_ends_with_1(tmp_path: Path, name: str, body: bytes, said: str) -> None:
@@ -199,11 +198,11 @@ def test_whatever_the_bytes_are_the_command_ends_well(tmp_path: Path, body: byte
     ("arguments", "said"),
     [
         (["missing.html"], "missing.html"),
-        (["example.org"], "say https://example.org"),
+        (["example.org"], "write https://example.org"),
         (["."], "cannot be read"),
         (["http://"], "not a URL"),
         (["page.html", "--as-url", "nowhere"], "not a URL"),
-        (["page.html", "--force-as", "html"], "no media type"),
+        (["page.html", "--force-as", "html"], "not a media type"),
         (["page.html", "--follow-redirects"], "--follow-redirects"),
         (["page.html", "--check-robots"], "--check-robots"),
         (["http://a.org/", "--as-url", "http://b.org/"], "--as-url"),
@@ -215,7 +214,7 @@ def test_whatever_the_bytes_are_the_command_ends_well(tmp_path: Path, body: byte
 def test_a_mistake_ends_with_one_message(tmp_path: Path, arguments: list[str], said: str) -> None:
     (tmp_path / "page.html").write_text(PAGE)
 
-    shown = run_inside(tmp_path, "parsechecker", *arguments)
+    shown = run_in_process(tmp_path, "parsechecker", *arguments)
 
     assert (shown.code, shown.out) == (2, "")
     assert said in shown.err
@@ -236,11 +235,11 @@ def web() -> Iterator[SimServer]:
 
 def fetched(folder: Path, web: SimServer, url: str, *options: str) -> Outcome:
     said = [each for setting in settings(web.port) for each in ("-D", setting)]
-    return run_inside(folder, "parsechecker", url, *said, *options)
+    return run_in_process(folder, "parsechecker", url, *said, *options)
 
 
 def test_what_is_refused_before_it_is_asked_for_has_no_document(tmp_path: Path) -> None:
-    shown = run_inside(tmp_path, "parsechecker", "http://127.0.0.1:9/x", "--agent", "examplebot")
+    shown = run_in_process(tmp_path, "parsechecker", "http://127.0.0.1:9/x", "--agent", "examplebot")
 
     assert shown.code == 1
     assert "not fetched: refused port" in shown.out
@@ -251,10 +250,10 @@ def test_a_page_is_fetched_by_the_rules_of_its_robots_txt(tmp_path: Path, web: S
     shown = fetched(tmp_path, web, "http://www.lapwing0.test/", "--check-robots")
 
     assert shown.code == 0
-    assert "  answer        HTTP 200 from 127.0.0.1" in shown.out
-    assert "(the server says so)" in shown.out
-    assert "  robots.txt    allows it" in shown.out
-    assert "our group: " in shown.out
+    assert "  response      HTTP 200 from 127.0.0.1" in shown.out
+    assert "(from the Content-Type header)" in shown.out
+    assert "  robots.txt    allowed" in shown.out
+    assert "group: " in shown.out
     assert "  fetch         " in shown.out
     assert [entry.path for entry in web.ledger.requests()][-2:] == ["/robots.txt", "/"]
 
@@ -269,7 +268,7 @@ def test_redirects_are_followed_and_shown_when_asked_for(tmp_path: Path, web: Si
     assert left.code == 1
     assert "redirect (HTTP 30" in left.out
     assert "/moved/chain-3" in left.out
-    assert "With --follow-redirects it is followed." in left.out
+    assert "To follow it, use --follow-redirects." in left.out
     assert followed.code == 0
     assert followed.out.startswith("http://blog.lapwing0.test/moved/here.html\n")
     assert [hop["url"].rpartition("/")[2] for hop in found["hops"]] == ["chain-2", "chain-3"]
@@ -296,7 +295,7 @@ def test_a_page_that_sends_its_reader_on_says_so(tmp_path: Path, web: SimServer)
     shown = fetched(tmp_path, web, "http://www.lapwing0.test/refresh/now.html")
 
     assert shown.code == 0
-    assert "counts as a redirect" in " ".join(shown.out.split())
+    assert "a redirect: the page's links" in " ".join(shown.out.split())
 
 
 def test_a_file_whose_name_is_not_utf_8_is_shown_as_json(tmp_path: Path) -> None:

@@ -3,20 +3,13 @@
 from __future__ import annotations
 
 import json
-from functools import partial
 from pathlib import Path
 
 import pytest
 from tests.batch.crawls import crawl_at, datum, link, named, page, write_segment
 from tests.cli.conftest import Run
-from tests.cli.inside import run_inside
 
 A = "http://a.org/"
-
-
-@pytest.fixture
-def run(tmp_path: Path) -> Run:
-    return partial(run_inside, tmp_path)
 
 
 @pytest.fixture

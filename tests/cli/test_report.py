@@ -4,25 +4,18 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.batch.crawls import crawl_at, datum, link, page, write_crawldb, write_segment
 from tests.cli.conftest import Run
-from tests.cli.inside import run_inside
 from tests.live.reports.services import service
 
 from scoter.batch.crawldir.directory import CrawlDir
 from scoter.live.reports.questions import QUESTIONS
 
 A, B = "http://www.a.org/", "http://b.org/"
-
-
-@pytest.fixture
-def run(tmp_path: Path) -> Run:
-    return partial(run_inside, tmp_path)
 
 
 @pytest.fixture
@@ -129,14 +122,14 @@ def test_answers_within_a_millisecond_count_among_a_crawls_fetches_and_those_nev
     [
         (["service", "most-linked-site"], "did you mean 'most-linked-sites'?"),
         (["service", "errors", "--day", "monday"], "'monday' is not a day"),
-        (["service", "errors", "--day", "today", "--since", "today"], "--day excludes"),
+        (["service", "errors", "--day", "today", "--since", "today"], "--day cannot be combined"),
         (["service", "errors", "--since", "today", "--until", "yesterday"], "today is after yesterday"),
         (["service", "pages-from"], "needs a site"),
         (["service", "pages-from", "http://"], "is not a site"),
         (["service", "errors", "a.org"], "takes no site"),
-        (["service", "errors", "--json", "--csv"], "exclude each other"),
-        (["crawl", "latency"], "cannot be told of a crawl"),
-        (["crawl", "most-linked-sites", "--day", "today"], "knows no days"),
+        (["service", "errors", "--json", "--csv"], "cannot be combined"),
+        (["crawl", "latency"], "is not available for a crawl"),
+        (["crawl", "most-linked-sites", "--day", "today"], "cannot be limited to days"),
         (["nowhere", "errors"], "there is no such directory"),
     ],
 )

@@ -56,11 +56,11 @@ def test_a_port_that_is_taken_is_named(run: Run) -> None:
     assert f"cannot listen on 127.0.0.1 port {port}" in done.err
 
 
-async def test_a_second_service_on_a_directory_is_refused_and_told_who_has_it(run: Run, tmp_path: Path) -> None:
+async def test_a_second_service_on_a_directory_is_refused_and_told_who_has_it(run_process: Run, tmp_path: Path) -> None:
     import os
 
     async with ServiceDb(tmp_path / "live" / "service.sqlite"):
-        done = run("serve", *AGENT, "--port", "0", "--dir", "live")
+        done = run_process("serve", *AGENT, "--port", "0", "--dir", "live")
 
     assert done.code == 2
     assert str(os.getpid()) in done.err
@@ -96,7 +96,7 @@ def test_what_only_a_new_key_has_is_not_taken_for_the_service(run: Run, option: 
     done = run("serve", *AGENT, "--host", "192.0.2.1", "--without-keys", *option)
 
     assert (done.code, done.out) == (2, "")
-    assert done.err == f"scoter: {option[0]}: only a new key has it\nName the key with --new-key NAME.\n"
+    assert done.err == f"scoter: {option[0]}: can only be used with --new-key\nSee scoter serve --help\n"
 
 
 def test_a_scope_that_is_none_is_told(run: Run) -> None:

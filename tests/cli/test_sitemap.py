@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 from tests.batch.crawls import crawl_at, datum, write_crawldb
 from tests.batch.test_sitemap import HOST, Sites, index, listing, serving
-from tests.cli.conftest import Run
-from tests.cli.inside import run_inside
+from tests.cli.conftest import Run, run_in_process
 
 MANY = tuple(f"/{number}" for number in range(3))
 
@@ -19,7 +18,7 @@ MANY = tuple(f"/{number}" for number in range(3))
 @pytest.fixture
 def run(tmp_path: Path, web: Sites) -> Run:
     settings = [each for setting in web.settings() for each in ("-D", setting)]
-    return partial(run_inside, tmp_path, *settings)
+    return partial(run_in_process, tmp_path, *settings)
 
 
 @pytest.fixture
@@ -39,8 +38,8 @@ def crawl(tmp_path: Path) -> Path:
 def test_the_sites_of_a_crawl_are_looked_at_and_the_counts_told(run: Run, crawl: Path) -> None:
     people = run("sitemap", crawl)
     programs = run("sitemap", crawl, "--json")
-    assert (people.code, people.out) == (0, "2 new, 1 known already, 1 outside their sitemap's place\n")
-    assert "1 sitemaps read, 1 sites looked at, 0 of them without a sitemap" in people.err
+    assert (people.code, people.out) == (0, "2 new, 1 already known, 1 outside their sitemap's scope\n")
+    assert "Read 1 sitemap; checked 1 site, 0 without a sitemap" in people.err
     found = json.loads(programs.out)
     assert (found["new"], found["known"], found["outside"], found["unread"]) == (0, 3, 1, {})
 
@@ -55,15 +54,15 @@ def test_options_change_what_is_taken(run: Run, crawl: Path, web: Sites) -> None
 def test_what_could_not_be_read_is_told_with_its_reason(run: Run, tmp_path: Path, web: Sites) -> None:
     web.files[f"{HOST}/all.xml"] = index("/missing.xml", "/sitemap.xml")
     done = run("sitemap", tmp_path / "new", f"{HOST}/all.xml")
-    assert done.out == "3 new, 1 outside their sitemap's place\n"
-    assert "not read, or not wholly: not_found 1" in done.err
+    assert done.out == "3 new, 1 outside their sitemap's scope\n"
+    assert "Not read, or only in part: 1 not_found" in done.err
     assert f"  {HOST}/missing.xml: not_found" in done.err
 
 
 def test_when_there_is_no_url_to_take_the_exit_code_is_one(run: Run, tmp_path: Path) -> None:
     done = run("sitemap", tmp_path / "new", "http://c.org/")
     assert (done.code, done.out) == (1, "0 new\n")
-    assert "1 of them without a sitemap" in done.err
+    assert "checked 1 site, 1 without a sitemap" in done.err
 
 
 @pytest.mark.parametrize(

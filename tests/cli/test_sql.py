@@ -3,18 +3,11 @@
 from __future__ import annotations
 
 import json
-from functools import partial
 from pathlib import Path
 
 import pytest
 from tests.batch.crawls import crawl_at, datum, write_crawldb
 from tests.cli.conftest import Run
-from tests.cli.inside import run_inside
-
-
-@pytest.fixture
-def run(tmp_path: Path) -> Run:
-    return partial(run_inside, tmp_path)
 
 
 @pytest.fixture
@@ -50,7 +43,7 @@ def test_without_a_query_the_views_are_listed(run: Run, crawl: Path) -> None:
         (["select * from nowhere"], "There are crawldb"),
         (["selec"], "syntax error"),
         (["copy crawldb to 'out'"], "Write one SELECT"),
-        (["select 1", "--json", "--csv"], "exclude each other"),
+        (["select 1", "--json", "--csv"], "cannot be combined"),
     ],
 )
 def test_a_mistake_is_one_message(run: Run, crawl: Path, arguments: list[str], told: str) -> None:

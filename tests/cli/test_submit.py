@@ -8,12 +8,10 @@ import os
 import subprocess
 import sys
 from collections.abc import AsyncIterator
-from functools import partial
 from pathlib import Path
 
 import pytest
 from tests.cli.conftest import Run
-from tests.cli.inside import run_inside
 from tests.client.service import Asked, FakeService, Said, problem, receipts, said, stream
 from tests.web.fakes import Bench
 from tests.web.raw import serving
@@ -21,18 +19,13 @@ from tests.web.raw import serving
 A, B = "http://a.example/", "http://b.example/"
 
 
-@pytest.fixture
-def inside(tmp_path: Path) -> Run:
-    return partial(run_inside, tmp_path)
-
-
 def sent(service: FakeService) -> list[dict[str, object]]:
     return [each for asked in service.asked for each in (asked.json if isinstance(asked.json, list) else [asked.json])]
 
 
-def test_each_argument_is_a_message(inside: Run) -> None:
+def test_each_argument_is_a_message(run: Run) -> None:
     with FakeService(receipts) as service:
-        done = inside("submit", "see a.example/b, please", "HTTPS://b.example/(x)", "--force", "--server", service.url)
+        done = run("submit", "see a.example/b, please", "HTTPS://b.example/(x)", "--force", "--server", service.url)
 
     assert (done.code, done.out) == (0, f"accepted  {A}\n" * 2)
     first, second = sent(service)
@@ -41,36 +34,36 @@ def test_each_argument_is_a_message(inside: Run) -> None:
     assert "text" not in second
 
 
-def test_json_is_one_receipt_a_line(inside: Run) -> None:
+def test_json_is_one_receipt_a_line(run: Run) -> None:
     with FakeService(receipts) as service:
-        done = inside("submit", A, "--server", service.url, "--json")
+        done = run("submit", A, "--server", service.url, "--json")
 
     assert json.loads(done.out)["status"] == "accepted"
 
 
-def test_what_was_not_taken_is_told(inside: Run) -> None:
+def test_what_was_not_taken_is_told(run: Run) -> None:
     def answer(asked: Asked) -> Said:
         unusable = [{"url": "http://10.0.0.1/", "why": "a private address"}]
         told = {"id": asked.json["id"], "status": "accepted", "entries": {}, "unusable": unusable, "left_out": 2}
         return said(202, {"messages": [told]})
 
     with FakeService(answer) as service:
-        done = inside("submit", "http://10.0.0.1/", "--server", service.url)
+        done = run("submit", "http://10.0.0.1/", "--server", service.url)
 
     assert done.code == 1
     assert "http://10.0.0.1/: a private address" in done.err
     assert "2 more URLs" in done.err
 
 
-def test_a_file_is_loaded_line_by_line_with_low_priority(inside: Run, tmp_path: Path) -> None:
+def test_a_file_is_loaded_line_by_line_with_low_priority(run: Run, tmp_path: Path) -> None:
     lines = [f"{A}{number}" for number in range(1200)]
     (tmp_path / "urls").write_bytes("\r\n".join([*lines, "", "x" * 100_001, "y" * 900_000, "see b.example"]).encode())
     with FakeService(*[receipts] * 20) as service:
-        done = inside("submit", "--file", "urls", "--server", service.url)
+        done = run("submit", "--file", "urls", "--server", service.url)
 
     assert (done.code, done.out) == (0, "")
-    assert "1,201 messages with 1,201 URLs accepted" in done.err
-    assert "2 lines of more than 100,000 characters not submitted" in done.err
+    assert "Accepted 1,201 messages with 1,201 URLs" in done.err
+    assert "Skipped 2 lines with more than 100,000 characters" in done.err
     found = sent(service)
     assert [each.get("urls", [each.get("text")]) for each in found] == [*([line] for line in lines), ["see b.example"]]
     assert {each["priority"] for each in found} == {"bulk"}
@@ -96,24 +89,24 @@ def test_standard_input_is_read_with_a_dash(run: Run) -> None:
     ]
 
 
-def test_a_full_service_is_waited_for_and_then_given_up(inside: Run) -> None:
+def test_a_full_service_is_waited_for_and_then_given_up(run: Run) -> None:
     with FakeService(problem(429, retry_after=60.0, detail="Come later.")) as service:
-        done = inside("submit", A, "--patience", "1s", "--server", service.url)
+        done = run("submit", A, "--patience", "1s", "--server", service.url)
 
     assert done.code == 2
     assert "Come later." in done.err
 
 
 @pytest.mark.parametrize("arguments", [(), (A, "--file", "urls"), ("--file", "nowhere"), (A, "--within", "x")])
-def test_a_wrong_use_is_a_mistake(inside: Run, arguments: tuple[str, ...]) -> None:
-    assert inside("submit", *arguments).code == 2
+def test_a_wrong_use_is_a_mistake(run: Run, arguments: tuple[str, ...]) -> None:
+    assert run("submit", *arguments).code == 2
 
 
 @pytest.mark.parametrize("wait", [(), ("--wait",)])
-def test_no_service_is_one_message(inside: Run, wait: tuple[str, ...]) -> None:
+def test_no_service_is_one_message(run: Run, wait: tuple[str, ...]) -> None:
     with FakeService() as service:
         url = service.url
-    done = inside("submit", A, *wait, "--server", url)
+    done = run("submit", A, *wait, "--server", url)
 
     assert (done.code, done.out) == (2, "")
     assert done.err.count("\n") == 2
@@ -152,7 +145,7 @@ async def test_outcomes_of_a_load_come_as_events_in_json(bench: tuple[Bench, str
 
     assert done.code == 0, done.err
     assert sorted(json.loads(line)["url"] for line in done.out.splitlines()) == sorted(urls)
-    assert "300 messages with 300 URLs accepted" in done.err
+    assert "Accepted 300 messages with 300 URLs" in done.err
 
 
 async def test_what_is_not_done_in_time_is_told(run: Run) -> None:
@@ -198,9 +191,7 @@ async def test_events_that_were_missed_are_looked_up(run: Run) -> None:
     assert done.out.split()[3] == A
 
 
-def test_a_load_that_waits_for_outcomes_is_told_that_none_will_come(
-    inside: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_load_that_waits_for_outcomes_is_told_that_none_will_come(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """The key is revoked while as many URLs are awaited as may be."""
     monkeypatch.setattr("scoter.cli.submit._MOST_OPEN", 1)
     streams = iter([stream(b"retry: 100\n\n"), problem(401, "key-unknown")])
@@ -209,7 +200,7 @@ def test_a_load_that_waits_for_outcomes_is_told_that_none_will_come(
         return next(streams) if asked.target.startswith("/v1/events") else receipts(asked)
 
     with FakeService(*[answer] * 10) as service:
-        done = inside("submit", A, B, "--wait", "--server", service.url)
+        done = run("submit", A, B, "--wait", "--server", service.url)
 
     assert done.code == 2
     assert "401" in done.err or "It is so." in done.err
@@ -228,21 +219,21 @@ def test_a_run_whose_reader_leaves_does_not_say_that_no_more_was_accepted(tmp_pa
 
     assert len(sent(service)) == 200
     assert done.returncode == 0
-    assert done.stderr.startswith("at least 1 message with 1 URL accepted")
+    assert done.stderr.startswith("Accepted at least 1 message with 1 URL")
 
 
-def test_a_folder_in_the_place_of_a_file_is_told(inside: Run, tmp_path: Path) -> None:
+def test_a_folder_in_the_place_of_a_file_is_told(run: Run, tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
 
-    done = inside("submit", "--file", "folder")
+    done = run("submit", "--file", "folder")
 
     assert (done.code, done.out) == (2, "")
     assert done.err == "scoter: folder: cannot be read: Is a directory\n"
 
 
-def test_an_empty_file_is_told(inside: Run, tmp_path: Path) -> None:
+def test_an_empty_file_is_told(run: Run, tmp_path: Path) -> None:
     (tmp_path / "urls").write_text("\n\n")
     with FakeService() as service:
-        done = inside("submit", "--file", "urls", "--server", service.url)
+        done = run("submit", "--file", "urls", "--server", service.url)
 
-    assert (done.code, done.out, done.err) == (1, "", "there was nothing to submit\n")
+    assert (done.code, done.out, done.err) == (1, "", "There was nothing to submit.\n")

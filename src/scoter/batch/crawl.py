@@ -26,7 +26,7 @@ from scoter.batch.parse import parse
 from scoter.batch.updatedb import Update
 from scoter.batch.worker.pool import Pool
 from scoter.config import Config
-from scoter.core.display import size
+from scoter.core.display import count, size
 from scoter.engine import Engine, source_of
 from scoter.errors import UserError
 from scoter.store.tables import Table
@@ -133,8 +133,7 @@ class _Crawl:
     def run(self) -> Crawled:
         while not self._stopping:
             if self._rounds.most is not None and self._number >= self._rounds.most:
-                said = "1 round is done" if self._number == 1 else f"{self._number} rounds are done"
-                return self._ended(said, is_done=False)
+                return self._ended(f"{count(self._number, 'round')} done", is_done=False)
             if not self._has_room():
                 break
             self._number += 1

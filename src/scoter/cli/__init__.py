@@ -1,5 +1,7 @@
-"""What people type: one module a command, each thin, each slow to import anything.
+"""The command line.
 
-``main`` holds the table of commands and turns errors into exit codes; ``invocation`` holds the options that every
-command takes before and after its name; ``output`` prints rows for people and for programs.
+``main`` holds the table of commands, imports a command's module when it is used, and turns errors into exit codes.
+``invocation`` holds the options that several commands share, ``session`` opens a crawl directory for a command,
+``files`` reads input, ``output`` and ``results`` print. Every other module implements one command or a few related
+ones; ``COMMANDS`` in ``main`` says which.
 """

@@ -1,4 +1,4 @@
-"""Show the configuration, or translate one from Nutch."""
+"""Show the configuration, or convert one from Nutch."""
 
 from __future__ import annotations
 
@@ -6,14 +6,15 @@ from pathlib import Path
 
 import click
 
-from scoter.cli.files import read_bytes, write_text
+from scoter.cli.files import read_bytes
 from scoter.cli.invocation import invocation
 from scoter.cli.output import note, print_json, visible
+from scoter.core.display import count
 
 
 @click.group()
 def command() -> None:
-    """Show the configuration, or translate one from Nutch.
+    """Show the configuration, or convert one from Nutch.
 
     \b
     Example:
@@ -22,9 +23,9 @@ def command() -> None:
 
 
 @command.command()
-@click.option("--defaults", is_flag=True, help="Print a complete, commented file with every setting's default instead.")
+@click.option("--defaults", is_flag=True, help="Print a complete, commented settings file with the defaults instead.")
 def show(defaults: bool) -> None:
-    """Print the effective configuration, and where each value came from.
+    """Print the effective configuration and where each value comes from.
 
     \b
     Example:
@@ -35,9 +36,9 @@ def show(defaults: bool) -> None:
     from scoter.config.show import defaults_toml, effective_toml, rows
     from scoter.plugins import declared_settings, names_by_key
 
-    said = invocation()
-    loaded = load_with_origins() if defaults else said.loaded()
-    if said.json:
+    options = invocation()
+    loaded = load_with_origins() if defaults else options.loaded()
+    if options.json:
         for row in rows(loaded):
             print_json(row)
     elif defaults:
@@ -48,28 +49,31 @@ def show(defaults: bool) -> None:
 
 @command.command("import-nutch")
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write the settings there instead of stdout.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write the settings to this file.")
 def import_nutch(file: Path, output: Path | None) -> None:
-    """Translate a Nutch site file into Scoter's settings, and list what has no counterpart.
+    """Convert a Nutch site file to Scoter settings, and list what has no counterpart.
 
     \b
     Example:
       scoter config import-nutch conf/nutch-site.xml -o scoter.toml
     """
     from scoter.config.nutch import NO_EFFECT
-    from scoter.config.nutch import import_nutch as translate
+    from scoter.config.nutch import import_nutch as convert
 
-    said = invocation()
-    imported = translate(read_bytes(file), str(file))
-    if said.json:
+    options = invocation()
+    imported = convert(read_bytes(file), str(file))
+    if options.json:
         for row in (*imported.translated, *imported.untranslated):
             print_json(row)
     elif output is not None:
-        write_text(output, imported.toml_text)
+        from scoter.batch.crawldir.export import replacing
+
+        with replacing(output) as opened:
+            opened.write(imported.toml_text.encode())
     else:
         click.echo(imported.toml_text, nl=False)
-    if not said.quiet:
-        note(f"{len(imported.translated)} translated, {len(imported.untranslated)} not translated")
+    if not options.quiet:
+        note(f"Converted {count(len(imported.translated), 'setting')}, skipped {len(imported.untranslated)}")
         for row in imported.translated:
             if row.note.endswith(NO_EFFECT):
                 note(f"  {row.setting}: {NO_EFFECT}")

@@ -1,21 +1,21 @@
-"""Crawl from seeds in rounds, or go on with a crawl."""
+"""Crawl from seeds in rounds, or continue a crawl."""
 
 from __future__ import annotations
 
-import json
 import shutil
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from scoter.cli.fetch import described, span
-from scoter.cli.invocation import AtMost, Invocation, invocation
-from scoter.cli.jobs import Work, working
-from scoter.cli.output import note, print_json, print_table, visible
-from scoter.cli.progress import percent
+from scoter.cli.fetch import fetch_progress
+from scoter.cli.invocation import NOTHING_TO_DO, AtMost, agent_option, invocation
+from scoter.cli.output import note, print_json, progress_bar, visible
+from scoter.cli.results import print_table
+from scoter.cli.session import CrawlSession, crawl_session
+from scoter.core.display import count, duration
 from scoter.errors import UserError, typed
 
 if TYPE_CHECKING:
@@ -23,31 +23,23 @@ if TYPE_CHECKING:
     from scoter.batch.crawldir.directory import CrawlDir
     from scoter.config import Config
 
-NOTHING = 1
-
-
-def _named(context: click.Context, _: click.Parameter, name: str | None) -> None:
-    """Take the agent's name as a setting, before the settings are read."""
-    if name:
-        context.ensure_object(Invocation).overrides.append(f"agent.name={json.dumps(name)}")
-
 
 @click.command()
 @click.argument("directory", metavar="DIR")
 @click.argument("seeds", nargs=-1)
-@click.option("--rounds", type=click.IntRange(1), default=5, show_default=True, help="Rounds at most.")
-@click.option("--until-done", is_flag=True, help="As many rounds as it takes until nothing is due.")
-@click.option("--top-n", type=AtMost(1), default=50_000, show_default=True, help="URLs a round at most.")
+@click.option("--rounds", type=click.IntRange(1), default=5, show_default=True, help="Maximum number of rounds.")
+@click.option("--until-done", is_flag=True, help="Run rounds until no URL is due.")
+@click.option("--top-n", type=AtMost(1), default=50_000, show_default=True, help="Maximum number of URLs per round.")
 @click.option(
     "--scope",
     type=click.Choice(["host", "domain", "any"]),
     default="domain",
     show_default=True,
-    help="Stay on the seeds' hosts or registered domains, or go anywhere.",
+    help="Stay on the seeds' hosts, on their registered domains, or go anywhere.",
 )
-@click.option("--agent", metavar="NAME", expose_value=False, callback=_named, help="Who is crawling (agent.name).")
-@click.option("--add-days", type=click.IntRange(0), default=0, help="Fetch what is due within so many days already.")
-@click.option("--dedup/--no-dedup", default=True, show_default=True, help="Mark pages of the same content.")
+@agent_option
+@click.option("--add-days", type=click.IntRange(0), default=0, help="Also fetch URLs that are due in this many days.")
+@click.option("--dedup/--no-dedup", default=True, show_default=True, help="Mark pages with the same content.")
 def command(
     directory: str,
     seeds: tuple[str, ...],
@@ -58,12 +50,12 @@ def command(
     add_days: int,
     dedup: bool,
 ) -> int:
-    """Crawl from seeds in rounds, or go on with a crawl.
+    """Crawl from seeds in rounds, or continue a crawl.
 
-    SEEDS are URLs, files of URLs, folders of such files, or - for standard input. A round generates a list of the URLs
-    that are due, fetches and parses them, and brings what was found into the crawldb; the linkdb follows at the end.
-    Whatever state DIR is in, the crawl goes on from there. Ctrl-C, or a file STOP in DIR, ends it after the requests
-    under way; a second Ctrl-C at once. Exit code 1: there was nothing to do.
+    SEEDS are URLs, files of URLs, folders of such files, or - for stdin. Each round generates a list of the URLs that
+    are due, fetches and parses them, and updates the crawldb; the linkdb is updated at the end. A crawl can be
+    interrupted at any time and continues where it was. Ctrl-C, or a file named STOP in DIR, ends it after the requests
+    in progress; a second Ctrl-C ends it at once. Exit code 1: no URL was due.
 
     \b
     Example:
@@ -76,95 +68,96 @@ def command(
     from scoter.batch.worker.pool import Pool
     from scoter.fetch.protocols.identity import user_agent
 
-    said = invocation()
-    # Before a directory is made: a mistake should leave nothing behind.
-    user_agent(said.config)
+    options = invocation()
+    # Check the input before creating the directory, so that a mistake leaves nothing behind.
+    user_agent(options.config)
     origins(seeds)
     with Pool() as pool:
-        # Now, while there is neither a lock nor an engine, nor what an engine loads.
-        pool.fork(most_processes(said.config))
+        # Fork now, while there is no lock and the engine is not loaded.
+        pool.fork(most_processes(options.config))
 
         from scoter.batch.crawl import Rounds, crawl
         from scoter.batch.crawldir.directory import STOP, Stopping
 
-        with working("crawl", directory, create=bool(seeds)) as work, pool:
-            config = _scoped(work, seeds, scope)
-            stopping = Stopping(work.crawl.path / STOP)
+        with crawl_session("crawl", directory, create=bool(seeds)) as session, pool:
+            config = _add_seeds(session, seeds, scope)
+            stopping = Stopping(session.crawl.path / STOP)
             started = time.monotonic()
             with stopping.listening():
                 done = crawl(
-                    work.crawl,
-                    work.engine,
+                    session.crawl,
+                    session.engine,
                     config,
                     rounds=Rounds(most=None if until_done else rounds, top_n=top_n, add_days=add_days, dedup=dedup),
-                    tell=lambda progress: work.line.show(_line(progress)),
-                    note=work.line.note,
+                    tell=lambda progress: session.status.show(_progress(progress)),
+                    note=session.status.note,
                     stopping=stopping,
                     pool=pool,
                 )
-    if said.json:
+    if options.json:
         print_json(done)
     else:
-        _print(done, time.monotonic() - started, work.crawl, said.quiet)
+        _print_summary(done, time.monotonic() - started, session.crawl, options.quiet)
     if "store.disk_floor" in stopping.by:
-        raise UserError(f"the crawl paused: {stopping.by}", hint="Make room, and run the same command again.")
-    return 0 if done.rounds or stopping else NOTHING
+        raise UserError(f"the crawl stopped: {stopping.by}", hint="Free some space and run the same command again.")
+    return 0 if done.rounds or stopping else NOTHING_TO_DO
 
 
-def _scoped(work: Work, seeds: tuple[str, ...], scope: str) -> Config:
-    """Put the seeds into the crawldb, and return the configuration that keeps the crawl where it is to stay."""
+def _add_seeds(session: CrawlSession, seeds: tuple[str, ...], scope: str) -> Config:
+    """Add the seeds to the crawldb and return the configuration, restricted to the crawl's scope."""
     from scoter.batch.inject import inject
     from scoter.batch.urls.seeds import ANY, extend, hosts_of
 
     if seeds:
-        seeds = tuple(str(_kept(work)) if seed == "-" else seed for seed in seeds)
-        done = inject(work.crawl, work.engine, work.config, seeds, now=work.now)
-        work.line.note(f"Seeds: {done.new:,} new, {done.known:,} known, {done.filtered:,} dropped by filters.")
+        seeds = tuple(str(_save_stdin(session)) if seed == "-" else seed for seed in seeds)
+        done = inject(session.crawl, session.engine, session.config, seeds, now=session.now)
+        known = f"{done.known:,} already known, {done.filtered:,} dropped by filters"
+        session.status.note(f"Seeds: {done.new:,} new, {known}.")
         for each in done.complaints:
-            work.line.note(f"  {each.where}: {visible(each.text)}: {visible(each.why)}")
-        if not work.crawl.crawldb.exists():
-            hint = "`scoter filterchecker URL` tells which filter drops a URL, and by which rule."
+            session.status.note(f"  {each.where}: {visible(each.text)}: {visible(each.why)}")
+        if not session.crawl.crawldb.exists():
+            hint = "To see which filter drops a URL: scoter filterchecker URL"
             raise UserError("there is no seed to start from", hint=hint if done.filtered else "")
         if scope != ANY:
-            extend(work.crawl, scope, hosts_of(seeds))
-    return work.config if scope == ANY else work.scoped
+            extend(session.crawl, scope, hosts_of(seeds))
+    return session.config if scope == ANY else session.scoped_config
 
 
-def _kept(work: Work) -> Path:
-    """Put what comes on standard input into a file: it is read twice, for the URLs and for where the crawl goes."""
+def _save_stdin(session: CrawlSession) -> Path:
+    """Copy standard input to a file: seeds are read twice, once for the URLs and once for the scope."""
     if sys.stdin is None:
         raise UserError("standard input is closed")
-    file = work.scratch / "stdin"
-    with file.open("wb") as kept:
-        shutil.copyfileobj(sys.stdin.buffer, kept)
+    file = session.scratch / "stdin"
+    with file.open("wb") as copy:
+        shutil.copyfileobj(sys.stdin.buffer, copy)
     return file
 
 
-def _line(progress: Progress) -> str:
-    of = f"/{progress.rounds}" if progress.rounds else ""
-    head = f"round {progress.round}{of}  {progress.step}"
+def _progress(progress: Progress) -> str:
+    total = f"/{progress.rounds}" if progress.rounds else ""
+    head = f"round {progress.round}{total}  {progress.step}"
     if progress.fetch is not None:
-        return f"{head} {described(progress.fetch)}"
-    return head if progress.share is None else percent(head, progress.share)
+        return f"{head} {fetch_progress(progress.fetch)}"
+    return head if progress.share is None else progress_bar(head, progress.share)
 
 
-def _print(done: Crawled, seconds: float, crawl: CrawlDir, quiet: bool) -> None:
-    rows: list[dict[str, Any]] = [
+def _print_summary(done: Crawled, seconds: float, crawl: CrawlDir, quiet: bool) -> None:
+    rows = [
         {
-            "round": each.number,
+            "round": str(each.number),
             "segment": each.segment,
             "fetched": f"{each.fetched:,}",
             "new URLs": f"{each.new:,}",
-            "time": span(each.seconds),
+            "time": duration(round(each.seconds)),
         }
         for each in done.rounds
     ]
     if rows:
-        print_table(rows, ["round", "segment", "fetched", "new URLs", "time"])
+        print_table(rows, list(rows[0]))
         print()
-    total = sum(done.by_status.values())
-    counts = ", ".join(f"{name} {count:,}" for name, count in sorted(done.by_status.items(), key=lambda each: -each[1]))
-    print(f"{total:,} URLs known: {counts}.")
+    by_frequency = sorted(done.by_status.items(), key=lambda each: -each[1])
+    statuses = ", ".join(f"{number:,} {name}" for name, number in by_frequency)
+    print(f"{count(sum(done.by_status.values()), 'URL')} known: {statuses}.")
     if not quiet:
-        on = "" if done.is_done else f" `scoter crawl {typed(crawl.path)}` goes on."
-        note(f"Ended after {span(seconds)}: {done.ended_by}.{on}")
+        hint = "" if done.is_done else f" To continue: scoter crawl {typed(crawl.path)}"
+        note(f"Finished after {duration(round(seconds))}: {done.ended_by}.{hint}")

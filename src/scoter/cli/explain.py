@@ -1,4 +1,4 @@
-"""Tell all that is known of a URL, and why it was fetched or not."""
+"""Show everything known about a URL, and why it was fetched or not."""
 
 from __future__ import annotations
 
@@ -8,27 +8,27 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from scoter.cli.invocation import invocation
-from scoter.cli.jobs import working
+from scoter.cli.invocation import NOTHING_TO_DO, invocation
 from scoter.cli.output import print_json, visible
+from scoter.cli.session import crawl_session
+from scoter.core.display import ago, count
 
 if TYPE_CHECKING:
     from scoter.batch.explain import Explanation, Some
-    from scoter.core.chain import Step
 
-_FETCH = ("status", "http_status", "reason", "detail", "redirect_to", "content_type", "length", "truncated")
-_PLACE = ("ip", "response_ms", "warc_file", "warc_offset")
-_PARSE = ("parse_status", "reason", "title", "language", "canonical", "noindex", "nofollow", "outlinks")
+_FETCH_FIELDS = ("status", "http_status", "reason", "detail", "redirect_to", "content_type", "length", "truncated")
+_ARCHIVE_FIELDS = ("ip", "response_ms", "warc_file", "warc_offset")
+_PARSE_FIELDS = ("parse_status", "reason", "title", "language", "canonical", "noindex", "nofollow", "outlinks")
 
 
 @click.command()
 @click.argument("directory")
 @click.argument("url")
 def command(directory: str, url: str) -> int:
-    """Tell all that is known of a URL, and why it was fetched or not.
+    """Show everything known about a URL, and why it was fetched or not.
 
-    The first line is the verdict. What follows: what the normalisers and filters say of the URL now, its record, its
-    fetches, redirects, links to it and duplicates. Exit code 1 when nothing is known of it.
+    The first line is the verdict. Then follow: what the normalisers and filters do with the URL now, its record, its
+    fetches, redirects, inlinks and duplicates. Exit code 1: nothing is known about the URL.
 
     \b
     Example:
@@ -36,18 +36,19 @@ def command(directory: str, url: str) -> int:
     """
     from scoter.batch.explain import explain, verdict
 
-    with working("explain", directory, lock=False) as work:
-        found = explain(work.crawl, work.config, url, now=work.now)
-        sentence = verdict(found, work.now)
+    with crawl_session("explain", directory, lock=False) as session:
+        found = explain(session.crawl, session.config, url, now=session.now)
+        sentence = verdict(found, session.now)
         if invocation().json:
-            print_json(_object(found, sentence))
+            print_json(_as_object(found, sentence))
         else:
-            for line in _lines(found, sentence, work.now):
+            for line in _lines(found, sentence, session.now):
                 click.echo(visible(line))
-        return 0 if found.record or found.fetches or found.links.count or found.redirected_from.count else 1
+        is_known = found.record or found.fetches or found.links.count or found.redirected_from.count
+        return 0 if is_known else NOTHING_TO_DO
 
 
-def _object(found: Explanation, sentence: str) -> Any:
+def _as_object(found: Explanation, sentence: str) -> Any:
     import msgspec
 
     from scoter.batch.crawldir.export import plain
@@ -56,12 +57,10 @@ def _object(found: Explanation, sentence: str) -> Any:
     for name in ("links", "inlinks", "redirected_from", "duplicates"):
         fields[name] = msgspec.structs.asdict(fields[name])
     for name in ("normalizers", "filters"):
-        fields[name] = [_said(step) for step in fields[name]]
+        fields[name] = [
+            {"name": step.name, "before": step.before, "after": step.after, "why": step.why} for step in fields[name]
+        ]
     return plain({"url": found.url.text, "key": found.url.key, "host": found.url.host, "verdict": sentence, **fields})
-
-
-def _said(step: Step) -> dict[str, Any]:
-    return {"name": step.name, "before": step.before, "after": step.after, "why": step.why}
 
 
 def _lines(found: Explanation, sentence: str, now: datetime) -> Iterator[str]:
@@ -79,25 +78,25 @@ def _lines(found: Explanation, sentence: str, now: datetime) -> Iterator[str]:
         yield f"rule          {rule}"
     yield from _record(found, now)
     for name in found.listed:
-        yield f"listed        in segment {name}, not fetched yet"
+        yield f"fetch list    segment {name}, not fetched yet"
     for name in found.skipped:
-        yield f"listed        in segment {name}, which ended without asking for it"
+        yield f"fetch list    segment {name}, whose fetch ended without requesting it"
     for row in found.fetches:
-        yield f"fetch         segment {row['segment']}, {_moment(row['fetch_time'], now)}: {_facts(row, _FETCH)}"
-        if place := _facts(row, _PLACE):
-            yield f"              {place}"
+        yield f"fetch         segment {row['segment']}, {_time(row['fetch_time'], now)}: {_facts(row, _FETCH_FIELDS)}"
+        if archived := _facts(row, _ARCHIVE_FIELDS):
+            yield f"              {archived}"
     for row in found.parses:
-        yield f"parse         segment {row['segment']}: {_facts(row, _PARSE)}"
+        yield f"parse         segment {row['segment']}: {_facts(row, _PARSE_FIELDS)}"
     for hop in found.redirects:
         yield f"redirect      {hop['from']} → {hop['to']} (in the crawldb: {hop['known_as'] or 'unknown'})"
     yield from _some("redirected from", found.redirected_from, lambda row: f"{row['url']} ({row['status']})")
     yield from _some(
-        f"links to it, score {found.link_score:.4g} in all",
+        f"links to it, total score {found.link_score:.4g}",
         found.links,
         lambda row: f"{row['score'] or 0:.4g}  {row['source']}  {row['anchor'] or ''}".rstrip(),
     )
     yield from _some(
-        "inlinks of the linkdb", found.inlinks, lambda row: f"{row['url']}  {row['anchor'] or ''}".rstrip()
+        "inlinks in the linkdb", found.inlinks, lambda row: f"{row['url']}  {row['anchor'] or ''}".rstrip()
     )
     yield from _some("same content", found.duplicates, lambda row: f"{row['url']} ({row['status']})")
 
@@ -110,21 +109,22 @@ def _record(found: Explanation, now: datetime) -> Iterator[str]:
         return
     row = found.record
     due = "due" if found.is_due else "not due"
-    yield f"record        {row['status']}, score {row['score'] or 0:.4g}, {row['retries'] or 0} retries"
-    yield f"schedule      {due}: {_moment(row['fetch_time'], now)}, every {(row['interval'] or 0) / 86_400:.3g} d"
-    told = {"status", "score", "retries", "fetch_time", "interval", "url", "key", "host"}
+    retries = count(row["retries"] or 0, "retry", "retries")
+    yield f"record        {row['status']}, score {row['score'] or 0:.4g}, {retries}"
+    yield f"schedule      {due}: {_time(row['fetch_time'], now)}, every {(row['interval'] or 0) / 86_400:.3g} d"
+    above = {"status", "score", "retries", "fetch_time", "interval", "url", "key", "host"}
     for name, value in row.items():
-        if name not in told and value not in (None, {}):
+        if name not in above and value not in (None, {}):
             yield f"{name:<13} {shown(value)}"
 
 
-def _some(title: str, some: Some, spell: Any) -> Iterator[str]:
+def _some(title: str, some: Some, line: Any) -> Iterator[str]:
     if not some.count:
         return
-    more = f", the first {len(some.first)}" if some.count > len(some.first) else ""
-    yield f"{title} ({some.count:,}{more})"
+    first = f", the first {len(some.first)}" if some.count > len(some.first) else ""
+    yield f"{title} ({some.count:,}{first})"
     for row in some.first:
-        yield f"    {spell(row)}"
+        yield f"    {line(row)}"
 
 
 def _facts(row: Mapping[str, Any], names: Sequence[str]) -> str:
@@ -133,7 +133,5 @@ def _facts(row: Mapping[str, Any], names: Sequence[str]) -> str:
     return ", ".join(f"{name.replace('_', ' ')} {shown(row[name])}" for name in names if row[name] not in (None, False))
 
 
-def _moment(value: datetime | None, now: datetime) -> str:
-    from scoter.core.display import ago
-
+def _time(value: datetime | None, now: datetime) -> str:
     return "at an unknown time" if value is None else f"{value:%Y-%m-%d %H:%M:%S} UTC ({ago(value, now)})"

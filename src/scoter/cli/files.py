@@ -1,14 +1,18 @@
-"""Files that people name on the command line: read within a limit, written whole or not at all."""
+"""Input that people name on the command line: files, lines and URLs."""
 
 from __future__ import annotations
 
+import errno
 import os
-import tempfile
+import stat
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
+from scoter.core.display import size
 from scoter.errors import UsageError
 
-DEFAULT_LIMIT = 64 * 1024 * 1024
+DEFAULT_LIMIT = 64 * 2**20
 
 
 def read_bytes(file: Path, limit: int = DEFAULT_LIMIT) -> bytes:
@@ -19,24 +23,42 @@ def read_bytes(file: Path, limit: int = DEFAULT_LIMIT) -> bytes:
     except OSError as error:
         raise UsageError(f"cannot be read: {error.strerror}", where=str(file)) from error
     if len(body) > limit:
-        raise UsageError(f"is larger than {limit:,} bytes", where=str(file), hint="Is it the right file?")
+        raise UsageError(f"is larger than {size(limit)}", where=str(file), hint="Is it the right file?")
     return body
 
 
-def write_text(file: Path, text: str) -> None:
-    """Write a file whole: what stood there before stays until the new one is complete."""
+def read_urls(arguments: tuple[str, ...]) -> Iterator[str]:
+    """Yield the URLs given as arguments; without any, or with a single dash, yield the lines of standard input."""
+    if arguments and arguments != ("-",):
+        # Bytes that are not UTF-8 arrive as surrogates, which cannot be printed.
+        yield from (text.encode("utf-8", "surrogateescape").decode("utf-8", "replace") for text in arguments)
+        return
+    if sys.stdin is None or sys.stdin.isatty():
+        raise UsageError("no URLs given", hint="Pass them as arguments, or pipe them in, one per line.")
+    with open(sys.stdin.fileno(), encoding="utf-8", errors="replace", closefd=False) as lines:
+        for line in lines:
+            text = line.strip("\r\n")
+            if text.strip():
+                yield text
+
+
+def open_lines(file: Path | None) -> int:
+    """Open a file, or standard input without one, and return its descriptor."""
+    if file is None or str(file) == "-":
+        if sys.stdin is None or sys.stdin.closed:
+            raise UsageError("standard input is closed")
+        return sys.stdin.fileno()
     try:
-        with tempfile.NamedTemporaryFile(
-            "w", encoding="utf-8", dir=file.parent, prefix=".scoter-", delete=False
-        ) as new:
-            try:
-                new.write(text)
-                new.flush()
-                os.fsync(new.fileno())
-                Path(new.name).chmod(0o644)
-                Path(new.name).replace(file)
-            except BaseException:
-                Path(new.name).unlink(missing_ok=True)
-                raise
+        descriptor = os.open(file, os.O_RDONLY)
+        if stat.S_ISDIR(os.fstat(descriptor).st_mode):
+            os.close(descriptor)
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        return descriptor
     except OSError as error:
-        raise UsageError(f"cannot be written: {error.strerror}", where=str(file)) from error
+        raise UsageError(f"cannot be read: {error.strerror}", where=str(file)) from error
+
+
+def bytes_to_read(descriptor: int) -> int:
+    """Return the size of a regular file, 0 for a pipe or a terminal."""
+    found = os.fstat(descriptor)
+    return found.st_size if stat.S_ISREG(found.st_mode) else 0

@@ -1,40 +1,45 @@
-"""Make segments of the URLs that are due."""
+"""Commands that generate segments: generate and freegen."""
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 import click
 
-from scoter.cli.invocation import AtMost, invocation
-from scoter.cli.jobs import working
+from scoter.cli.inject import print_complaints
+from scoter.cli.invocation import NOTHING_TO_DO, AtMost, invocation
 from scoter.cli.output import note, print_json
+from scoter.cli.session import crawl_session
+from scoter.core.display import ago, count
 
 if TYPE_CHECKING:
+    from scoter.batch.freegen import FreelyGenerated
     from scoter.batch.generate import Generated
+
+_FETCHERS = click.option(
+    "--fetchers",
+    type=click.IntRange(1, 1_024),
+    metavar="N",
+    help="Split each segment into N fetch lists, one per fetching process (default: fetch.processes).",
+)
 
 
 @click.command()
 @click.argument("directory", metavar="DIR")
-@click.option("--top-n", type=AtMost(min=1), metavar="N", help="Take at most N URLs a segment, the best first.")
+@click.option("--top-n", type=AtMost(min=1), metavar="N", help="Select at most N URLs per segment, best first.")
+@_FETCHERS
 @click.option(
-    "--fetchers",
-    type=click.IntRange(1, 1_024),
-    metavar="N",
-    help="Deal a segment out to N fetch lists; a fetch uses a process for each (default: fetch.processes).",
-)
-@click.option("--max-segments", type=click.IntRange(1, 1_000), default=1, metavar="N", help="Make up to N segments.")
-@click.option(
-    "--add-days", type=click.IntRange(min=0), default=0, metavar="N", help="Take what will be due N days from now."
-)
-@click.option("--expr", default="", metavar="E", help="Take only URLs of which this expression is true.")
-@click.option("--no-filter", is_flag=True, help="Take URLs that the URL filters would drop.")
-@click.option(
-    "--normalize", is_flag=True, help="Normalise URLs to tell whose limit (generate.max_count) they count for."
+    "--max-segments", type=click.IntRange(1, 1_000), default=1, metavar="N", help="Generate up to N segments."
 )
 @click.option(
-    "--force", is_flag=True, help="With generate.update_crawldb: also take URLs of segments that wait for an update."
+    "--add-days", type=click.IntRange(min=0), default=0, metavar="N", help="Also select URLs due within N days."
+)
+@click.option("--expr", default="", metavar="E", help="Only select URLs for which this expression is true.")
+@click.option("--no-filter", is_flag=True, help="Do not apply the URL filters.")
+@click.option("--normalize", is_flag=True, help="Normalise URLs before counting them for generate.max_count.")
+@click.option(
+    "--force", is_flag=True, help="With generate.update_crawldb: also select URLs of segments that await updatedb."
 )
 def command(
     directory: str,
@@ -47,26 +52,25 @@ def command(
     normalize: bool,
     force: bool,
 ) -> int:
-    """Make segments of the URLs that are due.
+    """Generate segments from the URLs that are due.
 
-    The names of the segments go to stdout, one a line; `scoter fetch` takes them. Which URLs are taken is a matter of
-    their schedule, the URL filters, and the settings generate.*; the best come first, by the scoring filters. Exit
-    code 1: there is nothing to fetch, and a sentence on stderr says why.
+    Prints the names of the segments, one per line, for `scoter fetch`. The schedule, the URL filters and the generate.*
+    settings decide which URLs are selected; the scoring filters decide the order. Exit code 1: there is nothing to
+    fetch, and a message says why.
 
     \b
     Example:
       scoter generate mycrawl --top-n 1000
       scoter generate mycrawl --expr 'score > 0.5 and host != "example.org"'
     """
-    said = invocation()
-    with working("generate", directory) as work:
+    with crawl_session("generate", directory) as session:
         from scoter.batch.generate import generate
 
         done = generate(
-            work.crawl,
-            work.engine,
-            work.scoped,
-            now=work.now,
+            session.crawl,
+            session.engine,
+            session.scoped_config,
+            now=session.now,
             top_n=top_n,
             lists=fetchers,
             max_segments=max_segments,
@@ -76,39 +80,69 @@ def command(
             normalize=normalize,
             force=force,
         )
-    if said.json:
+    return _print_segments(done, _summary(done) if done.segments else why_nothing(done, session.now))
+
+
+@click.command()
+@click.argument("directory", metavar="DIR")
+@click.argument("files", nargs=-1, required=True)
+@click.option("--filter", "filters", is_flag=True, help="Drop URLs that the URL filters reject.")
+@click.option("--normalize", is_flag=True, help="Run the URLs through the normalisers.")
+@_FETCHERS
+def freegen(directory: str, files: tuple[str, ...], filters: bool, normalize: bool, fetchers: int | None) -> int:
+    """Generate a segment from lists of URLs, ignoring the crawldb.
+
+    FILES are seed lists as for `scoter inject`, folders of such files, or - for stdin. The crawldb is neither read nor
+    changed. DIR is created if it does not exist. Prints the name of the segment. Exit code 1: the files contain no URL.
+
+    \b
+    Example:
+      scoter freegen mycrawl urls.txt
+    """
+    from scoter.batch.urls.seeds import origins
+
+    origins(files, may_be_urls=False)  # before creating the directory, so that a typo leaves nothing behind
+    with crawl_session("freegen", directory, create=True) as session:
+        from scoter.batch.freegen import freegen as generate_freely
+
+        done = generate_freely(
+            session.crawl,
+            session.engine,
+            session.config,
+            files,
+            now=session.now,
+            filter=filters,
+            normalize=normalize,
+            lists=fetchers,
+        )
+    bad = count(done.not_urls, "line that is not a URL", "lines that are not URLs")
+    code = _print_segments(done, f"{count(done.urls, 'URL')}, {done.filtered:,} dropped by filters, {bad}.")
+    if not invocation().quiet:
+        print_complaints(done)
+    return code
+
+
+def _print_segments(done: Generated | FreelyGenerated, summary: str) -> int:
+    if invocation().json:
         print_json(done)
-    for name in () if said.json else done.segments:
+    for name in () if invocation().json else done.segments:
         click.echo(name)
-    if not said.quiet:
-        note(why_nothing(done, work.now) if not done.segments else _sentence(done))
-    return 0 if done.segments else 1
+    if not invocation().quiet:
+        note(summary)
+    return 0 if done.segments else NOTHING_TO_DO
 
 
 def why_nothing(done: Generated, now: datetime) -> str:
-    """Return a sentence that says why there is no segment."""
+    """Return a sentence that says why no segment was generated."""
     if not done.known:
-        return "Nothing to fetch: the crawldb is empty. Put URLs into it: scoter inject"
-    reasons = ", ".join(f"{count:,} {reason}" for reason, count in done.skipped.items())
-    text = f"Nothing to fetch: {done.known:,} URLs known, {reasons}."
+        return "Nothing to fetch: the crawldb is empty. To add URLs: scoter inject"
+    reasons = ", ".join(f"{number:,} {reason}" for reason, number in done.skipped.items())
+    text = f"Nothing to fetch: {count(done.known, 'URL')} known, {reasons}."
     if done.next_due is not None:
-        text += f" The next is due in {_span(done.next_due - now)} ({done.next_due:%Y-%m-%d %H:%M} UTC)."
+        text += f" The next one is due {ago(done.next_due, now)} ({done.next_due:%Y-%m-%d %H:%M} UTC)."
     return text
 
 
-def _sentence(done: Generated) -> str:
-    left = "".join(f", {count:,} {reason}" for reason, count in done.skipped.items())
-    return f"{done.urls:,} of {done.known:,} URLs{left}."
-
-
-def _span(time: timedelta) -> str:
-    """Return a time in words.
-
-    >>> _span(timedelta(days=3, hours=2)), _span(timedelta(seconds=61))
-    ('3 days', '1 minute')
-    """
-    seconds = max(int(time.total_seconds()), 0)
-    for size, unit in ((86_400, "day"), (3_600, "hour"), (60, "minute")):
-        if seconds >= size:
-            return f"{seconds // size} {unit}{'s' if seconds >= 2 * size else ''}"
-    return f"{seconds} second{'' if seconds == 1 else 's'}"
+def _summary(done: Generated) -> str:
+    skipped = "".join(f", {number:,} {reason}" for reason, number in done.skipped.items())
+    return f"{done.urls:,} of {count(done.known, 'URL')}{skipped}."

@@ -1,14 +1,15 @@
-"""Put seed URLs into the crawldb."""
+"""Add seed URLs to the crawldb."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import click
 
-from scoter.cli.invocation import invocation
-from scoter.cli.jobs import working
+from scoter.cli.invocation import NOTHING_TO_DO, invocation
 from scoter.cli.output import note, print_json, visible
+from scoter.cli.session import crawl_session
 
 if TYPE_CHECKING:
     from scoter.batch.freegen import FreelyGenerated
@@ -20,10 +21,10 @@ if TYPE_CHECKING:
 @click.argument("seeds", nargs=-1, required=True)
 @click.option("--overwrite", is_flag=True, default=None, help="Replace the records of known URLs.")
 @click.option("--update", is_flag=True, default=None, help="Merge seeds into the records of known URLs.")
-@click.option("--no-filter", is_flag=True, help="Take seeds that the URL filters would drop.")
-@click.option("--no-normalize", is_flag=True, help="Take seeds in the spelling they have.")
+@click.option("--no-filter", is_flag=True, help="Do not apply the URL filters to seeds.")
+@click.option("--no-normalize", is_flag=True, help="Do not normalise seeds.")
 @click.option(
-    "--filter-normalize-all", is_flag=True, help="Send the URLs of the crawldb through the normalisers and filters too."
+    "--filter-normalize-all", is_flag=True, help="Also run the URLs in the crawldb through the normalisers and filters."
 )
 def command(
     directory: str,
@@ -34,12 +35,12 @@ def command(
     no_normalize: bool,
     filter_normalize_all: bool,
 ) -> int:
-    """Put seed URLs into the crawldb.
+    """Add seed URLs to the crawldb.
 
-    SEEDS are URLs, files, folders of files, or - for standard input. A file has a URL a line, and after it, each
-    behind a tab, name=value fields: nutch.score, nutch.fetchInterval and nutch.fetchInterval.fixed (in seconds), and
-    any metadata. Files may be gzipped. DIR is made if it does not exist. A known URL stays as it is unless an option
-    says otherwise. Exit code 1: there was no URL among the seeds that the filters keep.
+    SEEDS are URLs, files, folders of files, or - for stdin. A file has one URL per line, optionally followed by
+    tab-separated name=value fields: nutch.score, nutch.fetchInterval and nutch.fetchInterval.fixed (in seconds), or any
+    metadata. Files may be gzipped. DIR is created if it does not exist. Known URLs are left unchanged unless an option
+    says otherwise. Exit code 1: the filters keep none of the seeds.
 
     \b
     Example:
@@ -48,46 +49,50 @@ def command(
     """
     from scoter.batch.urls.seeds import origins
 
-    said = invocation()
-    origins(seeds)  # before a directory is made: a typing error should leave nothing behind
-    with working("inject", directory, create=True) as work:
+    origins(seeds)  # before creating the directory, so that a typo leaves nothing behind
+    with crawl_session("inject", directory, create=True) as session:
         from scoter.batch.inject import inject
 
         done = inject(
-            work.crawl,
-            work.engine,
-            work.config,
+            session.crawl,
+            session.engine,
+            session.config,
             seeds,
-            now=work.now,
+            now=session.now,
             overwrite=overwrite,
             update=update,
             filter=not no_filter,
             normalize=not no_normalize,
             filter_normalize_all=filter_normalize_all,
         )
-    if said.json:
+    if invocation().json:
         print_json(done)
     else:
-        _tell(done, said.quiet)
-    return 0 if done.new or done.known or done.dropped else 1
+        _print_summary(done)
+    return 0 if done.new or done.known or done.dropped else NOTHING_TO_DO
 
 
-def _tell(done: Injected, quiet: bool) -> None:
-    counts = {
-        "known already": done.known - done.changed,
+def _print_summary(done: Injected) -> None:
+    others = {
+        "already known": done.known - done.changed,
         "known and changed": done.changed,
         "dropped by filters": done.filtered,
         "not URLs": done.not_urls,
-        "with a field left out": done.bad_fields,
-        "taken out of the crawldb": done.dropped,
+        "with an invalid field": done.bad_fields,
+        "removed from the crawldb": done.dropped,
     }
-    click.echo(", ".join([f"{done.new:,} new", *(f"{count:,} {what}" for what, count in counts.items() if count)]))
-    if not quiet:
-        tell_complaints(done)
+    click.echo(counts(done.new, others))
+    if not invocation().quiet:
+        print_complaints(done)
 
 
-def tell_complaints(done: Injected | FreelyGenerated) -> None:
-    """Tell what was wrong with lines of seed lists."""
+def counts(new: int, others: Mapping[str, int]) -> str:
+    """Return how many URLs are new and, where not 0, how many are something else."""
+    return ", ".join([f"{new:,} new", *(f"{number:,} {name}" for name, number in others.items() if number)])
+
+
+def print_complaints(done: Injected | FreelyGenerated) -> None:
+    """Print what is wrong with lines of seed lists."""
     for each in done.complaints:
         note(f"  {each.where}: {visible(each.text)}: {visible(each.why)}")
     if (more := done.not_urls + done.bad_fields - len(done.complaints)) > 0:

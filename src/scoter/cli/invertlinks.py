@@ -1,53 +1,50 @@
-"""Bring the links of segments into the linkdb."""
+"""Update the linkdb from parsed segments."""
 
 from __future__ import annotations
 
 import click
 
-from scoter.cli.invocation import invocation
-from scoter.cli.jobs import working
-from scoter.cli.output import note, print_json
+from scoter.cli.invocation import NOTHING_TO_DO
+from scoter.cli.output import note
+from scoter.cli.results import print_result
+from scoter.cli.session import crawl_session
+from scoter.core.display import count
 
 
 @click.command()
 @click.argument("directory")
-@click.argument("segments", nargs=-1)
-@click.option("--no-filter", is_flag=True, help="Let every link in, whatever the URL filters say.")
-@click.option("--no-normalize", is_flag=True, help="Take URLs as they were parsed.")
-@click.option("--force", is_flag=True, help="Take segments once more that are in the linkdb already.")
+@click.argument("segments", nargs=-1, metavar="[SEGMENT]...")
+@click.option("--no-filter", is_flag=True, help="Do not apply the URL filters.")
+@click.option("--no-normalize", is_flag=True, help="Do not normalise URLs.")
+@click.option("--force", is_flag=True, help="Also add segments that are already in the linkdb.")
 def command(directory: str, segments: tuple[str, ...], no_filter: bool, no_normalize: bool, force: bool) -> int:
-    """Bring the links of segments into the linkdb.
+    """Update the linkdb from parsed segments.
 
-    Without SEGMENTS, those that are parsed and not in the linkdb yet. The links of a page that was parsed again
-    replace those it had. Exit code 1: there was no such segment.
+    Without SEGMENT, adds all parsed segments that are not in the linkdb yet. When a page was parsed again, its new
+    links replace the old ones. Exit code 1: there is no such segment.
 
     \b
     Example:
       scoter invertlinks mycrawl
       scoter invertlinks mycrawl 20261115033000 -D linkdb.ignore_internal_links=false
     """
-    said = invocation()
-    with working("invertlinks", directory) as work:
+    with crawl_session("invertlinks", directory) as session:
         from scoter.batch.invertlinks import invertlinks, pending
 
-        chosen = [work.crawl.segment(name) for name in segments] or pending(work.crawl)
+        chosen = [session.crawl.segment(name) for name in segments] or pending(session.crawl)
         if not chosen:
-            note("there is no parsed segment whose links are not in the linkdb yet")
-            return 1
+            note("The linkdb already contains all parsed segments.")
+            return NOTHING_TO_DO
         done = invertlinks(
-            work.crawl,
-            work.engine,
-            work.config,
+            session.crawl,
+            session.engine,
+            session.config,
             chosen,
-            now=work.now,
+            now=session.now,
             filter=not no_filter,
             normalize=not no_normalize,
             force=force,
         )
-    if said.json:
-        print_json(done)
-    else:
-        number = len(done.segments)
-        came = f"{number} segment{'s' if number > 1 else ''} brought in"
-        click.echo(f"{came}: {done.urls:,} URLs have inlinks, {done.urls_before:,} had before")
+    urls = f"{count(done.urls, 'URL')} with inlinks, {done.urls_before:,} before"
+    print_result(done, f"Added {count(len(done.segments), 'segment')} to the linkdb: {urls}")
     return 0

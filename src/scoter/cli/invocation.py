@@ -1,10 +1,11 @@
-"""The options that every command takes, before or after its name, and what they lead to."""
+"""Options that several commands share, and the configuration they lead to."""
 
 from __future__ import annotations
 
+import json
 import os
-import sys
-from collections.abc import Iterator
+from collections.abc import Callable
+from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,14 +16,20 @@ from scoter.cli.output import note
 from scoter.errors import UsageError
 
 if TYPE_CHECKING:
+    from datetime import timedelta
+
     from scoter.config import Config, Loaded
 
 DEFAULT_FILE = Path("scoter.toml")
-_COUNTLESS = 10**12  # more than any crawl or log holds; engines and libraries count up to 2**63 only
+NOTHING_TO_DO = 1
+"""Exit code of a command that found nothing to do."""
+_LARGEST_COUNT = 10**12  # more than any crawl holds; engines and libraries only count to 2**63
+
+Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
 class Invocation:
-    """What was said beside a command's own options; read once, then asked."""
+    """The values of the options that every command takes."""
 
     def __init__(self) -> None:
         self.config_file: Path | None = None
@@ -33,26 +40,21 @@ class Invocation:
         self._loaded: Loaded | None = None
 
     def override(self, setting: str) -> None:
-        """Set one setting, as ``-D`` does: a command's own option for it."""
+        """Override one setting, as ``-D`` does."""
         self.overrides.append(setting)
         self._loaded = None
 
     def loaded(self) -> Loaded:
-        """Return the effective configuration with its origins."""
+        """Return the effective configuration with the origin of each value."""
         if self._loaded is None:
             from scoter.config import load_with_origins
+            from scoter.config.unread import unread_of
 
             file = self.config_file or (DEFAULT_FILE if DEFAULT_FILE.is_file() else None)
             self._loaded = load_with_origins(file, os.environ, self.overrides)
-            self._warn(self._loaded)
+            for name in () if self.quiet else unread_of(self._loaded):
+                note(f"scoter: {self._loaded.origin(name)}: {name} has no effect yet")
         return self._loaded
-
-    def _warn(self, loaded: Loaded) -> None:
-        """Tell of settings that nothing asks for yet, to whoever has set one."""
-        from scoter.config.unread import unread_of
-
-        for name in () if self.quiet else unread_of(loaded):
-            note(f"scoter: {loaded.origin(name)}: {name} has no effect yet")
 
     @property
     def config(self) -> Config:
@@ -67,7 +69,7 @@ def invocation() -> Invocation:
 
 
 def common_options() -> list[click.Parameter]:
-    """Return new option objects for one more command."""
+    """Return the options that every command takes; click needs new objects for each command."""
     return [
         click.Option(
             ["-c", "--config", "config_file"],
@@ -75,7 +77,7 @@ def common_options() -> list[click.Parameter]:
             metavar="FILE",
             expose_value=False,
             callback=_remember,
-            help="Read settings from this TOML file (default: ./scoter.toml if there is one).",
+            help="Read settings from this TOML file (default: ./scoter.toml, if it exists).",
         ),
         click.Option(
             ["-D", "overrides"],
@@ -83,44 +85,90 @@ def common_options() -> list[click.Parameter]:
             metavar="SECTION.KEY=VALUE",
             expose_value=False,
             callback=_remember,
-            help="Set one setting; may be given again.",
+            help="Override a setting; can be repeated.",
         ),
-        _flag("--json", "Print JSON, one object a line."),
-        _flag("--quiet", "Print results only."),
+        _flag("--json", "Print JSON, one object per line."),
+        _flag("--quiet", "Print only results."),
         _flag("--debug", "Show tracebacks."),
     ]
 
 
+def setting_option(name: str, setting: str, text: str, *, metavar: str | None = None, kind: Any = None) -> Decorator:
+    """Add an option that overrides one setting."""
+
+    def override(context: click.Context, _: click.Parameter, value: Any) -> None:
+        if value is not None:
+            context.ensure_object(Invocation).override(f"{setting}={json.dumps(value)}")
+
+    help_text = f"{text} ({setting})."
+    return click.option(name, type=kind, metavar=metavar, expose_value=False, callback=override, help=help_text)
+
+
+agent_option = setting_option("--agent", "agent.name", "Name of the crawler in its requests", metavar="NAME")
+
+
+def service_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add ``--server`` and ``--key``, and name the server in client errors."""
+
+    @wraps(command)
+    def with_server(*arguments: Any, **options: Any) -> Any:
+        from scoter.client import ClientError
+
+        try:
+            return command(*arguments, **options)
+        except ClientError as error:
+            error.where = error.where or options["server"]
+            raise
+
+    key = click.option(
+        "--key", envvar="SCOTER_KEY", default="", metavar="KEY", help="API key, if the service needs one (SCOTER_KEY)."
+    )
+    server = click.option(
+        "--server",
+        envvar="SCOTER_SERVER",
+        default="http://127.0.0.1:8008",
+        show_default=True,
+        metavar="URL",
+        help="Address of the service (SCOTER_SERVER).",
+    )
+    return server(key(with_server))
+
+
 def only_with(other: str, is_given: bool, *options: str) -> None:
-    """Refuse options of the running command that mean nothing without another one."""
+    """Reject options of the running command that have no meaning without another option."""
     context = click.get_current_context()
     for each in () if is_given else context.command.params:
         name = each.opts[0]
         if name in options and context.get_parameter_source(each.name or "") is ParameterSource.COMMANDLINE:
-            raise UsageError(f"goes with {other} only", where=name, hint=f"Try `{context.command_path} --help`.")
+            raise UsageError(f"can only be used with {other}", where=name, hint=f"See {context.command_path} --help")
 
 
 class AtMost(click.IntRange):
-    """A number of things at most: one beyond all that there can be limits nothing."""
+    """An upper limit for a count; larger values than any crawl can reach mean no limit."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
         number: int = super().convert(value, param, ctx)
-        return min(number, _COUNTLESS)
+        return min(number, _LARGEST_COUNT)
 
 
-def urls_from(arguments: tuple[str, ...]) -> Iterator[str]:
-    """Yield the URLs given as arguments, or those on stdin, one a line, when there are none or a lone dash."""
-    if arguments and arguments != ("-",):
-        # What is not UTF-8 on the command line stands as half characters, which nothing can print.
-        yield from (text.encode("utf-8", "surrogateescape").decode("utf-8", "replace") for text in arguments)
-        return
-    if sys.stdin is None or sys.stdin.isatty():
-        raise UsageError("no URLs given", hint="Name them as arguments, or pipe them in, one a line.")
-    with open(sys.stdin.fileno(), encoding="utf-8", errors="replace", closefd=False) as lines:
-        for line in lines:
-            text = line.strip("\r\n")
-            if text.strip():
-                yield text
+class Duration(click.ParamType["timedelta"]):
+    """A duration with its unit, such as ``5s``; ``unit_required`` rejects plain numbers of seconds."""
+
+    name = "time"
+
+    def __init__(self, *, unit_required: bool = False) -> None:
+        self._unit_required = unit_required
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> timedelta:
+        from scoter.config.units import read_duration
+
+        try:
+            if self._unit_required and value.strip()[-1:] in set("0123456789.") and value.strip("0. "):
+                raise ValueError("has no unit")
+            return read_duration(value)
+        except ValueError as error:
+            where = param.opts[0] if param is not None else ""
+            raise UsageError(f"{value!r} {error}", where=where, hint="For example: 500ms, 5s, 2m, 12h or 30d") from None
 
 
 def _flag(name: str, text: str) -> click.Option:
@@ -130,9 +178,8 @@ def _flag(name: str, text: str) -> click.Option:
 def _remember(context: click.Context, parameter: click.Parameter, value: Any) -> None:
     if not value:
         return
-    said = context.ensure_object(Invocation)
-    name = parameter.name or ""
-    if name == "overrides":
-        said.overrides.extend(value)
+    options = context.ensure_object(Invocation)
+    if parameter.name == "overrides":
+        options.overrides.extend(value)
     else:
-        setattr(said, name, value)
+        setattr(options, parameter.name or "", value)

@@ -1,4 +1,4 @@
-"""The command `scoter`: the table of commands, and how an error ends."""
+"""The `scoter` command: the table of subcommands, and how errors become exit codes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import os
 import select
 import sys
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from functools import wraps
 from importlib import import_module
 from typing import Any, NoReturn
@@ -17,72 +16,81 @@ from typing import Any, NoReturn
 import click
 
 from scoter.cli.invocation import Invocation, common_options, invocation
-from scoter.errors import UsageError, UserError
+from scoter.cli.output import note
+from scoter.errors import UsageError, UserError, nearest
 
-# Name → module and one sentence. Modules are imported when their command is used, so that `scoter --help` and every
-# short command start at once. A test holds the sentences against the commands' own.
+# Name → module (or module:attribute) and one sentence. A module is imported when its command is used, so that
+# `scoter --help` and short commands start at once. A test compares the sentences with the commands' own help.
 COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
-    "Crawl": {
-        "crawl": ("crawl", "Crawl from seeds in rounds, or go on with a crawl."),
+    "Batch crawl": {
+        "crawl": ("crawl", "Crawl from seeds in rounds, or continue a crawl."),
     },
-    "Live": {
-        "serve": ("serve", "Run the live service: messages in, what their links are out."),
+    "Live service": {
+        "serve": ("serve", "Run the live service."),
         "submit": ("submit", "Submit texts and URLs to the live service."),
-        "lookup": ("lookup", "Show what the live service knows of URLs."),
-        "watch": ("watch", "Show what becomes of URLs, as it happens."),
-        "backup": ("backup", "Copy what a live service must not lose, while it runs."),
+        "lookup": ("lookup", "Show what the live service knows about URLs."),
+        "watch": ("watch", "Show the outcome of each URL as it happens."),
+        "backup": ("backup", "Back up a live service while it runs."),
     },
-    "Step by step": {
-        "inject": ("inject", "Put seed URLs into the crawldb."),
-        "sitemap": ("sitemap", "Put the URLs of sitemaps into the crawldb."),
-        "generate": ("generate", "Make segments of the URLs that are due."),
-        "freegen": ("freegen", "Make a segment of the URLs in files, whatever the crawldb says."),
-        "fetch": ("fetch", "Fetch a segment, or what is left of it."),
-        "parse": ("parse", "Parse the pages of fetched segments."),
-        "updatedb": ("updatedb", "Bring what segments found into the crawldb."),
-        "invertlinks": ("invertlinks", "Bring the links of segments into the linkdb."),
-        "dedup": ("dedup", "Mark pages of the same content as duplicates."),
+    "Batch crawl step by step": {
+        "inject": ("inject", "Add seed URLs to the crawldb."),
+        "sitemap": ("sitemap", "Add the URLs listed in sitemaps to the crawldb."),
+        "generate": ("generate", "Generate segments from the URLs that are due."),
+        "freegen": ("generate:freegen", "Generate a segment from lists of URLs, ignoring the crawldb."),
+        "fetch": ("fetch", "Fetch a segment, or resume an interrupted fetch."),
+        "parse": ("parse", "Parse fetched segments."),
+        "updatedb": ("updatedb", "Update the crawldb from fetched segments."),
+        "invertlinks": ("invertlinks", "Update the linkdb from parsed segments."),
+        "dedup": ("dedup", "Mark pages with the same content as duplicates."),
     },
-    "Look at a crawl": {
-        "readdb": ("readdb", "Show what the crawldb knows: statistics, one URL, the best, or all."),
-        "readseg": ("readseg", "Show what lies in segments."),
-        "readlinkdb": ("readlinkdb", "Show who links to a URL, or the whole linkdb."),
-        "domainstats": ("domainstats", "Count pages by host, domain, suffix or top-level domain."),
-        "protocolstats": ("protocolstats", "Count what the fetches of segments led to."),
-        "crawlcomplete": ("crawlcomplete", "Count fetched and unfetched URLs by host or domain."),
-        "sql": ("sql", "Ask the tables of a crawl or a service by SQL."),
-        "report": ("report", "Answer common questions about a service or a crawl."),
-        "explain": ("explain", "Tell all that is known of a URL, and why it was fetched or not."),
+    "Inspect a crawl": {
+        "readdb": ("readdb", "Show the crawldb: statistics, one URL, the top URLs, or a dump."),
+        "readseg": ("readseg", "Show the contents of segments."),
+        "readlinkdb": ("readlinkdb", "Show the inlinks of a URL, or dump the linkdb."),
+        "domainstats": ("statistics:domainstats", "Count pages by host, domain, suffix or top-level domain."),
+        "protocolstats": ("statistics:protocolstats", "Count the fetch outcomes in segments."),
+        "crawlcomplete": ("statistics:crawlcomplete", "Count fetched and unfetched URLs by host or domain."),
+        "sql": ("queries:sql", "Query a crawl or a live service with SQL."),
+        "report": ("queries:report", "Answer common questions about a live service or a crawl."),
+        "explain": ("explain", "Show everything known about a URL, and why it was fetched or not."),
     },
-    "Care for crawls": {
-        "mergedb": ("mergedb", "Merge the crawldbs of several crawls into a new one."),
-        "mergelinkdb": ("mergelinkdb", "Merge the linkdbs of several crawls into a new one."),
-        "mergesegs": ("mergesegs", "Merge segments into new ones."),
-        "prune": ("prune", "Remove old segments and versions of tables."),
+    "Maintain crawls": {
+        "mergedb": ("merge:mergedb", "Merge several crawldbs into a new one."),
+        "mergelinkdb": ("merge:mergelinkdb", "Merge several linkdbs into a new one."),
+        "mergesegs": ("merge:mergesegs", "Merge segments into new ones."),
+        "prune": ("prune", "Remove old segments and table versions."),
     },
-    "Check what the rules do": {
-        "parsechecker": ("parsechecker", "Show what is read of a page: type, text, metadata, links, and why."),
-        "filterchecker": ("filterchecker", "Show what each URL filter of the chain says of URLs."),
-        "normalizerchecker": ("normalizerchecker", "Show what each URL normaliser of the chain makes of URLs."),
-        "robotschecker": ("robotschecker", "Show what a robots.txt allows, and by which line."),
+    "Check rules": {
+        "parsechecker": ("parsechecker", "Show how a page is parsed: type, text, metadata, links, and why."),
+        "filterchecker": ("checkers:filterchecker", "Show which URL filters keep or drop URLs."),
+        "normalizerchecker": ("checkers:normalizerchecker", "Show how the URL normalisers change URLs."),
+        "robotschecker": ("checkers:robotschecker", "Show what a robots.txt file allows, and which line decides."),
     },
     "Set up": {
-        "config": ("config", "Show the configuration, or translate one from Nutch."),
+        "config": ("config", "Show the configuration, or convert one from Nutch."),
         "plugin": ("plugin", "List plug-ins, or run one."),
     },
-    "Try": {
-        "simweb": ("simweb", "Serve a synthetic web on loopback, for trials, tests and benchmarks."),
+    "Try it out": {
+        "simweb": ("simweb", "Serve a synthetic web on loopback for trials, tests and benchmarks."),
     },
 }
 MODULES = {name: found for group in COMMANDS.values() for name, found in group.items()}
 
-_STAY = 50_000  # objects, before garbage is looked for
+
 INTERRUPTED = 130
 DEFECT = 70
+_GC_THRESHOLD = 50_000  # new objects before the garbage collector runs
 
 
-class Scoter(click.Group):
-    """The group of all commands, each imported when it is asked for."""
+def load_command(name: str) -> click.Command:
+    """Import a command of the table."""
+    module, _, attribute = MODULES[name][0].partition(":")
+    command: click.Command = getattr(import_module(f"scoter.cli.{module}"), attribute or "command")
+    return command
+
+
+class CommandTable(click.Group):
+    """The group of all commands; each is imported when it is used."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(MODULES)
@@ -90,9 +98,9 @@ class Scoter(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in MODULES:
             return None
-        found: click.Command = import_module(f"scoter.cli.{MODULES[cmd_name][0]}").command
+        found = load_command(cmd_name)
         if not getattr(found, "is_prepared", False):
-            _with_common_options(found)
+            _prepare(found)
             found.is_prepared = True  # type: ignore[attr-defined]
         return found
 
@@ -100,12 +108,9 @@ class Scoter(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args and args[0] not in MODULES and not args[0].startswith("-"):
-            from scoter.errors import nearest
-
             close = nearest(args[0], MODULES)
-            raise click.UsageError(
-                f"there is no command {args[0]!r}" + (f"; did you mean {close!r}?" if close else ""), ctx
-            )
+            suggestion = f"; did you mean {close!r}?" if close else ""
+            raise click.UsageError(f"there is no command {args[0]!r}{suggestion}", ctx)
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -114,16 +119,17 @@ class Scoter(click.Group):
                 formatter.write_dl([(name, sentence) for name, (_, sentence) in commands.items()])
 
 
-@click.group(cls=Scoter, params=common_options(), context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=CommandTable, params=common_options(), context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="scoter", message="scoter %(version)s")
 def scoter() -> None:
     """Crawl the web politely, in batches or live.
 
-    Data goes to stdout, progress and messages to stderr. The options below stand before or after a command.
+    Results go to stdout, progress and messages to stderr. The options below work before and after the command name.
 
     \b
-    Exit codes: 0 done · 1 nothing to do · 2 a mistake in what was asked
-                70 a defect in Scoter · 130 interrupted
+    Exit codes: 0 success · 1 nothing to do, or nothing found
+                2 wrong usage, settings or input · 70 a bug in Scoter
+                130 interrupted
 
     \b
     Example:
@@ -133,30 +139,32 @@ def scoter() -> None:
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run a command and exit."""
-    _start_quickly()
-    said = Invocation()
-    sys.exit(_run(list(sys.argv[1:] if arguments is None else arguments), said))
+    tune_process()
+    sys.exit(run(list(sys.argv[1:] if arguments is None else arguments), Invocation()))
 
 
-def _start_quickly() -> None:
-    """Spare a command what costs it a third of its start and end, and gives it nothing."""
-    # What is loaded stays, and looking for garbage among it finds none; nor does it when the interpreter ends.
-    gc.set_threshold(_STAY, 20, 100)
-    atexit.unregister(gc.freeze)  # once is enough, however often a process runs commands
+def tune_process() -> None:
+    """Turn off what would cost a short command a third of its run time."""
+    # Modules and their objects live until the end: collecting garbage among them finds nothing.
+    gc.set_threshold(_GC_THRESHOLD, 20, 100)
+    atexit.unregister(gc.freeze)  # once is enough, even if a process runs several commands
     atexit.register(gc.freeze)
-    # numpy comes with a library that starts a thread a core, for matrices that nobody multiplies here.
+    # numpy's OpenBLAS starts one thread per core. Scoter multiplies no matrices.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    # Arrow asks this before it begins, and never again; store/arrow.py tells why.
+    # Arrow reads this only when it is loaded; store/arrow.py gives the reason.
     os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "jemalloc")
 
 
-def _run(arguments: list[str], said: Invocation) -> int:
+def run(arguments: list[str], options: Invocation) -> int:
+    """Run a command and return its exit code."""
     try:
         if sys.stdout is None or sys.stderr is None:
             raise UsageError("standard output and standard error must be open")
-        _print_what_can_be_printed()
-        # Not click's main(): it ends a broken pipe as an error of its own.
-        with scoter.make_context("scoter", arguments or ["--help"], obj=said) as context:
+        out = sys.stdout
+        if isinstance(out, io.TextIOWrapper) and out.errors == "strict":
+            out.reconfigure(errors="replace")  # a locale without some character is no reason to fail
+        # Not click's main(), which reports a broken pipe as an error.
+        with scoter.make_context("scoter", arguments or ["--help"], obj=options) as context:
             outcome = scoter.invoke(context)
         sys.stdout.flush()
         return outcome if isinstance(outcome, int) else 0
@@ -165,81 +173,70 @@ def _run(arguments: list[str], said: Invocation) -> int:
     except (click.Abort, KeyboardInterrupt):
         return INTERRUPTED
     except BrokenPipeError as error:
-        if not _reader_has_left():  # some other pipe, such as that of a process of ours
-            return _defect(error, said)
-        # As `head` does; python would complain about stdout once more at exit.
+        if not _is_stdout_closed():  # another pipe, for example to a worker process
+            return _report_defect(error, options)
+        # End quietly, as `head` does. Python would otherwise complain about stdout at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except click.ClickException as error:
-        return _fail(error, _usage_text(error), said)
+        return _report(error, _usage_text(error), options)
     except UserError as error:
-        return _fail(error, str(error), said)
-    except OSError as error:  # a full disk behind stdout, a terminal that went away
-        return _fail(error, f"{error.filename or 'standard output'}: {error.strerror or error}", said)
+        return _report(error, str(error), options)
+    except OSError as error:  # a full disk behind stdout, or a closed terminal
+        return _report(error, f"{error.filename or 'standard output'}: {error.strerror or error}", options)
     except Exception as error:
-        return _defect(error, said)
+        return _report_defect(error, options)
 
 
-def _reader_has_left() -> bool:
+def _is_stdout_closed() -> bool:
     poller = select.poll()
     poller.register(sys.stdout, 0)
     return any(event & (select.POLLERR | select.POLLHUP) for _, event in poller.poll(0))
 
 
-def _defect(error: Exception, said: Invocation) -> int:
-    _fail(error, f"this is a defect in Scoter: {type(error).__name__}: {error}", said)
-    if not said.debug:
-        _tell("Run the command again with --debug to see where it happened.")
+def _report_defect(error: Exception, options: Invocation) -> int:
+    _report(error, f"this is a bug in Scoter: {type(error).__name__}: {error}", options)
+    if not options.debug:
+        note("Run the command again with --debug to see the traceback.")
     return DEFECT
 
 
-def _print_what_can_be_printed() -> None:
-    """Let a terminal or a locale that lacks a character show ? for it: that is no reason to end."""
-    out = sys.stdout
-    if isinstance(out, io.TextIOWrapper) and out.errors == "strict":
-        out.reconfigure(errors="replace")
-
-
-def _fail(error: BaseException, text: str, said: Invocation) -> int:
-    if said.debug:
+def _report(error: BaseException, text: str, options: Invocation) -> int:
+    if options.debug and sys.stderr is not None:
         import traceback
 
         traceback.print_exception(error)
-    _tell(f"scoter: {text}")
+    if sys.stderr is not None:
+        note(f"scoter: {text}")
     return 2
-
-
-def _tell(text: str) -> None:
-    with suppress(OSError):
-        print(text, file=sys.stderr, flush=True)
 
 
 def _usage_text(error: click.ClickException) -> str:
     text = error.format_message()
     context = getattr(error, "ctx", None)
-    return f"{text}\nTry `{context.command_path} --help`." if context is not None else text
+    return f"{text}\nSee {context.command_path} --help" if context is not None else text
 
 
-def _with_common_options(command: click.Command) -> None:
-    """Give a command, and those below it, the options that may stand after its name too, and a sound configuration."""
+def _prepare(command: click.Command) -> None:
+    """Add the common options to a command and its subcommands, and check the configuration before they run."""
     known = {name for parameter in command.params for name in parameter.opts}
     command.params += [each for each in common_options() if not known & set(each.opts)]
-    below: dict[str, Any] = getattr(command, "commands", {})
-    for each in below.values():
-        _with_common_options(each)
-    if not below and command.callback is not None:
-        command.callback = _with_sound_config(command.callback)
+    subcommands: dict[str, Any] = getattr(command, "commands", {})
+    for each in subcommands.values():
+        _prepare(each)
+    if not subcommands and command.callback is not None:
+        command.callback = _with_checked_config(command.callback)
 
 
-def _with_sound_config(work: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a command that tells of mistakes in the configuration first, whether it needs the setting or not."""
+def _with_checked_config(callback: Callable[..., Any]) -> Callable[..., Any]:
+    """Report mistakes in the configuration first, whether the command uses the setting or not."""
 
-    @wraps(work)
+    @wraps(callback)
     def checked(*arguments: Any, **options: Any) -> Any:
         from scoter.plugins import check_tables
 
         check_tables(invocation().config)
-        return work(*arguments, **options)
+        return callback(*arguments, **options)
 
     return checked
 

@@ -1,27 +1,25 @@
-"""Parse the pages of fetched segments."""
+"""Parse fetched segments."""
 
 from __future__ import annotations
 
 import click
 
-from scoter.cli.invocation import invocation
-from scoter.cli.jobs import working
-from scoter.cli.output import note, print_json
-from scoter.cli.progress import percent
-
-NOTHING = 1
+from scoter.cli.invocation import NOTHING_TO_DO, invocation
+from scoter.cli.output import note, print_json, progress_bar
+from scoter.cli.session import crawl_session
+from scoter.core.display import count
 
 
 @click.command()
 @click.argument("directory", metavar="DIR")
 @click.argument("segments", nargs=-1, metavar="[SEGMENT]...")
-@click.option("--force", is_flag=True, help="Parse segments once more that are parsed already.")
+@click.option("--force", is_flag=True, help="Parse segments again that are already parsed.")
 def command(directory: str, segments: tuple[str, ...], force: bool) -> int:
-    """Parse the pages of fetched segments.
+    """Parse fetched segments.
 
-    Without a SEGMENT, all that are fetched and not parsed yet. Pages are read back from the archive; what was parsed
-    before a kill is not parsed again. With --force it is, by the settings of now, and what was parsed before goes; the
-    crawldb and the linkdb stay as they are. Exit code 1: no segment waits to be parsed.
+    Without SEGMENT, parses all segments that are fetched but not parsed yet. Pages are read from the archive. After an
+    interruption, parsing resumes where it was. --force parses again with the current settings and replaces the earlier
+    result; the crawldb and the linkdb are not changed. Exit code 1: there is no segment to parse.
 
     \b
     Example:
@@ -32,28 +30,28 @@ def command(directory: str, segments: tuple[str, ...], force: bool) -> int:
     from scoter.batch.crawldir.directory import Stopping
     from scoter.batch.parse import parse
 
-    said = invocation()
+    options = invocation()
     stopping = Stopping()
-    with working("parse", directory, lock=False) as work, stopping.listening():
-        every = work.crawl.all_segments()
-        chosen = [work.crawl.segment(name) for name in segments] or [
+    with crawl_session("parse", directory, lock=False) as session, stopping.listening():
+        every = session.crawl.all_segments()
+        chosen = [session.crawl.segment(name) for name in segments] or [
             each for each in every if each.is_fetched and (force or not each.is_parsed)
         ]
         if not chosen:
-            parsed = any(each.is_parsed for each in every)
-            note("No segment waits to be parsed." + (" --force parses them once more." if parsed else ""))
-            return NOTHING
+            is_parsed = any(each.is_parsed for each in every)
+            note("There is no segment to parse." + (" To parse them again, use --force." if is_parsed else ""))
+            return NOTHING_TO_DO
         for segment in chosen:
             done = parse(
                 segment,
-                work.scoped,
+                session.scoped_config,
                 again=force,
-                tell=lambda count, total: work.line.show(percent("parse", count / max(total, 1))),
+                tell=lambda number, total: session.status.show(progress_bar("parse", number / max(total, 1))),
                 stopping=stopping,
             )
-            work.line.clear()
-            if said.json:
+            session.status.clear()
+            if options.json:
                 print_json(done)
-            elif not said.quiet:
-                note(f"{done.segment}: {done.pages:,} pages, {done.links:,} links.")
+            elif not options.quiet:
+                note(f"{done.segment}: {count(done.pages, 'page')}, {count(done.links, 'link')}.")
     return 0

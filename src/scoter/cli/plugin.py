@@ -5,7 +5,8 @@ from __future__ import annotations
 import click
 
 from scoter.cli.invocation import invocation
-from scoter.cli.output import note, print_json, print_table
+from scoter.cli.output import note, print_json
+from scoter.cli.results import print_table
 
 
 @click.group()
@@ -19,10 +20,10 @@ def command() -> None:
 
 
 @command.command("list")
-@click.option("--point", help="Only plug-ins of this extension point.")
-@click.option("--points", is_flag=True, help="List the extension points themselves.")
+@click.option("--point", help="Only list plug-ins of this extension point.")
+@click.option("--points", is_flag=True, help="List the extension points instead.")
 def list_(point: str | None, points: bool) -> None:
-    """List the installed plug-ins with their point, package and place in the active chain.
+    """List the installed plug-ins with their extension point, package and position in the active chain.
 
     \b
     Example:
@@ -31,7 +32,6 @@ def list_(point: str | None, points: bool) -> None:
     from scoter.errors import PluginError, UsageError, nearest
     from scoter.plugins import POINTS, active, installed
 
-    said = invocation()
     if points:
         _print([{"point": each.name, "setting": each.chain, "what it does": each.sentence} for each in POINTS.values()])
         return
@@ -39,13 +39,13 @@ def list_(point: str | None, points: bool) -> None:
         close = nearest(point, POINTS)
         raise UsageError(
             f"{point!r} is not an extension point" + (f"; did you mean {close!r}?" if close else ""),
-            hint=f"There are {', '.join(POINTS)}.",
+            hint=f"Extension points: {', '.join(POINTS)}",
         )
     rows, broken = [], []
     for plugin in installed():
         if point is not None and plugin.point.name != point:
             continue
-        names = active(plugin.point, said.config)
+        names = active(plugin.point, invocation().config)
         try:
             purpose = plugin.purpose()
         except PluginError as error:
@@ -69,20 +69,20 @@ def list_(point: str | None, points: bool) -> None:
 @click.argument("name")
 @click.argument("args", nargs=-1, type=click.UNPROCESSED)
 def run(name: str, args: tuple[str, ...]) -> int:
-    """Run a plug-in that offers a command, with the arguments that follow its name.
+    """Run the command of a plug-in with the given arguments.
 
     \b
     Example:
       scoter plugin run urlfilter-few-parameters https://example.org/?a=1
 
-    (That one comes with the package in examples/scoter-frugal.)
+    That plug-in comes with the package in examples/scoter-frugal.
     """
     from scoter.errors import PluginError
     from scoter.plugins import Command, find_by_full_name
 
     plugin = find_by_full_name(name).make(invocation().config)
     if not isinstance(plugin, Command):
-        raise PluginError(f"{name} offers no command", hint="A plug-in with a method run(args) can be run.")
+        raise PluginError(f"{name} has no command", hint="Only plug-ins with a method run(args) can be run.")
     return int(plugin.run(args) or 0)
 
 

@@ -1,4 +1,4 @@
-"""Show what the crawldb knows: statistics, one URL, the best, or all."""
+"""Show the crawldb: statistics, one URL, the top URLs, or a dump."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from scoter.cli.invocation import AtMost, invocation, only_with
-from scoter.cli.jobs import Work, working
+from scoter.cli.invocation import NOTHING_TO_DO, AtMost, invocation, only_with
 from scoter.cli.output import note, print_json
+from scoter.cli.results import open_output, print_facts, print_rows, print_table
+from scoter.cli.session import CrawlSession, crawl_session
+from scoter.core.display import count
 from scoter.errors import UsageError, typed
 
 if TYPE_CHECKING:
@@ -20,22 +22,22 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("directory")
 @click.option("--stats", "wants_stats", is_flag=True, help="Count URLs by status, retries and host.")
-@click.option("--sort", "by_host", is_flag=True, help="With --stats: also every host with its statuses.")
+@click.option("--sort", "by_host", is_flag=True, help="With --stats: also list every host with its statuses.")
 @click.option("--url", metavar="U", help="Show the record of one URL.")
 @click.option("--top-n", type=AtMost(min=1), metavar="N", help="Show the N URLs with the highest scores.")
-@click.option("--min-score", type=float, metavar="S", help="With --top-n: only scores from S up.")
-@click.option("--dump", metavar="OUT", help="Write records to a file; - is standard output.")
+@click.option("--min-score", type=float, metavar="S", help="With --top-n: only URLs with at least this score.")
+@click.option("--dump", metavar="OUT", help="Write records to a file, or - for stdout.")
 @click.option(
     "--format",
     "form",
     type=click.Choice(["csv", "json", "parquet", "plain"]),
-    help="Format of the dump (default: json with --json, else plain).",
+    help="Format of the dump (default: json with --json, otherwise plain).",
 )
-@click.option("--status", default="", metavar="S", help="With --dump: only records of this status.")
-@click.option("--retry", type=int, metavar="N", help="With --dump: only records with so many retries.")
-@click.option("--regex", default="", metavar="R", help="With --dump: only URLs in which this pattern is found.")
-@click.option("--expr", default="", metavar="E", help="With --dump: only records of which this is true.")
-@click.option("--sample", type=float, metavar="F", help="With --dump: only this share of the records, 0 to 1.")
+@click.option("--status", default="", metavar="S", help="With --dump: only records with this status.")
+@click.option("--retry", type=int, metavar="N", help="With --dump: only records with this many retries.")
+@click.option("--regex", default="", metavar="R", help="With --dump: only URLs that contain a match of this pattern.")
+@click.option("--expr", default="", metavar="E", help="With --dump: only records for which this expression is true.")
+@click.option("--sample", type=float, metavar="F", help="With --dump: only this fraction of the records, 0 to 1.")
 def command(
     directory: str,
     wants_stats: bool,
@@ -47,9 +49,9 @@ def command(
     form: str | None,
     **selection: Any,
 ) -> int:
-    """Show what the crawldb knows: statistics, one URL, the best, or all.
+    """Show the crawldb: statistics, one URL, the top URLs, or a dump.
 
-    Exit code 1 when the crawldb does not know the URL of --url.
+    Exit code 1: the crawldb does not contain the URL of --url.
 
     \b
     Example:
@@ -59,34 +61,33 @@ def command(
     """
     asked = [wants_stats or by_host, url is not None, top_n is not None, dump is not None]
     if sum(asked) != 1:
-        raise UsageError(
-            "say what to show: one of --stats, --url, --top-n and --dump", hint="Try `scoter readdb --help`."
-        )
+        raise UsageError("give exactly one of --stats, --url, --top-n and --dump", hint="See scoter readdb --help")
     only_with("--dump", dump is not None, "--format", "--status", "--retry", "--regex", "--expr", "--sample")
     only_with("--top-n", top_n is not None, "--min-score")
     if min_score is not None and math.isnan(min_score):
         raise UsageError(f"{min_score} is not a score", where="--min-score")
-    with working("readdb", directory, lock=False) as work:
+    with crawl_session("readdb", directory, lock=False) as session:
+        from scoter.batch.readdb import Selection, top
+
         if url is not None:
-            return _show_record(work, url)
+            return _show_record(session, url)
         if top_n is not None:
-            return _show_top(work, top_n, min_score)
+            found = top(session.crawl, session.engine, session.config, n=top_n, min_score=min_score)
+            print_rows(found, ["score", "status", "url"])
+            return 0
         if dump is not None:
-            from scoter.batch.readdb import Selection
-
-            return _dump(work, dump, form, Selection(**selection))
-        return _show_stats(work, by_host)
+            return _dump(session, dump, form, Selection(**selection))
+        return _show_stats(session, by_host)
 
 
-def _show_record(work: Work, url: str) -> int:
+def _show_record(session: CrawlSession, url: str) -> int:
     from scoter.batch.crawldir.export import plain
     from scoter.batch.readdb import record
-    from scoter.cli.rows import print_facts
 
-    found = record(work.crawl, work.config, url)
+    found = record(session.crawl, session.config, url)
     if found is None:
-        note(f"the crawldb does not know {url}\nscoter explain {typed(work.crawl.path, url)} tells why.")
-        return 1
+        note(f"The crawldb does not contain {url}\nTo find out why: scoter explain {typed(session.crawl.path, url)}")
+        return NOTHING_TO_DO
     if invocation().json:
         print_json(plain(found))
     else:
@@ -94,57 +95,43 @@ def _show_record(work: Work, url: str) -> int:
     return 0
 
 
-def _show_top(work: Work, n: int, min_score: float | None) -> int:
-    from scoter.batch.readdb import top
-    from scoter.cli.rows import print_rows
-
-    found = top(work.crawl, work.engine, work.config, n=n, min_score=min_score)
-    print_rows(found, ["score", "status", "url"], "json" if invocation().json else "table")
-    return 0
-
-
-def _dump(work: Work, out: str, form: str | None, wanted: Selection) -> int:
+def _dump(session: CrawlSession, out: str, form: str | None, wanted: Selection) -> int:
     from scoter.batch.crawldir.export import dump
     from scoter.batch.readdb import select
-    from scoter.cli.rows import opened
 
     form = form or ("json" if invocation().json else "plain")
-    schema, batches = select(work.crawl, work.engine, work.config, wanted, now=work.now)
-    with opened(out, binary=form == "parquet") as file:
+    schema, batches = select(session.crawl, session.engine, session.config, wanted, now=session.now)
+    with open_output(out, binary=form == "parquet") as file:
         number = dump(batches, schema, file, form)
     if out != "-":
-        work.line.note(f"{number:,} records written to {out}")
+        session.status.note(f"Wrote {count(number, 'record')} to {out}")
     return 0
 
 
-def _show_stats(work: Work, by_host: bool) -> int:
+def _show_stats(session: CrawlSession, by_host: bool) -> int:
     from scoter.batch.crawldir.export import plain
     from scoter.batch.crawldir.schemas import DB
     from scoter.batch.readdb import host_statuses, stats
-    from scoter.cli.rows import print_rows
 
-    said = invocation()
-    found = stats(work.crawl, work.engine, work.config)
-    work.line.clear()
-    if said.json:
+    found = stats(session.crawl, session.engine, session.config)
+    session.status.clear()
+    if invocation().json:
         import msgspec
 
         print_json(plain(msgspec.to_builtins(found, builtin_types=(object,), str_keys=True)))
     else:
         _print_stats(found)
     if by_host:
-        hosts = host_statuses(work.crawl, work.engine, work.config)
-        if not said.json:
+        hosts = host_statuses(session.crawl, session.engine, session.config)
+        if not invocation().json:
             click.echo()
-        print_rows(hosts, ["host", "urls", *DB], "json" if said.json else "table")
+        print_rows(hosts, ["host", "urls", *DB])
     return 0
 
 
 def _print_stats(found: Stats) -> None:
-    from scoter.cli.output import print_table
-
     print_table([{"status": name, "urls": f"{n:,}"} for name, n in found.statuses.items()], ["status", "urls"])
-    click.echo(f"\nURLs        {found.urls:,}, on {found.hosts:,} hosts")
+    click.echo(f"\nURLs        {found.urls:,}, on {count(found.hosts, 'host')}")
     if not found.urls:
         return
     click.echo("retries     " + "  ".join(f"{times}: {n:,}" for times, n in found.retries.items()))

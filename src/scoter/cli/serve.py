@@ -1,17 +1,16 @@
-"""Run the live service: messages in, what their links are out."""
+"""Run the live service."""
 
 from __future__ import annotations
 
-import json
+import asyncio
 import math
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from click.core import ParameterSource
 
-from scoter.cli.invocation import Invocation, invocation
+from scoter.cli.invocation import NOTHING_TO_DO, agent_option, invocation, only_with, setting_option
 from scoter.cli.output import note, print_json, visible
 from scoter.errors import UsageError
 
@@ -20,31 +19,26 @@ if TYPE_CHECKING:
     from scoter.web.service.plan import ServiceFolder
 
 
-def _setting(context: click.Context, parameter: click.Parameter, value: Any) -> None:
-    """Take an option as the setting that it stands for, before the settings are read."""
-    if value is not None:
-        name = {"agent": "agent.name", "fetchers": "live.processes", "lookups": "live.lookups"}[parameter.name or ""]
-        context.ensure_object(Invocation).override(f"{name}={json.dumps(value)}")
-
-
 @click.command()
-@click.option("--dir", "directory", default="scoter-live", show_default=True, help="Where the service keeps all.")
+@click.option(
+    "--dir", "directory", default="scoter-live", show_default=True, help="Directory for everything the service stores."
+)
 @click.option("--host", help="Address to listen on (live.host).")
-@click.option("--port", type=click.IntRange(0, 65535), help="Port (live.port); 0 takes a free one.")
-@click.option("--agent", metavar="NAME", expose_value=False, callback=_setting, help="Who is fetching (agent.name).")
+@click.option("--port", type=click.IntRange(0, 65535), help="Port to listen on, 0 for any free port (live.port).")
+@agent_option
+@setting_option("--fetchers", "live.processes", "Number of fetching processes", kind=int)
+@setting_option("--lookups", "live.lookups", "Number of processes that answer lookups", kind=int)
+@click.option("--with-keys", is_flag=True, help="Require an API key from local clients too (for use behind a proxy).")
+@click.option("--without-keys", is_flag=True, help="Require no API key, even from other machines.")
+@click.option("--new-key", metavar="NAME", help="Create an API key, print its token, and exit.")
 @click.option(
-    "--fetchers", type=int, expose_value=False, callback=_setting, help="Fetching processes (live.processes)."
+    "--scopes", default="read,submit", show_default=True, help="With --new-key: permissions (read,submit,admin)."
 )
 @click.option(
-    "--lookups", type=int, expose_value=False, callback=_setting, help="Processes that answer lookups (live.lookups)."
+    "--rate", type=click.FloatRange(0, 1_000_000, min_open=True), help="With --new-key: requests allowed per second."
 )
-@click.option("--with-keys", is_flag=True, help="Ask everybody for a key, on this machine, too (behind a proxy).")
-@click.option("--without-keys", is_flag=True, help="Let everybody in, even beyond this machine.")
-@click.option("--new-key", metavar="NAME", help="Make an API key, print its token, and end.")
-@click.option("--scopes", default="read,submit", show_default=True, help="What the new key is for: read,submit,admin.")
-@click.option("--rate", type=click.FloatRange(0, 1_000_000, min_open=True), help="Requests a second of the new key.")
-@click.option("--revoke-key", metavar="ID", help="Remove an API key, and end.")
-@click.option("--list-keys", is_flag=True, help="List the API keys, and end.")
+@click.option("--revoke-key", metavar="ID", help="Revoke an API key, and exit.")
+@click.option("--list-keys", is_flag=True, help="List the API keys, and exit.")
 def command(
     directory: str,
     host: str | None,
@@ -57,10 +51,11 @@ def command(
     revoke_key: str | None,
     list_keys: bool,
 ) -> int:
-    """Run the live service: messages in, what their links are out.
+    """Run the live service.
 
-    Everything it keeps lies under one directory. Ctrl-C or SIGTERM ends it; what was accepted and is not done goes on
-    with the next start. Beyond this machine it listens only if there is an API key.
+    Clients submit messages; the service fetches the URLs in them and reports what they are. Everything it stores is in
+    one directory. Ctrl-C or SIGTERM stops it; accepted URLs that are not done continue at the next start. It only
+    listens on other addresses than loopback if there is an API key.
 
     \b
     Example:
@@ -72,27 +67,21 @@ def command(
 
     folder = ServiceFolder(Path(directory).absolute())
     if sum(map(bool, (new_key, revoke_key, list_keys))) > 1:
-        raise UsageError("--new-key, --revoke-key and --list-keys do not go together")
-    if new_key is None:
-        for name in ("scopes", "rate"):
-            if click.get_current_context().get_parameter_source(name) is ParameterSource.COMMANDLINE:
-                raise UsageError("only a new key has it", where=f"--{name}", hint="Name the key with --new-key NAME.")
-    else:
+        raise UsageError("--new-key, --revoke-key and --list-keys cannot be combined")
+    only_with("--new-key", new_key is not None, "--scopes", "--rate")
+    if new_key is not None:
         return _make_key(folder, new_key, scopes, rate)
     if revoke_key is not None:
         return _revoke_key(folder, revoke_key)
     if list_keys:
         return _list_keys(folder)
     if with_keys and without_keys:
-        raise UsageError("--with-keys and --without-keys do not go together")
+        raise UsageError("--with-keys and --without-keys cannot be combined")
     live = invocation().config.live
-    where = host or live.host, live.port if port is None else port
-    return _serve(folder, *where, insecure=without_keys, wanted=with_keys)
+    return _serve(folder, host or live.host, live.port if port is None else port, with_keys, without_keys)
 
 
-def _serve(folder: ServiceFolder, host: str, port: int, *, insecure: bool, wanted: bool) -> int:
-    import asyncio
-
+def _serve(folder: ServiceFolder, host: str, port: int, with_keys: bool, without_keys: bool) -> int:
     from scoter.fetch.protocols.identity import user_agent
     from scoter.web.keys import needs_keys
     from scoter.web.server import open_sockets
@@ -101,51 +90,51 @@ def _serve(folder: ServiceFolder, host: str, port: int, *, insecure: bool, wante
     from scoter.web.service.process import configure_logging
     from scoter.web.service.supervisor import Supervisor
 
-    said = invocation()
-    user_agent(said.config)  # fails here, and not in a process, where nobody is named
+    options = invocation()
+    user_agent(options.config)  # fail here if agent.name is missing, not in a worker process
     folder.create()
     upgrade_database(folder)
-    required = needs_keys(host, has_keys=bool(known_keys(folder)), insecure=insecure, wanted=wanted)
-    level = "DEBUG" if said.debug else "WARNING" if said.quiet else "INFO"
+    required = needs_keys(host, has_keys=bool(known_keys(folder)), insecure=without_keys, wanted=with_keys)
+    level = "DEBUG" if options.debug else "WARNING" if options.quiet else "INFO"
     configure_logging(level)
-    plan = ServicePlan(config=said.config, root=str(folder.root), needs_keys=required, any_host=insecure, level=level)
-    with open_sockets(host, port, said.config.live.lookups) as sockets:
+    plan = ServicePlan(
+        config=options.config, root=str(folder.root), needs_keys=required, any_host=without_keys, level=level
+    )
+    with open_sockets(host, port, options.config.live.lookups) as sockets:
         address = f"http://{f'[{host}]' if ':' in host else host}:{sockets[0].getsockname()[1]}/"
 
-        def ready() -> None:
-            if said.json:
+        def announce() -> None:
+            if options.json:
                 print_json({"url": address, "dir": plan.root, "keys": required})
                 sys.stdout.flush()
-            elif not said.quiet:
-                note(f"Listening on {address} with {plan.root}{', for those with a key' if required else ''}.")
+            elif not options.quiet:
+                note(f"Listening on {address}{' (API key required)' if required else ''}, data in {plan.root}")
 
-        return asyncio.run(Supervisor(plan, sockets, ready).run())
+        return asyncio.run(Supervisor(plan, sockets, announce).run())
 
 
 def _make_key(folder: ServiceFolder, name: str, scopes: str, rate: float | None) -> int:
-    import asyncio
-
     from scoter.web.service.keys import make_key, parse_scopes
 
     if rate is not None and math.isnan(rate):
         raise UsageError("this is not a number", where="--rate", hint="For example: --rate 50")
     key, token = asyncio.run(make_key(folder, name, parse_scopes(scopes), rate))
     if invocation().json:
-        print_json({**_shown(key), "token": token})
+        print_json({**_as_object(key), "token": token})
     else:
         print(token)
-        note(f"A key for {name} ({', '.join(key.scopes)}); its id is {key.id}. The token is not shown again.")
+        note(f"Created key {key.id} for {name} ({', '.join(key.scopes)}). The token is not shown again.")
     return 0
 
 
-def _revoke_key(folder: ServiceFolder, identity: str) -> int:
-    import asyncio
-
+def _revoke_key(folder: ServiceFolder, key_id: str) -> int:
     from scoter.web.service.keys import known_keys, revoke_key
 
-    if not known_keys(folder) or not asyncio.run(revoke_key(folder, identity)):
-        raise UsageError(f"there is no key {identity!r}", where=str(folder.root), hint="--list-keys shows them.")
-    note(f"The key {identity} is of no use any more.")
+    if not known_keys(folder) or not asyncio.run(revoke_key(folder, key_id)):
+        raise UsageError(
+            f"there is no key {key_id!r}", where=str(folder.root), hint="To see the keys: scoter serve --list-keys"
+        )
+    note(f"Revoked key {key_id}.")
     return 0
 
 
@@ -155,16 +144,16 @@ def _list_keys(folder: ServiceFolder) -> int:
     found = known_keys(folder)
     for key in found:
         if invocation().json:
-            print_json(_shown(key))
+            print_json(_as_object(key))
         else:
             used = f"last used {key.last_used:%Y-%m-%d %H:%M}" if key.last_used else "never used"
             print(f"{key.id}  {','.join(key.scopes):17}  {used:27}  {visible(key.name)}")
     if not found:
-        note("There are no keys.")
-    return 0 if found else 1
+        note("There are no API keys.")
+    return 0 if found else NOTHING_TO_DO
 
 
-def _shown(key: ApiKey) -> dict[str, Any]:
+def _as_object(key: ApiKey) -> dict[str, Any]:
     return {
         "id": key.id,
         "name": key.name,

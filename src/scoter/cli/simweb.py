@@ -1,4 +1,4 @@
-"""Serve a synthetic web on loopback, for trials, tests and benchmarks."""
+"""Serve a synthetic web on loopback for trials, tests and benchmarks."""
 
 from __future__ import annotations
 
@@ -10,21 +10,24 @@ import click
 
 from scoter.cli.invocation import invocation
 from scoter.cli.output import note, print_json
+from scoter.core.display import count, size
 
 if TYPE_CHECKING:
-    from scoter.simweb import SimServer, SimWeb
+    from scoter.simweb import SimServer
 
 
 @click.command()
-@click.option("--port", type=int, default=8642, show_default=True, help="Port on 127.0.0.1; 0 takes a free one.")
-@click.option("--hosts", type=int, default=20, show_default=True, help="Hosts that the pages are spread over.")
-@click.option("--pages", type=int, default=500, show_default=True, help="Ordinary pages in all.")
-@click.option("--seed", type=int, default=1, show_default=True, help="The same seed gives the same web.")
+@click.option("--port", type=int, default=8642, show_default=True, help="Port on 127.0.0.1, 0 for any free port.")
+@click.option("--hosts", type=int, default=20, show_default=True, help="Number of hosts.")
+@click.option("--pages", type=int, default=500, show_default=True, help="Number of ordinary pages in total.")
+@click.option("--seed", type=int, default=1, show_default=True, help="Random seed; the same seed gives the same web.")
 @click.option("--faults", is_flag=True, help="Add hosts that fail in every way a server can.")
-@click.option("--links", type=int, default=10, show_default=True, help="Links of a page to anywhere in the web.")
+@click.option("--links", type=int, default=10, show_default=True, help="Links per page to anywhere in the web.")
 @click.option("--page-bytes", type=int, default=8192, show_default=True, help="Mean size of a page.")
-@click.option("--latency", type=float, default=0.0, show_default=True, help="Seconds before each answer.")
-@click.option("--write", type=click.Path(path_type=Path), help="Write the static part there for nginx, and end.")
+@click.option("--latency", type=float, default=0.0, show_default=True, help="Seconds before each response.")
+@click.option(
+    "--write", type=click.Path(path_type=Path), help="Write the static pages to a folder for nginx, and exit."
+)
 def command(
     port: int,
     hosts: int,
@@ -36,10 +39,10 @@ def command(
     latency: float,
     write: Path | None,
 ) -> None:
-    """Serve a synthetic web on loopback, for trials, tests and benchmarks.
+    """Serve a synthetic web on loopback for trials, tests and benchmarks.
 
-    All its hosts are on one port and told apart by the Host header. Its reserved host control.simweb.test answers,
-    as JSON, the ledger of all requests and the truth about every URL.
+    All hosts share one port and are told apart by the Host header. The host control.simweb.test answers with JSON: a
+    log of all requests, and the true facts about every URL.
 
     \b
     Example:
@@ -48,36 +51,34 @@ def command(
     """
     from scoter.simweb import SimWeb, WebSpec, export, run_forever
 
-    said = invocation()
+    options = invocation()
     web = SimWeb(
         WebSpec(hosts=hosts, pages=pages, seed=seed, faults=faults, links=links, page_bytes=page_bytes, latency=latency)
     )
     if write is None:
-        run_forever(web, port, None if said.quiet else _announce)
+        run_forever(web, port, None if options.quiet else _announce)
         return
     written = export(web, write, port)
-    if said.json:
+    if options.json:
         print_json(written)
     else:
-        note(f"{written.files:,} files, {written.bytes:,} bytes, {written.redirects} redirects in {write}")
-        note(f"Serve it: nginx -p {write} -c {written.config.name}")
+        files = f"{count(written.files, 'file')} ({size(written.bytes)}) and {count(written.redirects, 'redirect')}"
+        note(f"Wrote {files} to {write}")
+        note(f"To serve them: nginx -p {write} -c {written.config.name}")
 
 
 def _announce(server: SimServer) -> None:
     from scoter.simweb import CONTROL
 
+    seed = next(iter(server.web.seeds()))
     if invocation().json:
-        print_json({"port": server.port, "control": CONTROL, "seed": _first_seed(server.web)})
+        print_json({"port": server.port, "control": CONTROL, "seed": seed})
         sys.stdout.flush()
         return
-    note(f"A web on http://{server.address}/, by Host header. Ctrl-C ends it.")
-    note(f"  start at   {_first_seed(server.web)}")
+    note(f"Serving a synthetic web on http://{server.address}/. Press Ctrl-C to stop.")
+    note(f"  seed      {seed}")
     note(
-        f"  crawl it   scoter crawl mycrawl {_first_seed(server.web)} --agent examplebot --scope any"
+        f"  crawl     scoter crawl mycrawl {seed} --agent examplebot --scope any"
         f" -D fetch.delay=0s -D 'fetch.connect_to=[\"*:80={server.address}\"]'"
     )
-    note(f"  look into  curl -H 'Host: {CONTROL}' http://{server.address}/")
-
-
-def _first_seed(web: SimWeb) -> str:
-    return next(iter(web.seeds()))
+    note(f"  inspect   curl -H 'Host: {CONTROL}' http://{server.address}/")

@@ -1,4 +1,4 @@
-"""Put the URLs of sitemaps into the crawldb."""
+"""Add the URLs listed in sitemaps to the crawldb."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from scoter.cli.invocation import invocation
-from scoter.cli.jobs import working
+from scoter.cli.inject import counts
+from scoter.cli.invocation import NOTHING_TO_DO, invocation
 from scoter.cli.output import note, print_json, visible
+from scoter.cli.session import crawl_session
+from scoter.core.display import count
 
 if TYPE_CHECKING:
     from scoter.batch.sitemap import Sitemapped
@@ -17,10 +19,10 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("directory", metavar="DIR")
 @click.argument("urls", metavar="[URL]...", nargs=-1)
-@click.option("--hosts", metavar="FILE", multiple=True, help="Look at the sites of this file, one a line.")
-@click.option("--no-strict", is_flag=True, help="Take URLs that their sitemap may not speak for.")
-@click.option("--no-filter", is_flag=True, help="Take URLs that the URL filters would drop.")
-@click.option("--no-normalize", is_flag=True, help="Take URLs in the spelling they have.")
+@click.option("--hosts", metavar="FILE", multiple=True, help="Check the sites listed in this file, one per line.")
+@click.option("--no-strict", is_flag=True, help="Accept URLs that a sitemap has no authority over.")
+@click.option("--no-filter", is_flag=True, help="Do not apply the URL filters.")
+@click.option("--no-normalize", is_flag=True, help="Do not normalise URLs.")
 @click.option("--overwrite", is_flag=True, help="Change score, interval and modified time of known URLs.")
 def command(
     directory: str,
@@ -31,12 +33,12 @@ def command(
     no_normalize: bool,
     overwrite: bool,
 ) -> int:
-    """Put the URLs of sitemaps into the crawldb.
+    """Add the URLs listed in sitemaps to the crawldb.
 
-    Without a URL, the robots.txt of each site in the crawldb is asked which sitemaps there are; where it names none,
-    /sitemap.xml is tried. A URL is a sitemap, or a site: its root or its robots.txt. A file of URLs, a folder of such
-    files, and - for standard input stand for the URLs in them. DIR is made if it does not exist and URLs are given.
-    Known URLs stay as they are unless --overwrite says otherwise. Exit code 1: there was no URL that could be taken.
+    Without URL, checks the robots.txt of every site in the crawldb for sitemaps, and /sitemap.xml where it names none.
+    A URL is a sitemap, or a site's root or robots.txt. Files of URLs, folders of such files, and - for stdin also work.
+    DIR is created if it does not exist and URLs are given. Known URLs are left unchanged without --overwrite. Exit
+    code 1: no URL was accepted.
 
     \b
     Example:
@@ -46,53 +48,53 @@ def command(
     from scoter.batch.urls.seeds import origins
     from scoter.fetch.protocols.identity import user_agent
 
-    said = invocation()
-    # Before a directory is made: a typing error should leave nothing behind.
-    user_agent(said.config)
+    # Check the input before creating the directory, so that a mistake leaves nothing behind.
+    user_agent(invocation().config)
     origins(urls)
     origins(hosts, may_be_urls=False)
-    with working("sitemap", directory, create=bool(urls or hosts)) as work:
+    with crawl_session("sitemap", directory, create=bool(urls or hosts)) as session:
         from scoter.batch.sitemap import sitemap
 
         done = sitemap(
-            work.crawl,
-            work.engine,
-            work.config,
+            session.crawl,
+            session.engine,
+            session.config,
             urls,
-            now=work.now,
+            now=session.now,
             hosts=hosts,
             strict=False if no_strict else None,
             filter=False if no_filter else None,
             normalize=False if no_normalize else None,
             overwrite=overwrite or None,
-            tell=lambda snapshot, kept: work.line.show(
-                f"sitemap {kept:,} URLs, {snapshot.fetched:,} files, {snapshot.queued:,} to fetch"
+            tell=lambda snapshot, kept: session.status.show(
+                f"sitemap {count(kept, 'URL')}, {count(snapshot.fetched, 'file')}, {snapshot.queued:,} to fetch"
             ),
         )
-    if said.json:
+    if invocation().json:
         print_json(done)
     else:
-        _tell(done, said.quiet)
-    return 0 if done.new or done.known else 1
+        _print_summary(done)
+    return 0 if done.new or done.known else NOTHING_TO_DO
 
 
-def _tell(done: Sitemapped, quiet: bool) -> None:
-    counts = {
-        "known already": done.known - done.changed,
+def _print_summary(done: Sitemapped) -> None:
+    others = {
+        "already known": done.known - done.changed,
         "known and changed": done.changed,
         "dropped by filters": done.filtered,
-        "outside their sitemap's place": done.outside,
+        "outside their sitemap's scope": done.outside,
         "not URLs": done.not_urls,
     }
-    click.echo(", ".join([f"{done.new:,} new", *(f"{count:,} {what}" for what, count in counts.items() if count)]))
-    if quiet:
+    click.echo(counts(done.new, others))
+    if invocation().quiet:
         return
-    looked = f"{done.sitemaps:,} sitemaps read"
-    if done.sites:
-        looked += f", {done.sites:,} sites looked at, {done.without:,} of them without a sitemap"
-    note(looked)
+    sites = f"; checked {count(done.sites, 'site')}, {done.without:,} without a sitemap" if done.sites else ""
+    note(f"Read {count(done.sitemaps, 'sitemap')}{sites}")
     if done.unread:
-        note("not read, or not wholly: " + ", ".join(f"{visible(why)} {count:,}" for why, count in done.unread.items()))
+        note(
+            "Not read, or only in part: "
+            + ", ".join(f"{number:,} {visible(why)}" for why, number in done.unread.items())
+        )
     for problem in done.problems:
         note(f"  {problem.url}: {visible(problem.why)}")
     for each in done.complaints:

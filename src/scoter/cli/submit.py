@@ -10,16 +10,17 @@ import time
 import uuid
 from collections.abc import AsyncIterator
 from contextlib import aclosing
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import click
 
-from scoter.cli.invocation import invocation
-from scoter.cli.output import note, print_json, visible
-from scoter.cli.progress import StatusLine
-from scoter.cli.service import counted, opened, seconds, service_options, size_of
-from scoter.cli.watch import fitted
+from scoter.cli.files import bytes_to_read, open_lines
+from scoter.cli.invocation import Duration, invocation, service_options
+from scoter.cli.output import StatusLine, note, print_json, visible
+from scoter.cli.watch import connection_lost, event_row
+from scoter.core.display import count, duration, rate
 from scoter.errors import UsageError
 
 if TYPE_CHECKING:
@@ -27,30 +28,36 @@ if TYPE_CHECKING:
     from scoter.client import AsyncClient, ClientError, Event, Receipt, Submission
 
 _ONE_URL = re.compile(r"https?://\S+", re.IGNORECASE)
-_LONGEST = 100_000  # characters of a text, as the service takes it
-_MOST_OPEN = 50_000  # URLs whose outcome is awaited
+_LONGEST_TEXT = 100_000  # characters that the service accepts
+_MOST_OPEN = 50_000  # URLs whose outcome is awaited at a time
 
 
 @click.command()
 @click.argument("texts", nargs=-1)
-@click.option("--file", "file", type=click.Path(path_type=Path), metavar="F", help="Submit each line of this file.")
+@click.option("--file", "file", type=click.Path(path_type=Path), metavar="FILE", help="Submit each line of this file.")
 @click.option(
     "--priority",
     type=click.Choice(["person", "normal", "bulk"]),
-    help="Who waits (person for arguments, bulk for files and standard input).",
+    help="Urgency (default: person for arguments, bulk for files and stdin).",
 )
-@click.option("--force", is_flag=True, help="Fetch URLs that are known, too.")
-@click.option("--callback", default="", metavar="URL", help="Where the service posts each outcome.")
-@click.option("--wait", is_flag=True, help="Show what becomes of each URL, as it comes.")
+@click.option("--force", is_flag=True, help="Fetch URLs again that are already known.")
+@click.option("--callback", default="", metavar="URL", help="Webhook that receives each outcome.")
+@click.option("--wait", is_flag=True, help="Show the outcome of each URL as it arrives.")
 @click.option(
     "--within",
+    type=Duration(),
     default="60s",
+    show_default=True,
     metavar="TIME",
-    callback=seconds,
-    help="Stop waiting when nothing came for so long (60s).",
+    help="With --wait: stop when no outcome has arrived for this long.",
 )
 @click.option(
-    "--patience", default="10m", metavar="TIME", callback=seconds, help="How long a full service is tried again (10m)."
+    "--patience",
+    type=Duration(),
+    default="10m",
+    show_default=True,
+    metavar="TIME",
+    help="How long to retry when the service is full.",
 )
 @service_options
 def command(
@@ -60,15 +67,16 @@ def command(
     force: bool,
     callback: str,
     wait: bool,
-    within: float,
-    patience: float,
+    within: timedelta,
+    patience: timedelta,
     server: str,
     key: str,
 ) -> int:
     """Submit texts and URLs to the live service.
 
-    Each argument is a message: a URL, or a text with URLs in it. A dash reads messages from standard input, one a line.
-    Exit code 1 if no URL was found or one was refused; with --wait also if one did not come out well, or in time.
+    Each argument is a message: a URL, or a text that contains URLs. A dash reads messages from stdin, one per line.
+    Exit code 1: no URL was found, or a message was refused; with --wait also if a URL failed or its outcome did not
+    arrive in time.
 
     \b
     Example:
@@ -80,31 +88,30 @@ def command(
 
     is_bulk = file is not None or texts == ("-",)
     if file is not None and texts:
-        raise UsageError(
-            "--file excludes other messages", hint="Submit the file and the arguments one after the other."
-        )
+        raise UsageError("--file cannot be combined with messages", hint="Submit the file and the messages separately.")
     if not is_bulk and not texts:
-        raise UsageError("there is nothing to submit", hint="Name URLs or texts, a file with --file, or - for stdin.")
-    order = Order(priority or ("bulk" if is_bulk else "person"), force, callback)
-    descriptor = opened(file) if is_bulk else None
-    work = Submitting(order, is_bulk=is_bulk, wait=wait, within=within, size=size_of(descriptor))
+        raise UsageError("there is nothing to submit", hint="Give URLs or texts, --file FILE, or - for stdin.")
+    batch = MessageBatch(priority or ("bulk" if is_bulk else "person"), force, callback)
+    descriptor = open_lines(file) if is_bulk else None
+    total = 0 if descriptor is None else bytes_to_read(descriptor)
+    run = SubmitRun(batch, is_bulk=is_bulk, wait=wait, within=within.total_seconds(), total_bytes=total)
 
-    async def run() -> None:
-        async with AsyncClient(server, key, pause=work.pause) as client:
-            messages = order.from_lines(descriptor) if descriptor is not None else order.from_texts(texts)
-            await work.run(client, messages, patience)
+    async def submit() -> None:
+        async with AsyncClient(server, key, pause=run.pause) as client:
+            messages = batch.from_lines(descriptor) if descriptor is not None else batch.from_texts(texts)
+            await run.run(client, messages, patience.total_seconds())
 
     try:
-        asyncio.run(run())
+        asyncio.run(submit())
     finally:
-        work.tell()
+        run.print_summary()
         if file is not None and descriptor is not None:
             os.close(descriptor)
-    return work.exit_code
+    return run.exit_code
 
 
-class Order:
-    """What is common to all messages of a run; each gets an id by which its outcomes are known again."""
+class MessageBatch:
+    """The messages of a run; each gets an id by which its outcomes are recognised."""
 
     def __init__(self, priority: Urgency, force: bool, callback: str) -> None:
         self.force = force
@@ -120,18 +127,20 @@ class Order:
 
     async def from_texts(self, texts: tuple[str, ...]) -> AsyncIterator[Submission]:
         for text in texts:
-            if len(text) > _LONGEST:
-                raise UsageError(f"a text of {len(text):,} characters", hint=f"At most {_LONGEST:,} are taken.")
+            if len(text) > _LONGEST_TEXT:
+                raise UsageError(
+                    f"a text has {len(text):,} characters", hint=f"The service accepts at most {_LONGEST_TEXT:,}."
+                )
             yield self._message(text)
 
     async def from_lines(self, descriptor: int) -> AsyncIterator[Submission]:
         from scoter.client.submissions import lines
 
-        async with aclosing(lines(descriptor, 4 * _LONGEST)) as found:
+        async with aclosing(lines(descriptor, 4 * _LONGEST_TEXT)) as found:
             async for line in found:
                 self.bytes_read += len(line or b"") + 1
                 text = "" if line is None else line.decode("utf-8", "replace").strip()
-                if line is None or len(text) > _LONGEST:
+                if line is None or len(text) > _LONGEST_TEXT:
                     self.skipped += 1
                 elif text:
                     yield self._message(text)
@@ -152,28 +161,28 @@ class Order:
         )
 
 
-class Submitting:
-    """A run: what was accepted, and what has come of it."""
+class SubmitRun:
+    """One run of the command: what was accepted, and which outcomes have arrived."""
 
-    def __init__(self, order: Order, *, is_bulk: bool, wait: bool, within: float, size: int = 0) -> None:
-        """``size`` is how many bytes are to be read, if that is known."""
-        said = invocation()
-        self._size = size
-        self._order = order
+    def __init__(self, batch: MessageBatch, *, is_bulk: bool, wait: bool, within: float, total_bytes: int = 0) -> None:
+        """``total_bytes`` is the size of the input, 0 if unknown."""
+        options = invocation()
+        self._total_bytes = total_bytes
+        self._batch = batch
         self._is_bulk = is_bulk
         self._wait = wait
         self._within = within
-        self._json = said.json
-        self._quiet = said.quiet
-        self._line = StatusLine(said.quiet)
+        self._json = options.json
+        self._quiet = options.quiet
+        self._status = StatusLine(options.quiet)
         self._began = time.monotonic()
         self._messages = self._urls = self._unusable = self._refused = self._bad = 0
-        # Outcomes that are awaited; those that came before the receipt of their message; those that were looked up.
+        # (message, URL) of outcomes that are awaited, that arrived before their receipt, and that were looked up.
         self._open: set[tuple[str, str]] = set()
         self._early: set[tuple[str, str]] = set()
         self._looked_up: set[tuple[str, str]] = set()
-        self._has_missed = False
-        self._stirred = asyncio.Event()
+        self._has_gap = False
+        self._changed = asyncio.Event()
         self._is_over = False
 
     @property
@@ -181,7 +190,7 @@ class Submitting:
         return 1 if self._refused or self._bad or self._open or not self._urls else 0
 
     async def run(self, client: AsyncClient, messages: AsyncIterator[Submission], patience: float) -> None:
-        """Submit everything, and wait for outcomes if that is wanted."""
+        """Submit all messages and, with ``--wait``, wait for their outcomes."""
         if not self._wait:
             await self._submit(client, messages, patience, None)
             self._is_over = True
@@ -192,11 +201,11 @@ class Submitting:
             await _either(asyncio.create_task(listening.wait()), following)
             await self._submit(client, messages, patience, following)
             self._is_over = True
-            while self._open and await self._has_stirred(following):
-                if self._has_missed:
-                    await self._look(client)
+            while self._open and await self._await_change(following):
+                if self._has_gap:
+                    await self._look_up(client)
             if self._open:
-                await self._look(client)
+                await self._look_up(client)
         finally:
             following.cancel()
             await asyncio.wait((following,))
@@ -208,46 +217,46 @@ class Submitting:
         patience: float,
         following: asyncio.Task[None] | None,
     ) -> None:
-        """Submit everything; with somebody who follows the outcomes, no faster than they come."""
+        """Submit all messages; with ``--wait``, no faster than their outcomes arrive."""
         async with aclosing(client.submit_many(messages, patience=patience)) as receipts:
             async for receipt in receipts:
-                self._note(receipt)
+                self._record(receipt)
                 while following is not None and len(self._open) >= _MOST_OPEN:
-                    self._stirred.clear()
-                    if not await _either(asyncio.create_task(self._stirred.wait()), following):
+                    self._changed.clear()
+                    if not await _either(asyncio.create_task(self._changed.wait()), following):
                         break
-                    if self._has_missed:
-                        await self._look(client)
+                    if self._has_gap:
+                        await self._look_up(client)
 
-    async def _has_stirred(self, following: asyncio.Task[None]) -> bool:
-        self._stirred.clear()
-        return await _either(asyncio.create_task(self._stirred.wait()), following, self._within)
+    async def _await_change(self, following: asyncio.Task[None]) -> bool:
+        self._changed.clear()
+        return await _either(asyncio.create_task(self._changed.wait()), following, self._within)
 
     async def _follow(self, client: AsyncClient, listening: asyncio.Event) -> None:
         from scoter.client import Gap
 
         def opened() -> None:
-            self._has_missed = listening.is_set()  # not the first time: something may have been announced in between
+            self._has_gap = listening.is_set()  # a reconnect: events may have been missed in between
             listening.set()
-            self._stirred.set()
+            self._changed.set()
 
         async with aclosing(client.events(on_open=opened, on_lost=self._lost)) as events:
             async for event in events:
                 if isinstance(event, Gap):
-                    self._has_missed = True
-                elif self._order.is_ours(event.message):
+                    self._has_gap = True
+                elif self._batch.is_ours(event.message):
                     self._settle(event)
-                self._stirred.set()
+                self._changed.set()
 
     def _lost(self, error: ClientError, pause: float) -> None:
-        self._line.note(f"scoter: {error.where}: {error.message}; trying again in {pause:.0f} s")
+        self._status.note(connection_lost(error, pause))
 
-    async def _look(self, client: AsyncClient) -> None:
-        """Look up what events may not tell any more, but not where a new fetch cannot be told from what was known."""
+    async def _look_up(self, client: AsyncClient) -> None:
+        """Look up URLs whose events may be missed; not with ``--force``, where a record may be an old one."""
         from scoter.client import Event, UrlRecord
 
-        self._has_missed = False
-        if self._order.force:
+        self._has_gap = False
+        if self._batch.force:
             return
         waiting = list(self._open)
         at = 0
@@ -258,8 +267,8 @@ class Submitting:
                 self._show(Event(number=0, message=message, url=url, at=record.fetched_at, record=record))
                 self._open.discard((message, url))
 
-    def _note(self, receipt: Receipt) -> None:
-        """Count a receipt, and show it where nothing else is shown of it."""
+    def _record(self, receipt: Receipt) -> None:
+        """Count a receipt, and print it unless its outcomes will be printed."""
         from scoter.client import Outcome
 
         self._messages += 1
@@ -273,29 +282,30 @@ class Submitting:
         if self._json and not self._wait:
             print_json(receipt)
         elif not self._is_bulk or receipt.status is Outcome.REFUSED:
-            self._tell_of(receipt)
-        took = max(0.001, time.monotonic() - self._began)
+            self._print_receipt(receipt)
         awaited = f" · {len(self._open):,} awaited" if self._wait else ""
-        self._line.show(f"{self._so_far()} · {self._messages / took:,.0f} a second{awaited}")
+        speed = rate(self._messages, time.monotonic() - self._began)
+        self._status.show(f"{self._progress()} · {speed}{awaited}")
 
-    def _so_far(self) -> str:
-        """Return how far the run is; those that were read and not taken yet stand aside for their domains' sake."""
-        share = f"{min(1.0, self._order.bytes_read / self._size) * 100:.0f} % read · " if self._size else ""
-        return f"{share}{self._messages:,} of {self._order.number:,} messages done"
+    def _progress(self) -> str:
+        """Return the progress; messages that were read but not submitted yet wait because their domains are busy."""
+        share = f"{min(1.0, self._batch.bytes_read / self._total_bytes):.0%} read · " if self._total_bytes else ""
+        return f"{share}{self._messages:,} of {count(self._batch.number, 'message')} submitted"
 
-    def _tell_of(self, receipt: Receipt) -> None:
+    def _print_receipt(self, receipt: Receipt) -> None:
         from scoter.client import Outcome
 
         if receipt.status is Outcome.REFUSED:
-            self._line.note(f"refused: too many URLs of {receipt.domain} are waiting" if receipt.domain else "refused")
+            why = f": too many URLs of {receipt.domain} are waiting" if receipt.domain else ""
+            self._status.note(f"refused{why}")
         for each in receipt.unusable:
-            self._line.note(f"not taken: {visible(each.url)}: {visible(each.why)}")
+            self._status.note(f"not accepted: {visible(each.url)}: {visible(each.why)}")
         if receipt.left_out:
-            self._line.note(f"not taken: {receipt.left_out} more URLs of the same message")
+            self._status.note(f"not accepted: {count(receipt.left_out, 'more URL')} in the same message")
         if receipt.status is not Outcome.REFUSED and not receipt.entries and not receipt.unusable:
-            self._line.note("no URL was found")
+            self._status.note("no URL found")
         if not self._wait:
-            self._line.clear()
+            self._status.clear()
             sys.stdout.writelines(f"{receipt.status.value}  {visible(url)}\n" for url in receipt.entries)
 
     def _settle(self, event: Event) -> None:
@@ -310,42 +320,42 @@ class Submitting:
 
     def _show(self, event: Event) -> None:
         self._bad += event.record.state.value != "ok"
-        self._line.clear()
+        self._status.clear()
         if self._json:
             print_json(event)
         else:
-            sys.stdout.write(fitted("", event.record, event.url) + "\n")
+            sys.stdout.write(event_row("", event.record, event.url) + "\n")
         sys.stdout.flush()
 
     async def pause(self, seconds: float) -> None:
-        """Wait for a service that is full or away, and say so."""
-        self._line.show(f"{self._so_far()} · there is no room for more now, going on in {seconds:.0f} s")
+        """Wait while the service is full or unavailable."""
+        self._status.show(f"{self._progress()} · the service is busy, retrying in {seconds:.0f} s")
         await asyncio.sleep(seconds)
 
-    def tell(self) -> None:
-        """Tell what came of the run."""
-        self._line.clear()
+    def print_summary(self) -> None:
+        """Print what came of the run."""
+        self._status.clear()
         if self._quiet:
             return
-        if self._order.skipped:
-            note(f"{counted(self._order.skipped, 'line')} of more than {_LONGEST:,} characters not submitted")
+        if self._batch.skipped:
+            note(f"Skipped {count(self._batch.skipped, 'line')} with more than {_LONGEST_TEXT:,} characters.")
         if self._is_bulk and self._messages:
-            took = max(0.001, time.monotonic() - self._began)
-            # A run that was broken off has not seen every receipt of what it sent.
+            took = time.monotonic() - self._began
+            # An interrupted run has not seen every receipt.
             least = "" if self._is_over else "at least "
-            accepted = counted(self._messages - self._refused, "message")
-            told = [f"{least}{accepted} with {counted(self._urls, 'URL')} accepted"]
-            told += [f"{self._unusable:,} URLs not taken"] if self._unusable else []
-            told += [f"{self._refused:,} refused"] if self._refused else []
-            note(f"{', '.join(told)}, in {took:.1f} s ({self._messages / took:,.0f} a second)")
-        elif self._is_bulk and not self._order.number:
-            note("there was nothing to submit")
+            accepted = count(self._messages - self._refused, "message")
+            parts = [f"Accepted {least}{accepted} with {count(self._urls, 'URL')}"]
+            parts += [f"{count(self._unusable, 'URL')} not accepted"] if self._unusable else []
+            parts += [f"{self._refused:,} refused"] if self._refused else []
+            note(f"{', '.join(parts)}, in {duration(took)} ({rate(self._messages, took)}).")
+        elif self._is_bulk and not self._batch.number:
+            note("There was nothing to submit.")
         if self._open:
-            note(f"{counted(len(self._open), 'URL')} not done yet; `scoter lookup` tells more later")
+            note(f"{count(len(self._open), 'URL')} not done yet. To see the outcome later: scoter lookup URL")
 
 
 async def _either(waited: asyncio.Task[Literal[True]], other: asyncio.Task[None], within: float | None = None) -> bool:
-    """Wait for the first, as long as the other goes on; tell whether it came."""
+    """Wait for the first task while the other one runs; return whether the first has finished."""
     try:
         await asyncio.wait((waited, other), timeout=within, return_when=asyncio.FIRST_COMPLETED)
         if other.done():

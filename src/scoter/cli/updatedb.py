@@ -1,4 +1,4 @@
-"""Bring what segments found into the crawldb."""
+"""Update the crawldb from fetched segments."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from scoter.cli.invocation import invocation
-from scoter.cli.jobs import working
-from scoter.cli.output import note, print_json, print_table
+from scoter.cli.invocation import NOTHING_TO_DO, invocation
+from scoter.cli.output import note, print_json
+from scoter.cli.results import print_table
+from scoter.cli.session import crawl_session
+from scoter.core.display import count
 
 if TYPE_CHECKING:
     from scoter.batch.updatedb import Updated
@@ -16,59 +18,56 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("directory", metavar="DIR")
-@click.argument("segments", nargs=-1, metavar="[SEGMENT...]")
-@click.option("--no-additions", is_flag=True, help="Add no URL that the crawldb does not know yet.")
-@click.option("--filter", "filter_", is_flag=True, help="Send every URL through the URL filters.")
-@click.option("--normalize", is_flag=True, help="Send every URL through the URL normalisers.")
-@click.option("--force", is_flag=True, help="Take segments that are not fetched to their end, or are in it already.")
+@click.argument("segments", nargs=-1, metavar="[SEGMENT]...")
+@click.option("--no-additions", is_flag=True, help="Do not add new URLs.")
+@click.option("--filter", "filter_", is_flag=True, help="Apply the URL filters to every URL.")
+@click.option("--normalize", is_flag=True, help="Run every URL through the normalisers.")
+@click.option("--force", is_flag=True, help="Also use segments that are incomplete or already in the crawldb.")
 def command(
     directory: str, segments: tuple[str, ...], no_additions: bool, filter_: bool, normalize: bool, force: bool
 ) -> int:
-    """Bring what segments found into the crawldb.
+    """Update the crawldb from fetched segments.
 
-    Without SEGMENT: all that are fetched and not in it yet. Each fetched URL gets its new status, score and time; the
-    targets of links and redirects that are not known yet are added. Exit code 1: there was no segment to bring in.
+    Without SEGMENT, uses all fetched segments that are not in the crawldb yet. Fetched URLs get a new status, score and
+    fetch time; new targets of links and redirects are added. Exit code 1: there is no such segment.
 
     \b
     Example:
       scoter updatedb mycrawl
       scoter updatedb mycrawl 20261115033000 --no-additions
     """
-    said = invocation()
-    with working("updatedb", directory) as work:
+    options = invocation()
+    with crawl_session("updatedb", directory) as session:
         from scoter.batch.updatedb import pending, updatedb
 
-        chosen = [work.crawl.segment(name) for name in segments] if segments else pending(work.crawl)
+        chosen = [session.crawl.segment(name) for name in segments] if segments else pending(session.crawl)
         if not chosen:
-            if not said.quiet:
-                note("There is no fetched segment that is not in the crawldb yet.")
-            return 1
+            if not options.quiet:
+                note("The crawldb already contains all fetched segments.")
+            return NOTHING_TO_DO
         done = updatedb(
-            work.crawl,
-            work.engine,
-            work.scoped,
+            session.crawl,
+            session.engine,
+            session.scoped_config,
             chosen,
-            now=work.now,
+            now=session.now,
             additions=False if no_additions else None,
             filter=True if filter_ else None,
             normalize=True if normalize else None,
             force=force,
         )
-    if said.json:
+    if options.json:
         print_json(done)
     else:
-        _tell(done, said.quiet)
+        _print_summary(done)
     return 0
 
 
-def _tell(done: Updated, quiet: bool) -> None:
-    what = done.segments[0] if len(done.segments) == 1 else f"{len(done.segments):,} segments"
-    click.echo(
-        f"{what}: {done.fetched:,} fetched, {done.links:,} links; {done.new:,} new URLs, {done.urls:,} in the crawldb"
-    )
-    print_table(
-        [{"status": status, "URLs": f"{count:,}"} for status, count in sorted(done.statuses.items())],
-        ("status", "URLs"),
-    )
-    for name in () if quiet else done.unparsed:
-        note(f"{name} is not parsed: its links are not in the crawldb.")
+def _print_summary(done: Updated) -> None:
+    segments = done.segments[0] if len(done.segments) == 1 else count(len(done.segments), "segment")
+    urls = f"{count(done.new, 'new URL')}, {done.urls:,} in the crawldb"
+    click.echo(f"{segments}: {done.fetched:,} fetched, {count(done.links, 'link')}; {urls}")
+    rows = [{"status": status, "URLs": f"{number:,}"} for status, number in sorted(done.statuses.items())]
+    print_table(rows, ("status", "URLs"))
+    for name in () if invocation().quiet else done.unparsed:
+        note(f"{name} is not parsed yet, so its links were not added.")

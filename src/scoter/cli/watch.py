@@ -1,4 +1,4 @@
-"""Show what becomes of URLs, as it happens."""
+"""Show the outcome of each URL as it happens."""
 
 from __future__ import annotations
 
@@ -10,28 +10,26 @@ from typing import TYPE_CHECKING
 
 import click
 
-from scoter.cli.invocation import invocation
+from scoter.cli.invocation import invocation, service_options
 from scoter.cli.lookup import colour_of
-from scoter.cli.output import cut, note, paint, print_json, visible
-from scoter.cli.progress import StatusLine
-from scoter.cli.service import service_options
+from scoter.cli.output import StatusLine, cut, note, paint, print_json, visible
 
 if TYPE_CHECKING:
     from scoter.client import ClientError, Event, Gap, UrlRecord
 
-HEAD = f"{'time':<8}  {'state':<7}  {'code':>4}  {'kind':<8}  URL"
-_WINDOW = 10.0
+_HEADINGS = f"{'time':<8}  {'state':<7}  {'code':>4}  {'kind':<8}  URL"
+_RATE_WINDOW = 10.0
 
 
 @click.command()
-@click.option("--since", type=click.IntRange(min=0), metavar="N", help="Begin after the event of this number.")
-@click.option("--count", type=click.IntRange(min=1), metavar="N", help="Stop after so many events.")
+@click.option("--since", type=click.IntRange(min=0), metavar="N", help="Start after the event with this number.")
+@click.option("--count", type=click.IntRange(min=1), metavar="N", help="Stop after this many events.")
 @service_options
 def command(since: int | None, count: int | None, server: str, key: str) -> int:
-    """Show what becomes of URLs, as it happens.
+    """Show the outcome of each URL as it happens.
 
-    A connection that is lost is opened again, and goes on where it was. Ctrl-C ends it, and tells the number to go on
-    with. With --json each event is a line; {"gap": ...} stands where events are no longer kept.
+    Reconnects after a lost connection and continues where it was. Ctrl-C stops and prints the number to continue from.
+    With --json, prints one event per line, and {"gap": ...} where events are no longer available.
 
     \b
     Example:
@@ -40,31 +38,31 @@ def command(since: int | None, count: int | None, server: str, key: str) -> int:
     """
     from scoter.client import Client, Event
 
-    said = invocation()
-    shown = Shown(quiet=said.quiet or said.json)
+    options = invocation()
+    table = EventTable(quiet=options.quiet or options.json)
     try:
         with Client(server, key) as client:
-            for each in client.events(since, on_open=shown.opened, on_lost=shown.lost):
-                if said.json:
+            for each in client.events(since, on_open=table.opened, on_lost=table.lost):
+                if options.json:
                     print_json(each if isinstance(each, Event) else {"gap": each})
                     sys.stdout.flush()
-                    shown.note_shown(each)
+                    table.count(each)
                 else:
-                    shown.show(each)
-                if count is not None and shown.number >= count:
+                    table.show(each)
+                if count is not None and table.number >= count:
                     return 0
     finally:
-        shown.line.clear()
-        if shown.last is not None and not said.quiet and sys.stderr.isatty():
-            note(f"Go on with: scoter watch --since {shown.last}")
+        table.status.clear()
+        if table.last is not None and not options.quiet and sys.stderr.isatty():
+            note(f"To continue: scoter watch --since {table.last}")
     return 0
 
 
-class Shown:
-    """What was shown: a table that grows, and below it on a terminal how much comes."""
+class EventTable:
+    """A growing table of events, with their rate below it on a terminal."""
 
     def __init__(self, quiet: bool) -> None:
-        self.line = StatusLine(quiet or not sys.stderr.isatty())
+        self.status = StatusLine(quiet or not sys.stderr.isatty())
         self.last: int | None = None
         self.number = 0
         self._quiet = quiet
@@ -72,66 +70,70 @@ class Shown:
         self._began = time.monotonic()
         self._recent = 0
         self._rate = 0.0
-        self._has_head = False
+        self._has_headings = False
 
     def opened(self) -> None:
-        """Tell that events will come."""
-        if not self._quiet and not self._has_head:
-            self._has_head = True
-            sys.stdout.write(paint(HEAD, bold=True) + "\n")
+        """Print the headings at the first connection."""
+        if not self._quiet and not self._has_headings:
+            self._has_headings = True
+            sys.stdout.write(paint(_HEADINGS, bold=True) + "\n")
             sys.stdout.flush()
-        self.line.show("waiting for events")
+        self.status.show("waiting for events")
 
     def lost(self, error: ClientError, pause: float) -> None:
-        """Tell that none come for now."""
-        self.line.clear()
-        note(f"scoter: {error.where}: {error.message}; trying again in {pause:.0f} s")
+        """Report a lost connection."""
+        self.status.clear()
+        note(connection_lost(error, pause))
 
     def show(self, each: Event | Gap) -> None:
         """Add a row."""
         from scoter.client import Event
 
-        self.line.clear()
+        self.status.clear()
         if isinstance(each, Event):
             self._states[each.record.state.value] += 1
-            sys.stdout.write(fitted(f"{each.at:%H:%M:%S}", each.record, each.url) + "\n")
+            sys.stdout.write(event_row(f"{each.at:%H:%M:%S}", each.record, each.url) + "\n")
         else:
-            note(f"scoter: events {each.after + 1} to {each.first - 1} are no longer kept")
+            note(f"scoter: events {each.after + 1} to {each.first - 1} are no longer available")
         sys.stdout.flush()
-        self.note_shown(each)
-        self._count()
-        told = ", ".join(f"{number:,} {state}" for state, number in self._states.most_common())
-        self.line.show(f"{told} · {self._rate:.1f} a second")
+        self.count(each)
+        self._measure()
+        states = ", ".join(f"{number:,} {state}" for state, number in self._states.most_common())
+        self.status.show(f"{states} · {self._rate:.1f}/s")
 
-    def note_shown(self, each: Event | Gap) -> None:
-        """Note where to go on from now on, as soon as a row stands there: Ctrl-C may come at any moment."""
+    def count(self, each: Event | Gap) -> None:
+        """Record the number to continue from, as soon as a row is printed: Ctrl-C may come at any moment."""
         from scoter.client import Event
 
         self.last = each.number if isinstance(each, Event) else each.first - 1
         self.number += isinstance(each, Event)
 
-    def _count(self) -> None:
+    def _measure(self) -> None:
         now = time.monotonic()
         self._recent += 1
         if now - self._began >= 1.0:
             self._rate = self._recent / (now - self._began)
-        if now - self._began >= _WINDOW:
+        if now - self._began >= _RATE_WINDOW:
             self._began, self._recent = now, 0
 
 
-def fitted(first: str, record: UrlRecord, url: str) -> str:
-    """Return the row of an outcome; on a terminal it is cut to fit."""
-    told = [visible(url)]
+def connection_lost(error: ClientError, pause: float) -> str:
+    """Return a message about a lost connection."""
+    return f"scoter: {error.where}: {error.message}; retrying in {pause:.0f} s"
+
+
+def event_row(first: str, record: UrlRecord, url: str) -> str:
+    """Return the row of an outcome, truncated to fit a terminal."""
+    parts = [visible(url)]
     if record.resolved != url:
-        told.append(f"→ {visible(record.resolved)}")
+        parts.append(f"→ {visible(record.resolved)}")
     title = record.metadata.title if record.metadata else ""
-    why = title or record.reason
-    if why:
-        told.append(f"· {visible(why)}")
+    if comment := title or record.reason:
+        parts.append(f"· {visible(comment)}")
     state = record.state.value
     start = f"{first:<8}  " if first else ""
-    plain = f"{start}{state:<7}  {record.status or '':>4}  {record.kind.value:<8}  {' '.join(told)}"
+    row = f"{start}{state:<7}  {record.status or '':>4}  {record.kind.value:<8}  {' '.join(parts)}"
     if sys.stdout.isatty():
-        plain = cut(plain, shutil.get_terminal_size().columns - 1)
-    head, rest = plain[: len(start)], plain[len(start) :]
+        row = cut(row, shutil.get_terminal_size().columns - 1)
+    head, rest = row[: len(start)], row[len(start) :]
     return head + paint(rest[:7], colour_of(state)) + rest[7:]

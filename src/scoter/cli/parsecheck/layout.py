@@ -1,4 +1,4 @@
-"""Lines for a terminal: what a page says is shown, and can do nothing to the screen."""
+"""Lines for a terminal, safe to print whatever a page contains."""
 
 from __future__ import annotations
 
@@ -12,24 +12,23 @@ from msgspec import Struct
 
 from scoter.cli.output import has_colours, paint, visible, width
 
-LABEL = 14
-"""Columns for what a line is about."""
-_ELSEWHERE = 100  # columns where there is no terminal to ask
-_WIDEST = 120
+LABEL_WIDTH = 14
+_DEFAULT_WIDTH = 100  # columns where stdout is not a terminal
+_GREATEST_WIDTH = 120
 
-# Not printable by Unicode's word, and harmless: without the joiners words of Persian, Hindi and emoji fall apart.
+# Not printable according to Unicode, but harmless. Persian, Hindi and emoji need the joiners.
 _HARMLESS = frozenset("\t\xa0\xad\u200c\u200d\u202f\u3000\u2002\u2003\u2009")
 
 
-class Line(Struct, frozen=True):
-    """A line, or a title over some."""
+class TextLine(Struct, frozen=True):
+    """A line of text, or a title."""
 
     text: str
     is_title: bool = False
 
 
 def readable(text: str) -> str:
-    """Return a line of text in which nothing can move the cursor, hide, or turn what follows around.
+    """Escape characters that could move the cursor, hide text or reverse its direction.
 
     >>> readable("a\\x1b[2Jb\\u202ec"), readable("a\\tb")
     ('a\\\\x1b[2Jb\\\\u202ec', 'a\\tb')
@@ -39,42 +38,42 @@ def readable(text: str) -> str:
     return "".join(each if each in _HARMLESS else visible(each) for each in text)
 
 
-def show(lines: Iterable[Line]) -> None:
-    """Print lines; titles stand out on a terminal."""
+def show(lines: Iterable[TextLine]) -> None:
+    """Print lines, with titles in bold on a terminal."""
     for line in lines:
         text = readable(line.text)
-        # Without being told, click takes escapes out of what goes into a pipe.
+        # By default click removes escape sequences from output to a pipe.
         click.echo(paint(text, bold=True) if line.is_title else text, color=has_colours(sys.stdout))
 
 
 def dump(text: str) -> None:
-    """Print a text whole, line by line."""
+    """Print a whole text."""
     for line in text.splitlines():
         click.echo(readable(line))
 
 
 def columns() -> int:
-    """Return how wide the screen is."""
-    return min(shutil.get_terminal_size().columns, _WIDEST) if sys.stdout.isatty() else _ELSEWHERE
+    """Return the width of the output."""
+    return min(shutil.get_terminal_size().columns, _GREATEST_WIDTH) if sys.stdout.isatty() else _DEFAULT_WIDTH
 
 
-def fact(label: str, value: str, after: str = "") -> Iterator[Line]:
-    """Yield what there is to say of something, on as many lines as it takes; nothing where there is nothing."""
+def fact(label: str, value: str, comment: str = "") -> Iterator[TextLine]:
+    """Yield the lines of a labelled value and a comment in parentheses; nothing without a value."""
     if not value:
         return
-    said = f"{value}  ({after})" if after else value
-    for number, piece in enumerate(wrapped(said, columns() - LABEL - 2)):
-        yield Line(f"  {'' if number else label:<{LABEL}}{piece}")
+    text = f"{value}  ({comment})" if comment else value
+    for number, piece in enumerate(wrapped(text, columns() - LABEL_WIDTH - 2)):
+        yield TextLine(f"  {'' if number else label:<{LABEL_WIDTH}}{piece}")
 
 
-def title(text: str) -> Iterator[Line]:
-    """Yield a title and the empty line before it."""
-    yield Line("")
-    yield Line(text, is_title=True)
+def title(text: str) -> Iterator[TextLine]:
+    """Yield a title with an empty line before it."""
+    yield TextLine("")
+    yield TextLine(text, is_title=True)
 
 
 def excerpt(text: str, most: int) -> tuple[list[str], bool]:
-    """Return the first lines of a text as they fit the screen, and whether that is all of it."""
+    """Return the first wrapped lines of a text, and whether that is all of it."""
     found: list[str] = []
     for line in text.splitlines():
         found += wrapped(line, columns() - 2) if line.strip() else [""]
@@ -84,10 +83,10 @@ def excerpt(text: str, most: int) -> tuple[list[str], bool]:
 
 
 def wrapped(text: str, room: int) -> list[str]:
-    """Return a text in pieces that fit; what has no spaces, such as a URL, is left whole."""
+    """Wrap a text at spaces; a long URL is not broken."""
     if width(text) <= room:
         return [text]
-    # A text of wide characters takes two columns for each, and is parted anywhere.
+    # East Asian characters take two columns each, and lines may break anywhere.
     is_wide = width(text) > 1.5 * len(text)
     indent = text[: len(text) - len(text.lstrip())]
     return textwrap.wrap(
@@ -100,7 +99,7 @@ def wrapped(text: str, room: int) -> list[str]:
 
 
 def clipped(text: str, room: int) -> str:
-    """Return the beginning of a text that fits.
+    """Truncate a text to a number of characters.
 
     >>> clipped("grey seals", 6)
     'grey …'

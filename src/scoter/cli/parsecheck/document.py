@@ -1,4 +1,4 @@
-"""A document to look at: fetched as a crawl would, robots.txt and all, or read from a file."""
+"""The document to examine, fetched as a crawl would fetch it or read from a file."""
 
 from __future__ import annotations
 
@@ -17,22 +17,21 @@ from scoter.core.robots_cache import StoredRobots
 from scoter.core.url import Url, canonical
 from scoter.fetch.decode import content_codings, decode
 from scoter.fetch.fetcher import Fetcher
-from scoter.fetch.follow import MOST_HOPS
 from scoter.parse.mediatype import Decision, decided, declared, received
 
 FROM_STDIN = "https://stdin.invalid/"
-"""Where a document on standard input is taken to come from, unless somebody says."""
+"""URL of a document on standard input without ``--as-url``."""
 
 
-class Hop(Struct, frozen=True):
-    """A redirect on the way: which URL answered with which status."""
+class RedirectHop(Struct, frozen=True):
+    """A redirect that was followed: the URL and the status of its response."""
 
     url: str
     status: int
 
 
-class RobotsSaid(Struct, frozen=True, kw_only=True):
-    """What robots.txt says of a URL."""
+class RobotsVerdict(Struct, frozen=True, kw_only=True):
+    """What robots.txt says about a URL."""
 
     allowed: bool
     why: str
@@ -41,10 +40,11 @@ class RobotsSaid(Struct, frozen=True, kw_only=True):
     sitemaps: tuple[str, ...] = ()
 
 
-class Got(Struct, frozen=True, kw_only=True):
-    """A document, or why there is none; ``asked`` is what was named, ``url`` where it was at last.
+class Document(Struct, frozen=True, kw_only=True):
+    """A document, or the problem that prevented getting it.
 
-    ``wire`` counts its bytes as they came, ``waited`` the seconds spent on robots.txt and until it was the host's turn.
+    ``asked`` is what the person gave, ``url`` the final URL after redirects, ``wire`` the length of the body as
+    received, ``waited`` the seconds spent on robots.txt and politeness delays.
     """
 
     asked: str
@@ -55,34 +55,34 @@ class Got(Struct, frozen=True, kw_only=True):
     hint: str = ""
     status: int = 0
     headers: Headers = ()
-    hops: tuple[Hop, ...] = ()
+    hops: tuple[RedirectHop, ...] = ()
     wire: int = 0
     peer: str = ""
     coding_problem: str = ""
-    robots: RobotsSaid | None = None
+    robots: RobotsVerdict | None = None
     timings: Timings | None = None
     waited: float = 0.0
     is_file: bool = False
 
 
-def read(config: Config, body: bytes, asked: str, url: Url, force_as: str = "") -> Got:
-    """Return a document from its bytes."""
+def read(config: Config, body: bytes, asked: str, url: Url, force_as: str = "") -> Document:
+    """Return the document in a file's bytes."""
     content, decision = _content(config, url, (), body, False, force_as)
-    return Got(asked=asked, url=url, content=content, decision=decision, wire=len(body), is_file=True)
+    return Document(asked=asked, url=url, content=content, decision=decision, wire=len(body), is_file=True)
 
 
 def file_url(file: Path) -> Url:
-    """Return where a file is taken to come from, unless somebody says."""
+    """Return the URL of a file without ``--as-url``."""
     return canonical(FROM_STDIN) if str(file) in ("-", "/dev/stdin") else canonical(file.resolve().as_uri())
 
 
-def fetch(config: Config, url: Url, asked: str, *, hops: int = 0, force_as: str = "") -> Got:
-    """Fetch a document politely, following at most so many redirects."""
-    return asyncio.run(_Fetch(config, hops, asked, force_as).run(url))
+def fetch(config: Config, url: Url, asked: str, *, hops: int = 0, force_as: str = "") -> Document:
+    """Fetch a document politely, following up to ``hops`` redirects."""
+    return asyncio.run(_DocumentFetch(config, hops, asked, force_as).run(url))
 
 
-class _Seen:
-    """Keeps the robots.txt files that the fetch core came upon."""
+class _RobotsRecorder:
+    """A robots.txt cache that keeps the files for the report."""
 
     def __init__(self) -> None:
         self.by_origin: dict[str, StoredRobots] = {}
@@ -94,47 +94,49 @@ class _Seen:
         self.by_origin[origin] = stored
 
 
-class _Fetch:
-    """One document on its way."""
+class _DocumentFetch:
+    """The fetch of one document."""
 
     def __init__(self, config: Config, hops: int, asked: str, force_as: str) -> None:
         self._config = config
         self._most = hops
         self._asked = asked
         self._force_as = force_as
-        self._seen = _Seen()
-        self._hops: list[Hop] = []
+        self._robots_files = _RobotsRecorder()
+        self._hops: list[RedirectHop] = []
         self._last: Reply | None = None
 
-    async def run(self, url: Url) -> Got:
-        self._fetcher = Fetcher(self._config, robots_cache=self._seen)
+    async def run(self, url: Url) -> Document:
+        self._fetcher = Fetcher(self._config, robots_cache=self._robots_files)
         began = time.monotonic()
         await self._fetcher.run(_one(Request(url=url)), self._take)
         spent = time.monotonic() - began
-        assert self._last is not None  # noqa: S101 - whatever goes in comes out
-        return self._got(self._last, spent)
+        assert self._last is not None  # noqa: S101 - every request gets a reply
+        return self._document(self._last, spent)
 
     def _take(self, request: Request, reply: Reply) -> None:
         self._last = reply
         if isinstance(reply, Moved) and reply.target is not None and len(self._hops) < self._most:
             been = {hop.url for hop in self._hops} | {request.url.text}
             if reply.target.text not in been and self._fetcher.add(Request(url=reply.target)) is None:
-                self._hops.append(Hop(request.url.text, reply.exchange.status))
+                self._hops.append(RedirectHop(request.url.text, reply.exchange.status))
 
-    def _got(self, reply: Reply, spent: float) -> Got:
+    def _document(self, reply: Reply, spent: float) -> Document:
         exchange, url = reply.exchange, reply.url
         problem, hint = self._problem(reply)
         robots = self._robots(url)
         if exchange is None:
             hops = tuple(self._hops)
-            return Got(asked=self._asked, url=url, problem=problem, hint=hint, robots=robots, hops=hops, waited=spent)
+            return Document(
+                asked=self._asked, url=url, problem=problem, hint=hint, robots=robots, hops=hops, waited=spent
+            )
         content = decision = None
         coding_problem = ""
         if isinstance(reply, Fetched):
             plain = decode(exchange.body, content_codings(exchange.headers), self._config.fetch.content_limit)
             cut, coding_problem = bool(exchange.truncation or plain.truncation), plain.problem
             content, decision = _content(self._config, url, exchange.headers, plain.body, cut, self._force_as)
-        return Got(
+        return Document(
             asked=self._asked,
             url=url,
             content=content,
@@ -160,33 +162,28 @@ class _Fetch:
         if not isinstance(reply, Moved):
             return "", ""
         if reply.target is None:
-            return f"redirect (HTTP {reply.exchange.status}) that does not say where", ""
-        said = f"redirect (HTTP {reply.exchange.status}) to {reply.target.text}"
+            return f"redirect (HTTP {reply.exchange.status}) without a target", ""
+        text = f"redirect (HTTP {reply.exchange.status}) to {reply.target.text}"
         if self._most:
-            return f"{said}: too many of them, or in a circle", ""
-        return said, "With --follow-redirects it is followed."
+            return f"{text}: too many redirects, or a loop", ""
+        return text, "To follow it, use --follow-redirects."
 
-    def _robots(self, url: Url) -> RobotsSaid | None:
-        stored = self._seen.by_origin.get(url.text[: len(url.text) - len(url.target)])
+    def _robots(self, url: Url) -> RobotsVerdict | None:
+        stored = self._robots_files.by_origin.get(url.text[: len(url.text) - len(url.target)])
         if stored is None:
             return None
         if stored.body is None:
-            return RobotsSaid(allowed=True, why="there is none")
+            return RobotsVerdict(allowed=True, why="the site has none")
         agents = tuple(filter(None, (self._config.agent.name, *self._config.http.robots_agents)))
         rules = Robots.read(stored.body, agents)
         verdict = rules.explain(url)
-        return RobotsSaid(
+        return RobotsVerdict(
             allowed=verdict.allowed,
             why=verdict.why,
             group=rules.group,
             crawl_delay=None if rules.crawl_delay is None else rules.crawl_delay.total_seconds(),
             sitemaps=tuple(rules.sitemaps),
         )
-
-
-def most_hops(follows: bool) -> int:
-    """Return how many redirects are followed."""
-    return MOST_HOPS if follows else 0
 
 
 async def _one(request: Request) -> AsyncIterator[Request]:
@@ -196,13 +193,12 @@ async def _one(request: Request) -> AsyncIterator[Request]:
 def _content(
     config: Config, url: Url, headers: Headers, body: bytes, truncated: bool, force_as: str
 ) -> tuple[Content, Decision | None]:
-    """Return the content that parsers take, and what decided on its type; nothing did when the type is forced."""
+    """Return the content for the parsers and how its type was decided; ``None`` if the type is forced."""
     sniffs = config.parse.mime_type_magic
-    said = declared(header(headers, "Content-Type"))[0]
+    media_type, charset = declared(header(headers, "Content-Type"))
     if force_as:
-        charset = declared(header(headers, "Content-Type"))[1]
         forced = (("Content-Type", f'{force_as}; charset="{charset}"' if charset else force_as),)
         kept = tuple(field for field in headers if field[0].lower() != "content-type")
         return received(url, forced + kept, body, truncated=truncated, sniff=False), None
     found = received(url, headers, body, truncated=truncated, sniff=sniffs)
-    return found, decided(said, url, body) if sniffs else None
+    return found, decided(media_type, url, body) if sniffs else None

@@ -1,0 +1,111 @@
+"""Commands that merge crawls: mergedb, mergelinkdb and mergesegs."""
+
+from __future__ import annotations
+
+import click
+
+from scoter.cli.invocation import NOTHING_TO_DO, AtMost, invocation
+from scoter.cli.output import note
+from scoter.cli.results import print_result
+from scoter.cli.session import crawl_session
+from scoter.core.display import count
+
+_OUT = click.argument("out")
+_DIRECTORIES = click.argument("directories", metavar="DIR...", nargs=-1, required=True)
+_FILTER = click.option("--filter", "filters", is_flag=True, help="Drop URLs that the URL filters reject.")
+_NORMALIZE = click.option("--normalize", "normalizes", is_flag=True, help="Run the URLs through the normalisers.")
+
+
+@click.command()
+@_OUT
+@_DIRECTORIES
+@_FILTER
+@_NORMALIZE
+def mergedb(out: str, directories: tuple[str, ...], filters: bool, normalizes: bool) -> None:
+    """Merge several crawldbs into a new one.
+
+    If a URL has several records, the one fetched last wins; its metadata overrides that of the others. OUT must be a
+    directory that does not exist yet, or a crawl without a crawldb.
+
+    \b
+    Example:
+      scoter mergedb whole part1 part2
+    """
+    from scoter.batch.crawldir.crawldb import open_crawldb
+    from scoter.batch.crawldir.directory import CrawlDir
+    from scoter.batch.mergedb import mergedb as merge
+
+    crawls = [CrawlDir.open(each) for each in directories]
+    for each in crawls:
+        open_crawldb(each, invocation().config).close()
+    with crawl_session("mergedb", out, create=True) as run:
+        done = merge(run.crawl, crawls, run.engine, run.config, now=run.now, filter=filters, normalize=normalizes)
+    merged = count(len(crawls), "crawldb")
+    print_result(done, f"Merged {count(done.records, 'record')} from {merged} into {count(done.urls, 'URL')}")
+
+
+@click.command()
+@_OUT
+@_DIRECTORIES
+@_FILTER
+@_NORMALIZE
+def mergelinkdb(out: str, directories: tuple[str, ...], filters: bool, normalizes: bool) -> None:
+    """Merge several linkdbs into a new one.
+
+    A URL gets the inlinks from all linkdbs, up to linkdb.max_inlinks. OUT must be a directory that does not exist yet,
+    or a crawl without a linkdb.
+
+    \b
+    Example:
+      scoter mergelinkdb whole part1 part2
+    """
+    from scoter.batch.crawldir.directory import CrawlDir
+    from scoter.batch.crawldir.linkdb import open_linkdb
+    from scoter.batch.mergelinkdb import mergelinkdb as merge
+
+    crawls = [CrawlDir.open(each) for each in directories]
+    for each in crawls:
+        open_linkdb(each).close()
+    with crawl_session("mergelinkdb", out, create=True) as run:
+        done = merge(run.crawl, crawls, run.engine, run.config, now=run.now, filter=filters, normalize=normalizes)
+    merged = count(len(crawls), "linkdb")
+    print_result(done, f"Merged {count(done.records, 'record')} from {merged} into {count(done.urls, 'URL')}")
+
+
+@click.command()
+@_OUT
+@_DIRECTORIES
+@click.option("--filter", "filters", is_flag=True, help="Drop pages and links that the URL filters reject.")
+@_NORMALIZE
+@click.option("--slice", "most", type=AtMost(min=1), metavar="N", help="Split the result into segments of N URLs.")
+def mergesegs(out: str, directories: tuple[str, ...], filters: bool, normalizes: bool, most: int | None) -> int:
+    """Merge segments into new ones.
+
+    Keeps the newest fetch of each page with its text, links and archived bytes. Drops fetches that will be retried
+    and fetches that found a page not modified. DIR is a crawl or one of its segments. OUT must be a directory that does
+    not exist yet, or a crawl without segments.
+
+    If the segments' crawls have crawldbs, these must contain either all of the segments or none. The new segments then
+    count as contained in the crawldb that `scoter mergedb` makes of them, or still have to be added with
+    `scoter updatedb`. Exit code 1: there is no completely fetched segment.
+
+    \b
+    Example:
+      scoter mergesegs whole part1 part2
+      scoter mergesegs whole mycrawl --slice 100000
+    """
+    from scoter.batch.mergesegs import finished_segments
+    from scoter.batch.mergesegs import mergesegs as merge
+
+    segments, left_out = finished_segments(directories)
+    for each in () if invocation().quiet else left_out:
+        note(f"Skipped {each.path}: not completely fetched")
+    if not segments:
+        note("There is no completely fetched segment to merge.")
+        return NOTHING_TO_DO
+    with crawl_session("mergesegs", out, create=True) as run:
+        options = {"filter": filters, "normalize": normalizes}
+        done = merge(run.crawl, segments, run.engine, run.config, now=run.now, slice=most, **options)
+    merged = f"Merged {count(len(segments), 'segment')} into {', '.join(done.segments)}"
+    print_result(done, f"{merged}: {count(done.urls, 'page')}")
+    return 0

@@ -1,0 +1,174 @@
+"""Commands that query a crawl or a live service: sql and report."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from scoter.cli.invocation import AtMost, invocation
+from scoter.cli.results import print_rows, row_format
+from scoter.errors import UsageError, nearest
+
+if TYPE_CHECKING:
+    from scoter.engine.session import Session
+    from scoter.live.reports.days import Days
+    from scoter.live.reports.questions import Question
+
+_CSV = click.option("--csv", "wants_csv", is_flag=True, help="Print CSV.")
+_REPORT_ROWS = 20
+
+
+@click.command()
+@click.argument("directory")
+@click.argument("query", required=False)
+@_CSV
+@click.option("--limit", type=AtMost(min=0), metavar="N", help="Print at most N rows.")
+def sql(directory: str, query: str | None, wants_csv: bool, limit: int | None) -> None:
+    """Query a crawl or a live service with SQL.
+
+    A crawl has the views crawldb, linkdb, segments, fetches, pages and outlinks; the log of a live service has events
+    and fetches. Without a query, the views and their columns are listed. The dialect is DuckDB's. Queries are read-only
+    and can only access these views.
+
+    \b
+    Example:
+      scoter sql mycrawl
+      scoter sql mycrawl "select host, count(*) from crawldb where status = 'fetched' group by all order by 2 desc"
+      scoter sql mycrawl "select title, url from pages where text ilike '%scoter%'" --json
+      scoter sql service "select domain, count(*) from events where kind = 'video' group by all"
+    """
+    form = row_format(wants_csv)
+    with _open_tables(Path(directory)) as (tables, _):
+        if query is None:
+            columns = (
+                {"view": view.name, "column": name, "type": kind}
+                for view in tables.views()
+                for name, kind in view.columns
+            )
+            print_rows(columns, ["view", "column", "type"], form)
+            return
+        answer = tables.ask(query)
+        print_rows(islice(answer.rows, limit), answer.columns, form)
+
+
+@click.command()
+@click.argument("directory")
+@click.argument("name", required=False)
+@click.argument("site", required=False)
+@click.option("--day", metavar="DAY", help="Only this day: today, yesterday, or a date (UTC).")
+@click.option("--since", metavar="DAY", default="", help="From this day on.")
+@click.option("--until", metavar="DAY", default="", help="Up to and including this day.")
+@click.option(
+    "--limit", type=AtMost(min=1), metavar="N", default=_REPORT_ROWS, help=f"At most N rows ({_REPORT_ROWS})."
+)
+@_CSV
+def report(
+    directory: str,
+    name: str | None,
+    site: str | None,
+    day: str | None,
+    since: str,
+    until: str,
+    limit: int,
+    wants_csv: bool,
+) -> None:
+    """Answer common questions about a live service or a crawl.
+
+    DIRECTORY is that of a live service or a crawl. A service's report reads its log, which may lag by a minute. Without
+    NAME, the reports are listed. `pages-from` needs a SITE: a host or a domain. For other questions, use `scoter sql`.
+
+    \b
+    Example:
+      scoter report service
+      scoter report service most-linked-sites --day yesterday
+      scoter report service pages-from example.org --since 2026-11-01 --json
+    """
+    from scoter.live.reports.days import days
+    from scoter.live.reports.questions import QUESTIONS
+    from scoter.live.reports.views import is_service
+
+    form = row_format(wants_csv)
+    root = Path(directory)
+    if not root.is_dir():
+        raise UsageError(
+            "there is no such directory", where=directory, hint="Give the directory of a service or crawl."
+        )
+    if name is None:
+        if not is_service(root):
+            from scoter.batch.crawldir.directory import CrawlDir
+
+            CrawlDir.open(root)
+        reports = ({"name": each.name, "answers": each.sentence} for each in QUESTIONS.values())
+        print_rows(reports, ["name", "answers"], form)
+        return
+    question = _question(name, site)
+    if day and (since or until):
+        raise UsageError("--day cannot be combined with --since or --until")
+    when = days(day or since, day or until, datetime.now(UTC))
+    with _open_tables(root, when) as (tables, is_live):
+        query = (
+            question.service if is_live else _crawl_query(question, has_days=bool(day or since or until), where=root)
+        )
+        values = {"since": when.since, "until": when.until, "site": _host(site or ""), "limit": limit}
+        answer = tables.ask(query, {key: value for key, value in values.items() if f"${key}" in query})
+        print_rows(answer.rows, answer.columns, form)
+
+
+def _question(name: str, site: str | None) -> Question:
+    from scoter.live.reports.questions import QUESTIONS
+
+    if name not in QUESTIONS:
+        close = nearest(name, QUESTIONS)
+        suggestion = f"; did you mean {close!r}?" if close else ""
+        raise UsageError(f"there is no report {name!r}{suggestion}", hint=f"Reports: {', '.join(QUESTIONS)}")
+    question = QUESTIONS[name]
+    if question.takes_site and not site:
+        raise UsageError(f"{name} needs a site", hint=f"For example: scoter report DIR {name} example.org")
+    if site and not question.takes_site:
+        raise UsageError(f"{name} takes no site", hint=f"Leave out {site!r}.")
+    return question
+
+
+def _crawl_query(question: Question, *, has_days: bool, where: Path) -> str:
+    if not question.crawl:
+        raise UsageError(f"{question.name} is not available for a crawl: {question.why_not}", where=str(where))
+    if has_days and "$since" not in question.crawl:
+        raise UsageError(f"{question.name} of a crawl cannot be limited to days: links have no time", where=str(where))
+    return question.crawl
+
+
+@contextmanager
+def _open_tables(directory: Path, when: Days | None = None) -> Iterator[tuple[Session, bool]]:
+    """Open the tables of a live service or a crawl, and say whether it is a live service."""
+    from scoter.engine.factory import memory_limit
+    from scoter.live.reports.views import is_service, service_sql
+
+    limit = memory_limit(invocation().config)
+    if is_service(directory):
+        with service_sql(directory, memory_limit=limit, days=when) as tables:
+            yield tables, True
+        return
+    from scoter.batch.crawldir.directory import CrawlDir
+    from scoter.batch.sql import sql as crawl_sql
+
+    with crawl_sql(CrawlDir.open(directory), memory_limit=limit) as tables:
+        yield tables, False
+
+
+def _host(site: str) -> str:
+    """Return the host of a site given as a host or a URL, as the tables spell it."""
+    from scoter.core.url import canonical
+    from scoter.errors import UrlError
+
+    if not site:
+        return ""
+    try:
+        return canonical(site if "://" in site else f"http://{site}/").host
+    except UrlError as error:
+        raise UsageError(f"{site!r} is not a site", hint="Give a host or a domain, such as example.org.") from error

@@ -1,0 +1,127 @@
+"""Results of commands: tables for people, JSON or CSV for programs, and dumps to files."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import click
+
+from scoter.cli.invocation import invocation
+from scoter.cli.output import cut, print_json, visible, width
+from scoter.errors import UsageError
+
+_MEASURED_ROWS = 1_000  # rows that decide how wide a table's columns are
+_GAP = "  "
+_WIDEST_CELL = 100  # columns to which a cell is padded in a pipe; longer cells are not truncated
+_NARROWEST_CELL = 8
+
+
+def print_result(result: Any, text: str) -> None:
+    """Print a result: as JSON with ``--json``, otherwise the given text."""
+    if invocation().json:
+        print_json(result)
+    else:
+        click.echo(text)
+
+
+def row_format(wants_csv: bool) -> str:
+    """Return the format that ``--json`` and ``--csv`` ask for."""
+    if invocation().json and wants_csv:
+        raise UsageError("--json and --csv cannot be combined")
+    return "csv" if wants_csv else "json" if invocation().json else "table"
+
+
+def print_rows(rows: Iterable[Mapping[str, Any]], columns: Sequence[str], form: str = "") -> None:
+    """Print rows as ``table``, ``json`` or ``csv``, one by one; by default as ``--json`` says."""
+    if not form:
+        form = row_format(wants_csv=False)
+    if form == "table":
+        print_table(rows, columns)
+        return
+    from scoter.batch.crawldir.export import csv_row, json_line
+
+    out = sys.stdout.buffer
+    sys.stdout.flush()
+    if form == "csv":
+        out.write(csv_row(dict(zip(columns, columns, strict=True))))
+    encode = csv_row if form == "csv" else json_line
+    for row in rows:
+        out.write(encode({name: row[name] for name in columns}))
+    out.flush()
+
+
+def print_facts(facts: Mapping[str, Any]) -> None:
+    """Print names and values, one per line."""
+    from scoter.batch.crawldir.export import shown
+
+    widest = max(map(len, facts), default=0)
+    for name, value in facts.items():
+        sys.stdout.write(f"{name:<{widest}}  {visible(shown(value))}".rstrip() + "\n")
+
+
+@contextmanager
+def open_output(name: str, *, binary: bool = False) -> Iterator[BinaryIO]:
+    """Open a file that appears when it is complete, or standard output for a dash."""
+    if name != "-":
+        from scoter.batch.crawldir.export import replacing
+
+        with replacing(Path(name)) as file:
+            yield file
+        return
+    if binary and sys.stdout.isatty():
+        raise UsageError("this format cannot be shown on a terminal", hint="Write to a file, or pipe the output.")
+    sys.stdout.flush()
+    yield sys.stdout.buffer
+    sys.stdout.buffer.flush()
+
+
+def print_table(rows: Iterable[Mapping[str, Any]], columns: Sequence[str]) -> None:
+    """Print rows under their column names; on a terminal, long cells are truncated to fit its width."""
+    from scoter.batch.crawldir.export import shown
+
+    texts = ([visible(shown(row[name])) for name in columns] for row in rows)
+    first = list(islice(texts, _MEASURED_ROWS))
+    widest = [max(map(width, cells)) for cells in zip(columns, *first, strict=True)]
+    limit = _terminal_width(len(columns)) if sys.stdout.isatty() else None
+    widths = [min(_WIDEST_CELL, each) for each in widest] if limit is None else narrowed(widest, limit)
+    sys.stdout.write(_line(columns, widths, limit))
+    sys.stdout.write(_GAP.join("─" * size for size in widths) + "\n")
+    for cells in chain(first, texts):
+        if limit is not None and any(width(cell) > size for cell, size in zip(cells, widest, strict=True)):
+            widest = [max(width(cell), size) for cell, size in zip(cells, widest, strict=True)]
+            widths = narrowed(widest, limit)
+        sys.stdout.write(_line(cells, widths, limit))
+
+
+def _terminal_width(columns: int) -> int:
+    """Return the terminal's width without the gaps between columns."""
+    return shutil.get_terminal_size().columns - len(_GAP) * (columns - 1)
+
+
+def narrowed(widths: Sequence[int], limit: int) -> list[int]:
+    """Return column widths that fit a total width, taking from the widest, but none below a readable minimum.
+
+    >>> narrowed([3, 30, 50], 63), narrowed([3, 30, 50], 43), narrowed([9, 9], 10)
+    ([3, 30, 30], [3, 20, 20], [8, 8])
+    """
+    found = list(widths)
+    while sum(found) > limit and max(found) > _NARROWEST_CELL:
+        widest = max(found)
+        next_widest = max((each for each in found if each < widest), default=0)
+        share = -(-(sum(found) - limit) // found.count(widest))  # what each of the widest has to give up
+        size = max(widest - share, next_widest, _NARROWEST_CELL)
+        found = [min(each, size) for each in found]
+    return found
+
+
+def _line(cells: Sequence[str], widths: Sequence[int], limit: int | None) -> str:
+    if limit is not None:
+        cells = [cut(cell, size) for cell, size in zip(cells, widths, strict=True)]
+    padded = (cell + " " * (size - width(cell)) for cell, size in zip(cells, widths, strict=True))
+    return _GAP.join(padded).rstrip() + "\n"

@@ -1,0 +1,75 @@
+"""What a command on a crawl directory needs: the crawl, its lock, an engine, the time and a status line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from datetime import UTC, datetime
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from scoter.cli.invocation import invocation
+from scoter.cli.output import StatusLine, progress_bar
+
+if TYPE_CHECKING:
+    from scoter.batch.crawldir.directory import CrawlDir
+    from scoter.config import Config
+    from scoter.engine import Engine
+
+
+class CrawlSession:
+    """A command's access to a crawl directory while it runs."""
+
+    def __init__(self, command: str, crawl: CrawlDir, stack: ExitStack, *, read_only: bool) -> None:
+        options = invocation()
+        self.command = command
+        self.crawl = crawl
+        self.config: Config = options.config
+        self.now = datetime.now(UTC)
+        self.status = StatusLine(options.quiet)
+        self._stack = stack
+        self._read_only = read_only
+
+    @cached_property
+    def engine(self) -> Engine:
+        """The engine, started on first use."""
+        from scoter.engine import open_engine
+        from scoter.store.arrow import limit_arrow_memory
+
+        limit_arrow_memory()
+        # In this command's scratch folder, which it locks: other commands delete unlocked ones.
+        progress = lambda share: self.status.show(progress_bar(self.command, share))  # noqa: E731
+        return self._stack.enter_context(open_engine(self.config, self.scratch, progress))
+
+    @cached_property
+    def scoped_config(self) -> Config:
+        """The configuration, restricted to the scope that `scoter crawl` recorded for this crawl."""
+        from scoter.batch.urls.seeds import within
+
+        return within(self.config, self.crawl)
+
+    @cached_property
+    def scratch(self) -> Path:
+        """A folder that is deleted when the command ends."""
+        from scoter.store.disk import Scratch, scratch_of_reader
+
+        make = scratch_of_reader if self._read_only else Scratch
+        scratch = make(self.crawl.scratch, self.command)
+        self._stack.callback(scratch.close)
+        return scratch.path
+
+
+@contextmanager
+def crawl_session(command: str, directory: str, *, create: bool = False, lock: bool = True) -> Iterator[CrawlSession]:
+    """Open a crawl directory for a command; ``lock`` keeps other commands from changing the crawldb meanwhile."""
+    from scoter.batch.crawldir.directory import CrawlDir
+
+    now = datetime.now(UTC)
+    crawl = CrawlDir.create(directory, now) if create else CrawlDir.open(directory)
+    with ExitStack() as stack:
+        if lock:
+            stack.enter_context(crawl.lock(command, now))
+        session = CrawlSession(command, crawl, stack, read_only=not lock)
+        stack.callback(session.status.clear)
+        yield session
