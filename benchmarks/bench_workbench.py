@@ -14,7 +14,7 @@ import tracemalloc
 from datetime import timedelta
 
 from scoter.fetch.queues.policy import Policies, Policy
-from scoter.fetch.queues.turn import SERVED, Capacity
+from scoter.fetch.queues.slots import SERVED, Capacity
 from scoter.fetch.queues.workbench import Workbench
 
 ITEMS = 1_000_000

@@ -6,10 +6,10 @@ from datetime import timedelta
 from typing import Final
 
 from scoter.fetch.queues.policy import Policies, Policy
-from scoter.fetch.queues.turn import Capacity, Turn
+from scoter.fetch.queues.slots import Capacity, SlotResult
 from scoter.fetch.queues.workbench import Workbench
 
-FAILED: Final = Turn(failed=True)
+FAILED: Final = SlotResult(failed=True)
 
 
 def seconds(number: float) -> timedelta:

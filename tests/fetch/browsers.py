@@ -18,10 +18,10 @@ from scoter.config.sections.http import AgentSettings
 from scoter.config.sections.protocols import BrowserSettings
 from scoter.core.reply import Exchange, Fetched, Reply, Request
 from scoter.core.url import canonical
+from scoter.fetch.network.guard import Guard
+from scoter.fetch.network.resolver import CachingResolver, FakeResolver
 from scoter.fetch.protocols.browser import BrowserProtocol
 from scoter.fetch.protocols.chromium import NAMES
-from scoter.fetch.reach.guard import Guard
-from scoter.fetch.reach.resolve import CachingResolver, FakeResolver
 from scoter.plugins import Setup
 
 needs_browser = [

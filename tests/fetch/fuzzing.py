@@ -11,7 +11,7 @@ from tests.fetch.hostile_cases import CASES
 
 from scoter.core.reply import Failed, Fetched, Gone, Moved, NotModified, Reply, Truncation, fetch_status
 from scoter.fetch.decode import content_codings, decode
-from scoter.fetch.queues.replies import turn_of
+from scoter.fetch.queues.slots import slot_result
 
 LIMIT = 64 * 1024
 _TEXT = b"<html><title>x</title><p>hello world, hello world</p></html>"
@@ -90,7 +90,7 @@ def check(reply: Reply) -> None:
     """Raise when a reply is not one that the rest of the crawler can live with."""
     assert isinstance(reply, Fetched | Moved | NotModified | Gone | Failed)
     fetch_status(reply)
-    turn_of(reply)
+    slot_result(reply)
     exchange = reply.exchange
     if isinstance(reply, Gone | Failed):
         assert reply.reason not in ("broken_plugin", "stopped"), reply

@@ -12,8 +12,8 @@ import pytest
 from scoter.config import load
 from scoter.core.reply import Failed, Fetched, Reason, Request
 from scoter.core.url import canonical
+from scoter.fetch.network.resolver import FakeResolver, Resolved
 from scoter.fetch.protocols.http import HttpProtocol
-from scoter.fetch.reach.resolve import FakeResolver, Resolved
 from scoter.plugins import Setup
 
 ALIVE, DEAD = "127.0.0.1", "127.0.0.2"

@@ -12,9 +12,9 @@ import pytest
 
 from scoter.config import Config, Network, PortRange
 from scoter.config.sections.fetch import FetchSettings
-from scoter.fetch.reach.forward import ForwardProxy
-from scoter.fetch.reach.guard import Guard
-from scoter.fetch.reach.resolve import CachingResolver, FakeResolver
+from scoter.fetch.network.forward_proxy import ForwardProxy
+from scoter.fetch.network.guard import Guard
+from scoter.fetch.network.resolver import CachingResolver, FakeResolver
 
 Handler = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Coroutine[Any, Any, None]]
 

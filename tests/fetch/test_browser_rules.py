@@ -24,9 +24,8 @@ from scoter.errors import ConfigError
 from scoter.fetch.filters import Deadline
 from scoter.fetch.protocols import browser as module
 from scoter.fetch.protocols import chromium
-from scoter.fetch.protocols.browser import BrowserProtocol
-from scoter.fetch.protocols.rendering import Rendered
-from scoter.fetch.protocols.scripted import LITTLE_TEXT, needs_scripts
+from scoter.fetch.protocols.browser import LITTLE_TEXT, BrowserProtocol, needs_scripts
+from scoter.fetch.protocols.renderer import Rendered
 from scoter.plugins import Setup
 
 MOMENT = datetime(2026, 11, 5, 7, 8, 9, tzinfo=UTC)

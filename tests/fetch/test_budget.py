@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scoter.fetch.queues.budget import RetryBudget
+from scoter.fetch.filters import RetryBudget
 
 
 def test_retries_stay_below_their_share_of_the_requests() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pycurl
 
-from scoter.fetch.protocols.cookiejar import CookieJar
+from scoter.fetch.protocols.credentials import CookieJar
 
 
 def handle_of(jar: CookieJar) -> pycurl.Curl:

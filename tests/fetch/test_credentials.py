@@ -13,9 +13,8 @@ from scoter.config import load
 from scoter.core.reply import Fetched, Request
 from scoter.core.url import canonical
 from scoter.errors import RuleError
-from scoter.fetch.protocols import hops
-from scoter.fetch.protocols.cookiejar import CookieJar
-from scoter.fetch.protocols.credentials import Credential, parse_cookies, parse_credentials
+from scoter.fetch.protocols import http_transport
+from scoter.fetch.protocols.credentials import CookieJar, Credential, parse_cookies, parse_credentials
 from scoter.fetch.protocols.http import HttpProtocol
 from scoter.fetch.protocols.sites import usable_kinds
 from scoter.plugins import Setup
@@ -70,7 +69,7 @@ async def test_all_cookies_of_a_request_go_in_one_field_and_of_ones_own_the_clos
 
 
 async def test_the_cookies_of_every_answer_count_towards_what_the_jar_holds(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hops, "CookieJar", lambda: CookieJar(most=2))
+    monkeypatch.setattr(http_transport, "CookieJar", lambda: CookieJar(most=2))
     async with (
         server(lambda head: response(b"", "Set-Cookie: s=1")) as (port, heads),
         protocol(port, "http.keep_cookies=true") as http,

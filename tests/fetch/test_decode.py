@@ -18,7 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scoter.core.reply import Truncation
-from scoter.fetch.decode import CEILING, STACKED, Decoded, content_codings, decode
+from scoter.fetch.decode import CEILING, STACKED, DecodedBody, content_codings, decode
 
 MIB = 2**20
 TEXT = b"".join(b"<p>paragraph %d of a page about %d things</p>\n" % (n * n, n) for n in range(3_000))
@@ -76,19 +76,19 @@ def bomb(coding: str, window_log: int = 0) -> bytes:
 @settings(max_examples=30)
 @given(data=st.binary(max_size=2_000), times=st.sampled_from([1, 7, 400]))
 def test_what_was_coded_comes_back(coding: str, data: bytes, times: int) -> None:
-    assert decode(CODERS[coding](data * times), [coding], MIB) == Decoded((data * times)[:MIB])
+    assert decode(CODERS[coding](data * times), [coding], MIB) == DecodedBody((data * times)[:MIB])
 
 
 @pytest.mark.parametrize("codings", list(product(CODERS, repeat=2)), ids="+".join)
 def test_codings_are_undone_from_the_last_to_the_first(codings: tuple[str, str]) -> None:
     first, second = codings
 
-    assert decode(CODERS[second](CODERS[first](TEXT)), codings, None) == Decoded(TEXT)
+    assert decode(CODERS[second](CODERS[first](TEXT)), codings, None) == DecodedBody(TEXT)
 
 
 def test_deflate_is_read_with_and_without_its_wrapper() -> None:
-    assert decode(bare(TEXT), ["deflate"], None) == Decoded(TEXT)
-    assert decode(zlib.compress(TEXT), ["deflate"], None) == Decoded(TEXT)
+    assert decode(bare(TEXT), ["deflate"], None) == DecodedBody(TEXT)
+    assert decode(zlib.compress(TEXT), ["deflate"], None) == DecodedBody(TEXT)
 
 
 @given(st.binary(min_size=1, max_size=300))
@@ -99,8 +99,8 @@ def test_bare_deflate_that_looks_like_zlib_is_still_read(data: bytes) -> None:
 def test_gzip_and_zstd_may_come_in_several_parts() -> None:
     parts = [TEXT[:1_000], b"", TEXT[1_000:]]
 
-    assert decode(b"".join(map(gzip.compress, parts)), ["gzip"], None) == Decoded(TEXT)
-    assert decode(b"".join(map(zstandard.compress, parts)), ["zstd"], None) == Decoded(TEXT)
+    assert decode(b"".join(map(gzip.compress, parts)), ["gzip"], None) == DecodedBody(TEXT)
+    assert decode(b"".join(map(zstandard.compress, parts)), ["zstd"], None) == DecodedBody(TEXT)
 
 
 @pytest.mark.parametrize(("extra", "cut"), [(-1, Truncation.LENGTH), (0, Truncation.NOT), (1, Truncation.NOT)])
@@ -108,18 +108,18 @@ def test_gzip_and_zstd_may_come_in_several_parts() -> None:
 def test_the_limit_cuts_exactly_and_only_what_is_longer(coding: str, extra: int, cut: Truncation) -> None:
     limit = len(TEXT) + extra
 
-    assert decode(CODERS[coding](TEXT), [coding], limit) == Decoded(TEXT[:limit], cut)
-    assert decode(CODERS[coding](TEXT), [coding], 0) == Decoded(b"", Truncation.LENGTH)
+    assert decode(CODERS[coding](TEXT), [coding], limit) == DecodedBody(TEXT[:limit], cut)
+    assert decode(CODERS[coding](TEXT), [coding], 0) == DecodedBody(b"", Truncation.LENGTH)
 
 
 def test_a_body_without_coding_is_cut_too() -> None:
-    assert decode(TEXT, [], 10) == Decoded(TEXT[:10], Truncation.LENGTH)
-    assert decode(TEXT, ["identity"], None) == Decoded(TEXT)
+    assert decode(TEXT, [], 10) == DecodedBody(TEXT[:10], Truncation.LENGTH)
+    assert decode(TEXT, ["identity"], None) == DecodedBody(TEXT)
 
 
 @each_coding
 def test_an_empty_body_has_nothing_to_decode(coding: str) -> None:
-    assert decode(b"", [coding], None) == Decoded(b"")
+    assert decode(b"", [coding], None) == DecodedBody(b"")
 
 
 @pytest.mark.parametrize("coding", ["gzip", "deflate", "br"])
@@ -192,7 +192,7 @@ def test_other_data_after_the_end_is_named_and_left_out(coding: str) -> None:
 
 @pytest.mark.parametrize("coding", ["gzip", "deflate", "br"])
 def test_zeros_after_the_end_are_padding(coding: str) -> None:
-    assert decode(CODERS[coding](TEXT) + bytes(100), [coding], None) == Decoded(TEXT)
+    assert decode(CODERS[coding](TEXT) + bytes(100), [coding], None) == DecodedBody(TEXT)
 
 
 @pytest.mark.parametrize("coding", [*CODERS, "utf-8", "compress", "x" * 1_000])
@@ -224,7 +224,7 @@ def test_damage_right_at_the_start_is_not_taken_for_a_page() -> None:
 def test_an_unknown_coding_under_a_known_one_is_where_decoding_ends() -> None:
     result = decode(gzip.compress(TEXT), ["rot13", "gzip"], None)
 
-    assert result == Decoded(TEXT, problem="not decoded: unknown content coding 'rot13'")
+    assert result == DecodedBody(TEXT, problem="not decoded: unknown content coding 'rot13'")
 
 
 def test_only_so_many_codings_may_be_stacked() -> None:
@@ -232,7 +232,7 @@ def test_only_so_many_codings_may_be_stacked() -> None:
     for _ in range(STACKED):
         body = gzip.compress(body)
 
-    assert decode(body, ["gzip"] * STACKED, None) == Decoded(TEXT)
+    assert decode(body, ["gzip"] * STACKED, None) == DecodedBody(TEXT)
     assert decode(body, ["gzip"] * (STACKED + 1), None).problem == "not decoded: more than 5 content codings"
 
 
@@ -243,7 +243,7 @@ def test_a_bomb_ends_at_the_limit_with_flat_memory(coding: str) -> None:
     with memory_below(8 * MIB):
         result = decode(coded, [coding], MIB)
 
-    assert result == Decoded(bytes(MIB), Truncation.LENGTH)
+    assert result == DecodedBody(bytes(MIB), Truncation.LENGTH)
 
 
 def test_a_bomb_inside_a_bomb_ends_at_the_limit_too() -> None:
@@ -262,7 +262,7 @@ def test_a_layer_that_grows_without_giving_anything_ends_at_the_limit() -> None:
     with memory_below(8 * MIB):
         result = decode(empty_members, ["gzip", "gzip"], MIB)
 
-    assert result == Decoded(b"", Truncation.LENGTH, "gzip: more than 1000 members", is_partial=True)
+    assert result == DecodedBody(b"", Truncation.LENGTH, "gzip: more than 1000 members", is_partial=True)
 
 
 def test_a_huge_window_is_refused_before_it_is_allocated() -> None:
@@ -279,7 +279,7 @@ def test_a_limit_that_is_off_still_has_a_ceiling(monkeypatch: pytest.MonkeyPatch
     assert CEILING == 256 * MIB
     monkeypatch.setattr("scoter.fetch.decode.CEILING", 3 * MIB)
 
-    assert decode(bomb("gzip"), ["gzip"], None) == Decoded(bytes(3 * MIB), Truncation.LENGTH)
+    assert decode(bomb("gzip"), ["gzip"], None) == DecodedBody(bytes(3 * MIB), Truncation.LENGTH)
 
 
 @pytest.mark.parametrize(

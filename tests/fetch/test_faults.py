@@ -18,7 +18,7 @@ from tests.fetch.hostile_cases import STATUS
 from scoter.core.datum import FetchStatus
 from scoter.core.reply import Fetched, Moved, Reply, Truncation, fetch_status
 from scoter.fetch.filters import kind_of
-from scoter.fetch.protocols.hops import ROBOTS_LIMIT
+from scoter.fetch.protocols.http_transport import ROBOTS_LIMIT
 from scoter.simweb import AnswerClass, Fact, SimVerdict, WebSpec, running, truth
 
 WEB = WebSpec(hosts=20, pages=60, faults=True, drip_seconds=0.5, silence_seconds=30)

@@ -13,13 +13,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scoter.fetch.queues.feeder import SMALLEST_PART, Feeder
+from scoter.fetch.queues.feeder import SHARES, Feeder
 from scoter.fetch.queues.policy import Policies, Policy
-from scoter.fetch.queues.turn import SERVED, Capacity, Refusal, Turn
+from scoter.fetch.queues.slots import SERVED, Capacity, QueueRefusal, SlotResult
 
 EAGER = Policy(delay=timedelta(0), max_exceptions=1)
 SHARE = 100
-MEMORY = SHARE * SMALLEST_PART
+MEMORY = SHARE * SHARES
 
 
 def feeder(folder: Path, *, least: int = 0, memory: int = MEMORY, spill_limit: int | None = None) -> Feeder:
@@ -44,7 +44,7 @@ def test_a_host_beyond_its_share_goes_on_in_a_file_and_keeps_its_order(tmp_path:
             assert feed.offer("a", item, 0.0) is None
 
         assert feed.bench.queued_bytes <= SHARE + len(items[0])
-        assert (feed.queued, feed.spilled) == (500, 500 - feed.bench.queued)
+        assert (feed.queued, (feed.queued - feed.bench.queued)) == (500, 500 - feed.bench.queued)
         assert [item for _, item in served(feed)] == items
 
 
@@ -63,7 +63,7 @@ def test_files_have_no_name_and_so_vanish_with_the_process(tmp_path: Path) -> No
         for _ in range(100):
             feed.offer("a", b"ten bytes.", 0.0)
 
-        assert feed.spilled
+        assert feed.queued - feed.bench.queued
         assert list(tmp_path.iterdir()) == []
 
 
@@ -72,7 +72,7 @@ def test_the_least_number_of_items_stays_in_memory(tmp_path: Path) -> None:
         for _ in range(60):
             feed.offer("a", b"x" * SHARE, 0.0)
 
-        assert (feed.bench.queued, feed.spilled) == (50, 10)
+        assert (feed.bench.queued, (feed.queued - feed.bench.queued)) == (50, 10)
 
 
 def test_hosts_share_the_memory_and_a_large_one_does_not_crowd_out_the_small(tmp_path: Path) -> None:
@@ -96,7 +96,7 @@ def test_a_full_memory_makes_the_source_wait(tmp_path: Path) -> None:
             assert feed.offer(f"host{number}", b"x" * 10, 0.0) is None
 
         assert number == 100
-        assert feed.offer("another", b"x", 0.0) is Refusal.FULL
+        assert feed.offer("another", b"x", 0.0) is QueueRefusal.FULL
         feed.bench.take(0.0)
         assert feed.wants_more()
 
@@ -144,7 +144,7 @@ def test_a_disk_that_takes_no_more_makes_the_source_wait_and_loses_nothing(
             patch.setattr(os, "pwrite", no_space)
             while (refusal := feed.offer("a", b"y" * 50, 0.0)) is None:
                 offered += 1
-            assert refusal is Refusal.FULL
+            assert refusal is QueueRefusal.FULL
             assert feed.offer("b", b"y" * 50, 0.0) is None
 
         assert "No space left" in feed.spill_error
@@ -160,11 +160,11 @@ def test_a_failing_host_gives_back_what_is_on_disk_too(tmp_path: Path) -> None:
             feed.offer("a", item, 0.0)
         assert feed.bench.take(0.0) == ("a", items[0])
 
-        lost = feed.bench.done("a", Turn(failed=True), 0.0)
+        lost = feed.bench.done("a", SlotResult(failed=True), 0.0)
 
         assert lost == items[1:]
         assert feed.queued == 0
-        assert feed.offer("a", b"late", 0.0) is Refusal.BLOCKED
+        assert feed.offer("a", b"late", 0.0) is QueueRefusal.BLOCKED
 
 
 def test_draining_leaves_what_is_on_disk_to_be_taken_piece_by_piece(tmp_path: Path) -> None:
@@ -180,7 +180,7 @@ def test_draining_leaves_what_is_on_disk_to_be_taken_piece_by_piece(tmp_path: Pa
 
         assert sorted(lost) == sorted(items * 2)
         assert feed.queued == 0
-        assert feed.offer("a", b"late", 0.0) is Refusal.DRAINING
+        assert feed.offer("a", b"late", 0.0) is QueueRefusal.DRAINING
         assert not feed.wants_more()
 
 

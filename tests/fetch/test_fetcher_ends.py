@@ -15,12 +15,11 @@ from scoter.core.reply import Reply, Request
 from scoter.core.url import Url, canonical
 from scoter.errors import Defect
 from scoter.fetch.fetcher import Fetcher
+from scoter.fetch.network.guard import Guard
+from scoter.fetch.network.resolver import Answer as Answered
+from scoter.fetch.progress import ProgressPublishers, Snapshot
 from scoter.fetch.protocols.dispatch import Protocols
-from scoter.fetch.publishing import Publishing
-from scoter.fetch.queues.keys import Keys
-from scoter.fetch.reach.guard import Guard
-from scoter.fetch.reach.resolve import Answer as Answered
-from scoter.fetch.snapshot import Snapshot
+from scoter.fetch.queues.keys import QueueKeys
 
 
 async def _held(fake: Fake, sink: Sink, asked: list[str], active: int) -> tuple[Fetcher, asyncio.Task[Snapshot]]:
@@ -160,7 +159,7 @@ async def test_what_waits_for_its_address_when_the_fetch_is_stopped_is_handed_ba
             raise Defect("nobody ever answers")
 
     config = load(overrides=["agent.name=testbot", "fetch.queue_mode=ip"])
-    keys = Keys(config, Guard(config), Silent())
+    keys = QueueKeys(config, Guard(config), Silent())
     sink, fetching = Sink(), fetcher(Fake(), "fetch.queue_mode=ip", keys=keys)
     running = asyncio.create_task(fetching.run(source(urls(3, 2)), sink))
     await asked.wait()
@@ -176,7 +175,7 @@ async def test_a_lookup_that_breaks_ends_the_run_and_is_told() -> None:
             raise Defect("the resolver broke")
 
     config = load(overrides=["agent.name=testbot", "fetch.queue_mode=ip"])
-    sink, keys = Sink(), Keys(config, Guard(config), Broken())
+    sink, keys = Sink(), QueueKeys(config, Guard(config), Broken())
 
     with pytest.raises(Defect, match="the resolver broke"):
         await asyncio.wait_for(fetcher(Fake(), keys=keys).run(source(urls(3, 2)), sink), 5)
@@ -272,7 +271,7 @@ async def test_the_time_limit_drops_what_is_queued() -> None:
         10,
     )
 
-    assert "time limit" in last.told
+    assert "time limit" in last.end_reason
     assert seen
     assert sink.reasons()["page"] < 100
 
@@ -293,7 +292,7 @@ class Told:
 async def test_publishers_are_told_of_start_and_end() -> None:
     told = Told()
     running = fetcher(Fake())
-    running._publishing = Publishing([told])
+    running._publishers = ProgressPublishers([told])
 
     await running.run(source(urls(1, 1)), Sink())
 
@@ -304,7 +303,7 @@ async def test_publishers_are_told_of_the_end_also_when_the_run_is_cancelled() -
     told, fake = Told(), Fake()
     fake.hold = asyncio.Event()
     running = fetcher(fake)
-    running._publishing = Publishing([told])
+    running._publishers = ProgressPublishers([told])
 
     run = asyncio.create_task(running.run(source(urls(1, 1)), Sink()))
     await asyncio.sleep(0.01)
@@ -321,7 +320,7 @@ async def test_a_publisher_that_cannot_be_closed_does_not_undo_the_fetch() -> No
             raise ConnectionError("nobody listens any more")
 
     running = fetcher(Fake())
-    running._publishing = Publishing([Broken()])
+    running._publishers = ProgressPublishers([Broken()])
 
     last = await running.run(source(urls(1, 1)), Sink())
 
@@ -360,7 +359,7 @@ async def test_a_publisher_that_fails_does_not_end_the_clearing_up(monkeypatch: 
     monkeypatch.setattr("scoter.fetch.fetcher._TICK", 0.01)
     snapshots: list[Snapshot] = []
     running = fetcher(Fake(), on_snapshot=snapshots.append)
-    running._publishing = Publishing([Broken()])
+    running._publishers = ProgressPublishers([Broken()])
 
     await asyncio.wait_for(running.run(endless(), Sink()), 5)
 

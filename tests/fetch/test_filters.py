@@ -8,21 +8,18 @@ from collections.abc import Callable
 from datetime import timedelta
 
 import pytest
-from msgspec.structs import replace
 from tests.fetch.fakes import Clock, Web, answer, request
 
 from scoter.compose import guard
 from scoter.config import load
-from scoter.core.reply import Failed, Fetched, Gone, Moved, Reason, Reply, Request
+from scoter.core.reply import Failed, Fetched, Gone, Reason, Reply, Request
 from scoter.core.url import Url
-from scoter.fetch.filters import Check, Count, Deadline, Polite, Retry, kind_of
-from scoter.fetch.follow import follow
-from scoter.fetch.queues.budget import RetryBudget
+from scoter.fetch.filters import Check, Count, Deadline, Polite, Retry, RetryBudget, kind_of
+from scoter.fetch.network.guard import Guard
 from scoter.fetch.queues.policy import Policies, Policy
-from scoter.fetch.queues.turn import Capacity
-from scoter.fetch.queues.turnstile import Turnstile, size_of
+from scoter.fetch.queues.scheduler import SlotScheduler, size_of
+from scoter.fetch.queues.slots import Capacity
 from scoter.fetch.queues.workbench import Workbench
-from scoter.fetch.reach.guard import Guard
 from scoter.fetch.robots import RobotsFilter
 from scoter.fetch.stack import deadline, stack
 
@@ -33,8 +30,8 @@ async def by_host(url: Url) -> str | Failed:
     return url.host
 
 
-def turnstile(policy: Policy, clock: Callable[[], float] = time.monotonic) -> Turnstile:
-    return Turnstile(Workbench(Policies(policy), size_of, Capacity()), concurrency=10, clock=clock)
+def turnstile(policy: Policy, clock: Callable[[], float] = time.monotonic) -> SlotScheduler:
+    return SlotScheduler(Workbench(Policies(policy), size_of, Capacity()), concurrency=10, clock=clock)
 
 
 async def test_count_counts_what_comes_back_and_what_is_raised() -> None:
@@ -95,7 +92,7 @@ async def test_a_host_that_was_asked_rests_even_when_the_request_was_cancelled()
     await asyncio.sleep(0)
     asking.cancel()
     await asyncio.gather(asking, return_exceptions=True)
-    waiting = asyncio.create_task(gate.enter("example.com"))
+    waiting = asyncio.create_task(gate.acquire("example.com"))
     await asyncio.sleep(0)
 
     assert gate.bench.in_progress == 0
@@ -179,10 +176,10 @@ async def test_the_stack_asks_robots_before_the_turn_and_counts_all() -> None:
         web,
         config=config,
         count=count,
-        gate=Guard(config),
+        address_guard=Guard(config),
         robots=RobotsFilter(config),
         retry=Retry(RetryBudget(0.2)),
-        turnstile=gate,
+        scheduler=gate,
         key_of=by_host,
     )
 
@@ -200,43 +197,6 @@ async def test_the_stack_asks_robots_before_the_turn_and_counts_all() -> None:
 def test_the_deadline_leaves_the_transport_its_own_limits() -> None:
     assert deadline(load()) > timedelta(minutes=5)
     assert deadline(load(overrides=["http.time_limit=off"])) < timedelta(minutes=10)
-
-
-def moved(to: str) -> object:
-    return lambda url: answer(url, 302, Location=to)
-
-
-async def test_follow_goes_hop_by_hop_to_the_end() -> None:
-    web = Web({"http://a.test/": moved("http://b.test/"), "http://b.test/": moved("/c"), "http://b.test/c": b"x"})  # type: ignore[dict-item]
-
-    replies = await follow(web, request("http://a.test/"))
-
-    assert [type(reply) for reply in replies] == [Moved, Moved, Fetched]
-    assert web.asked == ["http://a.test/", "http://b.test/", "http://b.test/c"]
-
-
-async def test_credentials_do_not_follow_to_another_site() -> None:
-    web = Web({"http://a.test/": moved("/b"), "http://a.test/b": moved("https://a.test/"), "https://a.test/": b"x"})  # type: ignore[dict-item]
-    shown = []
-
-    async def watched(request: Request) -> Reply:
-        shown.append([name for name, _ in request.headers])
-        return await web(request)
-
-    secret = (("authorization", "Bearer x"), ("X-Trace", "1"), ("Cookie", "a=b"))
-    await follow(watched, replace(request("http://a.test/"), headers=secret))
-
-    assert shown == [["authorization", "X-Trace", "Cookie"]] * 2 + [["X-Trace"]]
-
-
-async def test_follow_ends_a_loop_and_a_chain_that_is_too_long() -> None:
-    loop = Web({"http://a.test/": moved("/b"), "http://a.test/b": moved("/")})  # type: ignore[dict-item]
-    long = Web({f"http://a.test/{number}": moved(f"/{number + 1}") for number in range(20)})  # type: ignore[misc]
-    nowhere = Web({"http://a.test/": moved("javascript:x")})  # type: ignore[dict-item]
-
-    assert len(await follow(loop, request("http://a.test/"))) == 2
-    assert len(await follow(long, request("http://a.test/0"))) == 6
-    assert len(await follow(nowhere, request("http://a.test/"))) == 1
 
 
 def test_every_reply_has_a_word_to_be_counted_under() -> None:

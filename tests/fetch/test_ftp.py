@@ -20,8 +20,8 @@ from scoter.config.sections.fetch import FetchSettings
 from scoter.config.sections.protocols import FtpSettings
 from scoter.core.reply import Exchange, Failed, Fetched, Gone, Moved, NotModified, Reason, Reply, Request, Truncation
 from scoter.core.url import canonical, join
+from scoter.fetch.network.resolver import FakeResolver
 from scoter.fetch.protocols.ftp import FtpProtocol
-from scoter.fetch.reach.resolve import FakeResolver
 from scoter.plugins import Setup
 
 NOON = datetime(2026, 11, 5, 12, 0, 0, tzinfo=UTC)

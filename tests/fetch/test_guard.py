@@ -12,8 +12,7 @@ from scoter.config.sections.fetch import FetchSettings
 from scoter.core.reply import Reason
 from scoter.core.url import canonical, join
 from scoter.errors import ConfigError, UrlError
-from scoter.fetch.reach.connect_to import ConnectTo
-from scoter.fetch.reach.guard import Guard
+from scoter.fetch.network.guard import ConnectTo, Guard
 
 
 def guard(*, networks: tuple[str, ...] = (), rules: tuple[str, ...] = (), ports: tuple[int, ...] = ()) -> Guard:

@@ -13,9 +13,9 @@ from scoter.config import Config, load
 from scoter.core.reply import Failed, Fetched, Reason, Reply, Request
 from scoter.core.url import canonical
 from scoter.fetch.filters import kind_of
+from scoter.fetch.network.guard import Guard
+from scoter.fetch.network.resolver import Answer, CachingResolver, FakeResolver, Resolved
 from scoter.fetch.protocols.http import HttpProtocol
-from scoter.fetch.reach.guard import Guard
-from scoter.fetch.reach.resolve import Answer, CachingResolver, FakeResolver, Resolved
 from scoter.plugins import Setup
 
 PUBLIC = "93.184.215.14"

@@ -149,7 +149,7 @@ async def test_a_refused_address_is_not_connected_to() -> None:
 
 
 async def test_the_next_address_is_tried_when_one_does_not_answer() -> None:
-    from scoter.fetch.reach.resolve import FakeResolver
+    from scoter.fetch.network.resolver import FakeResolver
 
     async with server(lambda head: response()) as (port, heads):
         config = load(
@@ -165,7 +165,7 @@ async def test_the_next_address_is_tried_when_one_does_not_answer() -> None:
 
 
 async def test_a_name_without_an_address_and_a_port_without_a_server_are_told() -> None:
-    from scoter.fetch.reach.resolve import FakeResolver
+    from scoter.fetch.network.resolver import FakeResolver
 
     config = load(overrides=["agent.name=testbot", "fetch.allow_networks=127.0.0.0/8", "fetch.allow_ports=[1]"])
     http = HttpProtocol(Setup(config), resolver=FakeResolver({"closed.test": "127.0.0.1", "private.test": "10.0.0.1"}))

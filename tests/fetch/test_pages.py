@@ -14,7 +14,7 @@ from scoter.config import load
 from scoter.core.url import canonical
 from scoter.errors import ConfigError
 from scoter.fetch import fetcher
-from scoter.fetch.pages import _Reader
+from scoter.fetch.pages import _PageStream
 from scoter.simweb import SimServer, SimWeb, WebSpec, running, truth
 
 
@@ -79,7 +79,7 @@ async def test_a_redirect_to_a_host_that_failed_too_often_is_told_as_such() -> N
         config = config_for(server.port, "fetch.max_exceptions_per_queue=1", "fetch.retry_budget=0")
         pages = {page.asked: page async for page in scoter.fetch_pages(urls, config=config)}
 
-    assert pages[urls[1]].problem == "purged: it leads to a host that failed too often"
+    assert pages[urls[1]].problem == "purged: the redirect leads to a host that failed too often"
 
 
 async def test_what_fails_is_yielded_with_its_problem(web: SimServer) -> None:
@@ -135,18 +135,18 @@ async def test_whoever_takes_long_over_a_page_still_gets_the_others(
     urls = (facts_of(web.web, "page") * 10)[:count]
     pages = []
 
-    given = [*settings(web), "fetch.hung_after=200ms"]
+    given = [*settings(web), "fetch.hung_after=700ms"]
     async for page in scoter.fetch_pages(urls, agent="testbot", settings=given):
         pages.append(page)
         if len(pages) == 3:
-            await asyncio.sleep(1)
+            await asyncio.sleep(1.5)
 
     assert [page.problem for page in pages] == [""] * count
 
 
 async def test_pages_that_came_before_the_end_of_a_run_are_read_after_it(web: SimServer) -> None:
     urls = (facts_of(web.web, "page") * 10)[:100]
-    reader = _Reader(load(overrides=["agent.name=testbot", *settings(web)]), hops=0)
+    reader = _PageStream(load(overrides=["agent.name=testbot", *settings(web)]), hops=0)
 
     asked = []
     async for page in reader.read(urls):
@@ -183,6 +183,6 @@ async def test_without_a_name_nothing_is_fetched(web: SimServer) -> None:
 
 
 async def test_one_url_instead_of_several_is_told_and_not_taken_for_its_letters() -> None:
-    with pytest.raises(TypeError, match=r"write \['http://a\.test/'\] for one"):
+    with pytest.raises(TypeError, match=r"pass \['http://a\.test/'\] for a single one"):
         async for _ in scoter.fetch_pages("http://a.test/", agent="testbot"):
             pass

@@ -56,14 +56,14 @@ def test_an_override_changes_only_what_it_names_and_its_delay_is_its_least_crawl
 @pytest.mark.parametrize(
     ("entry", "message"),
     [
-        ("example.org dealy=1s", "names dealy, which a host does not have; did you mean delay?"),
-        ("example.org colour=red", "it may name delay, min_delay, threads, max_exceptions"),
+        ("example.org dealy=1s", "dealy is not an option of a host; did you mean delay?"),
+        ("example.org colour=red", "known: delay, min_delay, threads, max_exceptions"),
         ("example.org delay=1parsec", 'delay=1parsec has the unknown unit "parsec"'),
         ("example.org threads=0", "threads=0 is not a whole number from 1 to 1000"),
-        ("*.example.org delay=1s", "names *.example.org, which is not a host"),
-        ("https://example.org/ delay=1s", "names https://example.org/, which is not a host"),
-        ("example.org:8080 delay=1s", "names example.org:8080, which is not a host"),
-        (". delay=1s", "names ., which is not a host"),
+        ("*.example.org delay=1s", ": *.example.org is not a host name"),
+        ("https://example.org/ delay=1s", ": https://example.org/ is not a host name"),
+        ("example.org:8080 delay=1s", ": example.org:8080 is not a host name"),
+        (". delay=1s", ": . is not a host name"),
         ("example.org threads=two", "threads=two is not a whole number from 1 to 1000"),
     ],
 )

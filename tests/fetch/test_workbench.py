@@ -7,7 +7,7 @@ from tests.fetch.benches import filled, seconds, taken, workbench
 
 from scoter.errors import Defect
 from scoter.fetch.queues.policy import Policy
-from scoter.fetch.queues.turn import SERVED, UNUSED
+from scoter.fetch.queues.slots import SERVED, UNUSED
 
 # Hand-out
 
@@ -54,7 +54,7 @@ def test_no_more_than_its_threads_are_in_progress() -> None:
 def test_a_turn_that_was_not_taken_cannot_be_ended() -> None:
     bench = filled(workbench(), "a1")
 
-    with pytest.raises(Defect, match="a turn of a was ended"):
+    with pytest.raises(Defect, match="a slot of a was ended"):
         bench.done("a", SERVED, 0.0)
 
 
@@ -106,7 +106,7 @@ def test_an_item_that_comes_late_finds_its_host_still_resting() -> None:
     taken(bench, 0.0)
     bench.done("a", SERVED, 0.0)
     bench.source_ended()
-    bench.reap(4.0)
+    bench.drop_expired(4.0)
 
     bench.add("a", "a2", 4.0)
 
@@ -139,20 +139,6 @@ def test_a_host_with_a_crawl_delay_is_asked_one_request_at_a_time() -> None:
     assert [taken(bench, 10.9), taken(bench, 11.0), taken(bench, 30.0)] == [None, "a2", None]
 
 
-def test_the_generators_delay_holds_unless_robots_txt_asks_for_more() -> None:
-    bench = filled(workbench(Policy(delay=seconds(1), min_crawl_delay=seconds(1))), "a1", "a2", "a3")
-    bench.set_delay("a", 8.0)
-    bench.set_crawl_delay("a", 3.0)
-    taken(bench, 0.0)
-    bench.done("a", SERVED, 0.0)
-    assert [taken(bench, 7.9), taken(bench, 8.0)] == [None, "a2"]
-
-    bench.set_crawl_delay("a", 9.0)
-    bench.done("a", SERVED, 10.0)
-
-    assert [taken(bench, 18.9), taken(bench, 19.0)] == [None, "a3"]
-
-
 def test_a_host_with_a_policy_of_its_own_keeps_it() -> None:
     bench = filled(workbench(Policy(delay=seconds(5)), b=Policy(delay=seconds(1))), "a1", "a2", "b1", "b2")
     for _ in range(2):
@@ -161,25 +147,24 @@ def test_a_host_with_a_policy_of_its_own_keeps_it() -> None:
     assert [taken(bench, 1.0), taken(bench, 1.0), taken(bench, 5.0)] == ["b2", None, "a2"]
 
 
-# Put back and defer
+# Work in progress, and hosts on hold
 
 
 def test_work_that_has_begun_may_stand_before_all_others_of_its_host() -> None:
     bench = filled(workbench(Policy(threads=9)), "a1", "a2", "b1")
 
-    bench.add("a", "a0", 0.0, first=True)
+    bench.add("a", "a0", 0.0, started=True)
 
     assert [taken(bench, 0.0) for _ in range(4)] == ["a0", "b1", "a1", "a2"]
 
 
 def test_work_that_has_begun_comes_before_the_queued_work_of_other_hosts() -> None:
-    bench = filled(workbench(), "a1", "a2", "b1", "c1", "d1")
+    bench = filled(workbench(a=Policy(delay=seconds(0))), "a1", "a2", "b1", "c1", "d1")
     assert taken(bench, 0.0) == "a1"
-    bench.set_delay("a", 0.0)
     bench.done("a", SERVED, 0.0)  # ready again, behind all others
 
-    bench.add("a", "a0", 0.0, first=True)
-    bench.add("e", "e0", 0.0, first=True)
+    bench.add("a", "a0", 0.0, started=True)
+    bench.add("e", "e0", 0.0, started=True)
 
     assert [taken(bench, 0.0) for _ in range(6)] == ["a0", "e0", "b1", "c1", "d1", None]
 
@@ -188,37 +173,19 @@ def test_work_that_has_begun_waits_for_its_host_as_any_other() -> None:
     bench = filled(workbench(Policy(delay=seconds(5))), "a1", "b1", "b2")
     bench.done(bench.take(0.0)[0], SERVED, 0.0)  # type: ignore[index]
 
-    bench.add("a", "a0", 0.0, first=True)
+    bench.add("a", "a0", 0.0, started=True)
 
     assert [taken(bench, 0.0), taken(bench, 4.9)] == ["b1", None]
     bench.done("b", SERVED, 0.0)
     assert [taken(bench, 5.0), taken(bench, 5.0)] == ["a0", "b2"]
 
 
-def test_an_item_that_is_put_back_comes_first_and_frees_its_thread() -> None:
-    bench = filled(workbench(), "a1", "a2")
-    taken(bench, 0.0)
-
-    assert bench.put_back("a", "a1", 0.0) is None
-
-    assert bench.in_progress == 0
-    assert taken(bench, 0.0) == "a1"
-
-
-def test_an_item_that_is_put_back_after_a_request_for_robots_txt_waits_for_the_delay() -> None:
-    bench = filled(workbench(Policy(delay=seconds(5))), "a1")
-    taken(bench, 0.0)
-
-    bench.put_back("a", "a1", 2.0, asked=True)
-
-    assert [taken(bench, 6.9), taken(bench, 7.0)] == [None, "a1"]
-
-
 def test_a_deferred_host_frees_its_thread_and_comes_back_in_time() -> None:
     bench = filled(workbench(), "a1", "b1")
     taken(bench, 0.0)
 
-    bench.put_back("a", "a1", 0.0)
+    bench.add("a", "a1", 0.0, started=True)
+    bench.done("a", UNUSED, 0.0)
     bench.defer("a", 300.0)
 
     assert taken(bench, 0.0) == "b1"
@@ -239,3 +206,46 @@ def test_a_host_can_be_deferred_again_while_it_waits() -> None:
     assert taken(bench, 10.0) is None
     assert bench.next_time(10.0) == 20.0
     assert taken(bench, 20.0) == "a1"
+
+
+# Slots that are used late
+
+
+def test_late_begin_keeps_the_delay_to_the_start_before_it() -> None:
+    bench = filled(workbench(Policy(threads=3, min_delay=seconds(10))), "a1", "a2")
+    taken(bench, 0.0)
+    bench.begin("a", 0.0)
+    taken(bench, 10.0)
+
+    assert bench.begin_late("a", 4.0) == 6.0
+    assert bench.begin_late("a", 4.0) == 16.0
+
+
+def test_late_begin_delays_the_next_slot_of_the_host() -> None:
+    bench = filled(workbench(Policy(threads=3, min_delay=seconds(10))), "a1", "a2", "a3")
+    taken(bench, 0.0)  # the next slot would come at 10
+
+    assert bench.begin_late("a", 7.0) == 0.0
+
+    assert bench.hold("a", 7.0) == (10.0, 10.0)
+    assert [taken(bench, 16.9), taken(bench, 17.0)] == [None, "a2"]
+    assert [taken(bench, 26.9), taken(bench, 27.0)] == [None, "a3"]
+
+
+def test_late_begin_does_not_bring_a_later_slot_forward() -> None:
+    bench = filled(workbench(Policy(threads=3, min_delay=seconds(10))), "a1", "a2")
+    taken(bench, 0.0)
+    bench.defer("a", 60.0)
+
+    assert bench.begin_late("a", 7.0) == 0.0
+
+    assert [taken(bench, 59.9), taken(bench, 60.0)] == [None, "a2"]
+
+
+def test_late_begin_of_a_single_threaded_queue_changes_nothing() -> None:
+    bench = filled(workbench(Policy(delay=seconds(10))), "a1", "a2")
+    taken(bench, 0.0)
+
+    assert bench.begin_late("a", 7.0) == 0.0
+
+    assert bench.hold("a", 7.0) == (0.0, 10.0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.fetch.benches import FAILED, filled, seconds, taken, workbench
 
 from scoter.fetch.queues.policy import Policy
-from scoter.fetch.queues.turn import SERVED, Capacity, Refusal
+from scoter.fetch.queues.slots import SERVED, UNUSED, Capacity, QueueRefusal
 
 # Bounds and ends
 
@@ -13,7 +13,7 @@ from scoter.fetch.queues.turn import SERVED, Capacity, Refusal
 def test_a_full_workbench_refuses_but_holds_its_least_number_of_items() -> None:
     bench = workbench(capacity=Capacity(bytes=4, least=3))
 
-    assert [bench.add("a", "aa", 0.0) for _ in range(4)] == [None, None, None, Refusal.FULL]
+    assert [bench.add("a", "aa", 0.0) for _ in range(4)] == [None, None, None, QueueRefusal.FULL]
 
     assert bench.add("a", "aa", 0.0, even_if_full=True) is None
     assert bench.queued_bytes == 8
@@ -22,7 +22,7 @@ def test_a_full_workbench_refuses_but_holds_its_least_number_of_items() -> None:
 def test_a_queue_has_a_depth_of_its_own() -> None:
     bench = workbench(capacity=Capacity(deepest=2))
 
-    assert [bench.add("a", "aa", 0.0) for _ in range(3)] == [None, None, Refusal.FULL]
+    assert [bench.add("a", "aa", 0.0) for _ in range(3)] == [None, None, QueueRefusal.FULL]
     assert bench.add("b", "bb", 0.0) is None
 
 
@@ -57,17 +57,8 @@ def test_queues_that_are_purged_while_they_wait_leave_no_heap_of_entries_behind(
         bench.add("a", f"a{number}", 0.0)
         bench.purge("a", 0.0)
 
-    assert len(bench._turns._heap) <= 1_100
+    assert len(bench._order._heap) <= 1_100
     assert bench.next_time(0.0) == 500.0
-
-
-def test_blocking_returns_what_was_queued_and_refuses_the_host() -> None:
-    bench = filled(workbench(), "a1")
-
-    assert bench.block("a", 0.0) == ["a1"]
-
-    assert bench.add("a", "a2", 0.0) is Refusal.BLOCKED
-    assert taken(bench, 0.0) is None
 
 
 def test_draining_returns_everything_and_takes_no_more() -> None:
@@ -78,8 +69,8 @@ def test_draining_returns_everything_and_takes_no_more() -> None:
 
     assert sorted(bench.drain(0.0)) == [("a", "a2"), ("c", "c1"), ("c", "c2")]
 
-    assert bench.add("a", "a3", 0.0) is Refusal.DRAINING
-    assert bench.put_back("a", "a1", 0.0) is Refusal.DRAINING
+    assert bench.add("a", "a3", 0.0) is QueueRefusal.DRAINING
+    bench.done("a", UNUSED, 0.0)
     assert (taken(bench, 1e9), bench.next_time(1e9), len(bench), bench.in_progress) == (None, None, 0, 0)
 
 

@@ -10,9 +10,9 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from scoter.fetch.queues.hostqueue import LONGEST_BACKOFF, SLOW, SLOWEST
+from scoter.fetch.queues.hostqueue import LONGEST_BACKOFF, MAX_SLOWED_DELAY, SLOW
 from scoter.fetch.queues.policy import Policies, Policy
-from scoter.fetch.queues.turn import SERVED, UNUSED, Capacity, Refusal, Turn
+from scoter.fetch.queues.slots import SERVED, UNUSED, Capacity, QueueRefusal, SlotResult
 from scoter.fetch.queues.workbench import Workbench
 
 POLICIES = {
@@ -26,10 +26,10 @@ HOSTS = st.sampled_from(sorted(POLICIES))
 TURNS = st.sampled_from(
     [
         SERVED,
-        Turn(took=SLOW * 4),
-        Turn(failed=True),
-        Turn(failed=True, busy=True),
-        Turn(busy=True, retry_after=timedelta(seconds=7)),
+        SlotResult(took=SLOW * 4),
+        SlotResult(failed=True),
+        SlotResult(failed=True, busy=True),
+        SlotResult(busy=True, retry_after=timedelta(seconds=7)),
     ]
 )
 
@@ -60,7 +60,7 @@ class WorkbenchMachine(RuleBasedStateMachine):
         self.number += 1
         item = f"{host}{self.number}"
         refusal = self.bench.add(host, item, self.now, even_if_full=even_if_full)
-        assert (refusal is Refusal.BLOCKED) == (host in self.blocked)
+        assert (refusal is QueueRefusal.BLOCKED) == (host in self.blocked)
         if refusal is None:
             self.queued[host].append(item)
             self.all_added.add(item)
@@ -94,7 +94,7 @@ class WorkbenchMachine(RuleBasedStateMachine):
 
     @precondition(lambda self: any(self.out.values()))
     @rule(data=st.data(), turn=TURNS)
-    def done(self, data: st.DataObject, turn: Turn) -> None:
+    def done(self, data: st.DataObject, turn: SlotResult) -> None:
         host, item = self.choose(data)
         lost = self.bench.done(host, turn, self.now)
         self.all_ended.add(item)
@@ -103,7 +103,7 @@ class WorkbenchMachine(RuleBasedStateMachine):
             pause = max(pause, turn.retry_after.total_seconds())
         self.rest_until[host] = max(self.rest_until[host], self.now + pause)
         assert not lost or turn.failed
-        if self.bench.refusal(host) is Refusal.BLOCKED:
+        if self.bench.refusal(host) is QueueRefusal.BLOCKED:
             self.blocked.add(host)
         self.forget(host, lost)
 
@@ -114,22 +114,6 @@ class WorkbenchMachine(RuleBasedStateMachine):
         self.bench.done(host, UNUSED, self.now)
         self.all_ended.add(item)
         self.pause_is_over_if_idle(host)
-
-    @precondition(lambda self: any(self.out.values()))
-    @rule(data=st.data(), asked=st.booleans())
-    def put_back(self, data: st.DataObject, asked: bool) -> None:
-        host, item = self.choose(data)
-        refusal = self.bench.put_back(host, item, self.now, asked=asked)
-        assert (refusal is not None) == (host in self.blocked)
-        if refusal is None:
-            self.queued[host].insert(0, item)
-        else:
-            self.all_ended.add(item)
-        if asked:
-            pause = self.crawl_delay.get(host, least_pause(POLICIES[host]))
-            self.rest_until[host] = max(self.rest_until[host], self.now + pause)
-        else:
-            self.pause_is_over_if_idle(host)
 
     @rule(host=HOSTS, seconds=st.sampled_from([1.0, 4.0, 9.0]))
     def defer(self, host: str, seconds: float) -> None:
@@ -161,7 +145,7 @@ class WorkbenchMachine(RuleBasedStateMachine):
     @rule()
     def reap(self) -> None:
         idle = {host for host in POLICIES if not self.queued[host] and not self.out[host]}
-        assert self.bench.reap(self.now) <= len(idle)
+        assert self.bench.drop_expired(self.now) <= len(idle)
         for host in idle & self.crawl_delay.keys():  # as robots.txt is looked up before the next request
             self.bench.set_crawl_delay(host, self.crawl_delay[host])
 
@@ -183,7 +167,7 @@ class WorkbenchMachine(RuleBasedStateMachine):
         return {
             host
             for host, items in self.queued.items()
-            if items and not self.out[host] and self.now >= self.rest_until[host] + LONGEST_BACKOFF + SLOWEST
+            if items and not self.out[host] and self.now >= self.rest_until[host] + LONGEST_BACKOFF + MAX_SLOWED_DELAY
         }
 
     def choose(self, data: st.DataObject) -> tuple[str, str]:
@@ -204,4 +188,4 @@ class WorkbenchMachine(RuleBasedStateMachine):
 
 
 TestWorkbenchMachine = WorkbenchMachine.TestCase
-TestWorkbenchMachine.settings = settings(max_examples=150, stateful_step_count=60, deadline=None)
+TestWorkbenchMachine.settings = settings(max_examples=60, stateful_step_count=50, deadline=None)

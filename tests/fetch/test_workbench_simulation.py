@@ -9,7 +9,7 @@ from datetime import timedelta
 from itertools import pairwise
 
 from scoter.fetch.queues.policy import Policies, Policy
-from scoter.fetch.queues.turn import Capacity, Turn
+from scoter.fetch.queues.slots import Capacity, SlotResult
 from scoter.fetch.queues.workbench import Workbench
 
 HOSTS = 200
@@ -66,5 +66,5 @@ def _simulate(
         while under_way and under_way[0][0] <= now:
             _, host = heapq.heappop(under_way)
             answered[host].append(now)
-            bench.done(host, Turn(took=latency[host]), now)
+            bench.done(host, SlotResult(took=latency[host]), now)
     return asked, answered

@@ -25,7 +25,7 @@ from scoter.core.reply import Failed, Fetched, Reply, Request
 from scoter.core.url import Url, canonical
 from scoter.fetch.fetcher import Fetcher
 from scoter.fetch.filters import kind_of
-from scoter.fetch.snapshot import Snapshot
+from scoter.fetch.progress import Snapshot
 from scoter.simweb import Fact, SimVerdict, SimWeb, WebSpec, truth
 
 WEB = WebSpec(hosts=400, pages=4_000, faults=True, latency=0.15, drip_seconds=1, silence_seconds=20, page_bytes=6_000)

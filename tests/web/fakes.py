@@ -14,7 +14,7 @@ from tests.web.client import Client
 from scoter.config import Config
 from scoter.core.reply import Exchange, Fetched, Reply, Request
 from scoter.core.url import canonical
-from scoter.fetch.reach.guard import Guard
+from scoter.fetch.network.guard import Guard
 from scoter.live.acceptance import Acceptance
 from scoter.live.memory.stores import MemoryStores
 from scoter.live.ports import Answer, Done, Stored

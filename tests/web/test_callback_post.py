@@ -12,9 +12,9 @@ from msgspec.structs import replace
 
 from scoter.config import Config
 from scoter.core.url import canonical
-from scoter.fetch.protocols.transfer import Limits
-from scoter.fetch.reach.guard import Guard
-from scoter.fetch.reach.resolve import CachingResolver, FakeResolver
+from scoter.fetch.network.guard import Guard
+from scoter.fetch.network.resolver import CachingResolver, FakeResolver
+from scoter.fetch.protocols.transfers import TransferLimits
 from scoter.web.webhooks import POST_LIMITS, CurlPoster, DeliveryLimits, PostResult
 
 
@@ -38,7 +38,9 @@ async def receiver(answer: bytes) -> AsyncIterator[tuple[int, list[bytes]]]:
 
 
 @asynccontextmanager
-async def posting(config: Config, names: dict[str, str], limits: Limits = POST_LIMITS) -> AsyncIterator[CurlPoster]:
+async def posting(
+    config: Config, names: dict[str, str], limits: TransferLimits = POST_LIMITS
+) -> AsyncIterator[CurlPoster]:
     guard = Guard(config)
     post = CurlPoster(config, guard=guard, resolver=CachingResolver(FakeResolver(names), guard), limits=limits)
     try:

@@ -28,8 +28,8 @@ from scoter.batch.worker.process import WORKERS, Said, Task, dealt, share
 from scoter.config import Config
 from scoter.engine import Engine, source_of
 from scoter.errors import Defect, UsageError, UserError
-from scoter.fetch.protocols.identity import user_agent
-from scoter.fetch.snapshot import Snapshot
+from scoter.fetch.progress import Snapshot
+from scoter.fetch.protocols.request_headers import user_agent
 from scoter.plugins import chain
 
 MOST_ATTEMPTS = 3
@@ -219,7 +219,7 @@ class _Watch:
             replies=dict(replies),
             not_asked=dict(not_asked),
             cpu=sum(said.cpu for said in self._ended.values()),
-            told="; ".join(dict.fromkeys(each.told for each in self._last.values() if each.told)),
+            told="; ".join(dict.fromkeys(each.end_reason for each in self._last.values() if each.end_reason)),
         )
 
 

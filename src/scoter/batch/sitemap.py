@@ -33,8 +33,8 @@ from scoter.config import Config
 from scoter.engine import Engine, Source, source_of
 from scoter.engine.port import Rows
 from scoter.errors import UsageError
-from scoter.fetch.protocols.identity import user_agent
-from scoter.fetch.snapshot import Snapshot
+from scoter.fetch.progress import Snapshot
+from scoter.fetch.protocols.request_headers import user_agent
 from scoter.plugins import Column, chain
 from scoter.store.disk import Scratch
 from scoter.store.robots_cache import SqliteRobotsCache

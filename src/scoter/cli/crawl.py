@@ -66,7 +66,7 @@ def command(
     from scoter.batch.fetchlists.lists import most_processes
     from scoter.batch.urls.seeds import origins
     from scoter.batch.worker.pool import Pool
-    from scoter.fetch.protocols.identity import user_agent
+    from scoter.fetch.protocols.request_headers import user_agent
 
     options = invocation()
     # Check the input before creating the directory, so that a mistake leaves nothing behind.

@@ -90,7 +90,7 @@ def _get(
 ) -> Document:
     from scoter.cli.parsecheck import document
     from scoter.core.url import canonical
-    from scoter.fetch.follow import MOST_HOPS
+    from scoter.fetch.pages import MOST_HOPS
 
     url = _url(name)
     if url is not None:

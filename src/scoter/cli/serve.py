@@ -82,7 +82,7 @@ def command(
 
 
 def _serve(folder: ServiceFolder, host: str, port: int, with_keys: bool, without_keys: bool) -> int:
-    from scoter.fetch.protocols.identity import user_agent
+    from scoter.fetch.protocols.request_headers import user_agent
     from scoter.web.keys import needs_keys
     from scoter.web.server import open_sockets
     from scoter.web.service.keys import known_keys, upgrade_database

@@ -46,7 +46,7 @@ def command(
       scoter sitemap mycrawl https://example.org/ https://example.net/news/sitemap.xml.gz
     """
     from scoter.batch.urls.seeds import origins
-    from scoter.fetch.protocols.identity import user_agent
+    from scoter.fetch.protocols.request_headers import user_agent
 
     # Check the input before creating the directory, so that a mistake leaves nothing behind.
     user_agent(invocation().config)

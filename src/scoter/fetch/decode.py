@@ -27,7 +27,7 @@ _LENGTH = len(_FIELD)
 _ALIASES = {"x-gzip": "gzip", "x-deflate": "deflate"}
 
 
-class Decoded(Struct, frozen=True):
+class DecodedBody(Struct, frozen=True):
     """A body without its codings; ``cut`` when the limit ended it, ``problem`` when it was not whole or not sound.
 
     ``is_partial`` when damage, or an early end, keeps the rest of it from us.
@@ -61,12 +61,12 @@ def content_codings(headers: Iterable[tuple[str, str]]) -> tuple[str, ...]:
     return tuple(_ALIASES.get(token, token) for token in tokens if token not in ("", "identity"))
 
 
-def decode(body: bytes, codings: Iterable[str], limit: int | None) -> Decoded:
+def decode(body: bytes, codings: Iterable[str], limit: int | None) -> DecodedBody:
     """Undo the codings of a body, the last one first, and return at most ``limit`` bytes.
 
     >>> import gzip
     >>> decode(gzip.compress(b"hello"), ["gzip"], 4)
-    Decoded(body=b'hell', truncation=<Truncation.LENGTH: 'length'>, problem='', is_partial=False)
+    DecodedBody(body=b'hell', truncation=<Truncation.LENGTH: 'length'>, problem='', is_partial=False)
     """
     limit = CEILING if limit is None else min(limit, CEILING)
     names = tuple(islice(codings, STACKED + 1))
@@ -82,7 +82,7 @@ def decode(body: bytes, codings: Iterable[str], limit: int | None) -> Decoded:
         body, cut, is_partial = layer.body, cut or layer.truncation, is_partial or layer.is_partial
     if len(body) > limit:
         body, cut = body[:limit], Truncation.LENGTH
-    return Decoded(body, cut, "; ".join(problems), is_partial)
+    return DecodedBody(body, cut, "; ".join(problems), is_partial)
 
 
 def _undo(body: bytes, coding: str, limit: int) -> _Layer:

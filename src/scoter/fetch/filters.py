@@ -1,32 +1,31 @@
-"""The filters of the stack that fit on a page each: count, check, retry, polite, deadline."""
+"""The filters of the stack, except for robots.txt: count, check, retry, polite, deadline."""
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from datetime import timedelta
-from typing import Any
+from typing import Any, Final
 
 from scoter.compose import Service
 from scoter.core.reply import Failed, Fetched, Gone, Moved, NotModified, Reason, Reply, Request
 from scoter.core.url import Url
 from scoter.errors import Defect
-from scoter.fetch.queues.budget import RetryBudget
-from scoter.fetch.queues.replies import turn_of
-from scoter.fetch.queues.turn import SERVED
-from scoter.fetch.queues.turnstile import Turnstile
-from scoter.fetch.reach.guard import Guard
+from scoter.fetch.network.guard import Guard
+from scoter.fetch.queues.scheduler import SlotScheduler
+from scoter.fetch.queues.slots import SERVED, slot_result
 
 Hop = Service[Request, Reply]
 KeyOf = Callable[[Url], "str | Awaitable[str | Failed]"]
+_SLICES: Final = 10
 
 
 class Count:
-    """Counts what was asked and what came of it."""
+    """Counts requests, and replies by kind."""
 
     def __init__(self) -> None:
         self.asked = 0
@@ -52,7 +51,7 @@ class Count:
 
 
 class Check:
-    """Refuses what may not be asked by its URL alone: a scheme, a port, an address."""
+    """Refuses a URL whose scheme, port or literal address must not be asked."""
 
     def __init__(self, guard: Guard) -> None:
         self._guard = guard
@@ -64,8 +63,64 @@ class Check:
         return await service(request)
 
 
+class RetryBudget:
+    """Limits retries to a share of the requests, so that an outage is not answered with a storm.
+
+    As in Finagle, retries stay below a ratio of the requests over a sliding window, and a few per second are always
+    free, so that a process that has just started can retry at all.
+
+    >>> budget = RetryBudget(ratio=0.5, floor=0.0)
+    >>> budget.request(now=0.0)
+    >>> budget.request(now=0.0)
+    >>> budget.try_retry(now=0.0), budget.try_retry(now=0.0)
+    (True, False)
+    """
+
+    def __init__(self, ratio: float, floor: float = 1.0, window: float = 10.0) -> None:
+        """Allow ``ratio`` retries per request and ``floor`` per second, both counted over ``window`` seconds."""
+        self._ratio = ratio
+        self._free = floor * window
+        self._slice = window / _SLICES
+        self._counts: deque[list[int]] = deque()  # slice number, requests, retries
+        self.requests = 0
+        self.retries = 0
+        self.refused = 0
+
+    def __repr__(self) -> str:
+        return f"RetryBudget({self.retries} retries for {self.requests} requests lately, {self.refused} refused)"
+
+    def request(self, now: float) -> None:
+        """Count a request that is not a retry."""
+        counts = self._counts
+        current = counts[-1] if counts and counts[-1][0] == now // self._slice else self._current(now)
+        current[1] += 1
+        self.requests += 1
+
+    def try_retry(self, now: float) -> bool:
+        """Tell whether the budget allows one more retry, and count it if so."""
+        current = self._current(now)
+        # A tolerance for 0.1 + 0.2: rounding must not cost the third of three allowed retries.
+        if self.retries + 1 > self._ratio * self.requests + self._free + 1e-9:
+            self.refused += 1
+            return False
+        current[2] += 1
+        self.retries += 1
+        return True
+
+    def _current(self, now: float) -> list[int]:
+        number = int(now // self._slice)
+        counts = self._counts
+        while counts and counts[0][0] <= number - _SLICES:
+            _, requests, retries = counts.popleft()
+            self.requests -= requests
+            self.retries -= retries
+        if not counts or counts[-1][0] != number:
+            counts.append([number, 0, 0])
+        return counts[-1]
+
+
 class Retry:
-    """Asks once more when a connection broke before anything came, within a budget for the whole process."""
+    """Repeats a request once if the connection broke before any answer, within the budget of the process."""
 
     def __init__(self, budget: RetryBudget, clock: Callable[[], float] = time.monotonic) -> None:
         self._budget = budget
@@ -81,10 +136,10 @@ class Retry:
 
 
 class Polite:
-    """Waits for the turn of the request's host, and tells the queue what came of it."""
+    """Waits for a slot of the request's host, and ends the slot with what the reply shows."""
 
-    def __init__(self, turnstile: Turnstile, key_of: KeyOf) -> None:
-        self._turnstile = turnstile
+    def __init__(self, scheduler: SlotScheduler, key_of: KeyOf) -> None:
+        self._scheduler = scheduler
         self._key_of = key_of
 
     async def __call__(self, request: Request, service: Hop, /) -> Reply:
@@ -94,65 +149,65 @@ class Polite:
             if isinstance(found, Failed):
                 return found
             key = found
-        if not self._turnstile.use_held(key):
-            refused = await self._turnstile.enter(key)
+        if not self._scheduler.use_held(key):
+            refused = await self._scheduler.acquire(key)
             if refused is not None:
-                detail = "its host failed too often" if refused is Reason.PURGED else "the run came to its end"
+                detail = "its host failed too often" if refused is Reason.PURGED else "the run ended"
                 return Failed(request.url, refused, detail, blames_host=False)
-        # Whatever ends the request, the host has been asked and gets its rest.
-        turn = SERVED
+        # However the request ends, the host was asked and gets its delay.
+        result = SERVED
         try:
             reply = await service(request)
-            turn = turn_of(reply)
+            result = slot_result(reply)
             return reply
         finally:
-            self._turnstile.leave(key, turn)
+            self._scheduler.release(key, result)
 
 
-class _Hop:
-    """A hop under way: whose it is, when its time is up, and whether it was."""
+class _TimedHop:
+    """A hop in progress: its task, when its time is up, and whether it was ended for that."""
 
-    __slots__ = ("asked_to_stop", "expires", "is_late", "task")
+    __slots__ = ("cancellations", "expires", "is_late", "task")
 
     def __init__(self, task: asyncio.Task[Any], expires: float) -> None:
         self.task = task
         self.expires = expires
-        self.asked_to_stop = task.cancelling()  # by others, before the hop began
+        self.cancellations = task.cancelling()  # by others, before the hop began
         self.is_late = False
 
 
 class Deadline:
     """Ends a hop that takes too long, wherever it hangs.
 
-    All hops have the same time, so that they run out in the order in which they began: one timer, for the oldest,
-    does for all of them.
+    All hops have the same time limit, so they run out in the order in which they began: one timer, for the oldest,
+    serves all of them.
     """
 
     def __init__(self, limit: timedelta) -> None:
         self._seconds = limit.total_seconds()
-        self._hops: dict[_Hop, None] = {}
+        self._hops: dict[_TimedHop, None] = {}
         self._is_timed = False
 
     async def __call__(self, request: Request, service: Hop, /) -> Reply:
         loop, task = asyncio.get_running_loop(), asyncio.current_task()
         if task is None:
-            raise Defect("a hop is made outside of any task, where nothing could end it")
-        hop = _Hop(task, loop.time() + self._seconds)
+            raise Defect("a hop was made outside of any task, where nothing can end it")
+        hop = _TimedHop(task, loop.time() + self._seconds)
         self._time(hop, loop)
-        token = _under_way.set((self, hop))
+        token = _current_hop.set((self, hop))
         try:
             return await service(request)
         except asyncio.CancelledError:
-            if not hop.is_late or task.uncancel() > hop.asked_to_stop:
+            if not hop.is_late or task.uncancel() > hop.cancellations:
                 raise
             return Failed(request.url, Reason.TIMEOUT, f"no answer within {self._seconds:g} s")
         finally:
-            _under_way.reset(token)
+            _current_hop.reset(token)
             self._hops.pop(hop, None)
 
     @contextmanager
-    def untimed(self, hop: _Hop) -> Iterator[None]:
-        """Let a hop's time begin anew after this."""
+    def untimed(self, hop: _TimedHop) -> Iterator[None]:
+        """Suspend a hop's time limit; it starts anew afterwards."""
         self._hops.pop(hop, None)
         try:
             yield
@@ -161,7 +216,7 @@ class Deadline:
             hop.expires = loop.time() + self._seconds
             self._time(hop, loop)
 
-    def _time(self, hop: _Hop, loop: asyncio.AbstractEventLoop) -> None:
+    def _time(self, hop: _TimedHop, loop: asyncio.AbstractEventLoop) -> None:
         self._hops[hop] = None
         if not self._is_timed:
             self._is_timed = True
@@ -180,12 +235,12 @@ class Deadline:
         self._is_timed = False
 
 
-_under_way: ContextVar[tuple[Deadline, _Hop] | None] = ContextVar("under_way", default=None)
+_current_hop: ContextVar[tuple[Deadline, _TimedHop] | None] = ContextVar("current_hop", default=None)
 
 
 def untimed() -> AbstractContextManager[None]:
-    """Wait, within a hop, for something that is not the server's fault: its time begins anew afterwards."""
-    found = _under_way.get()
+    """Suspend the time limit of the current hop while it waits for something that is not the server's fault."""
+    found = _current_hop.get()
     return nullcontext() if found is None else found[0].untimed(found[1])
 
 

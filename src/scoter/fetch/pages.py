@@ -1,4 +1,4 @@
-"""The fetch core as a library: URLs in, pages out, politely.
+"""The library interface of the fetch core: URLs in, pages out, politely.
 
 async for page in scoter.fetch_pages(["https://example.org/"], agent="examplebot"):
     print(page.status, page.url, len(page.content))
@@ -18,23 +18,23 @@ from scoter.core.url import canonical
 from scoter.errors import UrlError
 from scoter.fetch.decode import content_codings, decode
 from scoter.fetch.fetcher import Fetcher
-from scoter.fetch.follow import MOST_HOPS
-from scoter.fetch.queues.turn import Refusal
+from scoter.fetch.queues.slots import QueueRefusal
 
-_UNREAD = 64  # pages that wait for whoever iterates
-_LED_NOWHERE = "too many redirects, or one that leads nowhere"
+MAX_HOPS = 5
+_UNREAD = 64  # pages that may wait for the caller
+_NO_TARGET = "too many redirects, a redirect loop, or a redirect without a target"
 _NOT_FOLLOWED = {
-    Refusal.BLOCKED: "purged: it leads to a host that failed too often",
-    Refusal.DRAINING: "stopped: the run came to its end before the redirect was followed",
-    Refusal.FULL: "stopped: there was no room for the target of the redirect",
+    QueueRefusal.BLOCKED: "purged: the redirect leads to a host that failed too often",
+    QueueRefusal.DRAINING: "stopped: the run ended before the redirect was followed",
+    QueueRefusal.FULL: "stopped: the queues had no room for the target of the redirect",
 }
 
 
 class WebPage(msgspec.Struct, frozen=True, kw_only=True):
     """A page, or why there is none.
 
-    ``asked`` is the URL as it was given, ``url`` the one that answered, ``hops`` those that pointed on. ``content`` is
-    free of codings. ``problem`` is empty when a page came.
+    ``asked`` is the URL as given, ``url`` the one that answered, ``hops`` the URLs that redirected. ``content`` has no
+    content encoding left. ``problem`` is empty if a page was fetched.
     """
 
     asked: str
@@ -51,14 +51,14 @@ class WebPage(msgspec.Struct, frozen=True, kw_only=True):
         return not self.problem
 
 
-class _Way(msgspec.Struct, frozen=True):
-    """What a request carries along: where it began, and by which URLs it came."""
+class _RedirectChain(msgspec.Struct, frozen=True):
+    """The context of a request: the URL as given, and the URLs that redirected so far."""
 
     asked: str
     hops: tuple[str, ...] = ()
 
 
-_ways = msgspec.msgpack.Decoder(_Way)
+_chains = msgspec.msgpack.Decoder(_RedirectChain)
 
 
 async def fetch_pages(
@@ -67,23 +67,23 @@ async def fetch_pages(
     agent: str = "",
     settings: Sequence[str] = (),
     config: Config | None = None,
-    hops: int = MOST_HOPS,
+    hops: int = MAX_HOPS,
 ) -> AsyncGenerator[WebPage, None]:
-    """Fetch URLs politely and yield what came of each, in the order in which they are done.
+    """Fetch URLs politely and yield a ``WebPage`` for each, in the order in which they finish.
 
-    ``settings`` are as on the command line (``"fetch.delay=2s"``). Robots rules are obeyed, redirects are followed.
-    What fails is yielded too, with its problem.
+    ``settings`` are as on the command line (``"fetch.delay=2s"``). robots.txt is obeyed and redirects are followed. A
+    URL that fails is yielded too, with its problem.
     """
-    if isinstance(urls, str | bytes):  # each of its letters would be taken for a URL
-        raise TypeError(f"fetch_pages takes any number of URLs: write [{urls!r:.100}] for one")
+    if isinstance(urls, str | bytes):  # otherwise each of its letters would be taken for a URL
+        raise TypeError(f"fetch_pages expects an iterable of URLs; pass [{urls!r:.100}] for a single one")
     given = ["agent.name=" + agent] if agent else []
-    reader = _Reader(config or load(overrides=[*given, *settings]), hops)
-    async with aclosing(reader.read(urls)) as pages:
+    stream = _PageStream(config or load(overrides=[*given, *settings]), hops)
+    async with aclosing(stream.read(urls)) as pages:
         async for page in pages:
             yield page
 
 
-class _Reader:
+class _PageStream:
     """One run of ``fetch_pages``."""
 
     def __init__(self, config: Config, hops: int) -> None:
@@ -110,15 +110,15 @@ class _Reader:
         try:
             await self._fetcher.run(self._requests(urls), self._take)
         finally:
-            self._pages.put_nowait(None)  # without waiting for room: there may be nobody left to make any
+            self._pages.put_nowait(None)  # without waiting for room: the caller may have left
 
     async def _put(self, page: WebPage) -> None:
-        """Put a page down for whoever iterates, if anybody still does, as soon as he has room for it."""
+        """Hand a page to the caller, waiting for room; drop it if the caller has left."""
         try:
             if not self._is_left:
                 await self._room.acquire()
         finally:
-            if not self._is_left:  # also when the run is over before there was room: a page that came is not lost
+            if not self._is_left:  # also if the run ends before there was room: no page is lost
                 self._pages.put_nowait(page)
 
     async def _requests(self, urls: Iterable[str] | AsyncIterable[str]) -> AsyncIterator[Request]:
@@ -128,38 +128,38 @@ class _Reader:
             except UrlError as error:
                 await self._put(WebPage(asked=text, url=text, problem=error.message))
                 continue
-            yield Request(url=url, context=msgspec.msgpack.encode(_Way(text)))
+            yield Request(url=url, context=msgspec.msgpack.encode(_RedirectChain(text)))
 
     async def _take(self, request: Request, reply: Reply) -> None:
-        way = _ways.decode(request.context)
-        refusal: Refusal | None = None
-        if isinstance(reply, Moved) and reply.target is not None and len(way.hops) < self._hops:
-            on = _Way(way.asked, (*way.hops, request.url.text))
-            if reply.target.text not in on.hops:
-                further = Request(url=reply.target, context=msgspec.msgpack.encode(on))
-                refusal = self._fetcher.add(further, even_if_full=True)
+        chain = _chains.decode(request.context)
+        refusal: QueueRefusal | None = None
+        if isinstance(reply, Moved) and reply.target is not None and len(chain.hops) < self._hops:
+            longer = _RedirectChain(chain.asked, (*chain.hops, request.url.text))
+            if reply.target.text not in longer.hops:
+                target = Request(url=reply.target, context=msgspec.msgpack.encode(longer))
+                refusal = self._fetcher.add(target, even_if_full=True)
                 if refusal is None:
                     return
-        await self._put(self._page(way, reply, refusal))
+        await self._put(self._page(chain, reply, refusal))
 
-    def _page(self, way: _Way, reply: Reply, refusal: Refusal | None = None) -> WebPage:
+    def _page(self, chain: _RedirectChain, reply: Reply, refusal: QueueRefusal | None = None) -> WebPage:
         problem = ""
         if isinstance(reply, Failed | Gone):
             problem = f"{reply.reason.value}: {reply.detail}" if reply.detail else reply.reason.value
         elif isinstance(reply, Moved):
-            problem = _LED_NOWHERE if refusal is None else _NOT_FOLLOWED[refusal]
+            problem = _NO_TARGET if refusal is None else _NOT_FOLLOWED[refusal]
         exchange = reply.exchange
         if exchange is None:
-            return WebPage(asked=way.asked, url=reply.url.text, hops=way.hops, problem=problem)
+            return WebPage(asked=chain.asked, url=reply.url.text, hops=chain.hops, problem=problem)
         decoded = decode(exchange.body, content_codings(exchange.headers), self._limit)
         return WebPage(
-            asked=way.asked,
+            asked=chain.asked,
             url=exchange.url.text,
             status=exchange.status,
             headers=exchange.headers,
             content=decoded.body,
             truncated=bool(exchange.truncation or decoded.truncation),
-            hops=way.hops,
+            hops=chain.hops,
             problem=problem,
         )
 

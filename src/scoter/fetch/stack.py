@@ -1,7 +1,24 @@
-"""What happens to a request, in order, with the reason for the order.
+"""What happens to a request, in order, and why in this order.
 
-One request is one hop: the stack never follows a redirect, ``Moved`` comes back. A request goes in, a value comes out;
-no answer of the web is an exception.
+A request goes in and a reply comes out. What the web does, an error status, a broken connection, a disallowed URL, is a
+value (``core/reply.py``), never an exception. One request is one hop: the stack does not follow redirects but returns
+``Moved``.
+
+    request
+      │
+      ▼
+    Count      counts requests and replies
+    Check      refuses a scheme, port or address that must not be asked        -> Failed(REFUSED_…)
+    Robots     fetches robots.txt once per site and refuses what it disallows  -> Gone(ROBOTS_DENIED)
+    Retry      repeats a request once if the connection broke
+    Polite     waits for a slot of the host                                    -> Failed(PURGED, STOPPED)
+    Deadline   ends a hop that takes too long                                  -> Failed(TIMEOUT)
+      │
+      ▼
+    transport  the protocol plug-in of the URL's scheme (``protocols/``)
+
+Each filter may answer by itself, as shown on the right, or pass the request on and look at the reply. ``filters.py``
+and ``robots.py`` hold the filters, ``fetcher.py`` runs many requests through one stack.
 """
 
 from __future__ import annotations
@@ -12,12 +29,12 @@ from scoter.compose import Service, guard
 from scoter.config import Config
 from scoter.core.reply import Reply, Request
 from scoter.fetch.filters import Check, Count, Deadline, KeyOf, Polite, Retry
-from scoter.fetch.queues.turnstile import Turnstile
-from scoter.fetch.reach.guard import Guard
+from scoter.fetch.network.guard import Guard
+from scoter.fetch.queues.scheduler import SlotScheduler
 from scoter.fetch.robots import RobotsFilter
 
 GRACE = timedelta(seconds=5)
-"""What the deadline leaves the transport to keep its own time limits."""
+"""What the deadline adds so that the transport can enforce its own time limits first."""
 
 
 def stack(
@@ -25,26 +42,28 @@ def stack(
     *,
     config: Config,
     count: Count,
-    gate: Guard,
+    address_guard: Guard,
     robots: RobotsFilter | None,
     retry: Retry,
-    turnstile: Turnstile,
+    scheduler: SlotScheduler,
     key_of: KeyOf,
 ) -> Service[Request, Reply]:
-    """Return the polite fetch core over a transport; without robots, for a hop that belongs to reading one."""
-    allowed = () if robots is None else (robots,)
+    """Return the polite fetch core over a transport.
+
+    Pass ``robots=None`` for hops that are part of fetching a robots.txt.
+    """
     return guard(
         transport,
-        count,  # outermost, so that refusals and time-outs are counted too
-        Check(gate),  # before robots: an address that may not be asked may not be asked for robots.txt either
-        *allowed,  # before the turn: a refused URL must not cost its host a turn; robots.txt itself takes one, below
-        retry,  # outside the turn: another try waits for another turn
-        Polite(turnstile, key_of),  # outside the deadline: waiting for a turn is not the server's fault
-        Deadline(deadline(config)),  # innermost: whatever hangs below, resolver or server, ends
+        count,  # outermost: refusals and timeouts count too
+        Check(address_guard),  # before robots: a forbidden address must not even be asked for robots.txt
+        *(() if robots is None else (robots,)),  # before the slot: a disallowed URL must not use one up
+        retry,  # outside the slot: a retry waits for a slot of its own
+        Polite(scheduler, key_of),  # outside the deadline: waiting for a slot is not the server's fault
+        Deadline(deadline(config)),  # innermost: ends whatever hangs below, resolver or server
     )
 
 
 def deadline(config: Config) -> timedelta:
-    """Return after how long a hop is given up, whatever its own limits say."""
+    """Return when a hop is given up even if no limit of the transport has ended it."""
     limit = config.http.time_limit
     return (limit if limit is not None else config.fetch.hung_after) + 2 * config.http.timeout + GRACE

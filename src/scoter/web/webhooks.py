@@ -28,12 +28,11 @@ from scoter.core.domain import is_ip
 from scoter.core.reply import Reason
 from scoter.core.url import Url, canonical
 from scoter.errors import ScoterError, UrlError
-from scoter.fetch.protocols.curl import CurlLoop
+from scoter.fetch.network.guard import WEB_PORTS, Guard
+from scoter.fetch.network.resolver import CachingResolver, DnsResolver, NotResolved, Resolver
+from scoter.fetch.protocols.curl_loop import CurlLoop
 from scoter.fetch.protocols.sites import route
-from scoter.fetch.protocols.transfer import Ask, Limits
-from scoter.fetch.reach.guard import WEB_PORTS, Guard
-from scoter.fetch.reach.resolve import CachingResolver, NotResolved, Resolver
-from scoter.fetch.reach.resolve_dns import DnsResolver
+from scoter.fetch.protocols.transfers import TransferLimits, TransferRequest
 from scoter.live.ports import Deliveries, Delivery
 from scoter.web.metrics import ServiceMetrics
 
@@ -267,7 +266,7 @@ def signature(secret: bytes, at: int, body: bytes) -> str:
 
 
 # Sooner than ``webhooks.Pace`` gives a delivery up: a receiver that has said 200 and does not end is one that has it.
-POST_LIMITS: Final = Limits(
+POST_LIMITS: Final = TransferLimits(
     body=64 * 1024, connect=timedelta(seconds=10), silence=timedelta(seconds=10), total=timedelta(seconds=20)
 )
 _BUDGET: Final = 8 * 2**20
@@ -302,7 +301,7 @@ class CurlPoster:
         *,
         guard: Guard | None = None,
         resolver: Resolver | None = None,
-        limits: Limits = POST_LIMITS,
+        limits: TransferLimits = POST_LIMITS,
     ) -> None:
         self._guard = guard or Guard(config)
         self._resolver = resolver or CachingResolver(DnsResolver(), self._guard)
@@ -327,7 +326,7 @@ class CurlPoster:
                 return PostResult(why=answer.reason)  # even if refused: who moves a name may move it back
             connect_to = route(url.host, port, answer.addresses[0], port)
         told = await self._loop().run(
-            Ask(
+            TransferRequest(
                 url=url.text,
                 headers=(self._agent, "Expect:", *(f"{name}: {value}" for name, value in headers)),
                 connect_to=connect_to,

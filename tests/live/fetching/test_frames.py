@@ -15,7 +15,7 @@ from scoter.core.metadata import Media, PageMetadata
 from scoter.core.reply import Exchange, Failed, Fetched, Gone, Moved, NotModified, Reason, Reply, Request
 from scoter.core.robots_cache import StoredRobots
 from scoter.core.url import canonical
-from scoter.fetch.snapshot import Snapshot
+from scoter.fetch.progress import Snapshot
 from scoter.live.fetching.frames import _HEAD, Frames, over
 from scoter.live.fetching.messages import (
     Ask,

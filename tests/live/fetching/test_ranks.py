@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from scoter.api import DomainRule
 from scoter.fetch.queues.policy import Policies, Policy
-from scoter.fetch.queues.turn import SERVED, Capacity, Refusal, Turn
+from scoter.fetch.queues.slots import SERVED, Capacity, QueueRefusal, SlotResult
 from scoter.fetch.queues.workbench import Workbench
 from scoter.live.fetching.settings import policy_by
 
@@ -35,7 +35,7 @@ def test_ranks_are_served_in_their_order_and_each_in_the_order_of_coming(steps: 
                 waiting.remove(min(waiting))
                 queue.done("a", SERVED, 0.0)
         elif step == "front":
-            queue.add("a", item, 0.0, first=True)
+            queue.add("a", item, 0.0, started=True)
             waiting.append((-1, number, item))
         else:
             rank = step if isinstance(step, int) else None
@@ -50,7 +50,7 @@ def test_a_queue_takes_no_more_than_its_bound() -> None:
 
     answers = [queue.add("a", item, 0.0, rank=1) for item in "xyz"]
 
-    assert answers == [None, None, Refusal.FULL]
+    assert answers == [None, None, QueueRefusal.FULL]
     assert queue.add("b", "x", 0.0, rank=1) is None
 
 
@@ -65,7 +65,7 @@ def test_a_changed_policy_holds_from_the_next_request_on_and_can_be_taken_back()
     queue.set_policy("a.example", 0.0)
     queue.done("a.example", SERVED, 1.0)
 
-    assert queue.rest("a.example", 2.0) == (4.0, 5.0)
+    assert queue.hold("a.example", 2.0) == (4.0, 5.0)
     assert queue.take(5.9) is None
     assert queue.take(6.0) == ("a.example", "y")
     policies.put("a.example", None)
@@ -89,7 +89,7 @@ def test_a_changed_policy_holds_for_the_rest_that_a_host_is_in(crawl_delay: floa
         rule = DomainRule(domain="a.example", delay=seconds)
         policies.put("a.example", policy_by(rule, QUICK))
         queue.set_policy("a.example", 11.0)
-        return queue.rest("a.example", 11.0)
+        return queue.hold("a.example", 11.0)
 
     assert set_delay(600.0) == (599.0, 600.0)
     assert queue.take(12.0) is None
@@ -106,15 +106,15 @@ def test_a_changed_policy_takes_nothing_from_what_a_host_has_asked_for() -> None
     for item in "xy":
         queue.add("a.example", item, 10.0)
     queue.take(10.0)
-    queue.done("a.example", Turn(retry_after=timedelta(seconds=30)), 10.0)
+    queue.done("a.example", SlotResult(retry_after=timedelta(seconds=30)), 10.0)
 
     policies.put("a.example", None)
     queue.set_policy("a.example", 11.0)
 
-    assert queue.rest("a.example", 11.0)[0] == 29.0
+    assert queue.hold("a.example", 11.0)[0] == 29.0
     queue.defer("a.example", 90.0)
     queue.set_policy("a.example", 12.0)
-    assert queue.rest("a.example", 12.0)[0] == 78.0
+    assert queue.hold("a.example", 12.0)[0] == 78.0
 
 
 def test_a_rule_without_a_rate_changes_no_policy() -> None:

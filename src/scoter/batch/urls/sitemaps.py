@@ -33,8 +33,8 @@ from scoter.engine import Engine, Source
 from scoter.errors import UrlError
 from scoter.fetch.decode import content_codings, decode
 from scoter.fetch.fetcher import Fetcher
+from scoter.fetch.progress import Snapshot
 from scoter.fetch.robots import MAX_AGE
-from scoter.fetch.snapshot import Snapshot
 from scoter.parse.feeds.sitemap import Sitemap, read_listing
 from scoter.parse.mediatype import declared
 

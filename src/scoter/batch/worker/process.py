@@ -34,9 +34,9 @@ from scoter.core.reply import Exchange
 from scoter.core.url import Url
 from scoter.errors import UserError
 from scoter.fetch.fetcher import Fetcher
-from scoter.fetch.protocols.identity import user_agent
-from scoter.fetch.snapshot import Snapshot
-from scoter.fetch.together import Together
+from scoter.fetch.progress import Snapshot
+from scoter.fetch.protocols.request_headers import user_agent
+from scoter.fetch.sinks import BatchingSink
 from scoter.heap import collect_less, keep_memory
 from scoter.plugins import chain
 from scoter.store.arrow import limit_arrow_memory
@@ -146,7 +146,7 @@ class Worker:
             on_snapshot=self._tick,
         )
         outcomes.add = self._fetcher.add
-        together = Together(outcomes.take)
+        together = BatchingSink(outcomes.take)
         loop = asyncio.get_running_loop()
         loop.add_signal_handler(signal.SIGTERM, self._stop)
         try:

@@ -49,7 +49,7 @@ _PAGE = os.sysconf("SC_PAGE_SIZE")
 _RENDERER = b"--type=renderer"
 
 
-class Process(Struct, frozen=True):
+class BrowserProcess(Struct, frozen=True):
     """A process of ours: its parent, the bytes that are its own, and how it was called."""
 
     pid: int
@@ -167,7 +167,7 @@ class _Instance:
             else:
                 self.kill()
 
-    def _processes(self) -> tuple[Process, ...]:
+    def _processes(self) -> tuple[BrowserProcess, ...]:
         # By its mark each time: once it has ended, another process may have its number.
         everything = processes()
         pid = next((process.pid for process in everything if self._mark in process.call), 0)
@@ -241,7 +241,7 @@ def arguments(proxy_port: int) -> list[str]:
     ]
 
 
-def family(pid: int, everything: tuple[Process, ...]) -> tuple[Process, ...]:
+def family(pid: int, everything: tuple[BrowserProcess, ...]) -> tuple[BrowserProcess, ...]:
     """Return a process and all that descend from it."""
     members = {pid} if pid else set()
     while True:
@@ -251,15 +251,15 @@ def family(pid: int, everything: tuple[Process, ...]) -> tuple[Process, ...]:
         members |= more
 
 
-def processes() -> tuple[Process, ...]:
+def processes() -> tuple[BrowserProcess, ...]:
     """Return all processes that can be seen; none where there is no /proc."""
-    found: list[Process] = []
+    found: list[BrowserProcess] = []
     for folder in Path("/proc").glob("[0-9]*"):
         with suppress(OSError, ValueError, IndexError):  # it has ended meanwhile
             parent = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
             resident, shared = (folder / "statm").read_text().split()[1:3]
             own = (int(resident) - int(shared)) * _PAGE
-            found.append(Process(int(folder.name), parent, own, (folder / "cmdline").read_bytes()))
+            found.append(BrowserProcess(int(folder.name), parent, own, (folder / "cmdline").read_bytes()))
     return tuple(found)
 
 

@@ -12,11 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
+import pycurl
 from msgspec import Struct
 
 from scoter.core.display import size
+from scoter.core.reply import Headers
 from scoter.core.url import host_of
 from scoter.errors import ConfigError, RuleError
 
@@ -130,3 +132,29 @@ def _meaningful(lines: Iterable[str]) -> Iterator[tuple[int, str]]:
     for number, line in enumerate(lines, 1):
         if line.strip() and not line.lstrip().startswith("#"):
             yield number, line.strip()
+
+
+MOST: Final = 20_000
+"""Set-Cookie fields after which the jar is emptied, and sessions begin anew; at most 100 MB."""
+
+
+class CookieJar:
+    """Cookies of many hosts; those of one are never sent to another."""
+
+    def __init__(self, most: int = MOST) -> None:
+        self._most = most
+        self._set = 0
+        self._share = pycurl.CurlShare()
+        self._share.setopt(pycurl.SH_SHARE, pycurl.LOCK_DATA_COOKIE)
+        self._broom = pycurl.Curl()
+        self.options: tuple[tuple[int, object], ...] = ((pycurl.SHARE, self._share), (pycurl.COOKIEFILE, ""))
+        """What makes a handle use the jar."""
+        for option, value in self.options:
+            self._broom.setopt(option, value)
+
+    def note(self, headers: Headers) -> None:
+        """Count what an answer has put into the jar, and empty it when it is full."""
+        self._set += sum(1 for name, _ in headers if name.lower() == "set-cookie")
+        if self._set >= self._most:
+            self._broom.setopt(pycurl.COOKIELIST, "ALL")
+            self._set = 0

@@ -36,7 +36,7 @@ from scoter.core.reply import (
     Truncation,
 )
 from scoter.core.url import Url, canonical
-from scoter.fetch.protocols.linkpage import MOST_NAMES, Item, link_page, media_type, path_text
+from scoter.fetch.protocols.listings import MOST_NAMES, FolderEntry, link_page, media_type, path_text
 from scoter.plugins import Setup
 
 THREADS = 4  # a disk is not quicker with more, and a dead network file system holds no more than these
@@ -137,11 +137,11 @@ class FileProtocol:
         )
 
     def _list(self, folder: bytes) -> tuple[bytes, Truncation]:
-        items: list[Item] = []
+        items: list[FolderEntry] = []
         with os.scandir(folder) as entries:
             for entry in entries:
                 # A link to a folder is a name like any other: whoever asks for it is sent to the folder.
-                items.append(Item(entry.name, entry.is_dir(follow_symlinks=False)))
+                items.append(FolderEntry(entry.name, entry.is_dir(follow_symlinks=False)))
                 if len(items) > MOST_NAMES:
                     break
         above = os.path.dirname(folder.rstrip(b"/")) or b"/"  # noqa: PTH120 - a path of bytes

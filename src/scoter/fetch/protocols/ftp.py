@@ -35,13 +35,11 @@ from scoter.core.reply import (
     Truncation,
 )
 from scoter.core.url import Url, canonical
-from scoter.fetch.protocols.curl import CurlLoop
-from scoter.fetch.protocols.ftp_listing import read_list, read_mlsd
-from scoter.fetch.protocols.linkpage import link_page, media_type
-from scoter.fetch.protocols.transfer import Ask, Limits, SocketCheck, Transferred
-from scoter.fetch.reach.guard import Guard
-from scoter.fetch.reach.resolve import CachingResolver, NotResolved, Resolver
-from scoter.fetch.reach.resolve_dns import DnsResolver
+from scoter.fetch.network.guard import Guard
+from scoter.fetch.network.resolver import CachingResolver, DnsResolver, NotResolved, Resolver
+from scoter.fetch.protocols.curl_loop import CurlLoop
+from scoter.fetch.protocols.listings import link_page, media_type, read_list, read_mlsd
+from scoter.fetch.protocols.transfers import SocketCheck, TransferLimits, TransferRequest, TransferResult
 from scoter.plugins import Setup
 
 PORT = 21
@@ -146,7 +144,7 @@ class FtpProtocol:
 
     async def _folder(self, url: Url, where: tuple[str, int, bool]) -> Reply:
         started = self._now()
-        told = Transferred(reason=Reason.MALFORMED, status=500)
+        told = TransferResult(reason=Reason.MALFORMED, status=500)
         read = read_mlsd
         if url.host not in self._without_mlsd:
             told = await self._transfer(_Kind.FOLDER, url.path, url, where, "MLSD")
@@ -169,13 +167,13 @@ class FtpProtocol:
 
     async def _transfer(
         self, kind: _Kind, path: str, url: Url, where: tuple[str, int, bool], command: str = ""
-    ) -> Transferred:
+    ) -> TransferResult:
         address, port, is_named = where
         shown = f"[{address}]" if ":" in address else address
         # libcurl would take ";type=a" at the end of a path for a wish to have the file translated.
         origin = url.text[: -len(url.target)]
         told = await self._loop(kind).run(
-            Ask(
+            TransferRequest(
                 url=f"{origin}{path.replace(';', '%3B')}",
                 connect_to=f"{url.host}:{url.port or PORT}:{shown}:{port}",
                 # Never without an option: the loop would take the socket for data for an attempt to ask again.
@@ -205,7 +203,7 @@ class FtpProtocol:
         found = self._loops.get(kind)
         if found is None:
             settings, fetch = self._settings, self._config.fetch
-            limits = Limits(
+            limits = TransferLimits(
                 body=settings.content_limit,
                 connect=settings.timeout,
                 silence=settings.timeout,
@@ -227,7 +225,7 @@ class FtpProtocol:
         return found
 
 
-def _failure(url: Url, told: Transferred) -> Gone | Failed:
+def _failure(url: Url, told: TransferResult) -> Gone | Failed:
     """Return what a transfer that gave nothing means; the server's own number says more than libcurl's."""
     last = told.head.strip().rpartition(b"\n")[2].decode("latin-1").strip()
     detail = last if told.status >= 400 and last.startswith(str(told.status)) else told.detail
@@ -250,7 +248,9 @@ def _failure(url: Url, told: Transferred) -> Gone | Failed:
             return Failed(url, told.reason or Reason.MALFORMED, detail)
 
 
-def _exchange(url: Url, started: datetime, told: Transferred, status: int, headers: Headers, body: bytes) -> Exchange:
+def _exchange(
+    url: Url, started: datetime, told: TransferResult, status: int, headers: Headers, body: bytes
+) -> Exchange:
     """Return what was found, without a head: the archive keeps it as a resource."""
     return Exchange(
         url=url,

@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 from scoter.core.reply import Reply, Request
-from scoter.fetch.protocols.hops import HttpHops
-from scoter.fetch.reach.guard import Guard
-from scoter.fetch.reach.resolve import Resolver
+from scoter.fetch.network.guard import Guard
+from scoter.fetch.network.resolver import Resolver
+from scoter.fetch.protocols.http_transport import HttpTransport
 from scoter.plugins import Setup
 
 
@@ -30,7 +30,7 @@ class HttpProtocol:
         """``options`` are told to libcurl for every transfer, beyond our own."""
         config = setup.config
         guard = guard or Guard(config, self.schemes)
-        self._hops = HttpHops(config, resolver=resolver, guard=guard, options=options, now=now)
+        self._hops = HttpTransport(config, resolver=resolver, guard=guard, options=options, now=now)
 
     def fetch(self, request: Request) -> Coroutine[Any, Any, Reply]:
         """Make one hop."""

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import pycurl
+from msgspec import Struct
 
 from scoter.core.domain import is_ip
 from scoter.core.url import Url
+from scoter.fetch.network.guard import WEB_PORTS, Guard
+from scoter.fetch.network.proxy import Proxy
 from scoter.fetch.protocols.credentials import KINDS, ByHost, Credential
-from scoter.fetch.protocols.site import Site
-from scoter.fetch.reach.guard import WEB_PORTS, Guard
-from scoter.fetch.reach.proxy import Proxy
 
 MOST_SITES = 16_384
 BY_NAME = ("",)
@@ -19,16 +19,16 @@ _BEARER = 1 << 6  # CURLAUTH_BEARER, for which pycurl has no name
 _AUTH = {"basic": pycurl.HTTPAUTH_BASIC, "digest": pycurl.HTTPAUTH_DIGEST, "ntlm": pycurl.HTTPAUTH_NTLM}
 
 
-class Sites:
+class HttpSites:
     """Remembers the sites that were asked lately."""
 
     def __init__(self, guard: Guard, proxy: Proxy | None, credentials: ByHost[Credential]) -> None:
         self._guard = guard
         self._proxy = proxy
         self._credentials = credentials
-        self._known: dict[str, Site] = {}
+        self._known: dict[str, HttpSite] = {}
 
-    def get(self, url: Url) -> Site:
+    def get(self, url: Url) -> HttpSite:
         """Return what is known of a URL's site."""
         # The canonical form has a path, and no host is empty: the first slash after this many letters begins the path.
         origin = url.text[: url.text.index("/", len("https://"))]
@@ -39,7 +39,7 @@ class Sites:
             site = self._known[origin] = self._site(url, len(origin))
         return site
 
-    def _site(self, url: Url, path_at: int) -> Site:
+    def _site(self, url: Url, path_at: int) -> HttpSite:
         host, port = url.host, url.port or WEB_PORTS[url.scheme]
         through_proxy = self._proxy is not None and self._proxy.serves(host)
         override = self._guard.override(host, port)
@@ -54,7 +54,7 @@ class Sites:
         credential = self._credentials.get(host)
         if credential is not None:
             options += _authentication(credential)
-        return Site(
+        return HttpSite(
             port=port,
             shown=host if url.port is None else f"{host}:{url.port}",
             path_at=path_at,
@@ -88,3 +88,18 @@ def _authentication(credential: Credential) -> tuple[tuple[int, object], ...]:
         (pycurl.USERNAME, credential.user),
         (pycurl.PASSWORD, credential.secret),
     )
+
+
+class HttpSite(Struct, frozen=True, kw_only=True):
+    """A scheme, host and port.
+
+    ``shown`` is what the Host field says, ``path_at`` where in a URL's text the path begins. ``routes`` say where to
+    connect, in libcurl's words, to be tried in order; none when the name must be resolved, each time anew.
+    """
+
+    port: int
+    shown: str
+    path_at: int
+    through_proxy: bool
+    routes: tuple[str, ...] | None
+    options: tuple[tuple[int, object], ...]

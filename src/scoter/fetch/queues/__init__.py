@@ -1,9 +1,12 @@
-"""Whose turn it is: hosts, their items, their delays, and who waits.
+"""Request queues, one per host: when may the next request to each host start?
 
-- ``policy``, ``hostqueue``, ``turns``, ``turn``  how one host is treated, and what became of its turn
-- ``workbench``   all hosts; told the time, it waits for nothing
-- ``turnstile``   the workbench on an event loop
-- ``feeder``, ``spill``   from a source to the workbench, within bounds, fairly among hosts
-- ``keys``, ``lookups``   which queue a URL stands in, and who waits to learn it
-- ``budget``, ``watch``   how many retries, and whether to go on at all
+- ``policy``      how one host is treated: delay, number of threads, failure limits
+- ``hostqueue``   the queue of one host; ``order`` sorts the queues by the time of their next slot
+- ``workbench``   all queues; it is told the time and never waits
+- ``scheduler``   the workbench on an event loop: hands out slots
+- ``slots``       how a slot ended, and the other records of the workbench
+- ``feeder``      reads a source ahead within bounds, fairly among hosts; ``spill`` holds the rest on disk
+- ``keys``        which queue a URL belongs to
+
+A *slot* is the permission to make one request to a host now.
 """

@@ -1,8 +1,7 @@
-"""The queue of one host: what waits, what is under way, when its next turn comes, and how the host has behaved.
+"""The queue of one host: waiting items, requests in progress, the time of its next slot, and the host's health.
 
-A queue rests after each request: by its policy's delay, by the Crawl-delay of its robots.txt, or by what the generator
-set. A host that has a delay of its own, or has asked to be left alone, is asked one request at a time even where the
-policy allows more.
+After each request the host is left alone: for its policy's delay, or for the Crawl-delay of its robots.txt. A host with
+a Crawl-delay, or one that has answered 429 or 503, gets one request at a time even if its policy allows more.
 """
 
 from __future__ import annotations
@@ -11,22 +10,22 @@ from enum import Enum
 from typing import Final, Generic, TypeVar
 
 from scoter.fetch.queues.policy import Policy
-from scoter.fetch.queues.turn import Turn
+from scoter.fetch.queues.slots import SlotResult
 
 T = TypeVar("T")
 
-SLOW: Final = 1.0  # seconds; quicker answers than this never lengthen a delay
+SLOW: Final = 1.0  # seconds; faster answers never lengthen the delay
 LATENCY_FACTOR: Final = 2.0
 SMOOTHING: Final = 0.25  # weight of the newest answer; one slow answer alone changes little
-SLOWEST: Final = 300.0  # seconds; as long as Nutch leaves a host alone whose robots.txt answers 5xx
-SLOWED_FROM: Final = 1.0  # seconds; doubling no delay at all would slow nobody
-RECOVERY: Final = 10  # good answers in a row that take back one doubling
-LONGEST_BACKOFF: Final = 3_600.0  # seconds; only a queue that no number of failures closes comes near it
-_MOST_DOUBLINGS: Final = 16
+MAX_SLOWED_DELAY: Final = 300.0  # seconds; as long as Nutch defers a host whose robots.txt answers 5xx
+MIN_SLOWED_DELAY: Final = 1.0  # seconds; doubling a delay of zero would have no effect
+RECOVERY: Final = 10  # consecutive good answers that undo one doubling
+LONGEST_BACKOFF: Final = 3_600.0  # seconds; reached only where max_exceptions is off
+_MAX_DOUBLINGS: Final = 16
 _COMPACT: Final = 32
 
 
-class Place(Enum):
+class QueueState(Enum):
     """Where the workbench keeps a queue: nowhere while it is empty or all its threads are in use."""
 
     IDLE = 0
@@ -34,8 +33,8 @@ class Place(Enum):
     WAITING = 2
 
 
-class Conduct:
-    """How a host has behaved; most hosts never need one."""
+class HostHealth:
+    """Failures and latency of a host; most hosts never need one."""
 
     __slots__ = ("doublings", "failures", "good", "latency", "trouble_at")
 
@@ -48,29 +47,28 @@ class Conduct:
 
 
 class HostQueue(Generic[T]):
-    """First in, first out; the list is read from ``head`` on, since an empty deque alone takes 600 bytes."""
+    """A FIFO queue: a list read from ``head`` on, since even an empty deque takes 600 bytes."""
 
     __slots__ = (
-        "begun",
-        "conduct",
         "count",
         "crawl_delay",
-        "delay",
-        "doomed",
         "entry",
+        "expires",
+        "has_overflow",
         "head",
+        "health",
+        "hold",
         "in_progress",
         "items",
         "key",
+        "last_start",
         "next",
-        "own",
-        "place",
+        "own_hold",
         "policy",
         "ranks",
-        "reserved",
-        "rest",
         "size",
-        "used",
+        "started",
+        "state",
     )
 
     def __init__(self, key: str, policy: Policy) -> None:
@@ -79,90 +77,76 @@ class HostQueue(Generic[T]):
         self.items: list[T] = []
         self.head = 0
         self.count = 0
-        self.begun = 0  # how many of the first items belong to work that has begun
-        self.ranks: list[int] | None = None  # how many items of each rank follow them, before those that have none
+        self.started = 0  # how many of the first items belong to work in progress
+        self.ranks: list[int] | None = None  # how many items of each rank follow, before those without a rank
         self.size = 0
         self.in_progress = 0
-        self.rest = 0.0  # until when the host is left alone because of what ended
-        self.own = 0.0  # the part of the rest that the host itself brought about, whatever its policy says
-        self.next = 0.0  # until when nothing is handed out: the rest, or the pause since the last hand-out
-        self.used = -LONGEST_BACKOFF  # when a request last began, where several may be under way
-        self.place = Place.IDLE
-        self.entry = 0  # which of its entries in the order of turns is valid
-        self.reserved = False
-        self.doomed = False
-        self.delay: float | None = None
-        self.crawl_delay: float | None = None  # as robots.txt has it
-        self.conduct: Conduct | None = None
+        self.hold = 0.0  # until when the host is left alone after what has ended
+        self.own_hold = 0.0  # the part of the hold that the host caused itself, whatever its policy says
+        self.next = 0.0  # when the next slot comes: after the hold, or after the delay since the last slot
+        self.last_start = -LONGEST_BACKOFF  # when a request last began, where several may be in progress
+        self.state = QueueState.IDLE
+        self.entry = 0  # number of the queue's valid entry in HostOrder
+        self.has_overflow = False
+        self.expires = False  # whether the workbench will drop the queue if it stays empty
+        self.crawl_delay: float | None = None  # from robots.txt
+        self.health: HostHealth | None = None
 
     def __len__(self) -> int:
         return self.count
 
     def __bool__(self) -> bool:
-        raise TypeError("a queue is neither true nor false: ask for its length, or whether it is None")
+        raise TypeError("a HostQueue has no truth value: compare len(queue) or `queue is None`")
 
     def push(self, item: T) -> None:
         self.items.append(item)
         self.count += 1
 
     def push_ranked(self, item: T, rank: int) -> None:
-        """Put an item behind those of its rank and before all that come after: rank 0 first, no rank last."""
+        """Insert an item behind those of its rank; rank 0 comes first, items without a rank last."""
         ranks = self.ranks = self.ranks or []
         ranks.extend([0] * (rank + 1 - len(ranks)))
-        self.items.insert(self.head + self.begun + sum(ranks[: rank + 1]), item)
+        self.items.insert(self.head + self.started + sum(ranks[: rank + 1]), item)
         ranks[rank] += 1
         self.count += 1
 
-    def push_front(self, item: T) -> None:
-        """Put an item before all others: it belongs to work that has begun."""
-        self.begun += 1
-        self.count += 1
-        if self.head:
-            self.head -= 1
-            self.items[self.head] = item
-        else:
-            self.items.insert(0, item)
-
-    def push_begun(self, item: T) -> None:
-        """Put an item behind those of work that has begun, and before all others: it belongs to such work, too."""
-        items, head, begun = self.items, self.head, self.begun
-        if not begun:
-            self.push_front(item)
-            return
-        self.begun += 1
+    def push_started(self, item: T) -> None:
+        """Insert an item that belongs to work in progress: behind other such items, before all the rest."""
+        items, head, started = self.items, self.head, self.started
+        self.started += 1
         self.count += 1
         if head:
             self.head = head - 1
-            items[head - 1 : head - 1 + begun] = items[head : head + begun]
-            items[head - 1 + begun] = item
+            items[head - 1 : head - 1 + started] = items[head : head + started]
+            items[head - 1 + started] = item
         else:
-            items.insert(begun, item)
+            items.insert(started, item)
 
     def pop(self) -> T:
         items, head = self.items, self.head
         self.count -= 1
-        if self.begun:
-            self.begun -= 1
+        if self.started:
+            self.started -= 1
         elif self.ranks:
             self._count_out(self.ranks)
         item = items[head]
         head += 1
         if head == len(items):
-            self.items = []  # not clear(): the list may have grown large once
+            self.items = []  # not clear(): the list may once have been large
             head = 0
         elif head >= _COMPACT and head * 2 >= len(items):
             del items[:head]
             head = 0
         else:
-            items[head - 1] = None  # type: ignore[assignment]  # a handed-out item must not be kept alive
+            items[head - 1] = None  # type: ignore[assignment]  # do not keep a handed-out item alive
         self.head = head
         return item
 
     def clear(self) -> list[T]:
-        """Return everything that waits, and keep nothing."""
+        """Remove and return all waiting items."""
         waiting = self.items[self.head :]
         self.items = []
-        self.head = self.count = self.begun = 0
+        self.head = self.count = self.started = 0
         self.ranks = None
         self.size = 0
         return waiting
@@ -174,100 +158,96 @@ class HostQueue(Generic[T]):
 
     @property
     def has_free_thread(self) -> bool:
-        """Whether one more request may be under way."""
+        """Whether one more request may be in progress."""
         return self.in_progress < self.threads
 
     @property
     def threads(self) -> int:
-        """How many requests may be under way."""
-        if self.delay is not None or self.crawl_delay is not None:
-            return 1
-        if self.conduct is not None and self.conduct.doublings:
+        """How many requests may be in progress."""
+        if self.crawl_delay is not None or (self.health is not None and self.health.doublings):
             return 1
         return self.policy.threads
 
-    def pause(self) -> float:
-        """Return the seconds that the host rests after a request."""
-        if self.delay is None and self.crawl_delay is None:
-            policy = self.policy
-            pause = (policy.delay if policy.threads == 1 else policy.min_delay).total_seconds()
+    def delay(self) -> float:
+        """Return the politeness delay in seconds."""
+        policy = self.policy
+        if self.crawl_delay is not None:
+            delay = max(self.crawl_delay, policy.min_crawl_delay.total_seconds())
         else:
-            pause = self.delay or 0.0
-            if self.crawl_delay is not None:
-                pause = max(pause, self.crawl_delay, self.policy.min_crawl_delay.total_seconds())
-        return pause if self.conduct is None else self._lengthened(pause, self.conduct)
+            delay = (policy.delay if policy.threads == 1 else policy.min_delay).total_seconds()
+        return delay if self.health is None else self._lengthened(delay, self.health)
 
-    def _lengthened(self, pause: float, conduct: Conduct) -> float:
-        policy, longest = self.policy, pause
-        if policy.adaptive and conduct.latency >= SLOW:
-            wanted = LATENCY_FACTOR * conduct.latency / self.threads
+    def _lengthened(self, delay: float, health: HostHealth) -> float:
+        policy, longest = self.policy, delay
+        if policy.adaptive and health.latency >= SLOW:
+            wanted = LATENCY_FACTOR * health.latency / self.threads
             most = policy.max_crawl_delay
-            longest = max(pause, wanted if most is None else min(wanted, most.total_seconds()))
-        if conduct.doublings:
-            slowed = max(pause, SLOWED_FROM) * 2.0**conduct.doublings
-            longest = max(longest, min(slowed, SLOWEST))
+            longest = max(delay, wanted if most is None else min(wanted, most.total_seconds()))
+        if health.doublings:
+            slowed = max(delay, MIN_SLOWED_DELAY) * 2.0**health.doublings
+            longest = max(longest, min(slowed, MAX_SLOWED_DELAY))
         return longest
 
     def set_policy(self, policy: Policy) -> None:
-        """Treat the host in another way, in the rest that it is in, too."""
-        before = self.pause()
+        """Change the policy; a delay that is already running changes with it."""
+        before = self.delay()
         self.policy = policy
-        longer = self.pause() - before
-        if self.rest:
-            self.rest = max(self.rest + longer, self.own)
+        longer = self.delay() - before
+        if self.hold:
+            self.hold = max(self.hold + longer, self.own_hold)
         if self.next:
-            self.next = max(self.next + longer, self.rest)
+            self.next = max(self.next + longer, self.hold)
 
-    def finish(self, turn: Turn, now: float) -> bool:
-        """Set the rest that follows a request; tell whether the host has failed too often."""
-        conduct = self.conduct
-        if conduct is None and (turn.failed or turn.busy or turn.took >= SLOW):
-            conduct = self.conduct = Conduct()
-        if conduct is not None:
-            self._remember(conduct, turn, now)
-        rest, own = now + self.pause(), now
-        if turn.retry_after is not None:
-            own = now + turn.retry_after.total_seconds()
-            rest = max(rest, own)
+    def finish(self, result: SlotResult, now: float) -> bool:
+        """Put the host on hold after a request; return whether it has failed too often."""
+        health = self.health
+        if health is None and (result.failed or result.busy or result.took >= SLOW):
+            health = self.health = HostHealth()
+        if health is not None:
+            self._record(health, result, now)
+        hold, own = now + self.delay(), now
+        if result.retry_after is not None:
+            own = now + result.retry_after.total_seconds()
+            hold = max(hold, own)
         too_often = False
-        if turn.failed and conduct is not None:
+        if result.failed and health is not None:
             most = self.policy.max_exceptions
-            too_often = most is not None and conduct.failures >= most
-            backoff = self._backoff(conduct.failures)
-            rest, own = rest + backoff, own + backoff
-        self.own = max(self.own, own)
-        self.rest = max(self.rest, rest)
-        self.next = max(self.next, self.rest)
+            too_often = most is not None and health.failures >= most
+            backoff = self._backoff(health.failures)
+            hold, own = hold + backoff, own + backoff
+        self.own_hold = max(self.own_hold, own)
+        self.hold = max(self.hold, hold)
+        self.next = max(self.next, self.hold)
         return too_often
 
-    def _remember(self, conduct: Conduct, turn: Turn, now: float) -> None:
-        if turn.took:
-            conduct.latency += SMOOTHING * (turn.took - conduct.latency)
-        if turn.failed:
-            conduct.failures += 1
-        if turn.failed or turn.busy:
-            conduct.trouble_at = now
-            conduct.good = 0
-        if turn.busy:
-            # What was under way when the host first complained complains too: that is one complaint, not several.
-            if turn.retry_after is not None:
-                # It says itself for how long it wants to be left alone; being told again does not double that.
-                conduct.doublings = max(conduct.doublings, 1)
-            elif not conduct.doublings or now >= self.rest:
-                conduct.doublings = min(conduct.doublings + 1, _MOST_DOUBLINGS)
-        elif not turn.failed and conduct.doublings:
-            conduct.good += 1
-            if conduct.good >= RECOVERY:
-                conduct.doublings -= 1
-                conduct.good = 0
+    def _record(self, health: HostHealth, result: SlotResult, now: float) -> None:
+        if result.took:
+            health.latency += SMOOTHING * (result.took - health.latency)
+        if result.failed:
+            health.failures += 1
+        if result.failed or result.busy:
+            health.trouble_at = now
+            health.good = 0
+        if result.busy:
+            # Requests that were in progress at the first 429 or 503 get one too: that counts as one complaint.
+            if result.retry_after is not None:
+                # The host says itself how long to wait; a second such answer does not double the delay.
+                health.doublings = max(health.doublings, 1)
+            elif not health.doublings or now >= self.hold:
+                health.doublings = min(health.doublings + 1, _MAX_DOUBLINGS)
+        elif not result.failed and health.doublings:
+            health.good += 1
+            if health.good >= RECOVERY:
+                health.doublings -= 1
+                health.good = 0
 
     def _backoff(self, failures: int) -> float:
         first = self.policy.exception_delay.total_seconds()
         return float(min(first * 2.0 ** min(failures - 1, 32), max(first, LONGEST_BACKOFF)))
 
-    def quiet_at(self, *, forget_failures: bool) -> float:
-        """Return from when on nothing is lost by forgetting the queue, should it stay empty."""
-        conduct = self.conduct
-        if conduct is None or not (conduct.doublings or (conduct.failures and not forget_failures)):
+    def droppable_at(self, *, forget_failures: bool) -> float:
+        """Return from when on the queue can be dropped without loss, if it stays empty."""
+        health = self.health
+        if health is None or not (health.doublings or (health.failures and not forget_failures)):
             return self.next
-        return max(self.next, conduct.trouble_at + self.policy.clear_after.total_seconds())
+        return max(self.next, health.trouble_at + self.policy.clear_after.total_seconds())

@@ -1,7 +1,7 @@
-"""How politely a host is treated: one policy for all, and what ``fetch.hosts`` says of some of them.
+"""Politeness policies: one for all hosts, and overrides for single hosts from ``fetch.hosts``.
 
-An override names a host and covers the hosts below it; the longest name that fits wins. It changes only what it
-mentions: ``example.org delay=10s`` keeps the threads and the failure limits of the rest.
+An override names a host and also covers its subdomains; the longest matching name wins. It changes only what it
+mentions: ``example.org delay=10s`` keeps the default threads and failure limits.
 """
 
 from __future__ import annotations
@@ -19,14 +19,15 @@ from scoter.core.url import host_of
 from scoter.errors import ConfigError, nearest
 
 _ACCEPTED: Final = "An entry looks like: example.org delay=10s threads=2"
-_MOST_THREADS: Final = 1_000
+_MAX_THREADS: Final = 1_000
 
 
 class Policy(Struct, frozen=True, kw_only=True):
-    """The rules of one queue.
+    """The politeness rules of one queue.
 
-    ``delay`` is kept after each request when ``threads`` is 1, ``min_delay`` when it is more. ``max_exceptions`` is
-    none where no number of failures closes a queue; ``max_crawl_delay`` is none where any length is obeyed.
+    ``delay`` applies after each request if ``threads`` is 1, ``min_delay`` between requests if it is more.
+    ``max_exceptions`` is ``None`` if no number of failures blocks the host, ``max_crawl_delay`` if any Crawl-delay is
+    obeyed.
     """
 
     delay: timedelta = timedelta(seconds=5)
@@ -57,7 +58,7 @@ class Policies:
         return f"Policies({len(self._overrides)} overrides)"
 
     def put(self, name: str, policy: Policy | None) -> None:
-        """Treat a host and those below it in a way of their own from now on, or as they were at first."""
+        """Override the policy of a host and its subdomains; ``None`` restores the configured one."""
         policy = policy or self._configured.get(name)
         if policy is not None:
             self._overrides[name] = policy
@@ -77,7 +78,7 @@ class Policies:
 
 
 def policies_of(settings: FetchSettings) -> Policies:
-    """Return what the section ``[fetch]`` says of politeness; an entry that makes no sense is a ``ConfigError``."""
+    """Return the policies of the settings section ``[fetch]``; an invalid entry raises ``ConfigError``."""
     default = Policy(
         delay=settings.delay,
         min_delay=settings.min_delay,
@@ -104,11 +105,11 @@ def _overrides(entries: Iterable[str], default: Policy) -> dict[str, Policy]:
 
 
 def _host(entry: str, name: str) -> str:
-    """Return a host as it stands in URLs; what could never be one must not be a rule that never holds."""
+    """Return a host as URLs spell it; refuse a name that could never match one."""
     if host := host_of(name):
         return host
-    hint = f"{_ACCEPTED} (and covers the hosts below it)"
-    raise ConfigError(f'"{entry}" names {name}, which is not a host', where="fetch.hosts", hint=hint)
+    hint = f"{_ACCEPTED} (this also covers its subdomains)"
+    raise ConfigError(f'"{entry}": {name} is not a host name', where="fetch.hosts", hint=hint)
 
 
 def _changes(entry: str, words: Iterable[str]) -> dict[str, Any]:
@@ -117,24 +118,24 @@ def _changes(entry: str, words: Iterable[str]) -> dict[str, Any]:
         name, _, value = word.partition("=")
         if name not in _READERS:
             close = nearest(name, _READERS)
-            meant = f"; did you mean {close}?" if close else f"; it may name {', '.join(_READERS)}"
+            meant = f"; did you mean {close}?" if close else f"; known: {', '.join(_READERS)}"
             raise ConfigError(
-                f'"{entry}" names {name}, which a host does not have{meant}', where="fetch.hosts", hint=_ACCEPTED
+                f'"{entry}": {name} is not an option of a host{meant}', where="fetch.hosts", hint=_ACCEPTED
             )
         try:
             changes[name] = _READERS[name](value)
         except ValueError as error:
             raise ConfigError(f'"{entry}": {name}={value} {error}', where="fetch.hosts", hint=_ACCEPTED) from None
     if "delay" in changes:
-        # As fetch.min_crawl_delay follows fetch.delay: robots.txt may ask a host's own delay to be longer, not shorter.
+        # As fetch.min_crawl_delay follows fetch.delay: robots.txt may lengthen a host's own delay, not shorten it.
         changes["min_crawl_delay"] = changes["delay"]
     return changes
 
 
 def _whole(least: int) -> Callable[[str], int]:
     def read(text: str) -> int:
-        if not (text.isascii() and text.isdigit() and len(text) <= 9 and least <= int(text) <= _MOST_THREADS):
-            raise ValueError(f"is not a whole number from {least} to {_MOST_THREADS}")
+        if not (text.isascii() and text.isdigit() and len(text) <= 9 and least <= int(text) <= _MAX_THREADS):
+            raise ValueError(f"is not a whole number from {least} to {_MAX_THREADS}")
         return int(text)
 
     return read

@@ -1,11 +1,11 @@
-"""Items of many hosts on disk, first in, first out for each host, with a few bytes of memory a host.
+"""FIFO queues on disk, one per host, with a few bytes of memory per host.
 
-The format. Records are appended to temporary files of up to ``SEGMENT`` bytes that have no name and so vanish with the
-process, however it ends. A record is the address of its host's next record (8 bytes, little-endian: the file's number
-in the upper half, the offset in the lower; 0 for none), the payload's length (4 bytes) and the payload. Appending to a
-host writes a record and its address into the host's last one. The end of the newest file is kept in memory until it is
-worth a write: with few hosts the last record of each is there, too. A file goes as soon as all of its records have been
-read; since each host is read in the order of writing, the old files go first.
+Records are appended to temporary files of up to ``SEGMENT`` bytes. The files have no name, so they vanish with the
+process, however it ends. A record consists of the address of its host's next record (8 bytes, little-endian: file
+number in the upper half, offset in the lower; 0 for none), the payload's length (4 bytes) and the payload. Appending
+writes a record, and its address into the host's previous record. The end of the newest file stays in memory until it is
+worth a write. A file is deleted as soon as all its records have been read; as each host is read in the order of
+writing, old files go first.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ from scoter.errors import Defect
 SEGMENT: Final = 16 * 2**20
 LARGEST_RECORD: Final = 2**20
 TAIL: Final = 64 * 2**10
-"""Bytes that are kept in memory before they are written."""
+"""Bytes kept in memory before they are written."""
 
 _HEAD: Final = struct.Struct("<QI")
 _ADDRESS: Final = struct.Struct("<Q")
-_READ: Final = 1_024  # holds most records whole, so that one read does
+_READ: Final = 1_024  # bytes; most records fit into one read
 
 
-class _Segment:
+class _SpillFile:
     __slots__ = ("_file", "_tail", "_written", "live", "number", "size")
 
     def __init__(self, number: int, folder: Path) -> None:
         self.number = number
         self._file: IO[bytes] = tempfile.TemporaryFile(dir=folder, prefix="scoter-queue-", buffering=0)  # noqa: SIM115
         self._tail = bytearray()
-        self._written = 0  # bytes; the tail begins there
+        self._written = 0  # bytes on disk; the tail begins there
         self.live = 0
         self.size = 0
 
@@ -45,7 +45,7 @@ class _Segment:
         self.size += len(record)
 
     def link(self, offset: int, address: int) -> None:
-        """Tell a record which one follows it."""
+        """Set the address of the record that follows the one at an offset."""
         if offset >= self._written:
             start = offset - self._written
             self._tail[start : start + _ADDRESS.size] = _ADDRESS.pack(address)
@@ -53,7 +53,7 @@ class _Segment:
             _write(self._file, _ADDRESS.pack(address), offset)
 
     def read(self, offset: int) -> tuple[int, bytes]:
-        """Return the address of the record that follows the one at an offset, and what that one holds."""
+        """Return the address of the next record, and the payload of the record at an offset."""
         if offset >= self._written:
             start = offset - self._written
             following, length = _HEAD.unpack_from(self._tail, start)
@@ -62,7 +62,7 @@ class _Segment:
         return _read(self._file, offset)
 
     def flush(self, most: int) -> None:
-        """Write what is in memory if it is more than this; ``OSError`` when the disk does not take it."""
+        """Write the tail to disk if it is larger than ``most``; raises ``OSError`` if the disk is full."""
         if len(self._tail) > most:
             _write(self._file, self._tail, self._written)
             self._written += len(self._tail)
@@ -87,18 +87,18 @@ class _Chain:
 
 
 class Spill:
-    """Append to a host with ``push``, read its oldest with ``pop``."""
+    """Queues of byte strings: ``push`` appends to a host's queue, ``pop`` removes its oldest."""
 
     def __init__(self, folder: Path, segment: int = SEGMENT, tail: int = TAIL) -> None:
         self._folder = folder
         self._segment = segment
         self._tail = tail
-        self._segments: dict[int, _Segment] = {}
-        self._newest: _Segment | None = None
+        self._segments: dict[int, _SpillFile] = {}
+        self._newest: _SpillFile | None = None
         self._numbers = 0
         self._chains: dict[str, _Chain] = {}
         self.records = 0
-        self.bytes = 0  # on disk or about to be, read records among them until their file goes
+        self.bytes = 0  # on disk or in the tail, including records already read from files that remain
 
     def __repr__(self) -> str:
         return f"Spill({self.records} records of {len(self._chains)} hosts, {self.bytes} bytes)"
@@ -107,7 +107,7 @@ class Spill:
         return key in self._chains
 
     def push(self, key: str, payload: bytes) -> None:
-        """Append a record; ``OSError`` when the disk does not take it, and then nothing has changed."""
+        """Append a record. If the disk is full this raises ``OSError`` and changes nothing."""
         if len(payload) > LARGEST_RECORD:
             raise Defect(f"an item of {key} has {len(payload)} bytes; the queues hold at most {LARGEST_RECORD}")
         segment = self._writable()
@@ -126,7 +126,7 @@ class Spill:
         self.records += 1
 
     def pop(self, key: str) -> bytes | None:
-        """Return a host's oldest record and forget it, or nothing when there is none."""
+        """Remove and return a host's oldest record."""
         chain = self._chains.get(key)
         if chain is None:
             return None
@@ -143,38 +143,38 @@ class Spill:
         return payload
 
     def pop_any(self) -> bytes | None:
-        """Return a record of whichever host and forget it, or nothing when there is none."""
+        """Remove and return a record of any host."""
         key = next(iter(self._chains), None)
         return None if key is None else self.pop(key)
 
     def close(self) -> None:
-        """Give the disk space back; what is still here is gone."""
+        """Delete all files and the records in them."""
         for segment in list(self._segments.values()):
             self._drop(segment)
         self._chains.clear()
         self.records = 0
 
-    def _writable(self) -> _Segment:
+    def _writable(self) -> _SpillFile:
         newest = self._newest
         if newest is not None:
             is_done = newest.size >= self._segment
             newest.flush(0 if is_done else self._tail)
             if not is_done:
                 return newest
-        self._newest = newest = _Segment(self._numbers + 1, self._folder)  # from 1, so that no address is 0
+        self._newest = newest = _SpillFile(self._numbers + 1, self._folder)  # from 1: no address may be 0
         self._numbers += 1
         self._segments[newest.number] = newest
         return newest
 
-    def _retire(self, segment: _Segment) -> None:
+    def _retire(self, segment: _SpillFile) -> None:
         if segment is not self._newest:
             self._drop(segment)
             return
-        # Written on from its start, so that a host that is always just beyond its share does not make file after file.
+        # Reuse the newest file, so that a host just beyond its share does not create file after file.
         self.bytes -= segment.size
         segment.restart()
 
-    def _drop(self, segment: _Segment) -> None:
+    def _drop(self, segment: _SpillFile) -> None:
         segment.close()
         del self._segments[segment.number]
         self.bytes -= segment.size

@@ -1,14 +1,19 @@
-"""Whose turn it is: items of many hosts, handed out one by one so that no host is asked too often.
+"""The workbench: items of many hosts, handed out one by one so that no host is asked too often.
 
-The life of a queue. It is made by the first item of its host. While it has items, a free thread and no rest to keep it
-is *ready*, and ready queues are served in the order in which they became so, those first that have work begun. While
-its host rests it is *waiting*, in a heap by the time of its next turn. Empty, or with all threads in use, it is *idle*
-and in neither. Each ``take`` is answered by exactly one ``done`` or ``put_back``, which frees the thread and begins the
-rest. An empty queue is kept as long as its host rests, so that no item that comes late finds the host without its
-delay, and is then reaped. A queue with too many failures is emptied and its host blocked for the rest of the run.
+The name comes from BUbiNG (Boldi, Marino, Santini, Vigna): a heap of hosts by the time of their next request. Each host
+has a queue, and a queue goes through these states:
 
-Nothing here waits, reads a clock or sees a socket: every method that needs the time is told it, in seconds of a clock
-that never goes back. All of them take O(log queues), but for ``drain``, ``slowest`` and ``source_ended``.
+- *ready*: it has items, a free thread, and its delay is over. Ready queues are served in the order in which they became
+  ready, queues with work in progress first.
+- *waiting*: its host is on hold. Waiting queues are in a heap, sorted by the time of their next slot.
+- *idle*: it is empty, or all its threads are in use.
+
+``take`` hands out an item together with a slot, and exactly one ``done`` ends the slot, frees the thread and starts the
+delay. An empty queue is kept while its host is on hold, so that an item that comes late does not miss the delay, and is
+then dropped. When a host has failed too often its queue is emptied and the host blocked for the rest of the run.
+
+Nothing here waits, reads a clock or opens a socket: the caller passes the time, in seconds of a monotonic clock. All
+methods take O(log queues) except ``drain``, ``slowest`` and ``source_ended``.
 """
 
 from __future__ import annotations
@@ -18,33 +23,33 @@ from collections.abc import Callable, Sequence
 from typing import Generic, TypeVar
 
 from scoter.errors import Defect
-from scoter.fetch.queues.hostqueue import HostQueue, Place
+from scoter.fetch.queues.hostqueue import HostQueue, QueueState
+from scoter.fetch.queues.order import HostOrder
 from scoter.fetch.queues.policy import Policy
-from scoter.fetch.queues.turn import SERVED, UNUSED, Capacity, Refusal, Reserve, Stats, Turn
-from scoter.fetch.queues.turns import Turns
+from scoter.fetch.queues.slots import Capacity, Overflow, QueueRefusal, QueueStats, SlotResult
 
 T = TypeVar("T")
 
 
 class Workbench(Generic[T]):
-    """Items by host, and the turns of the hosts."""
+    """Hands out the items of many hosts, each in a slot of its host."""
 
     def __init__(
         self,
         policy_of: Callable[[str], Policy],
         size_of: Callable[[T], int],
         capacity: Capacity = Capacity(),  # noqa: B008 - frozen
-        reserve: Reserve[T] | None = None,
+        overflow: Overflow[T] | None = None,
     ) -> None:
         self._policy_of = policy_of
         self._size_of = size_of
-        self._reserve = reserve
+        self._overflow = overflow
         self._queues: dict[str, HostQueue[T]] = {}
         self._blocked: set[str] = set()
-        self._turns: Turns[T] = Turns()
-        self._deaths: list[tuple[float, int, HostQueue[T]]] = []
-        self._dooms = 0
-        self._ended = False
+        self._order: HostOrder[T] = HostOrder()
+        self._expiries: list[tuple[float, int, HostQueue[T]]] = []
+        self._expiry_count = 0
+        self._source_ended = False
         self._slowed = 0
         self.capacity = capacity
         self.queued = 0
@@ -63,15 +68,15 @@ class Workbench(Generic[T]):
     def full(self) -> bool:
         return self.queued_bytes >= self.capacity.bytes and self.queued >= self.capacity.least
 
-    # In
+    # Adding
 
-    def refusal(self, key: str) -> Refusal | None:
-        """Return why an item of a host would not be taken; none if it would."""
+    def refusal(self, key: str) -> QueueRefusal | None:
+        """Return why an item of a host would be refused; ``None`` if it would be taken."""
         if self.draining:
-            return Refusal.DRAINING
+            return QueueRefusal.DRAINING
         if key in self._blocked:
-            return Refusal.BLOCKED
-        return Refusal.FULL if self.full else None
+            return QueueRefusal.BLOCKED
+        return QueueRefusal.FULL if self.full else None
 
     def add(
         self,
@@ -80,14 +85,14 @@ class Workbench(Generic[T]):
         now: float,
         *,
         even_if_full: bool = False,
-        first: bool = False,
+        started: bool = False,
         rank: int | None = None,
-    ) -> Refusal | None:
-        """Queue an item behind its host's others; the answer is none, or why it was not taken.
+    ) -> QueueRefusal | None:
+        """Queue an item behind its host's others; return ``None``, or why it was refused.
 
-        ``even_if_full`` is for redirects and retries: they stem from turns that were handed out, so they are few.
-        ``first`` puts the item before all that has not begun, for work that has and needs one more turn; ``rank``
-        before those of a higher rank or none.
+        ``even_if_full`` is for redirects and retries: they come from items that were handed out, so they are few.
+        ``started`` is for work in progress that needs another slot: it goes before all new work. An item with a
+        ``rank`` goes before those with a higher rank or none.
         """
         if self.draining or key in self._blocked or (not even_if_full and self.full):
             return self.refusal(key)
@@ -96,142 +101,132 @@ class Workbench(Generic[T]):
             queue = self._queue(key)
         deepest = self.capacity.deepest
         if deepest is not None and queue.count >= deepest and not even_if_full:
-            return Refusal.FULL
-        if first:
-            queue.push_begun(item)
-            self._turns.hurry(queue)
+            return QueueRefusal.FULL
+        if started:
+            queue.push_started(item)
+            self._order.expedite(queue)
         elif rank is not None:
             queue.push_ranked(item, rank)
         else:
             queue.push(item)
         self._count_in(queue, item)
-        if queue.place is Place.IDLE:
+        if queue.state is QueueState.IDLE:
             self._settle(queue, now)
         return None
 
-    def put_back(self, key: str, item: T, now: float, *, asked: bool = False) -> Refusal | None:
-        """End a turn and queue its item before all others of its host; the answer is none, or why it was not taken.
-
-        ``asked`` says whether the host was asked for something else meanwhile, such as robots.txt, and so needs its
-        rest. The thread is free in any case. What is refused is the caller's to record.
-        """
-        queue = self._end(key, SERVED if asked else UNUSED, now)
-        refusal = self.refusal(key)
-        if refusal is None or refusal is Refusal.FULL:
-            refusal = None  # it had its room before
-            queue.push_front(item)
-            self._count_in(queue, item)
-        self._settle(queue, now)
-        return refusal
-
-    def reserve(self, key: str, now: float) -> None:
-        """Note that the reserve holds items of a host which follow those queued here."""
+    def note_overflow(self, key: str, now: float) -> None:
+        """Note that more items of a host are in the overflow."""
         queue = self._queue(key)
-        queue.reserved = True
+        queue.has_overflow = True
         self._refill(queue)
-        if queue.place is Place.IDLE:
+        if queue.state is QueueState.IDLE:
             self._settle(queue, now)
 
-    # Out
+    # Handing out
 
     def take(self, now: float) -> tuple[str, T] | None:
-        """Hand out the next item of the host that has been ready longest, or nothing when no host is."""
-        queue = self._turns.pop(now)
+        """Hand out the next item of the host that has been ready longest; ``None`` if no host is ready."""
+        queue = self._order.pop(now)
         if queue is None:
             return None
         item = queue.pop()
         self._count_out(queue, item)
         queue.in_progress += 1
         self.in_progress += 1
-        if queue.reserved:
+        if queue.has_overflow:
             self._refill(queue)
         if queue.policy.threads > 1 and queue.threads > 1:
-            queue.next = max(queue.next, now + queue.pause())
+            queue.next = max(queue.next, now + queue.delay())
             self._settle(queue, now)
         return queue.key, item
 
     def begin(self, key: str, now: float) -> bool:
-        """Use a turn that was handed out, perhaps a while ago; false when it has to be given back for another.
+        """Use a slot that was handed out, perhaps a while ago; return false if it must be given back.
 
-        The pause of a queue with several threads lies between requests. Of turns that were all kept waiting, for a
-        robots.txt say, only the first may be used when the wait is over; and none while the host rests that has begun
-        to rest meanwhile.
+        A queue with several threads keeps its delay between the starts of requests. If several slots were kept waiting,
+        for robots.txt say, only the first may be used when the wait is over; none if the host is on hold by then.
         """
         queue = self._queues[key]
-        if queue.rest > now:
+        if queue.hold > now:
             return False
         if queue.policy.threads == 1:
             return True
-        pause = queue.pause()
-        if queue.used + pause > now:
+        delay = queue.delay()
+        if queue.last_start + delay > now:
             return False
-        queue.used = now
-        queue.next = max(queue.next, now + pause)
+        queue.last_start = now
+        queue.next = max(queue.next, now + delay)
         return True
 
     def begin_late(self, key: str, now: float) -> float:
-        """Return in how many seconds a turn may be used that was kept waiting since; that moment is its own."""
+        """Return in how many seconds a slot that was kept waiting may be used, and reserve that moment for it."""
         queue = self._queues[key]
         if queue.policy.threads == 1:
             return 0.0
-        pause = queue.pause()
-        at = max(now, queue.used + pause)
-        queue.used = at
-        queue.next = max(queue.next, at + pause)
+        delay = queue.delay()
+        at = max(now, queue.last_start + delay)
+        queue.last_start = at
+        queue.next = max(queue.next, at + delay)
         return at - now
 
     def next_time(self, now: float) -> float | None:
-        """Return when ``take`` may next hand something out; none as long as nothing is added or done."""
-        return self._turns.next_time(now)
+        """Return when ``take`` may next hand something out; ``None`` until something is added or done."""
+        return self._order.next_time(now)
 
-    # After
+    # Afterwards
 
-    def done(self, key: str, turn: Turn, now: float) -> Sequence[T]:
-        """End a turn and begin the host's rest.
+    def done(self, key: str, result: SlotResult, now: float) -> Sequence[T]:
+        """End a slot and start the host's delay.
 
-        The answer is empty, or, when this failure was one too many, all that was queued: the host is then blocked, and
-        its items are the caller's to record.
+        If this was one failure too many, the host is blocked and all its queued items are returned for the caller to
+        record.
         """
-        queue = self._end(key, turn, now)
+        queue = self._queues.get(key)
+        if queue is None or not queue.in_progress:
+            raise Defect(f"a slot of {key} was ended that had not been taken")
+        queue.in_progress -= 1
+        self.in_progress -= 1
+        if result.asked:
+            slowed = _is_slowed(queue)
+            if queue.finish(result, now):
+                self._blocked.add(key)
+            if queue.health is not None:
+                self._slowed += _is_slowed(queue) - slowed
+        elif not queue.in_progress and queue.next != queue.hold:
+            # No request was made since the hold began, so there is no further delay to keep.
+            queue.next = queue.hold
+            if queue.state is QueueState.WAITING:
+                self._order.leave(queue)
         lost = self._emptied(queue) if self._blocked and key in self._blocked else ()
         self._settle(queue, now)
         return lost
 
-    def set_delay(self, key: str, seconds: float | None) -> None:
-        """Give a host a delay of its own instead of its policy's, or take it back."""
-        self._queue(key).delay = seconds
-
     def set_policy(self, key: str, now: float) -> None:
-        """Look up anew the policy of a host, which has changed; it holds for the present rest, too."""
+        """Apply a host's changed policy, also to the delay that is running."""
         queue = self._queues.get(key)
         if queue is not None:
             queue.set_policy(self._policy_of(key))
-            if queue.place is Place.WAITING:  # perhaps for longer than it has to
-                self._turns.leave(queue)
+            if queue.state is QueueState.WAITING:  # perhaps longer than the new policy demands
+                self._order.leave(queue)
             self._settle(queue, now)
 
     def set_crawl_delay(self, key: str, seconds: float | None) -> None:
-        """Keep what robots.txt asks for, but not less than the policy's minimum; none when it asks for nothing."""
+        """Set the Crawl-delay of robots.txt, which the policy's minimum may lengthen; ``None`` if there is none."""
         self._queue(key).crawl_delay = seconds or None
 
     def defer(self, key: str, until: float, *, by_policy: bool = False) -> None:
-        """Hand out nothing of a host before the given time, such as while its robots.txt answers 5xx.
+        """Put a host on hold until the given time, for instance while its robots.txt answers 5xx.
 
-        ``by_policy`` is for a pause like that after a request: it changes with the host's policy.
+        ``by_policy`` marks a delay like that after a request, which changes with the host's policy.
         """
         queue = self._queue(key)
         if not by_policy:
-            queue.own = max(queue.own, until)
-        queue.rest = max(queue.rest, until)
+            queue.own_hold = max(queue.own_hold, until)
+        queue.hold = max(queue.hold, until)
         queue.next = max(queue.next, until)
 
-    def block(self, key: str, now: float) -> Sequence[T]:
-        """Refuse a host for the rest of the run; the answer is all that was queued of it."""
-        self._blocked.add(key)
-        return self.purge(key, now)
-
     def purge(self, key: str, now: float) -> Sequence[T]:
-        """Return all that is queued of a host, and keep its rest."""
+        """Remove and return all queued items of a host; its delay stays."""
         queue = self._queues.get(key)
         if queue is None:
             return ()
@@ -240,92 +235,92 @@ class Workbench(Generic[T]):
         return lost
 
     def drain(self, now: float) -> list[tuple[str, T]]:
-        """Return all that is queued in memory and take no more; what is in progress may still end.
+        """Remove and return everything queued in memory, and take no more; requests in progress may still end.
 
-        What the reserve holds stays there, for whoever has it to hand on piece by piece.
+        Items in the overflow stay there for its owner to hand on.
         """
         self.draining = True
         lost: list[tuple[str, T]] = []
-        self._turns.clear()
+        self._order.clear()
         for queue in self._queues.values():
-            if len(queue) or queue.reserved:
-                queue.reserved = False
+            if len(queue) or queue.has_overflow:
+                queue.has_overflow = False
                 lost.extend((queue.key, item) for item in self._emptied(queue))
                 self._settle(queue, now)
         return lost
 
     def source_ended(self) -> None:
-        """From now on an empty queue need not be kept for its failures' sake."""
-        self._ended = True
-        # The times were found under the old rule; a queue that must rest longer is put off again when its time comes.
-        self._deaths = [(queue.next, number, queue) for _, number, queue in self._deaths]
-        heapq.heapify(self._deaths)
+        """Note that no more items will come: an empty queue need not be kept to remember failures."""
+        self._source_ended = True
+        # The times follow the old rule; a queue that must stay longer is put off again when its time comes.
+        self._expiries = [(queue.next, number, queue) for _, number, queue in self._expiries]
+        heapq.heapify(self._expiries)
 
-    def reap(self, now: float) -> int:
-        """Forget queues that are empty and quiet, and return how many; to be called about once a second."""
-        reaped, deaths = 0, self._deaths
-        while deaths and deaths[0][0] <= now:
-            _, _, queue = heapq.heappop(deaths)
-            queue.doomed = False
+    def drop_expired(self, now: float) -> int:
+        """Drop queues that are empty and no longer needed, and return how many; call it about once a second."""
+        dropped, expiries = 0, self._expiries
+        while expiries and expiries[0][0] <= now:
+            _, _, queue = heapq.heappop(expiries)
+            queue.expires = False
             if len(queue) or queue.in_progress:
                 continue
-            if queue.quiet_at(forget_failures=self._ended) > now:
-                self._doom(queue)
+            if queue.droppable_at(forget_failures=self._source_ended) > now:
+                self._expire_later(queue)
                 continue
             del self._queues[queue.key]
             self._slowed -= _is_slowed(queue)
-            reaped += 1
-        return reaped
+            dropped += 1
+        return dropped
 
-    # Looking
+    # Inspecting
 
     def depth(self, key: str) -> tuple[int, int]:
-        """Return how many items of a host are queued here, and their bytes."""
+        """Return how many items of a host are queued in memory, and their bytes."""
         queue = self._queues.get(key)
         return (len(queue), queue.size) if queue is not None else (0, 0)
 
     def keys(self) -> list[str]:
-        """Return the hosts that have a queue: something waits, is under way, or they rest."""
+        """Return the hosts that have a queue: with items, with requests in progress, or on hold."""
         return list(self._queues)
 
-    def rest(self, key: str, now: float) -> tuple[float, float]:
-        """Return for how many seconds a host is still left alone, and how long it rests after each request."""
+    def hold(self, key: str, now: float) -> tuple[float, float]:
+        """Return for how many more seconds a host is on hold, and its politeness delay."""
         queue = self._queues.get(key)
         if queue is None:
-            return 0.0, HostQueue[T](key, self._policy_of(key)).pause()
-        return max(queue.next - now, 0.0), queue.pause()
+            return 0.0, HostQueue[T](key, self._policy_of(key)).delay()
+        return max(queue.next - now, 0.0), queue.delay()
 
-    def stats(self, now: float) -> Stats:
-        """Return the counts that tell why nothing is being fetched, or that something is."""
+    def stats(self, now: float) -> QueueStats:
+        """Return counts that show whether something is being fetched, and if not, why."""
         return self._stats(self.next_time(now), now)
 
     def slowest(self, count: int) -> list[tuple[str, float]]:
-        """Return hosts that answer slowly, with their smoothed latency in seconds, the slowest first."""
-        slow = ((queue.conduct.latency, queue.key) for queue in self._queues.values() if queue.conduct is not None)
+        """Return the slowest hosts with their smoothed latency in seconds, the slowest first."""
+        slow = ((queue.health.latency, queue.key) for queue in self._queues.values() if queue.health is not None)
         return [(key, latency) for latency, key in heapq.nlargest(count, slow) if latency > 0]
 
-    def _stats(self, next_time: float | None, now: float = 0.0) -> Stats:
-        return Stats(
+    def _stats(self, next_time: float | None, now: float = 0.0) -> QueueStats:
+        return QueueStats(
             queued=self.queued,
             queued_bytes=self.queued_bytes,
             queues=len(self._queues),
             in_progress=self.in_progress,
-            ready=self._turns.ready,
-            waiting=self._turns.waiting,
-            busy=self.occupied - self._turns.waiting - self._turns.ready,
+            ready=self._order.ready,
+            waiting=self._order.waiting,
+            busy=self.occupied - self._order.waiting - self._order.ready,
             slowed=self._slowed,
             blocked=len(self._blocked),
             draining=self.draining,
             next_in=None if next_time is None else next_time - now,
         )
 
-    # Within
+    # Internals
 
     def _queue(self, key: str) -> HostQueue[T]:
         queue = self._queues.get(key)
         if queue is None:
             queue = self._queues[key] = HostQueue(key, self._policy_of(key))
-            self._doom(queue)
+            self._expire_later(queue)
         return queue
 
     def _count_in(self, queue: HostQueue[T], item: T) -> None:
@@ -344,59 +339,41 @@ class Workbench(Generic[T]):
         if not queue.count:
             self.occupied -= 1
 
-    def _end(self, key: str, turn: Turn, now: float) -> HostQueue[T]:
-        """Free a thread and set the rest; a host that has failed too often is blocked, its items still queued."""
-        queue = self._queues.get(key)
-        if queue is None or not queue.in_progress:
-            raise Defect(f"a turn of {key} was ended that had not been taken")
-        queue.in_progress -= 1
-        self.in_progress -= 1
-        if turn.asked:
-            slowed = _is_slowed(queue)
-            if queue.finish(turn, now):
-                self._blocked.add(key)
-            if queue.conduct is not None:
-                self._slowed += _is_slowed(queue) - slowed
-        elif not queue.in_progress and queue.next != queue.rest:
-            # Nothing was asked since the last rest began, so there is nothing to keep a pause from.
-            queue.next = queue.rest
-            if queue.place is Place.WAITING:
-                self._turns.leave(queue)
-        return queue
-
     def _settle(self, queue: HostQueue[T], now: float) -> None:
-        """Put a queue where it belongs; one that is ready or waiting stays, and is looked at when its time comes."""
+        """Put an idle queue into the order, or let it expire; one that is ready or waiting stays where it is."""
         if not queue.count:
-            if not queue.in_progress and not queue.doomed:
-                self._doom(queue)
-        elif queue.place is Place.IDLE and (not queue.in_progress or queue.has_free_thread):
-            self._turns.enter(queue, now)
+            if not queue.in_progress and not queue.expires:
+                self._expire_later(queue)
+        elif queue.state is QueueState.IDLE and (not queue.in_progress or queue.has_free_thread):
+            self._order.enter(queue, now)
 
     def _emptied(self, queue: HostQueue[T]) -> Sequence[T]:
-        self._turns.leave(queue)
+        self._order.leave(queue)
         if len(queue):
             self.occupied -= 1
         self.queued -= len(queue)
         self.queued_bytes -= queue.size
         lost = queue.clear()
-        if queue.reserved and self._reserve is not None:
-            lost += self._reserve.release(queue.key)
-            queue.reserved = False
+        if queue.has_overflow and self._overflow is not None:
+            lost += self._overflow.release(queue.key)
+            queue.has_overflow = False
         return lost
 
     def _refill(self, queue: HostQueue[T]) -> None:
-        if self._reserve is None:
+        if self._overflow is None:
             return
-        for item in self._reserve.refill(queue.key, len(queue), queue.size):
+        for item in self._overflow.refill(queue.key, len(queue), queue.size):
             queue.push(item)
             self._count_in(queue, item)
-        queue.reserved = self._reserve.holds(queue.key)
+        queue.has_overflow = self._overflow.holds(queue.key)
 
-    def _doom(self, queue: HostQueue[T]) -> None:
-        queue.doomed = True
-        self._dooms += 1
-        heapq.heappush(self._deaths, (queue.quiet_at(forget_failures=self._ended), self._dooms, queue))
+    def _expire_later(self, queue: HostQueue[T]) -> None:
+        queue.expires = True
+        self._expiry_count += 1
+        heapq.heappush(
+            self._expiries, (queue.droppable_at(forget_failures=self._source_ended), self._expiry_count, queue)
+        )
 
 
 def _is_slowed(queue: HostQueue[T]) -> bool:
-    return queue.conduct is not None and queue.conduct.doublings > 0
+    return queue.health is not None and queue.health.doublings > 0

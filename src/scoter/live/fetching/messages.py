@@ -17,7 +17,7 @@ from msgspec import Struct
 from scoter.api import DomainRule
 from scoter.core.reply import Failed, Fetched, Gone, Moved, NotModified, Request
 from scoter.core.robots_cache import StoredRobots
-from scoter.fetch.snapshot import Snapshot
+from scoter.fetch.progress import Snapshot
 from scoter.live.records import Priority, Read
 
 VERSION: Final = 1

@@ -17,8 +17,8 @@ from scoter.config import Config
 from scoter.core.reply import Exchange, Failed, Fetched, Reason, Reply, Request
 from scoter.core.url import queue_key
 from scoter.fetch.fetcher import STOP_WITHIN, Fetcher
+from scoter.fetch.progress import Snapshot
 from scoter.fetch.queues.policy import policies_of
-from scoter.fetch.snapshot import Snapshot
 from scoter.live.fetching.answers import blocked
 from scoter.live.fetching.errands import Elsewhere, SharedRobots
 from scoter.live.fetching.frames import Frames
@@ -100,10 +100,10 @@ class Tenant:
             tenure=self._tenure,
             shards=shards,
             now=now,
-            pause_of=lambda domain: self._fetcher.rest(domain)[1],
+            pause_of=lambda domain: self._fetcher.hold(domain)[1],
             elsewhere=self._elsewhere,
             on_idle=self._give_back_soon,
-            away=lambda: self._fetcher.away(),
+            away=lambda: self._fetcher.delegated(),
             begin_late=lambda domain: self._fetcher.begin_late(domain),
             refusal=self._refusal,
         )
@@ -201,7 +201,7 @@ class Tenant:
         if refused is not None:
             asker.send(Done(ask.id, refused))
             return
-        rest, pause = self._fetcher.rest(domain)
+        rest, pause = self._fetcher.hold(domain)
         calm = self._tenure.since(shard) + pause - now
         if calm > rest:
             self._fetcher.defer(domain, calm, by_policy=True)
@@ -262,14 +262,14 @@ class Tenant:
         return is_direct and not self._core.is_open and not asked.is_again and not self._ending.is_set()
 
     def _answer(self, asked: _Asked, reply: Reply, waited: float, read: Read | None = None) -> None:
-        rest, pause = self._fetcher.rest(asked.domain)
+        rest, pause = self._fetcher.hold(asked.domain)
         is_long = rest > max(self._patience, pause)
         if isinstance(reply, Failed) and reply.reason is Reason.STOPPED:
             asked.asker.send(Refused(asked.id, Why.RESTING if is_long else Why.MOVED, rest))
             return
         asked.asker.send(Done(asked.id, reply, waited, rest, pause, read))
         if is_long:
-            self._fetcher.hand_back(asked.domain, even_begun=True)
+            self._fetcher.hand_back(asked.domain, even_started=True)
 
     def _forget(self, mark: bytes) -> tuple[_Asked, float] | None:
         asked = self._open.pop(mark, None)
@@ -308,7 +308,7 @@ class Tenant:
             self._delays.pop(key, None)
         elif self._delays.get(key) != seconds:
             self._delays[key] = seconds
-            self._core.send(Paused(key, self._fetcher.rest(key)[1]))
+            self._core.send(Paused(key, self._fetcher.hold(key)[1]))
 
     async def _beat(self) -> None:
         while True:

@@ -14,8 +14,8 @@ from msgspec.structs import replace
 
 from scoter.config import Config
 from scoter.config.sections.fetch import FetchSettings
-from scoter.fetch.protocols.identity import user_agent
-from scoter.fetch.reach.guard import Guard
+from scoter.fetch.network.guard import Guard
+from scoter.fetch.protocols.request_headers import user_agent
 from scoter.live.acceptance import Acceptance
 from scoter.live.content.log import FetchLog
 from scoter.live.content.retention import Keeping, Retention

@@ -9,8 +9,8 @@ import json
 import os
 from pathlib import Path
 
-from scoter.fetch.reach import resolve_dns
-from scoter.fetch.reach.resolve import Answer, NotResolved, Resolved
+from scoter.fetch.network import resolver
+from scoter.fetch.network.resolver import Answer, NotResolved, Resolved
 
 
 def _table() -> dict[str, list[str]]:
@@ -18,10 +18,10 @@ def _table() -> dict[str, list[str]]:
     return found
 
 
-async def _resolve(self: resolve_dns.DnsResolver, host: str) -> Answer:
+async def _resolve(self: resolver.DnsResolver, host: str) -> Answer:
     addresses = _table().get(host)
     return Resolved(tuple(addresses), 0.0) if addresses else NotResolved("no such name", transient=False)
 
 
 if "NAMES_TABLE" in os.environ:  # not when pytest looks here for doctests
-    resolve_dns.DnsResolver.resolve = _resolve  # type: ignore[method-assign]
+    resolver.DnsResolver.resolve = _resolve  # type: ignore[method-assign]

@@ -1,0 +1,362 @@
+"""One libcurl handle: its fixed options, the transfer that it is making, and what libcurl saw."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import sys
+from collections import deque
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+from typing import Any, Final, Protocol
+
+import pycurl
+
+from scoter.core.display import size
+from scoter.core.reply import Reason, Timings, Truncation
+from scoter.fetch.protocols.transfers import TransferLimits, TransferRequest, TransferResult
+
+_IDLE: Final = 30  # seconds after which an idle connection is not used again
+_PAUSE: Final[int] = pycurl.WRITEFUNC_PAUSE
+_NO_SOCKET: Final[int] = pycurl.SOCKET_BAD
+_GO_AHEAD: Final[int] = pycurl.PREREQFUNC_OK
+_HEAD_ENDS: Final = (b"\r\n", b"\n")
+_URL: Final[int] = pycurl.URL
+_CONNECT_TO: Final[int] = pycurl.CONNECT_TO
+_STATUS: Final[int] = pycurl.RESPONSE_CODE
+_PEER: Final[int] = pycurl.PRIMARY_IP
+_VERSION: Final[int] = pycurl.INFO_HTTP_VERSION
+_FIRST_BYTE: Final[int] = pycurl.STARTTRANSFER_TIME
+_TOTAL: Final[int] = pycurl.TOTAL_TIME
+_SWITCHING: Final = 101
+_BROKE: Final = "the connection was closed instead of an answer"
+
+_BROKEN: Final = frozenset({16, 18, 55, 56, 92})  # the connection ended, or its stream in HTTP/2
+_DISTRUST: Final = frozenset({51, 60})
+_TLS_ERRORS: Final = frozenset({35, 51, 53, 54, 58, 59, 60, 64, 66, 77, 80, 82, 83, 90, 91, 98})
+_REASONS: Final[dict[int, Reason]] = {
+    5: Reason.UNRESOLVED,
+    6: Reason.UNRESOLVED,
+    7: Reason.UNREACHABLE,
+    16: Reason.RESET,
+    28: Reason.TIMEOUT,
+    52: Reason.RESET,
+    55: Reason.RESET,
+    56: Reason.RESET,
+    67: Reason.UNAUTHORIZED,
+    78: Reason.NOT_FOUND,
+    9: Reason.FORBIDDEN,
+    92: Reason.RESET,
+    97: Reason.UNREACHABLE,  # proxy handshake
+    **dict.fromkeys(_TLS_ERRORS, Reason.TLS),
+}
+
+
+class HandleOwner(Protocol):
+    """What a handle needs of the loop that runs it."""
+
+    loop: asyncio.AbstractEventLoop
+    limits: TransferLimits
+    options: tuple[tuple[int, Any], ...]
+    budget: BodyBudget
+
+    def tls_of(self, connection: int, seen: str) -> str: ...
+    def note_opened(self, opened: socket.socket) -> None: ...
+    def end(self, curl: pycurl.Curl, error: int, message: str) -> None: ...
+
+
+class CurlHandle:
+    """One libcurl handle, its fixed options, and the transfer it is making."""
+
+    def __init__(self, owner: HandleOwner, options: tuple[tuple[int, Any], ...] = ()) -> None:
+        """``options`` are kept for all transfers of this handle."""
+        self._owner = owner
+        self.options = options
+        self._budget = owner.budget
+        self._limits = owner.limits
+        self._usual = owner.limits.body if owner.limits.body is not None else sys.maxsize
+        self._lines: list[bytes] = []  # of all heads and of trailers
+        self.charged = 0
+        self.paused = False
+        self.is_running = False
+        self._headers: Sequence[str | bytes] | None = None
+        self._cookie = ""
+        self.is_tls = False
+        self.curl = curl = pycurl.Curl()
+        for option, value in (
+            (pycurl.NOSIGNAL, 1),
+            (pycurl.HTTP09_ALLOWED, 0),
+            (pycurl.MAXAGE_CONN, _IDLE),
+            (pycurl.DNS_CACHE_TIMEOUT, 0),  # names are resolved by us; libcurl only ever sees addresses
+            (pycurl.CONNECTTIMEOUT_MS, _ms(self._limits.connect)),
+            (pycurl.TIMEOUT_MS, _ms(self._limits.total) if self._limits.total else 0),
+            (pycurl.LOW_SPEED_LIMIT, 1),
+            (pycurl.LOW_SPEED_TIME, max(1, round(self._limits.silence.total_seconds()))),
+            (pycurl.PROXY, ""),  # not what the environment says
+            # No function of ours, since it is called for every line; libcurl itself ends a flood at 300 KiB.
+            (pycurl.HEADERFUNCTION, self._lines.append),
+            (pycurl.WRITEFUNCTION, self._take_body),
+            (pycurl.OPENSOCKETFUNCTION, self._open_socket),
+            (pycurl.PREREQFUNCTION, self._note_asked),
+            (pycurl.DEBUGFUNCTION, self._listen),
+            *owner.options,
+            *options,
+        ):
+            # pycurl takes no text but ASCII; RFC 7617 2.1 would have names and passwords in UTF-8.
+            curl.setopt(option, value.encode() if isinstance(value, str) else value)
+        self._reset()
+
+    def _reset(self) -> None:
+        self._lines.clear()
+        self._head_lines = 0  # how many there were when the body began; what follows are trailers
+        self._body: list[bytes] = []
+        self._size = 0
+        self._cut = Truncation.NOT
+        self._asked = False
+        self._has_connected = False
+        self._fault: tuple[Reason, str] | None = None  # why we ended the transfer ourselves
+        self._tls_seen = ""
+
+    def start(self, ask: TransferRequest) -> None:
+        """Set the handle up for one transfer."""
+        self.waited: asyncio.Future[tuple[int, str]] = self._owner.loop.create_future()
+        self._check = ask.check
+        self._most = max(self._usual, ask.at_least)
+        curl, url = self.curl, ask.url
+        curl.setopt(_URL, url)
+        if ask.headers is not self._headers:
+            self._headers = ask.headers
+            curl.setopt(pycurl.HTTPHEADER, list(ask.headers))
+        if ask.cookie != self._cookie:
+            self._use_cookie(ask.cookie)
+        curl.setopt(_CONNECT_TO, [ask.connect_to] if ask.connect_to else [])
+        self._is_http = url.startswith("http")
+        is_tls = url.startswith("https:")
+        if is_tls or self.is_tls:
+            self._use_tls(is_tls, ask.verify)
+
+    def _use_cookie(self, cookie: str) -> None:
+        self._cookie = cookie
+        if cookie:
+            self.curl.setopt(pycurl.COOKIE, cookie.encode("latin-1", errors="replace"))
+        else:
+            self.curl.unsetopt(pycurl.COOKIE)
+
+    def _use_tls(self, is_tls: bool, verify: bool) -> None:
+        if is_tls is not self.is_tls:
+            self.is_tls = is_tls
+            self.curl.setopt(pycurl.VERBOSE, is_tls)  # only libcurl's own messages tell the TLS version
+        if is_tls:
+            self.curl.setopt(pycurl.SSL_VERIFYPEER, int(verify))
+            self.curl.setopt(pycurl.SSL_VERIFYHOST, 2 if verify else 0)
+
+    def clear(self) -> None:
+        """Forget the transfer, so that a waiting handle holds no body."""
+        self.paused = False
+        self._reset()
+
+    def resume(self) -> None:
+        if not self.is_running:
+            return
+        try:
+            self.curl.pause(pycurl.PAUSE_CONT)
+        except pycurl.error as error:  # what libcurl had kept was too much, and the multi handle will not hear of it
+            self._owner.end(self.curl, *error.args)
+
+    def outcome(self, error: int, message: str) -> TransferResult:
+        """Return what libcurl saw."""
+        getinfo = self.curl.getinfo
+        lines = b"".join(self._lines)
+        if len(lines) > self._limits.head:
+            self._fault = Reason.MALFORMED, f"more than {size(self._limits.head)} of headers"
+        status = getinfo(_STATUS)
+        head = self._head(lines) if self._has_answered(status) else b""
+        reason, cut = self._judge(error, message, lines, bool(head))
+        version = "1.1"
+        if not head.startswith(b"HTTP/1.1 "):
+            version = _VERSIONS.get(getinfo(_VERSION), "1.1")
+            if head.startswith((b"HTTP/2 ", b"HTTP/3 ")):  # as libcurl writes it: there is no such line in these
+                head = b"HTTP/1.1 " + head.partition(b" ")[2]
+        return TransferResult(
+            reason=reason,
+            detail=self._fault[1] if self._fault is not None else message or _told(error),
+            status=status,
+            head=head,
+            body=self._body[0] if len(self._body) == 1 else b"".join(self._body),
+            truncation=cut,
+            peer=getinfo(_PEER),
+            http_version=version,
+            tls_version=self._owner.tls_of(getinfo(pycurl.CONN_ID), self._tls_seen) if self.is_tls else "",
+            timings=self._timings(),
+            distrusts=error in _DISTRUST,
+        )
+
+    def _has_answered(self, status: int) -> bool:
+        """Tell whether there is a head that counts: not the proxy's to CONNECT, which has no status, nor only 103."""
+        return status >= 200 or status == _SWITCHING or not self._is_http
+
+    def _timings(self) -> Timings:
+        getinfo = self.curl.getinfo
+        first_byte, total = getinfo(_FIRST_BYTE), getinfo(_TOTAL)
+        if not self._has_connected:
+            return Timings(first_byte=first_byte, total=total)
+        return Timings(
+            resolved=getinfo(pycurl.NAMELOOKUP_TIME),
+            connected=getinfo(pycurl.CONNECT_TIME),
+            secured=getinfo(pycurl.APPCONNECT_TIME),
+            first_byte=first_byte,
+            total=total,
+        )
+
+    def _judge(self, error: int, message: str, lines: bytes, has_head: bool) -> tuple[Reason | None, Truncation]:
+        if self._fault is not None:
+            return self._fault[0], Truncation.NOT
+        if b"\0" in lines:
+            return Reason.MALFORMED, Truncation.NOT  # libcurl lets a NUL pass where it takes a line for an empty one
+        if error == pycurl.E_OK and not has_head and self._is_http:
+            return Reason.RESET, Truncation.NOT  # libcurl is content with a head that breaks off between two lines
+        if error == pycurl.E_OK or self._cut is Truncation.LENGTH:
+            return None, self._cut
+        if error == pycurl.E_RECV_ERROR and "chunk" in message:
+            return Reason.MALFORMED, Truncation.NOT  # libcurl has one error for a broken connection and for a bad chunk
+        if error in _BROKEN and has_head:
+            return None, Truncation.DISCONNECT
+        if error == pycurl.E_OPERATION_TIMEDOUT and has_head:
+            return Reason.TIMEOUT, Truncation.TIME
+        return _REASONS.get(error, Reason.MALFORMED), Truncation.NOT
+
+    def _head(self, whole: bytes) -> bytes:
+        """Return the head of the last response, without provisional ones and trailers; nothing if it broke off."""
+        if not self._is_http:
+            return whole
+        lines = self._lines[: self._head_lines] if self._body else self._lines
+        if not lines or lines[-1] not in _HEAD_ENDS:
+            return b""
+        if len(lines) == len(self._lines) and _is_one_head(whole):
+            return whole
+        heads: list[list[bytes]] = [[]]
+        for line in lines:
+            heads[-1].append(line)
+            if line in _HEAD_ENDS:
+                heads.append([])
+        return next((b"".join(head) for head in reversed(heads) if head and head[0][:5].upper() == b"HTTP/"), b"")
+
+    def _take_body(self, data: bytes) -> int | None:
+        size = self._size + len(data)
+        if size > self._most:
+            return self._take_last(data[: self._most - self._size])
+        if not self._budget.take(self, len(data)):
+            self.paused = True
+            return _PAUSE
+        if not self._body:
+            self._head_lines = len(self._lines)
+        self._size = size
+        self._body.append(data)
+        return None
+
+    def _take_last(self, data: bytes) -> int:
+        """Take what fits of a body that is too long, and end the transfer."""
+        if data and self._take_body(data) is not None:
+            return _PAUSE
+        self._cut = Truncation.LENGTH
+        return 0
+
+    def _note_asked(self, *where: object) -> int:
+        self._asked = self._is_http  # FTP has a connection for each file
+        return _GO_AHEAD
+
+    def _open_socket(self, purpose: int, address: Any) -> socket.socket | int:
+        if self._asked and not self.options:
+            # libcurl asks again at once when a connection that it used before broke; that would need another turn of
+            # the host. Proxies and authentication, which have options of their own, may need another connection.
+            self._fault = Reason.RESET, _BROKE
+            return _NO_SOCKET
+        family, kind, protocol, where = address
+        refusal = self._check(family, where) if self._check is not None else ""
+        if refusal:
+            self._fault = Reason.REFUSED_ADDRESS, refusal
+            return _NO_SOCKET
+        self._has_connected = True
+        opened = socket.socket(family, kind, protocol)
+        self._owner.note_opened(opened)
+        return opened
+
+    def _listen(self, kind: int, data: bytes) -> None:
+        if kind == pycurl.INFOTYPE_TEXT and data.startswith(b"SSL connection using "):
+            self._tls_seen = data[21:].split(None, 1)[0].decode("ascii", "replace")
+
+
+_VERSIONS: Final = {
+    pycurl.CURL_HTTP_VERSION_1_0: "1.0",
+    pycurl.CURL_HTTP_VERSION_1_1: "1.1",
+    pycurl.CURL_HTTP_VERSION_2_0: "2",
+    pycurl.CURL_HTTP_VERSION_3: "3",
+}
+
+
+def _is_one_head(lines: bytes) -> bool:
+    """Tell whether lines that end with an empty one have no other, and begin as a response does."""
+    return lines.startswith(b"HTTP/") and lines.find(b"\n\r\n") == len(lines) - 3 and b"\n\n" not in lines
+
+
+def _told(error: int) -> str:
+    return f"libcurl error {error}" if error else ""
+
+
+def _ms(duration: timedelta) -> int:
+    return max(1, round(duration.total_seconds() * 1000))
+
+
+class Pausable(Protocol):
+    """A transfer that can wait."""
+
+    charged: int
+    paused: bool
+
+    def resume(self) -> None: ...
+
+
+class BodyBudget:
+    """Bounds the bytes of all bodies in flight; transfers beyond it pause until others are done.
+
+    One of the paused always goes on, so that all of them cannot wait for each other: the budget may be exceeded by one
+    body.
+    """
+
+    def __init__(self, limit: int, soon: Callable[..., object]) -> None:
+        self._limit = limit
+        self._soon = soon
+        self._held = 0
+        self._paused: deque[Pausable] = deque()
+        self._going: Pausable | None = None
+
+    def __repr__(self) -> str:
+        return f"{self._held:,} of {self._limit:,} body bytes, {len(self._paused)} paused"
+
+    def take(self, handle: Pausable, size: int) -> bool:
+        """Charge a transfer for more bytes; false when it has to pause first."""
+        if self._held + size > self._limit:
+            if self._going is None:
+                self._going = handle
+            if self._going is not handle:
+                self._paused.append(handle)
+                return False
+        self._held += size
+        handle.charged += size
+        return True
+
+    def release(self, handle: Pausable) -> None:
+        """Give back what a transfer was charged, and let others go on."""
+        self._held -= handle.charged
+        handle.charged = 0
+        if self._going is handle:
+            self._going = None
+        while self._paused and (self._going is None or self._held < self._limit):
+            waiting = self._paused.popleft()
+            if waiting.paused:
+                if self._going is None and self._held >= self._limit:
+                    self._going = waiting
+                waiting.paused = False
+                self._soon(waiting.resume)
+            if self._going is not None and self._held >= self._limit:
+                break
