@@ -90,7 +90,7 @@ def _get(
 ) -> Document:
     from scoter.cli.parsecheck import document
     from scoter.core.url import canonical
-    from scoter.fetch.pages import MOST_HOPS
+    from scoter.fetch.pages import MAX_HOPS
 
     url = _url(name)
     if url is not None:
@@ -98,7 +98,7 @@ def _get(
             raise UsageError("can only be used with a file", where="--as-url", hint=f"{name} is a URL.")
         if not options.quiet:
             note(f"Fetching {visible(url.text)} and before it robots.txt, fetch.delay apart")
-        return document.fetch(options.config, url, name, hops=MOST_HOPS if follows else 0, force_as=force_as)
+        return document.fetch(options.config, url, name, hops=MAX_HOPS if follows else 0, force_as=force_as)
     for option, is_given in (("--follow-redirects", follows), ("--check-robots", check_robots)):
         if is_given:
             raise UsageError("can only be used with a URL", where=option, hint=f"{name} is a file.")
