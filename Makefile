@@ -82,7 +82,7 @@ $(COMPILED)/.ready: $(WHEEL)
 
 test-compiled: $(COMPILED)/.ready ## Run the tests of the compiled modules, and a crawl and a service with them.
 	@PYTHONPATH=$(COMPILED) $(BIN)/pytest -m "not browser and not spark" -n auto --dist loadfile \
-	  tests/core tests/fetch tests/store tests/parse tests/batch/test_fetch_job.py tests/live/fetching/test_fetchers.py tests/live/content \
+	  tests/core tests/fetch tests/store tests/parse tests/batch/test_fetch_job.py tests/live/workers/test_dispatcher.py tests/live/content \
 	  tests/web/service/test_service.py
 
 docs: $(DEV) ## Generate the docs pages that come from the code.

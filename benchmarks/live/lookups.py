@@ -21,8 +21,8 @@ from benchmarks.live.site import PAGES, url_of
 from benchmarks.live.target import Target, at_least, at_most
 from scoter.api import Archived
 from scoter.core.metadata import Author, Image, PageMetadata
-from scoter.live.ports import Stored
-from scoter.live.records import Hop, Kind, State, UrlRecord
+from scoter.live.ports import StoredRecord
+from scoter.live.records import ContentKind, Hop, State, UrlRecord
 from scoter.live.sqlite.database import ServiceDb
 from scoter.live.sqlite.metadata import SqliteMetadata, key_of
 
@@ -51,7 +51,7 @@ class Asked(msgspec.Struct):
         return self.requests / self.seconds
 
 
-def stored(number: int, now: datetime) -> Stored:
+def stored(number: int, now: datetime) -> StoredRecord:
     """Return a record as a page of news has it: about a kilobyte."""
     url = url_of(number, DOMAINS)
     words = f"What the ducks of pond {number} did when the ice came early, and who fed them"
@@ -64,7 +64,7 @@ def stored(number: int, now: datetime) -> Stored:
         expires_at=now + timedelta(days=14),
         status=200,
         hops=(Hop(url, 200),),
-        kind=Kind.PAGE,
+        kind=ContentKind.PAGE,
         content_type="text/html",
         length=25_000,
         metadata=PageMetadata(
@@ -78,7 +78,7 @@ def stored(number: int, now: datetime) -> Stored:
         ),
         archived=Archived("live-20261115095950-00001.warc.gz", 1_677 * number, 2_837),
     )
-    return Stored(url=url, value=msgspec.json.encode(record), fetched_at=now, expires_at=record.expires_at)
+    return StoredRecord(url=url, value=msgspec.json.encode(record), fetched_at=now, expires_at=record.expires_at)
 
 
 async def fill(database: Path, records: int) -> None:

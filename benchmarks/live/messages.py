@@ -24,7 +24,7 @@ import pyarrow.parquet as pq
 from benchmarks.live.load import Load
 from benchmarks.live.service import Service, serving, spent
 from benchmarks.live.target import Target, at_most, share
-from scoter.live.sqlite.database import Reader
+from scoter.live.sqlite.database import DatabaseReader
 
 RATE = 300
 DOMAINS = 5_000
@@ -102,7 +102,7 @@ def rows(log: Path) -> Iterator[dict[str, Any]]:
 
 def steps(folder: Path, load: Load) -> tuple[dict[str, list[float]], Counter[str]]:
     """Return milliseconds of each step of each message, and the states that URLs ended in."""
-    database = Reader(folder / "service.sqlite")
+    database = DatabaseReader(folder / "service.sqlite")
     received = {name: at / 1e6 for name, at in database.all("SELECT id, accepted FROM messages")}
     database.close()
     found: defaultdict[str, list[float]] = defaultdict(list)

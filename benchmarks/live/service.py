@@ -18,7 +18,7 @@ END_WITHIN = 30.0
 _NAMES = {
     "scoter.web.service.core": "core",
     "scoter.web.service.lookup_process": "lookup process",
-    "scoter.live.fetching.process": "fetcher",
+    "scoter.live.workers.process": "fetcher",
     "scoter.parse.worker": "parser",
     "scoter.cli.main": "supervisor",
 }

@@ -22,10 +22,10 @@ from scoter.core.url import Url, canonical
 from scoter.live.context import Context
 from scoter.live.memory.stores import MemoryStores
 from scoter.live.pipeline import pipeline
-from scoter.live.ports import Answer, Done, Entry, Ledger
+from scoter.live.ports import HopReply, JournalEntry, OutcomeRecorder, UrlOutcome
 from scoter.live.records import Event, Message, Priority, UrlRecord
 from scoter.live.scheduler import Scheduler
-from scoter.live.stages.reading import Reading
+from scoter.live.stages.parser import ResponseParser
 from scoter.parse import ContentParser
 from scoter.parse.documents.image import ImageParser
 from scoter.parse.parsers import HtmlParser
@@ -162,7 +162,7 @@ class ScriptedWeb:
         self.ends_after = 0.0  # seconds from being cancelled
         self.defect: Exception | None = None
 
-    async def fetch(self, request: Request, priority: Priority, *, is_read: bool = False) -> Answer:
+    async def fetch(self, request: Request, priority: Priority, *, is_read: bool = False) -> HopReply:
         url = request.url.text
         self.asked.append(url)
         self.priorities.append(priority)
@@ -179,7 +179,7 @@ class ScriptedWeb:
         if self.defect is not None:
             raise self.defect
         answer = self.answers.get(url, page("<title>Nothing</title>", 404))
-        return Answer(answer(request.url), self.waited)
+        return HopReply(answer(request.url), self.waited)
 
     def hurry(self, url: Url, priority: Priority) -> None:
         self.hurried.append((url.text, priority))
@@ -201,16 +201,16 @@ class KeptContent:
         return [Archived(f"{len(self.kept)}.warc.gz", at, len(each.body)) for at, each in enumerate(exchanges)]
 
 
-class SlowLedger:
-    """A ledger that takes its time."""
+class SlowOutcomes:
+    """A outcomes that takes its time."""
 
-    def __init__(self, ledger: Ledger) -> None:
-        self._ledger = ledger
+    def __init__(self, outcomes: OutcomeRecorder) -> None:
+        self._outcomes = outcomes
         self.takes = 0.0
 
-    async def record(self, reader: str, done: Sequence[Done]) -> Sequence[Event | None]:
+    async def record(self, reader: str, done: Sequence[UrlOutcome]) -> Sequence[Event | None]:
         await asyncio.sleep(self.takes)
-        return await self._ledger.record(reader, done)
+        return await self._outcomes.record(reader, done)
 
 
 def configuration(**live: Any) -> Config:
@@ -223,10 +223,10 @@ def configuration(**live: Any) -> Config:
     )
 
 
-def reading_of(config: Config) -> Reading:
+def reading_of(config: Config) -> ResponseParser:
     setup = Setup(config)
     # Parsers that are handed in stay in this process.
-    return Reading(config, ContentParser(config, [("html", HtmlParser(setup)), ("image", ImageParser(setup))]))
+    return ResponseParser(config, ContentParser(config, [("html", HtmlParser(setup)), ("image", ImageParser(setup))]))
 
 
 class Bench:
@@ -236,8 +236,8 @@ class Bench:
         self.config = configuration(**live)
         self.web = web
         self.content = KeptContent()
-        self.stores = stores or MemoryStores(clock=clock, ticks=ticks)
-        self.ledger = SlowLedger(self.stores.ledger)
+        self.stores = stores or MemoryStores(clock=clock, lease_clock=ticks)
+        self.outcomes = SlowOutcomes(self.stores.outcomes)
         self.done: list[Context] = []
         self._messages = 0
         self.pipeline = self.pipeline_of(READER)
@@ -247,7 +247,7 @@ class Bench:
             self.config,
             reader=reader,
             store=self.stores.metadata,
-            ledger=self.ledger,
+            outcomes=self.outcomes,
             fetching=self.web,
             reading=reading_of(self.config),
             content=self.content,
@@ -274,7 +274,7 @@ class Bench:
         await self.stores.journal.accept([(message, [canonical(url).text for url in urls])])
         return message.id
 
-    async def open(self, *urls: str, **fields: Any) -> list[Entry]:
+    async def open(self, *urls: str, **fields: Any) -> list[JournalEntry]:
         """Put URLs into the journal and take them out for working on."""
         await self.accept(*urls, **fields)
         return list(await self.stores.journal.open(READER, len(urls), timedelta(seconds=30)))
@@ -284,7 +284,7 @@ class Bench:
         (entry,) = await self.open(url, **fields)
         return await self.work(entry)
 
-    def work(self, entry: Entry, fetch: str = "") -> Awaitable[Context]:
+    def work(self, entry: JournalEntry, fetch: str = "") -> Awaitable[Context]:
         name = fetch or f"fetch of entry {entry.id}"
         return self.pipeline(Context(entry=entry, url=canonical(entry.url), fetch=name))
 

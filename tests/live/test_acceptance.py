@@ -13,7 +13,7 @@ from scoter.core.extract import LONGEST
 from scoter.errors import UserError
 from scoter.live.acceptance import Acceptance, Overloaded, Taken
 from scoter.live.memory.stores import MemoryStores
-from scoter.live.ports import Accepted, Entry
+from scoter.live.ports import Accepted, JournalEntry
 from scoter.live.records import Message, Priority
 
 
@@ -33,7 +33,7 @@ class Journal:
             raise self.error
         return await self._journal.accept(messages)
 
-    async def open(self, reader: str, most: int, lease: timedelta) -> Sequence[Entry]:
+    async def open(self, reader: str, most: int, lease: timedelta) -> Sequence[JournalEntry]:
         return await self._journal.open(reader, most, lease)
 
     async def renew(self, reader: str, entries: Sequence[int], lease: timedelta) -> Sequence[int]:

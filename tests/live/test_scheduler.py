@@ -113,7 +113,7 @@ async def test_a_slow_domain_with_many_urls_leaves_room_for_the_others() -> None
 async def test_a_hundred_thousand_urls_of_a_slow_domain_hold_up_nobody_else() -> None:
     web = ScriptedWeb()
     web.takes = lambda url: 1000.0 if "slow" in url else 0.1
-    bench = Bench(web, stores=MemoryStores(clock=clock, ticks=ticks, window=5))
+    bench = Bench(web, stores=MemoryStores(clock=clock, lease_clock=ticks, window=5))
     await bench.accept(*(f"http://slow.example/{n}" for n in range(100_000)))
     await bench.accept("http://slow.example/100000", priority=Priority.BULK)
     scheduler = bench.scheduler(most=20, most_of_domain=5)
@@ -137,7 +137,7 @@ async def test_a_hundred_thousand_urls_of_a_slow_domain_hold_up_nobody_else() ->
 async def test_however_many_domains_are_slow_the_others_are_not_held_up() -> None:
     web = ScriptedWeb()
     web.takes = lambda url: 20.0 + int(url.rpartition("/")[2]) % 10 if "slow" in url else 0.1
-    bench = Bench(web, stores=MemoryStores(clock=clock, ticks=ticks, window=10))
+    bench = Bench(web, stores=MemoryStores(clock=clock, lease_clock=ticks, window=10))
     for domain in range(20):
         await bench.accept(*(f"http://slow{domain}.example/{n}" for n in range(200)))
     scheduler = bench.scheduler(most=100, most_of_domain=10)

@@ -14,7 +14,7 @@ from scoter.errors import Defect, UserError
 from scoter.live.context import Context
 from scoter.live.memory.journal import MemoryJournal
 from scoter.live.memory.stores import MemoryStores
-from scoter.live.ports import Entry
+from scoter.live.ports import JournalEntry
 from scoter.live.records import Priority
 from scoter.live.scheduler import Scheduler
 
@@ -43,7 +43,7 @@ class Faulty:
     async def accept(self, messages: object) -> Sequence[object]:
         raise NotImplementedError
 
-    async def open(self, reader: str, most: int, lease: timedelta) -> Sequence[Entry]:
+    async def open(self, reader: str, most: int, lease: timedelta) -> Sequence[JournalEntry]:
         self._call("open")
         return await self._journal.open(reader, most, lease)
 
@@ -105,7 +105,7 @@ async def test_a_defect_in_a_shared_fetch_loses_none_of_those_who_waited(caplog:
 
 @simulated
 async def test_an_entry_that_fails_again_and_again_is_ended_by_the_journal(caplog: pytest.LogCaptureFixture) -> None:
-    bench = Bench(ScriptedWeb({A: page()}), stores=MemoryStores(clock=clock, ticks=ticks, most_tries=3))
+    bench = Bench(ScriptedWeb({A: page()}), stores=MemoryStores(clock=clock, lease_clock=ticks, most_tries=3))
     bench.content.defect = Defect("broken for good")
     await bench.accept(A)
 

@@ -12,7 +12,7 @@ from tests.live.fakes import READER, Bench, ScriptedWeb, page, simulated, ticks,
 
 from scoter.live.context import Context
 from scoter.live.memory.journal import MemoryJournal
-from scoter.live.ports import Entry
+from scoter.live.ports import JournalEntry
 from scoter.live.scheduler import Scheduler
 
 A, B = "http://a.example/", "http://b.example/"
@@ -106,7 +106,7 @@ class Written:
     def __init__(self, journal: MemoryJournal) -> None:
         self._journal = journal
 
-    async def open(self, reader: str, most: int, lease: timedelta) -> Sequence[Entry]:
+    async def open(self, reader: str, most: int, lease: timedelta) -> Sequence[JournalEntry]:
         return await self._told(await self._journal.open(reader, most, lease))
 
     async def renew(self, reader: str, entries: Sequence[int], lease: timedelta) -> Sequence[int]:
@@ -128,7 +128,9 @@ def test_what_is_under_way_goes_on_when_the_whole_process_stood_still_for_longer
         bench = Bench(ScriptedWeb({url: page() for url in sites(300)}, takes=100))
         await bench.accept(*sites(300))
         journal: Any = Written(bench.stores.journal)
-        scheduler = Scheduler(READER, journal, bench.pipeline, most=301, most_of_domain=10, lease=LEASE, timer=ticks)
+        scheduler = Scheduler(
+            READER, journal, bench.pipeline, most=301, most_of_domain=10, lease=LEASE, lease_clock=ticks
+        )
         run = asyncio.create_task(scheduler.run())
         await asyncio.sleep(at)
 

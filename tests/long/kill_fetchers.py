@@ -25,15 +25,15 @@ from random import Random
 
 import uvloop
 from tests.fetch.hostile import KEEP, ok, serving
-from tests.live.fetching.webs import all_joined, fetch, fetch_all, fetchers_for, impolite, urls_of
+from tests.live.workers.webs import all_joined, fetch, fetch_all, fetchers_for, impolite, urls_of
 from tests.long import web
 
 from scoter.core.reply import Failed, Fetched
-from scoter.live.fetching.bounds import Bounds
-from scoter.live.fetching.fetchers import Fetchers
-from scoter.live.fetching.household import SILENCE
-from scoter.live.ports import Answer
+from scoter.live.ports import HopReply
 from scoter.live.records import Priority
+from scoter.live.workers.dispatcher import WorkerDispatcher
+from scoter.live.workers.limits import WorkerLimits
+from scoter.live.workers.pool import SILENCE
 from scoter.simweb import WebSpec
 
 WEB = WebSpec(hosts=200, pages=4_000, page_bytes=3_000, seed=23, latency=0.03)
@@ -42,9 +42,9 @@ SETTINGS = (f"fetch.delay={DELAY}s", "fetch.min_crawl_delay=0s", "http.timeout=1
 MOST_MEMORY = 200 * 2**20
 
 
-async def load(fetchers: Fetchers, urls: Sequence[str], dice: Random, until: asyncio.Event) -> list[Answer]:
+async def load(fetchers: WorkerDispatcher, urls: Sequence[str], dice: Random, until: asyncio.Event) -> list[HopReply]:
     """Keep 500 requests under way until it is time to end, and return all answers."""
-    answers: list[Answer] = []
+    answers: list[HopReply] = []
 
     async def one() -> None:
         while not until.is_set():
@@ -54,7 +54,7 @@ async def load(fetchers: Fetchers, urls: Sequence[str], dice: Random, until: asy
     return answers
 
 
-async def blow(fetchers: Fetchers, dice: Random) -> str:
+async def blow(fetchers: WorkerDispatcher, dice: Random) -> str:
     """Hit one process, and return how."""
     await asyncio.sleep(dice.random() * 2)
     await all_joined(fetchers, 1)
@@ -97,7 +97,7 @@ async def spread(folder: Path, count: int) -> list[str]:
     began = time.monotonic()
     async with (
         serving({"/": (ok(), KEEP)}) as server,
-        fetchers_for(server.port, folder, 2, bounds=Bounds(idle=1_000)) as fetchers,
+        fetchers_for(server.port, folder, 2, bounds=WorkerLimits(idle=1_000)) as fetchers,
     ):
         await all_joined(fetchers, 2)
         pages = 0

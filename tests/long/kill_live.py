@@ -24,10 +24,10 @@ from http.client import HTTPException
 from pathlib import Path
 from random import Random
 
-from tests.live.fetching.webs import impolite
+from tests.live.workers.webs import impolite
 from tests.web.service.running import CORE, FETCHER, LOOKUPS, Service, pages, service
 
-from scoter.live.sqlite.database import Reader
+from scoter.live.sqlite.database import DatabaseReader
 from scoter.simweb import WebSpec, running
 
 WEB = WebSpec(hosts=300, pages=3_000, page_bytes=2_000, latency=0.05)
@@ -95,7 +95,7 @@ def judge(live: Service, accepted: dict[str, set[str]]) -> list[str]:
     announced: defaultdict[str, Counter[str]] = defaultdict(Counter)
     results: defaultdict[tuple[str, str], set[tuple[str, object]]] = defaultdict(set)
     states: Counter[str] = Counter()
-    reader = Reader(live.folder / "service.sqlite")
+    reader = DatabaseReader(live.folder / "service.sqlite")
     for message, url, text in reader.all("SELECT message, url, record FROM events"):
         record = json.loads(text)
         announced[message][url] += 1

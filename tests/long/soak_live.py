@@ -30,7 +30,7 @@ from random import Random
 
 import pyarrow.parquet as pq
 import uvloop
-from tests.live.fetching.webs import impolite
+from tests.live.workers.webs import impolite
 from tests.long import web
 from tests.long.live_hooks import Hooks, listening
 from tests.long.live_load import DELAY, HOOK, Listener, Load, Urls
@@ -172,9 +172,9 @@ class Soak:
 
 
 def _last_event(folder: Path) -> int:
-    from scoter.live.sqlite.database import Reader
+    from scoter.live.sqlite.database import DatabaseReader
 
-    reader = Reader(folder / "service.sqlite")
+    reader = DatabaseReader(folder / "service.sqlite")
     (last,) = reader.one("SELECT seq FROM sqlite_sequence WHERE name = 'events'") or (0,)
     reader.close()
     return int(last)

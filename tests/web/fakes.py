@@ -17,7 +17,7 @@ from scoter.core.url import canonical
 from scoter.fetch.network.guard import Guard
 from scoter.live.acceptance import Acceptance
 from scoter.live.memory.stores import MemoryStores
-from scoter.live.ports import Answer, Done, Stored
+from scoter.live.ports import HopReply, StoredRecord, UrlOutcome
 from scoter.live.records import Priority, State, UrlRecord
 from scoter.web.app import Api, Services
 from scoter.web.keys import AccessControl
@@ -54,9 +54,9 @@ class FakeFetching:
         self.replies: dict[str, Reply] = {}
         self.asked: list[str] = []
 
-    async def fetch(self, request: Request, priority: Priority) -> Answer:
+    async def fetch(self, request: Request, priority: Priority) -> HopReply:
         self.asked.append(request.url.text)
-        return Answer(self.replies.get(request.url.text) or page(request.url.text), waited=0.25)
+        return HopReply(self.replies.get(request.url.text) or page(request.url.text), waited=0.25)
 
 
 class Bench:
@@ -74,7 +74,7 @@ class Bench:
         self.config = config or Config()
         self.clock = Clock()
         self.stores = MemoryStores(
-            clock=self.clock, ticks=self.clock.monotonic, most_events=changes.pop("most_events", 1000)
+            clock=self.clock, lease_clock=self.clock.monotonic, most_events=changes.pop("most_events", 1000)
         )
         self.fetching = FakeFetching()
         self.arrivals = UrlWaiters(changes.pop("most_waiting", 100))
@@ -121,7 +121,9 @@ class Bench:
             count += len(entries)
             for entry in entries:
                 record = record_of(entry.url)
-                await self.stores.journal.record("test", [Done(entry=entry, record=record, rows=[stored(record)])])
+                await self.stores.journal.record(
+                    "test", [UrlOutcome(entry=entry, record=record, rows=[stored(record)])]
+                )
             self.arrivals.note(entry.url for entry in entries)
         self.streams.wake()
         return count
@@ -142,8 +144,8 @@ def record_of(url: str, state: State = State.OK) -> UrlRecord:
     )
 
 
-def stored(record: UrlRecord) -> Stored:
-    return Stored(
+def stored(record: UrlRecord) -> StoredRecord:
+    return StoredRecord(
         url=record.url,
         value=msgspec.json.encode(record),
         fetched_at=record.fetched_at,

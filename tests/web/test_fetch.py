@@ -13,7 +13,7 @@ from tests.web.fakes import Bench, page
 from scoter.api import Archived, DomainRule
 from scoter.core.reply import Exchange, Failed, Gone, Moved, Reason, Request, Truncation
 from scoter.core.url import canonical
-from scoter.live.ports import Answer
+from scoter.live.ports import HopReply
 from scoter.live.records import Priority
 from scoter.web.handlers.fetch import FetchLimits
 
@@ -143,7 +143,7 @@ async def test_an_order_that_is_not_understood_says_where(body: object, where: s
 
 
 class _Stuck:
-    async def fetch(self, request: Request, priority: Priority) -> Answer:
+    async def fetch(self, request: Request, priority: Priority) -> HopReply:
         await asyncio.Event().wait()
         raise AssertionError
 

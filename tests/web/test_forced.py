@@ -72,6 +72,6 @@ async def test_a_url_is_renewed_while_somebody_waits_for_a_new_fetch_of_it(tmp_p
         await stores.journal.accept([(message("n", force=True), [A])])
         forced = is_renewed(A)
         for entry in await stores.journal.open("r", 2, LEASE):
-            await stores.ledger.record("r", [done(entry)])
+            await stores.outcomes.record("r", [done(entry)])
 
         assert (merely_wanted, forced, is_renewed(A)) == (False, True, False)

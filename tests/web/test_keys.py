@@ -11,7 +11,7 @@ from tests.web.test_urls import _nobody
 
 from scoter.api import Problem
 from scoter.errors import UsageError
-from scoter.live.memory.access import MOST_KEYS
+from scoter.live.keys import MOST_KEYS
 from scoter.live.memory.stores import MemoryStores
 from scoter.web.keys import AccessControl, Admission, needs_keys
 from scoter.web.lookup_app import LookupApp

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.web.client import Exchanging
 from tests.web.fakes import Bench
 
-from scoter.live.acceptance import Answer
+from scoter.live.acceptance import TakeResult
 
 JSON = ("Content-Type", "application/json")
 ONE_LINE = "Expected a single line of text without control characters"
@@ -253,7 +253,7 @@ async def test_a_query_that_is_not_understood_is_refused(query: str, status: int
 
 async def test_a_defect_is_an_answer_that_tells_nothing_of_it(caplog: pytest.LogCaptureFixture) -> None:
     class Broken:
-        async def take(self, messages: object) -> list[Answer]:
+        async def take(self, messages: object) -> list[TakeResult]:
             raise ValueError("secret: hunter2")
 
     bench = Bench(taker=Broken())

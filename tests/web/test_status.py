@@ -9,13 +9,13 @@ from tests.web.fakes import NOW, Bench, page, record_of
 from scoter.core.reply import Gone, Reason
 from scoter.core.url import canonical
 from scoter.live.context import Context
-from scoter.live.ports import Entry
+from scoter.live.ports import JournalEntry
 from scoter.live.records import Priority
 from scoter.web.metrics import MOST_SERIES, Counter, Histogram, render
 
 
 def done(url: str = "http://a.example/") -> Context:
-    entry = Entry(id=1, message="m", url=url, priority=Priority.NORMAL, force=False, callback="", accepted=NOW)
+    entry = JournalEntry(id=1, message="m", url=url, priority=Priority.NORMAL, force=False, callback="", accepted=NOW)
     return Context(
         entry=entry,
         url=canonical(url),

@@ -13,7 +13,7 @@ import pytest
 from tests.web.fakes import NOW, Clock, record_of
 
 from scoter.core.url import Url
-from scoter.live.memory.announcing import MemoryDeliveries
+from scoter.live.memory.events import MemoryDeliveries
 from scoter.live.records import Event
 from scoter.web.webhooks import DeliveryBackoff, DeliveryLimits, PostResult, Webhooks
 

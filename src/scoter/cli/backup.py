@@ -24,7 +24,7 @@ def command(directory: str, target: str) -> None:
     Example:
       scoter backup live /backups/live-monday
     """
-    from scoter.live.sqlite.backup import back_up
+    from scoter.live.sqlite.database import back_up
     from scoter.store.disk import disk_errors
     from scoter.web.service.plan import ServiceFolder
 

@@ -17,8 +17,8 @@ from scoter.errors import UsageError, nearest
 
 if TYPE_CHECKING:
     from scoter.engine.session import Session
-    from scoter.live.reports.days import Days
     from scoter.live.reports.questions import Question
+    from scoter.live.reports.views import Days
 
 _CSV = click.option("--csv", "wants_csv", is_flag=True, help="Print CSV.")
 _REPORT_ROWS = 20
@@ -89,9 +89,8 @@ def report(
       scoter report service most-linked-sites --day yesterday
       scoter report service pages-from example.org --since 2026-11-01 --json
     """
-    from scoter.live.reports.days import days
     from scoter.live.reports.questions import QUESTIONS
-    from scoter.live.reports.views import is_service
+    from scoter.live.reports.views import days, is_service
 
     form = row_format(wants_csv)
     root = Path(directory)

@@ -15,7 +15,7 @@ from scoter.cli.output import note, print_json, visible
 from scoter.errors import UsageError
 
 if TYPE_CHECKING:
-    from scoter.live.memory.access import ApiKey
+    from scoter.live.keys import ApiKey
     from scoter.web.service.plan import ServiceFolder
 
 

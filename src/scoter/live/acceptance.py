@@ -12,7 +12,7 @@ from scoter.config import Config
 from scoter.core.extract import LONGEST, urls_in
 from scoter.core.url import Url, canonical
 from scoter.errors import UrlError
-from scoter.live.ports import Accepted, DomainRules, Intake
+from scoter.live.ports import Accepted, DomainRuleStore, Intake
 from scoter.live.records import Message
 
 _LATER = 30.0
@@ -53,7 +53,7 @@ class Taken(Struct, frozen=True, kw_only=True):
     left_out: int = 0
 
 
-Answer: TypeAlias = Taken | Overloaded
+TakeResult: TypeAlias = Taken | Overloaded
 
 
 class Acceptance:
@@ -64,7 +64,7 @@ class Acceptance:
         config: Config,
         intake: Intake,
         backlog: Backlog,
-        rules: DomainRules,
+        rules: DomainRuleStore,
         *,
         on_accepted: Callable[[], None] = lambda: None,
     ) -> None:
@@ -80,10 +80,10 @@ class Acceptance:
         self._coming: dict[str, int] = {}
         self._coming_in_all = 0
 
-    async def take(self, messages: Sequence[Message]) -> Sequence[Answer]:
+    async def take(self, messages: Sequence[Message]) -> Sequence[TakeResult]:
         """Accept messages as one write; each is answered for itself, in the order given."""
         answers: list[Overloaded | None] = []
-        read: list[_Read] = []
+        read: list[_ExtractedUrls] = []
         names = set()
         for message in messages:
             found = self._read(message)
@@ -125,7 +125,7 @@ class Acceptance:
             else:
                 del self._coming[domain]
 
-    def _read(self, message: Message) -> _Read:
+    def _read(self, message: Message) -> _ExtractedUrls:
         """Find a message's URLs, each once, in their order."""
         urls: dict[str, Url] = {}
         unusable: dict[str, Unusable] = {}
@@ -145,7 +145,7 @@ class Acceptance:
                 urls[url.text] = url
             else:
                 left_out.add(url.text)
-        return _Read(message, tuple(urls.values()), tuple(unusable.values()), len(left_out))
+        return _ExtractedUrls(message, tuple(urls.values()), tuple(unusable.values()), len(left_out))
 
     def _objection(self, url: Url) -> str:
         if url.scheme not in _SCHEMES:
@@ -174,7 +174,7 @@ class Acceptance:
         return min(max(before * delay, _SOONEST), _LATEST)
 
 
-class _Read(Struct, frozen=True):
+class _ExtractedUrls(Struct, frozen=True):
     message: Message
     urls: tuple[Url, ...]
     unusable: tuple[Unusable, ...]

@@ -12,11 +12,11 @@ from msgspec.structs import replace
 from scoter.api import Archived
 from scoter.core.reply import Exchange, Reply
 from scoter.core.url import Url
-from scoter.live.ports import Entry, Stored
-from scoter.live.records import Hop, Read, Related, UrlRecord
+from scoter.live.ports import JournalEntry, StoredRecord
+from scoter.live.records import ContentSummary, Hop, Related, UrlRecord
 
 
-class Source(StrEnum):
+class RecordSource(StrEnum):
     """Where a record comes from."""
 
     FETCHED = "fetched"
@@ -36,7 +36,7 @@ class Context(Struct, frozen=True, kw_only=True):
     was somebody else's by then.
     """
 
-    entry: Entry
+    entry: JournalEntry
     url: Url
     fetch: str
     hops: tuple[Hop, ...] = ()
@@ -44,15 +44,15 @@ class Context(Struct, frozen=True, kw_only=True):
     reply: Reply | None = None
     is_cut: bool = False
     onward: UrlRecord | None = None
-    read: Read | None = None
+    read: ContentSummary | None = None
     came: datetime | None = None
     related: Related | None = None
     related_exchanges: tuple[Exchange, ...] = ()
     withheld: frozenset[str] = frozenset()
     archived: Sequence[Archived | None] = ()
     record: UrlRecord | None = None
-    rows: tuple[Stored, ...] = ()
-    source: Source = Source.FETCHED
+    rows: tuple[StoredRecord, ...] = ()
+    source: RecordSource = RecordSource.FETCHED
     is_recorded: bool = False
     waited: float = 0.0
     remote: float = 0.0

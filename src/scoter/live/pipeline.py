@@ -9,15 +9,14 @@ from datetime import datetime
 from scoter.compose import Service, Stage, guard
 from scoter.config import Config
 from scoter.live.context import Context
-from scoter.live.ports import ContentStore, DomainRules, Ledger, MetadataStore, RequestQueues
-from scoter.live.stages.archiving import Archiving
-from scoter.live.stages.asking import Asking
-from scoter.live.stages.concluding import Concluding
-from scoter.live.stages.known import Known, Lately, UnderWay
-from scoter.live.stages.reading import Reading
-from scoter.live.stages.recording import Recording
-from scoter.live.stages.related import RelatedImage
-from scoter.live.stages.resolving import Resolving
+from scoter.live.ports import ContentStore, DomainRuleStore, MetadataStore, OutcomeRecorder, RequestQueues
+from scoter.live.stages.image import FetchImage
+from scoter.live.stages.lookup import AnswerKnown, FreshRecords
+from scoter.live.stages.outcome import ArchiveResponses, BuildRecord, RecordOutcome
+from scoter.live.stages.parser import ResponseParser
+from scoter.live.stages.redirects import ResolveRedirects
+from scoter.live.stages.requests import HopFetcher
+from scoter.live.stages.shared_fetch import JoinFetch
 
 
 def pipeline(
@@ -25,12 +24,12 @@ def pipeline(
     *,
     reader: str,
     store: MetadataStore,
-    ledger: Ledger,
+    outcomes: OutcomeRecorder,
     fetching: RequestQueues,
-    reading: Reading,
+    reading: ResponseParser,
     content: ContentStore,
     clock: Callable[[], datetime],
-    rules: DomainRules | None = None,
+    rules: DomainRuleStore | None = None,
     timer: Callable[[], float] = time.perf_counter,
 ) -> Service[Context, Context]:
     """Return the way of a URL from a message to where it is stored and announced.
@@ -39,23 +38,23 @@ def pipeline(
     somebody else meanwhile.
     """
     live = config.live
-    record = timed("record", Recording(reader, ledger), timer)
-    lately = Lately(store, live.known_for, clock)
-    asking = Asking(fetching, rules, timer)
-    work = timed("resolve", Resolving(asking, reading, lately, live.hops, clock), timer)
+    record = timed("record", RecordOutcome(reader, outcomes), timer)
+    lately = FreshRecords(store, live.known_for, clock)
+    asking = HopFetcher(fetching, rules, timer)
+    work = timed("resolve", ResolveRedirects(asking, reading, lately, live.hops, clock), timer)
     if live.fetch_image:
-        work = work >> timed("related", RelatedImage(asking, reading, live.hops), timer)
+        work = work >> timed("related", FetchImage(asking, reading, live.hops), timer)
     work = (
         work
-        >> timed("archive", Archiving(content), timer)  # before the record, which says where the answer lies
-        >> timed("conclude", Concluding(live.known_for, live.failed_for, clock), timer)
+        >> timed("archive", ArchiveResponses(content), timer)  # before the record, which says where the answer lies
+        >> timed("conclude", BuildRecord(live.known_for, live.failed_for, clock), timer)
         >> record  # inside what is under way: whoever comes after that finds it in the store
     )
     return guard(
         work,
-        Known(lately, record, timer),  # outermost: most URLs are known, and cost a lookup
+        AnswerKnown(lately, record, timer),  # outermost: most URLs are known, and cost a lookup
         # Behind it: what has just been stored is known; a moment earlier it is joined.
-        UnderWay(record, timer, asking.hurry),
+        JoinFetch(record, timer, asking.hurry),
         asking,  # innermost: a hop is shared among chains until each of them has recorded what it led to
     )
 

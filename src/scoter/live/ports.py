@@ -1,8 +1,9 @@
-"""What the live pipeline asks of its surroundings.
+"""The interfaces between the live pipeline and its surroundings.
 
-Each port has an embedded twin (SQLite, processes of this machine) and may have one for a cluster. What belongs
-together is recorded together: ``Ledger.record`` stores a URL's records, announces it and closes its message's entry, in
-one transaction where there is one, else in this order, so that a crash between two steps repeats and never loses.
+Each has an implementation on this machine (in memory, SQLite, local processes) and may have one for a cluster. What
+belongs together is written together: ``OutcomeRecorder.record`` stores a URL's records, announces the outcome and
+closes the journal entry. It does so in one transaction if it can, else in this order, so that a crash between two steps
+repeats work and never loses it.
 """
 
 from __future__ import annotations
@@ -16,10 +17,10 @@ from msgspec import Struct
 from scoter.api import Archived, DomainRule
 from scoter.core.reply import Exchange, Reply, Request
 from scoter.core.url import Url
-from scoter.live.records import Event, Message, Priority, Read, UrlRecord
+from scoter.live.records import ContentSummary, Event, Message, Priority, UrlRecord
 
 
-class Entry(Struct, frozen=True, kw_only=True):
+class JournalEntry(Struct, frozen=True, kw_only=True):
     """One URL of an accepted message, to be worked on; ``tries`` counts how often it was opened before."""
 
     id: int
@@ -46,7 +47,7 @@ class Intake(Protocol):
     async def accept(self, messages: Sequence[tuple[Message, Sequence[str]]]) -> Sequence[Accepted]:
         """Keep messages with the URLs found in them for good, before this returns."""
 
-    async def open(self, reader: str, most: int, lease: timedelta) -> Sequence[Entry]:
+    async def open(self, reader: str, most: int, lease: timedelta) -> Sequence[JournalEntry]:
         """Lend entries to a reader; those it does not close in time are lent again, to whoever asks."""
 
     async def renew(self, reader: str, entries: Sequence[int], lease: timedelta) -> Sequence[int]:
@@ -59,7 +60,7 @@ class Intake(Protocol):
         """Return how many entries are not closed."""
 
 
-class Stored(Struct, frozen=True, kw_only=True):
+class StoredRecord(Struct, frozen=True, kw_only=True):
     """A record as it lies in the store: ready-made JSON, and what must be known without reading it."""
 
     url: str
@@ -72,12 +73,12 @@ class Stored(Struct, frozen=True, kw_only=True):
 class MetadataStore(Protocol):
     """Records by URL. One that is past its time is not there."""
 
-    def get(self, url: str) -> Stored | None: ...
+    def get(self, url: str) -> StoredRecord | None: ...
 
-    def get_many(self, urls: Sequence[str]) -> Mapping[str, Stored]:
+    def get_many(self, urls: Sequence[str]) -> Mapping[str, StoredRecord]:
         """Return what is known of at most 300 URLs."""
 
-    async def put(self, rows: Sequence[Stored]) -> None:
+    async def put(self, rows: Sequence[StoredRecord]) -> None:
         """Keep records.
 
         One that is not direct (an alias by rel=canonical), or was fetched before, replaces no direct one that holds.
@@ -87,18 +88,18 @@ class MetadataStore(Protocol):
         """Remove at most so many records that are past their time; return how many."""
 
 
-class Done(Struct, frozen=True, kw_only=True):
+class UrlOutcome(Struct, frozen=True, kw_only=True):
     """An entry that is worked off: what to keep, and whom to tell."""
 
-    entry: Entry
+    entry: JournalEntry
     record: UrlRecord
-    rows: Sequence[Stored]
+    rows: Sequence[StoredRecord]
 
 
-class Ledger(Protocol):
+class OutcomeRecorder(Protocol):
     """Records outcomes once."""
 
-    async def record(self, reader: str, done: Sequence[Done]) -> Sequence[Event | None]:
+    async def record(self, reader: str, done: Sequence[UrlOutcome]) -> Sequence[Event | None]:
         """Store, announce and close; none for an entry that the reader no longer has, of which nothing is kept."""
 
 
@@ -136,7 +137,7 @@ class Deliveries(Protocol):
         """Give deliveries back that were not tried: each is due again then, and it counts as no failure."""
 
 
-class Answer(Struct, frozen=True):
+class HopReply(Struct, frozen=True):
     """What came of one hop, and the seconds for which it waited for its domain's turn.
 
     ``read`` is what it holds, if it was read where it was fetched; ``is_deadly`` tells that somebody may have died of
@@ -145,20 +146,20 @@ class Answer(Struct, frozen=True):
 
     reply: Reply
     waited: float = 0.0
-    read: Read | None = None
+    read: ContentSummary | None = None
     is_deadly: bool = False
 
 
 class Fetching(Protocol):
     """Makes one hop in its domain's turn, wherever that is done. It never fails: what goes wrong is a reply."""
 
-    async def fetch(self, request: Request, priority: Priority) -> Answer: ...
+    async def fetch(self, request: Request, priority: Priority) -> HopReply: ...
 
 
 class RequestQueues(Fetching, Protocol):
     """One queue for each domain, in which the most urgent comes first."""
 
-    async def fetch(self, request: Request, priority: Priority, *, is_read: bool = False) -> Answer:
+    async def fetch(self, request: Request, priority: Priority, *, is_read: bool = False) -> HopReply:
         """Make one hop; what comes may be read at once, where it is fetched, if it is to be read at all."""
 
     def hurry(self, url: Url, priority: Priority) -> None:
@@ -172,7 +173,7 @@ class ContentStore(Protocol):
         """Archive exchanges of one fetch; return where each lies, none where nothing is kept."""
 
 
-class DomainRules(Protocol):
+class DomainRuleStore(Protocol):
     """Rules that are set while the service runs, and outlive it."""
 
     def get(self, domain: str) -> DomainRule | None: ...
@@ -180,3 +181,11 @@ class DomainRules(Protocol):
     def all(self) -> Sequence[DomainRule]: ...
 
     async def put(self, rule: DomainRule) -> None: ...
+
+
+class FailedDelivery(Struct, frozen=True, kw_only=True):
+    """A delivery that nobody took, and why."""
+
+    delivery: Delivery
+    why: str
+    at: datetime

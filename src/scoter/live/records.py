@@ -46,7 +46,7 @@ class State(StrEnum):
     REFUSED = "refused"  # we do not ask there: the address, port or scheme is not allowed, or the domain is blocked
 
 
-class Kind(StrEnum):
+class ContentKind(StrEnum):
     """What a URL is, for those who show it."""
 
     PAGE = "page"
@@ -57,7 +57,7 @@ class Kind(StrEnum):
     OTHER = "other"
 
 
-class Read(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class ContentSummary(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What an answer holds, as far as anybody asks for it later.
 
     ``size`` is the bytes of its content, free of codings; ``canonical`` what a page calls itself, and ``onward`` where
@@ -66,7 +66,7 @@ class Read(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """
 
     media_type: str
-    kind: Kind
+    kind: ContentKind
     size: int
     truncated: bool = False
     about: PageMetadata | None = None
@@ -111,7 +111,7 @@ class UrlRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
     reason: str = ""
     detail: str = ""
     hops: tuple[Hop, ...] = ()
-    kind: Kind = Kind.OTHER
+    kind: ContentKind = ContentKind.OTHER
     content_type: str = ""
     length: int = 0
     truncated: bool = False

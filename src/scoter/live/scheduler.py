@@ -14,24 +14,19 @@ long that lasts: no URL ever fails for it.
 from __future__ import annotations
 
 import asyncio
-import heapq
 import logging
 import uuid
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 
-from msgspec import Struct
-
 from scoter.compose import Service
-from scoter.core.url import Url, canonical
+from scoter.core.url import canonical
 from scoter.errors import ScoterError, Unavailable, UrlError
+from scoter.live.admission import DomainShares, ScheduledEntry, StoragePause
+from scoter.live.clock import lease_now
 from scoter.live.context import Context
-from scoter.live.ports import Entry, Intake
-from scoter.live.recess import Recess
-from scoter.live.records import Priority
-from scoter.live.stages.asking import Postponed
-from scoter.live.ticks import ticks
+from scoter.live.ports import Intake, JournalEntry
+from scoter.live.stages.requests import Postponed
 
 _AT_ONCE = 200
 _LOOK_AGAIN = 0.25  # seconds after which an empty journal is looked at again; ``wake`` makes it sooner
@@ -55,13 +50,13 @@ class Scheduler:
         lease: timedelta,
         most_of_domain: int | None = None,
         on_done: Callable[[Context], None] = lambda context: None,
-        recess: Recess | None = None,
+        pause: StoragePause | None = None,
         new_id: Callable[[], str] = lambda: uuid.uuid4().hex,
-        timer: Callable[[], float] = ticks,
+        lease_clock: Callable[[], float] = lease_now,
     ) -> None:
         """``most`` entries are worked on at a time; ``on_done`` is told of each that is recorded.
 
-        ``timer`` is the clock that leases run by.
+        ``lease_clock`` is the clock of leases.
         """
         self._reader = reader
         self._intake = intake
@@ -71,13 +66,13 @@ class Scheduler:
         self._on_done = on_done
         self._new_id = new_id
         self._tasks: dict[int, asyncio.Task[None]] = {}
-        self._shares = _Shares(most, most_of_domain or max(1, most // _SHARE))
-        self._recess = recess or Recess()
+        self._shares = DomainShares(most, most_of_domain or max(1, most // _SHARE))
+        self._storage_pause = pause or StoragePause()
         self._returning: set[int] = set()
         self._doomed: dict[int, asyncio.TimerHandle] = {}  # under way, and not lent to us any more
         self._is_behind = False  # leases could not be prolonged when it was time
-        self._timer = timer
-        self._renewed = timer()  # when leases were last prolonged
+        self._lease_clock = lease_clock
+        self._renewed = lease_clock()  # when leases were last prolonged
         self._awake = asyncio.Event()
         self._has_more = True
         self._stopping = False
@@ -97,7 +92,7 @@ class Scheduler:
     @property
     def trouble(self) -> str:
         """Why nothing is taken up at the moment, or nothing."""
-        return self._recess.trouble
+        return self._storage_pause.trouble
 
     def wake(self) -> None:
         """Look at the journal now: something was accepted."""
@@ -127,12 +122,12 @@ class Scheduler:
     def _room(self) -> int:
         return min(self._most - len(self._tasks), _HELD * self._most - self.held, _AT_ONCE)
 
-    async def _open(self) -> Sequence[Entry]:
+    async def _open(self) -> Sequence[JournalEntry]:
         room = self._room()
         self._has_more = room <= 0  # nobody knows
         if self._has_more:
             return ()
-        room = self._recess.admits(room)
+        room = self._storage_pause.admits(room)
         if not room:
             return ()
         try:
@@ -147,20 +142,20 @@ class Scheduler:
         except Exception:
             _log.exception("the journal could not be read")
             return ()
-        self._recess.opened(len(opened))
+        self._storage_pause.opened(len(opened))
         self._has_more = len(opened) >= room
         return opened
 
     def _pause(self, error: Unavailable) -> None:
         """Take up nothing for a while, and give back what has not begun."""
-        self._recess.begin(error)
+        self._storage_pause.begin(error)
         self._returning.update(self._shares.held)
         self._shares.held.clear()
 
     async def _catch_up(self) -> None:
         """Do what could not be written before. Lending comes after it: that takes back what is past its time."""
         # A process that stood still for longer than a lease, and lent first, would take back all that it works on.
-        if self._is_behind or self._timer() - self._renewed > self._lease.total_seconds() / 2:
+        if self._is_behind or self._lease_clock() - self._renewed > self._lease.total_seconds() / 2:
             await self._renew_all()
             self._is_behind = False
         while returning := [entry for entry in self._returning if entry not in self._tasks][:_AT_ONCE]:
@@ -174,7 +169,7 @@ class Scheduler:
         except TimeoutError:
             return
 
-    def _begin(self, entry: Entry) -> None:
+    def _begin(self, entry: JournalEntry) -> None:
         if entry.id in self._tasks or entry.id in self._shares.held:
             if (doom := self._doomed.pop(entry.id, None)) is not None:
                 doom.cancel()
@@ -185,15 +180,15 @@ class Scheduler:
             # Only what was canonical was accepted, so an older version must have had other rules.
             _log.error("an accepted URL is none any more: %r: %s", entry.url, error)
             return
-        if (job := self._shares.admit(_Job(entry, url))) is not None:
+        if (job := self._shares.admit(ScheduledEntry(entry, url))) is not None:
             self._start(job)
 
-    def _start(self, job: _Job) -> None:
+    def _start(self, job: ScheduledEntry) -> None:
         task = asyncio.create_task(self._work(job))
         self._tasks[job.entry.id] = task
         task.add_done_callback(lambda _: self._ended(job))
 
-    def _ended(self, job: _Job) -> None:
+    def _ended(self, job: ScheduledEntry) -> None:
         self._tasks.pop(job.entry.id, None)
         if (doom := self._doomed.pop(job.entry.id, None)) is not None:
             doom.cancel()
@@ -203,11 +198,11 @@ class Scheduler:
         elif self._has_more:  # otherwise the journal was empty, and there is nothing to take this one's place
             self._awake.set()
 
-    async def _work(self, job: _Job) -> None:
+    async def _work(self, job: ScheduledEntry) -> None:
         try:
             done = await self._pipeline(Context(entry=job.entry, url=job.url, fetch=self._new_id()))
             if done.is_recorded:
-                self._recess.kept(archived=any(done.archived))
+                self._storage_pause.kept(archived=any(done.archived))
                 self._on_done(done)
         except Unavailable as error:  # ours, not the page's: it does not count as a try
             self._pause(error)
@@ -227,7 +222,7 @@ class Scheduler:
                 self._pause(error)
 
     async def _renew_all(self) -> None:
-        began = self._timer()
+        began = self._lease_clock()
         held = [*self._tasks, *self._shares.held]
         for at in range(0, len(held), _AT_ONCE):
             try:
@@ -262,71 +257,3 @@ class Scheduler:
                 await self._intake.abort(self._reader, entries[at : at + _AT_ONCE])
             except ScoterError as error:  # their leases will run out
                 _log.warning("what was under way could not be given back: %s", error)
-
-
-class _Job(Struct, frozen=True):
-    entry: Entry
-    url: Url
-
-
-class _Shares:
-    """How much of each domain is under way, and what is held until there is less, the most urgent first."""
-
-    def __init__(self, most: int, most_of_domain: int) -> None:
-        self._most = most
-        self._most_of_domain = most_of_domain
-        self._under_way: Counter[str] = Counter()
-        self._in_all = 0
-        self._queues: dict[str, list[tuple[int, int]]] = {}  # priorities and ids; of those given up some are left
-        self.held: dict[int, _Job] = {}
-
-    def admit(self, job: _Job) -> _Job | None:
-        """Take in a job; return which one of its domain begins now, if any does: the others are held."""
-        domain, begins = job.url.domain, job
-        # A person does not wait behind what nobody waits for; how many persons there may be is the journal's to say.
-        if job.entry.priority is not Priority.PERSON:
-            heapq.heappush(self._queues.setdefault(domain, []), (job.entry.priority, job.entry.id))
-            self.held[job.entry.id] = job
-            if self._under_way[domain] >= self._share():
-                return None
-            begins = self._next(domain) or job
-        self._under_way[domain] += 1
-        self._in_all += 1
-        return begins
-
-    def after(self, job: _Job) -> _Job | None:
-        """Return the job that takes the place of one that has ended, if its domain has one and may have as many."""
-        domain = job.url.domain
-        self._under_way[domain] -= 1
-        self._in_all -= 1
-        following = self._next(domain) if self._under_way[domain] < self._share() else None
-        if following is not None:
-            self._under_way[domain] += 1
-            self._in_all += 1
-        elif not self._under_way[domain]:
-            del self._under_way[domain]
-        return following
-
-    def more(self, most: int) -> Iterator[_Job]:
-        """Give at most so many jobs that were held and may begin by now, one of each domain."""
-        for domain in tuple(self._queues):
-            if most <= 0:
-                return
-            if self._under_way[domain] < self._share() and (following := self._next(domain)) is not None:
-                self._under_way[domain] += 1
-                self._in_all += 1
-                most -= 1
-                yield following
-
-    def _share(self) -> int:
-        """Return how many of one domain may be under way: one at least, and no more than there is room left."""
-        return min(self._most_of_domain, max(1, self._most - self._in_all))
-
-    def _next(self, domain: str) -> _Job | None:
-        queue = self._queues.get(domain, [])
-        following = None
-        while queue and following is None:
-            following = self.held.pop(heapq.heappop(queue)[1], None)  # none: it was given up meanwhile
-        if not queue:
-            self._queues.pop(domain, None)
-        return following

@@ -14,8 +14,8 @@ from msgspec import Struct
 
 from scoter.api import MAX_WAIT, Problem
 from scoter.errors import Defect, ScoterError, Unavailable
-from scoter.live.memory.access import ApiKeys
-from scoter.live.ports import ContentStore, DomainRules, Fetching
+from scoter.live.keys import ApiKeys
+from scoter.live.ports import ContentStore, DomainRuleStore, Fetching
 from scoter.web.asgi import (
     BODY_LIMIT,
     BODY_WITHIN,
@@ -76,7 +76,7 @@ class Services(Struct, frozen=True, kw_only=True):
     is_renewed: Callable[[str], bool] = lambda url: False
     arrivals: UrlWaiters
     streams: Streams
-    rules: DomainRules
+    rules: DomainRuleStore
     fetching: Fetching
     content: ContentStore | None = None
     gate: AccessControl

@@ -13,7 +13,7 @@ from msgspec import Struct
 from scoter.api import KeyScope, Problem
 from scoter.core.bounded import BoundedMap
 from scoter.errors import UsageError
-from scoter.live.memory.access import ApiKey
+from scoter.live.keys import ApiKey
 from scoter.web.asgi import Fields
 from scoter.web.problems import problem
 

@@ -12,8 +12,8 @@ import pyarrow.parquet as pq  # type: ignore[import-untyped]
 
 from scoter.api import Archived
 from scoter.core.metadata import Image, PageMetadata
-from scoter.live.content.hours import pieces
-from scoter.live.records import Event, Hop, Kind, Related, State, UrlRecord
+from scoter.live.content.log_files import pieces
+from scoter.live.records import ContentKind, Event, Hop, Related, State, UrlRecord
 
 NOON = datetime(2026, 11, 5, 12, 0, tzinfo=UTC)
 
@@ -57,7 +57,7 @@ def event(
     message: str = "",
     resolved: str = "",
     state: State = State.OK,
-    kind: Kind = Kind.PAGE,
+    kind: ContentKind = ContentKind.PAGE,
     fetch: str = "",
     status: int | None = 200,
     reason: str = "",

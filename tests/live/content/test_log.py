@@ -19,12 +19,11 @@ from tests.live.content.outcomes import NOON, Clock, FakeEvents, event, files, l
 from scoter.api import Archived
 from scoter.core.metadata import Image
 from scoter.errors import UserError
-from scoter.live.content.hours import STATE, merge, pieces
 from scoter.live.content.log import FetchLog
-from scoter.live.content.rows import LOG
-from scoter.live.content.timing import Timing, Timings
-from scoter.live.ports import Done
-from scoter.live.records import Kind, Message, Related, State
+from scoter.live.content.log_files import STATE, merge, pieces
+from scoter.live.content.log_rows import LOG, OutcomeTiming, OutcomeTimings
+from scoter.live.ports import UrlOutcome
+from scoter.live.records import ContentKind, Message, Related, State
 from scoter.live.sqlite.database import ServiceDb
 from scoter.live.sqlite.stores import SqliteStores
 
@@ -42,8 +41,10 @@ async def test_a_row_says_what_is_known_of_an_outcome(tmp_path: Path) -> None:
         related=Related(image=image, bytes=77),
         archived=Archived("live-1.warc.gz", 5, 6),
     )
-    timings = Timings()
-    timings.put("m", "http://t.co/x", Timing((("resolve", 30.0), ("record", 2.0)), waited=4.0, remote=20.0, total=40.0))
+    timings = OutcomeTimings()
+    timings.put(
+        "m", "http://t.co/x", OutcomeTiming((("resolve", 30.0), ("record", 2.0)), waited=4.0, remote=20.0, total=40.0)
+    )
 
     await FetchLog(tmp_path, FakeEvents([outcome]), timings).flush()
 
@@ -64,7 +65,7 @@ async def test_a_row_says_what_is_known_of_an_outcome(tmp_path: Path) -> None:
 
 
 async def test_an_outcome_without_page_timing_or_host_has_a_row_too(tmp_path: Path) -> None:
-    outcome = event(1, "not a url", state=State.FAILED, status=None, reason="timeout", kind=Kind.OTHER)
+    outcome = event(1, "not a url", state=State.FAILED, status=None, reason="timeout", kind=ContentKind.OTHER)
 
     await FetchLog(tmp_path, FakeEvents([outcome])).flush()
 
@@ -241,13 +242,13 @@ async def test_a_damaged_part_is_told_and_does_not_keep_other_hours_from_being_m
 
 
 def test_of_too_many_timings_the_oldest_go() -> None:
-    timings = Timings(most=2)
+    timings = OutcomeTimings(most=2)
     for number in range(3):
-        timings.put("m", str(number), Timing(total=float(number)))
+        timings.put("m", str(number), OutcomeTiming(total=float(number)))
 
     assert len(timings) == 2
     assert timings.get("m", "0") is None
-    assert timings.get("m", "2") == Timing(total=2.0)
+    assert timings.get("m", "2") == OutcomeTiming(total=2.0)
 
 
 @settings(max_examples=25, deadline=None)
@@ -279,8 +280,8 @@ async def test_each_announcement_is_logged_once_in_whatever_order_things_happen(
 async def test_on_a_full_disk_nothing_is_lost_and_the_log_goes_on_when_there_is_room(small_disk: Path) -> None:
     ballast = small_disk / "ballast"
     events = FakeEvents([event(number, title=f"{number} " * 500) for number in range(1, 201)])
-    timings = Timings()
-    timings.put("m1", events.events[0].url, Timing(total=7.0))
+    timings = OutcomeTimings()
+    timings.put("m1", events.events[0].url, OutcomeTiming(total=7.0))
     log = FetchLog(small_disk / "log", events, timings, clock=Clock(NOON + 2 * HOUR))
     ballast.write_bytes(bytes(2_095_000 - 4_096))
 
@@ -309,7 +310,7 @@ async def test_outcomes_that_a_service_recorded_get_into_the_log(tmp_path: Path)
     message = Message(id="m", urls=("http://a.org/",), received=NOON)
     await stores.journal.accept([(message, message.urls)])
     (entry,) = await stores.journal.open("reader", 1, HOUR)
-    await stores.ledger.record("reader", [Done(entry=entry, record=outcome, rows=())])
+    await stores.outcomes.record("reader", [UrlOutcome(entry=entry, record=outcome, rows=())])
 
     log = FetchLog(tmp_path / "log", stores.events, clock=clock)
     done = await log.flush()

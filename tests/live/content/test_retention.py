@@ -11,13 +11,12 @@ import pytest
 from tests.live.content.outcomes import NOON, Clock, FakeEvents, event, files
 
 from scoter.errors import StoreUnavailable
-from scoter.live.content.hours import read_state
 from scoter.live.content.log import FetchLog
-from scoter.live.content.retention import Keeping, Retention, Swept, expire_archives
-from scoter.live.content.room import DiskFloor, has_room
-from scoter.live.memory.records import MemoryMetadata
+from scoter.live.content.log_files import read_state
+from scoter.live.content.retention import DiskFloor, Retention, RetentionLimits, SweepResult, expire_archives, has_room
+from scoter.live.memory.metadata import MemoryMetadata
 from scoter.live.memory.stores import MemoryStores
-from scoter.live.ports import Stored
+from scoter.live.ports import StoredRecord
 
 DAY = timedelta(days=1)
 
@@ -74,13 +73,13 @@ async def test_a_sweep_removes_old_archives_hours_records_and_announcements(tmp_
     events = FakeEvents([event(1), event(2), event(3, at=NOON + 3 * DAY)])
     log = FetchLog(tmp_path / "log", events, clock=clock)
     await log.flush()
-    keeping = Keeping(content_for=2 * DAY, log_for=2 * DAY)
+    keeping = RetentionLimits(content_for=2 * DAY, log_for=2 * DAY)
     retention = Retention(keeping, content=content, log=log, metadata=metadata, events=events, clock=clock)
     clock.now = NOON + 4 * DAY
 
     swept = await retention.sweep()
 
-    assert swept == Swept(archives=1, archived_bytes=100, log_files=1, records=1, events=3)
+    assert swept == SweepResult(archives=1, archived_bytes=100, log_files=1, records=1, events=3)
     assert names(content) == []
     assert files(tmp_path / "log") == ["2026-11-08/12-1-000000000003-000000000003.parquet.part"]
     assert metadata.get("http://b.org/") is not None
@@ -97,7 +96,7 @@ async def test_without_a_clock_archives_go_by_size_alone_and_no_hour_or_record_g
     events = FakeEvents([event(1), event(2, at=NOON + 3 * DAY)])
     log = FetchLog(tmp_path / "log", events, clock=clock)
     await log.flush()
-    keeping = Keeping(content_for=DAY, content_size=200, log_for=DAY)
+    keeping = RetentionLimits(content_for=DAY, content_size=200, log_for=DAY)
     retention = Retention(keeping, content=content, log=log, metadata=metadata, events=events, clock=clock)
     clock.now = NOON + 9 * DAY
 
@@ -112,7 +111,7 @@ async def test_an_announcement_that_is_not_in_the_log_is_not_forgotten(tmp_path:
     events = FakeEvents([event(1), event(2)])
     log = FetchLog(tmp_path / "log", events)
     metadata = MemoryStores().metadata
-    retention = Retention(Keeping(), content=tmp_path, log=log, metadata=metadata, events=events)
+    retention = Retention(RetentionLimits(), content=tmp_path, log=log, metadata=metadata, events=events)
 
     assert (await retention.sweep()).events == 0
     await log.flush()
@@ -133,7 +132,12 @@ async def test_on_a_full_disk_whatever_can_be_removed_is(small_disk: Path) -> No
     log = FetchLog(small_disk / "log", events, clock=clock)
     await log.flush()
     retention = Retention(
-        Keeping(log_for=timedelta(hours=1)), content=content, log=log, metadata=metadata, events=events, clock=clock
+        RetentionLimits(log_for=timedelta(hours=1)),
+        content=content,
+        log=log,
+        metadata=metadata,
+        events=events,
+        clock=clock,
     )
     clock.now = NOON + 4 * DAY
     with (small_disk / "ballast").open("wb", buffering=0) as file, suppress(OSError):
@@ -143,7 +147,7 @@ async def test_on_a_full_disk_whatever_can_be_removed_is(small_disk: Path) -> No
     swept = await retention.sweep()
 
     # The newest hour stays: its name alone tells how far the log has come, until that can be noted.
-    assert swept == Swept(log_files=1, records=1, events=3)
+    assert swept == SweepResult(log_files=1, records=1, events=3)
     assert len(files(small_disk / "log")) == 1
     (small_disk / "ballast").unlink()
     assert (await retention.sweep()).log_files == 1
@@ -159,7 +163,9 @@ async def test_one_that_fails_keeps_none_of_the_others_from_making_room(tmp_path
     events = FakeEvents([event(1)])
     log = FetchLog(tmp_path / "log", events, clock=clock)
     await log.flush()
-    retention = Retention(Keeping(), content=tmp_path, log=log, metadata=Locked(clock), events=events, clock=clock)
+    retention = Retention(
+        RetentionLimits(), content=tmp_path, log=log, metadata=Locked(clock), events=events, clock=clock
+    )
 
     with pytest.raises(StoreUnavailable):
         await retention.sweep()
@@ -182,5 +188,5 @@ def test_room_is_read_once_a_second_and_a_disk_that_went_away_has_none(tmp_path:
     assert not has_room(tmp_path, 2**70)
 
 
-def _stored(url: str, expires: datetime) -> Stored:
-    return Stored(url=url, value=b"{}", fetched_at=NOON, expires_at=expires)
+def _stored(url: str, expires: datetime) -> StoredRecord:
+    return StoredRecord(url=url, value=b"{}", fetched_at=NOON, expires_at=expires)

@@ -18,7 +18,7 @@ from tests.store.exchanges import ABOUT, assert_sound, exchange, records
 
 from scoter.api import Archived
 from scoter.errors import ContentUnavailable, Defect, UserError
-from scoter.live.content.store import WarcContent, read
+from scoter.live.content.archive import WarcContent, read
 from scoter.store.warc import WarcReader, unfinished
 from scoter.store.warc.part import OPEN, WarcPart
 
@@ -222,7 +222,7 @@ import asyncio, sys
 from datetime import timedelta
 from pathlib import Path
 from tests.store.exchanges import ABOUT, exchange
-from scoter.live.content.store import WarcContent
+from scoter.live.content.archive import WarcContent
 
 async def one(store, number):
     page = exchange(f"http://example.com/{number}", str(number).encode() * 2_000)

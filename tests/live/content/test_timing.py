@@ -7,15 +7,15 @@ from datetime import timedelta
 from tests.live.content.outcomes import NOON, Clock
 
 from scoter.core.url import canonical
-from scoter.live.content.timing import Timing, Timings
+from scoter.live.content.log_rows import OutcomeTiming, OutcomeTimings
 from scoter.live.context import Context
-from scoter.live.ports import Entry
+from scoter.live.ports import JournalEntry
 from scoter.live.records import Priority
 
 
 def test_a_context_that_is_done_leaves_its_timing() -> None:
-    timings = Timings(clock=Clock(NOON + timedelta(seconds=2)))
-    entry = Entry(
+    timings = OutcomeTimings(clock=Clock(NOON + timedelta(seconds=2)))
+    entry = JournalEntry(
         id=1, message="m", url="http://a.org/", priority=Priority.NORMAL, force=False, callback="", accepted=NOON
     )
     context = Context(entry=entry, url=canonical("http://a.org/"), fetch="f", waited=0.5, remote=0.25)
@@ -23,12 +23,12 @@ def test_a_context_that_is_done_leaves_its_timing() -> None:
     timings.note(context.timed("resolve", 1.0).timed("record", 0.125))
 
     found = timings.get("m", "http://a.org/")
-    assert found == Timing((("resolve", 1000.0), ("record", 125.0)), waited=500.0, remote=250.0, total=2000.0)
+    assert found == OutcomeTiming((("resolve", 1000.0), ("record", 125.0)), waited=500.0, remote=250.0, total=2000.0)
 
 
 def test_a_clock_that_was_set_back_makes_no_negative_time() -> None:
-    timings = Timings(clock=Clock(NOON - timedelta(hours=1)))
-    entry = Entry(
+    timings = OutcomeTimings(clock=Clock(NOON - timedelta(hours=1)))
+    entry = JournalEntry(
         id=1, message="m", url="http://a.org/", priority=Priority.NORMAL, force=False, callback="", accepted=NOON
     )
 

@@ -17,16 +17,16 @@ from tests.store.exchanges import ABOUT, exchange
 
 from scoter.core.reply import Failed, reply_to
 from scoter.core.url import canonical
-from scoter.live.content.hours import pieces
+from scoter.live.content.archive import LiveWarcWriter
 from scoter.live.content.log import FetchLog
-from scoter.live.content.writer import Archive
-from scoter.live.memory.records import MemoryMetadata
+from scoter.live.content.log_files import pieces
+from scoter.live.memory.metadata import MemoryMetadata
 from scoter.live.memory.stores import MemoryStores
-from scoter.live.ports import Stored
+from scoter.live.ports import StoredRecord
 from scoter.live.records import Priority, State, UrlRecord
 from scoter.live.sqlite.database import ServiceDb
 from scoter.live.sqlite.stores import SqliteStores
-from scoter.live.stages.known import Lately
+from scoter.live.stages.lookup import FreshRecords
 from scoter.store.warc import unfinished
 from scoter.web.service.cleanup import SteadyClock
 
@@ -42,9 +42,9 @@ class TestWindows:
         store = MemoryMetadata(clock)
         record = UrlRecord(url=A, resolved=A, state=State.OK, fetch="f", fetched_at=NOON, expires_at=NOON + 14 * DAY)
         value = msgspec.json.encode(record)
-        await store.put([Stored(url=A, value=value, fetched_at=NOON, expires_at=record.expires_at)])
+        await store.put([StoredRecord(url=A, value=value, fetched_at=NOON, expires_at=record.expires_at)])
         clock.now = NOON + jump
-        return Lately(store, 14 * DAY, clock).get(A) is not None
+        return FreshRecords(store, 14 * DAY, clock).get(A) is not None
 
     @pytest.mark.parametrize("jump", [-13 * DAY, -HOUR, DAY])
     async def test_a_page_is_not_fetched_again_since_the_clock_was_set(self, jump: timedelta) -> None:
@@ -58,9 +58,9 @@ class TestWindows:
 @pytest.fixture(params=["memory", "sqlite"])
 async def stores(request: pytest.FixtureRequest, tmp_path: Path, time: Time) -> AsyncIterator[Stores]:
     if request.param == "memory":
-        yield MemoryStores(clock=time.clock, ticks=time.tick)
+        yield MemoryStores(clock=time.clock, lease_clock=time.tick)
         return
-    async with ServiceDb(tmp_path / "db", clock=time.clock, ticks=time.tick) as db:
+    async with ServiceDb(tmp_path / "db", clock=time.clock, lease_clock=time.tick) as db:
         yield SqliteStores(db)
 
 
@@ -135,7 +135,7 @@ class TestArchives:
 
     def test_a_file_is_finished_in_its_time_though_the_clock_was_set_back(self, tmp_path: Path, clock: Clock) -> None:
         seconds = 0.0
-        with Archive(tmp_path, "live", ABOUT, size=2**30, age=HOUR, now=clock, timer=lambda: seconds) as archive:
+        with LiveWarcWriter(tmp_path, "live", ABOUT, size=2**30, age=HOUR, now=clock, timer=lambda: seconds) as archive:
             archive.write(exchange(A, b"body"))
             assert archive.finish_if_due() is None
             clock.now -= 30 * DAY
@@ -149,7 +149,7 @@ class TestArchives:
     def test_a_file_that_could_not_be_given_its_name_takes_nothing_more_when_the_clock_was_set_back(
         self, tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        with Archive(tmp_path, "live", ABOUT, size=2**30, age=HOUR, now=clock, timer=lambda: 0.0) as archive:
+        with LiveWarcWriter(tmp_path, "live", ABOUT, size=2**30, age=HOUR, now=clock, timer=lambda: 0.0) as archive:
             archive.write(exchange(A, b"body"))
             clock.now += HOUR
             with monkeypatch.context() as broken:

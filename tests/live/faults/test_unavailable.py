@@ -11,10 +11,10 @@ import pytest
 from tests.live.fakes import READER, Bench, ScriptedWeb, clock, page, simulated, ticks, until_idle
 
 from scoter.errors import ContentUnavailable, StoreUnavailable, Unavailable
+from scoter.live.admission import LONGEST, StoragePause
 from scoter.live.memory.journal import MemoryJournal
 from scoter.live.memory.stores import MemoryStores
-from scoter.live.ports import Accepted, Done, Entry, Ledger
-from scoter.live.recess import LONGEST, Recess
+from scoter.live.ports import Accepted, JournalEntry, OutcomeRecorder, UrlOutcome
 from scoter.live.records import Event, Message, Priority
 from scoter.live.scheduler import Scheduler
 
@@ -24,11 +24,11 @@ FULL = StoreUnavailable("database or disk is full")
 
 
 class Locked:
-    """A journal and a ledger in one database, which somebody else has locked for a while."""
+    """A journal and a outcomes in one database, which somebody else has locked for a while."""
 
-    def __init__(self, journal: MemoryJournal, ledger: Ledger) -> None:
+    def __init__(self, journal: MemoryJournal, outcomes: OutcomeRecorder) -> None:
         self._journal = journal
-        self._ledger = ledger
+        self._outcomes = outcomes
         self.error: Unavailable | None = None
 
     def _check(self) -> None:
@@ -39,7 +39,7 @@ class Locked:
         self._check()
         return await self._journal.accept(messages)
 
-    async def open(self, reader: str, most: int, lease: timedelta) -> Sequence[Entry]:
+    async def open(self, reader: str, most: int, lease: timedelta) -> Sequence[JournalEntry]:
         self._check()
         return await self._journal.open(reader, most, lease)
 
@@ -54,20 +54,20 @@ class Locked:
     def depth(self) -> dict[Priority, int]:
         return dict(self._journal.depth())
 
-    async def record(self, reader: str, done: Sequence[Done]) -> Sequence[Event | None]:
+    async def record(self, reader: str, done: Sequence[UrlOutcome]) -> Sequence[Event | None]:
         self._check()
-        return await self._ledger.record(reader, done)
+        return await self._outcomes.record(reader, done)
 
 
 def bench_of(most_tries: int = 2, takes: float = 1.0) -> Bench:
     web = ScriptedWeb({url: page() for url in SITES}, takes=takes)
-    return Bench(web, stores=MemoryStores(clock=clock, ticks=ticks, most_tries=most_tries))
+    return Bench(web, stores=MemoryStores(clock=clock, lease_clock=ticks, most_tries=most_tries))
 
 
 @simulated
 async def test_a_url_never_fails_because_the_archive_was_full_for_hours() -> None:
     bench = bench_of()
-    scheduler = bench.scheduler(recess=Recess(timer=ticks))
+    scheduler = bench.scheduler(pause=StoragePause(lease_clock=ticks))
     run = asyncio.create_task(scheduler.run())
     bench.content.defect = ContentUnavailable("No space left on device")
     await bench.accept(*SITES)
@@ -88,7 +88,7 @@ async def test_a_url_never_fails_because_the_archive_was_full_for_hours() -> Non
 @simulated
 async def test_hardly_anybody_is_asked_for_what_cannot_be_kept() -> None:
     bench = bench_of()
-    scheduler = bench.scheduler(most=1000, recess=Recess(timer=ticks))
+    scheduler = bench.scheduler(most=1000, pause=StoragePause(lease_clock=ticks))
     run = asyncio.create_task(scheduler.run())
     bench.content.defect = ContentUnavailable("No space left on device")
     await bench.accept(*SITES)
@@ -105,7 +105,7 @@ async def test_hardly_anybody_is_asked_for_what_cannot_be_kept() -> None:
 async def test_what_is_held_for_its_domain_is_given_back_and_comes_in_its_old_order() -> None:
     urls = [f"http://one.example/{n:02}" for n in range(20)]
     bench = Bench(ScriptedWeb({url: page() for url in urls}, takes=1))
-    scheduler = bench.scheduler(most=10, most_of_domain=2, recess=Recess(timer=ticks))
+    scheduler = bench.scheduler(most=10, most_of_domain=2, pause=StoragePause(lease_clock=ticks))
     bench.content.defect = ContentUnavailable("No space left on device")
     await bench.accept(*urls)
     run = asyncio.create_task(scheduler.run())
@@ -126,10 +126,10 @@ def test_a_locked_database_costs_nobody_a_try(lasting: float) -> None:
     @simulated
     async def check() -> None:
         bench = bench_of(most_tries=2, takes=20)
-        locked = Locked(bench.stores.journal, bench.stores.ledger)
-        bench.ledger = locked  # type: ignore[assignment]
+        locked = Locked(bench.stores.journal, bench.stores.outcomes)
+        bench.outcomes = locked  # type: ignore[assignment]
         scheduler = Scheduler(
-            READER, locked, bench.pipeline_of(READER), most=10, lease=LEASE, recess=Recess(timer=ticks)
+            READER, locked, bench.pipeline_of(READER), most=10, lease=LEASE, pause=StoragePause(lease_clock=ticks)
         )
         run = asyncio.create_task(scheduler.run())
         await bench.accept(*SITES)
@@ -153,7 +153,7 @@ async def test_what_is_known_does_not_end_the_wait_for_the_archive() -> None:
     bench = bench_of()
     await bench.accept(SITES[0])
     await until_idle(bench, bench.scheduler())
-    scheduler = bench.scheduler(recess=Recess(timer=ticks))
+    scheduler = bench.scheduler(pause=StoragePause(lease_clock=ticks))
     run = asyncio.create_task(scheduler.run())
     bench.content.defect = ContentUnavailable("No space left on device")
     await bench.accept(*SITES[1:])
@@ -174,7 +174,7 @@ async def test_what_needs_no_archive_does_not_wait_for_it_and_keeps_nobody_from_
     bench.web.answers.update({url: page() for url in known})
     await bench.accept(*known)
     await until_idle(bench, bench.scheduler(most=100))
-    scheduler = bench.scheduler(recess=Recess(timer=ticks))
+    scheduler = bench.scheduler(pause=StoragePause(lease_clock=ticks))
     run = asyncio.create_task(scheduler.run())
     bench.content.defect = ContentUnavailable("No space left on device")
     await bench.accept(*SITES)
@@ -194,9 +194,9 @@ async def test_what_needs_no_archive_does_not_wait_for_it_and_keeps_nobody_from_
 @simulated
 async def test_leases_that_could_not_be_prolonged_are_before_anything_is_lent_again() -> None:
     bench = bench_of(most_tries=1, takes=100)
-    locked = Locked(bench.stores.journal, bench.stores.ledger)
-    recess = Recess(timer=ticks)
-    scheduler = Scheduler(READER, locked, bench.pipeline, most=10, lease=LEASE, recess=recess)
+    locked = Locked(bench.stores.journal, bench.stores.outcomes)
+    pause = StoragePause(lease_clock=ticks)
+    scheduler = Scheduler(READER, locked, bench.pipeline, most=10, lease=LEASE, pause=pause)
     run = asyncio.create_task(scheduler.run())
     await bench.accept(*SITES[:5])
     await asyncio.sleep(5)
@@ -214,16 +214,16 @@ async def test_leases_that_could_not_be_prolonged_are_before_anything_is_lent_ag
 
 def test_a_trial_that_fails_doubles_the_pause_and_those_who_fail_beside_it_do_not() -> None:
     now = 0.0
-    recess = Recess(first=1.0, longest=8.0, timer=lambda: now)
+    pause = StoragePause(first=1.0, longest=8.0, lease_clock=lambda: now)
     pauses = []
     for _ in range(6):
         for _ in range(100):
-            recess.begin(FULL)
+            pause.begin(FULL)
         began = now
-        while not recess.admits(50):
+        while not pause.admits(50):
             now += 0.25
         pauses.append(now - began)
 
     assert pauses == [1.0, 2.0, 4.0, 8.0, 8.0, 8.0]
-    recess.kept(archived=False)
-    assert (recess.trouble, recess.admits(50)) == ("", 50)
+    pause.kept(archived=False)
+    assert (pause.trouble, pause.admits(50)) == ("", 50)

@@ -8,8 +8,8 @@ from pathlib import Path
 from tests.live.content.outcomes import NOON, Clock, FakeEvents, event
 
 from scoter.live.content.log import FetchLog
-from scoter.live.content.timing import Timing, Timings
-from scoter.live.records import Event, Kind, State
+from scoter.live.content.log_rows import OutcomeTiming, OutcomeTimings
+from scoter.live.records import ContentKind, Event, State
 
 DAY = timedelta(days=1)
 
@@ -21,8 +21,9 @@ def outcomes(now: datetime = NOON) -> list[Event]:
     return [
         event(1, "http://t.co/1", at=yesterday, message="a", resolved="http://www.bbc.co.uk/n", title="Old title"),
         event(2, "http://www.bbc.co.uk/n", at=yesterday, message="b", title="News", image="http://i.org/1.png"),
-        event(3, "http://i.org/1.png", at=yesterday, message="b", kind=Kind.IMAGE),
-        event(4, "http://i.org/1.png", at=yesterday, message="c", kind=Kind.IMAGE, fetch="f3", fetched_at=yesterday),
+        event(3, "http://i.org/1.png", at=yesterday, message="b", kind=ContentKind.IMAGE),
+        event(4, "http://i.org/1.png", at=yesterday, message="c", kind=ContentKind.IMAGE, fetch="f3",
+              fetched_at=yesterday),
         event(5, "http://x.org/", at=yesterday, message="c", state=State.FAILED, status=503, reason="busy"),
         event(6, "http://x.org/", at=today, message="d", state=State.FAILED, status=503, reason="busy", fetch="f5",
               fetched_at=yesterday),
@@ -36,16 +37,16 @@ def outcomes(now: datetime = NOON) -> list[Event]:
 
 
 TIMINGS = {
-    1: Timing((("resolve", 100.0), ("record", 5.0)), waited=10.0, remote=80.0, total=110.0),
-    2: Timing((("resolve", 300.0), ("record", 7.0)), waited=0.0, remote=280.0, total=330.0),
-    4: Timing(total=1.0),
-    9: Timing((("resolve", 200.0), ("related", 50.0), ("record", 6.0)), waited=20.0, remote=150.0, total=260.0),
+    1: OutcomeTiming((("resolve", 100.0), ("record", 5.0)), waited=10.0, remote=80.0, total=110.0),
+    2: OutcomeTiming((("resolve", 300.0), ("record", 7.0)), waited=0.0, remote=280.0, total=330.0),
+    4: OutcomeTiming(total=1.0),
+    9: OutcomeTiming((("resolve", 200.0), ("related", 50.0), ("record", 6.0)), waited=20.0, remote=150.0, total=260.0),
 }
 
 
 async def service(folder: Path, now: datetime = NOON) -> Path:
     """Make a service's directory; the first hour of its log is merged, the last is not."""
-    events, timings = outcomes(now), Timings()
+    events, timings = outcomes(now), OutcomeTimings()
     for each in events:
         if each.number in TIMINGS:
             timings.put(each.message, each.url, TIMINGS[each.number])

@@ -26,10 +26,10 @@ def make(request: pytest.FixtureRequest, time: Time, tmp_path: Path) -> Iterator
     with ExitStack() as opened:
 
         def make_memory(**settings: Any) -> Stores:
-            return MemoryStores(clock=time.clock, ticks=time.tick, **settings)
+            return MemoryStores(clock=time.clock, lease_clock=time.tick, **settings)
 
         def make_sqlite(**settings: Any) -> Stores:
-            db = ServiceDb(tmp_path / "service.sqlite", clock=time.clock, ticks=time.tick, boot="a boot")
+            db = ServiceDb(tmp_path / "service.sqlite", clock=time.clock, lease_clock=time.tick, boot="a boot")
             opened.callback(db.close)
             return SqliteStores(db, **settings)
 
@@ -43,6 +43,6 @@ def stores(make: Make) -> Stores:
 
 @pytest.fixture
 def db(tmp_path: Path, time: Time) -> Iterator[ServiceDb]:
-    database = ServiceDb(tmp_path / "service.sqlite", clock=time.clock, ticks=time.tick, boot="a boot")
+    database = ServiceDb(tmp_path / "service.sqlite", clock=time.clock, lease_clock=time.tick, boot="a boot")
     yield database
     database.close()

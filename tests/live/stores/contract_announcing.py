@@ -14,7 +14,7 @@ HOOK = "https://me.example/hook"
 async def announce(stores: Stores, *names: str, callback: str = "") -> None:
     await stores.journal.accept([(message(name, callback=callback), [url_of(name)]) for name in names])
     for entry in await stores.journal.open("r", len(names), LEASE):
-        await stores.ledger.record("r", [done(entry)])
+        await stores.outcomes.record("r", [done(entry)])
 
 
 class EventsContract:

@@ -7,7 +7,7 @@ from datetime import timedelta
 
 from tests.live.stores.fakes import LEASE, START, Stores, Time, accept, done, message, opened, record_of, url_of
 
-from scoter.live.ports import Done
+from scoter.live.ports import UrlOutcome
 from scoter.live.records import Priority, State
 
 Make = Callable[..., Stores]
@@ -40,7 +40,7 @@ class JournalContract:
         stores = make(messages_kept=timedelta(minutes=10))
         (first,) = await stores.journal.accept([(message("m"), [url_of("a")])])
         for entry in await stores.journal.open("r", 1, LEASE):
-            await stores.ledger.record("r", [done(entry)])
+            await stores.outcomes.record("r", [done(entry)])
 
         time.passes(599)
         pruned = await stores.journal.prune(100)
@@ -72,10 +72,10 @@ class JournalContract:
         await stores.journal.accept([(message("m"), [url_of("a"), url_of("b")])])
         first, second = await stores.journal.open("r", 2, LEASE)
 
-        await stores.ledger.record("r", [done(first)])
+        await stores.outcomes.record("r", [done(first)])
         assert stores.journal.is_done("m") is False
 
-        await stores.ledger.record("r", [done(second)])
+        await stores.outcomes.record("r", [done(second)])
         assert stores.journal.is_done("m") is True
         assert stores.journal.is_done("another") is None
 
@@ -132,14 +132,14 @@ class JournalContract:
         first, second = await stores.journal.open("r", 2, LEASE)
         time.passes(60)
 
-        (event,) = await stores.ledger.record("r", [done(first)])
+        (event,) = await stores.outcomes.record("r", [done(first)])
         assert event is not None
         assert list(await stores.journal.renew("r", [second.id], LEASE)) == [second.id]
 
         time.passes(60)
         assert await opened(stores.journal, "other") == ["b"]
         assert list(await stores.journal.renew("r", [second.id], LEASE)) == []
-        assert await stores.ledger.record("r", [done(second)]) == [None]
+        assert await stores.outcomes.record("r", [done(second)]) == [None]
 
     async def test_what_is_given_back_is_there_at_once_as_if_it_had_never_gone(self, stores: Stores) -> None:
         await accept(stores.journal, "a", "b")
@@ -158,7 +158,7 @@ class JournalContract:
         first, *_ = await stores.journal.open("r", 10, LEASE)
 
         assert stores.journal.depth() == {Priority.PERSON: 0, Priority.NORMAL: 2, Priority.BULK: 1}
-        await stores.ledger.record("r", [done(first)])
+        await stores.outcomes.record("r", [done(first)])
 
         assert stores.journal.depth() == {Priority.PERSON: 0, Priority.NORMAL: 1, Priority.BULK: 1}
         assert stores.journal.waiting() == 2
@@ -169,7 +169,7 @@ class JournalContract:
         assert [stores.journal.waiting_of(name) for name in ("a.co.uk", "b.co.uk", "127.0.0.1", "c")] == [2, 1, 1, 0]
 
         for entry in await stores.journal.open("r", 3, LEASE):
-            await stores.ledger.record("r", [done(entry)])
+            await stores.outcomes.record("r", [done(entry)])
 
         assert [stores.journal.waiting_of(name) for name in ("a.co.uk", "b.co.uk", "127.0.0.1")] == [0, 0, 1]
 
@@ -185,7 +185,7 @@ class JournalContract:
         assert list(await stores.journal.open("another", 10, LEASE)) == []
         assert stores.journal.waiting_of("slow.example") == 6
 
-        await stores.ledger.record("r", [done(first[1])])
+        await stores.outcomes.record("r", [done(first[1])])
         (second,) = await stores.journal.open("another", 10, LEASE)
         await stores.journal.abort("another", [second.id])
         (again,) = await stores.journal.open("r", 10, LEASE)
@@ -203,7 +203,7 @@ class JournalContract:
         assert stores.journal.oldest() == timedelta(seconds=20)
 
         (first,) = await stores.journal.open("r", 1, LEASE)
-        await stores.ledger.record("r", [done(first)])
+        await stores.outcomes.record("r", [done(first)])
         assert stores.journal.oldest() == timedelta(seconds=15)
 
         time.now -= timedelta(days=1)
@@ -250,7 +250,7 @@ class LedgerContract:
         await accept(stores.journal, "a")
         (entry,) = await stores.journal.open("r", 1, LEASE)
 
-        (event,) = await stores.ledger.record("r", [done(entry, value=b"[1]")])
+        (event,) = await stores.outcomes.record("r", [done(entry, value=b"[1]")])
 
         assert event is not None
         assert stores.events.since(0, 10) == [event]
@@ -265,8 +265,8 @@ class LedgerContract:
         await accept(stores.journal, "a")
         (entry,) = await stores.journal.open("r", 1, LEASE)
 
-        events = await stores.ledger.record("r", [done(entry, fetch="1"), done(entry, fetch="2", value=b"[2]")])
-        later = await stores.ledger.record("r", [done(entry, fetch="3", value=b"[3]")])
+        events = await stores.outcomes.record("r", [done(entry, fetch="1"), done(entry, fetch="2", value=b"[2]")])
+        later = await stores.outcomes.record("r", [done(entry, fetch="3", value=b"[3]")])
 
         assert [event and event.record.fetch for event in events] == ["1", None]
         assert list(later) == [None]
@@ -281,7 +281,7 @@ class LedgerContract:
         await stores.journal.abort("r", [other.id])
         await opened(stores.journal, "another")
 
-        events = await stores.ledger.record("r", [done(other), done(mine)])
+        events = await stores.outcomes.record("r", [done(other), done(mine)])
 
         assert [event and event.message for event in events] == [None, "a"]
         assert stores.metadata.get(other.url) is None
@@ -291,7 +291,7 @@ class LedgerContract:
         await stores.journal.accept([(message("m", callback="https://me.example/hook"), [url_of("a")])])
         (entry,) = await stores.journal.open("r", 1, LEASE)
 
-        (event,) = await stores.ledger.record("r", [done(entry)])
+        (event,) = await stores.outcomes.record("r", [done(entry)])
         (delivery,) = await stores.deliveries.due(10, LEASE)
 
         assert (delivery.callback, delivery.event, delivery.tries) == ("https://me.example/hook", event, 0)
@@ -301,6 +301,6 @@ class LedgerContract:
         (entry,) = await stores.journal.open("r", 1, LEASE)
         rows = [*done(entry).rows, *(done(entry).rows)]
 
-        await stores.ledger.record("r", [Done(entry=entry, record=record_of(entry.url), rows=rows)])
+        await stores.outcomes.record("r", [UrlOutcome(entry=entry, record=record_of(entry.url), rows=rows)])
 
         assert stores.metadata.get(entry.url) == rows[0]

@@ -6,9 +6,19 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Protocol
 
-from scoter.live.memory.access import ApiKeys
-from scoter.live.memory.announcing import GivenUp
-from scoter.live.ports import Deliveries, DomainRules, Done, Entry, Events, Intake, Ledger, MetadataStore, Stored
+from scoter.live.keys import ApiKeys
+from scoter.live.ports import (
+    Deliveries,
+    DomainRuleStore,
+    Events,
+    FailedDelivery,
+    Intake,
+    JournalEntry,
+    MetadataStore,
+    OutcomeRecorder,
+    StoredRecord,
+    UrlOutcome,
+)
 from scoter.live.records import Message, Priority, State, UrlRecord
 
 START = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -52,7 +62,7 @@ class KeptEvents(Events, Protocol):
 
 
 class KeptDeliveries(Deliveries, Protocol):
-    def given_up(self, most: int) -> Sequence[GivenUp]: ...
+    def given_up(self, most: int) -> Sequence[FailedDelivery]: ...
 
     def waiting(self, most: int) -> int: ...
 
@@ -69,7 +79,7 @@ class Stores(Protocol):
     def metadata(self) -> MetadataStore: ...
 
     @property
-    def ledger(self) -> Ledger: ...
+    def outcomes(self) -> OutcomeRecorder: ...
 
     @property
     def events(self) -> KeptEvents: ...
@@ -78,7 +88,7 @@ class Stores(Protocol):
     def deliveries(self) -> KeptDeliveries: ...
 
     @property
-    def rules(self) -> DomainRules: ...
+    def rules(self) -> DomainRuleStore: ...
 
     @property
     def keys(self) -> ApiKeys: ...
@@ -98,9 +108,9 @@ def url_of(name: str) -> str:
 
 def stored(
     name: str, *, value: bytes = b"{}", at: datetime = START, lives: float = 3600.0, direct: bool = True
-) -> Stored:
+) -> StoredRecord:
     expires = at + timedelta(seconds=lives)
-    return Stored(url=url_of(name), value=value, fetched_at=at, expires_at=expires, is_direct=direct)
+    return StoredRecord(url=url_of(name), value=value, fetched_at=at, expires_at=expires, is_direct=direct)
 
 
 def record_of(url: str, *, fetch: str = "f", state: State = State.OK, at: datetime = START) -> UrlRecord:
@@ -108,10 +118,10 @@ def record_of(url: str, *, fetch: str = "f", state: State = State.OK, at: dateti
     return UrlRecord(url=url, resolved=url, state=state, fetch=fetch, fetched_at=at, expires_at=expires)
 
 
-def done(entry: Entry, *, fetch: str = "f", value: bytes = b"{}") -> Done:
+def done(entry: JournalEntry, *, fetch: str = "f", value: bytes = b"{}") -> UrlOutcome:
     record = record_of(entry.url, fetch=fetch)
-    row = Stored(url=entry.url, value=value, fetched_at=record.fetched_at, expires_at=record.expires_at)
-    return Done(entry=entry, record=record, rows=[row])
+    row = StoredRecord(url=entry.url, value=value, fetched_at=record.fetched_at, expires_at=record.expires_at)
+    return UrlOutcome(entry=entry, record=record, rows=[row])
 
 
 async def accept(journal: Intake, *names: str, priority: Priority = Priority.NORMAL, at: datetime = START) -> None:

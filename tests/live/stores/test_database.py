@@ -14,12 +14,12 @@ import pytest
 from tests.live.stores.fakes import LEASE, START, Time, accept, opened
 
 from scoter.errors import Defect, StoreUnavailable, UsageError
+from scoter.live.clock import boot_id, lease_now
 from scoter.live.sqlite.database import ServiceDb
 from scoter.live.sqlite.journal import SqliteJournal
 from scoter.live.sqlite.metadata import open_readonly
 from scoter.live.sqlite.schema import FORMAT
 from scoter.live.sqlite.stores import SqliteStores
-from scoter.live.ticks import boot, ticks
 
 Connection = sqlite3.Connection
 
@@ -238,20 +238,20 @@ def test_looking_up_where_there_is_no_service_says_so(tmp_path: Path) -> None:
 
 class TestLeasesAcrossOpenings:
     async def lend(self, path: Path, time: Time) -> None:
-        async with ServiceDb(path, clock=time.clock, ticks=time.tick, boot="one", shared=True) as db:
+        async with ServiceDb(path, clock=time.clock, lease_clock=time.tick, boot="one", shared=True) as db:
             await accept(SqliteJournal(db), "a")
             assert await opened(SqliteJournal(db)) == ["a"]
 
     async def test_a_service_that_is_alone_takes_back_what_a_dead_one_held(self, tmp_path: Path, time: Time) -> None:
         await self.lend(tmp_path / "db", time)
 
-        async with ServiceDb(tmp_path / "db", clock=time.clock, ticks=time.tick, boot="one") as db:
+        async with ServiceDb(tmp_path / "db", clock=time.clock, lease_clock=time.tick, boot="one") as db:
             assert await opened(SqliteJournal(db)) == ["a"]
 
     async def test_one_of_several_leaves_the_others_what_they_hold(self, tmp_path: Path, time: Time) -> None:
         await self.lend(tmp_path / "db", time)
 
-        async with ServiceDb(tmp_path / "db", clock=time.clock, ticks=time.tick, boot="one", shared=True) as db:
+        async with ServiceDb(tmp_path / "db", clock=time.clock, lease_clock=time.tick, boot="one", shared=True) as db:
             assert await opened(SqliteJournal(db)) == []
             time.passes(LEASE.total_seconds())
             assert await opened(SqliteJournal(db)) == ["a"]
@@ -260,7 +260,7 @@ class TestLeasesAcrossOpenings:
         await self.lend(tmp_path / "db", time)
         time.ticks = 5.0  # its clock counts from nought again
 
-        async with ServiceDb(tmp_path / "db", clock=time.clock, ticks=time.tick, boot="two", shared=True) as db:
+        async with ServiceDb(tmp_path / "db", clock=time.clock, lease_clock=time.tick, boot="two", shared=True) as db:
             assert await opened(SqliteJournal(db)) == ["a"]
 
     async def test_a_delivery_that_was_put_off_stays_so_unless_the_machine_was_restarted(
@@ -268,27 +268,27 @@ class TestLeasesAcrossOpenings:
     ) -> None:
         from tests.live.stores.contract_announcing import HOOK, announce
 
-        async with ServiceDb(tmp_path / "db", clock=time.clock, ticks=time.tick, boot="one") as db:
+        async with ServiceDb(tmp_path / "db", clock=time.clock, lease_clock=time.tick, boot="one") as db:
             stores = SqliteStores(db)
             await announce(stores, "held", "late", callback=HOOK)
             _, late = await stores.deliveries.due(2, LEASE)
             await stores.deliveries.failed(late.id, LEASE * 100, "503")
 
-        async with ServiceDb(tmp_path / "db", clock=time.clock, ticks=time.tick, boot="one") as db:
+        async with ServiceDb(tmp_path / "db", clock=time.clock, lease_clock=time.tick, boot="one") as db:
             due = await SqliteStores(db).deliveries.due(2, LEASE)
             assert [each.event.message for each in due] == ["held"]
 
         time.ticks = 5.0
-        async with ServiceDb(tmp_path / "db", clock=time.clock, ticks=time.tick, boot="two") as db:
+        async with ServiceDb(tmp_path / "db", clock=time.clock, lease_clock=time.tick, boot="two") as db:
             due = await SqliteStores(db).deliveries.due(2, LEASE)
             assert {each.event.message for each in due} == {"held", "late"}
 
 
 def test_the_clock_of_leases_is_the_same_in_every_process() -> None:
-    code = "from scoter.live.ticks import boot, ticks; print(boot(), ticks())"
+    code = "from scoter.live.clock import boot_id, lease_now; print(boot_id(), lease_now())"
 
-    before = ticks()
+    before = lease_now()
     name, seen = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.split()
 
-    assert name == boot()
-    assert before < float(seen) < ticks()
+    assert name == boot_id()
+    assert before < float(seen) < lease_now()

@@ -11,8 +11,8 @@ import pytest
 from tests.live.stores.fakes import LEASE, Time, message
 
 from scoter.live.content.log import FetchLog
-from scoter.live.content.retention import Keeping, Retention
-from scoter.live.ports import Done, Stored
+from scoter.live.content.retention import Retention, RetentionLimits
+from scoter.live.ports import StoredRecord, UrlOutcome
 from scoter.live.records import State, UrlRecord
 from scoter.live.sqlite.database import ServiceDb
 from scoter.live.sqlite.stores import SqliteStores
@@ -39,9 +39,9 @@ async def go_through(stores: SqliteStores, time: Time, number: int) -> None:
             fetched_at=time.now,
             expires_at=time.now + HOUR,
         )
-        row = Stored(url=entry.url, value=b"x" * 500, fetched_at=time.now, expires_at=record.expires_at)
-        done.append(Done(entry=entry, record=record, rows=[row]))
-    await stores.ledger.record("r", done)
+        row = StoredRecord(url=entry.url, value=b"x" * 500, fetched_at=time.now, expires_at=record.expires_at)
+        done.append(UrlOutcome(entry=entry, record=record, rows=[row]))
+    await stores.outcomes.record("r", done)
     due = await stores.deliveries.due(AT_ONCE, LEASE)
     await asyncio.gather(*(stores.deliveries.failed(each.id, None, "410 Gone") for each in due))
 
@@ -49,11 +49,11 @@ async def go_through(stores: SqliteStores, time: Time, number: int) -> None:
 async def test_a_file_through_which_messages_go_for_ever_does_not_grow_for_ever(tmp_path: Path, time: Time) -> None:
     """A service in small: two hours of records, as many messages, announcements and deliveries as are kept."""
     sizes = []
-    async with ServiceDb(tmp_path / "service.sqlite", clock=time.clock, ticks=time.tick, apart=0.0) as db:
+    async with ServiceDb(tmp_path / "service.sqlite", clock=time.clock, lease_clock=time.tick, apart=0.0) as db:
         stores = SqliteStores(db, most_messages=600, most_events=600, most_given_up=600)
         log = FetchLog(tmp_path / "log", stores.events, clock=time.clock)
         retention = Retention(
-            Keeping(log_for=HOUR),
+            RetentionLimits(log_for=HOUR),
             content=tmp_path / "content",
             log=log,
             metadata=stores.metadata,
@@ -113,7 +113,7 @@ async def test_a_log_of_changes_that_somebody_keeps_from_being_brought_in_is_tol
         stores = SqliteStores(db)
         log = FetchLog(tmp_path / "log", stores.events)
         retention = Retention(
-            Keeping(), content=tmp_path / "content", log=log, metadata=stores.metadata, events=stores.events
+            RetentionLimits(), content=tmp_path / "content", log=log, metadata=stores.metadata, events=stores.events
         )
 
         await Cleanup(stores, retention).sweep()

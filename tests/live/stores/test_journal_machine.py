@@ -16,7 +16,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from tests.live.stores.fakes import LEASE, START, Stores, Time, done, message, url_of
 
 from scoter.live.memory.stores import MemoryStores
-from scoter.live.ports import Entry
+from scoter.live.ports import JournalEntry
 from scoter.live.records import Priority, State
 from scoter.live.sqlite.database import ServiceDb
 from scoter.live.sqlite.stores import SqliteStores
@@ -55,11 +55,11 @@ class JournalMachine(RuleBasedStateMachine):
         self.lines: dict[int, Line] = {}
         self.messages: dict[str, dict[str, int]] = {}
         self.announced: list[tuple[str, str, State]] = []
-        self.seen: dict[int, Entry] = {}
+        self.seen: dict[int, JournalEntry] = {}
 
     def make(self) -> Stores:
         return MemoryStores(
-            clock=self.time.clock, ticks=self.time.tick, patience=NEVER, most_tries=TRIES, window=WINDOW
+            clock=self.time.clock, lease_clock=self.time.tick, patience=NEVER, most_tries=TRIES, window=WINDOW
         )
 
     def run_now(self, step: Coroutine[Any, Any, T]) -> T:
@@ -119,7 +119,7 @@ class JournalMachine(RuleBasedStateMachine):
     def record(self, reader: str, data: st.DataObject) -> None:
         entry = self.seen[data.draw(st.sampled_from(sorted(self.seen)))]
 
-        (event,) = self.run_now(self.stores.ledger.record(reader, [done(entry)]))
+        (event,) = self.run_now(self.stores.outcomes.record(reader, [done(entry)]))
 
         line = self.lines.get(entry.id)
         assert (event is not None) == (line is not None and line.reader == reader)
@@ -210,7 +210,7 @@ class SqliteJournalMachine(JournalMachine):
 
     def make(self) -> Stores:
         path = self.root / str(self.lives) / "service.sqlite"
-        self.db = ServiceDb(path, clock=self.time.clock, ticks=self.time.tick, boot="a boot")
+        self.db = ServiceDb(path, clock=self.time.clock, lease_clock=self.time.tick, boot="a boot")
         return SqliteStores(self.db, patience=NEVER, most_tries=TRIES, window=WINDOW)
 
     def after_a_crash(self) -> Stores:

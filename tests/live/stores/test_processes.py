@@ -15,8 +15,8 @@ def run(module: str, folder: Path, *arguments: int) -> str:
 
 
 def test_a_service_killed_at_any_moment_keeps_what_it_acknowledged_and_records_once(tmp_path: Path) -> None:
-    assert run("crashing", tmp_path, 15, 20260301).startswith("15 kills, ")
+    assert run("crashes", tmp_path, 15, 20260301).startswith("15 kills, ")
 
 
 def test_two_schedulers_never_have_one_entry_at_the_same_time(tmp_path: Path) -> None:
-    assert run("sharing", tmp_path, 150, 7).startswith("150 entries, each recorded once")
+    assert run("shared_journal", tmp_path, 150, 7).startswith("150 entries, each recorded once")

@@ -9,7 +9,7 @@ from tests.live.stores.fakes import Time, stored, url_of
 from scoter.errors import StoreUnavailable
 from scoter.live.ports import MetadataStore
 from scoter.live.sqlite.database import ServiceDb
-from scoter.live.sqlite.metadata import MetadataReader, SqliteMetadata, key_of, open_readonly
+from scoter.live.sqlite.metadata import SqliteMetadata, SqliteMetadataReader, key_of, open_readonly
 
 
 class TestMetadataWhereAllKeysAreTheSame(MetadataContract):
@@ -78,5 +78,5 @@ async def test_a_reader_opens_what_a_killed_service_left(db: ServiceDb, tmp_path
         (left / file).write_bytes((tmp_path / file).read_bytes())
 
     with open_readonly(left / "service.sqlite", clock=time.clock) as reader:
-        assert isinstance(reader, MetadataReader)
+        assert isinstance(reader, SqliteMetadataReader)
         assert reader.get(url_of("a")) == stored("a")

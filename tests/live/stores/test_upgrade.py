@@ -10,11 +10,10 @@ import pytest
 from tests.live.stores.fakes import LEASE, accept, done
 
 from scoter.errors import UsageError
-from scoter.live.sqlite.backup import back_up
-from scoter.live.sqlite.database import Reader, ServiceDb
+from scoter.live.sqlite.database import DatabaseReader, ServiceDb, back_up
 from scoter.live.sqlite.journal import SqliteJournal
 from scoter.live.sqlite.metadata import open_readonly
-from scoter.live.sqlite.schema import FORMAT, Foreign, prepare
+from scoter.live.sqlite.schema import FORMAT, WrongDatabase, prepare
 from scoter.live.sqlite.stores import SqliteStores
 
 
@@ -66,7 +65,7 @@ def test_a_step_that_fails_leaves_the_file_as_it_was(old: Path) -> None:
 def test_a_file_that_is_too_old_is_refused_and_left_alone(old: Path) -> None:
     connection = opened(old)
 
-    with pytest.raises(Foreign, match=f"too old .format {FORMAT}, this one knows {FORMAT + 2}"):
+    with pytest.raises(WrongDatabase, match=f"too old .format {FORMAT}, this one knows {FORMAT + 2}"):
         prepare(connection, to=FORMAT + 2, steps={FORMAT + 1: "DROP TABLE messages;"})
 
     connection.close()
@@ -110,7 +109,7 @@ async def _go_on(stores: SqliteStores) -> None:
         number += 1
         await accept(stores.journal, f"while{number}")
         for entry in await stores.journal.open("r", 2, LEASE):
-            await stores.ledger.record("r", [done(entry)])
+            await stores.outcomes.record("r", [done(entry)])
 
 
 async def test_nothing_is_overwritten_by_a_copy_and_nothing_half_is_left(tmp_path: Path) -> None:
@@ -124,7 +123,7 @@ async def test_nothing_is_overwritten_by_a_copy_and_nothing_half_is_left(tmp_pat
 
     assert (tmp_path / "taken").read_bytes() == b"mine"
     assert not (tmp_path / "copy").exists()
-    Reader(tmp_path / "service.sqlite").close()
+    DatabaseReader(tmp_path / "service.sqlite").close()
 
 
 async def test_a_copy_is_for_its_owner_alone(tmp_path: Path) -> None:

@@ -18,13 +18,13 @@ from urllib.parse import quote, urlsplit
 
 import msgspec
 
-from scoter.live.sqlite.database import Reader
+from scoter.live.sqlite.database import DatabaseReader
 from scoter.simweb import SimWeb, WebSpec
 from scoter.simweb.robots import RobotsKind
 
 CORE = "scoter.web.service.core"
 LOOKUPS = "scoter.web.service.lookup_process"
-FETCHER = "scoter.live.fetching.process"
+FETCHER = "scoter.live.workers.process"
 T = TypeVar("T")
 
 PATIENCE = 20.0  # seconds after which something has failed: far more than anything takes on an idle machine
@@ -168,7 +168,7 @@ def pages(spec: WebSpec, most: int) -> list[str]:
 
 def announced(live: Service, message: str) -> Counter[str]:
     """Return how often each URL of a message was announced."""
-    reader = Reader(live.folder / "service.sqlite")
+    reader = DatabaseReader(live.folder / "service.sqlite")
     try:
         return Counter(url for (url,) in reader.all("SELECT url FROM events WHERE message = ?", (message,)))
     finally:

@@ -9,8 +9,8 @@ from msgspec.structs import replace
 
 from scoter.api import DomainRule
 from scoter.errors import StoreUnavailable
-from scoter.live.acceptance import Answer, Overloaded, Taken
-from scoter.live.content.room import DiskFloor
+from scoter.live.acceptance import Overloaded, Taken, TakeResult
+from scoter.live.content.retention import DiskFloor
 from scoter.live.memory.access import MemoryRules
 from scoter.live.ports import Accepted
 from scoter.live.records import Message
@@ -28,7 +28,7 @@ def message(name: str) -> Message:
 class Taking:
     """Takes everything."""
 
-    async def take(self, messages: Sequence[Message]) -> Sequence[Answer]:
+    async def take(self, messages: Sequence[Message]) -> Sequence[TakeResult]:
         return [Taken(accepted=Accepted(message=each.id, entries={})) for each in messages]
 
 

@@ -5,8 +5,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from scoter.live.content.log import FetchLog
-from scoter.live.content.retention import Keeping, Retention
-from scoter.live.ports import Done
+from scoter.live.content.retention import Retention, RetentionLimits
+from scoter.live.ports import UrlOutcome
 from scoter.live.records import Message, State, UrlRecord
 from scoter.live.sqlite.database import ServiceDb
 from scoter.live.sqlite.stores import SqliteStores
@@ -25,7 +25,9 @@ class Clock:
 
 def retention(stores: SqliteStores, log: FetchLog, clock: Clock) -> Retention:
     content = log.folder.with_name("content")
-    return Retention(Keeping(), content=content, log=log, metadata=stores.metadata, events=stores.events, clock=clock)
+    return Retention(
+        RetentionLimits(), content=content, log=log, metadata=stores.metadata, events=stores.events, clock=clock
+    )
 
 
 async def test_what_was_announced_stays_until_it_is_in_the_log(tmp_path: Path) -> None:
@@ -79,4 +81,4 @@ async def finish(stores: SqliteStores, count: int) -> None:
         await stores.journal.accept([(message, [url])])
         (entry,) = await stores.journal.open("reader", 1, timedelta(minutes=1))
         record = UrlRecord(url=url, resolved=url, state=State.OK, fetch="f", fetched_at=LONG_AGO, expires_at=LONG_AGO)
-        await stores.ledger.record("reader", [Done(entry=entry, record=record, rows=())])
+        await stores.outcomes.record("reader", [UrlOutcome(entry=entry, record=record, rows=())])

@@ -53,7 +53,7 @@ def test_a_link_in_a_message_is_fetched_and_can_be_looked_up(live: Service) -> N
 
 
 def test_the_answer_lies_in_the_archive_where_the_record_says(live: Service) -> None:
-    from scoter.live.content.store import read
+    from scoter.live.content.archive import read
 
     live.submit(PAGES[1], id="archived")
 

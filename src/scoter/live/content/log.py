@@ -16,10 +16,10 @@ from typing import Any, Final
 
 from scoter.errors import ScoterError
 from scoter.heap import give_back
-from scoter.live.content.hours import (
+from scoter.live.content.log_files import (
     HOUR,
-    Exported,
-    Piece,
+    LogFile,
+    LogState,
     hour_of,
     merge,
     older,
@@ -30,8 +30,7 @@ from scoter.live.content.hours import (
     write_part,
     write_state,
 )
-from scoter.live.content.rows import row_of, table_of
-from scoter.live.content.timing import Timings
+from scoter.live.content.log_rows import OutcomeTimings, row_of, table_of
 from scoter.live.ports import Events
 from scoter.live.records import Event
 from scoter.store.warc.writer import utc_now
@@ -52,23 +51,23 @@ class FetchLog:
         self,
         folder: Path,
         events: Events,
-        timings: Timings | None = None,
+        timings: OutcomeTimings | None = None,
         *,
         clock: Callable[[], datetime] = utc_now,
         rows: int = _ROWS,
     ) -> None:
         self.folder = folder
         self._events = events
-        self._timings = timings if timings is not None else Timings()
+        self._timings = timings if timings is not None else OutcomeTimings()
         self._clock = clock
         self._rows = rows
         self._lock = asyncio.Lock()
-        self._merged: list[tuple[datetime, list[Piece]]] = []
+        self._merged: list[tuple[datetime, list[LogFile]]] = []
         tidy(folder)
         self._state = read_state(folder)
         if events.last() < self._state.number:
             # Another database, or an old copy of this one. What is in it by now was logged when it happened.
-            self._state = Exported(self._state.generation + 1, events.last())
+            self._state = LogState(self._state.generation + 1, events.last())
             write_state(folder, self._state)
         self._seen = self._state.number
 
@@ -153,19 +152,19 @@ class FetchLog:
                 part = await self._gather(upto)
                 if part is None:
                     break
-                piece = Piece(part.hour, self._state.generation, part.first, part.last, is_part=True)
+                piece = LogFile(part.hour, self._state.generation, part.first, part.last, is_part=True)
                 await asyncio.to_thread(write_part, self.folder, piece, part.tables)
-                self._state = Exported(self._state.generation, part.last)
+                self._state = LogState(self._state.generation, part.last)
                 self._timings.forget(part.outcomes)
                 done += len(part.outcomes)
             return done
 
-    async def _gather(self, upto: int) -> _Part | None:
+    async def _gather(self, upto: int) -> _LogPartDraft | None:
         """Return the next announcements of one hour, at most a part's worth."""
         following = self._events.since(self.number, 1)
         if not following or following[0].number > upto:
             return None
-        part = _Part(following[0])
+        part = _LogPartDraft(following[0])
         while len(part.outcomes) < self._rows:
             following = self._events.since(part.last, min(_SLICE, self._rows - len(part.outcomes)))
             fitting = list(takewhile(lambda event: event.number <= upto and hour_of(event.at) == part.hour, following))
@@ -179,7 +178,7 @@ class FetchLog:
         return table_of([row_of(event, self._timings.get(event.message, event.url)) for event in events])
 
 
-class _Part:
+class _LogPartDraft:
     """Announcements of one hour on their way into a file: as columns, which take a tenth of the objects' room."""
 
     def __init__(self, first: Event) -> None:

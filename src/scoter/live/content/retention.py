@@ -7,6 +7,8 @@ its work for long; a service sweeps every minute or so. An announcement that is 
 from __future__ import annotations
 
 import asyncio
+import shutil
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
@@ -27,13 +29,13 @@ AT_ONCE: Final = 5_000
 _INDEX: Final = ".cdxj"
 
 
-class Pruned(Events, Protocol):
+class PrunableEvents(Events, Protocol):
     """Announcements that can be forgotten."""
 
     async def prune(self, most: int, *, by_age: bool = True) -> int: ...
 
 
-class Keeping(Struct, frozen=True, kw_only=True):
+class RetentionLimits(Struct, frozen=True, kw_only=True):
     """How long things are kept; none is for ever."""
 
     content_for: timedelta | None = None
@@ -41,7 +43,7 @@ class Keeping(Struct, frozen=True, kw_only=True):
     log_for: timedelta | None = None
 
 
-class Swept(Struct, frozen=True, kw_only=True):
+class SweepResult(Struct, frozen=True, kw_only=True):
     """What a sweep removed."""
 
     archives: int = 0
@@ -56,12 +58,12 @@ class Retention:
 
     def __init__(
         self,
-        keeping: Keeping,
+        keeping: RetentionLimits,
         *,
         content: Path,
         log: FetchLog,
         metadata: MetadataStore,
-        events: Pruned,
+        events: PrunableEvents,
         clock: Callable[[], datetime] = utc_now,
         at_once: int = AT_ONCE,
     ) -> None:
@@ -73,7 +75,7 @@ class Retention:
         self._clock = clock
         self._at_once = at_once
 
-    async def sweep(self, *, by_age: bool = True) -> Swept:
+    async def sweep(self, *, by_age: bool = True) -> SweepResult:
         """Remove what is past its time now, of records and announcements a bounded number.
 
         Without ``by_age``, for a time when the clock cannot be believed, only what is too many or too large goes.
@@ -83,7 +85,7 @@ class Retention:
         now, keeping = self._clock(), self._keeping
         before = now - keeping.content_for if by_age and keeping.content_for is not None else None
         problems: list[ScoterError] = []
-        swept = Swept()
+        swept = SweepResult()
         with _noting(problems):
             archives, size = await asyncio.to_thread(expire_archives, self._content, before, keeping.content_size)
             swept = replace(swept, archives=archives, archived_bytes=size)
@@ -134,19 +136,19 @@ def expire_archives(folder: Path, before: datetime | None, size: int | None) -> 
     return archives, removed
 
 
-class _Archive(Struct, frozen=True):
+class _ArchiveFile(Struct, frozen=True):
     path: Path
     written: datetime
     size: int
     is_open: bool
 
 
-def _archives(folder: Path) -> Iterator[_Archive]:
+def _archives(folder: Path) -> Iterator[_ArchiveFile]:
     for path in folder.glob(f"*{SUFFIX}*"):
         with suppress(FileNotFoundError):  # it was given its name just now; the next sweep sees it
             told = path.stat()
             written = datetime.fromtimestamp(told.st_mtime, UTC)
-            yield _Archive(path, written, told.st_size, path.name.endswith(OPEN))
+            yield _ArchiveFile(path, written, told.st_size, path.name.endswith(OPEN))
 
 
 def _index_of(archive: Path) -> Path:
@@ -157,3 +159,51 @@ def _has_archive(index: Path) -> bool:
     archive = index.with_name(index.name.removesuffix(_INDEX) + SUFFIX)
     # The unfinished one first: it may be given its name between the two looks.
     return archive.with_name(archive.name + OPEN).exists() or archive.exists()
+
+
+READ_EVERY: Final = 1.0
+
+
+class DiskFloor:
+    """Tells whether there is room, by a reading that is at most a second old: it is asked for every message."""
+
+    def __init__(
+        self,
+        path: Path,
+        floor: int,
+        *,
+        every: float = READ_EVERY,
+        timer: Callable[[], float] = time.monotonic,
+        free: Callable[[Path], int] = lambda path: shutil.disk_usage(path).free,
+    ) -> None:
+        self.floor = floor
+        self._path = path
+        self._every = every
+        self._timer = timer
+        self._read = free
+        self._read_at: float | None = None
+        self._free = 0
+
+    def __repr__(self) -> str:
+        return f"DiskFloor({self._path}, {self.free} of at least {self.floor} bytes free)"
+
+    @property
+    def free(self) -> int:
+        """The bytes that were free at the last reading; 0 where the disk cannot be asked."""
+        now = self._timer()
+        if self._read_at is None or not 0 <= now - self._read_at < self._every:
+            try:
+                self._free = self._read(self._path)
+            except OSError:  # a disk that went away has no room
+                self._free = 0
+            self._read_at = now
+        return self._free
+
+    def has_room(self) -> bool:
+        """Tell whether intake may go on."""
+        return self.free >= self.floor
+
+
+def has_room(path: Path, floor: int) -> bool:
+    """Tell whether at least so many bytes are free, now."""
+    return DiskFloor(path, floor).has_room()

@@ -10,27 +10,24 @@ from typing import Final
 
 from msgspec import Struct
 
-from scoter.core.domain import registered_domain
-from scoter.core.url import canonical
-from scoter.errors import UrlError
-from scoter.live.memory.announcing import MemoryDeliveries, MemoryEvents
-from scoter.live.memory.records import MemoryMetadata
-from scoter.live.memory.turns import MOST_MESSAGES, MOST_TRIES, PATIENCE, WINDOW, Turns, given_up
-from scoter.live.ports import Accepted, Done, Entry
+from scoter.live.journal_rules import (
+    MOST_MESSAGES,
+    MOST_TRIES,
+    PATIENCE,
+    WINDOW,
+    AgedEntryShare,
+    domain_of,
+    failed_record,
+)
+from scoter.live.memory.events import MemoryDeliveries, MemoryEvents
+from scoter.live.memory.metadata import MemoryMetadata
+from scoter.live.ports import Accepted, JournalEntry, UrlOutcome
 from scoter.live.records import Event, Message, Priority, UrlRecord
 
 KEPT: Final = timedelta(days=1)
 
 
-def domain_of(url: str) -> str:
-    """Return the registered domain of a URL, whose backlog it counts for."""
-    try:
-        return registered_domain(canonical(url).host)
-    except UrlError:  # no domain's backlog then; its entry ends as what it is
-        return ""
-
-
-class _Row(Struct):
+class _EntryState(Struct):
     id: int
     message: Message
     url: str
@@ -43,8 +40,8 @@ class _Row(Struct):
     def kind(self) -> tuple[str, Priority]:
         return self.domain, self.message.priority
 
-    def entry(self) -> Entry:
-        return Entry(
+    def entry(self) -> JournalEntry:
+        return JournalEntry(
             id=self.id,
             message=self.message.id,
             url=self.url,
@@ -56,7 +53,7 @@ class _Row(Struct):
         )
 
 
-class _Known(Struct):
+class _AcceptedMessage(Struct):
     accepted: Accepted
     open: int
     done: datetime | None = None
@@ -68,7 +65,7 @@ class MemoryJournal:
     def __init__(
         self,
         clock: Callable[[], datetime],
-        ticks: Callable[[], float],
+        lease_clock: Callable[[], float],
         metadata: MemoryMetadata,
         events: MemoryEvents,
         deliveries: MemoryDeliveries,
@@ -84,18 +81,18 @@ class MemoryJournal:
         An entry is lent ``most_tries`` times at most, and of one domain and priority ``window`` at a time.
         """
         self._clock = clock
-        self._ticks = ticks
+        self._lease_clock = lease_clock
         self._metadata = metadata
         self._events = events
         self._deliveries = deliveries
         self._kept = kept
         self._most_messages = most_messages
-        self._turns = Turns(patience)
+        self._turns = AgedEntryShare(patience)
         self._most_tries = most_tries
         self._last = 0
-        self._messages: dict[str, _Known] = {}
-        self._rows: dict[int, _Row] = {}
-        self._lent: dict[int, _Row] = {}
+        self._messages: dict[str, _AcceptedMessage] = {}
+        self._rows: dict[int, _EntryState] = {}
+        self._lent: dict[int, _EntryState] = {}
         # Ids that wait, by priority; one that is lent or done since is passed over when its turn comes.
         self._queues: dict[Priority, list[int]] = {priority: [] for priority in Priority}
         self._depth: Counter[Priority] = Counter()
@@ -103,7 +100,7 @@ class MemoryJournal:
         # Of each domain and priority: how many wait or are lent, and those behind them, which nobody looks at yet.
         self._window = window
         self._ready: Counter[tuple[str, Priority]] = Counter()
-        self._parked: dict[tuple[str, Priority], deque[_Row]] = {}
+        self._parked: dict[tuple[str, Priority], deque[_EntryState]] = {}
 
     async def accept(self, messages: Sequence[tuple[Message, Sequence[str]]]) -> Sequence[Accepted]:
         """Keep messages with the URLs found in them for good, before this returns."""
@@ -117,7 +114,7 @@ class MemoryJournal:
         for url in urls:
             self._last += 1
             entries[url] = self._last
-            row = _Row(self._last, message, url, domain_of(url))
+            row = _EntryState(self._last, message, url, domain_of(url))
             self._rows[row.id] = row
             self._backlog[row.domain] += 1
             if self._ready[row.kind] < self._window:
@@ -127,27 +124,27 @@ class MemoryJournal:
                 self._parked.setdefault(row.kind, deque()).append(row)
         self._depth[message.priority] += len(entries)
         accepted = Accepted(message=message.id, entries=entries)
-        self._messages[message.id] = _Known(accepted, len(entries), None if entries else self._clock())
+        self._messages[message.id] = _AcceptedMessage(accepted, len(entries), None if entries else self._clock())
         return accepted
 
-    async def open(self, reader: str, most: int, lease: timedelta) -> Sequence[Entry]:
+    async def open(self, reader: str, most: int, lease: timedelta) -> Sequence[JournalEntry]:
         """Lend entries to a reader; those it does not close in time are lent again, to whoever asks."""
-        now = self._ticks()
+        now = self._lease_clock()
         for row in [row for row in self._lent.values() if row.until <= now]:
             self._wait(row)
         opened = []
         for row in self._chosen(most):
             entry = row.entry()
             if entry.tries >= self._most_tries:
-                self._end(row, entry, given_up(entry, self._clock()))
+                self._end(row, entry, failed_record(entry, self._clock()))
                 continue
             row.reader, row.until, row.tries = reader, now + lease.total_seconds(), row.tries + 1
             self._lent[row.id] = row
             opened.append(entry)
         return sorted(opened, key=lambda entry: (entry.priority, entry.id))
 
-    def _chosen(self, most: int) -> list[_Row]:
-        chosen: list[_Row] = []
+    def _chosen(self, most: int) -> list[_EntryState]:
+        chosen: list[_EntryState] = []
         now = self._clock()
         before = now - self._turns.patience
         for _ in range(self._turns.for_the_patient(most)):
@@ -163,12 +160,12 @@ class MemoryJournal:
             chosen.append(self._take(row))
         return chosen
 
-    def _most_urgent(self) -> Iterator[_Row]:
+    def _most_urgent(self) -> Iterator[_EntryState]:
         for priority in Priority:
             while (head := self._head(priority)) is not None:
                 yield head
 
-    def _head(self, priority: Priority) -> _Row | None:
+    def _head(self, priority: Priority) -> _EntryState | None:
         queue = self._queues[priority]
         while queue:
             row = self._rows.get(queue[0])
@@ -177,11 +174,11 @@ class MemoryJournal:
             heapq.heappop(queue)
         return None
 
-    def _take(self, row: _Row) -> _Row:
+    def _take(self, row: _EntryState) -> _EntryState:
         heapq.heappop(self._queues[row.message.priority])
         return row
 
-    def _wait(self, row: _Row) -> None:
+    def _wait(self, row: _EntryState) -> None:
         row.reader = None
         self._lent.pop(row.id, None)
         heapq.heappush(self._queues[row.message.priority], row.id)
@@ -190,7 +187,7 @@ class MemoryJournal:
         """Prolong leases; return those entries that the reader still has."""
         held = [row for row in map(self._lent.get, entries) if row is not None and row.reader == reader]
         for row in held:
-            row.until = self._ticks() + lease.total_seconds()
+            row.until = self._lease_clock() + lease.total_seconds()
         return [row.id for row in held]
 
     async def abort(self, reader: str, entries: Sequence[int]) -> None:
@@ -200,18 +197,18 @@ class MemoryJournal:
                 row.tries -= 1
                 self._wait(row)
 
-    async def record(self, reader: str, done: Sequence[Done]) -> Sequence[Event | None]:
+    async def record(self, reader: str, done: Sequence[UrlOutcome]) -> Sequence[Event | None]:
         """Store, announce and close; none for an entry that the reader no longer has, of which nothing is kept."""
         return [self._record(reader, each) for each in done]
 
-    def _record(self, reader: str, done: Done) -> Event | None:
+    def _record(self, reader: str, done: UrlOutcome) -> Event | None:
         row = self._lent.get(done.entry.id)
         if row is None or row.reader != reader:
             return None
         self._metadata.keep(done.rows)
         return self._end(row, done.entry, done.record)
 
-    def _end(self, row: _Row, entry: Entry, record: UrlRecord) -> Event:
+    def _end(self, row: _EntryState, entry: JournalEntry, record: UrlRecord) -> Event:
         event = self._events.add(entry, record)
         if entry.callback:
             self._deliveries.add(entry.callback, event)

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
+from scoter.live.clock import lease_now, utc_now
+from scoter.live.journal_rules import MOST_GIVEN_UP, MOST_MESSAGES, MOST_TRIES, PATIENCE, WINDOW
 from scoter.live.memory.access import MemoryKeys, MemoryRules
-from scoter.live.memory.announcing import MemoryDeliveries, MemoryEvents
+from scoter.live.memory.events import MemoryDeliveries, MemoryEvents
 from scoter.live.memory.journal import MemoryJournal
-from scoter.live.memory.records import MemoryMetadata
-from scoter.live.memory.turns import MOST_GIVEN_UP, MOST_MESSAGES, MOST_TRIES, PATIENCE, WINDOW
+from scoter.live.memory.metadata import MemoryMetadata
 
 
 class MemoryStores:
-    """What a service keeps, for as long as the process lives. The journal is the ledger too."""
+    """What a service keeps, for as long as the process lives. The journal is the outcomes too."""
 
     def __init__(
         self,
         *,
-        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
-        ticks: Callable[[], float] = time.monotonic,
+        clock: Callable[[], datetime] = utc_now,
+        lease_clock: Callable[[], float] = lease_now,
         messages_kept: timedelta = timedelta(days=1),
         most_messages: int = MOST_MESSAGES,
         events_kept: timedelta = timedelta(days=7),
@@ -32,10 +32,10 @@ class MemoryStores:
     ) -> None:
         self.metadata = MemoryMetadata(clock)
         self.events = MemoryEvents(clock, most=most_events, kept=events_kept)
-        self.deliveries = MemoryDeliveries(clock, ticks, most_given_up=most_given_up)
+        self.deliveries = MemoryDeliveries(clock, lease_clock, most_given_up=most_given_up)
         self.journal = MemoryJournal(
             clock,
-            ticks,
+            lease_clock,
             self.metadata,
             self.events,
             self.deliveries,
@@ -45,7 +45,7 @@ class MemoryStores:
             most_tries=most_tries,
             window=window,
         )
-        self.ledger = self.journal
+        self.outcomes = self.journal
         self.rules = MemoryRules()
         self.keys = MemoryKeys(clock)
 

@@ -11,19 +11,17 @@ import fcntl
 import os
 import sqlite3
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self, TypeVar
 
 from scoter.errors import UsageError
-from scoter.live.sqlite.faults import fault
-from scoter.live.sqlite.moments import utc_now
-from scoter.live.sqlite.schema import FORMAT, Foreign, check, free_leases, prepare
-from scoter.live.sqlite.writer import Change, Writer, WriterCounts
-from scoter.live.ticks import boot, ticks
-from scoter.store.disk import disk_errors
+from scoter.live.clock import boot_id, lease_now, utc_now
+from scoter.live.sqlite.schema import FORMAT, WrongDatabase, check, free_leases, prepare
+from scoter.live.sqlite.writer import Change, DatabaseWriter, WriterCounts, store_error
+from scoter.store.disk import disk_errors, sync_folder
 
 T = TypeVar("T")
 
@@ -44,30 +42,30 @@ class ServiceDb:
         path: Path,
         *,
         clock: Callable[[], datetime] = utc_now,
-        ticks: Callable[[], float] = ticks,
+        lease_clock: Callable[[], float] = lease_now,
         boot: str | None = None,
         shared: bool = False,
         most_waiting: int = _WAITING,
         busy: float = BUSY,
         apart: float = APART,
     ) -> None:
-        """``clock`` is the wall's, ``ticks`` that of leases; ``busy`` seconds are waited for a foreign lock.
+        """``clock`` is the wall's, ``lease_clock`` that of leases; ``busy`` seconds are waited for a foreign lock.
 
         Commits begin at least ``apart`` seconds from each other, so that they are shared.
         """
         self.path = path
         self.clock = clock
-        self.ticks = ticks
+        self.lease_clock = lease_clock
         with disk_errors("create the folder", path.parent):
             path.parent.mkdir(parents=True, exist_ok=True)
         self._lock = _lock(path, clock(), shared=shared)
         try:
-            connection = _opened(path, busy, boot if boot is not None else _this_boot(), alone=not shared)
-            self.reader = Reader(path)
+            connection = _opened(path, busy, boot_id() if boot is None else boot, alone=not shared)
+            self.reader = DatabaseReader(path)
         except BaseException:
             os.close(self._lock)
             raise
-        self._writer = Writer(connection, path, most_waiting=most_waiting, apart=apart)
+        self._writer = DatabaseWriter(connection, path, most_waiting=most_waiting, apart=apart)
 
     def __repr__(self) -> str:
         return f"ServiceDb({self.path}, {self.counts.writes} writes in {self.counts.commits} commits)"
@@ -95,7 +93,7 @@ class ServiceDb:
         return self._writer.trouble
 
     async def write(self, change: Change[T], *, durable: bool = True) -> T:
-        """Carry out a change, wholly or not at all; see ``Writer.write``."""
+        """Carry out a change, wholly or not at all; see ``DatabaseWriter.write``."""
         return await self._writer.write(change, durable=durable)
 
     def close(self) -> None:
@@ -117,7 +115,7 @@ class ServiceDb:
         await asyncio.to_thread(self.close)
 
 
-class Reader:
+class DatabaseReader:
     """A connection that only reads. It is called in place: a get takes microseconds, a thread would take more."""
 
     def __init__(self, path: Path, *, mapped: int = 0) -> None:
@@ -133,39 +131,35 @@ class Reader:
                 self._connection.execute(f"PRAGMA cache_size = -{_READER_CACHE}")
                 version = check(self._connection)
                 if version == 0:
-                    raise Foreign("has no tables of a live service")
+                    raise WrongDatabase("has no tables of a live service")
                 if version < FORMAT:
-                    raise Foreign("is of an older Scoter; a service that is started with it brings it up to date")
+                    raise WrongDatabase("is of an older Scoter; a service that is started with it brings it up to date")
             except BaseException:
                 self._connection.close()
                 raise
-        except Foreign as error:
+        except WrongDatabase as error:
             raise UsageError(str(error), where=str(path), hint=hint) from None
         except sqlite3.Error as error:
             if not path.exists():
                 raise UsageError("there is no live service's database", where=str(path), hint=hint) from None
-            raise fault(error, path) from error
+            raise store_error(error, path) from error
 
     def all(self, query: str, parameters: Sequence[Any] = ()) -> list[Any]:
         """Return every row that a query finds."""
         try:
             return self._connection.execute(query, parameters).fetchall()
         except sqlite3.Error as error:
-            raise fault(error, self._path) from error
+            raise store_error(error, self._path) from error
 
     def one(self, query: str, parameters: Sequence[Any] = ()) -> Any:
         """Return the first row that a query finds, or nothing."""
         try:
             return self._connection.execute(query, parameters).fetchone()
         except sqlite3.Error as error:
-            raise fault(error, self._path) from error
+            raise store_error(error, self._path) from error
 
     def close(self) -> None:
         self._connection.close()
-
-
-def _this_boot() -> str:
-    return boot()
 
 
 def _opened(path: Path, busy: float, boot: str, *, alone: bool) -> sqlite3.Connection:
@@ -187,10 +181,10 @@ def _opened(path: Path, busy: float, boot: str, *, alone: bool) -> sqlite3.Conne
         except BaseException:
             connection.close()
             raise
-    except Foreign as error:
+    except WrongDatabase as error:
         raise UsageError(str(error), where=str(path), hint="Name another folder, or use that version.") from None
     except sqlite3.Error as error:
-        raise fault(error, path) from error
+        raise store_error(error, path) from error
     return connection
 
 
@@ -223,3 +217,32 @@ def _lock(path: Path, now: datetime, *, shared: bool) -> int:
             os.ftruncate(handle, 0)
             os.pwrite(handle, encode_holder(this_process("", now)), 0)
     return handle
+
+
+def back_up(source: Path, target: Path) -> int:
+    """Write a copy that holds everything up to one moment; return its bytes.
+
+    The service is not held up by it, only its log of changes is not brought into the file meanwhile. The copy appears
+    under its name when it is whole and on disk for good; it is a database that a service can be started with.
+    """
+    with disk_errors("look for the copy", target):
+        if target.exists():
+            raise UsageError("there is something already", where=str(target), hint="Name another place for the copy.")
+    DatabaseReader(source).close()  # which tells what is no service's
+    draft = target.with_name(target.name + ".part")
+    with disk_errors("write the copy", draft):
+        # What is in it is for nobody else, as in the service's own directory, and that is what the copy's may become.
+        draft.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        draft.unlink(missing_ok=True)
+        draft.touch(mode=0o600)  # SQLite takes an empty file
+        try:
+            with closing(sqlite3.connect(source, timeout=BUSY, isolation_level=None)) as connection:
+                connection.execute("VACUUM INTO ?", (str(draft),))
+            with draft.open("rb") as file:
+                os.fsync(file.fileno())
+            draft.rename(target)
+            sync_folder(target.parent)
+        except sqlite3.Error as error:
+            draft.unlink(missing_ok=True)
+            raise store_error(error, draft) from error
+        return target.stat().st_size

@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import Final
 
 import msgspec
 
+from scoter.live.clock import from_micros, to_micros
+from scoter.live.journal_rules import MOST_GIVEN_UP
+from scoter.live.ports import Delivery, FailedDelivery
 from scoter.live.records import Event, UrlRecord
 from scoter.live.sqlite.database import ServiceDb
-from scoter.live.sqlite.moments import micros, moment
 
-MOST: Final = 1_000_000
+MAX_EVENTS: Final = 1_000_000
 KEPT: Final = timedelta(days=7)
-_decode = msgspec.json.Decoder(UrlRecord).decode
+_decode_record = msgspec.json.Decoder(UrlRecord).decode
 
 
 class SqliteEvents:
     """The events in the service's database, numbered in the order of commits: none turns up behind a reader."""
 
-    def __init__(self, db: ServiceDb, *, most: int = MOST, kept: timedelta = KEPT) -> None:
+    def __init__(self, db: ServiceDb, *, most: int = MAX_EVENTS, kept: timedelta = KEPT) -> None:
         """At most ``most`` are kept, and none for longer than ``kept``, whenever ``prune`` was called often enough."""
         self._db = db
         self._most = most
@@ -31,7 +33,7 @@ class SqliteEvents:
         """Return the next events after a number."""
         query = "SELECT number, message, url, at, record FROM events WHERE number > ? ORDER BY number LIMIT ?"
         return [
-            Event(number=number, message=message, url=url, at=moment(at), record=_decode(record))
+            Event(number=number, message=message, url=url, at=from_micros(at), record=_decode_record(record))
             for number, message, url, at, record in self._db.reader.all(query, (number, most))
         ]
 
@@ -47,7 +49,7 @@ class SqliteEvents:
 
     async def prune(self, most: int, *, by_age: bool = True) -> int:
         """Forget at most so many events that are too many or, if ``by_age``, too old; return how many."""
-        before = micros(self._db.clock() - self._kept) if by_age else None
+        before = to_micros(self._db.clock() - self._kept) if by_age else None
 
         def change(connection: sqlite3.Connection) -> int:
             row = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'events'").fetchone()
@@ -61,3 +63,104 @@ class SqliteEvents:
             return connection.execute("DELETE FROM events WHERE number <= ?", (upto,)).rowcount
 
         return await self._db.write(change, durable=False)
+
+
+_NEVER: Final = -(2**63)
+_decode_event = msgspec.json.Decoder(Event).decode
+
+
+class SqliteDeliveries:
+    """The deliveries in the service's database."""
+
+    def __init__(self, db: ServiceDb, *, kept: timedelta = KEPT, most_given_up: int = MOST_GIVEN_UP) -> None:
+        """Those given up are shown for ``kept``, and at most so many of them."""
+        self._db = db
+        self._kept = kept
+        self._most_given_up = most_given_up
+
+    async def due(self, most: int, lease: timedelta) -> Sequence[Delivery]:
+        """Take deliveries whose time has come, longest due first."""
+
+        def change(connection: sqlite3.Connection) -> list[Delivery]:
+            now = self._db.lease_clock()
+            query = (
+                "SELECT number, id, callback, event, tries FROM deliveries"
+                " WHERE due IS NOT NULL AND due <= ? ORDER BY due, number LIMIT ?"
+            )
+            rows = connection.execute(query, (now, most)).fetchall()
+            connection.executemany(
+                "UPDATE deliveries SET lent = 1, due = ? WHERE number = ?",
+                [(now + lease.total_seconds(), row[0]) for row in rows],
+            )
+            return [_delivery(row[1:]) for row in rows]
+
+        return await self._db.write(change, durable=False)
+
+    async def delivered(self, ids: Sequence[str]) -> None:
+        """Forget what was received."""
+
+        def change(connection: sqlite3.Connection) -> None:
+            connection.executemany("DELETE FROM deliveries WHERE id = ?", [(each,) for each in ids])
+
+        await self._db.write(change)
+
+    async def failed(self, delivery: str, again_in: timedelta | None, why: str) -> None:
+        """Try again later; none gives up."""
+
+        def change(connection: sqlite3.Connection) -> None:
+            if again_in is None:
+                due, ended = None, to_micros(self._db.clock())
+            else:
+                due, ended = self._db.lease_clock() + again_in.total_seconds(), None
+            update = (
+                "UPDATE deliveries SET lent = 0, tries = tries + 1, due = ?, ended = ?, why = ?"
+                " WHERE id = ? AND due IS NOT NULL"
+            )
+            connection.execute(update, (due, ended, why, delivery))
+
+        await self._db.write(change, durable=again_in is None)
+
+    async def put_off(self, again_in: Mapping[str, timedelta]) -> None:
+        """Give deliveries back that were not tried."""
+
+        def change(connection: sqlite3.Connection) -> None:
+            now = self._db.lease_clock()
+            update = "UPDATE deliveries SET lent = 0, due = ? WHERE id = ? AND due IS NOT NULL"
+            connection.executemany(update, [(now + pause.total_seconds(), each) for each, pause in again_in.items()])
+
+        await self._db.write(change, durable=False)
+
+    def given_up(self, most: int) -> Sequence[FailedDelivery]:
+        """Return those that were given up last, the newest first."""
+        query = (
+            "SELECT id, callback, event, tries, why, ended FROM deliveries"
+            " WHERE ended IS NOT NULL ORDER BY ended DESC, number DESC LIMIT ?"
+        )
+        rows = self._db.reader.all(query, (most,))
+        return [FailedDelivery(delivery=_delivery(row[:4]), why=row[4], at=from_micros(row[5])) for row in rows]
+
+    def waiting(self, most: int) -> int:
+        """Return how many were neither received nor given up; of more than ``most``, that."""
+        counted = "SELECT count(*) FROM (SELECT 1 FROM deliveries WHERE due IS NOT NULL LIMIT ?)"
+        found: int = self._db.reader.one(counted, (most,))[0]
+        return found
+
+    async def prune(self, most: int, *, by_age: bool = True) -> int:
+        """Forget at most so many that were given up before too many others or, if ``by_age``, long ago."""
+        before = to_micros(self._db.clock() - self._kept) if by_age else _NEVER
+
+        def change(connection: sqlite3.Connection) -> int:
+            newest_first = "SELECT ended FROM deliveries WHERE ended IS NOT NULL ORDER BY ended DESC LIMIT 1 OFFSET ?"
+            surplus = connection.execute(newest_first, (self._most_given_up,)).fetchone()
+            delete = (
+                "DELETE FROM deliveries WHERE number IN (SELECT number FROM deliveries"
+                " WHERE ended IS NOT NULL AND ended <= ? ORDER BY ended LIMIT ?)"
+            )
+            return connection.execute(delete, (max(before, surplus[0] if surplus else before), most)).rowcount
+
+        return await self._db.write(change, durable=False)
+
+
+def _delivery(row: tuple[str, str, bytes, int]) -> Delivery:
+    number, callback, event, tries = row
+    return Delivery(id=number, callback=callback, event=_decode_event(event), tries=tries)

@@ -12,21 +12,29 @@ places of those that end (see ``schema``).
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Mapping, Sequence
-from datetime import timedelta
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime, timedelta
 from typing import Any, Final
+from uuid import uuid4
 
 import msgspec
 
-from scoter.live.memory.journal import domain_of
-from scoter.live.memory.turns import MOST_MESSAGES, MOST_TRIES, PATIENCE, WINDOW, Turns, given_up
-from scoter.live.ports import Accepted, Entry
-from scoter.live.records import Message, Priority
+from scoter.live.clock import from_micros, to_micros
+from scoter.live.journal_rules import (
+    MOST_MESSAGES,
+    MOST_TRIES,
+    PATIENCE,
+    WINDOW,
+    AgedEntryShare,
+    domain_of,
+    failed_record,
+)
+from scoter.live.ports import Accepted, JournalEntry, UrlOutcome
+from scoter.live.records import Event, Message, Priority, UrlRecord
 from scoter.live.sqlite.database import ServiceDb
-from scoter.live.sqlite.entries import COLUMNS, announce, close, entry_of
-from scoter.live.sqlite.moments import micros, moment
+from scoter.live.sqlite.metadata import key_of, put_records
 
-KEPT: Final = timedelta(days=1)
+_MESSAGES_KEPT: Final = timedelta(days=1)
 # Nobody else inserts meanwhile, so that the entries of a message have numbers in a row.
 _NEW_MESSAGE: Final = (
     "INSERT INTO messages (id, urls, force, callback, accepted, open, done, first)"
@@ -37,10 +45,14 @@ _NEW_ENTRY: Final = (
     "INSERT INTO entries (id, message, url, domain, priority, accepted, parked) VALUES (?1, ?2, ?3, ?4, ?5, ?6,"
     " coalesce((SELECT ready >= ?7 FROM backlog WHERE domain = ?4 AND priority = ?5), 0))"
 )
+_ENTRY_COLUMNS: Final = (
+    "e.id, m.id, e.url, e.priority, m.force, m.callback, e.accepted, e.tries"
+    " FROM entries e JOIN messages m ON m.number = e.message"
+)
 _WAITING: Final = "e.reader IS NULL AND e.parked = 0"
-_NEXT: Final = f"SELECT {COLUMNS} WHERE {_WAITING} ORDER BY e.priority, e.id LIMIT ?"
-_FIRST_OF: Final = f"SELECT {COLUMNS} WHERE {_WAITING} AND e.priority = ? ORDER BY e.id LIMIT ?"
-_decode = msgspec.json.Decoder(list[str]).decode
+_NEXT: Final = f"SELECT {_ENTRY_COLUMNS} WHERE {_WAITING} ORDER BY e.priority, e.id LIMIT ?"
+_FIRST_OF: Final = f"SELECT {_ENTRY_COLUMNS} WHERE {_WAITING} AND e.priority = ? ORDER BY e.id LIMIT ?"
+_decode_urls = msgspec.json.Decoder(list[str]).decode
 
 
 class SqliteJournal:
@@ -50,7 +62,7 @@ class SqliteJournal:
         self,
         db: ServiceDb,
         *,
-        kept: timedelta = KEPT,
+        kept: timedelta = _MESSAGES_KEPT,
         most_messages: int = MOST_MESSAGES,
         patience: timedelta = PATIENCE,
         most_tries: int = MOST_TRIES,
@@ -65,7 +77,7 @@ class SqliteJournal:
         self._is_window_set = False
         self._kept = kept
         self._most_messages = most_messages
-        self._turns = Turns(patience)
+        self._turns = AgedEntryShare(patience)
         self._most_tries = most_tries
 
     async def accept(self, messages: Sequence[tuple[Message, Sequence[str]]]) -> Sequence[Accepted]:
@@ -78,14 +90,14 @@ class SqliteJournal:
         return await self._db.write(change)
 
     def _accept(self, connection: sqlite3.Connection, message: Message, urls: list[tuple[str, str]]) -> Accepted:
-        accepted = micros(message.received)
-        done = None if urls else micros(self._db.clock())
+        accepted = to_micros(message.received)
+        done = None if urls else to_micros(self._db.clock())
         texts = msgspec.json.encode([url for url, _ in urls])
         row = (message.id, texts, message.force, message.callback, accepted, len(urls), done)
         new = connection.execute(_NEW_MESSAGE, row).fetchall()
         if not new:
             known = connection.execute("SELECT urls, first FROM messages WHERE id = ?", (message.id,)).fetchone()
-            entries = {url: known[1] + place for place, url in enumerate(_decode(known[0]))}
+            entries = {url: known[1] + place for place, url in enumerate(_decode_urls(known[0]))}
             return Accepted(message=message.id, entries=entries, is_new=False)
         ((number, first),) = new
         connection.executemany(
@@ -97,11 +109,11 @@ class SqliteJournal:
         )
         return Accepted(message=message.id, entries={url: first + place for place, (url, _) in enumerate(urls)})
 
-    async def open(self, reader: str, most: int, lease: timedelta) -> Sequence[Entry]:
+    async def open(self, reader: str, most: int, lease: timedelta) -> Sequence[JournalEntry]:
         """Lend entries to a reader; those it does not close in time are lent again, to whoever asks."""
 
-        def change(connection: sqlite3.Connection) -> list[Entry]:
-            now = self._db.ticks()
+        def change(connection: sqlite3.Connection) -> list[JournalEntry]:
+            now = self._db.lease_clock()
             if not self._is_window_set:  # it holds for whatever ends from now on
                 connection.execute("UPDATE tallies SET n = ? WHERE name = 'window'", (self._window,))
             connection.execute(
@@ -119,7 +131,7 @@ class SqliteJournal:
         self._is_window_set = True
         return lent
 
-    def _chosen(self, connection: sqlite3.Connection, most: int) -> list[Entry]:
+    def _chosen(self, connection: sqlite3.Connection, most: int) -> list[JournalEntry]:
         """Return the next entries; those that were tried often enough are ended instead."""
         chosen = []
         for row in self._next_rows(connection, most):
@@ -128,15 +140,15 @@ class SqliteJournal:
                 chosen.append(entry)
             else:
                 now = self._db.clock()
-                close(connection, entry.id, None, now)
-                announce(connection, entry, given_up(entry, now), now)
+                close_entry(connection, entry.id, None, now)
+                announce(connection, entry, failed_record(entry, now), now)
         return sorted(chosen, key=lambda entry: (entry.priority, entry.id))
 
     def _next_rows(self, connection: sqlite3.Connection, most: int) -> list[Any]:
         rows: dict[int, Any] = {}
         if share := self._turns.for_the_patient(most):
             now = self._db.clock()
-            before, ahead = micros(now - self._turns.patience), micros(now)
+            before, ahead = to_micros(now - self._turns.patience), to_micros(now)
             waited: list[Any] = []
             for priority in (Priority.NORMAL, Priority.BULK):
                 waited += connection.execute(_FIRST_OF, (priority, share)).fetchall()
@@ -153,7 +165,7 @@ class SqliteJournal:
         """Prolong leases; return those entries that the reader still has."""
 
         def change(connection: sqlite3.Connection) -> list[int]:
-            until = self._db.ticks() + lease.total_seconds()
+            until = self._db.lease_clock() + lease.total_seconds()
             update = "UPDATE entries SET until = ? WHERE id = ? AND reader = ?"
             return [entry for entry in entries if connection.execute(update, (until, entry, reader)).rowcount]
 
@@ -172,7 +184,7 @@ class SqliteJournal:
 
     async def prune(self, most: int, *, by_age: bool = True) -> int:
         """Forget at most so many messages that were done before too many others or, if ``by_age``, long ago."""
-        before = micros(self._db.clock() - self._kept)
+        before = to_micros(self._db.clock() - self._kept)
 
         def change(connection: sqlite3.Connection) -> int:
             gone = 0
@@ -203,9 +215,73 @@ class SqliteJournal:
     def oldest(self) -> timedelta | None:
         """Return how long the oldest open entry has been there, if there is one."""
         row = self._db.reader.one("SELECT accepted FROM entries ORDER BY id LIMIT 1")
-        return max(self._db.clock() - moment(row[0]), timedelta()) if row else None
+        return max(self._db.clock() - from_micros(row[0]), timedelta()) if row else None
 
     def is_done(self, message: str) -> bool | None:
         """Tell whether all URLs of a message are done; nothing for one that is not known, or not any more."""
         row = self._db.reader.one("SELECT open FROM messages WHERE id = ?", (message,))
         return row[0] == 0 if row else None
+
+
+_encode_json = msgspec.json.Encoder().encode
+
+
+def entry_of(row: Sequence[Any]) -> JournalEntry:
+    """Return the entry that a row of ``_ENTRY_COLUMNS`` is."""
+    return JournalEntry(
+        id=row[0],
+        message=row[1],
+        url=row[2],
+        priority=Priority(row[3]),
+        force=bool(row[4]),
+        callback=row[5],
+        accepted=from_micros(row[6]),
+        tries=row[7],
+    )
+
+
+def close_entry(connection: sqlite3.Connection, entry: int, reader: str | None, now: datetime) -> bool:
+    """End an entry that a reader has, or that waits; tell whether it was so."""
+    delete = "DELETE FROM entries WHERE id = ? AND reader IS ? RETURNING message"
+    found = connection.execute(delete, (entry, reader)).fetchall()
+    if not found:
+        return False
+    update = "UPDATE messages SET open = open - 1, done = CASE WHEN open = 1 THEN ? END WHERE number = ?"
+    connection.execute(update, (to_micros(now), *found[0]))
+    return True
+
+
+def announce(connection: sqlite3.Connection, entry: JournalEntry, record: UrlRecord, now: datetime) -> Event:
+    """Announce an entry's outcome, and make its delivery if one is wished for."""
+    at, text = to_micros(now), _encode_json(record)
+    insert = "INSERT INTO events (message, url, at, record) VALUES (?, ?, ?, ?)"
+    number = connection.execute(insert, (entry.message, entry.url, at, text)).lastrowid
+    assert number is not None  # noqa: S101 - an INSERT of a row has one
+    event = Event(number=number, message=entry.message, url=entry.url, at=from_micros(at), record=record)
+    if entry.callback:
+        insert = "INSERT INTO deliveries (id, callback, event, due) VALUES (?, ?, ?, 0)"
+        connection.execute(insert, (uuid4().hex, entry.callback, _encode_json(event)))
+    return event
+
+
+class SqliteOutcomes:
+    """The ledger in the service's database."""
+
+    def __init__(self, db: ServiceDb, key: Callable[[str], int] = key_of) -> None:
+        self._db = db
+        self._key = key
+
+    async def record(self, reader: str, done: Sequence[UrlOutcome]) -> Sequence[Event | None]:
+        """Store, announce and close; none for an entry that the reader no longer has, of which nothing is kept."""
+
+        def change(connection: sqlite3.Connection) -> list[Event | None]:
+            return [self._record(connection, reader, each) for each in done]
+
+        return await self._db.write(change)
+
+    def _record(self, connection: sqlite3.Connection, reader: str, done: UrlOutcome) -> Event | None:
+        now = self._db.clock()
+        if not close_entry(connection, done.entry.id, reader, now):
+            return None
+        put_records(connection, done.rows, now, self._key)
+        return announce(connection, done.entry, done.record, now)

@@ -16,9 +16,9 @@ from typing import Any, Final, Self
 from msgspec import Struct
 from xxhash import xxh3_64_intdigest
 
-from scoter.live.ports import Stored
-from scoter.live.sqlite.database import Reader, ServiceDb
-from scoter.live.sqlite.moments import micros, moment, utc_now
+from scoter.live.clock import from_micros, to_micros, utc_now
+from scoter.live.ports import StoredRecord
+from scoter.live.sqlite.database import DatabaseReader, ServiceDb
 
 # Mapped pages count as the process's own: with a million records 2 GB would save a fifth of a get, and show as RSS.
 MAPPED: Final = 256 * 2**20
@@ -41,7 +41,7 @@ _THERE: Final = (
 )
 
 
-class _Queries(Struct, frozen=True):
+class _RecordQueries(Struct, frozen=True):
     """How the same columns are asked for in three ways."""
 
     one: str
@@ -49,8 +49,8 @@ class _Queries(Struct, frozen=True):
     apart: str
 
 
-def _queries(columns: str) -> _Queries:
-    return _Queries(
+def _queries(columns: str) -> _RecordQueries:
+    return _RecordQueries(
         one=columns + " FROM urls WHERE key = ? AND expires > ?",
         many=columns + f" FROM urls WHERE key IN ({', '.join('?' * _CHUNK)}) AND expires > ?",
         apart=columns + " FROM overflow WHERE url = ? AND expires > ?",
@@ -75,11 +75,11 @@ class StoreSize(Struct, frozen=True, kw_only=True):
     free_bytes: int
 
 
-class MetadataReader:
+class SqliteMetadataReader:
     """Records by URL, for those who only look."""
 
     def __init__(
-        self, reader: Reader, clock: Callable[[], datetime] = utc_now, key: Callable[[str], int] = key_of
+        self, reader: DatabaseReader, clock: Callable[[], datetime] = utc_now, key: Callable[[str], int] = key_of
     ) -> None:
         self._reader = reader
         self._clock = clock
@@ -96,12 +96,12 @@ class MetadataReader:
     def close(self) -> None:
         self._reader.close()
 
-    def get(self, url: str) -> Stored | None:
+    def get(self, url: str) -> StoredRecord | None:
         """Return what is known of a URL."""
         row = self._one(_ROW, url)
         return None if row is None else _stored(row)
 
-    def get_many(self, urls: Sequence[str]) -> Mapping[str, Stored]:
+    def get_many(self, urls: Sequence[str]) -> Mapping[str, StoredRecord]:
         """Return what is known of at most 300 URLs."""
         return {row[0]: _stored(row) for row in self._many(_ROW, urls)}
 
@@ -114,15 +114,15 @@ class MetadataReader:
         """Return the JSON of what is known of at most 300 URLs."""
         return dict(self._many(_VALUE, urls))
 
-    def _one(self, ask: _Queries, url: str) -> Any:
-        now = micros(self._clock())
+    def _one(self, ask: _RecordQueries, url: str) -> Any:
+        now = to_micros(self._clock())
         row = self._reader.one(ask.one, (self._key(url), now))
         if row is None or row[0] != url:
             row = self._reader.one(ask.apart, (url, now))
         return row
 
-    def _many(self, ask: _Queries, urls: Sequence[str]) -> list[Any]:
-        now = micros(self._clock())
+    def _many(self, ask: _RecordQueries, urls: Sequence[str]) -> list[Any]:
+        now = to_micros(self._clock())
         wanted = {self._key(url): url for url in urls}
         found: list[Any] = []
         keys = list(wanted)
@@ -151,20 +151,20 @@ class MetadataReader:
         )
 
 
-class SqliteMetadata(MetadataReader):
+class SqliteMetadata(SqliteMetadataReader):
     """The records in the service's database."""
 
     def __init__(self, db: ServiceDb, key: Callable[[str], int] = key_of) -> None:
         super().__init__(db.reader, db.clock, key)
         self._db = db
 
-    async def put(self, rows: Sequence[Stored]) -> None:
+    async def put(self, rows: Sequence[StoredRecord]) -> None:
         """Keep records. One that is an alias, or was fetched before, never replaces a direct one that holds."""
-        await self._db.write(lambda connection: put(connection, rows, self._clock(), self._key))
+        await self._db.write(lambda connection: put_records(connection, rows, self._clock(), self._key))
 
     async def expire(self, most: int) -> int:
         """Remove at most so many records that are past their time; return how many."""
-        now = micros(self._clock())
+        now = to_micros(self._clock())
 
         def change(connection: sqlite3.Connection) -> int:
             gone = connection.execute(
@@ -181,22 +181,22 @@ class SqliteMetadata(MetadataReader):
         return await self._db.write(change, durable=False)
 
 
-def open_readonly(path: Path, *, clock: Callable[[], datetime] = utc_now, mapped: int = MAPPED) -> MetadataReader:
+def open_readonly(path: Path, *, clock: Callable[[], datetime] = utc_now, mapped: int = MAPPED) -> SqliteMetadataReader:
     """Open a service's records for looking up, beside the process that writes them.
 
     ``mapped`` bytes of the file are read as memory, which count as this process's own when it has touched them.
     """
-    return MetadataReader(Reader(path, mapped=mapped), clock)
+    return SqliteMetadataReader(DatabaseReader(path, mapped=mapped), clock)
 
 
-def put(
-    connection: sqlite3.Connection, rows: Sequence[Stored], now: datetime, key: Callable[[str], int] = key_of
+def put_records(
+    connection: sqlite3.Connection, rows: Sequence[StoredRecord], now: datetime, key: Callable[[str], int] = key_of
 ) -> None:
     """Keep records, as part of a transaction."""
-    at = micros(now)
+    at = to_micros(now)
     for row in rows:
         number = key(row.url)
-        values = (micros(row.fetched_at), micros(row.expires_at), row.is_direct, row.value)
+        values = (to_micros(row.fetched_at), to_micros(row.expires_at), row.is_direct, row.value)
         there = connection.execute(_THERE, (number, row.url)).fetchall()
         own = next((found for found in there if found[0] == row.url), None)
         # What was fetched after now is from before the clock was set back: it must not stay for that.
@@ -208,6 +208,8 @@ def put(
             connection.execute(_PUT, (row.url, *values, number))
 
 
-def _stored(row: tuple[str, bytes, int, int, int]) -> Stored:
+def _stored(row: tuple[str, bytes, int, int, int]) -> StoredRecord:
     url, value, fetched, expires, direct = row
-    return Stored(url=url, value=value, fetched_at=moment(fetched), expires_at=moment(expires), is_direct=bool(direct))
+    return StoredRecord(
+        url=url, value=value, fetched_at=from_micros(fetched), expires_at=from_micros(expires), is_direct=bool(direct)
+    )

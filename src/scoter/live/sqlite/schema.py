@@ -15,7 +15,7 @@ One file holds what must change together: an outcome's records, its announcement
   priority are not parked; when one of them ends, the oldest that is parked takes its place
 - ``facts``       the machine's run in which the leases were given
 
-Moments are microseconds since 1970; leases and ``due`` are seconds of the machine's own clock (see ``ticks``).
+Moments are microseconds since 1970; leases and ``due`` are seconds of the machine's own clock (see ``lease_clock``).
 
 A file carries the number of its format. To change the tables: change ``_TABLES``, raise ``FORMAT``, and put what makes
 the last format into the new one among ``_STEPS``. A service that opens an older file takes these steps first, all
@@ -131,7 +131,7 @@ DROP TABLE backlog;
 }
 
 
-class Foreign(Exception):
+class WrongDatabase(Exception):
     """The file is no service's database, or one of another version; the text says which."""
 
 
@@ -145,7 +145,7 @@ def prepare(connection: sqlite3.Connection, *, to: int = FORMAT, steps: Mapping[
             connection.execute(f"PRAGMA application_id = {APPLICATION}")
         for each in range(version, to) if version else ():
             if each not in steps:
-                raise Foreign(f"was written by a Scoter that is too old (format {version}, this one knows {to})")
+                raise WrongDatabase(f"was written by a Scoter that is too old (format {version}, this one knows {to})")
             _carry_out(connection, steps[each])
         if version != to:
             connection.execute(f"PRAGMA user_version = {to}")
@@ -177,9 +177,9 @@ def check(connection: sqlite3.Connection, known: int = FORMAT) -> int:
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
     if application != APPLICATION and (application or version or tables):
-        raise Foreign("is a database, but not a live service's")
+        raise WrongDatabase("is a database, but not a live service's")
     if version > known:
-        raise Foreign(f"was written by a newer Scoter (format {version}, this one knows {known})")
+        raise WrongDatabase(f"was written by a newer Scoter (format {version}, this one knows {known})")
     return int(version)
 
 

@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import timedelta
 
-from scoter.live.memory.turns import MOST_GIVEN_UP, MOST_MESSAGES, MOST_TRIES, PATIENCE, WINDOW
+from scoter.live.journal_rules import MOST_GIVEN_UP, MOST_MESSAGES, MOST_TRIES, PATIENCE, WINDOW
+from scoter.live.sqlite.access import SqliteKeys, SqliteRules
 from scoter.live.sqlite.database import ServiceDb
-from scoter.live.sqlite.deliveries import SqliteDeliveries
-from scoter.live.sqlite.events import SqliteEvents
-from scoter.live.sqlite.journal import SqliteJournal
-from scoter.live.sqlite.keys import SqliteKeys
-from scoter.live.sqlite.ledger import SqliteLedger
+from scoter.live.sqlite.events import SqliteDeliveries, SqliteEvents
+from scoter.live.sqlite.journal import SqliteJournal, SqliteOutcomes
 from scoter.live.sqlite.metadata import SqliteMetadata, key_of
-from scoter.live.sqlite.rules import SqliteRules
 
 
 class SqliteStores:
@@ -43,7 +40,7 @@ class SqliteStores:
             window=window,
         )
         self.metadata = SqliteMetadata(db, key)
-        self.ledger = SqliteLedger(db, key)
+        self.outcomes = SqliteOutcomes(db, key)
         self.events = SqliteEvents(db, most=most_events, kept=events_kept)
         self.deliveries = SqliteDeliveries(db, most_given_up=most_given_up)
         self.rules = SqliteRules(db)

@@ -18,9 +18,8 @@ from typing import Any, Final, TypeAlias, TypeVar
 
 from msgspec import Struct
 
-from scoter.errors import Defect, StoreUnavailable
+from scoter.errors import Defect, ScoterError, StoreUnavailable
 from scoter.live.settling import Asked, settle
-from scoter.live.sqlite.faults import fault
 
 T = TypeVar("T")
 Change: TypeAlias = Callable[[sqlite3.Connection], T]
@@ -38,7 +37,7 @@ class WriterCounts(Struct):
     failures: int = 0
 
 
-class _Write(Asked):
+class _QueuedChange(Asked):
     """A change on its way: what it gave, or why it failed, goes to its future."""
 
     __slots__ = ("change", "durable")
@@ -49,14 +48,14 @@ class _Write(Asked):
         self.durable = durable
 
 
-class Writer:
+class DatabaseWriter:
     """Carries out changes in the order in which they come; each happens wholly or not at all."""
 
     def __init__(self, connection: sqlite3.Connection, path: Path, *, most_waiting: int, apart: float) -> None:
         """Transactions begin ``apart`` seconds from each other at least; after a pause one begins at once."""
         self._connection = connection
         self._path = path
-        self._queue: SimpleQueue[_Write | None] = SimpleQueue()
+        self._queue: SimpleQueue[_QueuedChange | None] = SimpleQueue()
         self._room = asyncio.Semaphore(most_waiting)
         self._closed = False
         self._closing = threading.Lock()
@@ -90,7 +89,7 @@ class Writer:
             with self._closing:
                 if self._closed:
                     raise Defect(f"{self._path}: a write after closing")
-                self._queue.put(_Write(change, durable, future))
+                self._queue.put(_QueuedChange(change, durable, future))
             return await future
 
     def close(self) -> None:
@@ -110,9 +109,9 @@ class Writer:
                 settle(batch)
         self._connection.close()
 
-    def _gather(self) -> tuple[list[_Write], bool]:
+    def _gather(self) -> tuple[list[_QueuedChange], bool]:
         """Wait for a write, and take all that are there by the time when the next transaction may begin."""
-        batch: list[_Write] = []
+        batch: list[_QueuedChange] = []
         try:
             while len(batch) < _TOGETHER:
                 write = self._queue.get_nowait() if batch else self._next()
@@ -125,7 +124,7 @@ class Writer:
             pass
         return batch, True
 
-    def _next(self) -> _Write | None:
+    def _next(self) -> _QueuedChange | None:
         if self._unchecked >= _CHECKPOINT_IDLE and self._queue.empty():
             self._unchecked = 0
             with suppress(sqlite3.Error):  # the next one does it
@@ -138,7 +137,7 @@ class Writer:
             time.sleep(wait)
         self._began = time.monotonic()
 
-    def _carry_out(self, batch: Sequence[_Write]) -> None:
+    def _carry_out(self, batch: Sequence[_QueuedChange]) -> None:
         self.counts.writes += len(batch)
         try:
             self._be_durable(any(write.durable for write in batch))
@@ -157,7 +156,7 @@ class Writer:
                 write.error = self._told(error)
         self.counts.failures += sum(1 for write in batch if write.error is not None)
 
-    def _all_at_once(self, batch: Sequence[_Write]) -> bool:
+    def _all_at_once(self, batch: Sequence[_QueuedChange]) -> bool:
         """Carry out changes without a savepoint each, which would cost as much as some of them; tell if none failed."""
         try:
             for write in batch:
@@ -168,7 +167,7 @@ class Writer:
             return False
         return True
 
-    def _each_for_itself(self, batch: Sequence[_Write]) -> None:
+    def _each_for_itself(self, batch: Sequence[_QueuedChange]) -> None:
         """Carry out changes once more, so that one that fails fails alone: they depend on nothing but the tables."""
         connection = self._connection
         for write in batch:
@@ -196,8 +195,30 @@ class Writer:
     def _told(self, error: Exception) -> Exception:
         if not isinstance(error, sqlite3.Error):
             return error
-        told = fault(error, self._path)
+        told = store_error(error, self._path)
         told.__cause__ = error
         if isinstance(told, StoreUnavailable):
             self._trouble = time.monotonic(), told.message
         return told
+
+
+_BROKEN = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+
+
+def store_error(error: sqlite3.Error, path: Path) -> ScoterError:
+    """Return what an error of SQLite means to whoever asked."""
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # the upper bits are details of it
+    where = str(path)
+    if code in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN):
+        # On a full disk SQLite cannot always map the memory that it shares, and calls that an I/O error.
+        hint = "Make room on the disk if it is full; what was accepted before is whole, and work goes on by itself."
+        return StoreUnavailable(f"the disk does not do its part: {error}", where=where, hint=hint)
+    if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+        hint = "End whatever else has the file open for writing; work goes on by itself."
+        return StoreUnavailable(f"another process holds the database: {error}", where=where, hint=hint)
+    if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH):
+        return StoreUnavailable(f"cannot be written: {error}", where=where, hint="Look at the file's owner and mode.")
+    if code in _BROKEN:
+        hint = "Stop the service and put a backup in its place."
+        return StoreUnavailable(f"is damaged, or not a database: {error}", where=where, hint=hint)
+    return Defect(f"{path}: {error}")

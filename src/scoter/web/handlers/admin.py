@@ -11,8 +11,8 @@ from scoter.api import DomainChange, DomainRule, KeyInfo, KeyList, KeyOrder, New
 from scoter.core.domain import registered_domain
 from scoter.core.url import canonical
 from scoter.errors import UrlError
-from scoter.live.memory.access import MOST_KEYS, ApiKey, ApiKeys
-from scoter.live.ports import DomainRules
+from scoter.live.keys import MOST_KEYS, ApiKey, ApiKeys
+from scoter.live.ports import DomainRuleStore
 from scoter.web.asgi import ApiRequest, ApiResponse
 from scoter.web.problems import problem
 from scoter.web.routes import HandlerResult, ResponseSpec, Route
@@ -27,7 +27,7 @@ _NO_DOMAIN = problem(422, "invalid", "This is not a domain.", where="/domain")
 class DomainRoutes:
     """Shows and sets rules of registered domains."""
 
-    def __init__(self, rules: DomainRules) -> None:
+    def __init__(self, rules: DomainRuleStore) -> None:
         self._rules = rules
 
     def routes(self) -> list[Route]:

@@ -15,7 +15,7 @@ from scoter.core.reply import Exchange, Failed, Fetched, Gone, Moved, NotModifie
 from scoter.core.url import Url, canonical
 from scoter.errors import UrlError
 from scoter.fetch.decode import content_codings, decode
-from scoter.live.ports import ContentStore, DomainRules, Fetching
+from scoter.live.ports import ContentStore, DomainRuleStore, Fetching
 from scoter.live.records import Priority
 from scoter.web.asgi import ApiRequest, ApiResponse
 from scoter.web.problems import problem
@@ -33,7 +33,7 @@ class FetchRoutes:
     """Fetches for clients, each hop in the turn of its domain."""
 
     def __init__(
-        self, fetching: Fetching, rules: DomainRules, content: ContentStore | None, limits: FetchLimits
+        self, fetching: Fetching, rules: DomainRuleStore, content: ContentStore | None, limits: FetchLimits
     ) -> None:
         self._fetching = fetching
         self._rules = rules

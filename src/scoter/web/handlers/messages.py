@@ -11,8 +11,8 @@ from typing import Protocol
 import msgspec
 
 from scoter.api import Outcome, Problem, Receipt, Receipts, Submission, Submissions, UnusableUrl
-from scoter.live.acceptance import Answer as Acceptance
 from scoter.live.acceptance import Overloaded
+from scoter.live.acceptance import TakeResult as Acceptance
 from scoter.live.records import Message, Priority
 from scoter.web.asgi import ApiRequest, ApiResponse
 from scoter.web.metrics import ServiceMetrics

@@ -9,12 +9,12 @@ from typing import Final
 
 from scoter.api import DomainRule
 from scoter.errors import StoreUnavailable
-from scoter.live.acceptance import Answer, Overloaded
-from scoter.live.content.room import DiskFloor
-from scoter.live.memory.journal import domain_of
-from scoter.live.ports import DomainRules
+from scoter.live.acceptance import Overloaded, TakeResult
+from scoter.live.content.retention import DiskFloor
+from scoter.live.journal_rules import domain_of
+from scoter.live.ports import DomainRuleStore
 from scoter.live.records import Message
-from scoter.live.sqlite.database import Reader
+from scoter.live.sqlite.database import DatabaseReader
 from scoter.web.handlers.messages import MessageSink
 
 MOST_RULES: Final = 100_000
@@ -47,7 +47,7 @@ class RoomCheckedSink:
         self._timer = timer
         self._counted: tuple[float, int] | None = None
 
-    async def take(self, messages: Sequence[Message]) -> Sequence[Answer]:
+    async def take(self, messages: Sequence[Message]) -> Sequence[TakeResult]:
         if not self._floor.has_room():
             has_room = [self._is_known(message.id) for message in messages]
             if not any(has_room):
@@ -72,7 +72,7 @@ class CachedDomainRules:
     They are asked for several times for each URL, and nobody else sets them: so they are read once.
     """
 
-    def __init__(self, rules: DomainRules, apply: Callable[[DomainRule], None], most: int = MOST_RULES) -> None:
+    def __init__(self, rules: DomainRuleStore, apply: Callable[[DomainRule], None], most: int = MOST_RULES) -> None:
         self._rules = rules
         self._apply = apply
         self._most = most
@@ -99,7 +99,7 @@ class CachedDomainRules:
 class PendingUrls:
     """Tells whether a URL waits in the journal, to whoever can read the database."""
 
-    def __init__(self, reader: Reader) -> None:
+    def __init__(self, reader: DatabaseReader) -> None:
         self._reader = reader
 
     def __call__(self, url: str) -> bool:
@@ -112,7 +112,7 @@ class PendingUrls:
 class ForcedUrls:
     """Tells whether a URL waits in the journal to be fetched whatever is known of it."""
 
-    def __init__(self, reader: Reader) -> None:
+    def __init__(self, reader: DatabaseReader) -> None:
         self._reader = reader
 
     def __call__(self, url: str) -> bool:

@@ -9,10 +9,9 @@ from datetime import datetime
 from typing import Final
 
 from scoter.errors import ScoterError
+from scoter.live.clock import lease_now, utc_now
 from scoter.live.content.retention import AT_ONCE, Retention
-from scoter.live.sqlite.moments import utc_now
 from scoter.live.sqlite.stores import SqliteStores
-from scoter.live.ticks import ticks
 
 _EVERY: Final = 30.0
 _SOON: Final = 1.0
@@ -76,18 +75,18 @@ class SteadyClock:
     One that is set a year ahead by mistake makes everything look old, and nothing brings back what is removed for it.
     """
 
-    def __init__(self, clock: Callable[[], datetime] = utc_now, ticks: Callable[[], float] = ticks) -> None:
+    def __init__(self, clock: Callable[[], datetime] = utc_now, lease_clock: Callable[[], float] = lease_now) -> None:
         self._clock = clock
-        self._ticks = ticks
+        self._lease_clock = lease_clock
         self._apart = self._difference()
-        self._since = ticks()
+        self._since = lease_clock()
 
     def __call__(self) -> bool:
         apart = self._difference()
         if abs(apart - self._apart) > _ASTRAY:
             _log.warning("the clock was set by %.0f s: nothing is cleared away by age for a while", apart - self._apart)
-            self._apart, self._since = apart, self._ticks()
-        return self._ticks() - self._since >= _STEADY
+            self._apart, self._since = apart, self._lease_clock()
+        return self._lease_clock() - self._since >= _STEADY
 
     def _difference(self) -> float:
-        return self._clock().timestamp() - self._ticks()
+        return self._clock().timestamp() - self._lease_clock()

@@ -17,18 +17,17 @@ from scoter.config.sections.fetch import FetchSettings
 from scoter.fetch.network.guard import Guard
 from scoter.fetch.protocols.request_headers import user_agent
 from scoter.live.acceptance import Acceptance
+from scoter.live.clock import utc_now
+from scoter.live.content.archive import WarcContent
 from scoter.live.content.log import FetchLog
-from scoter.live.content.retention import Keeping, Retention
-from scoter.live.content.room import DiskFloor
-from scoter.live.content.store import WarcContent
-from scoter.live.content.timing import Timings
+from scoter.live.content.log_rows import OutcomeTimings
+from scoter.live.content.retention import DiskFloor, Retention, RetentionLimits
 from scoter.live.context import Context
-from scoter.live.fetching.fetchers import Fetchers
 from scoter.live.pipeline import pipeline
 from scoter.live.scheduler import Scheduler
-from scoter.live.sqlite.moments import utc_now
 from scoter.live.sqlite.stores import SqliteStores
-from scoter.live.stages.reading import Reading
+from scoter.live.stages.parser import ResponseParser
+from scoter.live.workers.dispatcher import WorkerDispatcher
 from scoter.parse import ContentParser
 from scoter.parse.html.elements import KINDS
 from scoter.store.warc import ArchiveInfo
@@ -54,7 +53,7 @@ class CoreComponents:
         config: Config,
         *,
         stores: SqliteStores,
-        fetchers: Fetchers,
+        fetchers: WorkerDispatcher,
         content: WarcContent,
         parsing: ContentParser,
     ) -> None:
@@ -65,7 +64,7 @@ class CoreComponents:
         self.is_stopping = False
         self.measures = ServiceMetrics(gauges(self))
         self.floor = DiskFloor(folder.root, config.store.disk_floor)
-        self.timings = Timings()
+        self.timings = OutcomeTimings()
         self.log = FetchLog(folder.log, stores.events, self.timings)
         retention = Retention(
             retention_limits(config),
@@ -85,9 +84,9 @@ class CoreComponents:
             config,
             reader=reader,
             store=stores.metadata,
-            ledger=stores.ledger,
+            outcomes=stores.outcomes,
             fetching=fetchers,
-            reading=Reading(config, parsing),
+            reading=ResponseParser(config, parsing),
             content=content,
             rules=rules,
             clock=utc_now,
@@ -181,10 +180,10 @@ def live_config(config: Config) -> Config:
     )
 
 
-def retention_limits(config: Config) -> Keeping:
+def retention_limits(config: Config) -> RetentionLimits:
     """Return how long what is kept."""
     live = config.live
-    return Keeping(content_for=live.content_for, content_size=live.content_size, log_for=live.log_for)
+    return RetentionLimits(content_for=live.content_for, content_size=live.content_size, log_for=live.log_for)
 
 
 def archive_info(config: Config) -> ArchiveInfo:

@@ -10,10 +10,10 @@ from typing import Any, Final
 
 from scoter.errors import ScoterError
 from scoter.heap import collect_less, keep_memory
-from scoter.live.content.store import WarcContent
-from scoter.live.fetching.fetchers import Fetchers
+from scoter.live.content.archive import WarcContent
 from scoter.live.sqlite.database import ServiceDb
 from scoter.live.sqlite.stores import SqliteStores
+from scoter.live.workers.dispatcher import WorkerDispatcher
 from scoter.parse import ContentParser
 from scoter.store.arrow import limit_arrow_memory
 from scoter.web.protocol import ServerLimits
@@ -49,7 +49,7 @@ async def work(plan: ServicePlan, joint: SupervisorLink) -> int:
             WarcContent(folder.content, archive_info(config), size=live.archive_size, age=live.archive_age)
         )
         parsing = stack.enter_context(ContentParser(config))
-        fetchers = await stack.enter_async_context(Fetchers(config, folder.run, rules=stores.rules.all()))
+        fetchers = await stack.enter_async_context(WorkerDispatcher(config, folder.run, rules=stores.rules.all()))
         parts = CoreComponents(plan, config, stores=stores, fetchers=fetchers, content=content, parsing=parsing)
         stack.push_async_callback(parts.post.close)
         serving = HttpServer(

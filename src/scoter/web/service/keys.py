@@ -8,9 +8,9 @@ from typing import Final, get_args
 
 from scoter.api import LONGEST_KEY_NAME, KeyScope
 from scoter.errors import UsageError, nearest
-from scoter.live.memory.access import MOST_KEYS, ApiKey
-from scoter.live.sqlite.database import Reader, ServiceDb
-from scoter.live.sqlite.keys import Beside, KeyReader, SqliteKeys
+from scoter.live.keys import MOST_KEYS, ApiKey
+from scoter.live.sqlite.access import ExternalDatabase, SqliteKeyReader, SqliteKeys
+from scoter.live.sqlite.database import DatabaseReader, ServiceDb
 from scoter.web.service.plan import ServiceFolder
 
 SCOPES: Final = get_args(KeyScope)
@@ -56,7 +56,7 @@ async def revoke_key(folder: ServiceFolder, identity: str) -> bool:
 async def _keys(folder: ServiceFolder) -> AsyncIterator[SqliteKeys]:
     """Open the keys, whether a service runs or not."""
     try:
-        beside = Beside(folder.database)
+        beside = ExternalDatabase(folder.database)
     except UsageError:  # there is no database yet, or one of an earlier version: then no service of this one has it
         async with ServiceDb(folder.database) as db:
             yield SqliteKeys(db)
@@ -71,7 +71,7 @@ def upgrade_database(folder: ServiceFolder) -> None:
     """Bring the database up to date, if it is an earlier version's or was not finished: readers expect that."""
     if folder.database.exists():
         try:
-            Reader(folder.database).close()
+            DatabaseReader(folder.database).close()
         except UsageError:
             ServiceDb(folder.database).close()
 
@@ -80,8 +80,8 @@ def known_keys(folder: ServiceFolder) -> Sequence[ApiKey]:
     """Return every key, in the order of their making; a running service is no hindrance."""
     if not folder.database.exists():
         return ()
-    reader = Reader(folder.database)
+    reader = DatabaseReader(folder.database)
     try:
-        return KeyReader(reader).all()
+        return SqliteKeyReader(reader).all()
     finally:
         reader.close()

@@ -11,8 +11,8 @@ import asyncio
 import socket
 import sys
 
-from scoter.live.sqlite.database import Reader
-from scoter.live.sqlite.keys import KeyReader
+from scoter.live.sqlite.access import SqliteKeyReader
+from scoter.live.sqlite.database import DatabaseReader
 from scoter.live.sqlite.metadata import open_readonly
 from scoter.web.keys import AccessControl
 from scoter.web.lookup_app import LookupApp
@@ -30,8 +30,8 @@ from scoter.web.service.process import SupervisorLink, run_process
 async def work(plan: ServicePlan, joint: SupervisorLink) -> int:
     """Answer lookups until told to stop."""
     folder, web = plan.folder, plan.config.web
-    reader = Reader(folder.database)
-    keys = KeyReader(reader)
+    reader = DatabaseReader(folder.database)
+    keys = SqliteKeyReader(reader)
     gate = AccessControl(
         keys,
         required=plan.needs_keys,

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from scoter.config import Config
 from scoter.errors import UsageError
-from scoter.live.fetching.household import LONGEST_FOLDER
+from scoter.live.workers.pool import MAX_FOLDER_BYTES
 from scoter.store.disk import check_utf8_path, disk_errors
 
 _ELSEWHERE: Final = Path("/tmp")  # noqa: S108 - the folder in it is checked to be ours alone
@@ -45,7 +45,7 @@ class ServiceFolder(Struct, frozen=True):
         place: a service that starts must find the processes that an earlier one left.
         """
         near = self.root / "run"
-        if len(os.fsencode(near)) <= LONGEST_FOLDER:
+        if len(os.fsencode(near)) <= MAX_FOLDER_BYTES:
             return near
         mark = hashlib.sha256(os.fsencode(self.root)).hexdigest()[:16]
         return _ELSEWHERE / f"scoter-{os.geteuid()}-{mark}"

@@ -1,0 +1,88 @@
+"""What belongs to a page and is fetched with it: the image that stands for it."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from scoter.core.metadata import Image
+from scoter.core.reply import Fetched, Moved
+from scoter.core.url import Url, canonical
+from scoter.errors import UrlError
+from scoter.live.context import Context
+from scoter.live.records import ContentSummary, Related, State
+from scoter.live.stages.outcome import state_of
+from scoter.live.stages.parser import ResponseParser
+from scoter.live.stages.requests import Asked, HopFetcher, Postponed
+
+
+class FetchImage:
+    """Fetches the representative image, for its type and size. It never looks for images of what it fetched."""
+
+    def __init__(self, asking: HopFetcher, reading: ResponseParser, most: int) -> None:
+        """``most`` redirects are followed."""
+        self._asking = asking
+        self._reading = reading
+        self._most = most
+
+    async def __call__(self, context: Context) -> Context:
+        about = context.read.about if context.read is not None else None
+        if about is None or about.image is None:
+            return context
+        try:
+            url = canonical(about.image.url)
+        except UrlError:
+            return context
+        if any(hop.url == url.text for hop in context.hops):
+            return context
+        try:
+            context, asked = await self._followed(context, url)
+        except Postponed:  # the page itself has come, and does not wait for its image
+            return context
+        return await self._told(context, about.image, asked)
+
+    async def _followed(self, context: Context, url: Url) -> tuple[Context, Asked]:
+        been = {hop.url for hop in context.hops}
+        for _ in range(self._most + 1):
+            been.add(url.text)
+            asked = await self._asking.ask(context, url)
+            reply = asked.reply
+            context = replace(
+                context,
+                related_exchanges=(*context.related_exchanges, *([reply.exchange] if reply.exchange else ())),
+                waited=context.waited + asked.waited,
+                remote=context.remote + asked.remote,
+            )
+            onward = reply.target if isinstance(reply, Moved) else None
+            if onward is None or onward.text in been:
+                break
+            url = onward
+        return context, asked
+
+    async def _told(self, context: Context, image: Image, asked: Asked) -> Context:
+        reply, read = asked.reply, asked.read
+        state, size = state_of(reply), 0
+        withheld = context.withheld
+        if any(exchange.url.text in withheld for exchange in context.exchanges[-1:]):
+            # A page that is not to be archived has an image that is not.
+            withheld |= {exchange.url.text for exchange in context.related_exchanges}
+        if isinstance(reply, Fetched):
+            if read is None:
+                read = await self._reading(reply.exchange, apart=asked.is_deadly)
+            size = read.size
+            if read.noarchive:
+                withheld |= {reply.url.text}
+            if read.media_type.startswith("image/"):
+                image = _measured(image, read)
+            else:
+                state = State.FAILED
+        return replace(context, related=Related(image=image, bytes=size, state=state), withheld=withheld)
+
+
+def _measured(image: Image, read: ContentSummary) -> Image:
+    """Return the image with what its own bytes say, which counts more than what the page said."""
+    return replace(
+        image,
+        media_type=read.media_type,
+        width=image.width if read.width is None else read.width,
+        height=image.height if read.height is None else read.height,
+    )

@@ -1,0 +1,166 @@
+"""Keeping what came over the wire, the image's exchanges after the page's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+
+import msgspec
+from msgspec.structs import replace
+
+from scoter.core.domain import registered_domain
+from scoter.core.reply import Failed, Fetched, Gone, Moved, NotModified, Reason, Reply
+from scoter.core.url import Url
+from scoter.errors import Defect
+from scoter.live.context import Context
+from scoter.live.ports import ContentStore, OutcomeRecorder, StoredRecord, UrlOutcome
+from scoter.live.records import ContentKind, State, UrlRecord
+
+
+class ArchiveResponses:
+    """Hands exchanges to the content store; what asks not to be archived is not."""
+
+    def __init__(self, content: ContentStore) -> None:
+        self._content = content
+
+    async def __call__(self, context: Context) -> Context:
+        exchanges = [
+            exchange
+            for exchange in (*context.exchanges, *context.related_exchanges)
+            if exchange.url.text not in context.withheld
+        ]
+        if not exchanges:
+            return context
+        places = await self._content.keep(exchanges, message=context.entry.message, fetch=context.fetch)
+        # A URL is asked for once in a chain, so that it names its exchange.
+        kept = {exchange.url.text: place for exchange, place in zip(exchanges, places, strict=True)}
+        related = context.related
+        if related is not None and related.state is State.OK:
+            related = replace(related, archived=kept.get(context.related_exchanges[-1].url.text))
+        return replace(
+            context, archived=tuple(kept.get(exchange.url.text) for exchange in context.exchanges), related=related
+        )
+
+
+_encoder = msgspec.json.Encoder()
+_DENIED = frozenset({Reason.ROBOTS_DENIED, Reason.CRAWL_DELAY})
+_REFUSED = frozenset({Reason.REFUSED_ADDRESS, Reason.REFUSED_PORT, Reason.REFUSED_SCHEME})
+_DETAIL = 300
+REDIRECTS = "redirects"
+"""The reason of a chain that is too long, turns back on itself or leads nowhere."""
+
+
+class BuildRecord:
+    """Makes records."""
+
+    def __init__(self, known_for: timedelta, failed_for: timedelta, clock: Callable[[], datetime]) -> None:
+        self._known_for = known_for
+        self._failed_for = failed_for
+        self._clock = clock
+
+    async def __call__(self, context: Context) -> Context:
+        if context.onward is not None:
+            # Its own fetch was that of the hops before; what the URL stands for comes from the other's.
+            hops = (*context.hops, *context.onward.hops)
+            record = replace(context.onward, url=context.url.text, hops=hops)
+        else:
+            record = self._record(context)
+        own = context.hops[:1] if context.is_cut else context.hops
+        rows = {hop.url: _stored(replace(record, url=hop.url, hops=record.hops[at:])) for at, hop in enumerate(own)}
+        alias = _alias(context)
+        if alias is not None and alias.text not in rows:
+            named = replace(record, url=alias.text, hops=record.hops[-1:])
+            rows[alias.text] = _stored(named, is_direct=False)
+        return replace(context, record=record, rows=tuple(rows.values()))
+
+    def _record(self, context: Context) -> UrlRecord:
+        reply, read = context.reply, context.read
+        if reply is None:
+            raise Defect(f"{context.url.text} was never asked for")
+        exchange = reply.exchange
+        state = state_of(reply)
+        reason, detail = _why(reply)
+        problem = "" if read is None else read.problem
+        at = context.came or self._clock()  # its image may have come much later
+        return UrlRecord(
+            url=context.url.text,
+            resolved=reply.url.text,
+            state=state,
+            fetch=context.fetch,
+            fetched_at=at,
+            expires_at=at + (self._known_for if state is State.OK else self._failed_for),
+            status=None if exchange is None else exchange.status,
+            reason=reason or ("unread" if problem else ""),
+            detail=detail or problem,
+            hops=context.hops,
+            kind=ContentKind.OTHER if read is None else read.kind,
+            content_type="" if read is None else read.media_type,
+            length=0 if exchange is None else len(exchange.body),
+            truncated=read is not None and read.truncated,
+            metadata=None if read is None else read.about,
+            related=context.related,
+            # Without an exchange of its own, the last one that was kept is a redirect's.
+            archived=context.archived[-1] if context.archived and exchange is not None else None,
+        )
+
+
+def state_of(reply: Reply) -> State:
+    """Return what came of a hop, or of a chain that ended with it."""
+    if isinstance(reply, Fetched):
+        return State.OK
+    if isinstance(reply, Gone):
+        return State.DENIED if reply.reason in _DENIED else State.GONE
+    if isinstance(reply, Failed) and reply.reason in _REFUSED:
+        return State.REFUSED
+    return State.FAILED
+
+
+def _why(reply: Reply) -> tuple[str, str]:
+    if isinstance(reply, Gone | Failed):
+        return reply.reason.value, reply.detail
+    if isinstance(reply, Moved):
+        return REDIRECTS, "it does not say where" if reply.target is None else f"on to {reply.target.text[:_DETAIL]}"
+    if isinstance(reply, NotModified):
+        return Reason.OTHER_STATUS.value, "not modified, said of what was not asked about"
+    return "", ""
+
+
+def _alias(context: Context) -> Url | None:
+    """Return what a page calls itself, if it may."""
+    if (
+        context.read is None
+        or context.read.canonical is None
+        or context.is_cut
+        or not isinstance(context.reply, Fetched)
+    ):
+        return None
+    named, asked = context.read.canonical, context.reply.url
+    if named.scheme not in ("http", "https") or registered_domain(named.host) != registered_domain(asked.host):
+        return None
+    return named
+
+
+def _stored(record: UrlRecord, *, is_direct: bool = True) -> StoredRecord:
+    return StoredRecord(
+        url=record.url,
+        value=_encoder.encode(record),
+        fetched_at=record.fetched_at,
+        expires_at=record.expires_at,
+        is_direct=is_direct,
+    )
+
+
+class RecordOutcome:
+    """Records what came of a URL."""
+
+    def __init__(self, reader: str, outcomes: OutcomeRecorder) -> None:
+        self._reader = reader
+        self._outcomes = outcomes
+
+    async def __call__(self, context: Context) -> Context:
+        if context.record is None:
+            raise Defect(f"{context.url.text} came to its end without a record")
+        done = UrlOutcome(entry=context.entry, record=context.record, rows=context.rows)
+        (event,) = await self._outcomes.record(self._reader, [done])
+        # One that lost its lease is somebody else's by now, who will record it.
+        return replace(context, is_recorded=event is not None)

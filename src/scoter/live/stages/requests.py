@@ -1,0 +1,115 @@
+"""Asking the web: each URL once, however many chains lead to it, and not where we do not go."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from msgspec import Struct
+
+from scoter.compose import Service
+from scoter.core.reply import Failed, Reason, Reply, Request
+from scoter.core.url import Url
+from scoter.errors import ScoterError
+from scoter.live.context import Context
+from scoter.live.ports import DomainRuleStore, HopReply, RequestQueues
+from scoter.live.records import ContentSummary, Priority
+from scoter.live.stages.shared_fetch import SharedTask
+
+_SCHEMES = frozenset({"http", "https"})
+
+
+class Postponed(ScoterError):
+    """A hop was not made, by no fault of the web. Nothing is recorded; the URL comes again."""
+
+
+class Asked(Struct, frozen=True):
+    """What came of a hop, the seconds for which others were waited for, and those which only the server took.
+
+    ``read`` and ``is_deadly`` are the answer's own.
+    """
+
+    reply: Reply
+    waited: float = 0.0
+    remote: float = 0.0
+    read: ContentSummary | None = None
+    is_deadly: bool = False
+
+
+class HopFetcher:
+    """Shares what came of a hop among all chains that go through it, until each has ended.
+
+    What one of them has recorded is known by then, so that there is no moment at which it would be asked for again. A
+    chain that asks for a fetch whatever is known shares only what has not come yet.
+
+    It is also a filter, since it must know when a chain ends.
+    """
+
+    def __init__(
+        self,
+        fetching: RequestQueues,
+        rules: DomainRuleStore | None = None,
+        timer: Callable[[], float] = time.perf_counter,
+    ) -> None:
+        self._fetching = fetching
+        self._rules = rules
+        self._timer = timer
+        self._hops: dict[str, SharedTask[HopReply]] = {}
+        self._held: dict[str, list[tuple[Url, SharedTask[HopReply]]]] = {}
+        self._urgency: dict[str, Priority] = {}  # of each chain: that of the most urgent who waits for it
+
+    def __len__(self) -> int:
+        return len(self._hops)
+
+    async def __call__(self, context: Context, service: Service[Context, Context], /) -> Context:
+        self._urgency[context.fetch] = context.entry.priority
+        try:
+            return await service(context)
+        finally:
+            del self._urgency[context.fetch]
+            for url, shared in self._held.pop(context.fetch, ()):
+                if await shared.let_go() and self._hops.get(url.text) is shared:
+                    del self._hops[url.text]
+
+    def hurry(self, fetch: str, priority: Priority) -> None:
+        """Note that somebody waits for a chain: its hops are as urgent as he is, those under way included."""
+        if priority < self._urgency.get(fetch, priority):
+            self._urgency[fetch] = priority
+            for url, shared in self._held.get(fetch, ()):
+                if shared.is_going_on:
+                    self._fetching.hurry(url, priority)
+
+    async def ask(self, context: Context, url: Url) -> Asked:
+        """Make a hop for a chain, or share in one that is made, or was made by a chain that has not ended."""
+        if (refused := self._refused(url)) is not None:
+            return Asked(refused)
+        began, priority = self._timer(), self._urgency.get(context.fetch, context.entry.priority)
+        shared = self._hops.get(url.text)
+        is_mine = shared is None or not (shared.is_going_on or (shared.value is not None and not context.entry.force))
+        if shared is None or is_mine:
+            shared = self._hops[url.text] = SharedTask(self._fetching.fetch(Request(url=url), priority, is_read=True))
+        elif shared.is_going_on:
+            self._fetching.hurry(url, priority)
+        shared.hold()
+        self._held.setdefault(context.fetch, []).append((url, shared))
+        answer = await shared.outcome()
+        reply = answer.reply
+        if isinstance(reply, Failed) and reply.reason is Reason.STOPPED:
+            raise Postponed(f"{url.text} was not asked for: {reply.detail or reply.reason.value}")
+        if not is_mine:
+            return Asked(reply, self._timer() - began, 0.0, answer.read, answer.is_deadly)
+        remote = 0.0 if reply.exchange is None else reply.exchange.timings.total
+        return Asked(reply, answer.waited, remote, answer.read, answer.is_deadly)
+
+    def _refused(self, url: Url) -> Failed | None:
+        if url.scheme not in _SCHEMES:
+            # Batch may be set up to read ftp: or file:. Here strangers name the URLs, and redirects do.
+            return _failed(url, Reason.REFUSED_SCHEME, f"{url.scheme} is not asked for")
+        rule = self._rules.get(url.domain) if self._rules is not None else None
+        if rule is not None and rule.blocked:
+            return _failed(url, Reason.REFUSED_ADDRESS, f"{rule.domain} is blocked")
+        return None
+
+
+def _failed(url: Url, reason: Reason, detail: str) -> Failed:
+    return Failed(url, reason, detail, transient=False, blames_host=False)

@@ -1,0 +1,369 @@
+"""The core's side of fetching: the pipeline's port, over processes that come and go.
+
+The life of a request: it waits with its domain until there is room at the fetcher that holds the domain's shard, is
+sent, and answered. When that fetcher dies the request waits again, before all that came later, and goes to whoever
+holds the shard next: it may be asked twice then, but never sooner than the domain's rest allows. Nothing is dropped.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self
+
+from msgspec import Struct
+
+from scoter.api import DomainRule
+from scoter.config import Config
+from scoter.core.reply import Failed, Gone, Reply, Request
+from scoter.core.robots_cache import MemoryRobotsCache, RobotsCache
+from scoter.core.url import Url, queue_key
+from scoter.live import clock
+from scoter.live.ports import HopReply
+from scoter.live.records import ContentSummary, Priority
+from scoter.live.workers.domains import DomainQueue, DomainQueues, DomainView, QueuedHop
+from scoter.live.workers.limits import WorkerLimits
+from scoter.live.workers.pool import WorkerHandle, WorkerPool
+from scoter.live.workers.requests import abandoned_reply, blocked_reply, crashing_reply, on_hold_reply, stopping_reply
+from scoter.live.workers.shards import shard_of
+from scoter.live.workers.wire import (
+    CrawlDelayNotice,
+    DomainHold,
+    Heartbeat,
+    HopDone,
+    HopRefused,
+    MakeHop,
+    RefusalReason,
+    RobotsAnswer,
+    RobotsQuery,
+    RobotsUpdate,
+    SetRule,
+    WireMessage,
+    WorkerReport,
+)
+
+MAX_CRASHES: Final = 20  # fetchers that may die with one request before it is held responsible
+MAX_REFUSALS: Final = 50  # by fetchers that said the shard was not theirs
+_BUSY_AGAIN: Final = 0.1  # seconds
+_ROBOTS_ENTRIES: Final = 50_000
+_ROBOTS_BYTES: Final = 32 * 2**20
+_SLOW: Final = 0.1  # seconds of rest after which a request from here comes in time
+
+
+class DispatcherView(Struct, frozen=True, kw_only=True):
+    """All fetching processes at one moment."""
+
+    fetchers: dict[int, WorkerReport | None]
+    waiting: int
+    under_way: int
+    domains: int
+    restarts: int
+
+
+class WorkerDispatcher:
+    """Fetches by processes of this machine: ``async with Fetchers(config, folder) as fetching``."""
+
+    def __init__(
+        self,
+        config: Config,
+        folder: Path,
+        *,
+        robots: RobotsCache | None = None,
+        rules: Iterable[DomainRule] = (),
+        bounds: WorkerLimits = WorkerLimits(),  # noqa: B008 - frozen
+        now: Callable[[], float] = clock.lease_now,
+    ) -> None:
+        """``folder`` exists, holds the processes' locks and sockets, and belongs to this service alone."""
+        self._shards = config.live.shards
+        self._threads = config.fetch.threads_per_queue
+        self._delay = config.fetch.delay.total_seconds()
+        self._robots: RobotsCache = robots or MemoryRobotsCache(
+            entries=_ROBOTS_ENTRIES, size=_ROBOTS_BYTES, clock=time.time
+        )
+        self._rules = {rule.domain: rule for rule in rules}
+        self._bounds = bounds
+        self._patience = bounds.patience.total_seconds()
+        self._now = now
+        self._household = WorkerPool(config, folder, self, bounds, now)
+        self._domains = DomainQueues(bounds.idle)
+        self._stalled: dict[int, set[DomainQueue]] = {}  # those who wait for a holder, by shard
+        self._last = 0
+        self._is_stopping = False
+
+    def __repr__(self) -> str:
+        return f"Fetchers({self._household!r}, {self._domains!r})"
+
+    async def __aenter__(self) -> Self:
+        await self._household.open()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def close(self, within: float = 5.0) -> None:
+        """End all processes; whoever still waits is told ``Failed(STOPPED)``."""
+        self._is_stopping = True
+        await self._household.close(within)
+        for domain in tuple(self._domains):
+            for pending in domain.waiting:
+                self._answer(pending, stopping_reply(pending.request))
+            domain.waiting.clear()
+
+    async def ready(self) -> None:
+        """Return when a process is there that fetches; that they all end before they begin is a ``UsageError``."""
+        await self._household.ready()
+
+    @property
+    def is_ready(self) -> bool:
+        return any(True for _ in self._household)
+
+    async def fetch(self, request: Request, priority: Priority, *, is_read: bool = False) -> HopReply:
+        """Make one hop in its domain's turn; what goes wrong is a reply. What comes may be read where it is fetched."""
+        return await self._fetch(request, priority, is_read=is_read)
+
+    def hurry(self, url: Url, priority: Priority) -> None:
+        """Let what waits here for a URL wait as somebody this urgent does; what is with a fetcher comes soon anyway."""
+        domain = self._domains.get(queue_key(url, "domain"))
+        if domain is not None and domain.hurry(url.text, priority):
+            self._advance(domain)
+
+    def set_rule(self, rule: DomainRule) -> None:
+        """Treat a domain so from now on; what waits for one that is blocked is answered."""
+        self._rules[rule.domain] = rule
+        for member in self._household:
+            member.send(SetRule(rule))
+        domain = self._domains.get(rule.domain)
+        if domain is not None:
+            # How much of its rest was by the rule before, and ends with it, its fetcher knows.
+            domain.rest_until = min(domain.rest_until, self._now() + self._patience)
+            self._advance(domain)
+
+    # Looking
+
+    def domain(self, name: str) -> DomainView | None:
+        """Return how a domain's queue stands; none where nothing was asked for a while."""
+        found = self._domains.get(name)
+        return None if found is None else self._view(found)
+
+    def busiest(self, most: int) -> list[DomainView]:
+        """Return the domains for which most requests wait."""
+        found = sorted(self._domains, key=lambda domain: len(domain.waiting) + domain.under_way, reverse=True)
+        return [self._view(domain) for domain in found[:most]]
+
+    def snapshot(self) -> DispatcherView:
+        """Return how all fetchers stand."""
+        members = list(self._household)
+        return DispatcherView(
+            fetchers={member.number: member.report for member in members},
+            waiting=sum(len(domain.waiting) for domain in self._domains),
+            under_way=sum(len(member.under_way) for member in members),
+            domains=len(self._domains),
+            restarts=self._household.restarts,
+        )
+
+    def pids(self) -> list[int]:
+        """Return the processes that fetch."""
+        return [member.pid for member in self._household]
+
+    # In
+
+    async def _fetch(
+        self, request: Request, priority: Priority, *, is_bare: bool = False, is_read: bool = False
+    ) -> HopReply:
+        name = queue_key(request.url, "domain")
+        if self._is_stopping:
+            return HopReply(stopping_reply(request))
+        now = self._now()
+        domain = self._domains.busy(name, shard_of(name, self._shards))
+        self._last += 1
+        answered: asyncio.Future[HopReply] = asyncio.get_running_loop().create_future()
+        pending = QueuedHop(self._last, request, priority, domain, answered, is_bare=is_bare, is_read=is_read, now=now)
+        domain.push(pending)
+        self._advance(domain)
+        try:
+            return await answered
+        finally:
+            self._domains.settle(domain, self._now())
+
+    def _advance(self, domain: DomainQueue) -> None:
+        """Send what there is room for."""
+        bounds, rule = self._bounds, self._rules.get(domain.name)
+        while (pending := domain.first()) is not None:
+            # Somebody under way waits for a bare hop: were it to wait for him, too, neither would ever end.
+            if domain.under_way >= self._most_there(domain, rule) and not pending.is_bare:
+                return
+            now = self._now()
+            rest = domain.rest_until - now
+            if rule is not None and rule.blocked:
+                self._answer(domain.pop(), blocked_reply(pending.request, rule))
+                continue
+            if rest > max(self._patience, domain.pause or 0.0):
+                self._answer(domain.pop(), on_hold_reply(pending.request, rest))
+                continue
+            member = self._household.owner(domain.shard)
+            if member is None:
+                self._stalled.setdefault(domain.shard, set()).add(domain)
+                return
+            if len(member.under_way) >= bounds.per_fetcher and not pending.is_bare:
+                member.line_up(domain, pending)
+                return
+            domain.pop()
+            domain.under_way += 1
+            domain.asked += 1
+            pending.sent = now
+            member.under_way[pending.id] = pending
+            # What a fetcher may have died of is not read by another one.
+            is_read = pending.is_read and not pending.deaths
+            member.send(MakeHop(pending.id, pending.request, pending.priority, pending.is_bare, is_read))
+
+    def _most_there(self, domain: DomainQueue, rule: DomainRule | None) -> int:
+        """Return how many requests of a domain may be with its fetcher.
+
+        One that rests after each request needs one under way and the next; the others wait here, where whoever is more
+        urgent still comes before them.
+        """
+        threads, pause = self._threads, domain.pause
+        if rule is not None:
+            threads = rule.concurrency or threads
+            pause = rule.delay if pause is None else pause
+        if (self._delay if pause is None else pause) < _SLOW:
+            return self._bounds.per_domain
+        return min(2 * threads, self._bounds.per_domain)
+
+    def _advance_line(self, member: WorkerHandle) -> None:
+        while len(member.under_way) < self._bounds.per_fetcher and (domain := member.next_in_line()) is not None:
+            self._advance(domain)
+
+    # Out
+
+    def _done(self, member: WorkerHandle, done: HopDone[Reply]) -> None:
+        pending = member.under_way.pop(done.id, None)
+        if pending is None:
+            return
+        domain = pending.domain
+        domain.under_way -= 1
+        # A former holder may be late with what it says: then it does not know how its successor fared.
+        domain.rest_until = max(domain.rest_until, self._now() + done.rest)
+        if domain.pause is None or self._household.owner(domain.shard) in (member, None):
+            domain.pause = done.pause
+        domain.failed += isinstance(done.reply, Failed | Gone)
+        self._answer(pending, done.reply, done.waited, done.read)
+        self._advance_line(member)  # first: those of its domain that come after it would take its place for ever
+        self._advance(domain)
+        self._domains.settle(domain, self._now())  # whoever asked may be gone
+
+    def _refused(self, member: WorkerHandle, refused: HopRefused) -> None:
+        pending = member.under_way.pop(refused.id, None)
+        if pending is None:
+            return
+        domain = pending.domain
+        domain.under_way -= 1
+        if refused.why is RefusalReason.RESTING:
+            domain.rest_until = max(domain.rest_until, self._now() + refused.rest)
+            self._answer(pending, on_hold_reply(pending.request, refused.rest))
+        elif refused.why is RefusalReason.MOVED and pending.refusals >= MAX_REFUSALS:
+            self._answer(pending, abandoned_reply(pending.request))
+        else:
+            pending.refusals += refused.why is RefusalReason.MOVED
+            domain.push(pending)
+        if refused.why is RefusalReason.BUSY or self._household.owner(domain.shard) is member:
+            # The queue is full, or the fetcher is about to end: it is known a moment later.
+            asyncio.get_running_loop().call_later(_BUSY_AGAIN, self._advance, domain)
+        else:
+            self._advance(domain)
+        self._advance_line(member)
+        self._domains.settle(domain, self._now())
+
+    def _answer(
+        self, pending: QueuedHop, reply: Reply, waited: float = 0.0, read: ContentSummary | None = None
+    ) -> None:
+        if not pending.answered.done():
+            waited += pending.sent - pending.entered
+            pending.answered.set_result(HopReply(reply, waited, read, is_deadly=pending.deaths > 0))
+
+    # What the household asks
+
+    def receive(self, member: WorkerHandle, message: WireMessage) -> None:
+        match message:
+            case HopDone():
+                self._done(member, message)
+            case HopRefused():
+                self._refused(member, message)
+            case Heartbeat():
+                pass
+            case RobotsQuery(origin):
+                self._household.spawn(self._look_up(member, origin))
+            case RobotsUpdate(origin, stored):
+                self._household.spawn(self._robots.put(origin, stored))
+            case CrawlDelayNotice(name, pause):
+                domain = self._domains.busy(name, shard_of(name, self._shards))
+                domain.pause = pause
+                self._domains.settle(domain, self._now())
+            case MakeHop(number, request, priority):
+                self._household.spawn(self._on_behalf(member, number, request, priority))
+            case _:
+                raise ValueError(f"a fetcher does not say {type(message).__name__}")
+
+    def welcome(self, member: WorkerHandle) -> None:
+        for rule in self._rules.values():
+            member.send(SetRule(rule))
+
+    def rests(self, shards: frozenset[int], since: float) -> tuple[DomainHold, ...]:
+        now, rests = self._now(), []
+        for domain in self._domains:
+            if domain.shard in shards:
+                pause = domain.pause or 0.0
+                until = max(domain.rest_until, since + pause)
+                if until > now:
+                    rests.append(DomainHold(domain.name, until, pause))
+        return tuple(rests)
+
+    def moved(self, shards: Sequence[int]) -> None:
+        for shard in shards:
+            for domain in self._stalled.pop(shard, ()):
+                self._advance(domain)
+
+    def lost(self, member: WorkerHandle) -> None:
+        domains: set[DomainQueue] = set()
+        for pending in member.under_way.values():
+            pending.domain.under_way -= 1
+            pending.deaths += 1
+            if self._is_stopping:
+                self._answer(pending, stopping_reply(pending.request))
+            elif pending.deaths >= MAX_CRASHES:
+                self._answer(pending, crashing_reply(pending.request, MAX_CRASHES))
+            else:
+                pending.domain.push(pending)
+            domains.add(pending.domain)
+        while (domain := member.next_in_line()) is not None:
+            domains.add(domain)
+        if not self._is_stopping:
+            for domain in domains:
+                self._advance(domain)
+                self._domains.settle(domain, self._now())
+
+    async def _look_up(self, member: WorkerHandle, origin: str) -> None:
+        member.send(RobotsAnswer(origin, await self._robots.get(origin)))
+
+    async def _on_behalf(self, member: WorkerHandle, number: int, request: Request, priority: Priority) -> None:
+        answer = await self._fetch(request, priority, is_bare=True)
+        member.send(HopDone(number, answer.reply, answer.waited))
+
+    def _view(self, domain: DomainQueue) -> DomainView:
+        owner = self._household.owner(domain.shard)
+        return DomainView(
+            domain=domain.name,
+            waiting=len(domain.waiting),
+            under_way=domain.under_way,
+            asked=domain.asked,
+            failed=domain.failed,
+            rest=max(domain.rest_until - self._now(), 0.0),
+            pause=domain.pause,
+            shard=domain.shard,
+            fetcher=None if owner is None else owner.number,
+        )

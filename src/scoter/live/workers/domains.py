@@ -1,0 +1,172 @@
+"""What the core knows of a domain, and who waits for it there.
+
+At most so many requests of a domain are with its fetcher; the others wait here, the most urgent first, those of the
+same urgency in the order in which they came. A domain with nothing to do is forgotten, the longest idle first, but not
+while it is to be left alone for longer than its policy says.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+from collections import OrderedDict
+from collections.abc import Iterator
+
+from msgspec import Struct
+
+from scoter.core.reply import Request
+from scoter.live.ports import HopReply
+from scoter.live.records import Priority
+
+
+class QueuedHop:
+    """A request on its way to an answer."""
+
+    __slots__ = (
+        "answered",
+        "deaths",
+        "domain",
+        "entered",
+        "id",
+        "is_bare",
+        "is_read",
+        "priority",
+        "refusals",
+        "request",
+        "sent",
+    )
+
+    def __init__(
+        self,
+        id_: int,
+        request: Request,
+        priority: Priority,
+        domain: DomainQueue,
+        answered: asyncio.Future[HopReply],
+        *,
+        is_bare: bool,
+        is_read: bool = False,
+        now: float,
+    ) -> None:
+        self.id = id_
+        self.request = request
+        self.priority = priority
+        self.domain = domain
+        self.answered = answered
+        self.is_bare = is_bare
+        self.is_read = is_read
+        self.entered = now
+        self.sent = now
+        self.deaths = 0  # of fetchers that had it
+        self.refusals = 0  # by fetchers that did not hold its shard
+
+    def __lt__(self, other: QueuedHop) -> bool:
+        return (not self.is_bare, self.priority, self.id) < (not other.is_bare, other.priority, other.id)
+
+    def __repr__(self) -> str:
+        return f"Pending({self.id}, {self.request.url.text!r}, {self.priority.name})"
+
+
+class DomainView(Struct, frozen=True, kw_only=True):
+    """A domain's queue as people see it; ``rest`` and ``pause`` are in seconds."""
+
+    domain: str
+    waiting: int
+    under_way: int
+    asked: int
+    failed: int
+    rest: float
+    pause: float | None
+    shard: int
+    fetcher: int | None
+
+
+class DomainQueue:
+    """One registered domain."""
+
+    __slots__ = ("asked", "failed", "name", "pause", "rest_until", "shard", "under_way", "waiting")
+
+    def __init__(self, name: str, shard: int) -> None:
+        self.name = name
+        self.shard = shard
+        self.waiting: list[QueuedHop] = []
+        self.under_way = 0
+        self.rest_until = 0.0
+        self.pause: float | None = None
+        self.asked = 0
+        self.failed = 0
+
+    def __repr__(self) -> str:
+        return f"Domain({self.name}, {len(self.waiting)} waiting, {self.under_way} under way)"
+
+    @property
+    def is_idle(self) -> bool:
+        return not self.waiting and not self.under_way
+
+    def push(self, pending: QueuedHop) -> None:
+        heapq.heappush(self.waiting, pending)
+
+    def first(self) -> QueuedHop | None:
+        """Return who comes next, and stays first; those whom nobody waits for any more are passed over."""
+        while self.waiting and self.waiting[0].answered.done():
+            heapq.heappop(self.waiting)
+        return self.waiting[0] if self.waiting else None
+
+    def hurry(self, url: str, priority: Priority) -> bool:
+        """Let what waits for a URL wait as somebody this urgent does; tell whether anything moved."""
+        late = [pending for pending in self.waiting if pending.priority > priority and pending.request.url.text == url]
+        for pending in late:
+            pending.priority = priority
+        if late:
+            heapq.heapify(self.waiting)
+        return bool(late)
+
+    def pop(self) -> QueuedHop:
+        return heapq.heappop(self.waiting)
+
+
+class DomainQueues:
+    """All domains with something to do, and the last of those without."""
+
+    def __init__(self, most_idle: int) -> None:
+        self._most_idle = most_idle
+        self._all: dict[str, DomainQueue] = {}
+        self._idle: OrderedDict[str, None] = OrderedDict()
+
+    def __repr__(self) -> str:
+        return f"Domains({len(self._all)}, {len(self._idle)} of them idle)"
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+    def __iter__(self) -> Iterator[DomainQueue]:
+        return iter(self._all.values())
+
+    def get(self, name: str) -> DomainQueue | None:
+        return self._all.get(name)
+
+    def busy(self, name: str, shard: int) -> DomainQueue:
+        """Return a domain that is about to have something to do."""
+        found = self._all.get(name)
+        if found is None:
+            found = self._all[name] = DomainQueue(name, shard)
+        self._idle.pop(name, None)
+        return found
+
+    def settle(self, domain: DomainQueue, now: float) -> None:
+        """Note that a domain may have nothing to do any more."""
+        if domain.first() is not None or not domain.is_idle or self._all.get(domain.name) is not domain:
+            return
+        self._idle[domain.name] = None
+        self._idle.move_to_end(domain.name)
+        if len(self._idle) > self._most_idle:
+            self.sweep(now, 2)
+
+    def sweep(self, now: float, most: int) -> None:
+        """Forget idle domains beyond the limit, of the ``most`` that have been idle longest."""
+        for _ in range(min(len(self._idle) - self._most_idle, most)):
+            name, _ = self._idle.popitem(last=False)
+            if self._all[name].rest_until > now:
+                self._idle[name] = None
+            else:
+                del self._all[name]

@@ -1,0 +1,148 @@
+"""What a fetcher may ask at this moment, as it knows it itself: looked at before each request."""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import math
+import os
+import re
+import signal
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+from scoter.errors import UsageError
+from scoter.live import clock
+
+
+class ShardLease:
+    """The shards that a fetcher holds, and until when it may ask them.
+
+    Losing the core does not end a tenure. Shards change hands by the core's word alone; a dead core gives none, and a
+    new one begins by making sure that every fetcher of the old one has ended. So ``orphaned`` lifts the lease: until
+    this process is told to end, nobody else can hold its shards.
+    """
+
+    def __init__(self) -> None:
+        self._since: dict[int, float] = {}
+        self.until = -math.inf
+
+    def __repr__(self) -> str:
+        return f"Tenure({len(self._since)} shards until {self.until:.1f})"
+
+    def __contains__(self, shard: int) -> bool:
+        return shard in self._since
+
+    def __len__(self) -> int:
+        return len(self._since)
+
+    def granted(self, shards: Iterable[int], since: float) -> None:
+        """Hold shards from now on, whose domains nobody has asked after ``since``."""
+        for shard in shards:
+            self._since[shard] = since
+
+    def renewed(self, until: float) -> None:
+        """Ask until then."""
+        self.until = max(self.until, until)
+
+    def recalled(self, shards: Iterable[int]) -> None:
+        """Hold shards no longer."""
+        for shard in shards:
+            self._since.pop(shard, None)
+
+    def orphaned(self) -> None:
+        """Ask what is held for as long as this process lives."""
+        self.until = math.inf
+
+    def may_ask(self, shard: int, now: float) -> bool:
+        """Tell whether a request to a domain of a shard may begin now, as far as ownership goes."""
+        return shard in self._since and now < self.until
+
+    def since(self, shard: int) -> float:
+        """Return after which time nobody else asked: a domain is left alone from then on as after a request."""
+        return self._since.get(shard, -math.inf)
+
+
+_NAME: Final = re.compile(r"fetcher-([0-9]+)\.lock")
+_WIDTH: Final = 80
+_ASK_NICELY: Final = 1.0  # seconds that a fetcher has to end by itself
+_LOOK: Final = 0.02
+_GIVE_UP: Final = 10.0
+
+
+class WorkerLock:
+    """A fetcher's own lock, with its promise to ask nothing after a certain time."""
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / f"fetcher-{os.getpid()}.lock"
+        self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        self._boot = clock.boot_id()
+        self.promise(clock.lease_now())
+
+    def promise(self, until: float) -> None:
+        """Say that nothing is asked after a time, which may be infinite; to be said before asking up to then."""
+        os.pwrite(self._file, f"{until!r} {self._boot}".ljust(_WIDTH).encode(), 0)
+
+    def close(self) -> None:
+        """Leave nothing behind but the promise, which the next core reads."""
+        os.close(self._file)
+
+
+async def take_over(folder: Path, now: Callable[[], float] = clock.lease_now) -> float:
+    """End all fetchers of earlier cores, and return a time after which none of them has asked anything."""
+    since = 0.0
+    for path, pid in _locks(folder):
+        was_alive = await _ended(path, pid)
+        since = max(since, now() if was_alive else min(_promised(path), now()))
+        path.unlink(missing_ok=True)
+        path.with_suffix(".sock").unlink(missing_ok=True)
+    return since
+
+
+def _locks(folder: Path) -> list[tuple[Path, int]]:
+    found = ((path, _NAME.fullmatch(path.name)) for path in sorted(folder.glob("fetcher-*.lock")))
+    return [(path, int(match[1])) for path, match in found if match is not None]
+
+
+async def _ended(path: Path, pid: int) -> bool:
+    """Wait until nobody holds a lock, and see to it; tell whether somebody did."""
+    file = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+    try:
+        if _is_free(file):
+            return False
+        for sign, seconds in ((signal.SIGTERM, _ASK_NICELY), (signal.SIGKILL, _GIVE_UP)):
+            # Whoever holds the lock is the process that the file is named for: nobody else ever opens it to lock it.
+            with suppress(ProcessLookupError):
+                os.kill(pid, sign)
+            for _ in range(int(seconds / _LOOK)):
+                if _is_free(file):
+                    return True
+                await asyncio.sleep(_LOOK)
+    finally:
+        os.close(file)
+    raise UsageError(
+        f"process {pid} fetches for an earlier run and cannot be ended",
+        where=str(path),
+        hint="End it, and start again.",
+    )
+
+
+def _is_free(file: int) -> bool:
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _promised(path: Path) -> float:
+    """Return until when a dead fetcher may have asked; before this start of the machine is time zero."""
+    words = path.read_text(errors="replace").split()
+    try:
+        until = float(words[0])
+    except (IndexError, ValueError):
+        return math.inf
+    return until if (words[1] if len(words) > 1 else "") == clock.boot_id() else 0.0

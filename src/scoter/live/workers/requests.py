@@ -1,0 +1,194 @@
+"""What is answered for a request that is not made."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import timedelta
+from pathlib import Path
+from typing import Final
+
+from scoter.api import DomainRule
+from scoter.core.reply import Failed, Reason, Reply, Request
+from scoter.core.robots_cache import StoredRobots
+from scoter.live.records import Priority
+from scoter.live.workers.wire import (
+    FrameConnection,
+    HopDone,
+    HopRefused,
+    MakeHop,
+    RefusalReason,
+    RobotsAnswer,
+    RobotsQuery,
+    RobotsUpdate,
+    WireMessage,
+)
+
+
+def blocked_reply(request: Request, rule: DomainRule) -> Failed:
+    """Nobody may ask its domain."""
+    told = f"{rule.domain} is blocked" + (f": {rule.note}" if rule.note else "")
+    return Failed(request.url, Reason.REFUSED_ADDRESS, told, transient=False, blames_host=False)
+
+
+def on_hold_reply(request: Request, rest: float) -> Failed:
+    """Its domain asked to be left alone for longer than anybody waits here."""
+    told = f"the domain is left alone for {rest:.0f} s more"
+    return Failed(request.url, Reason.BUSY, told, blames_host=False, retry_after=timedelta(seconds=rest))
+
+
+def stopping_reply(request: Request) -> Failed:
+    """The service ends."""
+    return Failed(request.url, Reason.STOPPED, "the service ends", blames_host=False)
+
+
+def crashing_reply(request: Request, deaths: int) -> Failed:
+    """Whoever has it dies."""
+    told = f"{deaths} fetching processes ended while they had it"
+    return Failed(request.url, Reason.BROKEN_PLUGIN, told, blames_host=False)
+
+
+def abandoned_reply(request: Request) -> Failed:
+    """It was a hop to a robots.txt, and whoever wanted it is gone."""
+    # A robots.txt whose turn was taken from it counts as unreachable for a while, in the fetcher that asked for it.
+    return Failed(request.url, Reason.ROBOTS_UNREACHABLE, "it was not asked for in time", blames_host=False)
+
+
+_ROBOTS_TIMEOUT: Final = 2.0  # seconds after which a robots.txt is asked of its own host instead
+_ROBOTS_BATCH: Final = 0.05
+
+
+class CoreRobotsCache:
+    """The robots cache that the core keeps for all its fetchers; without a core nothing is known."""
+
+    def __init__(self, core: FrameConnection) -> None:
+        self._core = core
+        self._asked: dict[str, asyncio.Future[StoredRobots | None]] = {}
+        self._learnt: list[RobotsUpdate] = []
+
+    async def get(self, origin: str) -> StoredRobots | None:
+        if not self._core.is_open:
+            return None
+        found = self._asked.get(origin)
+        if found is None:
+            found = self._asked[origin] = asyncio.get_running_loop().create_future()
+            self._core.send(RobotsQuery(origin))
+        try:
+            async with asyncio.timeout(_ROBOTS_TIMEOUT):
+                return await asyncio.shield(found)
+        except TimeoutError:
+            self._asked.pop(origin, None)
+            return None
+
+    async def put(self, origin: str, stored: StoredRobots) -> None:
+        # Not at once: that its host wants a longer delay must be with the core before others know these rules.
+        if not self._learnt:
+            asyncio.get_running_loop().call_later(_ROBOTS_BATCH, self._tell)
+        self._learnt.append(RobotsUpdate(origin, stored))
+
+    def found(self, answer: RobotsAnswer) -> None:
+        """Take the core's answer."""
+        waiting = self._asked.pop(answer.origin, None)
+        if waiting is not None and not waiting.done():
+            waiting.set_result(answer.stored)
+
+    def lose_core(self) -> None:
+        """Let nobody wait for a core that is gone."""
+        for origin in tuple(self._asked):
+            self.found(RobotsAnswer(origin, None))
+
+    def _tell(self) -> None:
+        for each in self._learnt:
+            self._core.send(each)
+        self._learnt.clear()
+
+
+class ForwardedHops:
+    """Hops to domains that another fetcher holds, made by way of the core."""
+
+    def __init__(self, core: FrameConnection) -> None:
+        self._core = core
+        self._asked: dict[int, tuple[Request, asyncio.Future[Reply]]] = {}
+        self._last = 0
+
+    async def __call__(self, request: Request) -> Reply:
+        if not self._core.is_open:
+            return _no_core_reply(request)
+        self._last += 1
+        number = self._last
+        reply: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
+        self._asked[number] = (request, reply)
+        self._core.send(MakeHop(number, request, Priority.PERSON, is_bare=True))
+        try:
+            return await reply
+        finally:
+            self._asked.pop(number, None)
+
+    def answered(self, number: int, reply: Reply) -> None:
+        """Take the core's answer."""
+        found = self._asked.get(number)
+        if found is not None and not found[1].done():
+            found[1].set_result(reply)
+
+    def lose_core(self) -> None:
+        """Let nobody wait for a core that is gone."""
+        for number, (request, _) in tuple(self._asked.items()):
+            self.answered(number, _no_core_reply(request))
+
+
+def _no_core_reply(request: Request) -> Reply:
+    return Failed(request.url, Reason.STOPPED, "nobody is there who may ask its domain", blames_host=False)
+
+
+_BUSY_RETRY: Final = 0.1  # seconds
+
+
+async def fetch_directly(folder: Path, request: Request, priority: Priority = Priority.NORMAL) -> Reply:
+    """Make one hop by whichever fetcher holds the domain; that there is none is a reply, too."""
+    # All at once: one that stands still must not keep us from the one that holds the domain.
+    asking = [asyncio.ensure_future(_ask_patiently(path, request, priority)) for path in _sockets(folder)]
+    try:
+        for answered in asyncio.as_completed(asking):
+            answer = await answered
+            if isinstance(answer, HopDone):
+                reply: Reply = answer.reply
+                return reply
+            if isinstance(answer, HopRefused) and answer.why is RefusalReason.RESTING:
+                return on_hold_reply(request, answer.rest)
+    finally:
+        for task in asking:
+            task.cancel()
+        await asyncio.gather(*asking, return_exceptions=True)
+    return Failed(request.url, Reason.STOPPED, "no fetching process holds its domain", blames_host=False)
+
+
+def _sockets(folder: Path) -> list[Path]:
+    return sorted(folder.glob("fetcher-*.sock"))
+
+
+async def _ask_patiently(path: Path, request: Request, priority: Priority) -> WireMessage | None:
+    """Return a fetcher's answer, when its queue has room; none if it is not there, or ends."""
+    answer = await _ask(path, request, priority)
+    while isinstance(answer, HopRefused) and answer.why is RefusalReason.BUSY:
+        await asyncio.sleep(_BUSY_RETRY)
+        answer = await _ask(path, request, priority)
+    return answer
+
+
+async def _ask(path: Path, request: Request, priority: Priority) -> WireMessage | None:
+    """Return a fetcher's answer; none if it is not there, or ends."""
+    loop = asyncio.get_running_loop()
+    answer: asyncio.Future[WireMessage | None] = loop.create_future()
+
+    def settle(message: WireMessage | None = None) -> None:
+        if not answer.done():
+            answer.set_result(message)
+
+    try:
+        _, frames = await loop.create_unix_connection(lambda: FrameConnection(settle, settle), str(path))
+    except OSError:
+        return None
+    try:
+        frames.send(MakeHop(1, request, priority))
+        return await answer
+    finally:
+        frames.close()

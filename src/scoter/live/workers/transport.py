@@ -1,0 +1,149 @@
+"""The last look before a request goes out: does its domain belong to this process, at this moment?"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, Final
+
+from scoter.core.reply import Reply, Request
+from scoter.core.url import queue_key
+from scoter.fetch.filters import untimed
+from scoter.fetch.protocols.dispatch import Protocols
+from scoter.fetch.queues.hostqueue import LONGEST_BACKOFF
+from scoter.live.workers.lease import ShardLease
+from scoter.live.workers.shards import shard_of
+from scoter.plugins import FetchProtocol
+
+_SETTLED: Final = LONGEST_BACKOFF  # seconds after which a shard's past is of no interest
+
+
+class LeasedTransport(Protocols):
+    """The transport of a fetcher that holds some shards only.
+
+    Without a valid lease a request waits here, in its turn, for the next one. What belongs to another process (the
+    target of a redirected robots.txt, or what was recalled just now) is asked of ``elsewhere``.
+    """
+
+    def __init__(
+        self,
+        chain: Sequence[tuple[str, FetchProtocol]],
+        *,
+        tenure: ShardLease,
+        shards: int,
+        now: Callable[[], float],
+        pause_of: Callable[[str], float],
+        elsewhere: Callable[[Request], Awaitable[Reply]],
+        on_idle: Callable[[], None],
+        away: Callable[[], AbstractContextManager[None]] = nullcontext,
+        begin_late: Callable[[str], float] = lambda domain: 0.0,
+        refusal: Callable[[Request, str], Reply | None] = lambda request, domain: None,
+    ) -> None:
+        """``refusal`` is the answer for a domain that is not to be asked, whoever leads there."""
+        super().__init__(chain)
+        self._tenure = tenure
+        self._shards = shards
+        self._now = now
+        self._pause_of = pause_of
+        self._elsewhere = elsewhere
+        self._on_idle = on_idle
+        self._away = away
+        self._begin_late = begin_late
+        self._refusal = refusal
+        self._active: Counter[int] = Counter()
+        self._last: dict[int, float] = {}
+        self._changed: asyncio.Future[None] | None = None
+        self.began: dict[bytes, float] = {}
+
+    def __repr__(self) -> str:
+        return f"Gate({self._active.total()} under way, {self._tenure!r})"
+
+    async def __call__(self, request: Request) -> Reply:
+        domain = queue_key(request.url, "domain")
+        refused = self._refusal(request, domain)
+        if refused is not None:
+            return refused
+        shard = shard_of(domain, self._shards)
+        if not self._is_ready(shard, domain):
+            with untimed():  # it is not the server that we wait for
+                while not await self._admits(shard, domain):
+                    reply = await self._ask_elsewhere(request, shard)
+                    if reply is not None:
+                        return reply
+        self._active[shard] += 1
+        if request.context in self.began:
+            self.began[request.context] = self._now()
+        try:
+            return await super().__call__(request)
+        finally:
+            self._active[shard] -= 1
+            self._last[shard] = self._now()
+            if not self._active[shard]:
+                del self._active[shard]
+                if shard not in self._tenure:
+                    self._on_idle()
+
+    def is_idle(self, shard: int) -> bool:
+        """Tell whether nothing of a shard is under way."""
+        return shard not in self._active
+
+    def asked_last(self, shard: int) -> float:
+        """Return when a request to a shard's domains last ended here; time zero when there was none."""
+        return self._last.get(shard, 0.0)
+
+    def look(self) -> None:
+        """Look again who may ask: the tenure has changed."""
+        if self._changed is not None:
+            self._changed.set_result(None)
+            self._changed = None
+
+    def _calm(self, shard: int, domain: str, now: float) -> float:
+        """Return for how many seconds a domain is still left alone after what others asked."""
+        since = self._tenure.since(shard)
+        return since + self._pause_of(domain) - now if now - since < _SETTLED else 0.0
+
+    def _is_ready(self, shard: int, domain: str) -> bool:
+        now = self._now()
+        return self._tenure.may_ask(shard, now) and self._calm(shard, domain, now) <= 0
+
+    async def _admits(self, shard: int, domain: str) -> bool:
+        has_waited = False
+        while shard in self._tenure:
+            now = self._now()
+            calm = self._calm(shard, domain, now)
+            if calm > 0:
+                has_waited = True
+                await asyncio.wait([self._change()], timeout=calm)  # a rule may shorten it
+            elif not self._tenure.may_ask(shard, now):
+                has_waited = True
+                await asyncio.wait([self._change()])
+            elif has_waited and (later := self._begin_late(domain)) > 0:
+                has_waited = False  # others of the domain have waited, too: each has a moment of its own
+                await asyncio.sleep(later)
+            else:
+                return True
+        return False
+
+    async def _ask_elsewhere(self, request: Request, shard: int) -> Reply | None:
+        """Return what another process got; none if the shard has come here meanwhile.
+
+        Then the request would come back to this process, and wait for the very turn in which it waits here.
+        """
+        asking = asyncio.ensure_future(self._elsewhere(request))
+        try:
+            with self._away():
+                while not asking.done():
+                    if shard in self._tenure:
+                        return None
+                    either: list[asyncio.Future[Any]] = [asking, self._change()]
+                    await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+            return asking.result()
+        finally:
+            asking.cancel()
+
+    def _change(self) -> asyncio.Future[None]:
+        if self._changed is None:
+            self._changed = asyncio.get_running_loop().create_future()
+        return self._changed

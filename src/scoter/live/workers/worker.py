@@ -1,0 +1,342 @@
+"""A fetching process at work: takes requests from the core, and directly, and makes them where its shards allow."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import resource
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from scoter.api import DomainRule
+from scoter.config import Config
+from scoter.core.reply import Exchange, Failed, Fetched, Reason, Reply, Request
+from scoter.core.url import queue_key
+from scoter.fetch.fetcher import STOP_WITHIN, Fetcher
+from scoter.fetch.progress import Snapshot
+from scoter.fetch.queues.policy import policies_of
+from scoter.live.records import ContentSummary, Priority
+from scoter.live.workers.lease import ShardLease
+from scoter.live.workers.limits import rule_policy
+from scoter.live.workers.requests import CoreRobotsCache, ForwardedHops, blocked_reply
+from scoter.live.workers.shards import shard_of
+from scoter.live.workers.transport import LeasedTransport
+from scoter.live.workers.wire import (
+    CrawlDelayNotice,
+    FrameConnection,
+    GrantShards,
+    Heartbeat,
+    HopDone,
+    HopRefused,
+    MakeHop,
+    RecallShards,
+    RefusalReason,
+    RenewLease,
+    RobotsAnswer,
+    SetRule,
+    ShardsReturned,
+    StopWorker,
+    WireMessage,
+    WorkerReady,
+    WorkerReport,
+)
+from scoter.plugins import chain
+
+HEARTBEAT_EVERY: Final = 0.5  # seconds between two signs of life
+_MEMORY: Final = Path("/proc/self/statm")
+_PAGE: Final = os.sysconf("SC_PAGE_SIZE")
+
+
+class _AcceptedHop(Struct, frozen=True, gc=False):
+    """A request that waits or is under way: whose it is, and since when."""
+
+    id: int
+    asker: FrameConnection
+    domain: str
+    received: float
+    priority: Priority = Priority.NORMAL
+    is_again: bool = False
+    is_read: bool = False
+
+
+class FetchWorker:
+    """Serves the core, over ``core``, and whoever else asks by ``ask``, until it is stopped or nobody needs it."""
+
+    def __init__(
+        self,
+        config: Config,
+        core: FrameConnection,
+        *,
+        version: int,
+        shards: int,
+        deepest: int,
+        patience: float,
+        alone_for: float,
+        promise: Callable[[float], None],
+        now: Callable[[], float],
+        reading: Callable[[Exchange], Awaitable[ContentSummary | None]],
+    ) -> None:
+        """``promise`` is told until when this process may ask, before it does; ``reading`` reads what came."""
+        self._core = core
+        self._version = version
+        self._shards = shards
+        self._patience = patience
+        self._alone_for = alone_for
+        self._promise = promise
+        self._now = now
+        self._reading = reading
+        self._tenure = ShardLease()
+        self._returning: set[int] = set()
+        self._robots = CoreRobotsCache(core)
+        self._elsewhere = ForwardedHops(core)
+        self._policies = policies_of(config.fetch)
+        self._gate = LeasedTransport(
+            chain("protocol", config),
+            tenure=self._tenure,
+            shards=shards,
+            now=now,
+            pause_of=lambda domain: self._fetcher.hold(domain)[1],
+            elsewhere=self._elsewhere,
+            on_idle=self._give_back_soon,
+            away=lambda: self._fetcher.delegated(),
+            begin_late=lambda domain: self._fetcher.begin_late(domain),
+            refusal=self._refusal,
+        )
+        self._fetcher = Fetcher(
+            config,
+            protocols=self._gate,
+            robots_cache=self._robots,
+            deepest=deepest,
+            on_snapshot=self._report,
+            on_crawl_delay=self._note_crawl_delay,
+        )
+        self._open: dict[bytes, _AcceptedHop] = {}
+        self._bare: set[asyncio.Task[None]] = set()
+        self._last = 0
+        self._blocked: dict[str, DomainRule] = {}
+        self._delays: dict[str, float] = {}  # as the core knows them
+        self._asked_at = now()
+        self._ending = asyncio.Event()
+
+    def __repr__(self) -> str:
+        return f"Tenant({len(self._open)} requests, {self._tenure!r})"
+
+    async def run(self) -> None:
+        """Serve until the end."""
+        self._core.send(WorkerReady(self._version, os.getpid()))
+        beating = asyncio.create_task(self._beat())
+        try:
+            await self._fetcher.run(self._until_the_end(), self._deliver)
+        finally:
+            beating.cancel()
+            for task in self._bare:
+                task.cancel()
+            await asyncio.gather(beating, *self._bare, return_exceptions=True)
+
+    def stop(self, within: float = STOP_WITHIN) -> None:
+        """Begin nothing more; what is under way has so many seconds."""
+        self._ending.set()
+        self._fetcher.stop(within)
+
+    def receive(self, message: WireMessage) -> None:
+        """Do what the core says."""
+        match message:
+            case MakeHop():
+                self.ask(message, self._core)
+            case RenewLease(until):
+                self._promise(until)
+                self._tenure.renewed(until)
+                self._gate.look()
+            case RobotsAnswer():
+                self._robots.found(message)
+            case HopDone(number, reply):
+                self._elsewhere.answered(number, reply)
+            case GrantShards(shards, since, rests):
+                self._tenure.granted(shards, since)
+                for rest in rests:
+                    self._fetcher.defer(rest.domain, rest.until - self._now())
+                self._gate.look()
+            case RecallShards(shards):
+                self._recall(frozenset(shards))
+            case SetRule(rule):
+                self._fetcher.set_policy(rule.domain, rule_policy(rule, self._policies(rule.domain)))
+                self._gate.look()
+                if rule.blocked:
+                    self._blocked[rule.domain] = rule
+                    self._fetcher.hand_back(rule.domain)
+                else:
+                    self._blocked.pop(rule.domain, None)
+            case StopWorker(within):
+                self.stop(within)
+            case _:
+                raise ValueError(f"a core does not say {type(message).__name__}")
+
+    def lose_core(self) -> None:
+        """Go on for those who ask directly, if there is anything this process may ask; what the core wanted is gone."""
+        if not len(self._tenure) or self._ending.is_set():
+            self.stop(within=0.0)
+            return
+        self._promise(float("inf"))
+        self._tenure.orphaned()
+        for key in self._fetcher.queues():
+            self._fetcher.hand_back(key)
+        self._robots.lose_core()
+        self._elsewhere.lose_core()
+        self._gate.look()
+
+    def ask(self, ask: MakeHop, asker: FrameConnection) -> None:
+        """Make a hop and answer the asker, now or later."""
+        request, now = ask.request, self._now()
+        domain = queue_key(request.url, "domain")
+        shard = shard_of(domain, self._shards)
+        if shard not in self._tenure:
+            asker.send(HopRefused(ask.id, RefusalReason.MOVED))
+            return
+        refused = self._refusal(request, domain)
+        if refused is not None:
+            asker.send(HopDone(ask.id, refused))
+            return
+        rest, pause = self._fetcher.hold(domain)
+        calm = self._tenure.since(shard) + pause - now
+        if calm > rest:
+            self._fetcher.defer(domain, calm, by_policy=True)
+            rest = calm
+        if rest > max(self._patience, pause):
+            asker.send(HopRefused(ask.id, RefusalReason.RESTING, rest))
+            return
+        self._asked_at = now
+        if ask.is_bare:
+            task = asyncio.create_task(self._hop(ask, asker, domain))
+            self._bare.add(task)
+            task.add_done_callback(self._bare.discard)
+            return
+        self._queue(request, _AcceptedHop(ask.id, asker, domain, now, ask.priority, is_read=ask.is_read))
+
+    def _queue(self, request: Request, asked: _AcceptedHop) -> None:
+        self._last += 1
+        mark = self._last.to_bytes(8, "big")
+        self._open[mark] = asked
+        self._gate.began[mark] = 0.0
+        if self._fetcher.add(replace(request, context=mark), asked.priority) is not None:
+            self._forget(mark)
+            asked.asker.send(HopRefused(asked.id, RefusalReason.BUSY))
+
+    # Answers
+
+    async def _hop(self, ask: MakeHop, asker: FrameConnection, domain: str) -> None:
+        began = self._now()
+        reply = await self._fetcher.hop(ask.request)
+        took = 0.0 if reply.exchange is None else reply.exchange.timings.total
+        self._answer(_AcceptedHop(ask.id, asker, domain, began), reply, max(self._now() - began - took, 0.0))
+
+    def _deliver(self, request: Request, reply: Reply) -> Awaitable[None] | None:
+        found = self._forget(request.context)
+        if found is None:
+            return None
+        asked, began = found
+        if isinstance(reply, Failed) and reply.reason is Reason.STOPPED and self._is_wanted(asked):
+            self._queue(request, replace(asked, is_again=True))
+            return None
+        waited = (began or self._now()) - asked.received
+        if asked.is_read and isinstance(reply, Fetched):
+            return self._read(asked, reply, waited)
+        self._answer(asked, reply, waited)
+        return None if asked.asker.has_room else asked.asker.drained()
+
+    async def _read(self, asked: _AcceptedHop, reply: Fetched, waited: float) -> None:
+        read: ContentSummary | None = None
+        try:
+            read = await self._reading(reply.exchange)
+        finally:  # even if it was cancelled: the page has come
+            self._answer(asked, reply, waited, read)
+        await asked.asker.drained()
+
+    def _is_wanted(self, asked: _AcceptedHop) -> bool:
+        """Tell whether a direct request was handed back with what the core wanted, which is gone, and only once."""
+        is_direct = asked.asker is not self._core and asked.asker.is_open
+        return is_direct and not self._core.is_open and not asked.is_again and not self._ending.is_set()
+
+    def _answer(self, asked: _AcceptedHop, reply: Reply, waited: float, read: ContentSummary | None = None) -> None:
+        rest, pause = self._fetcher.hold(asked.domain)
+        is_long = rest > max(self._patience, pause)
+        if isinstance(reply, Failed) and reply.reason is Reason.STOPPED:
+            asked.asker.send(HopRefused(asked.id, RefusalReason.RESTING if is_long else RefusalReason.MOVED, rest))
+            return
+        asked.asker.send(HopDone(asked.id, reply, waited, rest, pause, read))
+        if is_long:
+            self._fetcher.hand_back(asked.domain, even_started=True)
+
+    def _forget(self, mark: bytes) -> tuple[_AcceptedHop, float] | None:
+        asked = self._open.pop(mark, None)
+        began = self._gate.began.pop(mark, 0.0)
+        return None if asked is None else (asked, began)
+
+    # Shards
+
+    def _recall(self, shards: frozenset[int]) -> None:
+        self._tenure.recalled(shards)
+        self._returning |= shards
+        for key in self._fetcher.queues():
+            if shard_of(key, self._shards) in shards:
+                self._fetcher.hand_back(key)
+        self._gate.look()
+        self._give_back_idle()
+
+    def _refusal(self, request: Request, domain: str) -> Reply | None:
+        rule = self._blocked.get(domain)
+        return None if rule is None else blocked_reply(request, rule)
+
+    def _give_back_soon(self) -> None:
+        # Not at once: what the last answer means for its domain's rest must be with the core before the shard is.
+        asyncio.get_running_loop().call_soon(self._give_back_idle)
+
+    def _give_back_idle(self) -> None:
+        idle = {shard: self._gate.asked_last(shard) for shard in self._returning if self._gate.is_idle(shard)}
+        if idle:
+            self._returning.difference_update(idle)
+            self._core.send(ShardsReturned(idle))
+
+    # Around
+
+    def _note_crawl_delay(self, key: str, seconds: float | None) -> None:
+        if seconds is None:
+            self._delays.pop(key, None)
+        elif self._delays.get(key) != seconds:
+            self._delays[key] = seconds
+            self._core.send(CrawlDelayNotice(key, self._fetcher.hold(key)[1]))
+
+    async def _beat(self) -> None:
+        while True:
+            await asyncio.sleep(HEARTBEAT_EVERY)
+            self._core.send(Heartbeat())
+            if not self._core.is_open and self._now() - self._asked_at > self._alone_for:
+                self.stop(within=0.0)
+
+    def _report(self, snapshot: Snapshot) -> None:
+        queues = self._fetcher.queues()
+        for key in self._delays.keys() - set(queues):
+            del self._delays[key]
+        used = resource.getrusage(resource.RUSAGE_SELF)
+        self._core.send(
+            WorkerReport(
+                snapshot, len(queues), len(self._tenure), used.ru_utime + used.ru_stime, _resident(used.ru_maxrss)
+            )
+        )
+
+    async def _until_the_end(self) -> AsyncIterator[Request]:
+        await self._ending.wait()
+        nothing: tuple[Request, ...] = ()  # requests come one by one, not from here
+        for request in nothing:
+            yield request
+
+
+def _resident(peak: int) -> int:
+    """Return the bytes of memory in use, or at worst the most that ever were."""
+    try:
+        return int(_MEMORY.read_text().split()[1]) * _PAGE
+    except (OSError, IndexError, ValueError):
+        return peak * 1024

@@ -1,0 +1,86 @@
+"""A record has a size, whatever a page says about itself."""
+
+from __future__ import annotations
+
+import msgspec
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.live.fakes import Bench, ScriptedWeb, moved, page, simulated
+
+from scoter.core.metadata import Author, Feed, Image, Media, PageMetadata
+from scoter.live.records import State
+from scoter.live.stages.parser import bounded
+
+_texts = st.text(max_size=300)
+_abouts = st.builds(
+    PageMetadata,
+    title=_texts,
+    description=_texts,
+    canonical=_texts,
+    license=_texts,
+    image=st.none() | st.builds(Image, url=_texts),
+    authors=st.lists(st.builds(Author, name=_texts), max_size=5).map(tuple),
+    keywords=st.lists(_texts, max_size=5).map(tuple),
+    feeds=st.lists(st.builds(Feed, url=_texts, media_type=_texts), max_size=5).map(tuple),
+    sources=st.dictionaries(st.sampled_from(["title", "feeds", "canonical", "image"]), st.just("meta"), max_size=4),
+)
+
+
+@given(about=_abouts, most=st.integers(200, 2_000))
+def test_no_page_makes_a_record_that_is_too_large(about: PageMetadata, most: int) -> None:
+    cut = bounded(about, most)
+
+    assert len(msgspec.json.encode(cut)) <= most
+    for field in set(about.sources) & {"canonical", "image"}:
+        assert (field in cut.sources) == bool(getattr(cut, field)) or not getattr(about, field)
+
+
+def test_what_is_small_enough_stays_as_it_is() -> None:
+    about = PageMetadata(title="A title", keywords=("a", "b"), sources={"title": "html"})
+
+    assert bounded(about, 10_000) is about
+
+
+def test_what_takes_most_room_is_cut_first_and_never_a_url() -> None:
+    media = tuple(Media(url=f"http://a.example/{number}{'x' * 4_000}", kind="video") for number in range(10))
+    about = PageMetadata(
+        title="A title", description="d" * 3_000, media=media, sources={"title": "html", "media": "og"}
+    )
+
+    cut = bounded(about, 9_000)
+
+    assert cut.title == "A title"
+    assert cut.description == about.description
+    assert cut.media == media[:1]
+    assert bounded(about, 4_000).media == ()
+    assert dict(bounded(about, 4_000).sources) == {"title": "html"}
+
+
+@simulated
+async def test_a_chain_ends_before_an_address_that_nobody_could_look_up() -> None:
+    start, far = "http://a.example/", "http://b.example/" + "x" * 60_000
+    bench = Bench(ScriptedWeb({start: moved(far), far: page()}))
+
+    done = await bench.submit(start)
+
+    assert bench.web.asked == [start]
+    assert done.record is not None
+    assert (done.record.state, done.record.reason) == (State.FAILED, "redirects")
+    assert len(msgspec.json.encode(done.record)) < 2_000
+
+
+@simulated
+async def test_what_a_page_says_of_itself_is_cut_before_it_is_kept() -> None:
+    links = "".join(
+        f'<link rel="alternate" type="application/rss+xml" href="/{number}{"x" * 4_000}">' for number in range(20)
+    )
+    url = "http://a.example/"
+    bench = Bench(ScriptedWeb({url: page(f"<title>Hello</title>{links}")}))
+
+    done = await bench.submit(url)
+
+    assert done.record is not None
+    assert done.record.metadata is not None
+    assert done.record.metadata.title == "Hello"
+    assert 0 < len(done.record.metadata.feeds) < 20
+    assert len(msgspec.json.encode(done.record)) < 33 * 1024

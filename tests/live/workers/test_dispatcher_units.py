@@ -1,0 +1,195 @@
+"""The core's side of fetching, with fetchers that are not there: who is sent what, and what is left behind."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.fetch.fakes import answer
+from tests.live.workers.webs import all_joined, config_for
+
+from scoter.core.reply import Request
+from scoter.core.url import canonical
+from scoter.live.records import Priority
+from scoter.live.workers import pool
+from scoter.live.workers.dispatcher import WorkerDispatcher
+from scoter.live.workers.domains import DomainQueue, QueuedHop
+from scoter.live.workers.limits import WorkerLimits
+from scoter.live.workers.pool import WorkerHandle
+from scoter.live.workers.wire import HopDone, HopRefused, MakeHop, RefusalReason, WireMessage
+
+
+class Fake(WorkerHandle):
+    """A fetcher that only listens."""
+
+    def __init__(self) -> None:  # without a process
+        self.number = 1
+        self.under_way: dict[int, QueuedHop] = {}
+        self.has_joined = True
+        self.report = None
+        self._backlog: list[tuple[int, int, DomainQueue]] = []
+        self.told: list[WireMessage] = []
+
+    def send(self, message: WireMessage) -> None:
+        self.told.append(message)
+
+    def asked(self) -> list[str]:
+        return [message.request.url.text for message in self.told if isinstance(message, MakeHop)]
+
+
+def fetchers_with(fake: Fake, folder: Path, monkeypatch: pytest.MonkeyPatch, **bounds: Any) -> WorkerDispatcher:
+    found = WorkerDispatcher(config_for(1), folder, bounds=WorkerLimits(**bounds))
+    monkeypatch.setattr(found._household, "owner", lambda shard: fake)
+    return found
+
+
+def ask(fetchers: WorkerDispatcher, url: str, priority: Priority = Priority.NORMAL) -> asyncio.Task[Any]:
+    return asyncio.create_task(fetchers.fetch(Request(url=canonical(url)), priority))
+
+
+def answered(fetchers: WorkerDispatcher, fake: Fake, *, rest: float = 0.0, pause: float = 0.0) -> None:
+    """Let a fetcher answer the first of those that are under way."""
+    pending = next(iter(fake.under_way.values()))
+    fetchers.receive(fake, HopDone(pending.id, answer(pending.request.url), 0.0, rest, pause))
+
+
+async def test_a_process_that_cannot_be_started_is_started_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with WorkerDispatcher(config_for(1), tmp_path) as fetchers:
+        await all_joined(fetchers, 1)
+        first, popen, failures = fetchers.pids(), subprocess.Popen, 2
+
+        def failing(*args: Any, **options: Any) -> Any:
+            nonlocal failures
+            if failures:
+                failures -= 1
+                raise BlockingIOError(11, "Resource temporarily unavailable")
+            return popen(*args, **options)
+
+        monkeypatch.setattr(subprocess, "Popen", failing)
+        next(iter(fetchers._household)).kill()
+        async with asyncio.timeout(8):
+            await all_joined(fetchers, 1, apart_from=first)
+
+    assert not failures
+
+
+async def test_after_any_number_of_quick_deaths_a_process_is_started_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pauses: list[float] = []
+
+    async def note(seconds: float) -> None:
+        pauses.append(seconds)
+
+    async with WorkerDispatcher(config_for(1), tmp_path) as fetchers:
+        await all_joined(fetchers, 1)
+        pool = fetchers._household
+        monkeypatch.setattr(pool, "_start_again", note)
+        pool._quick_deaths = 2_000  # some hours of them
+        victim = next(iter(pool))
+        victim.kill()
+        await victim.gone.wait()
+        await asyncio.sleep(0)
+
+    assert pauses == [10.0]
+
+
+async def test_a_process_that_never_begins_is_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pool, "LONGEST_START", 3.0, raising=False)
+    async with WorkerDispatcher(config_for(1), tmp_path) as fetchers:
+        stopped = next(iter(fetchers._household._members.values())).pid
+        os.kill(stopped, signal.SIGSTOP)
+        async with asyncio.timeout(12):
+            await all_joined(fetchers, 1, apart_from=[stopped])
+
+    assert stopped not in fetchers.pids()
+
+
+async def test_a_former_holder_that_is_late_does_not_shorten_a_domains_rest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old, new = Fake(), Fake()
+    fetchers = fetchers_with(old, tmp_path, monkeypatch)
+    asking = [ask(fetchers, "http://a.example/1")]
+    await asyncio.sleep(0)
+    monkeypatch.setattr(fetchers._household, "owner", lambda shard: new)
+    asking.append(ask(fetchers, "http://a.example/2"))
+    await asyncio.sleep(0)
+    answered(fetchers, new, rest=100.0, pause=30.0)
+    answered(fetchers, old, rest=0.0, pause=1.0)
+    await asyncio.gather(*asking)
+    view = fetchers.domain("a.example")
+
+    assert view is not None
+    assert view.rest > 99
+    assert view.pause == 30.0
+
+
+async def test_a_rest_is_handed_on_even_if_nothing_else_is_known_of_its_domain(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake = Fake()
+    fetchers = fetchers_with(fake, tmp_path, monkeypatch)
+    asking = ask(fetchers, "http://a.example/")
+    await asyncio.sleep(0)
+    fetchers.receive(
+        fake, HopRefused(next(iter(fake.under_way)), RefusalReason.RESTING, 600.0)
+    )  # somebody asked directly
+    await asking
+
+    assert [rest.domain for rest in fetchers.rests(frozenset(range(64)), 0.0)] == ["a.example"]
+
+
+async def test_domains_whose_answers_nobody_waited_for_leave_nothing_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake = Fake()
+    fetchers = fetchers_with(fake, tmp_path, monkeypatch, idle=10)
+    asking = [ask(fetchers, f"http://site{number}.example/") for number in range(500)]
+    await asyncio.sleep(0)
+    for task in asking:
+        task.cancel()
+    await asyncio.gather(*asking, return_exceptions=True)
+    while fake.under_way:
+        answered(fetchers, fake)
+
+    assert fetchers.snapshot().domains <= 12
+
+
+async def test_domains_whose_fetcher_died_when_nobody_waited_any_more_leave_nothing_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake = Fake()
+    fetchers = fetchers_with(fake, tmp_path, monkeypatch, idle=10)
+    asking = [ask(fetchers, f"http://site{number}.example/") for number in range(500)]
+    await asyncio.sleep(0)
+    for task in asking:
+        task.cancel()
+    await asyncio.gather(*asking, return_exceptions=True)
+    fetchers.lost(fake)
+
+    assert fetchers.snapshot().domains <= 12
+
+
+async def test_whoever_waits_for_room_at_a_fetcher_comes_before_the_next_of_those_who_have_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake = Fake()
+    fetchers = fetchers_with(fake, tmp_path, monkeypatch, per_fetcher=2)
+    bulk = [ask(fetchers, f"http://many.example/{number}", Priority.BULK) for number in range(10)]
+    await asyncio.sleep(0)
+    person = ask(fetchers, "http://one.example/", Priority.PERSON)
+    await asyncio.sleep(0)
+    answered(fetchers, fake)
+
+    assert fake.asked()[-1] == "http://one.example/"
+    while fake.under_way:
+        answered(fetchers, fake)
+    await asyncio.gather(person, *bulk)

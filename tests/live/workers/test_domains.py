@@ -1,0 +1,74 @@
+"""Who waits for a domain, and in which order; what is idle is forgotten."""
+
+from __future__ import annotations
+
+import asyncio
+
+from scoter.core.reply import Request
+from scoter.core.url import canonical
+from scoter.live.records import Priority
+from scoter.live.workers.domains import DomainQueue, DomainQueues, QueuedHop
+
+
+def pending(domain: DomainQueue, number: int, priority: Priority = Priority.NORMAL) -> QueuedHop:
+    request = Request(url=canonical(f"http://{domain.name}/{number}"))
+    answered = asyncio.get_running_loop().create_future()
+    return QueuedHop(number, request, priority, domain, answered, is_bare=False, now=0.0)
+
+
+async def test_the_most_urgent_goes_first_then_who_came_first() -> None:
+    domain = DomainQueue("a.example", 0)
+    for number, priority in enumerate(
+        [Priority.BULK, Priority.NORMAL, Priority.PERSON, Priority.BULK, Priority.NORMAL]
+    ):
+        domain.push(pending(domain, number, priority))
+
+    assert [domain.pop().id for _ in range(5)] == [2, 1, 4, 0, 3]
+
+
+async def test_one_that_came_back_from_a_dead_fetcher_goes_before_those_that_came_later() -> None:
+    domain = DomainQueue("a.example", 0)
+    first, second = pending(domain, 1), pending(domain, 2)
+    domain.push(second)
+
+    domain.push(first)
+
+    assert domain.first() is first
+
+
+async def test_whoever_no_longer_waits_is_passed_over() -> None:
+    domain = DomainQueue("a.example", 0)
+    for number in (1, 2):
+        domain.push(pending(domain, number))
+
+    domain.waiting[0].answered.cancel()
+
+    assert (first := domain.first()) is not None
+    assert first.id == 2
+
+
+async def test_idle_domains_are_forgotten_but_not_while_they_rest() -> None:
+    domains = DomainQueues(most_idle=10)
+    for number in range(100):
+        domain = domains.busy(f"{number}.example", 0)
+        domain.rest_until = 50.0 if number < 3 else 0.0
+        domains.settle(domain, now=10.0)
+
+    assert len(domains) <= 14
+    assert all(domains.get(f"{number}.example") is not None for number in (0, 1, 2, 99))
+    for _ in range(20):
+        domains.sweep(now=60.0, most=1)
+    assert len(domains) == 10
+
+
+async def test_a_domain_with_something_to_do_stays() -> None:
+    domains = DomainQueues(most_idle=0)
+    domain = domains.busy("a.example", 0)
+    domain.push(pending(domain, 1))
+
+    domains.settle(domain, now=0.0)
+    assert domains.get("a.example") is domain
+    domain.waiting[0].answered.cancel()
+    domains.settle(domain, now=0.0)
+
+    assert len(domains) == 0

@@ -1,0 +1,178 @@
+"""Pages are read where they are fetched, and nobody's domain waits for that."""
+
+from __future__ import annotations
+
+import asyncio
+import textwrap
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+from tests.fetch.hostile import KEEP, ok, serving
+from tests.live.fakes import PNG, Bench, ScriptedWeb, exchange, simulated
+from tests.live.fakes import page as script
+from tests.live.workers.webs import config_for
+
+from scoter.core.metadata import PageMetadata
+from scoter.core.reply import Exchange, Fetched, Request
+from scoter.core.url import canonical
+from scoter.live.ports import HopReply
+from scoter.live.records import ContentKind, ContentSummary, Priority
+from scoter.live.stages.parser import ResponseParser
+from scoter.live.workers.dispatcher import WorkerDispatcher
+from scoter.live.workers.process import InPlaceParser
+from scoter.parse import ContentParser
+from scoter.plugins import installed
+
+HTML = b"Content-Type: text/html; charset=utf-8"
+PAGE = b"""<!doctype html><title>A page</title><link rel="canonical" href="/it">
+<meta property="article:published_time" content="2026-03-01T08:00:00+02:00">
+<meta name="robots" content="noarchive"><p>Words."""
+DEADLY = """
+    import os, signal
+    from scoter.core.page import Page
+
+    class Some:
+        media_types = ("text/html",)
+
+        def __init__(self, setup): pass
+        def in_place(self, content): return True
+
+        def parse(self, content):
+            if b"deadly" in content.body:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return [Page(url=content.url)]
+"""
+ONE = exchange(canonical("http://a.example/"))
+READ = ContentSummary(media_type="text/html", kind=ContentKind.PAGE, size=1)
+
+
+async def ask(fetchers: WorkerDispatcher, path: str, *, is_read: bool = True) -> HopReply:
+    request = Request(url=canonical(f"http://a.example/{path}"))
+    return await fetchers.fetch(request, Priority.NORMAL, is_read=is_read)
+
+
+async def test_a_page_comes_read_if_that_is_asked_for_and_it_cannot_take_long(tmp_path: Path) -> None:
+    pages = {
+        "/page": (ok(PAGE, HTML), KEEP),
+        "/long": (ok(b"<div>" * 9_000, HTML), KEEP),
+        "/data": (ok(PNG, b"Content-Type: application/x-unheard-of"), KEEP),
+        "/gone": (b"HTTP/1.1 404 No\r\nContent-Type: text/html\r\nContent-Length: 3\r\n\r\n<p>", KEEP),
+    }
+    async with serving(pages) as server:
+        config = config_for(server.port, "parse.metadata=true", "live.about_size=1KiB")
+        async with WorkerDispatcher(config, tmp_path) as fetchers:
+            page, unasked = await ask(fetchers, "page"), await ask(fetchers, "page", is_read=False)
+            others = [await ask(fetchers, path) for path in ("long", "gone", "data")]
+
+    assert page.read is not None
+    assert page.read.about is not None
+    assert (page.read.kind, page.read.size, page.read.noarchive) == (ContentKind.PAGE, len(PAGE), True)
+    assert page.read.canonical == canonical("http://a.example/it")
+    assert str(page.read.about.published) == "2026-03-01 06:00:00+00:00"
+    assert isinstance(page.reply, Fetched)
+    assert page.reply.exchange.body == PAGE
+    with ContentParser(config) as parsing:
+        assert page.read == await ResponseParser(config, parsing)(page.reply.exchange)
+    assert [answer.read for answer in (unasked, *others[:2])] == [None] * 3
+    assert others[2].read is not None
+    assert others[2].read.kind in (ContentKind.OTHER, ContentKind.IMAGE)
+
+
+class ReadingWeb(ScriptedWeb):
+    """A web whose pages come read, as something that they are not."""
+
+    async def fetch(self, request: Request, priority: Priority, *, is_read: bool = False) -> HopReply:
+        answer = await super().fetch(request, priority)
+        return replace(answer, read=replace(READ, about=PageMetadata(title="As read there"))) if is_read else answer
+
+
+@simulated
+async def test_what_came_read_is_not_read_again() -> None:
+    bench = Bench(ReadingWeb({"http://a.example/": script("<title>As it is</title>")}))
+
+    done = await bench.submit("http://a.example/")
+
+    assert done.record is not None
+    assert done.record.metadata == PageMetadata(title="As read there")
+
+
+@pytest.fixture
+def deadly(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Install a parser of which its process dies, and which does not know it."""
+    (tmp_path / "deadly.py").write_text(textwrap.dedent(DEADLY))
+    info = tmp_path / "deadly-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: deadly\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[scoter.parser]\ndeadly = deadly:Some\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    installed.cache_clear()
+    yield
+    installed.cache_clear()
+
+
+@pytest.mark.usefixtures("deadly")
+async def test_a_page_of_which_its_reader_dies_ends_one_fetcher_and_is_read_apart(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    folder.mkdir()
+    pages = {"/deadly": (ok(b"<p>deadly", HTML), KEEP), "/fine": (ok(b"<p>fine", HTML), KEEP)}
+
+    async with serving(pages) as server:
+        config = config_for(server.port, 'parse.parsers=["deadly"]', "live.processes=1")
+        async with WorkerDispatcher(config, folder) as fetchers:
+            found, fine = await ask(fetchers, "deadly"), await ask(fetchers, "fine")
+            restarts = fetchers.snapshot().restarts
+    assert isinstance(found.reply, Fetched)
+    with ContentParser(config) as parsing:
+        read = await ResponseParser(config, parsing)(found.reply.exchange, apart=found.is_deadly)
+
+    assert restarts == 1
+    assert (found.read, found.is_deadly) == (None, True)
+    assert read.problem.startswith("crash")
+    assert fine.read is not None
+
+
+async def test_the_event_loop_sees_to_others_between_pages_that_take_long() -> None:
+    now, seen = 0.0, []
+
+    def at_once(one: Exchange) -> ContentSummary | None:
+        nonlocal now
+        now += 1.0
+        seen.append("page")
+        return READ
+
+    async def others() -> None:
+        for _ in range(4):
+            seen.append("others")
+            await asyncio.sleep(0)
+
+    reading = InPlaceParser(at_once, lambda: now)
+
+    await asyncio.gather(*(reading(ONE) for _ in range(4)), others())
+
+    assert not [two for two in pairwise(seen) if two == ("page", "page")], seen
+
+
+async def test_short_pages_are_read_without_a_pause() -> None:
+    steps: list[str] = []
+    reading = InPlaceParser(lambda one: steps.append("page") or READ, lambda: 0.0)  # type: ignore[func-returns-value]
+    asyncio.get_running_loop().call_soon(steps.append, "others")
+
+    found = [await reading(ONE) for _ in range(50)]
+
+    assert (found, steps) == ([READ] * 50, ["page"] * 50)
+
+
+@pytest.mark.parametrize("error", [MemoryError(), ValueError("a defect")])
+async def test_what_cannot_be_read_here_is_left_to_the_core(error: Exception) -> None:
+    def at_once(one: Exchange) -> ContentSummary | None:
+        if one.status == 201:
+            raise error
+        return READ
+
+    reading = InPlaceParser(at_once)
+
+    assert await reading(replace(ONE, status=201)) is None
+    assert await reading(ONE) == READ

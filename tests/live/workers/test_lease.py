@@ -1,0 +1,50 @@
+"""What a new core learns of those before it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from scoter.live import clock
+from scoter.live.workers.lease import WorkerLock, take_over
+
+
+async def test_a_dead_fetchers_promise_is_believed_and_its_files_are_removed(tmp_path: Path) -> None:
+    pledge = WorkerLock(tmp_path)
+    pledge.promise(1_234.5)
+    pledge.close()
+    socket = pledge.path.with_suffix(".sock")
+    socket.touch()
+
+    assert await take_over(tmp_path, lambda: 5_000.0) == 1_234.5
+    assert not pledge.path.exists()
+    assert not socket.exists()
+
+
+async def test_one_that_promised_nothing_certain_may_have_asked_until_now(tmp_path: Path) -> None:
+    pledge = WorkerLock(tmp_path)
+    pledge.promise(float("inf"))
+    pledge.close()
+    (tmp_path / "fetcher-1.lock").write_text("what?")
+
+    assert await take_over(tmp_path, lambda: 5_000.0) == 5_000.0
+
+
+async def test_whoever_asked_before_the_machine_was_started_asked_before_time_zero(tmp_path: Path) -> None:
+    (tmp_path / "fetcher-1.lock").write_text("99999.0 another-boot".ljust(80))
+
+    assert await take_over(tmp_path, lambda: 20.0) == 0.0
+
+
+async def test_in_an_empty_folder_nobody_has_asked(tmp_path: Path) -> None:
+    assert await take_over(tmp_path) == 0.0
+
+
+def test_a_promise_is_on_disk_before_it_is_used(tmp_path: Path) -> None:
+    pledge = WorkerLock(tmp_path)
+
+    pledge.promise(7.25)
+
+    assert pledge.path.name == f"fetcher-{os.getpid()}.lock"
+    assert pledge.path.read_text().split() == ["7.25", *([clock.boot_id()] if clock.boot_id() else [])]
+    pledge.close()

@@ -1,0 +1,51 @@
+"""Direct requests: at a fetcher's own socket, and by those who do not know which fetcher to ask."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from pathlib import Path
+
+import pytest
+from tests.fetch.fakes import answer
+
+from scoter.core.reply import Fetched, Request
+from scoter.core.url import canonical
+from scoter.live.workers import process
+from scoter.live.workers.requests import fetch_directly
+from scoter.live.workers.wire import FrameConnection, HopDone, MakeHop, WireMessage
+
+
+async def test_a_fetcher_that_stands_still_keeps_nobody_from_the_one_that_holds_the_domain(tmp_path: Path) -> None:
+    def accept() -> FrameConnection:
+        def receive(message: WireMessage) -> None:
+            assert isinstance(message, MakeHop)
+            frames.send(HopDone(message.id, answer(message.request.url)))
+
+        frames = FrameConnection(receive)
+        return frames
+
+    holder = await asyncio.get_running_loop().create_unix_server(accept, path=str(tmp_path / "fetcher-2.sock"))
+    with socket.socket(socket.AF_UNIX) as still:
+        still.bind(str(tmp_path / "fetcher-1.sock"))
+        still.listen()
+        async with asyncio.timeout(2):
+            reply = await fetch_directly(tmp_path, Request(url=canonical("http://a.example/")))
+    holder.close()
+
+    assert isinstance(reply, Fetched)
+
+
+async def test_so_many_connections_are_taken_and_no_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(process, "_MOST_DIRECT", 2)
+    direct = process.DirectRequests(None)  # type: ignore[arg-type]  # nobody says anything
+    path = str(tmp_path / "sock")
+    listening = await asyncio.get_running_loop().create_unix_server(direct.accept, path=path)
+    readers, writers = zip(*[await asyncio.open_unix_connection(path) for _ in range(3)], strict=True)
+    async with asyncio.timeout(2):
+        assert await readers[2].read() == b""
+
+    assert not readers[0].at_eof()
+    for writer in writers:
+        writer.close()
+    listening.close()

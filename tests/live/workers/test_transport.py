@@ -1,0 +1,158 @@
+"""The last look before a request: nothing goes out without a lease, within a predecessor's rest, or for others."""
+
+from __future__ import annotations
+
+import asyncio
+
+from tests.fetch.fakes import answer
+
+from scoter.core.reply import Reply, Request
+from scoter.core.url import canonical
+from scoter.live.workers.lease import ShardLease
+from scoter.live.workers.transport import LeasedTransport
+
+SHARD = 0  # of one
+
+
+class Web:
+    """A protocol that notes what is asked, and answers when it is told to."""
+
+    schemes: tuple[str, ...] = ("http",)
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+        self.go = asyncio.Event()
+        self.go.set()
+
+    async def fetch(self, request: Request) -> Reply:
+        self.asked.append(request.url.text)
+        await self.go.wait()
+        return answer(request.url, 200, b"here")
+
+
+class Case:
+    """A gate with its surroundings."""
+
+    def __init__(self, pause: float = 0.0) -> None:
+        self.web, self.tenure, self.now = Web(), ShardLease(), 100.0
+        self.idle = 0
+        self.is_there = asyncio.Event()
+        self.is_there.set()
+        self.gate = LeasedTransport(
+            [("web", self.web)],
+            tenure=self.tenure,
+            shards=1,
+            now=lambda: self.now,
+            pause_of=lambda domain: pause,
+            elsewhere=self._elsewhere,
+            on_idle=self._note_idle,
+        )
+
+    async def _elsewhere(self, request: Request) -> Reply:
+        await self.is_there.wait()
+        return answer(request.url, 200, b"there")
+
+    def _note_idle(self) -> None:
+        self.idle += 1
+
+    def ask(self) -> asyncio.Task[Reply]:
+        async def ask() -> Reply:
+            return await self.gate(Request(url=canonical("http://a.example/")))
+
+        return asyncio.create_task(ask())
+
+
+async def turn_over() -> None:
+    for _ in range(10):
+        await asyncio.sleep(0)
+
+
+def body(reply: Reply) -> bytes:
+    assert reply.exchange is not None
+    return reply.exchange.body
+
+
+async def test_without_a_valid_lease_a_request_waits_for_one() -> None:
+    case = Case()
+    case.tenure.granted([SHARD], since=0.0)
+    case.tenure.renewed(99.9)
+
+    asking = case.ask()
+    await turn_over()
+    assert case.web.asked == []
+    case.tenure.renewed(102.0)
+    case.gate.look()
+
+    assert body(await asking) == b"here"
+
+
+async def test_a_process_that_slept_past_its_lease_asks_nothing_when_it_wakes() -> None:
+    case = Case()
+    case.tenure.granted([SHARD], since=0.0)
+    case.tenure.renewed(102.0)
+    assert body(await case.ask()) == b"here"
+
+    case.now = 110.0
+    asking = case.ask()
+    await turn_over()
+
+    assert len(case.web.asked) == 1
+    asking.cancel()
+    await asyncio.gather(asking, return_exceptions=True)
+
+
+async def test_what_is_recalled_while_it_waits_is_asked_by_its_new_holder() -> None:
+    case = Case()
+    case.tenure.granted([SHARD], since=0.0)
+
+    asking = case.ask()
+    await turn_over()
+    case.tenure.recalled([SHARD])
+    case.gate.look()
+
+    assert body(await asking) == b"there"
+    assert case.web.asked == []
+
+
+async def test_what_is_asked_elsewhere_is_asked_here_when_its_shard_comes_meanwhile() -> None:
+    case = Case()
+    case.is_there.clear()
+    case.tenure.renewed(200.0)
+
+    asking = case.ask()
+    await turn_over()
+    assert not asking.done()
+    case.tenure.granted([SHARD], since=0.0)
+    case.gate.look()
+
+    assert body(await asking) == b"here"
+
+
+async def test_a_domain_is_left_alone_as_long_as_after_a_request_of_the_last_holder() -> None:
+    case = Case(pause=0.05)
+    case.tenure.granted([SHARD], since=99.99)
+    case.tenure.renewed(200.0)
+
+    asking = case.ask()
+    await turn_over()
+    assert case.web.asked == []
+    case.now = 100.05
+
+    assert body(await asking) == b"here"
+
+
+async def test_a_recalled_shard_is_idle_when_its_last_request_has_ended() -> None:
+    case = Case()
+    case.tenure.granted([SHARD], since=0.0)
+    case.tenure.renewed(200.0)
+    case.web.go.clear()
+    asking = case.ask()
+    await turn_over()
+
+    case.tenure.recalled([SHARD])
+    assert not case.gate.is_idle(SHARD)
+    case.now = 105.0
+    case.web.go.set()
+    await asking
+
+    assert (case.idle, case.gate.is_idle(SHARD), case.gate.asked_last(SHARD)) == (1, True, 105.0)

@@ -1,0 +1,261 @@
+"""A fetching process seen from its core: what it says, in which order, and what it asks of whom."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from datetime import timedelta
+from itertools import pairwise
+
+import pytest
+from tests.fetch.fakes import answer
+
+from scoter.api import DomainRule
+from scoter.config import load
+from scoter.core.reply import Exchange, Failed, Fetched, Reply, Request
+from scoter.core.url import Url, canonical
+from scoter.live import clock
+from scoter.live.records import ContentSummary, Priority
+from scoter.live.workers import worker
+from scoter.live.workers.limits import worker_config
+from scoter.live.workers.wire import (
+    FrameConnection,
+    GrantShards,
+    HopDone,
+    MakeHop,
+    RecallShards,
+    RenewLease,
+    RobotsAnswer,
+    RobotsQuery,
+    SetRule,
+    ShardsReturned,
+    WireMessage,
+    WorkerReady,
+    frames_over,
+)
+from scoter.live.workers.worker import FetchWorker
+
+SHARDS = (0,)  # of one
+
+
+class Web:
+    """A protocol that answers as it is told, when it is told to, and notes what was asked, and when."""
+
+    schemes: tuple[str, ...] = ("http",)
+
+    def __init__(self, reply: Callable[[Url], Reply]) -> None:
+        self.reply = reply
+        self.asked: list[tuple[str, float]] = []
+        self.go = asyncio.Event()
+        self.go.set()
+
+    async def fetch(self, request: Request) -> Reply:
+        self.asked.append((request.url.text, clock.lease_now()))
+        await self.go.wait()
+        return self.reply(request.url)
+
+    def texts(self) -> list[str]:
+        return [text for text, _ in self.asked]
+
+
+class Core:
+    """The other end: says what it is told to, and keeps what it hears."""
+
+    def __init__(self) -> None:
+        self.heard: list[WireMessage] = []
+        self.frames: FrameConnection
+        self.tenant: FetchWorker
+        self._last = 0
+
+    def say(self, *messages: WireMessage) -> None:
+        for message in messages:
+            self.frames.send(message)
+
+    def ask(self, url: str, priority: Priority = Priority.NORMAL, *, is_bare: bool = False) -> int:
+        self._last += 1
+        self.say(MakeHop(self._last, Request(url=canonical(url)), priority, is_bare))
+        return self._last
+
+    async def until(self, is_so: Callable[[], bool]) -> None:
+        async with asyncio.timeout(5):
+            while not is_so():
+                await asyncio.sleep(0.005)
+
+    def done(self) -> list[int]:
+        return [message.id for message in self.heard if isinstance(message, HopDone)]
+
+    def at(self, kind: type[WireMessage]) -> int:
+        """Return as the how many-th a message of a kind was heard."""
+        return next(at for at, message in enumerate(self.heard) if isinstance(message, kind))
+
+    def has(self, kind: type[WireMessage]) -> bool:
+        return any(isinstance(message, kind) for message in self.heard)
+
+
+async def _unread(exchange: Exchange) -> ContentSummary | None:
+    return None
+
+
+@asynccontextmanager
+async def core_of(web: Web, monkeypatch: pytest.MonkeyPatch, *settings: str) -> AsyncIterator[Core]:
+    """Run a tenant of the only shard that there is."""
+    monkeypatch.setattr(worker, "chain", lambda point, config: [("web", web)])
+    ours, theirs = socket.socketpair()
+    ours.setblocking(False)
+    theirs.setblocking(False)
+    core = Core()
+    core.frames = await frames_over(ours, core.heard.append, lambda: None)
+    up = await frames_over(theirs, lambda message: core.tenant.receive(message), lambda: None)
+    config = load(
+        overrides=["agent.name=t", 'http.robot_rules_allowlist=["example"]', "fetch.adaptive_delay=false", *settings]
+    )
+    core.tenant = FetchWorker(
+        worker_config(config, 1, 2_000),
+        up,
+        version=1,
+        shards=1,
+        deepest=64,
+        patience=120.0,
+        alone_for=60.0,
+        promise=lambda until: None,
+        now=clock.lease_now,
+        reading=_unread,
+    )
+    running = asyncio.create_task(core.tenant.run())
+    core.say(GrantShards(SHARDS, 0.0), RenewLease(clock.lease_now() + 60.0))
+    await core.until(lambda: core.has(WorkerReady))
+    try:
+        yield core
+    finally:
+        core.tenant.stop(0.0)
+        await running
+        up.close()
+        core.frames.close()
+
+
+def ok(url: Url) -> Reply:
+    return answer(url, 200, b"x")
+
+
+async def test_how_long_a_domain_is_to_be_left_alone_is_told_before_its_shard_is_given_back(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    web = Web(lambda url: answer(url, 429, b"", Retry_After="60"))
+    async with core_of(web, monkeypatch, "fetch.delay=0") as core:
+        web.go.clear()
+        core.ask("http://a.example/")
+        await core.until(lambda: len(web.asked) == 1)
+        core.say(RecallShards(SHARDS))
+        await asyncio.sleep(0.05)
+        web.go.set()
+        await core.until(lambda: core.has(ShardsReturned) and core.has(HopDone))
+
+    assert core.at(HopDone) < core.at(ShardsReturned)
+    assert core.heard[core.at(HopDone)].rest > 50  # type: ignore[union-attr]
+
+
+async def test_a_rule_without_a_rate_leaves_a_configured_rate_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    web = Web(ok)
+    hosts = 'fetch.hosts=["a.example delay=0.3s"]'
+    async with core_of(web, monkeypatch, "fetch.delay=0", "fetch.min_crawl_delay=0s", hosts) as core:
+        core.say(SetRule(DomainRule(domain="a.example", note="a good neighbour")))
+        for number in range(2):
+            core.ask(f"http://a.example/{number}")
+        await core.until(lambda: len(core.done()) == 2)
+
+    assert web.asked[1][1] - web.asked[0][1] > 0.29
+
+
+async def test_a_hop_of_another_fetchers_robots_file_does_not_wait_for_all_that_is_queued(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    web = Web(ok)
+    async with core_of(web, monkeypatch, "fetch.delay=0.02s", "fetch.min_crawl_delay=0s") as core:
+        for number in range(3):
+            core.ask(f"http://a.example/{number}", Priority.BULK)
+        bare = core.ask("http://a.example/robots.txt", Priority.PERSON, is_bare=True)
+        seen = 0
+        async with asyncio.timeout(10):
+            while bare not in core.done() and seen < 40:  # as the core does it: one is answered, the next is sent
+                if len(core.done()) > seen:
+                    seen += 1
+                    core.ask(f"http://a.example/{seen + 2}", Priority.BULK)
+                await asyncio.sleep(0.002)
+
+    assert web.texts().index("http://a.example/robots.txt") <= 2
+
+
+async def test_those_who_waited_for_a_lease_begin_one_after_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    web = Web(ok)
+    pause = 0.2
+    async with core_of(web, monkeypatch, "fetch.delay=0", "fetch.min_crawl_delay=0s") as core:
+        core.say(SetRule(DomainRule(domain="a.example", delay=pause, concurrency=3)))
+        core.tenant._tenure.until = clock.lease_now()  # the core was away
+        for number in range(4):
+            core.ask(f"http://a.example/{number}")
+        await asyncio.sleep(0.5)
+        assert not web.asked
+        core.say(RenewLease(clock.lease_now() + 60.0))
+        await core.until(lambda: len(core.done()) == 4)
+
+    times = [when for _, when in web.asked]
+    assert min(later - earlier for earlier, later in pairwise(times)) > pause - 0.02
+
+
+async def test_a_domain_that_is_blocked_is_not_asked_directly_either(monkeypatch: pytest.MonkeyPatch) -> None:
+    web = Web(ok)
+    async with core_of(web, monkeypatch, "fetch.delay=0") as core:
+        core.say(SetRule(DomainRule(domain="a.example", blocked=True)))
+        ours, theirs = socket.socketpair()
+        ours.setblocking(False)
+        theirs.setblocking(False)
+        said: list[WireMessage] = []
+        asker = await frames_over(ours, said.append, lambda: None)
+        ends: list[FrameConnection] = []
+        ends.append(await frames_over(theirs, lambda message: core.tenant.ask(message, ends[0]), lambda: None))  # type: ignore[arg-type]
+        await asyncio.sleep(0.02)
+        asker.send(MakeHop(1, Request(url=canonical("http://a.example/")), Priority.PERSON))
+        await core.until(lambda: bool(said))
+        asker.close()
+        ends[0].close()
+
+    assert not web.asked
+
+
+async def test_a_robots_txt_leads_nobody_to_a_domain_that_is_blocked(monkeypatch: pytest.MonkeyPatch) -> None:
+    def reply(url: Url) -> Reply:
+        if url.text == "http://a.example/robots.txt":
+            return answer(url, 302, location="http://b.example/robots.txt")
+        return ok(url)
+
+    web = Web(reply)
+    async with core_of(web, monkeypatch, "fetch.delay=0", "http.robot_rules_allowlist=[]") as core:
+        core.say(SetRule(DomainRule(domain="b.example", blocked=True)))
+        core.ask("http://a.example/")
+        await core.until(lambda: core.has(RobotsQuery))
+        core.say(RobotsAnswer("http://a.example", None))
+        await core.until(lambda: len(core.done()) == 1)
+
+    assert "http://a.example/robots.txt" in web.texts()
+    assert not [text for text in web.texts() if "b.example" in text]
+
+
+async def test_waiting_for_a_lease_is_not_taken_for_a_servers_silence(monkeypatch: pytest.MonkeyPatch) -> None:
+    web = Web(ok)
+    monkeypatch.setattr("scoter.fetch.stack.GRACE", timedelta(0))
+    settings = ("fetch.delay=0", "http.time_limit=0.1s", "http.timeout=0.1s")
+    async with core_of(web, monkeypatch, *settings) as core:
+        core.tenant._tenure.until = clock.lease_now()  # the core was away
+        core.ask("http://a.example/1")
+        await asyncio.sleep(0.5)
+        core.say(RenewLease(clock.lease_now() + 60.0))
+        await core.until(lambda: bool(core.done()))
+        web.go.clear()
+        core.ask("http://a.example/2")
+        await core.until(lambda: len(core.done()) == 2)
+
+    replies = [message.reply for message in core.heard if isinstance(message, HopDone)]
+    assert isinstance(replies[0], Fetched)
+    assert isinstance(replies[1], Failed)  # a server that is silent is given up
