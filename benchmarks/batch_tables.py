@@ -27,7 +27,7 @@ import msgspec
 
 from scoter.batch.crawldir import schemas
 from scoter.batch.crawldir.directory import CrawlDir
-from scoter.batch.crawldir.segment import ABOUT, FETCHED, PARSED, About, Segment
+from scoter.batch.crawldir.segment import FETCHED, INFO_FILE, PARSED, Segment, SegmentInfo
 from scoter.config.units import read_size
 from scoter.store.tables import Table
 
@@ -112,8 +112,8 @@ def make(path: Path, rows: int, seed: int) -> CrawlDir:
         new.commit()
     segment = Segment(crawl.segments / SEGMENT)
     segment.path.mkdir(parents=True)
-    about = About(created=NOW, lists=1, urls=rows // 10)
-    (segment.path / ABOUT).write_bytes(msgspec.json.encode(about))
+    about = SegmentInfo(created=NOW, lists=1, urls=rows // 10)
+    (segment.path / INFO_FILE).write_bytes(msgspec.json.encode(about))
     for folder, query, count in (
         ("crawl_fetch", _FETCH, rows // 10),
         ("parse_data", _PAGES, rows // 10),

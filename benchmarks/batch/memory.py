@@ -23,7 +23,7 @@ import pyarrow as pa
 from benchmarks.nginx import free_port, serving
 from scoter.batch.crawldir.directory import CrawlDir
 from scoter.batch.crawldir.schemas import row_of
-from scoter.batch.crawldir.segment import ABOUT, About, Segment
+from scoter.batch.crawldir.segment import INFO_FILE, Segment, SegmentInfo
 from scoter.core.datum import CrawlDatum, DbStatus
 from scoter.core.url import canonical
 
@@ -70,7 +70,7 @@ def make(folder: Path, urls: int, port: int) -> None:
             ]
             rows = [{**row_of(url, datum), "list": 0} for url in found]
             part.write(pa.RecordBatch.from_pylist(rows, schema=lists.schema))
-    (segment.path / ABOUT).write_bytes(msgspec.json.encode(About(created=NOW, lists=1, urls=urls)))
+    (segment.path / INFO_FILE).write_bytes(msgspec.json.encode(SegmentInfo(created=NOW, lists=1, urls=urls)))
 
 
 def peak(folder: Path, port: int, seconds: int) -> int:

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from scoter.batch.crawldir import schemas
 from scoter.batch.crawldir.directory import CrawlDir
-from scoter.batch.crawldir.segment import ABOUT, FETCHED, PARSED, About, Segment
+from scoter.batch.crawldir.segment import FETCHED, INFO_FILE, PARSED, Segment, SegmentInfo
 from scoter.core.url import canonical
 from scoter.plugins import Column
 from scoter.store.tables import PartSet, Table
@@ -80,8 +80,8 @@ def write_segment(
 ) -> Segment:
     segment = Segment(crawl.segments / name)
     segment.path.mkdir(parents=True)
-    about = About(created=NOW, lists=1, urls=len(generates) or len(fetches))
-    (segment.path / ABOUT).write_bytes(msgspec.json.encode(about))
+    about = SegmentInfo(created=NOW, lists=1, urls=len(generates) or len(fetches))
+    (segment.path / INFO_FILE).write_bytes(msgspec.json.encode(about))
     _write_part(segment.crawl_generate(extra), generates)
     _write_part(segment.parse_text(), texts)
     _write_part(segment.crawl_parse(extra), links)

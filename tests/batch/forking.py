@@ -10,12 +10,12 @@ from multiprocessing.connection import Connection, wait
 from typing import Any
 
 from scoter.batch.worker import process
-from scoter.batch.worker.pool import Pool
+from scoter.batch.worker.pool import FetchPool
 
 
 def pipes() -> dict[str, Any]:
     """Speak with each, then close the pipe of the first."""
-    with Pool() as pool:
+    with FetchPool() as pool:
         pool.fork(3)
         first, *others = pool._processes
         for number, pipe in enumerate(pool._pipes):
@@ -35,7 +35,7 @@ def pipes() -> dict[str, Any]:
 def signals() -> dict[str, Any]:
     """Send signals to copies of a process that has its own way with them."""
     signal.signal(signal.SIGTERM, lambda *_: None)
-    with Pool() as pool:
+    with FetchPool() as pool:
         pool.fork(2)
         first, second = pool._processes
         for pipe in pool._pipes:
@@ -49,7 +49,7 @@ def signals() -> dict[str, Any]:
 
 def killed() -> None:
     """Die, and leave copies behind."""
-    pool = Pool()
+    pool = FetchPool()
     pool.fork(2)
     print(*(each.pid for each in pool._processes), flush=True)
     os.kill(os.getpid(), signal.SIGKILL)
@@ -65,5 +65,5 @@ def _echo(pipe: Connection) -> None:
 
 
 if __name__ == "__main__":
-    process.serve = _echo
+    process.run_worker = _echo
     print(json.dumps({"pipes": pipes, "signals": signals, "killed": killed}[sys.argv[1]]()))

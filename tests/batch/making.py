@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from scoter.batch.crawldir import schemas
 from scoter.batch.crawldir.directory import CrawlDir
-from scoter.batch.crawldir.segment import ABOUT, FETCHED, PARSED, About, Segment
+from scoter.batch.crawldir.segment import FETCHED, INFO_FILE, PARSED, Segment, SegmentInfo
 from scoter.core.url import canonical
 from scoter.plugins import Column
 from scoter.store.tables import PartSet, Table
@@ -81,8 +81,8 @@ def make_segment(
     """Make a segment of one part; ``steps`` are those that have come to their end."""
     segment = Segment(crawl.segments / name)
     segment.path.mkdir(parents=True)
-    about = About(created=NOW, lists=1, urls=len(list(fetches)))
-    (segment.path / ABOUT).write_bytes(msgspec.json.encode(about))
+    about = SegmentInfo(created=NOW, lists=1, urls=len(list(fetches)))
+    (segment.path / INFO_FILE).write_bytes(msgspec.json.encode(about))
     put(segment.crawl_parse(extra), links)
     put(segment.parse_data(), pages)
     put(segment.crawl_fetch(extra), fetches)

@@ -13,13 +13,13 @@ import pytest
 from tests.disks import disk_of
 from tests.long.batch_truth import settings, statuses
 
-from scoter.batch.crawl import Progress, Rounds, crawl
-from scoter.batch.crawldir.directory import STOP, CrawlDir, Stopping, applied
+from scoter.batch.crawl import CrawlLimits, CrawlProgress, crawl
+from scoter.batch.crawldir.directory import STOP, CrawlDir, StopRequest, applied_segments
 from scoter.batch.fetch import fetch
 from scoter.batch.generate import generate
 from scoter.batch.inject import inject
 from scoter.batch.updatedb import updatedb
-from scoter.batch.worker.pool import Pool
+from scoter.batch.worker.pool import FetchPool
 from scoter.cli.main import main
 from scoter.config import Config, load
 from scoter.engine import Engine
@@ -61,8 +61,8 @@ def now() -> datetime:
     return datetime.now(UTC)
 
 
-def rounds(most: int, add_days: int = 0) -> Rounds:
-    return Rounds(most=most, top_n=None, add_days=add_days, dedup=False)
+def rounds(most: int, add_days: int = 0) -> CrawlLimits:
+    return CrawlLimits(most=most, top_n=None, add_days=add_days, dedup=False)
 
 
 def pages(server: SimServer, since: int = 0) -> Counter[int]:
@@ -71,10 +71,10 @@ def pages(server: SimServer, since: int = 0) -> Counter[int]:
     return Counter(entry.status for entry in entries if entry.path != "/robots.txt")
 
 
-def at_step(step: str, act: Callable[[], object]) -> Callable[[Progress], None]:
+def at_step(step: str, act: Callable[[], object]) -> Callable[[CrawlProgress], None]:
     """Return what does something whenever a crawl enters a step."""
 
-    def tell(progress: Progress) -> None:
+    def tell(progress: CrawlProgress) -> None:
         if progress.step == step:
             act()
 
@@ -97,14 +97,14 @@ def test_a_crawl_goes_on_from_whatever_step_it_finds(
 
     assert [each.segment for each in done.rounds] == ([] if reached == "updatedb" else [name])
     assert sum(pages(server, before).values()) == (len(server.web.seeds()) if reached == "generate" else 0)
-    assert applied(directory.crawldb) == applied(directory.linkdb) == frozenset({name})
+    assert applied_segments(directory.crawldb) == applied_segments(directory.linkdb) == frozenset({name})
 
 
 def test_a_crawl_that_is_stopped_before_it_has_a_crawldb_ends_as_any_other(tmp_path: Path, engine: Engine) -> None:
-    directory, stopping = CrawlDir.create(tmp_path / "crawl", datetime.now(UTC)), Stopping()
+    directory, stopping = CrawlDir.create(tmp_path / "crawl", datetime.now(UTC)), StopRequest()
     stopping.by = "a test"
 
-    done = crawl(directory, engine, load(), rounds=Rounds(), stopping=stopping)
+    done = crawl(directory, engine, load(), rounds=CrawlLimits(), stopping=stopping)
 
     assert (done.ended_by, done.by_status) == ("stopped by a test", {})
 
@@ -119,10 +119,10 @@ def test_the_file_stop_ends_a_crawl_after_its_step_and_the_next_one_goes_on(
         engine,
         config,
         rounds=rounds(9),
-        stopping=Stopping(stop),
+        stopping=StopRequest(stop),
         tell=at_step("updatedb", stop.touch),
     )
-    done = crawl(directory, engine, config, rounds=rounds(60, add_days=2), stopping=Stopping(stop))
+    done = crawl(directory, engine, config, rounds=rounds(60, add_days=2), stopping=StopRequest(stop))
 
     assert (len(stopped.rounds), stopped.is_done, stopped.ended_by) == (1, False, "stopped by the file STOP")
     assert not stop.exists()
@@ -133,7 +133,7 @@ def test_the_file_stop_ends_a_crawl_after_its_step_and_the_next_one_goes_on(
 def test_a_wish_to_end_that_comes_while_fetching_leaves_the_segment_to_the_next_crawl(
     directory: CrawlDir, engine: Engine, config: Config
 ) -> None:
-    stopping = Stopping()
+    stopping = StopRequest()
 
     def wish() -> None:
         stopping.by = "Ctrl-C"
@@ -150,9 +150,9 @@ def test_a_fetching_process_that_is_told_to_end_ends_the_crawl_which_says_so_and
     directory: CrawlDir, engine: Engine, config: Config, server: SimServer
 ) -> None:
     slow = load(overrides=settings(server.port, "fetch.processes=1", "fetch.delay=60s", "fetch.adaptive_delay=false"))
-    with Pool() as pool:
+    with FetchPool() as pool:
 
-        def end(progress: Progress) -> None:
+        def end(progress: CrawlProgress) -> None:
             if progress.fetch is not None:  # it is at work
                 os.kill(pool._processes[0].pid, signal.SIGTERM)
 

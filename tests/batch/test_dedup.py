@@ -14,7 +14,7 @@ from tests.batch.crawls import NOW, crawl_at, crawldb, datum, page, write_crawld
 from tests.cli.conftest import Run, run
 
 from scoter.batch.crawldir.directory import CrawlDir
-from scoter.batch.dedup import Deduplicated, Group, _bands, dedup
+from scoter.batch.dedup import DedupGroup, DedupResult, _bands, dedup
 from scoter.config import load
 from scoter.engine import Engine
 from scoter.errors import UsageError, UserError
@@ -43,7 +43,7 @@ def test_of_one_signature_only_the_best_stays(crawl: CrawlDir, engine: Engine) -
 
     made = dedup(crawl, engine, CONFIG, now=NOW)
 
-    assert made == Deduplicated(exact=2, near=0)
+    assert made == DedupResult(exact=2, near=0)
     expected = {
         url: {**row, "status": "duplicate"} if url in ("http://b.org/", "http://c.org/") else row
         for url, row in before.items()
@@ -61,7 +61,7 @@ def test_only_pages_that_are_there_and_have_a_signature_are_compared(crawl: Craw
 
     made = dedup(crawl, engine, CONFIG, now=NOW)
 
-    assert made == Deduplicated(exact=0, near=0)
+    assert made == DedupResult(exact=0, near=0)
     assert sorted(crawl.crawldb.iterdir()) == files  # nothing to mark: no new version
 
 
@@ -106,7 +106,7 @@ def test_the_length_of_a_url_is_that_of_its_decoded_form(crawl: CrawlDir, engine
     ],
 )
 def test_pages_are_compared_within_their_group(
-    crawl: CrawlDir, engine: Engine, group: Group, expected: set[str]
+    crawl: CrawlDir, engine: Engine, group: DedupGroup, expected: set[str]
 ) -> None:
     urls = ["http://www.bbc.co.uk/1", "http://www.bbc.co.uk/2", "http://news.bbc.co.uk/", "http://other.co.uk/"]
     write_crawldb(crawl, [datum(url, signature=SAME, score=9.0 - n) for n, url in enumerate(urls)])
@@ -144,7 +144,7 @@ def test_near_pages_go_when_one_near_them_stays(crawl: CrawlDir, engine: Engine)
 
     made = dedup(crawl, engine, CONFIG, now=NOW, near=True)
 
-    assert made == Deduplicated(exact=0, near=3)
+    assert made == DedupResult(exact=0, near=3)
     assert duplicates(crawl) == {"http://same.org/", "http://near.org/", "http://chained.org/"}
 
 

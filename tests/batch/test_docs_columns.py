@@ -42,7 +42,7 @@ def test_a_section_tells_exactly_the_columns_of_its_table(name: str) -> None:
 
 
 def test_every_status_is_named() -> None:
-    from scoter.batch.crawldir.schemas import DB
+    from scoter.batch.crawldir.schemas import DB_STATUSES
 
-    for status in DB:
+    for status in DB_STATUSES:
         assert f"`{status}`" in PAGE

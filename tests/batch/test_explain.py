@@ -11,7 +11,7 @@ from tests.batch.crawls import NOW, crawl_at, datum, link, named, page, write_cr
 
 from scoter.batch.crawldir import schemas
 from scoter.batch.crawldir.directory import CrawlDir
-from scoter.batch.explain import Explanation, explain, verdict
+from scoter.batch.explain import Explanation, explain, summarize
 from scoter.config import load
 from scoter.errors import UrlError
 from scoter.store.tables import Table
@@ -27,7 +27,7 @@ def crawl(tmp_path: Path) -> CrawlDir:
 
 def told(crawl: CrawlDir, url: str, *settings: str) -> tuple[Explanation, str]:
     found = explain(crawl, load(None, {}, settings), url, now=NOW)
-    return found, verdict(found, NOW)
+    return found, summarize(found, NOW)
 
 
 def fetched(url: str, status: str = "success", **columns: Any) -> dict[str, Any]:

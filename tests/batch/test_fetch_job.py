@@ -23,10 +23,10 @@ from tests.batch.crawls import NOW, crawl_at, datum
 from tests.batch.making import crawldb_of
 from tests.long.batch_truth import settings
 
-from scoter.batch.crawldir.directory import CrawlDir, Stopping
-from scoter.batch.crawldir.segment import ABOUT, About, Segment
-from scoter.batch.fetch import FetchDone, FetchState, fetch
-from scoter.batch.fetchlists.lists import list_of
+from scoter.batch.crawldir.directory import CrawlDir, StopRequest
+from scoter.batch.crawldir.segment import INFO_FILE, Segment, SegmentInfo
+from scoter.batch.fetch import FetchJobResult, FetchProgress, fetch
+from scoter.batch.fetchlists.lists import list_number
 from scoter.batch.parse import parse
 from scoter.batch.updatedb import updatedb
 from scoter.config import load
@@ -65,9 +65,9 @@ def segment_of(crawl: CrawlDir, urls: Iterable[str], lists: int = 2, **columns: 
     """Write a segment to be fetched."""
     segment = Segment(crawl.segments / "20261115050000")
     segment.path.mkdir(parents=True)
-    rows = [{**datum(url, "unfetched", **columns), "list": list_of(canonical(url), "host", lists)} for url in urls]
-    about = About(created=NOW, lists=lists, urls=len(rows))
-    (segment.path / ABOUT).write_bytes(msgspec.json.encode(about))
+    rows = [{**datum(url, "unfetched", **columns), "list": list_number(canonical(url), "host", lists)} for url in urls]
+    about = SegmentInfo(created=NOW, lists=lists, urls=len(rows))
+    (segment.path / INFO_FILE).write_bytes(msgspec.json.encode(about))
     parts = segment.crawl_generate()
     for number in range(lists):
         with parts.part(f"list-{number:05d}") as part:
@@ -76,7 +76,7 @@ def segment_of(crawl: CrawlDir, urls: Iterable[str], lists: int = 2, **columns: 
     return segment
 
 
-def fetched(crawl: CrawlDir, segment: Segment, server: SimServer, *more: str, **given: Any) -> FetchDone:
+def fetched(crawl: CrawlDir, segment: Segment, server: SimServer, *more: str, **given: Any) -> FetchJobResult:
     """Fetch what is left of a segment, and parse it unless said otherwise."""
     config = load(overrides=settings(server.port, 'store.warc_age="1s"', "fetch.processes=2", *more))
     with DuckDbEngine(crawl.scratch, 2**28, threads=1) as engine:
@@ -96,11 +96,11 @@ def asked(server: SimServer, since: int = 0) -> list[str]:
     return [f"http://{entry.host}{entry.path}" for entry in entries if entry.path != "/robots.txt"]
 
 
-def at_first_part(segment: Segment, act: Callable[[], None]) -> Callable[[FetchState], None]:
+def at_first_part(segment: Segment, act: Callable[[], None]) -> Callable[[FetchProgress], None]:
     """Return what does something once, when the first part is finished."""
     done: list[bool] = []
 
-    def tell(state: FetchState) -> None:
+    def tell(state: FetchProgress) -> None:
         if not done and segment.crawl_fetch().finished():
             done.append(True)
             act()
@@ -113,7 +113,7 @@ def test_a_fetch_that_was_stopped_goes_on_and_asks_for_nothing_that_is_in_a_fini
 ) -> None:
     wanted = pages_of(server)
     segment = segment_of(crawl, wanted)
-    stopping = Stopping()
+    stopping = StopRequest()
 
     def stop() -> None:
         stopping.by = "the test"
@@ -261,7 +261,7 @@ def test_pages_that_were_fetched_without_parsing_are_still_to_be_parsed_when_the
     crawl: CrawlDir, server: SimServer
 ) -> None:
     segment = segment_of(crawl, pages_of(server))
-    stopping = Stopping()
+    stopping = StopRequest()
 
     def stop() -> None:
         stopping.by = "the test"
@@ -379,7 +379,7 @@ def test_a_page_that_was_followed_to_is_worth_what_links_give_it_and_hands_that_
 
 
 def _list(url: str) -> int:
-    return list_of(canonical(url), "host", 2)
+    return list_number(canonical(url), "host", 2)
 
 
 def _sorted(rows: Sequence[Row]) -> list[str]:

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from scoter.batch.worker.records import Known, decode, encode
+from scoter.batch.worker.records import RequestContext, decode_context, encode_context
 from scoter.store.tables.schema import arrow_type
 
 
@@ -32,7 +32,7 @@ from scoter.store.tables.schema import arrow_type
     ],
 )
 def test_values_of_plug_ins_columns_come_back_as_they_were(kind: str, value: Any) -> None:
-    carried = decode(encode(Known(extra={"own": value}))).extra
+    carried = decode_context(encode_context(RequestContext(extra={"own": value}))).extra
 
     assert carried == {"own": value}
     assert pa.array([carried["own"]], arrow_type(kind)).to_pylist() == [value]

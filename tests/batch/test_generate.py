@@ -14,7 +14,7 @@ from tests.batch.making import DAY, NOW, known, make_crawl
 
 from scoter.batch.crawldir import schemas
 from scoter.batch.crawldir.directory import CrawlDir
-from scoter.batch.generate import Generated, generate
+from scoter.batch.generate import GenerateResult, generate
 from scoter.config import load
 from scoter.engine import Engine
 from scoter.errors import UserError
@@ -22,7 +22,7 @@ from scoter.plugins import chain
 from scoter.store.tables import Table
 
 
-def run(crawl: CrawlDir, engine: Engine, *settings: str, **options: Any) -> Generated:
+def run(crawl: CrawlDir, engine: Engine, *settings: str, **options: Any) -> GenerateResult:
     return generate(crawl, engine, load(None, {}, settings), **{"now": NOW, "lists": 1, **options})
 
 
@@ -31,7 +31,7 @@ def urls(crawl: CrawlDir, name: str) -> set[str]:
     return {url for batch in parts.scan(["url"]) for url in batch.column("url").to_pylist()}
 
 
-def generated(crawl: CrawlDir, done: Generated) -> list[set[str]]:
+def generated(crawl: CrawlDir, done: GenerateResult) -> list[set[str]]:
     return [urls(crawl, name) for name in done.segments]
 
 

@@ -72,7 +72,7 @@ def test_seeds_without_a_url_end_with_exit_code_1(scoter: Command) -> None:
     assert scoter("inject", "crawl", "seeds.txt") == 1
     assert scoter.out == "0 new, 1 not URLs\n"
     assert scoter("generate", "crawl") == 2
-    assert "Put URLs into it: scoter inject crawl URL" in scoter.err
+    assert "Add seed URLs first: scoter inject crawl URL" in scoter.err
 
 
 def test_a_typing_error_makes_no_directory(scoter: Command) -> None:

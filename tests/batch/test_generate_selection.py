@@ -17,7 +17,7 @@ from tests.batch.making import DAY, NOW, known, make_crawl
 
 from scoter.batch.crawldir import schemas
 from scoter.batch.crawldir.schemas import datum_of, url_of
-from scoter.batch.fetchlists.candidates import VALUE, Rules, select
+from scoter.batch.fetchlists.candidates import SORT_VALUE, SelectionRules, select_candidates
 from scoter.batch.generate import generate
 from scoter.config import Config, load
 from scoter.core.datum import CrawlDatum
@@ -91,7 +91,7 @@ def expected(
 ) -> list[set[str]]:
     """Return what segments should hold, by the rules one after another."""
     scoring = chain("scoring", config)
-    extra = schemas.names(schemas.plugin_columns(scoring))
+    extra = schemas.column_names(schemas.plugin_columns(scoring))
     schedule, filters = chain("schedule", config)[0][1], chain("urlfilter", config)
     found: list[tuple[float, str, str, Url]] = []
     for row in rows:
@@ -187,12 +187,12 @@ def test_row_faces_select_what_column_faces_select(duckdb: Engine, rows: list[di
         with Table.open(crawl.crawldb, schemas.CRAWLDB, extra=columns) as table:
             selected = [
                 {
-                    (row["url"], row[VALUE], row["fetch_time"], row["interval"])
+                    (row["url"], row[SORT_VALUE], row["fetch_time"], row["interval"])
                     for batch in duckdb.batches(
-                        select(
+                        select_candidates(
                             duckdb,
                             duckdb.read(source_of(table)),
-                            Rules(moment=NOW, schedule=clock, scoring=each, extra=schemas.names(columns)),
+                            SelectionRules(now=NOW, schedule=clock, scoring=each, extra=schemas.column_names(columns)),
                         ).candidates
                     )
                     for row in batch.to_pylist()

@@ -11,7 +11,7 @@ from tests.batch.making import DAY, MONTH, NOW, crawldb_of, known, make_crawl
 
 from scoter.batch.crawldir import schemas
 from scoter.batch.crawldir.directory import CrawlDir
-from scoter.batch.inject import Injected, inject
+from scoter.batch.inject import InjectResult, inject
 from scoter.config import load
 from scoter.engine import Engine
 from scoter.errors import UsageError
@@ -34,7 +34,7 @@ def old(tmp_path: Path) -> CrawlDir:
     return make_crawl(tmp_path / "old", [fetched])
 
 
-def put(crawl: CrawlDir, engine: Engine, *seeds: str, settings: tuple[str, ...] = (), **options: Any) -> Injected:
+def put(crawl: CrawlDir, engine: Engine, *seeds: str, settings: tuple[str, ...] = (), **options: Any) -> InjectResult:
     return inject(crawl, engine, load(None, {}, settings), seeds, now=NOW, **options)
 
 

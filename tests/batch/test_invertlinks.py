@@ -10,7 +10,7 @@ from tests.cli.conftest import Run, run
 
 from scoter.batch.crawldir.directory import CrawlDir
 from scoter.batch.crawldir.segment import FETCHED
-from scoter.batch.invertlinks import Inverted, invertlinks, pending
+from scoter.batch.invertlinks import InvertResult, invertlinks, pending
 from scoter.config import Config, load
 from scoter.engine import Engine
 from scoter.errors import UsageError
@@ -33,7 +33,7 @@ def pairs(crawl: CrawlDir) -> list[tuple[str, str]]:
     return sorted((source, target) for target, inlinks in linkdb(crawl).items() for source, _ in inlinks)
 
 
-def invert(crawl: CrawlDir, engine: Engine, *settings: str, **options: bool) -> Inverted:
+def invert(crawl: CrawlDir, engine: Engine, *settings: str, **options: bool) -> InvertResult:
     return invertlinks(crawl, engine, config(*settings), pending(crawl), now=NOW, **options)
 
 
@@ -42,7 +42,7 @@ def test_a_link_is_found_under_its_target(crawl: CrawlDir, engine: Engine) -> No
 
     made = invert(crawl, engine)
 
-    assert made == Inverted(segments=("1",), urls=2, urls_before=0)
+    assert made == InvertResult(segments=("1",), urls=2, urls_before=0)
     assert linkdb(crawl) == {C: [(A, "see"), (B, "")], D: [(A, "")]}
 
 

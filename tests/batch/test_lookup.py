@@ -12,17 +12,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scoter.batch.crawldir.lookup import find, knows_host, rows_of
+from scoter.batch.crawldir.lookup import find_rows, has_host, url_rows
 from scoter.core.url import canonical
-from scoter.engine.sources import Source
+from scoter.engine.sources import TableSource
 from scoter.errors import UserError
 
 SCHEMA = pa.schema([("key", pa.utf8()), ("url", pa.utf8()), ("number", pa.int64()), ("late", pa.utf8())])
 words = st.text(alphabet="ab", max_size=2)
 
 
-def source(*files: Path) -> Source:
-    return Source(files=tuple(map(str, files)), schema=SCHEMA, defaults={"late": "none"})
+def source(*files: Path) -> TableSource:
+    return TableSource(files=tuple(map(str, files)), schema=SCHEMA, defaults={"late": "none"})
 
 
 @settings(deadline=None)  # files are written
@@ -37,7 +37,7 @@ def test_exactly_the_rows_of_a_url_are_found(rows: list[tuple[str, str]], is_sor
         file = Path(folder) / "rows.parquet"
         pq.write_table(table, file, row_group_size=3)
 
-        found = [row["number"] for row in find(source(file), {"key": key, "url": url})]
+        found = [row["number"] for row in find_rows(source(file), {"key": key, "url": url})]
 
     assert found == [number for number, row in enumerate(ordered) if row == (key, url)]
 
@@ -46,7 +46,7 @@ def test_a_column_that_a_file_lacks_has_its_default(tmp_path: Path) -> None:
     page = canonical("http://a.org/x")
     pq.write_table(pa.table({"key": [page.key], "url": [page.text]}), tmp_path / "old.parquet")
 
-    assert list(rows_of(source(tmp_path / "old.parquet"), page)) == [
+    assert list(url_rows(source(tmp_path / "old.parquet"), page)) == [
         {"key": page.key, "url": page.text, "number": None, "late": "none"}
     ]
 
@@ -54,7 +54,7 @@ def test_a_column_that_a_file_lacks_has_its_default(tmp_path: Path) -> None:
 def test_nothing_is_wrong_with_a_file_that_lacks_the_column_asked_for(tmp_path: Path) -> None:
     pq.write_table(pa.table({"key": ["k"]}), tmp_path / "old.parquet")
 
-    assert list(find(source(tmp_path / "old.parquet"), {"late": "x"})) == []
+    assert list(find_rows(source(tmp_path / "old.parquet"), {"late": "x"})) == []
 
 
 def test_a_host_is_known_by_any_of_its_urls_and_by_no_longer_name(tmp_path: Path) -> None:
@@ -63,13 +63,13 @@ def test_a_host_is_known_by_any_of_its_urls_and_by_no_longer_name(tmp_path: Path
     known = source(tmp_path / "keys.parquet")
 
     asked = ["http://a.org/other", "http://b.a.org/", "http://org/", "http://a.org:80/", "http://a.org:81/"]
-    assert [knows_host(known, canonical(url)) for url in asked] == [True, True, False, True, False]
+    assert [has_host(known, canonical(url)) for url in asked] == [True, True, False, True, False]
 
 
 def test_a_damaged_file_is_named(tmp_path: Path) -> None:
     (tmp_path / "bad.parquet").write_bytes(b"PAR1 and no more")
 
     with pytest.raises(UserError, match="damaged") as error:
-        list(find(source(tmp_path / "bad.parquet"), {"key": "k"}))
+        list(find_rows(source(tmp_path / "bad.parquet"), {"key": "k"}))
 
     assert error.value.where.endswith("bad.parquet")

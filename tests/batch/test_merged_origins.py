@@ -13,7 +13,7 @@ from tests.batch.crawls import NOW, crawl_at, crawldb, datum, link, page, write_
 
 from scoter.batch import invertlinks, prune, readseg, updatedb
 from scoter.batch.crawldir.directory import CrawlDir
-from scoter.batch.crawldir.segment import Origin, Segment
+from scoter.batch.crawldir.segment import Segment, SegmentOrigin
 from scoter.batch.mergedb import mergedb
 from scoter.batch.mergelinkdb import mergelinkdb
 from scoter.batch.mergesegs import mergesegs
@@ -63,7 +63,7 @@ def test_a_merged_crawldb_has_the_merged_segments_in_it(engine: Engine, tmp_path
     assert len(out.all_segments()) == (2 if most else 1)
     assert updatedb.pending(out) == []
     assert invertlinks.pending(out) == []
-    assert {each.state for each in readseg.listing(out, out.all_segments())} == {"applied"}
+    assert {each.state for each in readseg.summarize_segments(out, out.all_segments())} == {"applied"}
     assert prune.prune(out, now=NOW, keep=0, dry_run=True).spared == ()
     with pytest.raises(UsageError, match="in the crawldb already"):
         updatedb.updatedb(out, engine, CONFIG, out.all_segments()[-1:], now=NOW)
@@ -114,15 +114,17 @@ def test_what_is_in_a_crawldb_in_part_is_refused(engine: Engine, tmp_path: Path)
 
 
 origins = st.recursive(
-    st.builds(Origin, st.sampled_from("abcdef")),
-    lambda inner: st.builds(Origin, st.sampled_from("uvwxyz"), st.lists(inner, min_size=1, max_size=3).map(tuple)),
+    st.builds(SegmentOrigin, st.sampled_from("abcdef")),
+    lambda inner: st.builds(
+        SegmentOrigin, st.sampled_from("uvwxyz"), st.lists(inner, min_size=1, max_size=3).map(tuple)
+    ),
     max_leaves=8,
 )
 
 
 @given(origins, st.frozensets(st.sampled_from("abcdefuvwxyz")))
-def test_what_is_in_is_in_by_its_own_name_or_by_every_leaf(origin: Origin, applied: frozenset[str]) -> None:
-    def leaves(each: Origin) -> list[bool]:
+def test_what_is_in_is_in_by_its_own_name_or_by_every_leaf(origin: SegmentOrigin, applied: frozenset[str]) -> None:
+    def leaves(each: SegmentOrigin) -> list[bool]:
         if each.name in applied:
             return [True]
         return [leaf for one in each.merged for leaf in leaves(one)] or [False]

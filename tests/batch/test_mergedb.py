@@ -11,7 +11,7 @@ from tests.batch.crawls import NOW, crawl_at, crawldb, datum, write_crawldb
 from tests.cli.conftest import Run, run
 
 from scoter.batch.crawldir.directory import CrawlDir
-from scoter.batch.mergedb import MergedCrawldb, mergedb
+from scoter.batch.mergedb import MergedbResult, mergedb
 from scoter.config import load
 from scoter.engine import Engine
 from scoter.errors import UsageError
@@ -132,7 +132,7 @@ def test_the_segments_of_all_are_known_and_nothing_is_written_over(crawls: list[
 
     made = mergedb(out, crawls, engine, CONFIG, now=NOW)
 
-    assert made == MergedCrawldb(records=6, urls=4)
+    assert made == MergedbResult(records=6, urls=4)
     with Table.open(out.crawldb) as table:
         assert table.manifest.applied == ("0", "1", "2", "3")
     with pytest.raises(UsageError, match="already"):

@@ -9,7 +9,7 @@ from tests.batch.crawls import NOW, crawl_at, linkdb, write_linkdb
 from tests.cli.conftest import Run, run
 
 from scoter.batch.crawldir.directory import CrawlDir
-from scoter.batch.mergelinkdb import MergedLinkdb, mergelinkdb
+from scoter.batch.mergelinkdb import MergelinkdbResult, mergelinkdb
 from scoter.config import load
 from scoter.engine import Engine
 from scoter.errors import UsageError
@@ -33,7 +33,7 @@ def test_a_url_has_the_links_of_all_each_source_once(crawls: list[CrawlDir], eng
 
     made = mergelinkdb(out, crawls, engine, load(None, {}, []), now=NOW)
 
-    assert made == MergedLinkdb(records=4, urls=3)
+    assert made == MergelinkdbResult(records=4, urls=3)
     assert linkdb(out) == {A: [(B, "b"), (C, "words"), (D, "d")], B: [(C, "c")], D: [(A, "a")]}
     with Table.open(out.linkdb) as table:
         assert table.manifest.applied == ("1", "2")

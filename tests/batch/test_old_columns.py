@@ -14,7 +14,7 @@ from scoter.batch.crawldir.directory import CrawlDir
 from scoter.batch.crawldir.segment import Segment
 from scoter.batch.invertlinks import invertlinks
 from scoter.batch.mergesegs import mergesegs
-from scoter.batch.readseg import get
+from scoter.batch.readseg import find_entries
 from scoter.batch.sql import sql
 from scoter.batch.updatedb import updatedb
 from scoter.config import load
@@ -58,10 +58,10 @@ def test_segments_from_before_these_columns_are_read_by_every_command(engine: En
     crawl = make_crawl(tmp_path / "crawl", [known(A)])
     segment = old_segment(crawl)
 
-    (held,) = get(CONFIG, [segment], A)
+    (held,) = find_entries(CONFIG, [segment], A)
     with sql(crawl, memory_limit=2**28) as session:
-        (asked,) = session.ask("select title, text, markdown, headings, about, part_of from pages").rows
-        (linked,) = session.ask("select url, kind from outlinks").rows
+        (asked,) = session.query("select title, text, markdown, headings, about, part_of from pages").rows
+        (linked,) = session.query("select url, kind from outlinks").rows
     updatedb(crawl, engine, CONFIG, [segment], now=NOW)
     invertlinks(crawl, engine, CONFIG, [segment], now=NOW)
 

@@ -13,10 +13,10 @@ from msgspec.structs import replace
 from tests.fetch.fakes import exchange
 
 from scoter.batch.crawldir.segment import Segment
-from scoter.batch.worker.outcomes import Outcomes
-from scoter.batch.worker.pages import Paging
+from scoter.batch.worker.outcomes import OutcomeWriter
+from scoter.batch.worker.pages import PageProcessor
 from scoter.batch.worker.parts import FetchPart
-from scoter.batch.worker.records import Known, decode, encode
+from scoter.batch.worker.records import RequestContext, decode_context, encode_context
 from scoter.config import load
 from scoter.core.reply import Failed, Fetched, Moved, NotModified, Reason, Reply, Request
 from scoter.core.url import canonical
@@ -37,10 +37,10 @@ class Desk:
         self.part = FetchPart(
             Segment(folder), "part-0", (), about=ArchiveInfo(software="test"), parses=True, opened=opened
         )
-        self.paging = Paging(config)
+        self.paging = PageProcessor(config)
         self.queued: list[tuple[str, bool]] = []
         self.requests: list[Request] = []
-        self.outcomes = Outcomes(
+        self.outcomes = OutcomeWriter(
             config, (), part=lambda: self.part, paging=self.paging, parses=True, belongs=lambda url: True
         )
         self.outcomes.add = self._add
@@ -69,7 +69,9 @@ class Desk:
 
 
 def _request(url: str, metadata: dict[str, str] | None = None) -> Request:
-    return Request(url=canonical(url), context=encode(Known(interval=60, score=1.0, metadata=metadata)))
+    return Request(
+        url=canonical(url), context=encode_context(RequestContext(interval=60, score=1.0, metadata=metadata))
+    )
 
 
 @pytest.fixture
@@ -122,9 +124,9 @@ def test_a_cookie_of_the_metadata_goes_on_to_a_target_on_its_own_host_and_to_no_
 
     near, far = desk.requests
     assert near.headers == (("Cookie", "id=1"),)
-    assert decode(near.context).metadata == {"Cookie": "id=1", "topic": "seals"}
+    assert decode_context(near.context).metadata == {"Cookie": "id=1", "topic": "seals"}
     assert far.headers == ()
-    assert decode(far.context).metadata == {"topic": "seals"}
+    assert decode_context(far.context).metadata == {"topic": "seals"}
 
 
 def test_what_comes_without_http_is_archived_too(desk: Desk, tmp_path: Path) -> None:

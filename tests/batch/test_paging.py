@@ -20,10 +20,10 @@ from scoter.batch.crawldir import schemas
 from scoter.batch.crawldir.directory import CrawlDir
 from scoter.batch.crawldir.segment import Segment
 from scoter.batch.invertlinks import invertlinks
-from scoter.batch.readseg import as_lines, as_object, get
+from scoter.batch.readseg import entry_json, entry_lines, find_entries
 from scoter.batch.sql import sql
 from scoter.batch.updatedb import updatedb
-from scoter.batch.worker.pages import Paging
+from scoter.batch.worker.pages import PageProcessor
 from scoter.batch.worker.parts import ParsedPart, _listed
 from scoter.batch.worker.records import PageRows
 from scoter.config import load
@@ -83,7 +83,7 @@ class Fake:
 def rows(*pages: Page, score: float = 1.0, settings: Sequence[str] = ()) -> list[PageRows]:
     """Return what is written of a content in which these pages are found."""
     config = load(None, {}, settings)
-    paging = Paging(config)
+    paging = PageProcessor(config)
     paging.parsing = ContentParser(config, [("fake", Fake(pages))])
     content = Content(url=pages[0].url, media_type="text/html", body=b"<p>")
     try:
@@ -219,7 +219,7 @@ def test_a_page_that_could_not_be_parsed_has_failed_and_one_that_was_not_tried_i
     marked: str, content: dict[str, Any], expected: tuple[str, str]
 ) -> None:
     config = load(None, {}, [f"parse.delete_failed_parse={marked}"])
-    paging = Paging(config)
+    paging = PageProcessor(config)
     paging.parsing = ContentParser(config, [("failing", Failing(()))])
     body = Content(**{"url": canonical(A), "media_type": "text/html", "body": b"<p>", **content})
     try:
@@ -292,7 +292,7 @@ def test_an_entry_does_not_take_the_links_of_its_page_out_of_the_linkdb(engine: 
         invertlinks(crawl, engine, config, [each], now=NOW)
 
     with sql(crawl, memory_limit=2**28) as session:
-        found = list(session.ask("select url, inlinks[1].url as source from linkdb order by url").rows)
+        found = list(session.query("select url, inlinks[1].url as source from linkdb order by url").rows)
     assert {"url": "http://d.org/", "source": B} in found
 
 
@@ -306,10 +306,10 @@ def test_each_row_of_a_url_has_its_own_text_in_sql(tmp_path: Path) -> None:
     segment.finish("FETCHED")
 
     with sql(crawl, memory_limit=2**28) as session:
-        found = list(session.ask(f"select parse_status, text from pages where url = '{B}' order by 1").rows)
+        found = list(session.query(f"select parse_status, text from pages where url = '{B}' order by 1").rows)
 
     assert found == [{"parse_status": "entry", "text": "in short"}, {"parse_status": "success", "text": "at length"}]
-    (held,) = get(CONFIG, [segment], B)
+    (held,) = find_entries(CONFIG, [segment], B)
     assert held.parse_data is not None
     assert held.parse_text is not None
     assert (held.parse_data["parse_status"], held.parse_text["text"]) == ("success", "at length")
@@ -319,18 +319,18 @@ def test_an_entry_that_was_never_fetched_is_found_in_its_segment(tmp_path: Path)
     crawl = make_crawl(tmp_path / "crawl", [known(A)])
     segment = feed_segment(crawl, own=[], fetches=[])
 
-    (held,) = get(CONFIG, [segment], B)
+    (held,) = find_entries(CONFIG, [segment], B)
 
     assert held.fetch is None
-    assert any("part_of" in line and A in line for line in as_lines(held))
-    assert as_object(held)["parse_data"]["title"] == "Entry"
+    assert any("part_of" in line and A in line for line in entry_lines(held))
+    assert entry_json(held)["parse_data"]["title"] == "Entry"
 
 
 def test_what_a_page_says_about_itself_is_an_object_in_json(tmp_path: Path) -> None:
     crawl = make_crawl(tmp_path / "crawl", [known(A)])
     segment = make_segment(crawl, fetches=[fetch(A)], pages=[page(A, about='{"title":"Seals"}', published=DAY)])
 
-    (held,) = get(CONFIG, [segment], A)
+    (held,) = find_entries(CONFIG, [segment], A)
 
-    assert as_object(held)["parse_data"]["about"] == {"title": "Seals"}
-    assert any(line.split() == ["published", "2026-11-03T00:00:00Z"] for line in as_lines(held))
+    assert entry_json(held)["parse_data"]["about"] == {"title": "Seals"}
+    assert any(line.split() == ["published", "2026-11-03T00:00:00Z"] for line in entry_lines(held))

@@ -12,15 +12,15 @@ from pathlib import Path
 
 import pytest
 
-from scoter.batch.worker.pool import Pool
-from scoter.batch.worker.process import share
+from scoter.batch.worker.pool import FetchPool
+from scoter.batch.worker.process import share_limits
 from scoter.config import load
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="copies of a process are made on Linux alone")
 
 
 def test_ctrl_c_while_a_process_starts_is_left_to_its_parent(capfd: pytest.CaptureFixture[str]) -> None:
-    with Pool() as pool:
+    with FetchPool() as pool:
         pool._start()
         (process,) = pool._processes
         os.kill(process.pid, signal.SIGINT)
@@ -85,7 +85,7 @@ def test_no_copies_are_made_where_nobody_can_tell_what_else_runs(
 ) -> None:
     monkeypatch.setattr("scoter.batch.worker.pool._TASKS", tmp_path / "missing")
 
-    with Pool() as pool:
+    with FetchPool() as pool:
         pool.fork(2)
         assert pool._processes == []
 
@@ -95,7 +95,7 @@ def test_no_copies_are_made_where_another_thread_runs() -> None:
     other = threading.Thread(target=done.wait)
     other.start()
     try:
-        with Pool() as pool:
+        with FetchPool() as pool:
             pool.fork(2)
             assert pool._processes == []
     finally:
@@ -106,7 +106,7 @@ def test_no_copies_are_made_where_another_thread_runs() -> None:
 def test_what_is_said_for_all_processes_is_divided_among_them() -> None:
     config = load(overrides=["fetch.threads=50", "fetch.throughput_threshold_pages=10", "fetch.bandwidth_target=4MiB"])
 
-    fetch = share(config, 4).fetch
+    fetch = share_limits(config, 4).fetch
 
     assert (fetch.threads, fetch.throughput_threshold_pages, fetch.bandwidth_target) == (13, 2.5, 2**20)
-    assert share(load(), 4).fetch.throughput_threshold_pages is None
+    assert share_limits(load(), 4).fetch.throughput_threshold_pages is None

@@ -12,7 +12,7 @@ from tests.batch.crawls import NOW, crawl_at, datum, write_crawldb, write_linkdb
 from tests.cli.conftest import Run, run
 
 from scoter.batch.crawldir.directory import CrawlDir
-from scoter.batch.crawldir.segment import ABOUT, FETCHED, About
+from scoter.batch.crawldir.segment import FETCHED, INFO_FILE, SegmentInfo
 from scoter.batch.prune import prune
 from scoter.errors import UsageError
 from scoter.store.tables import Table
@@ -28,8 +28,8 @@ def crawl(tmp_path: Path) -> CrawlDir:
     made = crawl_at(tmp_path / "crawl")
     for number, days in enumerate((40, 30, 20, 10), 1):
         segment = write_segment(made, str(number), fetches=[datum("http://a.org/", "success")])
-        about = About(created=NOW - days * DAY, lists=1, urls=1)
-        (segment.path / ABOUT).write_bytes(msgspec.json.encode(about))
+        about = SegmentInfo(created=NOW - days * DAY, lists=1, urls=1)
+        (segment.path / INFO_FILE).write_bytes(msgspec.json.encode(about))
     write_crawldb(made, [datum("http://a.org/")], applied=["1", "2", "3"])
     return made
 

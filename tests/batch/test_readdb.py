@@ -18,10 +18,20 @@ from tests.batch.crawls import NOW, crawl_at, datum, write_crawldb
 
 from scoter.batch.crawldir import schemas
 from scoter.batch.crawldir.directory import CrawlDir
-from scoter.batch.crawldir.export import dump, replacing
-from scoter.batch.readdb import Bin, Selection, host_statuses, of_bins, quantiles, record, select, stats, top
+from scoter.batch.crawldir.export import replace_file, write_rows
+from scoter.batch.readdb import (
+    QuantileBin,
+    RecordFilter,
+    bin_quantiles,
+    host_statuses,
+    quantiles,
+    record,
+    select,
+    stats,
+    top,
+)
 from scoter.config import load
-from scoter.engine import Engine, Source
+from scoter.engine import Engine, TableSource
 from scoter.errors import UserError
 from scoter.plugins import Column, chain
 
@@ -46,7 +56,7 @@ def crawl(tmp_path: Path) -> CrawlDir:
 
 
 def selected(crawl: CrawlDir, engine: Engine, **wanted: Any) -> list[str]:
-    _, batches = select(crawl, engine, CONFIG, Selection(**wanted), now=NOW)
+    _, batches = select(crawl, engine, CONFIG, RecordFilter(**wanted), now=NOW)
     return [url for batch in batches for url in batch["url"].to_pylist()]
 
 
@@ -155,11 +165,11 @@ def test_an_expression_may_name_the_columns_of_active_plugins(tmp_path: Path, en
     rows = [datum("http://a.org/", depth=1), datum("http://b.org/", depth=3), datum("http://c.org/")]
     write_crawldb(crawl, rows, extra=extra)
 
-    _, batches = select(crawl, engine, DEEP, Selection(expr="depth <= 2"), now=NOW)
+    _, batches = select(crawl, engine, DEEP, RecordFilter(expr="depth <= 2"), now=NOW)
 
     assert [url for batch in batches for url in batch["url"].to_pylist()] == ["http://a.org/"]
     with pytest.raises(UserError, match="depth is not a column"):
-        select(crawl, engine, CONFIG, Selection(expr="depth <= 2"), now=NOW)
+        select(crawl, engine, CONFIG, RecordFilter(expr="depth <= 2"), now=NOW)
 
 
 def test_all_records_come_by_key(crawl: CrawlDir, engine: Engine) -> None:
@@ -200,9 +210,9 @@ def test_a_selection_that_means_nothing_is_told(
 def test_every_format_of_a_dump_holds_the_same_records(crawl: CrawlDir, engine: Engine, tmp_path: Path) -> None:
     texts = {}
     for form in ("csv", "json", "parquet", "plain"):
-        schema, batches = select(crawl, engine, CONFIG, Selection(), now=NOW)
+        schema, batches = select(crawl, engine, CONFIG, RecordFilter(), now=NOW)
         out = io.BytesIO()
-        assert dump(batches, schema, out, form) == 4
+        assert write_rows(batches, schema, out, form) == 4
         texts[form] = out
 
     first = json.loads(texts["json"].getvalue().splitlines()[0])
@@ -221,7 +231,7 @@ def test_a_dump_that_fails_leaves_what_was_there(tmp_path: Path) -> None:
     file = tmp_path / "out.csv"
     file.write_text("before")
 
-    with pytest.raises(TypeError), replacing(file) as out:
+    with pytest.raises(TypeError), replace_file(file) as out:
         out.writelines([b"half", None])  # type: ignore[list-item]
 
     assert file.read_text() == "before"
@@ -235,7 +245,7 @@ def test_quantiles_of_single_values_are_exact(values: list[float], share: float)
     low = int(rank)
     high = min(low + 1, len(ordered) - 1)
 
-    (found,) = of_bins([Bin(value, value, 1) for value in values], [share])
+    (found,) = bin_quantiles([QuantileBin(value, value, 1) for value in values], [share])
 
     assert found == pytest.approx(ordered[low] + (ordered[high] - ordered[low]) * (rank - low))
 
@@ -245,7 +255,7 @@ def test_quantiles_of_a_column_are_right_within_half_a_percent(tmp_path: Path, e
     ordered = sorted(scores)
     schema = pa.schema([("score", pa.float64())])
     pq.write_table(pa.table({"score": scores}, schema=schema), tmp_path / "scores.parquet")
-    table = engine.read(Source(files=(str(tmp_path / "scores.parquet"),), schema=schema, defaults={}))
+    table = engine.read(TableSource(files=(str(tmp_path / "scores.parquet"),), schema=schema, defaults={}))
 
     found = quantiles(engine, table, "score", [0.1, 0.5, 0.99])
 

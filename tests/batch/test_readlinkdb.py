@@ -10,7 +10,7 @@ from tests.batch.crawls import crawl_at, write_linkdb
 from tests.cli.conftest import Run, run
 
 from scoter.batch.crawldir.directory import CrawlDir
-from scoter.batch.crawldir.export import rows
+from scoter.batch.crawldir.export import iter_rows
 from scoter.batch.readlinkdb import inlinks, select
 from scoter.errors import UsageError
 
@@ -38,7 +38,7 @@ def test_a_url_is_found_in_whatever_spelling_and_its_links_come_in_order(crawl: 
 def test_a_dump_holds_every_link_in_order_under_its_own_url(crawl: CrawlDir) -> None:
     _, batches = select(crawl)
 
-    found = {row["url"]: [(each["url"], each["anchor"]) for each in row["inlinks"]] for row in rows(batches)}
+    found = {row["url"]: [(each["url"], each["anchor"]) for each in row["inlinks"]] for row in iter_rows(batches)}
 
     assert found == {url: sorted(links) for url, links in LINKS.items()}
 
@@ -46,7 +46,7 @@ def test_a_dump_holds_every_link_in_order_under_its_own_url(crawl: CrawlDir) -> 
 def test_a_pattern_chooses_what_is_dumped(crawl: CrawlDir) -> None:
     _, batches = select(crawl, "//[bc]")
 
-    assert [row["url"] for row in rows(batches)] == [B, C]
+    assert [row["url"] for row in iter_rows(batches)] == [B, C]
     with pytest.raises(UsageError, match="--regex"):
         select(crawl, "(")
 

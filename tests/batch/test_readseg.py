@@ -14,7 +14,15 @@ from tests.batch.crawls import NOW, crawl_at, datum, link, named, page, write_cr
 from scoter.batch.crawldir import schemas
 from scoter.batch.crawldir.directory import CrawlDir
 from scoter.batch.crawldir.segment import FETCHED, Segment
-from scoter.batch.readseg import Wanted, as_lines, as_object, chosen, get, holdings, listing
+from scoter.batch.readseg import (
+    SegmentParts,
+    entries,
+    entry_json,
+    entry_lines,
+    find_entries,
+    select_segments,
+    summarize_segments,
+)
 from scoter.config import load
 from scoter.core.reply import Exchange
 from scoter.core.url import canonical
@@ -76,7 +84,7 @@ def test_a_listing_does_without_a_crawldb_whose_first_version_is_being_written(c
     write_segment(crawl, "1", fetches=[datum(A, "success")], pages=[page(A)])
 
     with Table.write(crawl.crawldb, schemas.CRAWLDB):
-        (only,) = listing(crawl, crawl.all_segments())
+        (only,) = summarize_segments(crawl, crawl.all_segments())
 
     assert (only.segment, only.fetched) == ("1", 1)
 
@@ -91,7 +99,7 @@ def test_a_listing_tells_how_far_each_segment_has_come(crawl: CrawlDir) -> None:
     write_segment(crawl, "3", generates=[datum(A, "unfetched")] * 3, fetches=[late], done=[])
     write_segment(crawl, "4", generates=[datum(A, "unfetched")], done=[])
 
-    first, *others = listing(crawl, crawl.all_segments())
+    first, *others = summarize_segments(crawl, crawl.all_segments())
 
     assert (first.segment, first.state, first.fetched, first.parsed) == ("1", "applied", 2, 1)
     assert (first.fetch_start, first.fetch_end) == (NOW - timedelta(minutes=5), NOW)
@@ -107,7 +115,7 @@ def test_a_listing_tells_how_far_each_segment_has_come(crawl: CrawlDir) -> None:
 def test_all_that_a_segment_has_of_a_url_is_found_with_its_archived_bytes(crawl: CrawlDir) -> None:
     whole(crawl)
 
-    (found,) = get(CONFIG, crawl.all_segments(), "HTTP://a.org")
+    (found,) = find_entries(CONFIG, crawl.all_segments(), "HTTP://a.org")
 
     assert (found.segment, found.url) == ("1", A)
     assert found.generate is not None
@@ -124,7 +132,7 @@ def test_all_that_a_segment_has_of_a_url_is_found_with_its_archived_bytes(crawl:
 def test_a_page_can_be_had_in_utf_8(crawl: CrawlDir) -> None:
     whole(crawl)
 
-    (found,) = get(CONFIG, crawl.all_segments(), A, recode=True)
+    (found,) = find_entries(CONFIG, crawl.all_segments(), A, recode=True)
 
     assert found.content is not None
     assert found.content.body == "<p>naïve</p>".encode()
@@ -136,7 +144,7 @@ def test_content_codings_are_undone(crawl: CrawlDir) -> None:
     segment = write_segment(crawl, "1", fetches=[fetch])
     (crawl.path / "aside" / "content").rename(segment.content)
 
-    (found,) = get(CONFIG, [segment], A)
+    (found,) = find_entries(CONFIG, [segment], A)
 
     assert found.content is not None
     assert found.content.body == b"hello"
@@ -148,7 +156,7 @@ def test_an_archive_name_cannot_lead_out_of_the_segment(crawl: CrawlDir, tmp_pat
     segment = write_segment(crawl, "1", fetches=[{**fetch, "warc_file": f"{tmp_path}/aside/content/part.warc.gz"}])
 
     with pytest.raises(UserError, match="cannot read the archive"):
-        list(get(CONFIG, [segment], A))
+        list(find_entries(CONFIG, [segment], A))
 
 
 def test_a_url_is_found_in_every_segment_that_has_it(crawl: CrawlDir) -> None:
@@ -156,17 +164,17 @@ def test_a_url_is_found_in_every_segment_that_has_it(crawl: CrawlDir) -> None:
     write_segment(crawl, "2", fetches=[datum(B, "success")])
     write_segment(crawl, "3", generates=[datum(A, "unfetched")], done=[])
 
-    assert [found.segment for found in get(CONFIG, crawl.all_segments(), A)] == ["1", "3"]
-    assert list(get(CONFIG, crawl.all_segments(), "http://nobody.org/")) == []
+    assert [found.segment for found in find_entries(CONFIG, crawl.all_segments(), A)] == ["1", "3"]
+    assert list(find_entries(CONFIG, crawl.all_segments(), "http://nobody.org/")) == []
 
 
 def test_a_dump_has_every_url_once_with_all_its_parts(crawl: CrawlDir, engine: Engine) -> None:
     segment = whole(crawl)
 
-    first, second = holdings(crawl, engine, CONFIG, segment, Wanted(), recode=True)
+    first, second = entries(crawl, engine, CONFIG, segment, SegmentParts(), recode=True)
 
     assert (first.url, second.url) == (A, B)
-    same = next(get(CONFIG, [segment], A, recode=True))
+    same = next(find_entries(CONFIG, [segment], A, recode=True))
     assert first == replace(same, outlinks=tuple(sorted(same.outlinks, key=lambda link: str(link["url"]))))
     assert second.fetch is not None
     assert (second.fetch["status"], second.content, second.parse_data) == ("gone", None, None)
@@ -180,8 +188,8 @@ def test_of_two_fetches_of_a_url_the_last_is_shown_as_updates_go_by_it(
     fetches = [datum(A, "retry", fetch_time=NOW - timedelta(hours=1)), datum(A, "success", fetch_time=NOW)]
     segment = write_segment(crawl, "1", fetches=fetches[::turn])
 
-    (shown,) = get(CONFIG, [segment], A)
-    (dumped,) = holdings(crawl, engine, CONFIG, segment, Wanted())
+    (shown,) = find_entries(CONFIG, [segment], A)
+    (dumped,) = entries(crawl, engine, CONFIG, segment, SegmentParts())
 
     assert [found.fetch["status"] for found in (shown, dumped) if found.fetch] == ["success", "success"]
 
@@ -189,26 +197,26 @@ def test_of_two_fetches_of_a_url_the_last_is_shown_as_updates_go_by_it(
 def test_a_dump_leaves_out_what_is_not_wanted(crawl: CrawlDir, engine: Engine) -> None:
     segment = whole(crawl)
 
-    (only_content, _) = holdings(
+    (only_content, _) = entries(
         crawl,
         engine,
         CONFIG,
         segment,
-        Wanted(fetch=False, generate=False, outlinks=False, parse_data=False, parse_text=False),
+        SegmentParts(fetch=False, generate=False, outlinks=False, parse_data=False, parse_text=False),
     )
     assert (only_content.fetch, only_content.generate, only_content.outlinks) == (None, None, ())
     assert only_content.content is not None
 
-    (no_content, _) = holdings(crawl, engine, CONFIG, segment, Wanted(content=False))
+    (no_content, _) = entries(crawl, engine, CONFIG, segment, SegmentParts(content=False))
     assert no_content.content is None
     assert no_content.fetch is not None
 
 
 def test_a_holding_reads_as_text_and_as_an_object(crawl: CrawlDir) -> None:
-    (found,) = get(CONFIG, [whole(crawl)], A, recode=True)
+    (found,) = find_entries(CONFIG, [whole(crawl)], A, recode=True)
 
-    lines = list(as_lines(found))
-    shown = as_object(found)
+    lines = list(entry_lines(found))
+    shown = entry_json(found)
 
     assert lines[0] == "http://a.org/  (segment 1)"
     assert "  http://c.org/  see" in lines
@@ -222,20 +230,20 @@ def test_a_body_that_is_no_text_is_not_shown_as_text(crawl: CrawlDir) -> None:
     (crawl.segments / "draft").rename(crawl.path / "aside")
     segment = write_segment(crawl, "1", fetches=[fetch])
     (crawl.path / "aside" / "content").rename(segment.content)
-    (found,) = get(CONFIG, [segment], A)
+    (found,) = find_entries(CONFIG, [segment], A)
 
-    assert as_object(found)["content"]["body_base64"] == "iVBORwAA"
-    assert not any("PNG" in line for line in as_lines(found))
+    assert entry_json(found)["content"]["body_base64"] == "iVBORwAA"
+    assert not any("PNG" in line for line in entry_lines(found))
 
 
 def test_a_segment_is_chosen_by_name_or_the_newest_is_taken(crawl: CrawlDir) -> None:
     with pytest.raises(UserError, match="no segments"):
-        chosen(crawl, None)
+        select_segments(crawl, None)
     write_segment(crawl, "1")
     write_segment(crawl, "2")
 
-    assert [each.name for each in chosen(crawl, None)] == ["1", "2"]
-    assert [each.name for each in chosen(crawl, None, newest=True)] == ["2"]
-    assert [each.name for each in chosen(crawl, "1")] == ["1"]
+    assert [each.name for each in select_segments(crawl, None)] == ["1", "2"]
+    assert [each.name for each in select_segments(crawl, None, newest=True)] == ["2"]
+    assert [each.name for each in select_segments(crawl, "1")] == ["1"]
     with pytest.raises(UserError, match="no segment 9"):
-        chosen(crawl, "9")
+        select_segments(crawl, "9")

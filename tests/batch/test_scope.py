@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tests.batch.crawls import crawl_at
 
-from scoter.batch.urls.seeds import SCOPE, extend
+from scoter.batch.urls.seeds import SCOPE_FILE, extend_scope
 from scoter.core.filters.domain import parse_scope
 from scoter.core.url import canonical
 
@@ -16,11 +16,11 @@ def test_a_scope_that_a_person_wrote_into_in_another_encoding_is_extended_and_ke
     tmp_path: Path,
 ) -> None:
     crawl = crawl_at(tmp_path / "crawl")
-    (crawl.path / SCOPE).write_bytes(b"# f\xfcr uns\nhost a.org")
+    (crawl.path / SCOPE_FILE).write_bytes(b"# f\xfcr uns\nhost a.org")
 
-    extend(crawl, "host", ["a.org", "b.org"])
+    extend_scope(crawl, "host", ["a.org", "b.org"])
 
-    assert (crawl.path / SCOPE).read_bytes() == b"# f\xfcr uns\nhost a.org\nhost b.org\n"
+    assert (crawl.path / SCOPE_FILE).read_bytes() == b"# f\xfcr uns\nhost a.org\nhost b.org\n"
 
 
 @pytest.mark.parametrize("kind", ["host", "domain"])
@@ -41,9 +41,9 @@ def test_the_scope_takes_in_every_seed_that_it_was_made_of(tmp_path: Path, kind:
     crawl = crawl_at(tmp_path / "crawl")
     url = canonical(seed)
 
-    extend(crawl, kind, [url.host])
+    extend_scope(crawl, kind, [url.host])
 
-    rules = parse_scope((crawl.path / SCOPE).read_text().splitlines(), SCOPE)
+    rules = parse_scope((crawl.path / SCOPE_FILE).read_text().splitlines(), SCOPE_FILE)
     assert rules.keeps(url)
     assert rules.explain(url).startswith(kind)
     assert not rules.keeps(canonical("http://elsewhere.example/"))

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from scoter.batch.worker.outcomes import Seen
+from scoter.batch.worker.outcomes import RecentUrls
 
 
 def test_what_was_met_longer_ago_than_asked_counts_as_new() -> None:
     now = 0.0
-    seen = Seen(10, clock=lambda: now)
+    seen = RecentUrls(10, clock=lambda: now)
     assert seen.add("a", within=60)
 
     now = 60.0

@@ -15,7 +15,7 @@ import pytest
 from tests.batch.making import DAY, MONTH, NOW, crawldb_of, known, make_crawl
 
 from scoter.batch.crawldir.directory import CrawlDir
-from scoter.batch.sitemap import Sitemapped, sitemap
+from scoter.batch.sitemap import SitemapResult, sitemap
 from scoter.batch.urls import records, sitemaps
 from scoter.config import load
 from scoter.engine import Engine
@@ -102,7 +102,7 @@ def index(*locs: str) -> str:
 
 def read(
     crawl: CrawlDir, engine: Engine, web: Sites, *urls: str, settings: tuple[str, ...] = (), **options: Any
-) -> Sitemapped:
+) -> SitemapResult:
     return sitemap(crawl, engine, load(None, {}, web.settings(*settings)), urls, now=NOW, **options)
 
 
@@ -359,13 +359,13 @@ def test_a_failure_in_the_middle_changes_nothing(
     crawl: CrawlDir, engine: Engine, web: Sites, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     web.files = {f"{HOST}/a.xml": listing("/1"), f"{HOST}/b.xml": listing("/2")}
-    sow = records.EntrySower.sow
+    sow = records.SitemapRecords.sow
 
     def failing(self: Any, entries: Any, below: Any = None) -> None:
         sow(self, entries, below)
         raise UserError("the disk is full")
 
-    monkeypatch.setattr(records.EntrySower, "sow", failing)
+    monkeypatch.setattr(records.SitemapRecords, "sow", failing)
     with pytest.raises(UserError, match="disk"):
         read(crawl, engine, web, f"{HOST}/a.xml", f"{HOST}/b.xml")
     assert urls_of(crawl) == set()

@@ -47,7 +47,7 @@ def crawl(tmp_path: Path) -> CrawlDir:
 
 def ask(crawl: CrawlDir, query: str) -> list[dict[str, Any]]:
     with sql(crawl, memory_limit=MEMORY) as session:
-        return list(session.ask(query).rows)
+        return list(session.query(query).rows)
 
 
 def test_an_empty_crawl_has_all_the_views_with_their_columns_and_no_rows(tmp_path: Path) -> None:
@@ -55,7 +55,7 @@ def test_an_empty_crawl_has_all_the_views_with_their_columns_and_no_rows(tmp_pat
 
     with sql(crawl, memory_limit=MEMORY) as session:
         views = {view.name: [name for name, _ in view.columns] for view in session.views()}
-        counts = [list(session.ask(f"select count(*) as n from {name}").rows) for name in views]
+        counts = [list(session.query(f"select count(*) as n from {name}").rows) for name in views]
 
     assert {name: columns for name, columns in views.items() if name != "segments"} == VIEWS
     assert views["segments"][0] == "segment"
@@ -106,7 +106,7 @@ def test_columns_of_plugins_are_seen_whether_they_are_active_or_not(tmp_path: Pa
 
 def test_columns_of_one_name_stay_apart(crawl: CrawlDir) -> None:
     with sql(crawl, memory_limit=MEMORY) as session:
-        answer = session.ask("select 1 as a, 2 as a, 3 as a")
+        answer = session.query("select 1 as a, 2 as a, 3 as a")
 
         assert answer.columns == ("a", "a_1", "a_2")
         assert list(answer.rows) == [{"a": 1, "a_1": 2, "a_2": 3}]
@@ -179,7 +179,7 @@ def test_the_files_of_the_crawl_itself_cannot_be_written_over(crawl: CrawlDir) -
 @pytest.mark.parametrize(
     ("query", "told"),
     [
-        ("select * from crawl", "There are crawldb, fetches, linkdb, outlinks, pages, segments."),
+        ("select * from crawl", "Tables: crawldb, fetches, linkdb, outlinks, pages, segments."),
         ("select stats from crawldb", "not found"),
         ("selec 1", "syntax error"),
         ("select url::int as n from crawldb", "Could not convert"),

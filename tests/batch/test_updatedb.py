@@ -13,7 +13,7 @@ from tests.batch.truth import Told, assert_same, truth
 from scoter.batch.crawldir.directory import CrawlDir
 from scoter.batch.crawldir.schemas import plugin_columns
 from scoter.batch.crawldir.segment import FETCHED
-from scoter.batch.updatedb import Update, pending, updatedb
+from scoter.batch.updatedb import CrawldbUpdate, pending, updatedb
 from scoter.config import load
 from scoter.engine import Engine
 from scoter.errors import UsageError
@@ -53,7 +53,7 @@ def test_a_segment_comes_in_once_unless_it_is_forced(engine: Engine, tmp_path: P
 
 def test_updates_one_after_another_each_take_their_own_segments_links_and_time(engine: Engine, tmp_path: Path) -> None:
     crawl = make_crawl(tmp_path / "crawl", [known(A), known(B)])
-    update = Update(load(overrides=["db.update_max_inlinks=1"]))
+    update = CrawldbUpdate(load(overrides=["db.update_max_inlinks=1"]))
     first = make_segment(crawl, "20261115000001", fetches=[fetch(A)], links=[link(A, C, 0.5)])
     update.run(crawl, engine, [first], now=NOW)
     assert crawldb_of(crawl)[C]["fetch_time"] == NOW

@@ -11,7 +11,17 @@ from typing import Any
 import pytest
 from msgspec import Struct
 
-from scoter.batch.crawldir.schemas import DATUM, DB, FETCH, datum_of, names, plugin_columns, present, row_of, url_of
+from scoter.batch.crawldir.schemas import (
+    DATUM,
+    DB_STATUSES,
+    FETCH_STATUSES,
+    column_names,
+    datum_of,
+    drop_nulls,
+    plugin_columns,
+    row_of,
+    url_of,
+)
 from scoter.config import Config
 from scoter.core.datum import CrawlDatum, PartStatus
 from scoter.core.scoring import ScoringChain
@@ -34,7 +44,7 @@ class Told(Struct, frozen=True, kw_only=True):
 def truth(told: Told, config: Config, now: datetime, **changes: Any) -> dict[str, dict[str, Any]]:
     """Return the crawldb that ``core.update`` leads to."""
     scoring = chain("scoring", config)
-    extra = names(plugin_columns(scoring))
+    extra = column_names(plugin_columns(scoring))
     rules = UpdateRules(
         schedule=chain("schedule", config)[0][1],
         scoring=ScoringChain(scoring),
@@ -44,14 +54,14 @@ def truth(told: Told, config: Config, now: datetime, **changes: Any) -> dict[str
         **changes,
     )
     urls: dict[str, Url] = {}
-    old = {each["url"]: _datum(each, DB, extra) for each in _noted(told.crawldb, urls)}
+    old = {each["url"]: _datum(each, DB_STATUSES, extra) for each in _noted(told.crawldb, urls)}
     pages = {each["url"]: each for each in told.pages}
     fetches: dict[str, list[CrawlDatum]] = defaultdict(list)
     for each in _noted(told.fetches, urls):
         said = pages.get(each["url"], {}).get("parse_status", "") if each["status"] == "success" else ""
         failed = "parse_failed" if config.parse.delete_failed_parse else "success"
         status = {"failed": failed, "redirect": "redir_temp"}.get(said, each["status"])
-        fetches[each["url"]].append(_datum({**each, "status": status}, FETCH, extra))
+        fetches[each["url"]].append(_datum({**each, "status": status}, FETCH_STATUSES, extra))
     links = _links(told, urls, extra)
     found = {}
     for text, url in urls.items():
@@ -83,11 +93,11 @@ def _links(told: Told, urls: dict[str, Url], extra: Sequence[str]) -> dict[str, 
         if each.get("redirect_to") is not None:
             url = Url(each["redirect_to"], each["redirect_key"], each["redirect_host"])
             urls.setdefault(url.text, url)
-            values = present({name: each.get(name) for name in extra})
+            values = drop_nulls({name: each.get(name) for name in extra})
             metadata = each.get("metadata") or {}
             found[url.text].append(CrawlDatum(status=PartStatus.LINKED, metadata=metadata, extra=values))
     for each in sorted(_noted(told.links, urls), key=lambda row: str(row["source"])):
-        values = present({name: each.get(name) for name in extra})
+        values = drop_nulls({name: each.get(name) for name in extra})
         found[each["url"]].append(CrawlDatum(status=PartStatus.LINKED, score=_finite(each["score"]), extra=values))
     return found
 

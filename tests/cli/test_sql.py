@@ -40,9 +40,9 @@ def test_without_a_query_the_views_are_listed(run: Run, crawl: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["select * from nowhere"], "There are crawldb"),
+        (["select * from nowhere"], "Tables: crawldb"),
         (["selec"], "syntax error"),
-        (["copy crawldb to 'out'"], "Write one SELECT"),
+        (["copy crawldb to 'out'"], "Pass a single SELECT"),
         (["select 1", "--json", "--csv"], "cannot be combined"),
     ],
 )

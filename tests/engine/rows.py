@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from scoter.engine import Engine, Source
+from scoter.engine import Engine, TableSource
 from scoter.store.tables import NewVersion, Table
 
 NOW = datetime(2026, 11, 15, 3, 30, tzinfo=UTC)
@@ -32,8 +32,8 @@ def stored(file: Path, rows: Iterable[Mapping[str, Any]], schema: Any = SCHEMA) 
 
 def source(
     *files: str, schema: Any = SCHEMA, is_sorted: bool = False, defaults: Mapping[str, Any] | None = None
-) -> Source:
-    return Source(files=files, schema=schema, defaults=defaults or {}, is_sorted=is_sorted)
+) -> TableSource:
+    return TableSource(files=files, schema=schema, defaults=defaults or {}, is_sorted=is_sorted)
 
 
 def new_table(folder: Path, schema: Any = SCHEMA) -> NewVersion:

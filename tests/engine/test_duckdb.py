@@ -21,8 +21,8 @@ from tests.engine.rows import NOW, SCHEMA, column, new_table, page, source, stor
 
 from scoter.engine import sources
 from scoter.engine.duckdb import DuckDbEngine
-from scoter.engine.monitor import Steps
-from scoter.engine.sources import Source
+from scoter.engine.monitor import JobProgress
+from scoter.engine.sources import TableSource
 from scoter.errors import UserError
 from scoter.store.tables import Table
 
@@ -96,8 +96,8 @@ def test_footers_are_read_once_however_many_ranges_there_are(
 ) -> None:
     files = [_pages(tmp_path / f"{number}.parquet", 60) for number in range(100)]
     opened = []
-    real = sources.footer
-    monkeypatch.setattr(sources, "footer", lambda file: opened.append(file) or real(file))  # type: ignore[func-returns-value]
+    real = sources.read_footer
+    monkeypatch.setattr(sources, "read_footer", lambda file: opened.append(file) or real(file))  # type: ignore[func-returns-value]
 
     with new_table(tmp_path / "table") as made:
         engine.write(lambda inputs: inputs["new"], {"new": source(*files)}, made)
@@ -122,10 +122,10 @@ class FakeQueries:
 
 def test_progress_is_told_while_a_query_runs_and_never_goes_back() -> None:
     told: list[float] = []
-    steps = Steps(told.append, 2, interval=0.001)
+    steps = JobProgress(told.append, 2, interval=0.001)
 
     for queries in (FakeQueries(-1, 10, 60, 40, 100, 100), FakeQueries(50, 101)):
-        with steps.watched(queries):
+        with steps.watch(queries):
             assert queries.done.wait(30)
 
     assert told == [0.05, 0.3, 0.5, 0.75, 1.0]
@@ -153,7 +153,7 @@ def test_a_job_that_does_not_fit_says_how_to_give_it_more_memory(tmp_path: Path)
         large = engine.read(source(str(file)))
         whole = large.group_by(one=large.score).agg(all=large.notes.collect())
 
-        with pytest.raises(UserError, match="does not fit into its memory") as told:
+        with pytest.raises(UserError, match="needs more memory") as told:
             list(engine.batches(whole))
 
     assert "-D engine.memory_limit" in told.value.hint
@@ -166,7 +166,7 @@ def test_a_full_disk_is_told_and_leaves_no_half_file(engine: DuckDbEngine, tmp_p
     with _files_up_to(2_000), pytest.raises(UserError, match="the disk is full") as told:
         engine.save(rows, SCHEMA, out, ["key"])
 
-    assert "Make room" in told.value.hint
+    assert "Free some" in told.value.hint
     assert not out.exists()
     assert engine.save(rows, SCHEMA, out, ["key"]) == 20_000
 
@@ -181,7 +181,7 @@ def test_a_full_disk_is_told_when_rows_are_mapped(engine: DuckDbEngine, tmp_path
 def test_a_place_that_cannot_be_written_is_told(engine: DuckDbEngine, tmp_path: Path) -> None:
     rows = engine.read(source(_pages(tmp_path / "new.parquet", 10)))
 
-    with pytest.raises(UserError, match="a file cannot be read or written"):
+    with pytest.raises(UserError, match="cannot read or write a file"):
         engine.save(rows, SCHEMA, tmp_path / "nowhere" / "out.parquet")
 
 
@@ -253,7 +253,7 @@ def test_a_file_that_is_damaged_beyond_its_first_rows_is_told_while_they_are_rea
     file.write_bytes(whole)
 
     with DuckDbEngine(tmp_path / "engine", 2**28, threads=1) as engine:
-        batches = engine.batches(engine.read(Source(files=(str(file),), schema=keys.schema, defaults={})))
+        batches = engine.batches(engine.read(TableSource(files=(str(file),), schema=keys.schema, defaults={})))
 
         assert next(batches).num_rows
         with pytest.raises(UserError, match="a file is damaged"):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from scoter.engine.factory import memory_of_machine
+from scoter.engine.factory import available_memory
 
 MIB = 2**20
 
@@ -43,7 +43,7 @@ def files(root: Path, **contents: str) -> None:
 def test_a_control_group_that_allows_less_counts(tmp_path: Path, contents: dict[str, str], allowed: int) -> None:
     files(tmp_path, **contents)
 
-    assert memory_of_machine(tmp_path) == allowed
+    assert available_memory(tmp_path) == allowed
 
 
 @pytest.mark.parametrize(
@@ -59,4 +59,4 @@ def test_a_control_group_that_allows_less_counts(tmp_path: Path, contents: dict[
 def test_otherwise_it_is_the_machines(tmp_path: Path, contents: dict[str, str]) -> None:
     files(tmp_path, **contents)
 
-    assert memory_of_machine(tmp_path) == memory_of_machine(tmp_path / "nothing") > 2**28
+    assert available_memory(tmp_path) == available_memory(tmp_path / "nothing") > 2**28

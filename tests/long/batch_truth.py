@@ -18,7 +18,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from scoter.batch.crawl import Crawled, Rounds, crawl
+from scoter.batch.crawl import CrawlLimits, CrawlResult, crawl
 from scoter.batch.crawldir.directory import CrawlDir
 from scoter.batch.inject import inject
 from scoter.config import Config, load
@@ -53,7 +53,7 @@ def settings(port: int, *more: str) -> list[str]:
     ]
 
 
-def complete(folder: Path, server: SimServer, *more: str) -> tuple[CrawlDir, Crawled]:
+def complete(folder: Path, server: SimServer, *more: str) -> tuple[CrawlDir, CrawlResult]:
     """Crawl a web from its seeds until nothing is due."""
     config = load(overrides=settings(server.port, *more))
     directory = CrawlDir.create(folder, datetime.now(UTC))
@@ -62,8 +62,8 @@ def complete(folder: Path, server: SimServer, *more: str) -> tuple[CrawlDir, Cra
         return directory, to_the_end(directory, engine, config)
 
 
-def to_the_end(directory: CrawlDir, engine: DuckDbEngine, config: Config) -> Crawled:
-    rounds = Rounds(most=MOST_ROUNDS, top_n=None, add_days=LOOK_AHEAD, dedup=False)
+def to_the_end(directory: CrawlDir, engine: DuckDbEngine, config: Config) -> CrawlResult:
+    rounds = CrawlLimits(most=MOST_ROUNDS, top_n=None, add_days=LOOK_AHEAD, dedup=False)
     return crawl(directory, engine, config, rounds=rounds)
 
 

@@ -16,35 +16,35 @@ from datetime import UTC, datetime
 
 from msgspec import Struct
 
-from scoter.batch.crawldir.directory import STOP, CrawlDir, Stopping, applied
+from scoter.batch.crawldir.crawldb import count_by_status
+from scoter.batch.crawldir.directory import STOP, CrawlDir, StopRequest, applied_segments
 from scoter.batch.crawldir.segment import Segment
 from scoter.batch.dedup import dedup
-from scoter.batch.fetch import FetchDone, FetchState, fetch
+from scoter.batch.fetch import FetchJobResult, FetchProgress, fetch
 from scoter.batch.generate import generate
 from scoter.batch.invertlinks import invertlinks
 from scoter.batch.parse import parse
-from scoter.batch.updatedb import Update
-from scoter.batch.worker.pool import Pool
+from scoter.batch.updatedb import CrawldbUpdate
+from scoter.batch.worker.pool import FetchPool
 from scoter.config import Config
 from scoter.core.display import count, size
-from scoter.engine import Engine, source_of
+from scoter.engine import Engine
 from scoter.errors import UserError
-from scoter.store.tables import Table
 
 _LOOK_AT_DISK = 5.0
 
 
-class Progress(Struct, frozen=True, kw_only=True):
+class CrawlProgress(Struct, frozen=True, kw_only=True):
     """Where a crawl stands."""
 
     round: int
     rounds: int | None
     step: str
     share: float | None = None
-    fetch: FetchState | None = None
+    fetch: FetchProgress | None = None
 
 
-class Round(Struct, frozen=True, kw_only=True):
+class RoundResult(Struct, frozen=True, kw_only=True):
     """What one round did."""
 
     number: int
@@ -57,10 +57,10 @@ class Round(Struct, frozen=True, kw_only=True):
     """CPU seconds of each step, those of fetching processes included."""
 
 
-class Crawled(Struct, frozen=True, kw_only=True):
+class CrawlResult(Struct, frozen=True, kw_only=True):
     """What a crawl did, and why it ended."""
 
-    rounds: tuple[Round, ...]
+    rounds: tuple[RoundResult, ...]
     ended_by: str
     is_done: bool
     by_status: dict[str, int]
@@ -68,7 +68,7 @@ class Crawled(Struct, frozen=True, kw_only=True):
     """CPU seconds of what was done after the rounds."""
 
 
-class Rounds(Struct, frozen=True, kw_only=True):
+class CrawlLimits(Struct, frozen=True, kw_only=True):
     """How far a crawl is to go."""
 
     most: int | None = 5
@@ -82,24 +82,24 @@ def crawl(
     engine: Engine,
     config: Config,
     *,
-    rounds: Rounds,
-    tell: Callable[[Progress], None] = lambda progress: None,
+    rounds: CrawlLimits,
+    tell: Callable[[CrawlProgress], None] = lambda progress: None,
     note: Callable[[str], None] = lambda text: None,
-    stopping: Stopping | None = None,
+    stopping: StopRequest | None = None,
     clock: Callable[[], datetime] = lambda: datetime.now(UTC),
-    pool: Pool | None = None,
-) -> Crawled:
+    pool: FetchPool | None = None,
+) -> CrawlResult:
     """Go on with a crawl until its rounds are done, nothing is due, or the end is wanted.
 
     The processes that fetch are those of a pool, or started for this.
     """
-    wish = Stopping() if stopping is None else stopping  # one that nobody has used yet is false
+    wish = StopRequest() if stopping is None else stopping  # one that nobody has used yet is false
     with ExitStack() as stack:
-        pool = pool or stack.enter_context(Pool())
-        return _Crawl(directory, engine, config, rounds, tell, note, wish, clock, pool).run()
+        pool = pool or stack.enter_context(FetchPool())
+        return _CrawlRun(directory, engine, config, rounds, tell, note, wish, clock, pool).run()
 
 
-class _Crawl:
+class _CrawlRun:
     """One run over a crawl directory."""
 
     def __init__(
@@ -107,12 +107,12 @@ class _Crawl:
         directory: CrawlDir,
         engine: Engine,
         config: Config,
-        rounds: Rounds,
-        tell: Callable[[Progress], None],
+        rounds: CrawlLimits,
+        tell: Callable[[CrawlProgress], None],
         note: Callable[[str], None],
-        stopping: Stopping,
+        stopping: StopRequest,
         clock: Callable[[], datetime],
-        pool: Pool,
+        pool: FetchPool,
     ) -> None:
         self._directory = directory
         self._engine = engine
@@ -123,14 +123,14 @@ class _Crawl:
         self._stopping = stopping
         self._clock = clock
         self._pool = pool
-        self._update = Update(config)
+        self._update = CrawldbUpdate(config)
         self._number = 0
-        self._done: list[Round] = []
+        self._done: list[RoundResult] = []
         self._next_look = 0.0
         self._cpu: dict[str, float] = {}
         self._step_now = ("", 0.0)
 
-    def run(self) -> Crawled:
+    def run(self) -> CrawlResult:
         while not self._stopping:
             if self._rounds.most is not None and self._number >= self._rounds.most:
                 return self._ended(f"{count(self._number, 'round')} done", is_done=False)
@@ -170,7 +170,7 @@ class _Crawl:
         self._step("updatedb")
         updated = self._update.run(self._directory, self._engine, [segment], now=self._clock())
         self._done.append(
-            Round(
+            RoundResult(
                 number=self._number,
                 segment=segment.name,
                 fetched=updated.fetched,
@@ -184,7 +184,7 @@ class _Crawl:
 
     def _open_segment(self) -> Segment | None:
         """Return the oldest segment that is not in the crawldb yet."""
-        known = applied(self._directory.crawldb) or ()
+        known = applied_segments(self._directory.crawldb) or ()
         return next((each for each in self._directory.all_segments() if not each.is_in(known)), None)
 
     def _generated(self) -> Segment | None:
@@ -199,7 +199,7 @@ class _Crawl:
         )
         return self._directory.segment(next(iter(made.segments))) if made.segments else None
 
-    def _fetch(self, segment: Segment) -> FetchDone:
+    def _fetch(self, segment: Segment) -> FetchJobResult:
         self._step("fetch")
         done = fetch(
             self._directory,
@@ -215,13 +215,15 @@ class _Crawl:
         self._cpu["fetch"] = self._cpu.get("fetch", 0.0) + done.cpu
         return done
 
-    def _fetching(self, state: FetchState) -> None:
-        self._tell(Progress(round=self._number, rounds=self._rounds.most, step="fetch", fetch=state))
+    def _fetching(self, state: FetchProgress) -> None:
+        self._tell(CrawlProgress(round=self._number, rounds=self._rounds.most, step="fetch", fetch=state))
         self._has_room()
 
     def _link(self) -> None:
         """Mark duplicates, and bring the links of all segments into the linkdb that are in the crawldb."""
-        in_crawldb, in_linkdb = (applied(table) or () for table in (self._directory.crawldb, self._directory.linkdb))
+        in_crawldb, in_linkdb = (
+            applied_segments(table) or () for table in (self._directory.crawldb, self._directory.linkdb)
+        )
         behind = [
             each
             for each in self._directory.all_segments()
@@ -263,24 +265,15 @@ class _Crawl:
 
     def _step(self, name: str, share: float | None = None) -> None:
         self._clock_in(name)
-        self._tell(Progress(round=self._number, rounds=self._rounds.most, step=name, share=share))
+        self._tell(CrawlProgress(round=self._number, rounds=self._rounds.most, step=name, share=share))
 
-    def _ended(self, why: str, *, is_done: bool) -> Crawled:
+    def _ended(self, why: str, *, is_done: bool) -> CrawlResult:
         if not self._stopping:
             self._link()
-        return Crawled(
+        return CrawlResult(
             rounds=tuple(self._done),
             ended_by=why,
             is_done=is_done,
-            by_status=_statuses(self._directory, self._engine),
+            by_status=count_by_status(self._directory, self._engine),
             cpu=self._spent(),
         )
-
-
-def _statuses(directory: CrawlDir, engine: Engine) -> dict[str, int]:
-    if applied(directory.crawldb) is None:  # stopped before the first update
-        return {}
-    with Table.open(directory.crawldb) as crawldb:
-        rows = engine.read(source_of(crawldb, ["status"]))
-        counted = rows.group_by("status").agg(urls=rows.count())
-        return {row["status"]: row["urls"] for batch in engine.batches(counted) for row in batch.to_pylist()}

@@ -7,8 +7,8 @@ from typing import Any
 
 from scoter.batch.crawldir.crawldb import open_crawldb
 from scoter.batch.crawldir.directory import CrawlDir
-from scoter.batch.crawldir.export import rows
-from scoter.batch.domainstats import FETCHED, regrouped
+from scoter.batch.crawldir.export import iter_rows
+from scoter.batch.domainstats import FETCHED_STATUSES, count_by
 from scoter.config import Config
 from scoter.engine import Engine, source_of
 
@@ -23,9 +23,9 @@ def crawlcomplete(crawl: CrawlDir, engine: Engine, config: Config, *, by: str) -
         urls = engine.read(source_of(table, ["host", "status"]))
         by_host = urls.group_by("host").aggregate(
             urls=urls.count(),
-            fetched=urls.status.isin(FETCHED).cast("int64").sum(),
+            fetched=urls.status.isin(FETCHED_STATUSES).cast("int64").sum(),
             unfetched=(urls.status == "unfetched").cast("int64").sum(),
         )
-        for row in rows(engine.batches(regrouped(engine, by_host, ["urls", "fetched", "unfetched"], by))):
+        for row in iter_rows(engine.batches(count_by(engine, by_host, ["urls", "fetched", "unfetched"], by))):
             other = row["urls"] - row["fetched"] - row["unfetched"]
             yield {**row, "other": other, "done": (row["urls"] - row["unfetched"]) / row["urls"]}

@@ -19,19 +19,19 @@ import pyarrow.parquet as pq
 from msgspec import Struct
 
 from scoter.batch.crawldir import schemas
-from scoter.batch.crawldir.crawldb import open_crawldb, without_backup
+from scoter.batch.crawldir.crawldb import open_crawldb, remove_backup
 from scoter.batch.crawldir.directory import CrawlDir
-from scoter.batch.crawldir.segment import counted
+from scoter.batch.crawldir.segment import segment_sources
 from scoter.config import Config
 from scoter.core.datum import DbStatus, short_name
 from scoter.core.domain import registered_domain
-from scoter.engine import Engine, Source, source_of
+from scoter.engine import Engine, TableSource, source_of
 from scoter.engine.port import Rows
 from scoter.errors import UsageError, UserError, nearest
 from scoter.plugins import chain
 from scoter.store.tables import Table
 
-Group: TypeAlias = Literal["none", "host", "domain"]
+DedupGroup: TypeAlias = Literal["none", "host", "domain"]
 COMPARE_ORDER = "score,fetchTime,urlLength"
 
 _LOSERS = pa.schema([("url", pa.utf8()), ("key", pa.utf8())])
@@ -49,7 +49,7 @@ _ORDERS: Mapping[str, Callable[[Rows], Any]] = {
 }
 
 
-class Deduplicated(Struct, frozen=True, kw_only=True):
+class DedupResult(Struct, frozen=True, kw_only=True):
     """How many pages became duplicates: of the same signature, and of nearly the same text."""
 
     exact: int
@@ -62,18 +62,18 @@ def dedup(
     config: Config,
     *,
     now: datetime,
-    group: Group = "none",
+    group: DedupGroup = "none",
     compare_order: str = COMPARE_ORDER,
     near: bool = False,
     distance: int = 3,
-) -> Deduplicated:
+) -> DedupResult:
     """Give all fetched pages of one signature but the best the status duplicate.
 
     ``group``: only pages of one host or registered domain are compared. ``compare_order``: what makes a page the
     better one, the most telling first, of score, fetchTime, httpsOverHttp, urlLength; at last the URL that sorts first.
     ``near``: also pages whose simhashes differ in at most ``distance`` bits.
     """
-    order = orders(compare_order)
+    order = parse_order(compare_order)
     extra = schemas.plugin_columns(chain("scoring", config))
     crawl.scratch.mkdir(parents=True, exist_ok=True)
     with (
@@ -94,16 +94,16 @@ def dedup(
             files = tuple(file for each in losers for file in each.files)
             inputs = {
                 "crawldb": source_of(crawldb, is_sorted=True),
-                "losers": Source(files=files, schema=_LOSERS, defaults={}),
+                "losers": TableSource(files=files, schema=_LOSERS, defaults={}),
             }
             with Table.write(crawl.crawldb, schemas.CRAWLDB, extra=extra, writer="dedup", clock=lambda: now) as new:
                 engine.write(_marked, inputs, new)
                 new.commit()
-    without_backup(crawl.crawldb, config)
-    return Deduplicated(exact=number, near=near_number)
+    remove_backup(crawl.crawldb, config)
+    return DedupResult(exact=number, near=near_number)
 
 
-def orders(text: str) -> Callable[[Rows], list[Any]]:
+def parse_order(text: str) -> Callable[[Rows], list[Any]]:
     """Return what sorts the better page first, by a comma-separated list of what to compare."""
     names = [name.strip() for name in text.split(",") if name.strip()]
     for name in names:
@@ -123,7 +123,7 @@ def orders(text: str) -> Callable[[Rows], list[Any]]:
     return lambda rows: [*(_ORDERS[name](rows) for name in names), rows.url.asc()]
 
 
-def _grouped(engine: Engine, pages: Rows, group: Group) -> Rows:
+def _grouped(engine: Engine, pages: Rows, group: DedupGroup) -> Rows:
     """Return pages with a column ``among``: only those of equal values are compared."""
     if group == "none":
         return pages.mutate(among=ibis.literal(""))
@@ -159,9 +159,9 @@ def _marked(tables: Mapping[str, Rows]) -> Rows:
     return joined.mutate(status=status).select(*crawldb.columns)
 
 
-def _saved(engine: Engine, losers: Rows, file: Path) -> tuple[Source, int]:
+def _saved(engine: Engine, losers: Rows, file: Path) -> tuple[TableSource, int]:
     number = engine.save(losers, _LOSERS, file)
-    return Source(files=(str(file),), schema=_LOSERS, defaults={}), number
+    return TableSource(files=(str(file),), schema=_LOSERS, defaults={}), number
 
 
 def _decoded_length(url: Any) -> Any:
@@ -207,11 +207,11 @@ def near_losers(
             where=str(crawl.segments),
             hint="It is made while pages are parsed, with the setting parse.simhash=true.",
         )
-    ranked = engine.read(Source(files=(str(file),), schema=_RANKED, defaults={}))
+    ranked = engine.read(TableSource(files=(str(file),), schema=_RANKED, defaults={}))
     best = ranked.group_by(["simhash", "among"]).agg(rank=ranked["rank"].min())
     lost = folder / "lost.parquet"
     _write_ranks(lost, _greedily(engine.batches(_pairs(engine, best, distance)), number))
-    lost_best = engine.read(Source(files=(str(lost),), schema=_RANKS, defaults={}))
+    lost_best = engine.read(TableSource(files=(str(lost),), schema=_RANKS, defaults={}))
     # Pages of one simhash: whatever becomes of the best of them, the others are near what stays.
     others = ranked.anti_join(best, "rank")
     return ibis.union(ranked.semi_join(lost_best, "rank"), others).select("url", "key")
@@ -221,7 +221,7 @@ def _simhashes(engine: Engine, crawl: CrawlDir) -> Rows:
     """Return the newest simhash of every page."""
     found = []
     for number, segment in enumerate(crawl.all_segments()):
-        rows = engine.read(counted([segment]).parse_data).select("url", "simhash")
+        rows = engine.read(segment_sources([segment]).parse_data).select("url", "simhash")
         found.append(rows.filter(rows.simhash.notnull()).mutate(segment=ibis.literal(number, "int32")))
     if not found:
         raise UserError("there are no segments, so no page can be compared by its text", where=str(crawl.segments))

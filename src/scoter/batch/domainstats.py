@@ -11,13 +11,13 @@ import pyarrow as pa
 
 from scoter.batch.crawldir.crawldb import open_crawldb
 from scoter.batch.crawldir.directory import CrawlDir
-from scoter.batch.crawldir.export import rows
+from scoter.batch.crawldir.export import iter_rows
 from scoter.config import Config
 from scoter.core.domain import is_ip, public_suffix, registered_domain
 from scoter.engine import Engine, source_of
 from scoter.engine.port import Rows
 
-FETCHED = ("fetched", "notmodified")
+FETCHED_STATUSES = ("fetched", "notmodified")
 """The statuses of a page whose content we have and that counts as its own."""
 
 
@@ -25,9 +25,9 @@ def domainstats(crawl: CrawlDir, engine: Engine, config: Config, *, by: str) -> 
     """Yield each group with its numbers of fetched and of all URLs, the one with most fetched pages first."""
     with open_crawldb(crawl, config) as table:
         urls = engine.read(source_of(table, ["host", "status"]))
-        fetched = urls.status.isin(FETCHED).cast("int64").sum()
+        fetched = urls.status.isin(FETCHED_STATUSES).cast("int64").sum()
         by_host = urls.group_by("host").aggregate(fetched=fetched, urls=urls.count())
-        yield from rows(engine.batches(regrouped(engine, by_host, ["fetched", "urls"], by)))
+        yield from iter_rows(engine.batches(count_by(engine, by_host, ["fetched", "urls"], by)))
 
 
 def top_level(host: str) -> str:
@@ -47,7 +47,7 @@ GROUPS: Mapping[str, Callable[[str], str]] = {
 }
 
 
-def regrouped(engine: Engine, by_host: Rows, counts: Sequence[str], by: str) -> Rows:
+def count_by(engine: Engine, by_host: Rows, counts: Sequence[str], by: str) -> Rows:
     """Return counts by host as counts by a group, in a column of its name, largest total first."""
     if by == "host":
         found = by_host

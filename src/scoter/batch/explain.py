@@ -14,10 +14,10 @@ from msgspec import Struct
 
 from scoter.batch.crawldir import schemas
 from scoter.batch.crawldir.directory import CrawlDir
-from scoter.batch.crawldir.lookup import find, knows_host, rows_of
+from scoter.batch.crawldir.lookup import find_rows, has_host, url_rows
 from scoter.batch.crawldir.schemas import datum_of
-from scoter.batch.crawldir.segment import Counted, Segment, counted
-from scoter.batch.urls.seeds import within
+from scoter.batch.crawldir.segment import Segment, SegmentSources, segment_sources
+from scoter.batch.urls.seeds import with_scope
 from scoter.config import Config
 from scoter.core.chain import Step, trace_filters, trace_normalize
 from scoter.core.datum import EPOCH, CrawlDatum, DbStatus, short_name
@@ -29,15 +29,15 @@ from scoter.plugins import Column, chain
 from scoter.store.tables import Table
 from scoter.store.tables.versions import CURRENT
 
-SHOWN = 5
+MAX_SHOWN = 5
 """How many of its links, inlinks, duplicates and redirects are told of a URL."""
-HOPS = 5
+MAX_HOPS = 5
 _DUPLICATE = short_name(DbStatus.DUPLICATE)
 
 Row = Mapping[str, Any]
 
 
-class Some(Struct, frozen=True):
+class RowSample(Struct, frozen=True):
     """The first few of so many rows."""
 
     count: int = 0
@@ -68,23 +68,23 @@ class Explanation(Struct, frozen=True, kw_only=True):
     skipped: tuple[str, ...] = ()
     fetches: tuple[Row, ...] = ()
     parses: tuple[Row, ...] = ()
-    links: Some = Some()
+    links: RowSample = RowSample()
     link_score: float = 0.0
-    inlinks: Some = Some()
-    redirected_from: Some = Some()
+    inlinks: RowSample = RowSample()
+    redirected_from: RowSample = RowSample()
     redirects: tuple[Row, ...] = ()
-    duplicates: Some = Some()
+    duplicates: RowSample = RowSample()
     applied: tuple[str, ...] = ()
     is_host_known: bool = False
 
 
-class _Crawl:
+class _CrawlTables:
     """The tables of a crawl, open for one question."""
 
     def __init__(self, crawl: CrawlDir, config: Config, stack: ExitStack) -> None:
         self.extra: tuple[Column, ...] = schemas.plugin_columns(chain("scoring", config))
-        self.segments: Sequence[tuple[Segment, Counted]] = [
-            (segment, counted([segment], self.extra)) for segment in crawl.all_segments()
+        self.segments: Sequence[tuple[Segment, SegmentSources]] = [
+            (segment, segment_sources([segment], self.extra)) for segment in crawl.all_segments()
         ]
         self.crawldb = self.linkdb = None
         if (crawl.crawldb / CURRENT).exists():
@@ -98,45 +98,45 @@ class _Crawl:
         return tuple(segment.name for segment, _ in self.segments if segment.is_in(names))
 
     def record(self, url: Url) -> Row | None:
-        return None if self.crawldb is None else next(rows_of(source_of(self.crawldb), url), None)
+        return None if self.crawldb is None else next(url_rows(source_of(self.crawldb), url), None)
 
     def fetches(self, url: Url) -> tuple[Row, ...]:
         found = [
-            {"segment": segment.name, **row} for segment, parts in self.segments for row in rows_of(parts.fetch, url)
+            {"segment": segment.name, **row} for segment, parts in self.segments for row in url_rows(parts.fetch, url)
         ]
         return tuple(sorted(found, key=lambda row: (row["fetch_time"] is not None, row["fetch_time"])))
 
     def parses(self, url: Url) -> Iterator[Row]:
         for segment, parts in self.segments:
-            for row in rows_of(parts.parse_data, url):
+            for row in url_rows(parts.parse_data, url):
                 yield {"segment": segment.name, **row}
 
     def links(self, url: Url) -> Iterator[Row]:
         for segment, parts in self.segments:
-            for row in rows_of(parts.links, url):
+            for row in url_rows(parts.links, url):
                 yield {"segment": segment.name, **row}
 
     def redirects_to(self, url: Url) -> Iterator[Row]:
         for segment, parts in self.segments:
-            for row in find(parts.fetch, {"redirect_key": url.key, "redirect_to": url.text}):
+            for row in find_rows(parts.fetch, {"redirect_key": url.key, "redirect_to": url.text}):
                 yield {"segment": segment.name, "url": row["url"], "status": row["status"]}
 
     def listed(self, url: Url) -> Iterator[Segment]:
         """Yield the segments that have a URL in their fetch lists, and no word of what came of it."""
         for segment, parts in self.segments:
-            if _any(rows_of(parts.generate, url)) and not _any(rows_of(parts.fetch, url)):
+            if _any(url_rows(parts.generate, url)) and not _any(url_rows(parts.fetch, url)):
                 yield segment
 
-    def inlinks(self, url: Url) -> Some:
-        row = None if self.linkdb is None else next(rows_of(source_of(self.linkdb), url), None)
+    def inlinks(self, url: Url) -> RowSample:
+        row = None if self.linkdb is None else next(url_rows(source_of(self.linkdb), url), None)
         found = sorted((row or {}).get("inlinks") or (), key=lambda link: (link["url"], link["anchor"] or ""))
-        return Some(len(found), tuple(found[:SHOWN]))
+        return RowSample(len(found), tuple(found[:MAX_SHOWN]))
 
-    def duplicates(self, url: Url, signature: bytes | None) -> Some:
+    def duplicates(self, url: Url, signature: bytes | None) -> RowSample:
         if self.crawldb is None or not signature:
-            return Some()
+            return RowSample()
         source = source_of(self.crawldb, ["url", "status", "score", "signature"])
-        alike = (row for row in find(source, {"signature": signature}) if row["url"] != url.text)
+        alike = (row for row in find_rows(source, {"signature": signature}) if row["url"] != url.text)
         # The one that it is a duplicate of comes first, not another duplicate.
         shown = ({name: row[name] for name in ("url", "status", "score")} for row in alike)
         return _some(shown, last=lambda row: row["status"] == _DUPLICATE)
@@ -145,18 +145,18 @@ class _Crawl:
 def explain(crawl: CrawlDir, config: Config, url: str, *, now: datetime) -> Explanation:
     """Return all that is known of a URL, in whatever spelling."""
     asked = canonical(url)
-    config = within(config, crawl)
+    config = with_scope(config, crawl)
     normal, steps = trace_normalize(
         asked.text, chain("urlnormalizer", config), "default", config.urlnormalizer.loop_count
     )
     with ExitStack() as stack:
-        known = _Crawl(crawl, config, stack)
+        known = _CrawlTables(crawl, config, stack)
         record = known.record(asked)
         # What was stored before the rules changed is found under its old spelling.
         wanted = asked if record is not None or normal is None else normal
         record = record or known.record(wanted)
         is_kept, filters = trace_filters(wanted, chain("urlfilter", config))
-        datum = None if record is None else datum_of(record, extra=schemas.names(known.extra))
+        datum = None if record is None else datum_of(record, extra=schemas.column_names(known.extra))
         is_due = datum is not None and _schedule(config).due(datum, now)[0]
         fetches, listed = known.fetches(wanted), tuple(known.listed(wanted))
         links, link_score = _best_links(known.links(wanted))
@@ -184,7 +184,7 @@ def explain(crawl: CrawlDir, config: Config, url: str, *, now: datetime) -> Expl
             duplicates=known.duplicates(wanted, datum.signature if datum else None),
             applied=known.applied(),
             is_host_known=record is not None
-            or (known.crawldb is not None and knows_host(source_of(known.crawldb, ["key"]), wanted)),
+            or (known.crawldb is not None and has_host(source_of(known.crawldb, ["key"]), wanted)),
         )
 
 
@@ -197,7 +197,7 @@ def _ahead(crawldb: Any, datum: CrawlDatum, now: datetime) -> int:
     return int(crawldb.count(better & (pc.field("fetch_time") <= pc.scalar(now))))
 
 
-def _best_links(links: Iterable[Row]) -> tuple[Some, float]:
+def _best_links(links: Iterable[Row]) -> tuple[RowSample, float]:
     """Return the links that carry most, their number, and all that they carry together."""
     count, total = 0, 0.0
     best: list[tuple[float, int, Row]] = []
@@ -205,17 +205,17 @@ def _best_links(links: Iterable[Row]) -> tuple[Some, float]:
         score = link["score"] or 0.0
         total += score
         heapq.heappush(best, (score, -count, link))
-        if len(best) > SHOWN:
+        if len(best) > MAX_SHOWN:
             heapq.heappop(best)
     shown = ("segment", "source", "anchor", "rel", "score")
     ordered = sorted(best, key=lambda each: (-each[0], -each[1]))
-    return Some(count, tuple({name: link[name] for name in shown} for _, _, link in ordered)), total
+    return RowSample(count, tuple({name: link[name] for name in shown} for _, _, link in ordered)), total
 
 
-def _hops(known: _Crawl, url: Url, fetches: Sequence[Row]) -> Iterator[Row]:
+def _hops(known: _CrawlTables, url: Url, fetches: Sequence[Row]) -> Iterator[Row]:
     """Yield where a URL led when it was last fetched, where that led, and so on."""
     seen = {url.text}
-    for _ in range(HOPS):
+    for _ in range(MAX_HOPS):
         if not fetches or not fetches[-1]["redirect_to"]:
             return
         last = fetches[-1]
@@ -243,16 +243,16 @@ def _any(rows: Iterable[Row]) -> bool:
     return any(True for _ in rows)
 
 
-def _some(rows: Iterable[Row], last: Callable[[Row], bool] = lambda row: False) -> Some:
+def _some(rows: Iterable[Row], last: Callable[[Row], bool] = lambda row: False) -> RowSample:
     """Return the first few of rows; those of which ``last`` is true come after the others."""
     first: list[Row] = []
     after: list[Row] = []
     count = 0
     for count, row in enumerate(rows, 1):  # noqa: B007 - the last number is how many there were
         among = after if last(row) else first
-        if len(among) < SHOWN:
+        if len(among) < MAX_SHOWN:
             among.append(row)
-    return Some(count, tuple([*first, *after][:SHOWN]))
+    return RowSample(count, tuple([*first, *after][:MAX_SHOWN]))
 
 
 _ENDED = {
@@ -262,7 +262,7 @@ _ENDED = {
 }
 
 
-def verdict(found: Explanation, now: datetime) -> str:
+def summarize(found: Explanation, now: datetime) -> str:
     """Return the sentence that comes first."""
     return _unknown(found, now) if found.datum is None else _known(found, found.datum, now)
 

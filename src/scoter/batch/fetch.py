@@ -18,13 +18,13 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
-from scoter.batch.crawldir.directory import CrawlDir, Stopping, applied
+from scoter.batch.crawldir.directory import CrawlDir, StopRequest, applied_segments
 from scoter.batch.crawldir.schemas import plugin_columns
 from scoter.batch.crawldir.segment import FETCHED, PARSED, Segment
-from scoter.batch.fetchlists.lists import most_processes
+from scoter.batch.fetchlists.lists import process_count
 from scoter.batch.worker.parts import recover_fetch
-from scoter.batch.worker.pool import Interrupted, Pool
-from scoter.batch.worker.process import WORKERS, Said, Task, dealt, share
+from scoter.batch.worker.pool import FetchPool, WorkerDied
+from scoter.batch.worker.process import WORKERS_LOCK, FetchTask, WorkerReport, assign_lists, share_limits
 from scoter.config import Config
 from scoter.engine import Engine, source_of
 from scoter.errors import Defect, UsageError, UserError
@@ -32,12 +32,12 @@ from scoter.fetch.progress import Snapshot
 from scoter.fetch.protocols.request_headers import user_agent
 from scoter.plugins import chain
 
-MOST_ATTEMPTS = 3
+MAX_ATTEMPTS = 3
 """How often processes that were killed are replaced within one run."""
 _WAIT_FOR_OTHERS = 60.0
 
 
-class FetchState(Struct, frozen=True, kw_only=True):
+class FetchProgress(Struct, frozen=True, kw_only=True):
     """A fetch at one moment."""
 
     total: int
@@ -57,7 +57,7 @@ class FetchState(Struct, frozen=True, kw_only=True):
         return left / self.pages_per_second if self.pages_per_second > 0.01 and left > 0 else None
 
 
-class FetchDone(Struct, frozen=True, kw_only=True):
+class FetchJobResult(Struct, frozen=True, kw_only=True):
     """What came of a fetch."""
 
     segment: str
@@ -79,18 +79,18 @@ def fetch(
     *,
     engine: Callable[[], Engine],
     parses: bool | None = None,
-    tell: Callable[[FetchState], None] = lambda state: None,
+    tell: Callable[[FetchProgress], None] = lambda state: None,
     note: Callable[[str], None] = lambda text: None,
-    stopping: Stopping | None = None,
-    pool: Pool | None = None,
-) -> FetchDone:
+    stopping: StopRequest | None = None,
+    pool: FetchPool | None = None,
+) -> FetchJobResult:
     """Fetch what is left of a segment; ``engine`` is asked for only if there is something to leave out.
 
     Processes are those of a pool, or started for this.
     """
     user_agent(config)  # without a name nothing is fetched, and nothing else should be done before that is said
     if segment.is_fetched:
-        is_done = segment.is_in(applied(crawl.crawldb) or ())
+        is_done = segment.is_in(applied_segments(crawl.crawldb) or ())
         problem = "this segment is fetched already" + (", and in the crawldb" if is_done else "")
         hint = f"Run: scoter {'generate' if is_done else 'updatedb'} {crawl.path}"
         raise UsageError(problem, where=str(segment.path), hint=hint)
@@ -100,18 +100,18 @@ def fetch(
             "the pages would be neither parsed nor kept", hint="Give --parse, or set fetch.store_content = true."
         )
     with segment.lock("fetch"), ExitStack() as stack:
-        stopping = Stopping() if stopping is None else stopping  # one that nobody has used yet is false
-        pool = pool or stack.enter_context(Pool())
+        stopping = StopRequest() if stopping is None else stopping  # one that nobody has used yet is false
+        pool = pool or stack.enter_context(FetchPool())
         for attempt in itertools.count(1):
             _wait_for_others(segment, note)
             recover_fetch(segment)
             try:
                 done = _run(crawl, segment, config, engine, parses, tell, stopping, pool)
                 break
-            except Interrupted as ended:
+            except WorkerDied as ended:
                 if ended.code is not None and ended.code > 0:
                     raise Defect(f"a fetching process failed ({ended}); it said why above") from ended
-                if attempt >= MOST_ATTEMPTS:
+                if attempt >= MAX_ATTEMPTS:
                     raise UserError(
                         f"fetching processes keep being killed (the last by {ended})",
                         where=str(segment.path),
@@ -133,19 +133,19 @@ def _run(
     config: Config,
     engine: Callable[[], Engine],
     parses: bool,
-    tell: Callable[[FetchState], None],
-    stopping: Stopping,
-    pool: Pool,
-) -> FetchDone:
+    tell: Callable[[FetchProgress], None],
+    stopping: StopRequest,
+    pool: FetchPool,
+) -> FetchJobResult:
     about = segment.about()
     finished = segment.crawl_fetch().finished()
     before = segment.crawl_fetch().count() if finished else 0
     lists = _remaining(segment, config, engine()) if finished else list(map(Path, segment.crawl_generate().files))
     attempt = 1 + max((int(name.split("-")[2]) for name in finished), default=0)
-    processes = min(most_processes(config), len(lists) or 1)
-    own = share(config, processes)
+    processes = min(process_count(config), len(lists) or 1)
+    own = share_limits(config, processes)
     tasks = [
-        Task(
+        FetchTask(
             config=own,
             segment=str(segment.path),
             worker=worker,
@@ -157,9 +157,9 @@ def _run(
             parses=parses,
             robots=str(crawl.path / "robots.sqlite"),
         )
-        for worker, numbers in enumerate(dealt(list(map(str, lists)), processes))
+        for worker, numbers in enumerate(assign_lists(list(map(str, lists)), processes))
     ]
-    watch = _Watch(total=about.urls, before=before, tell=tell)
+    watch = _WorkerReports(total=about.urls, before=before, tell=tell)
     pool.run(tasks, watch.hear, lambda: bool(stopping) or watch.problem() is not None)
     problem = watch.problem()
     if problem is not None:
@@ -167,17 +167,17 @@ def _run(
     return watch.done(segment.name)
 
 
-class _Watch:
+class _WorkerReports:
     """What the processes have told."""
 
-    def __init__(self, total: int, before: int, tell: Callable[[FetchState], None]) -> None:
+    def __init__(self, total: int, before: int, tell: Callable[[FetchProgress], None]) -> None:
         self._total = total
         self._before = before
         self._tell = tell
         self._last: dict[int, Snapshot] = {}
-        self._ended: dict[int, Said] = {}
+        self._ended: dict[int, WorkerReport] = {}
 
-    def hear(self, said: Said) -> None:
+    def hear(self, said: WorkerReport) -> None:
         if said.snapshot is not None:
             self._last[said.worker] = said.snapshot
         if said.ended:
@@ -188,9 +188,9 @@ class _Watch:
         found = next((said.problem for said in self._ended.values() if said.problem is not None), None)
         return None if found is None else UserError(found[0], where=found[1], hint=found[2])
 
-    def state(self) -> FetchState:
+    def state(self) -> FetchProgress:
         last = self._last.values()
-        return FetchState(
+        return FetchProgress(
             total=self._total,
             done=self._before + sum(each.done for each in last),
             pages=sum(each.fetched for each in last),
@@ -202,7 +202,7 @@ class _Watch:
             why="; ".join(dict.fromkeys(each.why for each in last if each.why)),
         )
 
-    def done(self, segment: str) -> FetchDone:
+    def done(self, segment: str) -> FetchJobResult:
         state = self.state()
         replies: Counter[str] = Counter()
         not_asked: Counter[str] = Counter()
@@ -210,7 +210,7 @@ class _Watch:
             replies.update(snapshot.replies)
         for said in self._ended.values():
             not_asked.update(said.not_asked)
-        return FetchDone(
+        return FetchJobResult(
             segment=segment,
             complete=all(said.complete for said in self._ended.values()),
             urls=self._total,
@@ -243,7 +243,7 @@ def _remaining(segment: Segment, config: Config, engine: Engine) -> list[Path]:
 
 def _wait_for_others(segment: Segment, note: Callable[[str], None]) -> None:
     """Wait until the processes of a fetch that was killed have finished what they were at."""
-    handle = os.open(segment.path / WORKERS, os.O_CREAT | os.O_RDWR, 0o644)
+    handle = os.open(segment.path / WORKERS_LOCK, os.O_CREAT | os.O_RDWR, 0o644)
     until = time.monotonic() + _WAIT_FOR_OTHERS
     told = False
     try:

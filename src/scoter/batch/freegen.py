@@ -15,27 +15,27 @@ from msgspec import Struct
 
 from scoter.batch.crawldir import schemas
 from scoter.batch.crawldir.directory import CrawlDir
-from scoter.batch.crawldir.segment import About
-from scoter.batch.fetchlists.picker import Picker, save
-from scoter.batch.fetchlists.writer import pack
+from scoter.batch.crawldir.segment import SegmentInfo
+from scoter.batch.fetchlists.picker import UrlPicker, save_picked
+from scoter.batch.fetchlists.writer import write_segments
 from scoter.batch.generate import limits_of
-from scoter.batch.urls.chains import Sieve
-from scoter.batch.urls.records import Sower, first_seeds
-from scoter.batch.urls.seeds import Complaint, origins, read
+from scoter.batch.urls.chains import UrlChains
+from scoter.batch.urls.records import SeedRecords, first_seeds
+from scoter.batch.urls.seeds import SeedProblem, read_seeds, seed_sources
 from scoter.config import Config
 from scoter.engine import Engine
 from scoter.plugins import chain
 from scoter.store.disk import Scratch
 
 
-class FreelyGenerated(Struct, frozen=True, kw_only=True):
+class FreegenResult(Struct, frozen=True, kw_only=True):
     """What was made; counts of what was left out are of lines."""
 
     segments: Mapping[str, int]
     filtered: int = 0
     not_urls: int = 0
     bad_fields: int = 0
-    complaints: tuple[Complaint, ...] = ()
+    complaints: tuple[SeedProblem, ...] = ()
 
     @property
     def urls(self) -> int:
@@ -53,27 +53,29 @@ def freegen(
     normalize: bool = False,
     lists: int | None = None,
     stdin: IO[bytes] | None = None,
-) -> FreelyGenerated:
+) -> FreegenResult:
     """Make one segment of the URLs in files, folders and standard input (``-``)."""
     # Limits by host are generate's: who names URLs wants these.
     limits = limits_of(config, lists=lists, is_capped=False)
-    sources = origins(files, may_be_urls=False)
+    sources = seed_sources(files, may_be_urls=False)
     scoring = chain("scoring", config)
     columns = schemas.plugin_columns(scoring)
-    sower = Sower(Sieve.of(config, "inject", filter=filter, normalize=normalize), scoring, columns, config, now)
+    sower = SeedRecords(
+        UrlChains.of(config, "inject", filter=filter, normalize=normalize), scoring, columns, config, now
+    )
     with closing(Scratch(crawl.scratch, "freegen")) as scratch:
         file = scratch.path / "seeds.parquet"
-        sower.write(read(sources, stdin), file)
+        sower.write(read_seeds(sources, stdin), file)
         segments: Mapping[str, int] = {}
         if sower.kept:
             rows = first_seeds(engine, file, columns)
-            picker = Picker(limits, Sieve((), (), "default"))
-            picked = save(map(picker.pick, engine.batches(rows.select("url", "key", "host"))), scratch.path)
+            picker = UrlPicker(limits, UrlChains((), (), "default"))
+            picked = save_picked(map(picker.pick, engine.batches(rows.select("url", "key", "host"))), scratch.path)
             found = engine.read(picked)
-            about = About(created=now, lists=limits.lists, urls=0, made_by="freegen", partition=limits.partition)
+            about = SegmentInfo(created=now, lists=limits.lists, urls=0, made_by="freegen", partition=limits.partition)
             full = found.join(rows, found.picked_url == rows.url)
-            segments = pack(crawl, engine, full, columns, about, now, scratch.path)
-    return FreelyGenerated(
+            segments = write_segments(crawl, engine, full, columns, about, now, scratch.path)
+    return FreegenResult(
         segments=segments,
         filtered=sower.filtered,
         not_urls=sower.not_urls,

@@ -25,18 +25,25 @@ from msgspec import Struct
 
 from scoter.batch.crawldir import schemas
 from scoter.batch.crawldir.directory import CrawlDir
-from scoter.batch.crawldir.segment import About
-from scoter.batch.fetchlists.candidates import VALUE, Rules, Selection, brought_forward, next_due, select
-from scoter.batch.fetchlists.lists import most_processes
-from scoter.batch.fetchlists.picker import Limits, Picker, save
-from scoter.batch.fetchlists.writer import pack
-from scoter.batch.urls.chains import Sieve
+from scoter.batch.crawldir.segment import SegmentInfo
+from scoter.batch.fetchlists.candidates import (
+    SORT_VALUE,
+    Candidates,
+    SelectionRules,
+    next_due,
+    select_candidates,
+    with_due_column,
+)
+from scoter.batch.fetchlists.lists import process_count
+from scoter.batch.fetchlists.picker import FetchListLimits, UrlPicker, save_picked
+from scoter.batch.fetchlists.writer import write_segments
+from scoter.batch.urls.chains import UrlChains
 from scoter.config import Config
 from scoter.core.datum import later
 from scoter.core.expr import compile_expr
-from scoter.engine import Engine, Source, source_of
+from scoter.engine import Engine, TableSource, source_of
 from scoter.engine.port import Rows
-from scoter.engine.portable import real
+from scoter.engine.portable import double
 from scoter.errors import UsageError, typed
 from scoter.plugins import chain
 from scoter.store.disk import Scratch
@@ -47,7 +54,7 @@ SLACK, MORE, GROWTH = 1.2, 1_000, 4
 """Candidates asked for beyond those wanted, and how much more of them are asked for when filters drop too many."""
 
 
-class Generated(Struct, frozen=True, kw_only=True):
+class GenerateResult(Struct, frozen=True, kw_only=True):
     """What was made: the segments with their URLs' number, and what was left out on the way."""
 
     segments: Mapping[str, int]
@@ -77,7 +84,7 @@ def generate(
     normalize: bool = False,
     force: bool = False,
     update_crawldb: bool | None = None,
-) -> Generated:
+) -> GenerateResult:
     """Make up to ``max_segments`` segments of at most ``top_n`` URLs each, and tell what was left out.
 
     ``add_days`` looks at the crawldb as it will be then. ``normalize`` brings URLs into another spelling to tell whose
@@ -89,17 +96,17 @@ def generate(
         raise UsageError("there is no crawldb yet", where=str(crawl.path), hint=hint)
     scoring = chain("scoring", config)
     columns = schemas.plugin_columns(scoring)
-    rules = Rules(
-        moment=later(now, timedelta(days=min(add_days, timedelta.max.days))),
+    rules = SelectionRules(
+        now=later(now, timedelta(days=min(add_days, timedelta.max.days))),
         schedule=chain("schedule", config)[0][1],
         scoring=scoring,
-        extra=schemas.names(columns),
-        expression=compile_expr(expr, schemas.kinds(columns)) if expr else None,
+        extra=schemas.column_names(columns),
+        expression=compile_expr(expr, schemas.expression_columns(columns)) if expr else None,
         status=config.generate.restrict_status,
         least_value=config.generate.min_score,
         longest_interval=config.generate.min_interval,
     )
-    picker = Picker(limits, Sieve.of(config, "generate_host_count", filter=filter, normalize=normalize))
+    picker = UrlPicker(limits, UrlChains.of(config, "generate_host_count", filter=filter, normalize=normalize))
     marks = config.generate.update_crawldb if update_crawldb is None else update_crawldb
     with (
         closing(Scratch(crawl.scratch, "generate")) as scratch,
@@ -108,21 +115,21 @@ def generate(
         known = source_of(table, is_sorted=True)
         waiting = _waiting(crawl, engine, table, rules, config) if marks and not force else None
         rows = engine.read(known)
-        selected = select(engine, rows, rules, waiting)
-        picked = save(_picked(engine, selected.candidates, picker, limits, table.manifest.rows), scratch.path)
+        selected = select_candidates(engine, rows, rules, waiting)
+        picked = save_picked(_picked(engine, selected.candidates, picker, limits, table.manifest.rows), scratch.path)
         skipped = {"dropped by filters": picker.filtered, "over the limit of their host": picker.capped}
         if not picker.picked:
-            return Generated(
+            return GenerateResult(
                 segments={},
                 known=table.manifest.rows,
                 skipped=_present({**_counted(engine, selected, table.manifest.rows), **skipped}),
                 next_due=_one(engine, next_due(rows, rules)),
             )
         found = engine.read(picked)
-        full = brought_forward(engine, found.join(rows, found.picked_url == rows.url), rules)
-        about = About(created=now, lists=limits.lists, urls=0, partition=limits.partition)
-        segments = pack(crawl, engine, full, columns, about, now, scratch.path)
-        return Generated(segments=segments, known=table.manifest.rows, skipped=_present(skipped))
+        full = with_due_column(engine, found.join(rows, found.picked_url == rows.url), rules)
+        about = SegmentInfo(created=now, lists=limits.lists, urls=0, partition=limits.partition)
+        segments = write_segments(crawl, engine, full, columns, about, now, scratch.path)
+        return GenerateResult(segments=segments, known=table.manifest.rows, skipped=_present(skipped))
 
 
 def limits_of(
@@ -132,37 +139,37 @@ def limits_of(
     lists: int | None = None,
     max_segments: int = 1,
     is_capped: bool = True,
-) -> Limits:
+) -> FetchListLimits:
     """Return how many URLs may be picked, and how they are dealt out."""
     for name, value in (("--top-n", top_n), ("--fetchers", lists), ("--max-segments", max_segments)):
         if value is not None and value < 1:
             raise UsageError(f"must be at least 1, not {value}", where=name)
     settings = config.generate
     by_address = settings.partition_mode == "ip"
-    return Limits(
+    return FetchListLimits(
         top_n=top_n,
         segments=max_segments,
         max_count=settings.max_count if is_capped else None,
         count_mode=settings.count_mode,
         partition=settings.partition_mode,
-        lists=1 if by_address else lists or most_processes(config),
+        lists=1 if by_address else lists or process_count(config),
     )
 
 
-def _waiting(crawl: CrawlDir, engine: Engine, table: Table, rules: Rules, config: Config) -> Rows | None:
+def _waiting(crawl: CrawlDir, engine: Engine, table: Table, rules: SelectionRules, config: Config) -> Rows | None:
     """Return the URLs of segments that an update has still to see."""
     young = [
         segment
         for segment in crawl.all_segments()
         if not segment.is_in(table.manifest.applied)
-        and later(segment.about().created, config.generate.mark_age) > rules.moment
+        and later(segment.about().created, config.generate.mark_age) > rules.now
     ]
     files = tuple(file for segment in young for file in segment.crawl_generate().files)
     schema = pa.schema([schemas.CRAWL_GENERATE.field("url")])
-    return engine.read(Source(files=files, schema=schema, defaults={})) if files else None
+    return engine.read(TableSource(files=files, schema=schema, defaults={})) if files else None
 
 
-def _picked(engine: Engine, rows: Rows, picker: Picker, limits: Limits, most: int) -> Iterator[Any]:
+def _picked(engine: Engine, rows: Rows, picker: UrlPicker, limits: FetchListLimits, most: int) -> Iterator[Any]:
     """Yield what is picked, running down the candidates, of which there are so many at most, until it is enough."""
     if limits.total is None and limits.max_count is None:
         # All of them are taken, so that nobody would see the order.
@@ -186,7 +193,7 @@ def _picked(engine: Engine, rows: Rows, picker: Picker, limits: Limits, most: in
 
 
 def _ordered(rows: Rows) -> Rows:
-    return rows.select("url", "key", "host", VALUE).order_by([ibis.desc(VALUE), "key", "url"])
+    return rows.select("url", "key", "host", SORT_VALUE).order_by([ibis.desc(SORT_VALUE), "key", "url"])
 
 
 def _best(engine: Engine, rows: Rows, wanted: int) -> Rows:
@@ -194,13 +201,13 @@ def _best(engine: Engine, rows: Rows, wanted: int) -> Rows:
 
     Values alone are quickly sorted; URLs and their keys are not, and fill the memory.
     """
-    values = rows.select(VALUE)
-    last = engine.batches(values.order_by(values[VALUE].desc()).limit(1, offset=wanted - 1))
+    values = rows.select(SORT_VALUE)
+    last = engine.batches(values.order_by(values[SORT_VALUE].desc()).limit(1, offset=wanted - 1))
     edge = next((batch.column(0)[0].as_py() for batch in last if batch.num_rows), None)
-    return rows if edge is None else rows.filter(rows[VALUE] >= real(edge))
+    return rows if edge is None else rows.filter(rows[SORT_VALUE] >= double(edge))
 
 
-def _counted(engine: Engine, selected: Selection, known: int) -> dict[str, int]:
+def _counted(engine: Engine, selected: Candidates, known: int) -> dict[str, int]:
     """Return how many URLs each rule left out."""
     counts, before = {}, known
     for reason, rows in selected.left:

@@ -21,28 +21,26 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from scoter.batch.crawldir import schemas
-from scoter.batch.crawldir.crawldb import without_backup
+from scoter.batch.crawldir.crawldb import crawldb_snapshot, remove_backup
 from scoter.batch.crawldir.directory import CrawlDir
-from scoter.batch.urls.chains import Sieve, changes_of, rewritten
-from scoter.batch.urls.records import HAS_INTERVAL, HAS_SCORE, Sower, first_seeds, seed_schema
-from scoter.batch.urls.seeds import Complaint, origins, read
+from scoter.batch.urls.chains import UrlChains, rewrite_urls, url_changes
+from scoter.batch.urls.records import HAS_INTERVAL, HAS_SCORE, SeedRecords, first_seeds, seed_schema
+from scoter.batch.urls.seeds import SeedProblem, read_seeds, seed_sources
 from scoter.config import Config
-from scoter.engine import Engine, Source, source_of
+from scoter.engine import Engine, TableSource
 from scoter.engine.port import Rows
 from scoter.engine.portable import first_rows, map_concat
 from scoter.plugins import Column, chain
 from scoter.store.disk import Scratch
 from scoter.store.tables import Table
-from scoter.store.tables.schema import defaults_of, with_columns
-from scoter.store.tables.versions import CURRENT
 
-Mode: TypeAlias = Literal["keep", "overwrite", "update"]
+InjectMode: TypeAlias = Literal["keep", "overwrite", "update"]
 SEEDS = "seeds.parquet"
 _KNOWN = "seed_is_known"
 _OLD = "old_"
 
 
-class Injected(Struct, frozen=True, kw_only=True):
+class InjectResult(Struct, frozen=True, kw_only=True):
     """What became of the seeds. Of lines: ``filtered``, ``not_urls``, ``bad_fields``; of distinct URLs the others."""
 
     new: int = 0
@@ -55,7 +53,7 @@ class Injected(Struct, frozen=True, kw_only=True):
     """Lines of which a field was left out."""
     dropped: int = 0
     """URLs that left the crawldb, when all of it was filtered and normalised."""
-    complaints: tuple[Complaint, ...] = ()
+    complaints: tuple[SeedProblem, ...] = ()
     """The first of what was wrong with lines."""
 
 
@@ -72,25 +70,25 @@ def inject(
     normalize: bool = True,
     filter_normalize_all: bool = False,
     stdin: IO[bytes] | None = None,
-) -> Injected:
+) -> InjectResult:
     """Put the URLs of files, folders, arguments and standard input (``-``) into the crawldb.
 
     ``overwrite`` and ``update`` follow the settings ``db.injector_…`` when nothing is said; the first wins. With
     ``filter_normalize_all`` the URLs that the crawldb holds go through the normalisers and filters too.
     """
     mode = _mode(config, overwrite, update)
-    sources = origins(seeds)
-    sieve = Sieve.of(config, "inject", filter=filter, normalize=normalize)
+    sources = seed_sources(seeds)
+    sieve = UrlChains.of(config, "inject", filter=filter, normalize=normalize)
     scoring = chain("scoring", config)
     columns = schemas.plugin_columns(scoring)
-    sower = Sower(sieve, scoring, columns, config, now)
+    sower = SeedRecords(sieve, scoring, columns, config, now)
     with closing(Scratch(crawl.scratch, "inject")) as scratch, ExitStack() as held:
         folder = scratch.path
-        sower.write(read(sources, stdin), folder / SEEDS)
-        known = _crawldb(crawl, columns, held)
+        sower.write(read_seeds(sources, stdin), folder / SEEDS)
+        known = held.enter_context(crawldb_snapshot(crawl, columns)).source
         dropped, moved = 0, False
         if filter_normalize_all and known.files:
-            known, dropped, moved = resifted(engine, known, sieve, folder)
+            known, dropped, moved = filter_crawldb(engine, known, sieve, folder)
         flagged, new, old = _flag(engine, known, columns, folder)
         changed = 0 if mode == "keep" else old
         if new or changed or moved:
@@ -98,8 +96,8 @@ def inject(
             with Table.write(crawl.crawldb, schemas.CRAWLDB, extra=columns, writer="inject") as version:
                 engine.write(_adding if mode == "keep" else _replacing, {"known": known, "put": put}, version)
                 version.commit()
-    without_backup(crawl.crawldb, config)
-    return Injected(
+    remove_backup(crawl.crawldb, config)
+    return InjectResult(
         new=new,
         known=old,
         changed=changed,
@@ -111,21 +109,13 @@ def inject(
     )
 
 
-def _mode(config: Config, overwrite: bool | None, update: bool | None) -> Mode:
+def _mode(config: Config, overwrite: bool | None, update: bool | None) -> InjectMode:
     if config.db.injector_overwrite if overwrite is None else overwrite:
         return "overwrite"
     return "update" if (config.db.injector_update if update is None else update) else "keep"
 
 
-def _crawldb(crawl: CrawlDir, columns: Sequence[Column], held: ExitStack) -> Source:
-    """Return the crawldb, or one without a row before the first seeds."""
-    if (crawl.crawldb / CURRENT).exists():
-        table = held.enter_context(Table.open(crawl.crawldb, schemas.CRAWLDB, extra=columns))
-        return source_of(table, is_sorted=True)
-    return Source(files=(), schema=with_columns(schemas.CRAWLDB, columns), defaults=defaults_of(columns))
-
-
-def _flag(engine: Engine, known: Source, columns: Sequence[Column], folder: Path) -> tuple[Source, int, int]:
+def _flag(engine: Engine, known: TableSource, columns: Sequence[Column], folder: Path) -> tuple[TableSource, int, int]:
     """Return the first of equal seeds, each with a word on whether it is known; how many are new, and how many not."""
     first = first_seeds(engine, folder / SEEDS, columns)
     there = engine.read(replace(known, schema=pa.schema([known.schema.field("url")]))).select(there_url="url")
@@ -139,7 +129,7 @@ def _flag(engine: Engine, known: Source, columns: Sequence[Column], folder: Path
     return flagged, total - old, old
 
 
-def _put(engine: Engine, known: Source, flagged: Source, mode: Mode, file: Path) -> Source:
+def _put(engine: Engine, known: TableSource, flagged: TableSource, mode: InjectMode, file: Path) -> TableSource:
     """Return the records that are to stand in the next version as they are here."""
     rows, names = engine.read(flagged), known.schema.names
     put = rows if mode == "overwrite" else rows.filter(~rows[_KNOWN])
@@ -172,23 +162,23 @@ def _replacing(inputs: Mapping[str, Rows]) -> Rows:
     return inputs["known"].anti_join(inputs["put"], "url").union(inputs["put"])
 
 
-def _file(file: Path, schema: Any) -> Source:
-    return Source(files=(str(file),), schema=schema, defaults={})
+def _file(file: Path, schema: Any) -> TableSource:
+    return TableSource(files=(str(file),), schema=schema, defaults={})
 
 
 _BESIDE = {"key": "its_key", "host": "its_host"}
 
 
-def resifted(engine: Engine, known: Source, sieve: Sieve, folder: Path) -> tuple[Source, int, bool]:
+def filter_crawldb(engine: Engine, known: TableSource, sieve: UrlChains, folder: Path) -> tuple[TableSource, int, bool]:
     """Return the records that are left, how many are not, and whether anything has changed."""
     rows = engine.read(known)
-    changes = changes_of(engine, rows, sieve)
+    changes = url_changes(engine, rows, sieve)
     counted = rows.aggregate(rows=rows.count()).cross_join(changes.aggregate(changes=changes.count()))
     total, changed = next((row["rows"], row["changes"]) for each in engine.batches(counted) for row in each.to_pylist())
     if not changed:
         return known, 0, False
     was = rows.mutate(sift_was=rows.url)
-    new = rewritten(was, changes, beside=_BESIDE)
+    new = rewrite_urls(was, changes, beside=_BESIDE)
     last = ibis.ifelse(new.status == "unfetched", 0, new.fetch_time.epoch_seconds() - new.interval)
     kept = first_rows(new, ["url"], [last.desc(), new.fetch_time.desc(), new.sift_was])
     file = folder / "resifted.parquet"

@@ -20,14 +20,14 @@ import pyarrow as pa
 from msgspec import Struct
 
 from scoter.batch.crawldir import schemas
-from scoter.batch.crawldir.crawldb import without_backup
+from scoter.batch.crawldir.crawldb import linkdb_snapshot, remove_backup
 from scoter.batch.crawldir.directory import CrawlDir
-from scoter.batch.crawldir.linkdb import capped, crowded, known_links, linkdb_of, weighed
+from scoter.batch.crawldir.linkdb import merge_links, popular_urls, unnest_inlinks, weighted
 from scoter.batch.crawldir.segment import Segment
-from scoter.batch.urls.chains import Sieve, changes_of, rewritten
+from scoter.batch.urls.chains import UrlChains, rewrite_urls, url_changes
 from scoter.config import Config
 from scoter.config.sections.links import LinkdbSettings
-from scoter.engine import Engine, Source, source_of
+from scoter.engine import Engine, TableSource, source_of
 from scoter.engine.port import Rows
 from scoter.errors import UsageError, typed
 from scoter.store.tables import Table
@@ -36,7 +36,7 @@ _LINK = ("source", "url", "key", "host", "anchor")
 _PARSED = pa.schema([("source", pa.utf8()), ("segment", pa.int32())])
 
 
-class Inverted(Struct, frozen=True, kw_only=True):
+class InvertResult(Struct, frozen=True, kw_only=True):
     """What became of the linkdb: which segments came into it, and how many URLs have inlinks now."""
 
     segments: tuple[str, ...]
@@ -46,7 +46,7 @@ class Inverted(Struct, frozen=True, kw_only=True):
 
 def pending(crawl: CrawlDir) -> list[Segment]:
     """Return the parsed segments whose links are not in the linkdb yet, oldest first."""
-    with linkdb_of(crawl) as linkdb:
+    with linkdb_snapshot(crawl) as linkdb:
         return [each for each in crawl.all_segments() if each.is_parsed and not each.is_in(linkdb.applied)]
 
 
@@ -60,15 +60,15 @@ def invertlinks(
     filter: bool = True,  # noqa: A002 - as the option is called
     normalize: bool = True,
     force: bool = False,
-) -> Inverted:
+) -> InvertResult:
     """Bring the links of parsed segments into the linkdb, each segment once; with ``force`` also once more."""
     if not segments:
         raise UsageError("no segment is given", where=str(crawl.segments))
-    with linkdb_of(crawl) as linkdb, tempfile.TemporaryDirectory(dir=_made(crawl.scratch)) as scratch:
+    with linkdb_snapshot(crawl) as linkdb, tempfile.TemporaryDirectory(dir=_made(crawl.scratch)) as scratch:
         segments = sorted(segments, key=lambda each: each.name)
         for each in segments:
             _check(each, linkdb.applied, force)
-        sieve = Sieve.of(config, "linkdb", filter=filter, normalize=normalize)
+        sieve = UrlChains.of(config, "linkdb", filter=filter, normalize=normalize)
         links = [source_of(each.crawl_parse(), _LINK) for each in segments]
         newer = _came_first(crawl, segments, linkdb.applied)
         order = sorted([*segments, *newer], key=lambda each: each.name)
@@ -78,8 +78,8 @@ def invertlinks(
         if sieve.filters or sieve.normalizers:
             named = [engine.read(each).select("url") for each in links]
             sources = engine.read(_all(links)).select(url="source")
-            changes = changes_of(engine, ibis.union(sources, parsed.select(url="source"), *named), sieve)
-            parsed = rewritten(parsed, changes, "source")
+            changes = url_changes(engine, ibis.union(sources, parsed.select(url="source"), *named), sieve)
+            parsed = rewrite_urls(parsed, changes, "source")
             links = [
                 _saved(engine, _followed(engine.read(each), changes), each.schema, Path(scratch) / f"{number}.parquet")
                 for number, each in enumerate(links)
@@ -90,22 +90,22 @@ def invertlinks(
         inputs = {"linkdb": linkdb.source, **{f"links{number}": each for number, each in enumerate(links)}}
 
         most = config.linkdb.max_inlinks
-        crowds = crowded(engine, links, [linkdb.source], most, Path(scratch) / "crowds.parquet")
+        crowds = popular_urls(engine, links, [linkdb.source], most, Path(scratch) / "crowds.parquet")
 
         def job(tables: Mapping[str, Rows]) -> Rows:
             found = [_wanted(tables[f"links{n}"], config.linkdb, place) for n, place in enumerate(places)]
             fresh = ibis.union(*found)
             fresh = fresh.semi_join(latest, ["source", "segment"]).drop("segment")
-            before = known_links(tables["linkdb"])
+            before = unnest_inlinks(tables["linkdb"])
             before = before.anti_join(latest, "source")
-            return capped({0: before, 1: fresh}, most, crowds)
+            return merge_links({0: before, 1: fresh}, most, crowds)
 
         with Table.write(crawl.linkdb, schemas.LINKDB, writer="invertlinks", clock=lambda: now) as new:
-            engine.write(job, weighed(inputs), new)
+            engine.write(job, weighted(inputs), new)
             names = tuple(each.name for each in segments)
             manifest = new.commit(applied=[name for name in names if name not in linkdb.applied])
-    without_backup(crawl.linkdb, config)
-    return Inverted(segments=names, urls=manifest.rows, urls_before=linkdb.rows)
+    remove_backup(crawl.linkdb, config)
+    return InvertResult(segments=names, urls=manifest.rows, urls_before=linkdb.rows)
 
 
 def _came_first(crawl: CrawlDir, segments: Sequence[Segment], applied: frozenset[str]) -> list[Segment]:
@@ -158,7 +158,7 @@ def _is_internal(links: Rows) -> Rows:
     )
 
 
-def _parsed(engine: Engine, pages: Sequence[Source]) -> Rows:
+def _parsed(engine: Engine, pages: Sequence[TableSource]) -> Rows:
     """Return every page that was parsed, and in which segment."""
     found = []
     for number, each in enumerate(pages):
@@ -170,17 +170,19 @@ def _parsed(engine: Engine, pages: Sequence[Source]) -> Rows:
 
 def _followed(links: Rows, changes: Rows) -> Rows:
     """Return links whose targets and sources are what they become."""
-    links = rewritten(links, changes, beside={"key": "its_key", "host": "its_host"})
-    return rewritten(links, changes, "source")
+    links = rewrite_urls(links, changes, beside={"key": "its_key", "host": "its_host"})
+    return rewrite_urls(links, changes, "source")
 
 
-def _all(sources: Sequence[Source]) -> Source:
-    return Source(files=tuple(file for each in sources for file in each.files), schema=sources[0].schema, defaults={})
+def _all(sources: Sequence[TableSource]) -> TableSource:
+    return TableSource(
+        files=tuple(file for each in sources for file in each.files), schema=sources[0].schema, defaults={}
+    )
 
 
-def _saved(engine: Engine, rows: Rows, schema: object, file: Path) -> Source:
+def _saved(engine: Engine, rows: Rows, schema: object, file: Path) -> TableSource:
     engine.save(rows, schema, file)
-    return Source(files=(str(file),), schema=schema, defaults={})
+    return TableSource(files=(str(file),), schema=schema, defaults={})
 
 
 def _made(folder: Path) -> Path:

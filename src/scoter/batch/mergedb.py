@@ -16,12 +16,12 @@ from msgspec import Struct
 
 from scoter.batch.crawldir import schemas
 from scoter.batch.crawldir.directory import CrawlDir
-from scoter.batch.urls.chains import Sieve, changes_of, rewritten
+from scoter.batch.urls.chains import UrlChains, rewrite_urls, url_changes
 from scoter.config import Config
 from scoter.core.datum import EPOCH, DbStatus, short_name
-from scoter.engine import Engine, Source, source_of
+from scoter.engine import Engine, TableSource, source_of
 from scoter.engine.port import Rows
-from scoter.engine.portable import gathered
+from scoter.engine.portable import collect_sorted
 from scoter.errors import UsageError
 from scoter.plugins import chain
 from scoter.store.tables import Table
@@ -31,7 +31,7 @@ _UNFETCHED = short_name(DbStatus.UNFETCHED)
 _BESIDE = {"key": "its_key", "host": "its_host"}
 
 
-class MergedCrawldb(Struct, frozen=True, kw_only=True):
+class MergedbResult(Struct, frozen=True, kw_only=True):
     """How many records there were in all, and how many URLs there are now."""
 
     records: int
@@ -47,7 +47,7 @@ def mergedb(
     now: datetime,
     filter: bool = False,  # noqa: A002 - as the option is called
     normalize: bool = False,
-) -> MergedCrawldb:
+) -> MergedbResult:
     """Write the crawldb of a crawl that has none yet out of those of others.
 
     Where records of one URL were fetched at the same time, the later fetch time decides, then the crawl named first.
@@ -55,7 +55,7 @@ def mergedb(
     """
     check_new(out, out.crawldb, "crawldb")
     extra = schemas.plugin_columns(chain("scoring", config))
-    sieve = Sieve.of(config, "crawldb", filter=filter, normalize=normalize)
+    sieve = UrlChains.of(config, "crawldb", filter=filter, normalize=normalize)
     out.scratch.mkdir(parents=True, exist_ok=True)
     with ExitStack() as stack:
         tables = [stack.enter_context(Table.open(each.crawldb, schemas.CRAWLDB, extra=extra)) for each in crawls]
@@ -69,7 +69,7 @@ def mergedb(
         )
         engine.write(_newest, inputs, new)
         manifest = new.commit(applied={name for each in tables for name in each.manifest.applied})
-        return MergedCrawldb(records=sum(each.manifest.rows for each in tables), urls=manifest.rows)
+        return MergedbResult(records=sum(each.manifest.rows for each in tables), urls=manifest.rows)
 
 
 def check_new(out: CrawlDir, table: Path, name: str) -> None:
@@ -78,13 +78,13 @@ def check_new(out: CrawlDir, table: Path, name: str) -> None:
         raise UsageError(f"this crawl has a {name} already", where=str(out.path), hint="Name a new directory.")
 
 
-def _sifted(engine: Engine, source: Source, sieve: Sieve, file: Path) -> Source:
+def _sifted(engine: Engine, source: TableSource, sieve: UrlChains, file: Path) -> TableSource:
     """Return a crawldb's records under the URLs that they come to have, and what each was called."""
     rows = engine.read(source)
-    changes = changes_of(engine, rows, sieve)
+    changes = url_changes(engine, rows, sieve)
     schema = source.schema.append(pa.field("was", pa.utf8()))
-    engine.save(rewritten(rows.mutate(was=rows.url), changes, beside=_BESIDE), schema, file)
-    return Source(files=(str(file),), schema=schema, defaults={})
+    engine.save(rewrite_urls(rows.mutate(was=rows.url), changes, beside=_BESIDE), schema, file)
+    return TableSource(files=(str(file),), schema=schema, defaults={})
 
 
 def _newest(tables: Mapping[str, Rows]) -> Rows:
@@ -107,7 +107,7 @@ def _laid_over(records: Rows) -> Rows:
     each = records.select("url", "turn", "metadata", name=records.metadata.keys()).unnest("name")
     each = each.mutate(value=each.metadata.get(each.name))
     chosen = each.group_by(["url", "name"]).agg(value=each.value.argmin(each.turn))
-    lists = gathered(chosen, ["url"], "entries", {"name": chosen.name, "value": chosen.value})
+    lists = collect_sorted(chosen, ["url"], "entries", {"name": chosen.name, "value": chosen.value})
     names, values = (lists.entries.map(lambda entry, field=field: entry[field]) for field in ("name", "value"))
     return lists.select(again="url", laid=ibis.map(names, values))
 

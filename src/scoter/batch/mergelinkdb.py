@@ -14,19 +14,20 @@ import pyarrow as pa
 from msgspec import Struct
 
 from scoter.batch.crawldir import schemas
+from scoter.batch.crawldir.crawldb import linkdb_snapshot
 from scoter.batch.crawldir.directory import CrawlDir
-from scoter.batch.crawldir.linkdb import capped, crowded, known_links, linkdb_of, weighed
+from scoter.batch.crawldir.linkdb import merge_links, popular_urls, unnest_inlinks, weighted
 from scoter.batch.mergedb import check_new
-from scoter.batch.urls.chains import Sieve, changes_of, rewritten
+from scoter.batch.urls.chains import UrlChains, rewrite_urls, url_changes
 from scoter.config import Config
-from scoter.engine import Engine, Source
+from scoter.engine import Engine, TableSource
 from scoter.engine.port import Rows
 from scoter.store.tables import Table
 
 _LINKS = pa.schema([("url", pa.utf8()), ("key", pa.utf8()), ("source", pa.utf8()), ("anchor", pa.utf8())])
 
 
-class MergedLinkdb(Struct, frozen=True, kw_only=True):
+class MergelinkdbResult(Struct, frozen=True, kw_only=True):
     """How many rows there were in all, and how many URLs have inlinks now."""
 
     records: int
@@ -42,18 +43,18 @@ def mergelinkdb(
     now: datetime,
     filter: bool = False,  # noqa: A002 - as the option is called
     normalize: bool = False,
-) -> MergedLinkdb:
+) -> MergelinkdbResult:
     """Write the linkdb of a crawl that has none yet out of those of others.
 
     A page that links to a URL in several of them counts once. The new linkdb knows of every segment that was brought
     into one of them.
     """
     check_new(out, out.linkdb, "linkdb")
-    sieve = Sieve.of(config, "linkdb", filter=filter, normalize=normalize)
+    sieve = UrlChains.of(config, "linkdb", filter=filter, normalize=normalize)
     is_sifted = bool(sieve.filters or sieve.normalizers)
     out.scratch.mkdir(parents=True, exist_ok=True)
     with ExitStack() as stack:
-        known = [stack.enter_context(linkdb_of(each)) for each in crawls]
+        known = [stack.enter_context(linkdb_snapshot(each)) for each in crawls]
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=out.scratch)))
         inputs = {
             str(number): _sifted(engine, each.source, sieve, folder / f"{number}.parquet") if is_sifted else each.source
@@ -63,22 +64,22 @@ def mergelinkdb(
         most = config.linkdb.max_inlinks
         sources = list(inputs.values())
         links, linkdbs = (sources, []) if is_sifted else ([], sources)
-        crowds = crowded(engine, links, linkdbs, most, folder / "crowds.parquet")
+        crowds = popular_urls(engine, links, linkdbs, most, folder / "crowds.parquet")
 
         def job(tables: Mapping[str, Rows]) -> Rows:
-            found = [rows if is_sifted else known_links(rows) for rows in tables.values()]
-            return capped({0: ibis.union(*found)}, most, crowds)
+            found = [rows if is_sifted else unnest_inlinks(rows) for rows in tables.values()]
+            return merge_links({0: ibis.union(*found)}, most, crowds)
 
         new = stack.enter_context(Table.write(out.linkdb, schemas.LINKDB, writer="mergelinkdb", clock=lambda: now))
-        engine.write(job, weighed(inputs), new)
+        engine.write(job, weighted(inputs), new)
         manifest = new.commit(applied={name for each in known for name in each.applied})
-        return MergedLinkdb(records=sum(each.rows for each in known), urls=manifest.rows)
+        return MergelinkdbResult(records=sum(each.rows for each in known), urls=manifest.rows)
 
 
-def _sifted(engine: Engine, linkdb: Source, sieve: Sieve, file: Path) -> Source:
+def _sifted(engine: Engine, linkdb: TableSource, sieve: UrlChains, file: Path) -> TableSource:
     """Return a linkdb's links one by one, from and to the URLs that pass."""
-    links = known_links(engine.read(linkdb))
-    changes = changes_of(engine, ibis.union(links.select("url"), links.select(url="source")), sieve)
-    links = rewritten(rewritten(links, changes, beside={"key": "its_key"}), changes, "source")
+    links = unnest_inlinks(engine.read(linkdb))
+    changes = url_changes(engine, ibis.union(links.select("url"), links.select(url="source")), sieve)
+    links = rewrite_urls(rewrite_urls(links, changes, beside={"key": "its_key"}), changes, "source")
     engine.save(links, _LINKS, file)
-    return Source(files=(str(file),), schema=_LINKS, defaults={})
+    return TableSource(files=(str(file),), schema=_LINKS, defaults={})

@@ -27,13 +27,22 @@ import pyarrow.parquet as pq
 from msgspec import Struct
 
 from scoter.batch.crawldir import schemas
-from scoter.batch.crawldir.archives import ArchiveCopy
-from scoter.batch.crawldir.directory import CrawlDir, applied
-from scoter.batch.crawldir.segment import ABOUT, FETCHED, PARSED, About, Counted, Origin, Segment, counted
-from scoter.batch.urls.chains import Sieve, changes_of, rewritten
+from scoter.batch.crawldir.archives import ArchiveCopier
+from scoter.batch.crawldir.directory import CrawlDir, applied_segments
+from scoter.batch.crawldir.segment import (
+    FETCHED,
+    INFO_FILE,
+    PARSED,
+    Segment,
+    SegmentInfo,
+    SegmentOrigin,
+    SegmentSources,
+    segment_sources,
+)
+from scoter.batch.urls.chains import UrlChains, rewrite_urls, url_changes
 from scoter.config import Config
 from scoter.core.datum import FetchStatus, short_name
-from scoter.engine import Engine, Source
+from scoter.engine import Engine, TableSource
 from scoter.engine.port import Rows
 from scoter.errors import UsageError, typed
 from scoter.plugins import Column, chain
@@ -46,7 +55,7 @@ _ROWS = 10_000
 _BESIDE = {"key": "its_key", "host": "its_host"}
 
 
-class MergedSegments(Struct, frozen=True, kw_only=True):
+class MergesegsResult(Struct, frozen=True, kw_only=True):
     """The segments that were made, and how many pages they hold in all."""
 
     segments: tuple[str, ...]
@@ -58,7 +67,7 @@ def finished_segments(paths: Sequence[str]) -> tuple[list[Segment], list[Segment
     found: list[Segment] = []
     for path in paths:
         alone = Path(path)
-        found += [Segment(alone)] if (alone / ABOUT).exists() else CrawlDir.open(path).all_segments()
+        found += [Segment(alone)] if (alone / INFO_FILE).exists() else CrawlDir.open(path).all_segments()
     return [each for each in found if each.is_fetched], [each for each in found if not each.is_fetched]
 
 
@@ -72,7 +81,7 @@ def mergesegs(
     filter: bool = False,  # noqa: A002 - as the option is called
     normalize: bool = False,
     slice: int | None = None,  # noqa: A002 - as the option is called
-) -> MergedSegments:
+) -> MergesegsResult:
     """Write the segments of a crawl that has none yet out of others, with at most ``slice`` URLs each.
 
     Newer is what has the name that sorts later. The new segments have the name of the newest that went into them, and
@@ -82,10 +91,10 @@ def mergesegs(
     segments = sorted(segments, key=lambda each: each.name)
     _check(out, segments, slice)
     extra = schemas.plugin_columns(chain("scoring", config))
-    sieve = Sieve.of(config, "default", filter=filter, normalize=normalize)
+    sieve = UrlChains.of(config, "default", filter=filter, normalize=normalize)
     out.scratch.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=out.scratch) as folder:
-        merge = _Merge(engine, segments, extra, sieve, Path(folder))
+        merge = _SegmentMerge(engine, segments, extra, sieve, Path(folder))
         urls = merge.choose(slice)
         number = math.ceil(urls / slice) if slice else 1
         names = [f"{segments[-1].name}-{each:03d}" for each in range(1, max(number, 1) + 1)]
@@ -94,7 +103,7 @@ def mergesegs(
         about = ArchiveInfo(software=f"Scoter/{version('scoter')}", agent=agent.name, operator=agent.email or agent.url)
         for each, name in enumerate(names):
             _write(out, name, now, origins, partial(merge.fill, each, about, now))
-    return MergedSegments(segments=tuple(names), urls=urls)
+    return MergesegsResult(segments=tuple(names), urls=urls)
 
 
 def _check(out: CrawlDir, segments: Sequence[Segment], most: int | None) -> None:
@@ -115,7 +124,9 @@ def _check(out: CrawlDir, segments: Sequence[Segment], most: int | None) -> None
             hint=f"Run: scoter parse {typed(left.path.parent.parent)} {left.name}",
         )
     # By the crawldb beside each: what is merged is in one as a whole, or not at all.
-    is_in = {each.path: each.is_in(applied(CrawlDir(each.path.parent.parent).crawldb) or ()) for each in segments}
+    is_in = {
+        each.path: each.is_in(applied_segments(CrawlDir(each.path.parent.parent).crawldb) or ()) for each in segments
+    }
     if len(set(is_in.values())) > 1:
         left = next(each for each in segments if not is_in[each.path])
         raise UsageError(
@@ -126,7 +137,11 @@ def _check(out: CrawlDir, segments: Sequence[Segment], most: int | None) -> None
 
 
 def _write(
-    out: CrawlDir, name: str, now: datetime, origins: tuple[Origin, ...], fill: Callable[[Segment], tuple[int, bool]]
+    out: CrawlDir,
+    name: str,
+    now: datetime,
+    origins: tuple[SegmentOrigin, ...],
+    fill: Callable[[Segment], tuple[int, bool]],
 ) -> None:
     """Make a segment under a working name; it gets its own when all of it is there."""
     draft = Segment(out.segments / f".{name}")
@@ -134,8 +149,8 @@ def _write(
     with disk_errors("write the segment", draft.path):
         draft.path.mkdir(parents=True)
         urls, is_parsed = fill(draft)
-        about = About(created=now, lists=1, urls=urls, made_by="mergesegs", merged=origins)
-        (draft.path / ABOUT).write_bytes(msgspec.json.encode(about) + b"\n")
+        about = SegmentInfo(created=now, lists=1, urls=urls, made_by="mergesegs", merged=origins)
+        (draft.path / INFO_FILE).write_bytes(msgspec.json.encode(about) + b"\n")
         draft.finish(FETCHED)
         if is_parsed:
             draft.finish(PARSED)
@@ -143,15 +158,15 @@ def _write(
         sync_folder(out.segments)
 
 
-class _Merge:
+class _SegmentMerge:
     """The rows of many segments, and which of them stay."""
 
     def __init__(
-        self, engine: Engine, segments: Sequence[Segment], extra: Sequence[Column], sieve: Sieve, folder: Path
+        self, engine: Engine, segments: Sequence[Segment], extra: Sequence[Column], sieve: UrlChains, folder: Path
     ) -> None:
         self._engine = engine
         self._segments = segments
-        self._counted = [counted([each], extra) for each in segments]
+        self._counted = [segment_sources([each], extra) for each in segments]
         self._extra = extra
         self._sieve = sieve
         self._folder = folder
@@ -168,7 +183,7 @@ class _Merge:
                 self._all(lambda each: each.links).select("url"),
                 self._all(lambda each: each.parse_data).select("url"),
             )
-            self._changes = changes_of(self._engine, texts, self._sieve)
+            self._changes = url_changes(self._engine, texts, self._sieve)
         fetches = self._redirected(self._followed(fetches.mutate(was=fetches.url)))
         newest = [
             fetches.segment.desc(),
@@ -186,13 +201,13 @@ class _Merge:
             schema = schema.append(pa.field(name, kind))
         file = self._folder / "chosen.parquet"
         urls = self._engine.save(chosen.mutate(slice=number), schema, file)
-        self._chosen = self._engine.read(Source(files=(str(file),), schema=schema, defaults={}))
+        self._chosen = self._engine.read(TableSource(files=(str(file),), schema=schema, defaults={}))
         return urls
 
     def fill(self, number: int, about: ArchiveInfo, now: datetime, into: Segment) -> tuple[int, bool]:
         """Write a slice into a segment; return how many pages it has, and whether they are parsed."""
         chosen = self._chosen.filter(self._chosen.slice == number)
-        with ArchiveCopy(into.content, f"{into.name.removeprefix('.')}-merged", about, now) as archive:
+        with ArchiveCopier(into.content, f"{into.name.removeprefix('.')}-merged", about, now) as archive:
             moved = self._engine.read(self._moved(chosen, archive, self._folder / f"moved-{number}.parquet"))
         joined = chosen.left_join(moved, chosen.url == moved.page)
         fetches = joined.mutate(warc_file=joined.file, warc_offset=joined.offset, warc_length=joined.size)
@@ -209,7 +224,7 @@ class _Merge:
         self._save(links, into.crawl_parse(self._extra).schema, into.path / "crawl_parse" / "part-00001")
         return urls, True
 
-    def _all(self, part: Callable[[Counted], Source]) -> Rows:
+    def _all(self, part: Callable[[SegmentSources], TableSource]) -> Rows:
         """Return the rows of one part of all segments, each with its segment's number."""
         found = [self._engine.read(part(each)) for each in self._counted]
         return ibis.union(*(rows.mutate(segment=ibis.literal(n, "int32")) for n, rows in enumerate(found)))
@@ -238,7 +253,7 @@ class _Merge:
     def _followed(self, rows: Rows) -> Rows:
         if self._changes is None:
             return rows
-        return rewritten(rows, self._changes, beside={at: its for at, its in _BESIDE.items() if at in rows.columns})
+        return rewrite_urls(rows, self._changes, beside={at: its for at, its in _BESIDE.items() if at in rows.columns})
 
     def _redirected(self, fetches: Rows) -> Rows:
         """Return fetches whose redirects lead to what their targets become, and nowhere where these are dropped."""
@@ -258,7 +273,7 @@ class _Merge:
         file.parent.mkdir(exist_ok=True)
         return self._engine.save(rows.select(*schema.names), schema, file.with_suffix(".parquet"))
 
-    def _moved(self, chosen: Rows, archive: ArchiveCopy, file: Path) -> Source:
+    def _moved(self, chosen: Rows, archive: ArchiveCopier, file: Path) -> TableSource:
         """Copy the captures of chosen pages, archive by archive, and return where they lie now."""
         wanted = chosen.filter(chosen.warc_file.notnull())
         wanted = wanted.select("segment", "warc_file", "warc_offset", "url")
@@ -275,7 +290,7 @@ class _Merge:
                     for url in urls[place]
                 ]
                 writer.write_batch(pa.RecordBatch.from_pylist(found, schema=_MOVED))
-        return Source(files=(str(file),), schema=_MOVED, defaults={})
+        return TableSource(files=(str(file),), schema=_MOVED, defaults={})
 
 
 def _rows(batches: Iterator[Any]) -> Iterator[dict[str, Any]]:

@@ -18,10 +18,10 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from msgspec import Struct
 
-from scoter.batch.crawldir.directory import Stopping
-from scoter.batch.crawldir.schemas import FETCH, datum_of, names, plugin_columns, url_of
+from scoter.batch.crawldir.directory import StopRequest
+from scoter.batch.crawldir.schemas import FETCH_STATUSES, column_names, datum_of, plugin_columns, url_of
 from scoter.batch.crawldir.segment import PARSED, Segment
-from scoter.batch.worker.pages import Paging
+from scoter.batch.worker.pages import PageProcessor
 from scoter.batch.worker.parts import ParsedPart
 from scoter.batch.worker.records import PageRows
 from scoter.config import Config
@@ -36,7 +36,7 @@ _STATUS = 2  # where a row of parse_data has its status
 _BATCH = 256
 
 
-class ParseDone(Struct, frozen=True, kw_only=True):
+class ParseJobResult(Struct, frozen=True, kw_only=True):
     """What came of parsing a segment."""
 
     segment: str
@@ -52,8 +52,8 @@ def parse(
     *,
     again: bool = False,
     tell: Callable[[int, int], None] = lambda done, total: None,
-    stopping: Stopping | None = None,
-) -> ParseDone:
+    stopping: StopRequest | None = None,
+) -> ParseJobResult:
     """Parse what is left of a segment, or all of it ``again``; ``tell`` is told how many pages are done, of all."""
     if not segment.is_fetched:
         raise UsageError("this segment is not fetched to its end", where=str(segment.path), hint="Run: scoter fetch")
@@ -64,8 +64,8 @@ def parse(
     with segment.lock("parse"):
         if again:
             _start_over(segment)
-        wish = Stopping() if stopping is None else stopping  # one that nobody has used yet is false
-        return asyncio.run(_Parse(segment, config, tell, wish).run())
+        wish = StopRequest() if stopping is None else stopping  # one that nobody has used yet is false
+        return asyncio.run(_ParseRun(segment, config, tell, wish).run())
 
 
 def _start_over(segment: Segment) -> None:
@@ -84,21 +84,23 @@ def _start_over(segment: Segment) -> None:
                 shutil.rmtree(old)
 
 
-class _Parse:
+class _ParseRun:
     """One run over a segment."""
 
-    def __init__(self, segment: Segment, config: Config, tell: Callable[[int, int], None], stopping: Stopping) -> None:
+    def __init__(
+        self, segment: Segment, config: Config, tell: Callable[[int, int], None], stopping: StopRequest
+    ) -> None:
         self._segment = segment
         self._columns = plugin_columns(chain("scoring", config))
         self._fetches = segment.crawl_fetch(self._columns)
-        self._paging = Paging(config)
+        self._paging = PageProcessor(config)
         self._tell = tell
         self._stopping = stopping
         self._counts: Counter[str] = Counter()
         self._pages = self._links = self._done = 0
         self._reader: WarcReader | None = None
 
-    async def run(self) -> ParseDone:
+    async def run(self) -> ParseJobResult:
         texts, links, pages = self._segment.parse_text(), self._segment.crawl_parse(), self._segment.parse_data()
         for each in (texts, links, pages):
             each.recover()
@@ -146,7 +148,7 @@ class _Parse:
 
     async def _parsed(self, row: dict[str, Any]) -> list[PageRows]:
         capture = self._archive(row["warc_file"]).at(row["warc_offset"])
-        datum = datum_of(row, FETCH, names(self._columns))
+        datum = datum_of(row, FETCH_STATUSES, column_names(self._columns))
         content = self._paging.content(
             url_of(row), datum, capture.headers, capture.body, Truncation(row["truncated"] or "")
         )
@@ -160,8 +162,8 @@ class _Parse:
             self._reader = WarcReader(self._segment.content / name)
         return self._reader
 
-    def _ended(self, complete: bool) -> ParseDone:
-        return ParseDone(
+    def _ended(self, complete: bool) -> ParseJobResult:
+        return ParseJobResult(
             segment=self._segment.name,
             complete=complete,
             pages=self._pages,

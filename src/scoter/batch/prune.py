@@ -13,7 +13,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from scoter.batch.crawldir.directory import CrawlDir, applied
+from scoter.batch.crawldir.directory import CrawlDir, applied_segments
 from scoter.batch.crawldir.segment import Segment
 from scoter.core.datum import later
 from scoter.errors import UsageError
@@ -23,7 +23,7 @@ from scoter.store.tables.local import LocalStorage
 from scoter.store.tables.versions import current_manifest, version_number
 
 
-class Item(Struct, frozen=True, kw_only=True):
+class PrunedItem(Struct, frozen=True, kw_only=True):
     """A segment, or a version of a table, and the bytes it takes."""
 
     kind: str
@@ -31,18 +31,18 @@ class Item(Struct, frozen=True, kw_only=True):
     size: int
 
 
-class Spared(Struct, frozen=True, kw_only=True):
+class KeptSegment(Struct, frozen=True, kw_only=True):
     """A segment that was old enough to go, and why it stays."""
 
     name: str
     why: str
 
 
-class Pruned(Struct, frozen=True, kw_only=True):
+class PruneResult(Struct, frozen=True, kw_only=True):
     """What was removed, or would be, and what was not."""
 
-    removed: tuple[Item, ...]
-    spared: tuple[Spared, ...]
+    removed: tuple[PrunedItem, ...]
+    spared: tuple[KeptSegment, ...]
 
     @property
     def size(self) -> int:
@@ -58,7 +58,7 @@ def prune(
     versions: bool = False,
     dry_run: bool = False,
     force: bool = False,
-) -> Pruned:
+) -> PruneResult:
     """Remove segments that are older and not among the newest ``keep``, and with ``versions`` outdated versions.
 
     A segment that is not in the crawldb, or not in the linkdb where there is one, stays unless ``force`` is given.
@@ -68,20 +68,20 @@ def prune(
         raise UsageError("nothing to be removed was named", hint=hint)
     if keep is not None and keep < 0:
         raise UsageError(f"{keep} is not a number of segments", where="--keep-segments", hint="Name one of 0 or more.")
-    removed: list[Item] = []
-    spared: list[Spared] = []
-    known = {name: applied(table) for name, table in (("crawldb", crawl.crawldb), ("linkdb", crawl.linkdb))}
+    removed: list[PrunedItem] = []
+    spared: list[KeptSegment] = []
+    known = {name: applied_segments(table) for name, table in (("crawldb", crawl.crawldb), ("linkdb", crawl.linkdb))}
     for segment in _old_enough(crawl, now, older_than, keep):
         why = "" if force else _needed(segment, known)
         if why:
-            spared.append(Spared(name=segment.name, why=why))
+            spared.append(KeptSegment(name=segment.name, why=why))
             continue
-        removed.append(Item(kind="segment", name=segment.name, size=_size(segment.path)))
+        removed.append(PrunedItem(kind="segment", name=segment.name, size=_size(segment.path)))
         if not dry_run:
             _remove(segment)
     for table in (crawl.crawldb, crawl.linkdb) if versions else ():
         removed += _prune_versions(table, dry_run)
-    return Pruned(removed=tuple(removed), spared=tuple(spared))
+    return PruneResult(removed=tuple(removed), spared=tuple(spared))
 
 
 def _old_enough(crawl: CrawlDir, now: datetime, older_than: timedelta | None, keep: int | None) -> Iterator[Segment]:
@@ -112,7 +112,7 @@ def _remove(segment: Segment) -> None:
     shutil.rmtree(gone, ignore_errors=True)
 
 
-def _prune_versions(table: Path, dry_run: bool) -> list[Item]:
+def _prune_versions(table: Path, dry_run: bool) -> list[PrunedItem]:
     manifest = current_manifest(LocalStorage(table))
     if manifest is None:
         return []
@@ -124,7 +124,7 @@ def _prune_versions(table: Path, dry_run: bool) -> list[Item]:
     }
     # Others may read a version, which then stays.
     gone = sorted(sizes) if dry_run or not sizes else clean(table)
-    return [Item(kind=table.name, name=name, size=sizes.get(name, 0)) for name in gone]
+    return [PrunedItem(kind=table.name, name=name, size=sizes.get(name, 0)) for name in gone]
 
 
 def _size(folder: Path) -> int:

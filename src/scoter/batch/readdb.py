@@ -16,9 +16,9 @@ from msgspec import Struct
 from scoter.batch.crawldir import schemas
 from scoter.batch.crawldir.crawldb import open_crawldb
 from scoter.batch.crawldir.directory import CrawlDir
-from scoter.batch.crawldir.export import rows
-from scoter.batch.crawldir.lookup import rows_of
-from scoter.batch.crawldir.schemas import DB
+from scoter.batch.crawldir.export import iter_rows
+from scoter.batch.crawldir.lookup import url_rows
+from scoter.batch.crawldir.schemas import DB_STATUSES
 from scoter.config import Config
 from scoter.core.expr import ValueType, compile_expr
 from scoter.core.pattern import compile_pattern
@@ -31,7 +31,7 @@ TOP_HOSTS = 10
 _SHARES = 100_000
 
 
-class Numbers(Struct, frozen=True):
+class ColumnRange(Struct, frozen=True):
     """The spread of a column; none where there are no values."""
 
     least: Any
@@ -39,7 +39,7 @@ class Numbers(Struct, frozen=True):
     mean: float | None = None
 
 
-class Stats(Struct, frozen=True, kw_only=True):
+class CrawldbStats(Struct, frozen=True, kw_only=True):
     """What ``readdb --stats`` tells."""
 
     urls: int
@@ -47,13 +47,13 @@ class Stats(Struct, frozen=True, kw_only=True):
     retries: Mapping[int, int]
     hosts: int
     top_hosts: Mapping[str, int]
-    score: Numbers
+    score: ColumnRange
     score_quantiles: Mapping[str, float]
-    fetch_time: Numbers
-    interval: Numbers
+    fetch_time: ColumnRange
+    interval: ColumnRange
 
 
-class Selection(Struct, frozen=True, kw_only=True):
+class RecordFilter(Struct, frozen=True, kw_only=True):
     """Which records are wanted: all that meet everything that is said."""
 
     status: str = ""
@@ -63,12 +63,12 @@ class Selection(Struct, frozen=True, kw_only=True):
     sample: float | None = None
 
 
-def stats(crawl: CrawlDir, engine: Engine, config: Config) -> Stats:
+def stats(crawl: CrawlDir, engine: Engine, config: Config) -> CrawldbStats:
     """Return the statistics of the crawldb."""
     with open_crawldb(crawl, config) as table:
         columns = ["host", "status", "fetch_time", "retries", "interval", "score"]
         urls = engine.read(source_of(table, columns))
-        groups = list(rows(engine.batches(_spread(urls))))
+        groups = list(iter_rows(engine.batches(_spread(urls))))
         by_host = urls.group_by("host").aggregate(urls=urls.count())
         best = by_host.order_by([by_host.urls.desc(), by_host.host]).limit(TOP_HOSTS)
         shares = sorted(set(config.db.stats_score_quantiles))
@@ -78,12 +78,12 @@ def stats(crawl: CrawlDir, engine: Engine, config: Config) -> Stats:
         for group in groups:
             statuses[group["status"]] += group["urls"]
             retries[group["retries"] or 0] += group["urls"]
-        return Stats(
+        return CrawldbStats(
             urls=statuses.total(),
             statuses=dict(sorted(statuses.items())),
             retries=dict(sorted(retries.items())),
-            hosts=next(rows(engine.batches(by_host.aggregate(hosts=by_host.count()))))["hosts"],
-            top_hosts={row["host"]: row["urls"] for row in rows(engine.batches(best))},
+            hosts=next(iter_rows(engine.batches(by_host.aggregate(hosts=by_host.count()))))["hosts"],
+            top_hosts={row["host"]: row["urls"] for row in iter_rows(engine.batches(best))},
             score=_numbers(groups, "score"),
             score_quantiles={f"p{share * 100:g}": value for share, value in zip(shares, values, strict=False)},
             fetch_time=_numbers(groups, "fetch_time"),
@@ -95,16 +95,16 @@ def host_statuses(crawl: CrawlDir, engine: Engine, config: Config) -> Iterator[d
     """Yield every host with its number of URLs in each status, the largest first."""
     with open_crawldb(crawl, config) as table:
         urls = engine.read(source_of(table, ["host", "status"]))
-        counts = {name: (urls.status == name).cast("int64").sum() for name in DB}
+        counts = {name: (urls.status == name).cast("int64").sum() for name in DB_STATUSES}
         by_host = urls.group_by("host").aggregate(urls=urls.count(), **counts)
-        yield from rows(engine.batches(by_host.order_by([by_host.urls.desc(), by_host.host])))
+        yield from iter_rows(engine.batches(by_host.order_by([by_host.urls.desc(), by_host.host])))
 
 
 def record(crawl: CrawlDir, config: Config, url: str) -> dict[str, Any] | None:
     """Return the record of a URL, in whatever spelling, or nothing when the crawldb has none."""
     wanted = canonical(url)
     with open_crawldb(crawl, config) as table:
-        return next(rows_of(source_of(table), wanted), None)
+        return next(url_rows(source_of(table), wanted), None)
 
 
 def top(
@@ -117,14 +117,14 @@ def top(
         urls = engine.read(source_of(table, ["url", "status", "score"]))
         if min_score is not None:
             urls = urls.filter(urls.score >= min_score)
-        yield from rows(engine.batches(urls.order_by([urls.score.desc(), urls.url]).limit(n)))
+        yield from iter_rows(engine.batches(urls.order_by([urls.score.desc(), urls.url]).limit(n)))
 
 
-def check_selection(wanted: Selection, columns: Mapping[str, ValueType]) -> None:
+def check_selection(wanted: RecordFilter, columns: Mapping[str, ValueType]) -> None:
     """Raise what is wrong with a selection, before any file is opened for it."""
-    if wanted.status and wanted.status.removeprefix("db_") not in DB:
-        close = nearest(wanted.status, DB)
-        hint = f"Did you mean {close}?" if close else f"There are {', '.join(DB)}."
+    if wanted.status and wanted.status.removeprefix("db_") not in DB_STATUSES:
+        close = nearest(wanted.status, DB_STATUSES)
+        hint = f"Did you mean {close}?" if close else f"There are {', '.join(DB_STATUSES)}."
         raise UsageError(f"{wanted.status!r} is not a status", where="--status", hint=hint)
     if wanted.sample is not None and not 0 <= wanted.sample <= 1:
         raise UsageError(f"{wanted.sample} is not a share", where="--sample", hint="Name one from 0 to 1.")
@@ -138,10 +138,10 @@ def check_selection(wanted: Selection, columns: Mapping[str, ValueType]) -> None
 
 
 def select(
-    crawl: CrawlDir, engine: Engine, config: Config, wanted: Selection, *, now: datetime
+    crawl: CrawlDir, engine: Engine, config: Config, wanted: RecordFilter, *, now: datetime
 ) -> tuple[Any, Iterator[Any]]:
     """Return the crawldb's schema, and the records that are wanted as record batches, by key."""
-    columns = schemas.kinds(schemas.plugin_columns(chain("scoring", config)))
+    columns = schemas.expression_columns(schemas.plugin_columns(chain("scoring", config)))
     check_selection(wanted, columns)
     table = open_crawldb(crawl, config)
 
@@ -154,7 +154,7 @@ def select(
     return table.schema, batches()
 
 
-def _selected(engine: Engine, urls: Any, wanted: Selection, columns: Mapping[str, ValueType], now: datetime) -> Any:
+def _selected(engine: Engine, urls: Any, wanted: RecordFilter, columns: Mapping[str, ValueType], now: datetime) -> Any:
     # Not above: they bring in Ibis, which takes longer to import than one URL takes to be found.
     from scoter.engine.expressions import where
     from scoter.engine.portable import bucket
@@ -187,12 +187,12 @@ def _spread(urls: Any) -> Any:
     return urls.group_by(["status", "retries"]).aggregate(**measures)
 
 
-def _numbers(groups: Sequence[Mapping[str, Any]], name: str) -> Numbers:
+def _numbers(groups: Sequence[Mapping[str, Any]], name: str) -> ColumnRange:
     known = [group for group in groups if group[f"{name}_least"] is not None]
     if not known:
-        return Numbers(None, None)
+        return ColumnRange(None, None)
     count = sum(group.get(f"{name}_count", 0) for group in known)
-    return Numbers(
+    return ColumnRange(
         min(group[f"{name}_least"] for group in known),
         max(group[f"{name}_most"] for group in known),
         float(sum(group[f"{name}_sum"] for group in known) / count) if count else None,
@@ -202,7 +202,7 @@ def _numbers(groups: Sequence[Mapping[str, Any]], name: str) -> Numbers:
 _FINE = 256
 
 
-class Bin(Struct, frozen=True):
+class QuantileBin(Struct, frozen=True):
     """So many values, from the least to the greatest."""
 
     least: float
@@ -224,13 +224,15 @@ def quantiles(engine: Engine, table: Any, name: str, shares: Sequence[float]) ->
     place = (size > 0).ifelse(fine.floor().cast("int64"), 0)
     binned = table.group_by(place=place, side=column.sign().cast("int32"))
     counted = binned.aggregate(least=column.min(), most=column.max(), count=column.count())
-    return of_bins([Bin(row["least"], row["most"], row["count"]) for row in rows(engine.batches(counted))], shares)
+    return bin_quantiles(
+        [QuantileBin(row["least"], row["most"], row["count"]) for row in iter_rows(engine.batches(counted))], shares
+    )
 
 
-def of_bins(bins: Sequence[Bin], shares: Sequence[float]) -> list[float]:
+def bin_quantiles(bins: Sequence[QuantileBin], shares: Sequence[float]) -> list[float]:
     """Return quantiles of binned values, between two values in proportion.
 
-    >>> of_bins([Bin(1.0, 1.0, 2), Bin(3.0, 3.0, 1)], [0.0, 0.5, 0.75, 1.0])
+    >>> bin_quantiles([QuantileBin(1.0, 1.0, 2), QuantileBin(3.0, 3.0, 1)], [0.0, 0.5, 0.75, 1.0])
     [1.0, 1.0, 2.0, 3.0]
     """
     ordered = sorted(bins, key=lambda each: each.least)

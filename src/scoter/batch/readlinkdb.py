@@ -10,9 +10,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from scoter.batch.crawldir import schemas
+from scoter.batch.crawldir.crawldb import open_linkdb
 from scoter.batch.crawldir.directory import CrawlDir
-from scoter.batch.crawldir.linkdb import open_linkdb
-from scoter.batch.crawldir.lookup import rows_of
+from scoter.batch.crawldir.lookup import url_rows
 from scoter.core.pattern import Pattern, compile_pattern
 from scoter.core.url import canonical
 from scoter.engine.sources import source_of
@@ -23,7 +23,7 @@ def inlinks(crawl: CrawlDir, url: str) -> list[dict[str, str]] | None:
     """Return the links to a URL, in whatever spelling, by their source; nothing when the linkdb does not know it."""
     wanted = canonical(url)
     with open_linkdb(crawl) as table:
-        found = next(rows_of(source_of(table), wanted), None)
+        found = next(url_rows(source_of(table), wanted), None)
     return None if found is None else sorted(found["inlinks"] or (), key=lambda each: (each["url"], each["anchor"]))
 
 

@@ -18,16 +18,16 @@ import pyarrow.parquet as pq
 from msgspec import Struct
 
 from scoter.batch.crawldir import schemas
-from scoter.batch.crawldir.directory import CrawlDir, applied
-from scoter.batch.crawldir.export import plain, rows, shown
-from scoter.batch.crawldir.lookup import find, rows_of
-from scoter.batch.crawldir.segment import Segment, counted
+from scoter.batch.crawldir.directory import CrawlDir, applied_segments
+from scoter.batch.crawldir.export import iter_rows, json_value, text_value
+from scoter.batch.crawldir.lookup import find_rows, url_rows
+from scoter.batch.crawldir.segment import Segment, segment_sources
 from scoter.config import Config
 from scoter.core.datum import EPOCH
 from scoter.core.display import size
 from scoter.core.reply import Headers, header
 from scoter.core.url import canonical
-from scoter.engine import Engine, Source
+from scoter.engine import Engine, TableSource
 from scoter.errors import UsageError, typed
 from scoter.fetch.decode import content_codings, decode
 from scoter.parse.encoding import decoded
@@ -42,7 +42,7 @@ PARSED = ("success", "redirect")
 """What ``parse_data`` says of a page that was parsed; ``redirect`` of one that sends its reader on at once."""
 
 
-class Summary(Struct, frozen=True, kw_only=True):
+class SegmentSummary(Struct, frozen=True, kw_only=True):
     """How far a segment has come; ``state`` is generated, fetching, fetched, parsed or applied."""
 
     segment: str
@@ -57,7 +57,7 @@ class Summary(Struct, frozen=True, kw_only=True):
     statuses: Mapping[str, int]
 
 
-class Content(Struct, frozen=True, kw_only=True):
+class ArchivedContent(Struct, frozen=True, kw_only=True):
     """What was archived of a page, without its content codings."""
 
     status: int
@@ -70,20 +70,20 @@ class Content(Struct, frozen=True, kw_only=True):
         return b"\0" in self.body[:1_024]
 
 
-class Holding(Struct, frozen=True, kw_only=True):
+class SegmentEntry(Struct, frozen=True, kw_only=True):
     """All that a segment has of a URL."""
 
     segment: str
     url: str
     generate: Row | None = None
     fetch: Row | None = None
-    content: Content | None = None
+    content: ArchivedContent | None = None
     parse_data: Row | None = None
     parse_text: Row | None = None
     outlinks: tuple[Row, ...] = ()
 
 
-class Archive:
+class SegmentArchive:
     """The archive files of a segment, of which the last one asked for stays open."""
 
     def __init__(self, segment: Segment, *, recode: bool = False) -> None:
@@ -91,7 +91,7 @@ class Archive:
         self._recode = recode
         self._reader: WarcReader | None = None
 
-    def content(self, fetch: Row) -> Content | None:
+    def content(self, fetch: Row) -> ArchivedContent | None:
         """Return what was archived of a fetch, if anything was; with ``recode``, text is in UTF-8."""
         name, offset = fetch["warc_file"], fetch["warc_offset"]
         if not name or offset is None:
@@ -107,7 +107,7 @@ class Archive:
         media_type, charset = declared(header(found.headers, "Content-Type"))
         if self._recode and (media_type.startswith("text/") or media_type.endswith(("xml", "json"))):
             body = decoded(body, charset, markup=media_type != "text/plain").utf8
-        return Content(status=found.status, headers=found.headers, body=body, problem=plain.problem)
+        return ArchivedContent(status=found.status, headers=found.headers, body=body, problem=plain.problem)
 
     def close(self) -> None:
         """Close the file that is open."""
@@ -116,16 +116,16 @@ class Archive:
             self._reader = None
 
 
-def listing(crawl: CrawlDir, segments: Sequence[Segment]) -> Iterator[Summary]:
+def summarize_segments(crawl: CrawlDir, segments: Sequence[Segment]) -> Iterator[SegmentSummary]:
     """Yield how far each segment has come."""
-    known = applied(crawl.crawldb) or ()
+    known = applied_segments(crawl.crawldb) or ()
     for segment in segments:
         about = segment.about()
         statuses, start, end = _fetched(segment.crawl_fetch())
         parsed: Counter[str] = Counter()
         for batch in segment.parse_data().scan(["parse_status"]):
             parsed += _counts(batch["parse_status"])
-        yield Summary(
+        yield SegmentSummary(
             segment=segment.name,
             state=_state(segment, known, statuses.total()),
             created=about.created,
@@ -139,20 +139,22 @@ def listing(crawl: CrawlDir, segments: Sequence[Segment]) -> Iterator[Summary]:
         )
 
 
-def get(config: Config, segments: Sequence[Segment], url: str, *, recode: bool = False) -> Iterator[Holding]:
+def find_entries(
+    config: Config, segments: Sequence[Segment], url: str, *, recode: bool = False
+) -> Iterator[SegmentEntry]:
     """Yield what each segment that knows a URL, in whatever spelling, has of it."""
     wanted = canonical(url)
     extra = schemas.plugin_columns(chain("scoring", config))
     for segment in segments:
-        parts = counted([segment], extra)
-        generate = next(rows_of(parts.generate, wanted), None)
-        fetch = max(rows_of(parts.fetch, wanted), key=fetched_last, default=None)
-        page, text = _own(rows_of(parts.parse_data, wanted)), _own(rows_of(parts.parse_text, wanted))
+        parts = segment_sources([segment], extra)
+        generate = next(url_rows(parts.generate, wanted), None)
+        fetch = max(url_rows(parts.fetch, wanted), key=fetched_last, default=None)
+        page, text = _own(url_rows(parts.parse_data, wanted)), _own(url_rows(parts.parse_text, wanted))
         if generate is None and fetch is None and page is None:
             continue
-        archive = Archive(segment, recode=recode)
+        archive = SegmentArchive(segment, recode=recode)
         try:
-            yield Holding(
+            yield SegmentEntry(
                 segment=segment.name,
                 url=wanted.text,
                 generate=generate,
@@ -160,13 +162,13 @@ def get(config: Config, segments: Sequence[Segment], url: str, *, recode: bool =
                 content=archive.content(fetch) if fetch is not None else None,
                 parse_data=page,
                 parse_text=text,
-                outlinks=tuple(find(parts.links, {"source": wanted.text})),
+                outlinks=tuple(find_rows(parts.links, {"source": wanted.text})),
             )
         finally:
             archive.close()
 
 
-def chosen(crawl: CrawlDir, name: str | None, *, newest: bool = False) -> Sequence[Segment]:
+def select_segments(crawl: CrawlDir, name: str | None, *, newest: bool = False) -> Sequence[Segment]:
     """Return the segment of a name; without one all of them, or the newest."""
     if name or newest:
         return [crawl.segment(name or "")]
@@ -225,7 +227,7 @@ _OUTLINKS = 1_000
 _NOTHING: tuple[Any, ...] = (None, {}, "", [])
 
 
-class Wanted(Struct, frozen=True, kw_only=True):
+class SegmentParts(Struct, frozen=True, kw_only=True):
     """What of a segment is wanted."""
 
     content: bool = True
@@ -236,11 +238,11 @@ class Wanted(Struct, frozen=True, kw_only=True):
     parse_text: bool = True
 
 
-def holdings(
-    crawl: CrawlDir, engine: Engine, config: Config, segment: Segment, wanted: Wanted, *, recode: bool = False
-) -> Iterator[Holding]:
+def entries(
+    crawl: CrawlDir, engine: Engine, config: Config, segment: Segment, wanted: SegmentParts, *, recode: bool = False
+) -> Iterator[SegmentEntry]:
     """Yield what a segment has of each URL, by URL."""
-    parts = counted([segment], schemas.plugin_columns(chain("scoring", config)))
+    parts = segment_sources([segment], schemas.plugin_columns(chain("scoring", config)))
     sources = {
         "generate": (parts.generate, wanted.generate),
         "fetch": (parts.fetch, wanted.fetch or wanted.content),
@@ -249,7 +251,7 @@ def holdings(
         "outlinks": (parts.links, wanted.outlinks),
     }
     scratch = scratch_of_reader(crawl.scratch, "readseg")
-    archive = Archive(segment, recode=recode)
+    archive = SegmentArchive(segment, recode=recode)
     try:
         runs = [
             _sorted(engine, source, kind, scratch.path / f"{kind}.parquet")
@@ -263,17 +265,17 @@ def holdings(
         scratch.close()
 
 
-def as_object(found: Holding) -> dict[str, Any]:
+def entry_json(found: SegmentEntry) -> dict[str, Any]:
     """Return a holding as JSON has it; a body is text, or ``body_base64`` where it is none."""
     fields = {name: getattr(found, name) for name in found.__struct_fields__ if name != "content"}
     if found.content is not None:
         fields["content"] = {"status": found.content.status, "headers": found.content.headers, **_body(found.content)}
     if found.parse_data is not None and found.parse_data["about"]:
         fields["parse_data"] = {**found.parse_data, "about": _about(found.parse_data["about"])}
-    return {name: plain(value) for name, value in fields.items() if value is not None}
+    return {name: json_value(value) for name, value in fields.items() if value is not None}
 
 
-def as_lines(found: Holding) -> Iterator[str]:
+def entry_lines(found: SegmentEntry) -> Iterator[str]:
     """Yield a holding for people."""
     yield f"{found.url}  (segment {found.segment})"
     for title, row in (("generate", found.generate), ("fetch", found.fetch), ("parse data", found.parse_data)):
@@ -281,7 +283,7 @@ def as_lines(found: Holding) -> Iterator[str]:
             yield f"{title}:"
             told = {name: value for name, value in row.items() if value not in _NOTHING}
             widest = max(map(len, told), default=0)
-            yield from (f"  {name:<{widest}}  {shown(value)}" for name, value in told.items())
+            yield from (f"  {name:<{widest}}  {text_value(value)}" for name, value in told.items())
     if found.outlinks:
         yield f"outlinks ({len(found.outlinks):,}):"
         yield from (f"  {link['url']}  {link['anchor'] or ''}".rstrip() for link in found.outlinks)
@@ -301,18 +303,18 @@ def as_lines(found: Holding) -> Iterator[str]:
     yield ""
 
 
-def _sorted(engine: Engine, source: Source, kind: str, file: Path) -> Iterator[tuple[str, str, Row]]:
+def _sorted(engine: Engine, source: TableSource, kind: str, file: Path) -> Iterator[tuple[str, str, Row]]:
     by = "source" if kind == "outlinks" else "url"
     order = [by, "url"] if kind == "outlinks" else [by]
     engine.save(engine.read(source), source.schema, file, order)
     with pq.ParquetFile(file) as parquet:
-        for row in rows(parquet.iter_batches(_BATCH)):
+        for row in iter_rows(parquet.iter_batches(_BATCH)):
             yield row[by], kind, row
 
 
 def _holding(
-    segment: Segment, url: str, found: Iterator[tuple[str, str, Row]], archive: Archive, wanted: Wanted
-) -> Holding:
+    segment: Segment, url: str, found: Iterator[tuple[str, str, Row]], archive: SegmentArchive, wanted: SegmentParts
+) -> SegmentEntry:
     fields: dict[str, Any] = {}
     links: list[Row] = []
     for _, kind, row in found:
@@ -326,7 +328,7 @@ def _holding(
             links.append(row)
     fetch = fields.get("fetch") if wanted.fetch else fields.pop("fetch", None)
     content = archive.content(fetch) if wanted.content and fetch is not None else None
-    return Holding(segment=segment.name, url=url, content=content, outlinks=tuple(links), **fields)
+    return SegmentEntry(segment=segment.name, url=url, content=content, outlinks=tuple(links), **fields)
 
 
 def _about(text: str) -> Any:
@@ -336,7 +338,7 @@ def _about(text: str) -> Any:
         return text
 
 
-def _body(content: Content) -> dict[str, str]:
+def _body(content: ArchivedContent) -> dict[str, str]:
     if content.is_binary:
         return {"body_base64": base64.b64encode(content.body).decode()}
     return {"body": content.body.decode("utf-8", "replace")}

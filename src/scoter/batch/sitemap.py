@@ -23,14 +23,14 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from scoter.batch.crawldir import schemas
-from scoter.batch.crawldir.crawldb import without_backup
+from scoter.batch.crawldir.crawldb import crawldb_snapshot, remove_backup
 from scoter.batch.crawldir.directory import CrawlDir
-from scoter.batch.urls.chains import Sieve
-from scoter.batch.urls.records import HAS_INTERVAL, HAS_SCORE, EntrySower, first_seeds, seed_schema
-from scoter.batch.urls.seeds import Complaint, origins
-from scoter.batch.urls.sitemaps import Gatherer, Problem, Start, given, sites_in, sites_of
+from scoter.batch.urls.chains import UrlChains
+from scoter.batch.urls.records import HAS_INTERVAL, HAS_SCORE, SitemapRecords, first_seeds, seed_schema
+from scoter.batch.urls.seeds import SeedProblem, seed_sources
+from scoter.batch.urls.sitemaps import SitemapCrawler, SitemapProblem, SitemapStart, read_sites, read_starts, save_sites
 from scoter.config import Config
-from scoter.engine import Engine, Source, source_of
+from scoter.engine import Engine, TableSource
 from scoter.engine.port import Rows
 from scoter.errors import UsageError
 from scoter.fetch.progress import Snapshot
@@ -39,8 +39,6 @@ from scoter.plugins import Column, chain
 from scoter.store.disk import Scratch
 from scoter.store.robots_cache import SqliteRobotsCache
 from scoter.store.tables import Table
-from scoter.store.tables.schema import defaults_of, with_columns
-from scoter.store.tables.versions import CURRENT
 
 ROBOTS_CACHE = "robots.sqlite"
 _SAID = "said_"
@@ -48,7 +46,7 @@ _CHANGED = ("score", "interval", "modified_time")
 _HAVE_COPY = ("fetched", "notmodified")
 
 
-class Sitemapped(Struct, frozen=True, kw_only=True):
+class SitemapResult(Struct, frozen=True, kw_only=True):
     """What became of sitemaps and their entries. ``new``, ``known`` and ``changed`` count distinct URLs."""
 
     sites: int = 0
@@ -70,9 +68,9 @@ class Sitemapped(Struct, frozen=True, kw_only=True):
     """Lines that name neither a site nor a sitemap."""
     unread: Mapping[str, int] = {}
     """Sitemaps that could not be read, or in part only, by the reason."""
-    problems: tuple[Problem, ...] = ()
+    problems: tuple[SitemapProblem, ...] = ()
     """The first of them."""
-    complaints: tuple[Complaint, ...] = ()
+    complaints: tuple[SeedProblem, ...] = ()
     """The first of what was wrong with lines."""
 
 
@@ -90,7 +88,7 @@ def sitemap(
     overwrite: bool | None = None,
     tell: Callable[[Snapshot, int], None] = lambda snapshot, kept: None,
     stdin: IO[bytes] | None = None,
-) -> Sitemapped:
+) -> SitemapResult:
     """Bring the entries of sitemaps into the crawldb.
 
     ``urls`` are sitemaps, sites (a root, a robots.txt), or files of them; ``hosts`` files with a host or site a line.
@@ -101,7 +99,7 @@ def sitemap(
     settings = config.sitemap
     is_strict = settings.strict_parsing if strict is None else strict
     overwrite = settings.url_overwrite_existing if overwrite is None else overwrite
-    sieve = Sieve.of(
+    sieve = UrlChains.of(
         config,
         "inject",
         filter=settings.url_filter if filter is None else filter,
@@ -109,13 +107,13 @@ def sitemap(
     )
     scoring = chain("scoring", config)
     columns = schemas.plugin_columns(scoring)
-    named = (origins(urls), origins(hosts, may_be_urls=False))
+    named = (seed_sources(urls), seed_sources(hosts, may_be_urls=False))
     with closing(Scratch(crawl.scratch, "sitemap")) as scratch, ExitStack() as held:
         folder = scratch.path
-        known = _crawldb(crawl, columns, held)
-        starts: Iterable[Start | Complaint]
-        starts = given(*named, stdin) if urls or hosts else _sites(engine, known, folder, crawl)
-        sower = EntrySower(folder / "entries.parquet", sieve, scoring, columns, config, now)
+        known = held.enter_context(crawldb_snapshot(crawl, columns)).source
+        starts: Iterable[SitemapStart | SeedProblem]
+        starts = read_starts(*named, stdin) if urls or hosts else _sites(engine, known, folder, crawl)
+        sower = SitemapRecords(folder / "entries.parquet", sieve, scoring, columns, config, now)
         with sower, SqliteRobotsCache(crawl.path / ROBOTS_CACHE) as robots:
             gathered = _gather(config, sower, robots, folder, starts, is_strict, tell)
         put, new, old, telling = _count(engine, known, columns, folder)
@@ -124,8 +122,8 @@ def sitemap(
             with Table.write(crawl.crawldb, schemas.CRAWLDB, extra=columns, writer="sitemap") as version:
                 engine.write(_overwriting if overwrite else _adding, {"known": known, "put": put}, version)
                 version.commit()
-    without_backup(crawl.crawldb, config)
-    return Sitemapped(
+    remove_backup(crawl.crawldb, config)
+    return SitemapResult(
         sites=gathered.sites,
         without=gathered.without,
         sitemaps=gathered.sitemaps,
@@ -145,15 +143,15 @@ def sitemap(
 
 def _gather(
     config: Config,
-    sower: EntrySower,
+    sower: SitemapRecords,
     robots: SqliteRobotsCache,
     folder: Path,
-    starts: Iterable[Start | Complaint],
+    starts: Iterable[SitemapStart | SeedProblem],
     strict: bool,
     tell: Callable[[Snapshot, int], None],
-) -> Gatherer:
-    async def run() -> Gatherer:
-        gatherer = Gatherer(config, sower, robots, folder, strict=strict, tell=tell)
+) -> SitemapCrawler:
+    async def run() -> SitemapCrawler:
+        gatherer = SitemapCrawler(config, sower, robots, folder, strict=strict, tell=tell)
         await gatherer.run(starts)
         return gatherer
 
@@ -161,28 +159,23 @@ def _gather(
         return runner.run(run())
 
 
-def _crawldb(crawl: CrawlDir, columns: Sequence[Column], held: ExitStack) -> Source:
-    if (crawl.crawldb / CURRENT).exists():
-        table = held.enter_context(Table.open(crawl.crawldb, schemas.CRAWLDB, extra=columns))
-        return source_of(table, is_sorted=True)
-    return Source(files=(), schema=with_columns(schemas.CRAWLDB, columns), defaults=defaults_of(columns))
-
-
-def _sites(engine: Engine, known: Source, folder: Path, crawl: CrawlDir) -> Iterator[Start]:
+def _sites(engine: Engine, known: TableSource, folder: Path, crawl: CrawlDir) -> Iterator[SitemapStart]:
     file = folder / "sites.parquet"
-    if not known.files or not sites_of(engine, known, file):
+    if not known.files or not save_sites(engine, known, file):
         raise UsageError(
             "the crawldb has no URL whose site could be looked at",
             where=str(crawl.path),
             hint="Name sites or sitemaps, or inject seeds first.",
         )
-    return sites_in(file)
+    return read_sites(file)
 
 
-def _count(engine: Engine, known: Source, columns: Sequence[Column], folder: Path) -> tuple[Source, int, int, int]:
+def _count(
+    engine: Engine, known: TableSource, columns: Sequence[Column], folder: Path
+) -> tuple[TableSource, int, int, int]:
     """Return the first of equal entries; how many are new, how many known, and how many of these say something."""
     first = first_seeds(engine, folder / "entries.parquet", columns)
-    put = Source(files=(str(folder / "put.parquet"),), schema=seed_schema(columns), defaults={})
+    put = TableSource(files=(str(folder / "put.parquet"),), schema=seed_schema(columns), defaults={})
     total = engine.save(first, put.schema, Path(put.files[0]))
     rows = engine.read(put)
     there = engine.read(replace(known, schema=pa.schema([known.schema.field("url")]))).select("url")

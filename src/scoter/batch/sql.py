@@ -12,8 +12,8 @@ import pyarrow as pa
 
 from scoter.batch.crawldir import schemas
 from scoter.batch.crawldir.directory import CrawlDir
-from scoter.batch.crawldir.segment import counted
-from scoter.engine.session import Session, add_view, asking, scan
+from scoter.batch.crawldir.segment import segment_sources
+from scoter.engine.session import SqlSession, add_view, open_session, view_query
 from scoter.store.disk import scratch_of_reader
 from scoter.store.tables import Table
 from scoter.store.tables.versions import CURRENT
@@ -35,13 +35,13 @@ _SEGMENT = {"segment": "parse_path(_file)[-3]"}  # the folder of the folder that
 
 
 @contextmanager
-def sql(crawl: CrawlDir, *, memory_limit: int) -> Iterator[Session]:
+def sql(crawl: CrawlDir, *, memory_limit: int) -> Iterator[SqlSession]:
     """Open a crawl for questions: the views crawldb, linkdb, segments, fetches, pages and outlinks."""
     with ExitStack() as stack:
         spill = scratch_of_reader(crawl.scratch, "sql")
         stack.callback(spill.close)
         yield stack.enter_context(
-            asking(
+            open_session(
                 lambda connection: _make_views(connection, crawl, stack), spill=spill.path, memory_limit=memory_limit
             )
         )
@@ -60,13 +60,15 @@ def _make_views(connection: Any, crawl: CrawlDir, stack: ExitStack) -> list[str]
             table = stack.enter_context(Table.open(path))
             found = table.files
             applied = table.manifest.applied if name == "crawldb" else applied
-        add_view(connection, name, scan(connection, found, schema))
+        add_view(connection, name, view_query(connection, found, schema))
         files += found
     segments = crawl.all_segments()
-    parts = counted(segments)
+    parts = segment_sources(segments)
     for name, source in (("fetches", parts.fetch), ("outlinks", parts.links)):
-        add_view(connection, name, scan(connection, source.files, source.schema, _SEGMENT))
-    data, text = (scan(connection, each.files, each.schema, _SEGMENT) for each in (parts.parse_data, parts.parse_text))
+        add_view(connection, name, view_query(connection, source.files, source.schema, _SEGMENT))
+    data, text = (
+        view_query(connection, each.files, each.schema, _SEGMENT) for each in (parts.parse_data, parts.parse_text)
+    )
     # A URL may have a page of its own and be an entry of a feed, too: each row has its own text.
     beside = "t.segment = d.segment AND t.url = d.url AND t.part_of IS NOT DISTINCT FROM d.part_of"
     columns = ", ".join(f"t.{name}" for name in ("text", "main_text", "markdown"))

@@ -8,8 +8,7 @@ went into a version of the crawldb stand in its manifest, so that none can go in
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -19,24 +18,22 @@ import pyarrow.parquet as pq
 from msgspec import Struct
 
 from scoter.batch.crawldir import schemas
-from scoter.batch.crawldir.crawldb import without_backup
-from scoter.batch.crawldir.directory import CrawlDir, applied
+from scoter.batch.crawldir.crawldb import count_by_status, crawldb_snapshot, remove_backup
+from scoter.batch.crawldir.directory import CrawlDir, applied_segments
 from scoter.batch.crawldir.segment import Segment
 from scoter.batch.update import hooks, inputs, transition
 from scoter.batch.update.links import may_exceed
-from scoter.batch.urls.chains import Sieve
+from scoter.batch.urls.chains import UrlChains
 from scoter.config import Config
-from scoter.engine import Engine, Source, source_of
+from scoter.engine import Engine, TableSource
 from scoter.engine.port import Job, Rows
 from scoter.errors import UsageError, UserError, typed
 from scoter.plugins import Column, chain
 from scoter.plugins.points import SCHEDULE_COLUMNS
 from scoter.store.tables import Table
-from scoter.store.tables.schema import defaults_of, with_columns
-from scoter.store.tables.versions import CURRENT
 
 
-class Updated(Struct, frozen=True, kw_only=True):
+class UpdateResult(Struct, frozen=True, kw_only=True):
     """What became of the crawldb."""
 
     segments: tuple[str, ...]
@@ -50,29 +47,9 @@ class Updated(Struct, frozen=True, kw_only=True):
     statuses: Mapping[str, int]
 
 
-class _Known(Struct, frozen=True):
-    """The crawldb before an update: its rows, how many, and the segments that are in it."""
-
-    source: Source
-    rows: int = 0
-    applied: frozenset[str] = frozenset()
-
-
-@contextmanager
-def _crawldb(crawl: CrawlDir, extra: Sequence[Column]) -> Iterator[_Known]:
-    """Keep the current version of the crawldb while it is read; one that is not there yet is empty."""
-    if not (crawl.crawldb / CURRENT).exists():
-        schema = with_columns(schemas.CRAWLDB, extra)
-        yield _Known(Source(files=(), schema=schema, defaults=defaults_of(extra), is_sorted=True))
-        return
-    with Table.open(crawl.crawldb, schemas.CRAWLDB, extra=extra) as table:
-        manifest = table.manifest
-        yield _Known(source_of(table, is_sorted=True), manifest.rows, frozenset(manifest.applied))
-
-
 def pending(crawl: CrawlDir) -> list[Segment]:
     """Return the fetched segments that are not in the crawldb yet, oldest first."""
-    done = applied(crawl.crawldb) or ()
+    done = applied_segments(crawl.crawldb) or ()
     return [each for each in crawl.all_segments() if each.is_fetched and not each.is_in(done)]
 
 
@@ -87,16 +64,16 @@ def updatedb(
     filter: bool | None = None,  # noqa: A002 - as the option is called
     normalize: bool | None = None,
     force: bool = False,
-) -> Updated:
+) -> UpdateResult:
     """Bring fetched segments into the crawldb, each once; ``force`` takes unfinished ones, and one more time.
 
     What is left out is as the ``db`` settings have it.
     """
-    update = Update(config, additions=additions, filter=filter, normalize=normalize)
+    update = CrawldbUpdate(config, additions=additions, filter=filter, normalize=normalize)
     return update.run(crawl, engine, segments, now=now, force=force)
 
 
-class Update:
+class CrawldbUpdate:
     """Updates by one configuration, again and again: what they have in common is made once."""
 
     def __init__(
@@ -109,8 +86,8 @@ class Update:
     ) -> None:
         db = config.db
         self._config = config
-        self._rules = _Rules(config, db.update_additions_allowed if additions is None else additions)
-        self._sieve = Sieve.of(
+        self._rules = _UpdateRules(config, db.update_additions_allowed if additions is None else additions)
+        self._sieve = UrlChains.of(
             config,
             "crawldb",
             filter=db.url_filters if filter is None else filter,
@@ -119,13 +96,13 @@ class Update:
 
     def run(
         self, crawl: CrawlDir, engine: Engine, segments: Sequence[Segment], *, now: datetime, force: bool = False
-    ) -> Updated:
+    ) -> UpdateResult:
         """Do as ``updatedb`` does."""
         # One that is named twice comes in once: its scores would count twice.
         segments = sorted({each.name: each for each in segments}.values(), key=lambda each: each.name)
         crawl.scratch.mkdir(parents=True, exist_ok=True)
         with (
-            _crawldb(crawl, self._rules.extra) as known,
+            crawldb_snapshot(crawl, self._rules.extra) as known,
             tempfile.TemporaryDirectory(dir=crawl.scratch) as scratch,
         ):
             _check(crawl, segments, known.applied, force)
@@ -140,8 +117,8 @@ class Update:
                 manifest = new.commit(applied=[name for name in names if name not in known.applied])
             fetched = sum(_rows(sources[f"{inputs.FETCH}{number}"]) for number in range(len(segments)))
             links = _rows(sources[inputs.LINKS])
-        without_backup(crawl.crawldb, self._config)
-        return Updated(
+        remove_backup(crawl.crawldb, self._config)
+        return UpdateResult(
             segments=names,
             unparsed=tuple(each.name for each in segments if not each.is_parsed),
             fetched=fetched,
@@ -149,11 +126,11 @@ class Update:
             urls=manifest.rows,
             urls_before=known.rows,
             new=manifest.rows - before,
-            statuses=_statuses(crawl, engine),
+            statuses=count_by_status(crawl, engine),
         )
 
 
-class _Rules:
+class _UpdateRules:
     """What the configuration says of updates."""
 
     def __init__(self, config: Config, additions: bool) -> None:
@@ -163,27 +140,27 @@ class _Rules:
         self._scoring = chain("scoring", config)
         self._schedule = chain("schedule", config)[0][1]
         self._marks_failures = config.parse.delete_failed_parse
-        self._limits = transition.Limits(max_retries=db.fetch_retry_max, max_interval=db.fetch_interval_max)
+        self._limits = transition.UpdateLimits(max_retries=db.fetch_retry_max, max_interval=db.fetch_interval_max)
         self.extra: tuple[Column, ...] = schemas.plugin_columns(self._scoring)
         self._has_columns = all(callable(getattr(self._schedule, name, None)) for name in SCHEDULE_COLUMNS)
-        self._by_rows = not self._has_columns or hooks.in_rows(self._scoring)
-        self._kept: tuple[inputs.Shape, Job] | None = None
+        self._by_rows = not self._has_columns or hooks.needs_rows(self._scoring)
+        self._kept: tuple[inputs.UpdateShape, Job] | None = None
 
     def sources(
-        self, engine: Engine, crawldb: Source, segments: Sequence[Segment], sieve: Sieve, folder: Path
-    ) -> tuple[dict[str, Source], inputs.Shape]:
+        self, engine: Engine, crawldb: TableSource, segments: Sequence[Segment], sieve: UrlChains, folder: Path
+    ) -> tuple[dict[str, TableSource], inputs.UpdateShape]:
         """Return what an update reads, and what it is like."""
         collect = hooks.wants_links(self._scoring)
         keys, extra, count = self._db.parsemeta_to_crawldb, self.extra, len(segments)
-        found = inputs.sources(crawldb, segments, extra, parse_metadata=bool(keys), link_sources=collect)
+        found = inputs.update_sources(crawldb, segments, extra, parse_metadata=bool(keys), link_sources=collect)
         found = inputs.with_redirects(engine, found, count, extra, folder)
         if sieve.filters or sieve.normalizers:
-            found = inputs.sifted(engine, found, sieve, folder)
+            found = inputs.apply_chains(engine, found, sieve, folder)
         limit = self._db.update_max_inlinks
         pointing = [found[name] for name in (inputs.LINKS, inputs.REDIRECTS) if name in found]
         is_limited = sum(map(_rows, pointing)) > limit and may_exceed(engine, pointing, limit)
         purged = ("gone",) * self._db.update_purge_404 + ("orphan",) * self._db.update_purge_orphans
-        shape = inputs.Shape(
+        shape = inputs.UpdateShape(
             segments=count,
             extra=extra,
             is_merged=bool(sieve.normalizers),
@@ -194,7 +171,7 @@ class _Rules:
         )
         return found, shape
 
-    def job(self, engine: Engine, shape: inputs.Shape, folder: Path, now: datetime) -> Job:
+    def job(self, engine: Engine, shape: inputs.UpdateShape, folder: Path, now: datetime) -> Job:
         """Return the job: from the inputs to the new crawldb.
 
         As long as all plug-ins speak in columns, inputs of the same shape get the same one, which engines know again.
@@ -205,13 +182,13 @@ class _Rules:
             self._kept = (shape, self._made(engine, shape, folder, now))
         return self._kept[1]
 
-    def _made(self, engine: Engine, shape: inputs.Shape, folder: Path, now: datetime) -> Job:
+    def _made(self, engine: Engine, shape: inputs.UpdateShape, folder: Path, now: datetime) -> Job:
         def run(tables: Mapping[str, Rows]) -> Rows:
-            rows = inputs.joined(tables, shape)
+            rows = inputs.join_inputs(tables, shape)
             if not self._additions:
                 rows = rows.filter(rows.old_url.notnull())
             rows = transition.outcomes(rows, tables[inputs.NOW], marks_failures=self._marks_failures)
-            rows = transition.over(rows, self.extra)
+            rows = transition.merge_records(rows, self.extra)
             if self._by_rows:
                 # Asked row by row, what comes before is needed several times, and would be worked out as often.
                 rows = _held(engine, rows, folder)
@@ -219,9 +196,9 @@ class _Rules:
                 rows = transition.transition(rows, self._schedule, self._limits)
             else:
                 ask = hooks.by_transition(self._schedule, self._limits, now, self.extra)
-                rows = hooks.asked(engine, rows, transition.is_touched(rows), ask, self.extra)
-            rows = hooks.scored(rows, self._scoring, engine, now, self.extra)
-            return rows.select(*schemas.CRAWLDB.names, *schemas.names(self.extra))
+                rows = hooks.map_rows(engine, rows, transition.is_touched(rows), ask, self.extra)
+            rows = hooks.apply_scoring(rows, self._scoring, engine, now, self.extra)
+            return rows.select(*schemas.CRAWLDB.names, *schemas.column_names(self.extra))
 
         return run
 
@@ -232,7 +209,7 @@ def _held(engine: Engine, rows: Rows, folder: Path) -> Rows:
     schema = rows.schema().to_pyarrow()
     file = Path(tempfile.mktemp(prefix="held-", suffix=".parquet", dir=folder))  # noqa: S306 - a folder of our own
     engine.save(rows, schema, file)
-    return engine.read(Source(files=(str(file),), schema=schema, defaults={}))
+    return engine.read(TableSource(files=(str(file),), schema=schema, defaults={}))
 
 
 def _check(crawl: CrawlDir, segments: Sequence[Segment], applied: frozenset[str], force: bool) -> None:
@@ -261,7 +238,7 @@ def _check(crawl: CrawlDir, segments: Sequence[Segment], applied: frozenset[str]
             )
 
 
-def _count(engine: Engine, crawldb: Source, shape: inputs.Shape) -> int:
+def _count(engine: Engine, crawldb: TableSource, shape: inputs.UpdateShape) -> int:
     """Return how many URLs of the crawldb take part."""
     if not shape.purged and not shape.is_merged:
         return _rows(crawldb)
@@ -270,18 +247,11 @@ def _count(engine: Engine, crawldb: Source, shape: inputs.Shape) -> int:
     return int(_only(engine, kept.aggregate(urls=kept.url.nunique()))[0]["urls"])
 
 
-def _statuses(crawl: CrawlDir, engine: Engine) -> dict[str, int]:
-    with Table.open(crawl.crawldb, schemas.CRAWLDB) as crawldb:
-        rows = engine.read(source_of(crawldb, ("status",)))
-        counted = rows.group_by("status").agg(urls=rows.count())
-        return {row["status"]: row["urls"] for row in _only(engine, counted.order_by("status"))}
-
-
 def _only(engine: Engine, rows: Rows) -> list[dict[str, Any]]:
     return [row for batch in engine.batches(rows) for row in batch.to_pylist()]
 
 
-def _rows(source: Source) -> int:
+def _rows(source: TableSource) -> int:
     return sum(map(_length, source.files))
 
 

@@ -66,9 +66,9 @@ def import_nutch(file: Path, output: Path | None) -> None:
         for row in (*imported.translated, *imported.untranslated):
             print_json(row)
     elif output is not None:
-        from scoter.batch.crawldir.export import replacing
+        from scoter.batch.crawldir.export import replace_file
 
-        with replacing(output) as opened:
+        with replace_file(output) as opened:
             opened.write(imported.toml_text.encode())
     else:
         click.echo(imported.toml_text, nl=False)

@@ -19,7 +19,7 @@ from scoter.core.display import count, duration
 from scoter.errors import UserError, typed
 
 if TYPE_CHECKING:
-    from scoter.batch.crawl import Crawled, Progress
+    from scoter.batch.crawl import CrawlProgress, CrawlResult
     from scoter.batch.crawldir.directory import CrawlDir
     from scoter.config import Config
 
@@ -63,32 +63,34 @@ def command(
       scoter crawl mycrawl seeds.txt --rounds 10 --top-n 1000 --scope host
       scoter crawl mycrawl
     """
-    from scoter.batch.fetchlists.lists import most_processes
-    from scoter.batch.urls.seeds import origins
-    from scoter.batch.worker.pool import Pool
+    from scoter.batch.fetchlists.lists import process_count
+    from scoter.batch.urls.seeds import seed_sources
+    from scoter.batch.worker.pool import FetchPool
     from scoter.fetch.protocols.request_headers import user_agent
 
     options = invocation()
     # Check the input before creating the directory, so that a mistake leaves nothing behind.
     user_agent(options.config)
-    origins(seeds)
-    with Pool() as pool:
+    seed_sources(seeds)
+    with FetchPool() as pool:
         # Fork now, while there is no lock and the engine is not loaded.
-        pool.fork(most_processes(options.config))
+        pool.fork(process_count(options.config))
 
-        from scoter.batch.crawl import Rounds, crawl
-        from scoter.batch.crawldir.directory import STOP, Stopping
+        from scoter.batch.crawl import CrawlLimits, crawl
+        from scoter.batch.crawldir.directory import STOP, StopRequest
 
         with crawl_session("crawl", directory, create=bool(seeds)) as session, pool:
             config = _add_seeds(session, seeds, scope)
-            stopping = Stopping(session.crawl.path / STOP)
+            stopping = StopRequest(session.crawl.path / STOP)
             started = time.monotonic()
             with stopping.listening():
                 done = crawl(
                     session.crawl,
                     session.engine,
                     config,
-                    rounds=Rounds(most=None if until_done else rounds, top_n=top_n, add_days=add_days, dedup=dedup),
+                    rounds=CrawlLimits(
+                        most=None if until_done else rounds, top_n=top_n, add_days=add_days, dedup=dedup
+                    ),
                     tell=lambda progress: session.status.show(_progress(progress)),
                     note=session.status.note,
                     stopping=stopping,
@@ -106,7 +108,7 @@ def command(
 def _add_seeds(session: CrawlSession, seeds: tuple[str, ...], scope: str) -> Config:
     """Add the seeds to the crawldb and return the configuration, restricted to the crawl's scope."""
     from scoter.batch.inject import inject
-    from scoter.batch.urls.seeds import ANY, extend, hosts_of
+    from scoter.batch.urls.seeds import ANY_SCOPE, extend_scope, seed_hosts
 
     if seeds:
         seeds = tuple(str(_save_stdin(session)) if seed == "-" else seed for seed in seeds)
@@ -118,9 +120,9 @@ def _add_seeds(session: CrawlSession, seeds: tuple[str, ...], scope: str) -> Con
         if not session.crawl.crawldb.exists():
             hint = "To see which filter drops a URL: scoter filterchecker URL"
             raise UserError("there is no seed to start from", hint=hint if done.filtered else "")
-        if scope != ANY:
-            extend(session.crawl, scope, hosts_of(seeds))
-    return session.config if scope == ANY else session.scoped_config
+        if scope != ANY_SCOPE:
+            extend_scope(session.crawl, scope, seed_hosts(seeds))
+    return session.config if scope == ANY_SCOPE else session.scoped_config
 
 
 def _save_stdin(session: CrawlSession) -> Path:
@@ -133,7 +135,7 @@ def _save_stdin(session: CrawlSession) -> Path:
     return file
 
 
-def _progress(progress: Progress) -> str:
+def _progress(progress: CrawlProgress) -> str:
     total = f"/{progress.rounds}" if progress.rounds else ""
     head = f"round {progress.round}{total}  {progress.step}"
     if progress.fetch is not None:
@@ -141,7 +143,7 @@ def _progress(progress: Progress) -> str:
     return head if progress.share is None else progress_bar(head, progress.share)
 
 
-def _print_summary(done: Crawled, seconds: float, crawl: CrawlDir, quiet: bool) -> None:
+def _print_summary(done: CrawlResult, seconds: float, crawl: CrawlDir, quiet: bool) -> None:
     rows = [
         {
             "round": str(each.number),

@@ -12,7 +12,7 @@ from scoter.cli.session import crawl_session
 from scoter.core.display import count
 
 if TYPE_CHECKING:
-    from scoter.batch.dedup import Group
+    from scoter.batch.dedup import DedupGroup
 
 
 @click.command()
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 @click.option(
     "--distance", type=int, default=3, show_default=True, metavar="N", help="With --near: bits that may differ."
 )
-def command(directory: str, group: Group, compare_order: str, near: bool, distance: int) -> None:
+def command(directory: str, group: DedupGroup, compare_order: str, near: bool, distance: int) -> None:
     """Mark pages with the same content as duplicates.
 
     Among fetched pages with the same signature, all but the best get the status duplicate. --near needs simhashes,

@@ -14,7 +14,7 @@ from scoter.cli.session import crawl_session
 from scoter.core.display import ago, count
 
 if TYPE_CHECKING:
-    from scoter.batch.explain import Explanation, Some
+    from scoter.batch.explain import Explanation, RowSample
 
 _FETCH_FIELDS = ("status", "http_status", "reason", "detail", "redirect_to", "content_type", "length", "truncated")
 _ARCHIVE_FIELDS = ("ip", "response_ms", "warc_file", "warc_offset")
@@ -34,11 +34,11 @@ def command(directory: str, url: str) -> int:
     Example:
       scoter explain mycrawl https://example.org/photo.jpg
     """
-    from scoter.batch.explain import explain, verdict
+    from scoter.batch.explain import explain, summarize
 
     with crawl_session("explain", directory, lock=False) as session:
         found = explain(session.crawl, session.config, url, now=session.now)
-        sentence = verdict(found, session.now)
+        sentence = summarize(found, session.now)
         if invocation().json:
             print_json(_as_object(found, sentence))
         else:
@@ -51,7 +51,7 @@ def command(directory: str, url: str) -> int:
 def _as_object(found: Explanation, sentence: str) -> Any:
     import msgspec
 
-    from scoter.batch.crawldir.export import plain
+    from scoter.batch.crawldir.export import json_value
 
     fields = {name: getattr(found, name) for name in found.__struct_fields__ if name not in ("url", "datum")}
     for name in ("links", "inlinks", "redirected_from", "duplicates"):
@@ -60,7 +60,9 @@ def _as_object(found: Explanation, sentence: str) -> Any:
         fields[name] = [
             {"name": step.name, "before": step.before, "after": step.after, "why": step.why} for step in fields[name]
         ]
-    return plain({"url": found.url.text, "key": found.url.key, "host": found.url.host, "verdict": sentence, **fields})
+    return json_value(
+        {"url": found.url.text, "key": found.url.key, "host": found.url.host, "verdict": sentence, **fields}
+    )
 
 
 def _lines(found: Explanation, sentence: str, now: datetime) -> Iterator[str]:
@@ -102,7 +104,7 @@ def _lines(found: Explanation, sentence: str, now: datetime) -> Iterator[str]:
 
 
 def _record(found: Explanation, now: datetime) -> Iterator[str]:
-    from scoter.batch.crawldir.export import shown
+    from scoter.batch.crawldir.export import text_value
 
     if found.record is None:
         yield "record        none in the crawldb"
@@ -115,10 +117,10 @@ def _record(found: Explanation, now: datetime) -> Iterator[str]:
     above = {"status", "score", "retries", "fetch_time", "interval", "url", "key", "host"}
     for name, value in row.items():
         if name not in above and value not in (None, {}):
-            yield f"{name:<13} {shown(value)}"
+            yield f"{name:<13} {text_value(value)}"
 
 
-def _some(title: str, some: Some, line: Any) -> Iterator[str]:
+def _some(title: str, some: RowSample, line: Any) -> Iterator[str]:
     if not some.count:
         return
     first = f", the first {len(some.first)}" if some.count > len(some.first) else ""
@@ -128,9 +130,11 @@ def _some(title: str, some: Some, line: Any) -> Iterator[str]:
 
 
 def _facts(row: Mapping[str, Any], names: Sequence[str]) -> str:
-    from scoter.batch.crawldir.export import shown
+    from scoter.batch.crawldir.export import text_value
 
-    return ", ".join(f"{name.replace('_', ' ')} {shown(row[name])}" for name in names if row[name] not in (None, False))
+    return ", ".join(
+        f"{name.replace('_', ' ')} {text_value(row[name])}" for name in names if row[name] not in (None, False)
+    )
 
 
 def _time(value: datetime | None, now: datetime) -> str:

@@ -12,7 +12,7 @@ from scoter.cli.session import crawl_session
 from scoter.core.display import count, duration, size
 
 if TYPE_CHECKING:
-    from scoter.batch.fetch import FetchDone, FetchState
+    from scoter.batch.fetch import FetchJobResult, FetchProgress
 
 
 @click.command()
@@ -33,15 +33,15 @@ def command(directory: str, segment: str, threads: int | None, parse: bool | Non
     """
     from msgspec.structs import replace
 
-    from scoter.batch.crawldir.directory import Stopping
+    from scoter.batch.crawldir.directory import StopRequest
     from scoter.batch.fetch import fetch
-    from scoter.batch.fetchlists.lists import most_processes
-    from scoter.batch.worker.pool import Pool
+    from scoter.batch.fetchlists.lists import process_count
+    from scoter.batch.worker.pool import FetchPool
 
     options = invocation()
-    stopping = Stopping()
-    with Pool() as pool:
-        pool.fork(most_processes(options.config))  # now, while there is no lock and no engine
+    stopping = StopRequest()
+    with FetchPool() as pool:
+        pool.fork(process_count(options.config))  # now, while there is no lock and no engine
         with crawl_session("fetch", directory, lock=False) as session, pool, stopping.listening():
             config = session.scoped_config
             if threads is not None:
@@ -64,7 +64,7 @@ def command(directory: str, segment: str, threads: int | None, parse: bool | Non
     return 0
 
 
-def fetch_progress(state: FetchState) -> str:
+def fetch_progress(state: FetchProgress) -> str:
     """Return the progress of a fetch in one line."""
     left = state.seconds_left
     parts = [
@@ -79,7 +79,7 @@ def fetch_progress(state: FetchState) -> str:
     return ", ".join(parts)
 
 
-def _summary(done: FetchDone) -> str:
+def _summary(done: FetchJobResult) -> str:
     by_frequency = sorted(done.replies.items(), key=lambda each: -each[1])
     replies = ", ".join(f"{number:,} {kind}" for kind, number in by_frequency)
     text = f"{done.segment}: fetched {done.done:,} of {count(done.urls, 'URL')}" + (

@@ -14,8 +14,8 @@ from scoter.cli.session import crawl_session
 from scoter.core.display import ago, count
 
 if TYPE_CHECKING:
-    from scoter.batch.freegen import FreelyGenerated
-    from scoter.batch.generate import Generated
+    from scoter.batch.freegen import FreegenResult
+    from scoter.batch.generate import GenerateResult
 
 _FETCHERS = click.option(
     "--fetchers",
@@ -99,9 +99,9 @@ def freegen(directory: str, files: tuple[str, ...], filters: bool, normalize: bo
     Example:
       scoter freegen mycrawl urls.txt
     """
-    from scoter.batch.urls.seeds import origins
+    from scoter.batch.urls.seeds import seed_sources
 
-    origins(files, may_be_urls=False)  # before creating the directory, so that a typo leaves nothing behind
+    seed_sources(files, may_be_urls=False)  # before creating the directory, so that a typo leaves nothing behind
     with crawl_session("freegen", directory, create=True) as session:
         from scoter.batch.freegen import freegen as generate_freely
 
@@ -122,7 +122,7 @@ def freegen(directory: str, files: tuple[str, ...], filters: bool, normalize: bo
     return code
 
 
-def _print_segments(done: Generated | FreelyGenerated, summary: str) -> int:
+def _print_segments(done: GenerateResult | FreegenResult, summary: str) -> int:
     if invocation().json:
         print_json(done)
     for name in () if invocation().json else done.segments:
@@ -132,7 +132,7 @@ def _print_segments(done: Generated | FreelyGenerated, summary: str) -> int:
     return 0 if done.segments else NOTHING_TO_DO
 
 
-def why_nothing(done: Generated, now: datetime) -> str:
+def why_nothing(done: GenerateResult, now: datetime) -> str:
     """Return a sentence that says why no segment was generated."""
     if not done.known:
         return "Nothing to fetch: the crawldb is empty. To add URLs: scoter inject"
@@ -143,6 +143,6 @@ def why_nothing(done: Generated, now: datetime) -> str:
     return text
 
 
-def _summary(done: Generated) -> str:
+def _summary(done: GenerateResult) -> str:
     skipped = "".join(f", {number:,} {reason}" for reason, number in done.skipped.items())
     return f"{done.urls:,} of {count(done.known, 'URL')}{skipped}."

@@ -12,8 +12,8 @@ from scoter.cli.output import note, print_json, visible
 from scoter.cli.session import crawl_session
 
 if TYPE_CHECKING:
-    from scoter.batch.freegen import FreelyGenerated
-    from scoter.batch.inject import Injected
+    from scoter.batch.freegen import FreegenResult
+    from scoter.batch.inject import InjectResult
 
 
 @click.command()
@@ -47,9 +47,9 @@ def command(
       scoter inject mycrawl https://example.org/
       scoter inject mycrawl seeds.txt --update
     """
-    from scoter.batch.urls.seeds import origins
+    from scoter.batch.urls.seeds import seed_sources
 
-    origins(seeds)  # before creating the directory, so that a typo leaves nothing behind
+    seed_sources(seeds)  # before creating the directory, so that a typo leaves nothing behind
     with crawl_session("inject", directory, create=True) as session:
         from scoter.batch.inject import inject
 
@@ -72,7 +72,7 @@ def command(
     return 0 if done.new or done.known or done.dropped else NOTHING_TO_DO
 
 
-def _print_summary(done: Injected) -> None:
+def _print_summary(done: InjectResult) -> None:
     others = {
         "already known": done.known - done.changed,
         "known and changed": done.changed,
@@ -91,7 +91,7 @@ def counts(new: int, others: Mapping[str, int]) -> str:
     return ", ".join([f"{new:,} new", *(f"{number:,} {name}" for name, number in others.items() if number)])
 
 
-def print_complaints(done: Injected | FreelyGenerated) -> None:
+def print_complaints(done: InjectResult | FreegenResult) -> None:
     """Print what is wrong with lines of seed lists."""
     for each in done.complaints:
         note(f"  {each.where}: {visible(each.text)}: {visible(each.why)}")

@@ -59,8 +59,8 @@ def mergelinkdb(out: str, directories: tuple[str, ...], filters: bool, normalize
     Example:
       scoter mergelinkdb whole part1 part2
     """
+    from scoter.batch.crawldir.crawldb import open_linkdb
     from scoter.batch.crawldir.directory import CrawlDir
-    from scoter.batch.crawldir.linkdb import open_linkdb
     from scoter.batch.mergelinkdb import mergelinkdb as merge
 
     crawls = [CrawlDir.open(each) for each in directories]

@@ -27,11 +27,11 @@ def command(directory: str, segments: tuple[str, ...], force: bool) -> int:
       scoter parse mycrawl 20261115033000
       scoter parse mycrawl --force -D parse.markdown=true
     """
-    from scoter.batch.crawldir.directory import Stopping
+    from scoter.batch.crawldir.directory import StopRequest
     from scoter.batch.parse import parse
 
     options = invocation()
-    stopping = Stopping()
+    stopping = StopRequest()
     with crawl_session("parse", directory, lock=False) as session, stopping.listening():
         every = session.crawl.all_segments()
         chosen = [session.crawl.segment(name) for name in segments] or [

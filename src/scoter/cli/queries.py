@@ -16,7 +16,7 @@ from scoter.cli.results import print_rows, row_format
 from scoter.errors import UsageError, nearest
 
 if TYPE_CHECKING:
-    from scoter.engine.session import Session
+    from scoter.engine.session import SqlSession
     from scoter.live.reports.questions import Question
     from scoter.live.reports.views import Days
 
@@ -53,7 +53,7 @@ def sql(directory: str, query: str | None, wants_csv: bool, limit: int | None) -
             )
             print_rows(columns, ["view", "column", "type"], form)
             return
-        answer = tables.ask(query)
+        answer = tables.query(query)
         print_rows(islice(answer.rows, limit), answer.columns, form)
 
 
@@ -115,7 +115,7 @@ def report(
             question.service if is_live else _crawl_query(question, has_days=bool(day or since or until), where=root)
         )
         values = {"since": when.since, "until": when.until, "site": _host(site or ""), "limit": limit}
-        answer = tables.ask(query, {key: value for key, value in values.items() if f"${key}" in query})
+        answer = tables.query(query, {key: value for key, value in values.items() if f"${key}" in query})
         print_rows(answer.rows, answer.columns, form)
 
 
@@ -143,7 +143,7 @@ def _crawl_query(question: Question, *, has_days: bool, where: Path) -> str:
 
 
 @contextmanager
-def _open_tables(directory: Path, when: Days | None = None) -> Iterator[tuple[Session, bool]]:
+def _open_tables(directory: Path, when: Days | None = None) -> Iterator[tuple[SqlSession, bool]]:
     """Open the tables of a live service or a crawl, and say whether it is a live service."""
     from scoter.engine.factory import memory_limit
     from scoter.live.reports.views import is_service, service_sql

@@ -16,7 +16,7 @@ from scoter.core.display import count
 from scoter.errors import UsageError, typed
 
 if TYPE_CHECKING:
-    from scoter.batch.readdb import Numbers, Selection, Stats
+    from scoter.batch.readdb import ColumnRange, CrawldbStats, RecordFilter
 
 
 @click.command()
@@ -67,7 +67,7 @@ def command(
     if min_score is not None and math.isnan(min_score):
         raise UsageError(f"{min_score} is not a score", where="--min-score")
     with crawl_session("readdb", directory, lock=False) as session:
-        from scoter.batch.readdb import Selection, top
+        from scoter.batch.readdb import RecordFilter, top
 
         if url is not None:
             return _show_record(session, url)
@@ -76,12 +76,12 @@ def command(
             print_rows(found, ["score", "status", "url"])
             return 0
         if dump is not None:
-            return _dump(session, dump, form, Selection(**selection))
+            return _dump(session, dump, form, RecordFilter(**selection))
         return _show_stats(session, by_host)
 
 
 def _show_record(session: CrawlSession, url: str) -> int:
-    from scoter.batch.crawldir.export import plain
+    from scoter.batch.crawldir.export import json_value
     from scoter.batch.readdb import record
 
     found = record(session.crawl, session.config, url)
@@ -89,28 +89,28 @@ def _show_record(session: CrawlSession, url: str) -> int:
         note(f"The crawldb does not contain {url}\nTo find out why: scoter explain {typed(session.crawl.path, url)}")
         return NOTHING_TO_DO
     if invocation().json:
-        print_json(plain(found))
+        print_json(json_value(found))
     else:
         print_facts(found)
     return 0
 
 
-def _dump(session: CrawlSession, out: str, form: str | None, wanted: Selection) -> int:
-    from scoter.batch.crawldir.export import dump
+def _dump(session: CrawlSession, out: str, form: str | None, wanted: RecordFilter) -> int:
+    from scoter.batch.crawldir.export import write_rows
     from scoter.batch.readdb import select
 
     form = form or ("json" if invocation().json else "plain")
     schema, batches = select(session.crawl, session.engine, session.config, wanted, now=session.now)
     with open_output(out, binary=form == "parquet") as file:
-        number = dump(batches, schema, file, form)
+        number = write_rows(batches, schema, file, form)
     if out != "-":
         session.status.note(f"Wrote {count(number, 'record')} to {out}")
     return 0
 
 
 def _show_stats(session: CrawlSession, by_host: bool) -> int:
-    from scoter.batch.crawldir.export import plain
-    from scoter.batch.crawldir.schemas import DB
+    from scoter.batch.crawldir.export import json_value
+    from scoter.batch.crawldir.schemas import DB_STATUSES
     from scoter.batch.readdb import host_statuses, stats
 
     found = stats(session.crawl, session.engine, session.config)
@@ -118,18 +118,18 @@ def _show_stats(session: CrawlSession, by_host: bool) -> int:
     if invocation().json:
         import msgspec
 
-        print_json(plain(msgspec.to_builtins(found, builtin_types=(object,), str_keys=True)))
+        print_json(json_value(msgspec.to_builtins(found, builtin_types=(object,), str_keys=True)))
     else:
         _print_stats(found)
     if by_host:
         hosts = host_statuses(session.crawl, session.engine, session.config)
         if not invocation().json:
             click.echo()
-        print_rows(hosts, ["host", "urls", *DB])
+        print_rows(hosts, ["host", "urls", *DB_STATUSES])
     return 0
 
 
-def _print_stats(found: Stats) -> None:
+def _print_stats(found: CrawldbStats) -> None:
     print_table([{"status": name, "urls": f"{n:,}"} for name, n in found.statuses.items()], ["status", "urls"])
     click.echo(f"\nURLs        {found.urls:,}, on {count(found.hosts, 'host')}")
     if not found.urls:
@@ -146,7 +146,7 @@ def _print_stats(found: Stats) -> None:
     print_table([{"host": name, "urls": f"{n:,}"} for name, n in found.top_hosts.items()], ["host", "urls"])
 
 
-def _range(found: Numbers, spell: Any) -> str:
+def _range(found: ColumnRange, spell: Any) -> str:
     if found.least is None or found.mean is None:
         return "none"
     return f"{spell(found.least)} to {spell(found.most)}, {spell(found.mean)} on average"

@@ -52,13 +52,13 @@ def _show(session: CrawlSession, url: str | None) -> int:
 
 
 def _dump(session: CrawlSession, out: str, form: str | None, regex: str) -> int:
-    from scoter.batch.crawldir.export import dump
+    from scoter.batch.crawldir.export import write_rows
     from scoter.batch.readlinkdb import select
 
     form = form or ("json" if invocation().json else "plain")
     schema, batches = select(session.crawl, regex)
     with open_output(out, binary=form == "parquet") as file:
-        number = dump(batches, schema, file, form)
+        number = write_rows(batches, schema, file, form)
     if out != "-":
         session.status.note(f"Wrote {count(number, 'URL')} to {out}")
     return 0

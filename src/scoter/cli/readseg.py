@@ -61,27 +61,31 @@ def command(
 
 
 def _list(session: CrawlSession, segment: str | None) -> int:
-    from scoter.batch.crawldir.export import plain
-    from scoter.batch.readseg import chosen, listing
+    from scoter.batch.crawldir.export import json_value
+    from scoter.batch.readseg import select_segments, summarize_segments
 
-    found = (msgspec.structs.asdict(each) for each in listing(session.crawl, chosen(session.crawl, segment)))
+    found = (
+        msgspec.structs.asdict(each)
+        for each in summarize_segments(session.crawl, select_segments(session.crawl, segment))
+    )
     if invocation().json:
         for row in found:
-            print_json(plain(row))
+            print_json(json_value(row))
     else:
         print_table(({**row, "size": size(row["size"])} for row in found), _COLUMNS)
     return 0
 
 
 def _get(session: CrawlSession, segment: str | None, url: str, recode: bool) -> int:
-    from scoter.batch.readseg import as_lines, as_object, chosen, get
+    from scoter.batch.readseg import entry_json, entry_lines, find_entries, select_segments
 
     number = 0
-    for number, found in enumerate(get(session.config, chosen(session.crawl, segment), url, recode=recode), 1):  # noqa: B007
+    entries = find_entries(session.config, select_segments(session.crawl, segment), url, recode=recode)
+    for number, found in enumerate(entries, 1):  # noqa: B007 - the last number is the count
         if invocation().json:
-            print_json(as_object(found))
+            print_json(entry_json(found))
         else:
-            for line in as_lines(found):
+            for line in entry_lines(found):
                 click.echo(visible(line))
     if not number:
         note(f"No segment contains {url}\nTo find out why: scoter explain {typed(session.crawl.path, url)}")
@@ -90,9 +94,9 @@ def _get(session: CrawlSession, segment: str | None, url: str, recode: bool) -> 
 
 
 def _dump(session: CrawlSession, segment: str | None, out: str, recode: bool, without: dict[str, bool]) -> int:
-    from scoter.batch.readseg import Wanted, as_lines, as_object, chosen, holdings
+    from scoter.batch.readseg import SegmentParts, entries, entry_json, entry_lines, select_segments
 
-    wanted = Wanted(
+    wanted = SegmentParts(
         content=not without["no_content"],
         fetch=not without["no_fetch"],
         generate=not without["no_generate"],
@@ -100,16 +104,16 @@ def _dump(session: CrawlSession, segment: str | None, out: str, recode: bool, wi
         parse_data=not without["no_parse_data"],
         parse_text=not without["no_parse_text"],
     )
-    (one,) = chosen(session.crawl, segment, newest=True)
+    (one,) = select_segments(session.crawl, segment, newest=True)
     number = 0
     with open_output(out) as file:
         for number, found in enumerate(
-            holdings(session.crawl, session.engine, session.config, one, wanted, recode=recode), 1
+            entries(session.crawl, session.engine, session.config, one, wanted, recode=recode), 1
         ):
             if invocation().json:
-                file.write(msgspec.json.encode(as_object(found)) + b"\n")
+                file.write(msgspec.json.encode(entry_json(found)) + b"\n")
             else:
-                file.write("".join(f"{visible(line)}\n" for line in as_lines(found)).encode("utf-8", "replace"))
+                file.write("".join(f"{visible(line)}\n" for line in entry_lines(found)).encode("utf-8", "replace"))
             session.status.show(f"readseg {count(number, 'URL')}")
     session.status.clear()
     if out != "-":

@@ -58,20 +58,20 @@ def print_rows(rows: Iterable[Mapping[str, Any]], columns: Sequence[str], form: 
 
 def print_facts(facts: Mapping[str, Any]) -> None:
     """Print names and values, one per line."""
-    from scoter.batch.crawldir.export import shown
+    from scoter.batch.crawldir.export import text_value
 
     widest = max(map(len, facts), default=0)
     for name, value in facts.items():
-        sys.stdout.write(f"{name:<{widest}}  {visible(shown(value))}".rstrip() + "\n")
+        sys.stdout.write(f"{name:<{widest}}  {visible(text_value(value))}".rstrip() + "\n")
 
 
 @contextmanager
 def open_output(name: str, *, binary: bool = False) -> Iterator[BinaryIO]:
     """Open a file that appears when it is complete, or standard output for a dash."""
     if name != "-":
-        from scoter.batch.crawldir.export import replacing
+        from scoter.batch.crawldir.export import replace_file
 
-        with replacing(Path(name)) as file:
+        with replace_file(Path(name)) as file:
             yield file
         return
     if binary and sys.stdout.isatty():
@@ -83,9 +83,9 @@ def open_output(name: str, *, binary: bool = False) -> Iterator[BinaryIO]:
 
 def print_table(rows: Iterable[Mapping[str, Any]], columns: Sequence[str]) -> None:
     """Print rows under their column names; on a terminal, long cells are truncated to fit its width."""
-    from scoter.batch.crawldir.export import shown
+    from scoter.batch.crawldir.export import text_value
 
-    texts = ([visible(shown(row[name])) for name in columns] for row in rows)
+    texts = ([visible(text_value(row[name])) for name in columns] for row in rows)
     first = list(islice(texts, _MEASURED_ROWS))
     widest = [max(map(width, cells)) for cells in zip(columns, *first, strict=True)]
     limit = _terminal_width(len(columns)) if sys.stdout.isatty() else None

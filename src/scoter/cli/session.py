@@ -45,9 +45,9 @@ class CrawlSession:
     @cached_property
     def scoped_config(self) -> Config:
         """The configuration, restricted to the scope that `scoter crawl` recorded for this crawl."""
-        from scoter.batch.urls.seeds import within
+        from scoter.batch.urls.seeds import with_scope
 
-        return within(self.config, self.crawl)
+        return with_scope(self.config, self.crawl)
 
     @cached_property
     def scratch(self) -> Path:

@@ -13,7 +13,7 @@ from scoter.cli.session import crawl_session
 from scoter.core.display import count
 
 if TYPE_CHECKING:
-    from scoter.batch.sitemap import Sitemapped
+    from scoter.batch.sitemap import SitemapResult
 
 
 @click.command()
@@ -45,13 +45,13 @@ def command(
       scoter sitemap mycrawl -D agent.name=examplebot
       scoter sitemap mycrawl https://example.org/ https://example.net/news/sitemap.xml.gz
     """
-    from scoter.batch.urls.seeds import origins
+    from scoter.batch.urls.seeds import seed_sources
     from scoter.fetch.protocols.request_headers import user_agent
 
     # Check the input before creating the directory, so that a mistake leaves nothing behind.
     user_agent(invocation().config)
-    origins(urls)
-    origins(hosts, may_be_urls=False)
+    seed_sources(urls)
+    seed_sources(hosts, may_be_urls=False)
     with crawl_session("sitemap", directory, create=bool(urls or hosts)) as session:
         from scoter.batch.sitemap import sitemap
 
@@ -77,7 +77,7 @@ def command(
     return 0 if done.new or done.known else NOTHING_TO_DO
 
 
-def _print_summary(done: Sitemapped) -> None:
+def _print_summary(done: SitemapResult) -> None:
     others = {
         "already known": done.known - done.changed,
         "known and changed": done.changed,

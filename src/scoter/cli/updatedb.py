@@ -13,7 +13,7 @@ from scoter.cli.session import crawl_session
 from scoter.core.display import count
 
 if TYPE_CHECKING:
-    from scoter.batch.updatedb import Updated
+    from scoter.batch.updatedb import UpdateResult
 
 
 @click.command()
@@ -63,7 +63,7 @@ def command(
     return 0
 
 
-def _print_summary(done: Updated) -> None:
+def _print_summary(done: UpdateResult) -> None:
     segments = done.segments[0] if len(done.segments) == 1 else count(len(done.segments), "segment")
     urls = f"{count(done.new, 'new URL')}, {done.urls:,} in the crawldb"
     click.echo(f"{segments}: {done.fetched:,} fetched, {count(done.links, 'link')}; {urls}")

@@ -1,22 +1,20 @@
 """Where relational jobs run: DuckDB in this process, or Spark.
 
-``port.py``        what a job asks of an engine
-``sources.py``     what an engine reads: files, the columns wanted of them, what to put where a column is missing
-``portable.py``    what would differ between engines, wrapped once
-``expressions.py`` ``core.expr`` over columns
-``duckdb.py``      the embedded engine; ``sql.py`` its SQL, ``watching.py`` its progress and errors
-``ranges.py``      how it keeps within its memory: a job over tables that share a key runs range by range
-``surveying.py``   what the footers of files say
-``leaving.py``     rows as they leave an engine; ``literals.py`` tables written out in a job
-``spark.py``       Spark in local mode
-``asking.py``      questions in SQL over files, as views; what a session may read and nothing else
-``opening.py``     from the configuration to an engine
+``port.py``         what a job may ask of an engine
+``sources.py``      what an engine reads, and how a job is cut into key ranges to fit into memory
+``portable.py``     expressions that would differ between engines, wrapped once
+``expressions.py``  the expression language of ``core.expr`` over columns
+``duckdb.py``       the embedded engine; ``sql.py`` builds its SQL, ``monitor.py`` handles its progress and errors
+``spark.py``        Spark in local mode
+``ibis_compat.py``  what both engines need of Ibis
+``session.py``      read-only SQL sessions over files, for people
+``factory.py``      opens the engine that the configuration names
 
-Jobs are Ibis expressions, and mean the same on every engine: ``tests/contract/test_engine.py`` holds them to it.
+Jobs are Ibis expressions and mean the same on every engine: ``tests/contract/test_engine.py`` checks that they do.
 """
 
 from scoter.engine.factory import open_engine
 from scoter.engine.port import Engine, Job, Progress
-from scoter.engine.sources import Source, source_of
+from scoter.engine.sources import TableSource, file_source, source_of
 
-__all__ = ["Engine", "Job", "Progress", "Source", "open_engine", "source_of"]
+__all__ = ["Engine", "Job", "Progress", "TableSource", "file_source", "open_engine", "source_of"]

@@ -1,4 +1,4 @@
-"""The embedded engine: DuckDB in this process, within a memory limit, spilling to a folder of its own."""
+"""The embedded engine: DuckDB in this process, within a memory limit, spilling to its own folder."""
 # mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
@@ -21,12 +21,21 @@ import ibis.expr.operations as ops
 import pyarrow.parquet as pq
 
 from scoter.core.display import size
-from scoter.engine.ibis_compat import as_told, import_few_compilers, told_schema, with_literals_stored
-from scoter.engine.monitor import Steps, streamed, telling
+from scoter.engine.ibis_compat import arrow_schema, cast_batch, import_compilers_lazily, store_memtables
+from scoter.engine.monitor import JobProgress, read_batches, translate_errors
 from scoter.engine.port import Job, Progress, Rows
-from scoter.engine.portable import named_moment
-from scoter.engine.sources import Alike, Source, Survey, cuts, how_many, one_key_in, sample, survey
-from scoter.engine.sql import cast_sql, number_sql, quoted, scan_sql, within_sql
+from scoter.engine.portable import named_timestamp
+from scoter.engine.sources import (
+    SourceSurvey,
+    TableSource,
+    UniformFiles,
+    range_count,
+    range_edges,
+    sample_keys,
+    sample_step,
+    survey,
+)
+from scoter.engine.sql import cast_sql, in_range_sql, quoted, range_number_sql, scan_sql
 from scoter.store import disk
 from scoter.store.tables import NewVersion
 
@@ -35,17 +44,17 @@ _BATCH = 65_536
 _SORTED_BY = ("key", "url")
 _RANGE = "range_of_key"
 _INPUT = "input_"
-_OUTSIDE = 2**28
-"""Memory that DuckDB does not count: the interpreter and its libraries, Parquet writers, what allocators keep."""
-_A_THREAD = 2**27
-"""The least memory that DuckDB's guide advises for each thread."""
+_OVERHEAD = 2**28
+"""Memory that DuckDB does not count: the interpreter and its libraries, Parquet writers, free memory of allocators."""
+_MEMORY_PER_THREAD = 2**27
+"""The minimum that DuckDB's guide recommends."""
 _SETTINGS = (
     "SET GLOBAL TimeZone = 'UTC'",
-    # Progress is reckoned only for a bar, and the bar is printed unless it is told not to.
+    # DuckDB computes progress only for its progress bar, and prints the bar unless told not to.
     "SET enable_progress_bar = true",
     "SET enable_progress_bar_print = false",
     "SET progress_bar_time = 0",
-    # A sorted table's footers are read again for every range otherwise.
+    # Otherwise the footers of a sorted table are read again for every range.
     "SET GLOBAL parquet_metadata_cache = true",
 )
 
@@ -64,25 +73,24 @@ class DuckDbEngine:
         ranges: int | None = None,
         progress: Progress = lambda share: None,
     ) -> None:
-        """Spill into a folder, made if need be; ``ranges`` overrides the number that follows from the memory."""
+        """Spill into a folder, which is created if missing; ``ranges`` overrides the number derived from memory."""
         folder.mkdir(parents=True, exist_ok=True)
         self._folder = Path(tempfile.mkdtemp(prefix="duckdb-", dir=folder))
         self._memory_limit = memory_limit
         self._ranges = ranges
         self._progress = progress
         self._numbers = itertools.count(1)
-        self._made: list[tuple[str, Path | None]] = []
-        self._spelled: dict[Any, Mapping[str, str]] = {}
-        self._columns: dict[Any, Any] = {}
-        self._known: WeakKeyDictionary[Job, dict[Hashable, str]] = WeakKeyDictionary()
-        """The queries of jobs, by the columns of their inputs."""
-        own = max(memory_limit - _OUTSIDE, memory_limit // 2)
-        import_few_compilers()
+        self._views: list[tuple[str, Path | None]] = []
+        self._type_names: dict[Any, Mapping[str, str]] = {}
+        self._ibis_schemas: dict[Any, Any] = {}
+        self._queries: WeakKeyDictionary[Job, dict[Hashable, str]] = WeakKeyDictionary()  # by the inputs' columns
+        own = max(memory_limit - _OVERHEAD, memory_limit // 2)
+        import_compilers_lazily()
         self.ibis = ibis.duckdb.connect(
-            threads=threads or max(1, min(len(os.sched_getaffinity(0)), own // _A_THREAD)),
+            threads=threads or max(1, min(len(os.sched_getaffinity(0)), own // _MEMORY_PER_THREAD)),
             memory_limit=f"{own // 2**20}MiB",
             temp_directory=str(self._folder / "spill"),
-            # With it a COPY keeps whole inputs in memory; where an order is wanted, the query says so.
+            # Otherwise a COPY keeps whole inputs in memory; queries that need an order say so.
             preserve_insertion_order=False,
             autoinstall_known_extensions=False,
         )
@@ -99,108 +107,110 @@ class DuckDbEngine:
         self.close()
 
     def close(self) -> None:
-        with suppress(duckdb.Error):  # closed already
-            self.ibis.con.interrupt()  # else it waits for what Ctrl-C has left at work
+        with suppress(duckdb.Error):  # already closed
+            self.ibis.con.interrupt()  # disconnect() would wait for a query that Ctrl-C left running
         self.ibis.disconnect()
         shutil.rmtree(self._folder, ignore_errors=True)
 
-    def read(self, source: Source) -> Rows:
-        return self._view(source.schema, scan_sql(survey(source).alike, self._types(source.schema)))
+    def read(self, source: TableSource) -> Rows:
+        return self._view(source.schema, scan_sql(survey(source).uniform, self._types(source.schema)))
 
-    def write(self, job: Job, inputs: Mapping[str, Source | datetime], new: NewVersion) -> None:
-        surveys = {name: survey(each) for name, each in inputs.items() if isinstance(each, Source)}
+    def write(self, job: Job, inputs: Mapping[str, TableSource | datetime], new: NewVersion) -> None:
+        surveys = {name: survey(each) for name, each in inputs.items() if isinstance(each, TableSource)}
         times = {name: each for name, each in inputs.items() if isinstance(each, datetime)}
         edges = self._edges(list(surveys.values()))
         unsorted = sum(not each.source.is_sorted for each in surveys.values()) if edges else 0
-        steps = Steps(self._progress, unsorted + len(edges) + 1)
-        dealing = self._folder / self._new_name()
+        progress = JobProgress(self._progress, unsorted + len(edges) + 1)
+        partitions = self._folder / self._new_name()
         try:
-            dealt = {name: self._dealt(each, edges, dealing / name, steps) for name, each in surveys.items()}
+            scans = {name: self._range_scan(each, edges, partitions / name, progress) for name, each in surveys.items()}
             for number in range(len(edges) + 1):
-                with self._forgetting():
-                    query = self._query(job, surveys, {name: scan(number) for name, scan in dealt.items()}, times)
+                with self._temporary_views():
+                    query = self._query(job, surveys, {name: scan(number) for name, scan in scans.items()}, times)
                     file = new.workspace / f"{number:05d}.parquet"
-                    if self._copy(query, new.schema, file, _SORTED_BY, steps):
+                    if self._copy(query, new.schema, file, _SORTED_BY, progress):
                         new.adopt(file)
-                for done in dealing.glob(f"*/{_RANGE}={number}"):
+                for done in partitions.glob(f"*/{_RANGE}={number}"):
                     shutil.rmtree(done, ignore_errors=True)
         finally:
-            shutil.rmtree(dealing, ignore_errors=True)
+            shutil.rmtree(partitions, ignore_errors=True)
 
     def save(self, rows: Rows, schema: Any, file: Path, order: Sequence[str] = ()) -> int:
-        return self._copy(self._compiled(rows), schema, file, order, Steps(self._progress, 1))
+        return self._copy(self._compiled(rows), schema, file, order, JobProgress(self._progress, 1))
 
     def batches(self, rows: Rows) -> Iterator[Any]:
-        sql, told = self._compiled(rows), told_schema(rows)
-        # A connection of its own: another query on the same one would end this one's rows.
-        with telling(self._folder), self.ibis.con.cursor() as cursor:
+        sql, schema = self._compiled(rows), arrow_schema(rows)
+        # Use a separate connection: another query on the same one would end this result.
+        with translate_errors(self._folder), self.ibis.con.cursor() as cursor:
             try:
-                for batch in streamed(cursor.execute(sql).to_arrow_reader(_BATCH)):
-                    yield as_told(batch, told)
+                for batch in read_batches(cursor.execute(sql).to_arrow_reader(_BATCH)):
+                    yield cast_batch(batch, schema)
             finally:
-                cursor.interrupt()  # closing waits for whatever is still at work, of which nobody wants the rest
+                cursor.interrupt()  # closing would wait for the rest of the query
 
     def map_batches(self, rows: Rows, function: Callable[[Any], Any], schema: Any) -> Rows:
-        return self._kept((function(batch) for batch in self.batches(rows)), schema)
+        return self._store_batches((function(batch) for batch in self.batches(rows)), schema)
 
-    def _edges(self, surveys: Sequence[Survey]) -> list[str]:
-        """Return the keys at which the inputs of a job are cut into ranges."""
-        ranges = self._ranges or how_many(
+    def _edges(self, surveys: Sequence[SourceSurvey]) -> list[str]:
+        """Return the keys at which to cut the inputs of a job into ranges."""
+        ranges = self._ranges or range_count(
             math.ceil(sum(each.size * each.source.weight for each in surveys)), self._memory_limit
         )
         if ranges == 1:
             return []
-        one_in = one_key_in(sum(each.rows for each in surveys))
-        return cuts([key for each in surveys for key in sample(each, one_in, ranges)], ranges)
+        step = sample_step(sum(each.rows for each in surveys))
+        return range_edges([key for each in surveys for key in sample_keys(each, step, ranges)], ranges)
 
-    def _dealt(self, survey: Survey, edges: Sequence[str], folder: Path, steps: Steps) -> Callable[[int], str]:
-        """Return the SQL that scans a source's rows of a range; what is not sorted is dealt out to ranges first."""
+    def _range_scan(
+        self, survey: SourceSurvey, edges: Sequence[str], folder: Path, progress: JobProgress
+    ) -> Callable[[int], str]:
+        """Return a function from a range number to the SQL that scans it; partition unsorted sources first."""
         types = self._types(survey.source.schema)
-        scan = scan_sql(survey.alike, types)
+        scan = scan_sql(survey.uniform, types)
         if not edges:
             return lambda number: scan
         if survey.source.is_sorted:
-            return lambda number: f"SELECT * FROM ({scan}) WHERE {within_sql(edges, number)}"
+            return lambda number: f"SELECT * FROM ({scan}) WHERE {in_range_sql(edges, number)}"
         folder.mkdir(parents=True)
-        with steps.watched(self.ibis.con):
+        with progress.watch(self.ibis.con):
             self._run(
-                f"COPY (SELECT *, {number_sql(edges)} AS {_RANGE} FROM ({scan})) TO {quoted(str(folder))}"
+                f"COPY (SELECT *, {range_number_sql(edges)} AS {_RANGE} FROM ({scan})) TO {quoted(str(folder))}"
                 f" (FORMAT parquet, COMPRESSION lz4, PARTITION_BY {_RANGE}, OVERWRITE_OR_IGNORE)"
             )
 
         def of_range(number: int) -> str:
             files = tuple(map(str, sorted((folder / f"{_RANGE}={number}").glob("*.parquet"))))
-            return scan_sql([Alike(files)] if files else [], types)
+            return scan_sql([UniformFiles(files)] if files else [], types)
 
         return of_range
 
     def _query(
-        self, job: Job, surveys: Mapping[str, Survey], scans: Mapping[str, str], times: Mapping[str, datetime]
+        self, job: Job, surveys: Mapping[str, SourceSurvey], scans: Mapping[str, str], times: Mapping[str, datetime]
     ) -> str:
-        """Return a job's query over inputs, which get names that are always the same; made once, if it can be."""
+        """Return the query of a job over views with fixed names; it is cached if possible."""
         for name, time in times.items():
             self._run(f"CREATE OR REPLACE MACRO {_INPUT}{name}() AS CAST({quoted(time.isoformat())} AS TIMESTAMPTZ)")
         for name, scan in scans.items():
             self._create(_INPUT + name, scan)
         columns = tuple((name, tuple(self._types(each.source.schema).items())) for name, each in surveys.items())
         key = (columns, *times)
-        known = self._known.setdefault(job, {})
+        known = self._queries.setdefault(job, {})
         if key not in known:
-            before = len(self._made)
+            before = len(self._views)
             tables = {name: self._table(_INPUT + name, each.source.schema) for name, each in surveys.items()}
-            query = self._compiled(job({**tables, **{name: named_moment(_INPUT + name) for name in times}}))
-            if len(self._made) > before:
-                return query  # it asks for something that was made for this time alone
+            query = self._compiled(job({**tables, **{name: named_timestamp(_INPUT + name) for name in times}}))
+            if len(self._views) > before:
+                return query  # it reads a view that was created for this run only
             known[key] = query
         return known[key]
 
     def _types(self, schema: Any) -> Mapping[str, str]:
-        """Return the columns of a schema with their types as DuckDB spells them."""
-        known = self._spelled.get(schema)
+        """Return the columns of a schema with their DuckDB types."""
+        known = self._type_names.get(schema)
         if known is None:
             spelled = self.ibis.compiler.type_mapper.to_string
             known = {name: spelled(kind) for name, kind in ibis.Schema.from_pyarrow(schema).items()}
-            self._spelled[schema] = known
+            self._type_names[schema] = known
         return known
 
     def _view(self, schema: Any, sql: str, file: Path | None = None) -> Rows:
@@ -209,38 +219,38 @@ class DuckDbEngine:
         return self._table(name, schema)
 
     def _table(self, name: str, schema: Any) -> Rows:
-        """Return a view whose columns are known; Ibis would ask DuckDB for them each time."""
-        columns = self._columns.get(schema)
+        """Return a view as an expression; its columns are passed in, since Ibis would query DuckDB for them."""
+        columns = self._ibis_schemas.get(schema)
         if columns is None:
             read = self.ibis.compiler.type_mapper.from_string
             columns = ibis.schema({column: read(kind) for column, kind in self._types(schema).items()})
-            self._columns[schema] = columns
+            self._ibis_schemas[schema] = columns
         return ops.DatabaseTable(name, schema=columns, source=self.ibis, namespace=ops.Namespace()).to_expr()
 
     def _create(self, name: str, sql: str, file: Path | None = None) -> None:
         self._run(f"CREATE VIEW {name} AS {sql}")
-        self._made.append((name, file))
+        self._views.append((name, file))
 
     @contextmanager
-    def _forgetting(self) -> Iterator[None]:
-        """Drop the views that were made inside, and the files that were written for them."""
-        before = len(self._made)
+    def _temporary_views(self) -> Iterator[None]:
+        """Drop the views created inside the context, with their files."""
+        before = len(self._views)
         try:
             yield
         finally:
-            while len(self._made) > before:
-                name, file = self._made.pop()
-                with suppress(duckdb.Error, OSError):  # what could not be removed goes with the engine's folder
+            while len(self._views) > before:
+                name, file = self._views.pop()
+                with suppress(duckdb.Error, OSError):  # leftovers are removed with the engine's folder
                     self.ibis.con.execute(f"DROP VIEW {name}")
                     if file is not None:
                         file.unlink()
 
-    def _copy(self, query: str, schema: Any, file: Path, order: Sequence[str], steps: Steps) -> int:
-        """Write the rows of a query as a Parquet file of a schema; it is one step."""
+    def _copy(self, query: str, schema: Any, file: Path, order: Sequence[str], progress: JobProgress) -> int:
+        """Write the rows of a query to a Parquet file with a schema; this is one step of the progress."""
         wanted = cast_sql(query, self._types(schema))
         ordered = f"{wanted} ORDER BY {', '.join(order)}" if order else wanted
         try:
-            with steps.watched(self.ibis.con):
+            with progress.watch(self.ibis.con):
                 return int(
                     self._run(
                         f"COPY ({ordered}) TO {quoted(str(file))}"
@@ -253,18 +263,18 @@ class DuckDbEngine:
             raise
 
     def _compiled(self, rows: Rows) -> str:
-        # DuckDB flattens selects by itself, and Ibis takes a third of its time for it; Spark needs it done.
+        # DuckDB flattens selects itself, and Ibis spends a third of its time on it; Spark needs it.
         before, ibis.options.sql.fuse_selects = ibis.options.sql.fuse_selects, False
         try:
-            return str(self.ibis.compile(with_literals_stored(rows, self._stored)))
+            return str(self.ibis.compile(store_memtables(rows, self._store_table)))
         finally:
             ibis.options.sql.fuse_selects = before
 
-    def _stored(self, table: Any) -> Rows:
-        return self._kept(table.to_batches(), table.schema)
+    def _store_table(self, table: Any) -> Rows:
+        return self._store_batches(table.to_batches(), table.schema)
 
-    def _kept(self, batches: Iterable[Any], schema: Any) -> Rows:
-        """Put record batches into a file, and return its rows."""
+    def _store_batches(self, batches: Iterable[Any], schema: Any) -> Rows:
+        """Write record batches to a temporary file and return its rows."""
         file = self._folder / f"{self._new_name()}.parquet"
         with (
             disk.disk_errors("write temporary rows", file),
@@ -272,11 +282,11 @@ class DuckDbEngine:
         ):
             for batch in batches:
                 writer.write_batch(batch)
-        return self._view(schema, scan_sql([Alike((str(file),))], self._types(schema)), file)
+        return self._view(schema, scan_sql([UniformFiles((str(file),))], self._types(schema)), file)
 
     def _new_name(self) -> str:
         return f"t{next(self._numbers)}"
 
     def _run(self, sql: str) -> Any:
-        with telling(self._folder):
+        with translate_errors(self._folder):
             return self.ibis.con.execute(sql)

@@ -1,8 +1,8 @@
-"""The column face of ``scoter.core.expr``: the rows of which an expression is true.
+"""Evaluate ``scoter.core.expr`` over columns: the rows for which an expression is true.
 
-It selects what ``core.expr.matches`` selects, record by record. Numbers are doubles here, durations are microseconds;
-a column ``interval`` holds whole seconds. Two things are not equal to the last: letters whose lower case is longer than
-they are (engines keep their length), and scores that are no number.
+It selects the same records as ``core.expr.matches``. Numbers are doubles and durations microseconds; a column
+``interval`` holds whole seconds. Two cases differ: letters whose lower case is longer than they are (engines keep the
+length), and scores that are NaN.
 """
 # mypy: disable-error-code="import-untyped"
 
@@ -22,16 +22,16 @@ from scoter.core.expr import Typed, ValueType
 from scoter.core.expr.rows import value_of
 from scoter.core.expr.types import Apply, ColumnRef, ConstantValue
 from scoter.core.pattern import LONGEST_TEXT, Pattern
-from scoter.engine.ibis_compat import told_schema
+from scoter.engine.ibis_compat import arrow_schema
 from scoter.engine.port import Engine, Rows
 from scoter.engine.portable import Value as Expression
-from scoter.engine.portable import micros, moment, ratio, real
+from scoter.engine.portable import double, micros, ratio, timestamp
 
 _MICROS = timedelta(microseconds=1)
 _SECOND = 1_000_000
 _FIRST, _LAST = -62_135_596_800 * _SECOND, 253_402_300_800 * _SECOND  # what a datetime holds: the years 1 to 9999
 _TEXT, _FOUND = "pattern_text_{}", "pattern_found_{}"
-_SMALL = 2_048  # of a larger pattern, shorter texts are too long
+_SMALL = 2_048  # for larger patterns, core.pattern allows only shorter texts
 _NULLS = {ValueType.NUMBER: "float64", ValueType.TEXT: "string", ValueType.TIME: "int64", ValueType.DURATION: "float64"}
 _COMPARED: Mapping[str, Callable[[Any, Any], Any]] = {
     "==": lambda left, right: left == right,
@@ -46,30 +46,30 @@ _COMPARED: Mapping[str, Callable[[Any, Any], Any]] = {
 }
 
 Found: TypeAlias = Callable[[Pattern, Expression], Expression]
-"""From a pattern and a text to whether it is found there."""
+"""From a pattern and a text to whether the text contains a match."""
 
 
 def where(engine: Engine, rows: Rows, expression: Typed, now: datetime) -> Rows:
-    """Return the rows of which an expression is true.
+    """Return the rows for which an expression is true.
 
-    DuckDB looks for patterns itself, by the same RE2 as ``core.pattern``; elsewhere, and where RE2 cannot, it is done
-    row by row.
+    DuckDB searches for patterns with the same RE2 as ``core.pattern``. On other engines, and for patterns that RE2 does
+    not support, the search runs row by row.
     """
-    patterns = [(part.parts[0], part.pattern) for part in _asking(expression) if part.pattern]
+    patterns = [(part.parts[0], part.pattern) for part in _pattern_searches(expression) if part.pattern]
     if not patterns or (engine.name == "duckdb" and all(_is_small(pattern) for _, pattern in patterns)):
         return rows.filter(condition(rows, expression, now))
-    found = _asked_by_row(engine, rows, patterns, now)
+    found = _search_rows(engine, rows, patterns, now)
     answers = iter([found[_FOUND.format(number)] for number in range(len(patterns))])
     return found.filter(condition(found, expression, now, lambda pattern, text: next(answers))).select(*rows.columns)
 
 
 def condition(rows: Rows, expression: Typed, now: datetime, found: Found | None = None) -> Expression:
-    """Return an expression as one of Ibis; ``found`` answers for patterns, by default RE2 as DuckDB has it."""
-    return _Columns(rows, now, found or _found_by_re2).of(expression)
+    """Return an expression as an Ibis expression; ``found`` searches for patterns, by default DuckDB's RE2."""
+    return _ColumnTranslator(rows, now, found or _found_by_re2).of(expression)
 
 
-class _Columns:
-    """Parts of an expression as columns of rows."""
+class _ColumnTranslator:
+    """Translates the parts of an expression to columns."""
 
     def __init__(self, rows: Rows, now: datetime, found: Found) -> None:
         self._rows = rows
@@ -97,7 +97,7 @@ class _Columns:
             case ValueType.NUMBER:
                 return column.cast("float64")
             case ValueType.DURATION:
-                return column.cast("float64") * real(_SECOND)
+                return column.cast("float64") * double(_SECOND)
             case ValueType.TIME:
                 return micros(column)
             case _:
@@ -129,21 +129,21 @@ class _Columns:
             case "or":
                 return first | second
             case "+" | "-" | "*" | "/":
-                return _reckoned(part, first, second)
+                return _arithmetic(part, first, second)
             case sign:
-                # Ibis would take the comparison with a null for the question whether the other is one.
+                # Ibis would turn a comparison with null into IS NULL.
                 if any(not _has_column(each) and value_of(each, {}, self._now) is None for each in part.parts):
                     return _literal(None, ValueType.TRUTH)
                 return _COMPARED[sign](first, second)
 
     def _one_of(self, first: Expression, part: Apply) -> Expression:
-        # A null in the list equals nothing, and does not make the answer unknown.
+        # A null in the list equals nothing and does not make the result null.
         known = [choice for choice in part.parts[1:] if isinstance(choice, ConstantValue) and choice.value is not None]
         equal = [first == self.of(choice) for choice in known]
         return reduce(or_, equal) if equal else ibis.ifelse(first.isnull(), None, ibis.literal(value=False))
 
 
-def _reckoned(part: Apply, first: Expression, second: Expression) -> Expression:
+def _arithmetic(part: Apply, first: Expression, second: Expression) -> Expression:
     kinds = (part.parts[0].kind, part.parts[1].kind)
     if part.sign == "/":
         made = ratio(first, second)
@@ -165,11 +165,11 @@ def _literal(value: Any, kind: ValueType) -> Expression:
         case bool() | str():
             return ibis.literal(value)
         case datetime():
-            return micros(moment(value))
+            return micros(timestamp(value))
         case timedelta():
-            return real(value // _MICROS)
+            return double(value // _MICROS)
         case _:
-            return real(_as_float(value))
+            return double(_as_float(value))
 
 
 def _as_float(number: float) -> float:
@@ -183,17 +183,17 @@ def _has_column(part: Typed) -> bool:
     return isinstance(part, ColumnRef) or (isinstance(part, Apply) and any(map(_has_column, part.parts)))
 
 
-def _asking(part: Typed) -> Iterator[Apply]:
-    """Yield what looks for a pattern in something of a row, in the order in which ``_Columns`` comes to it."""
+def _pattern_searches(part: Typed) -> Iterator[Apply]:
+    """Yield the pattern searches over columns, in the order in which ``_ColumnTranslator`` visits them."""
     if isinstance(part, Apply) and _has_column(part):
         for inner in part.parts:
-            yield from _asking(inner)
+            yield from _pattern_searches(inner)
         if part.pattern is not None:
             yield part
 
 
 def _is_small(pattern: Pattern) -> bool:
-    """Tell whether RE2 has the pattern, and ``core.pattern`` tries it on texts up to ``LONGEST_TEXT``."""
+    """Return whether RE2 supports the pattern and ``core.pattern`` allows texts up to ``LONGEST_TEXT``."""
     return pattern.linear and pattern.size <= _SMALL
 
 
@@ -201,19 +201,19 @@ def _found_by_re2(pattern: Pattern, text: Expression) -> Expression:
     return ibis.ifelse(text.length() > LONGEST_TEXT, None, text.re_search(pattern.translation.linear))
 
 
-def _asked_by_row(engine: Engine, rows: Rows, patterns: Sequence[tuple[Typed, Pattern]], now: datetime) -> Rows:
-    """Return rows with a column for each pattern that says whether it is found in its text."""
+def _search_rows(engine: Engine, rows: Rows, patterns: Sequence[tuple[Typed, Pattern]], now: datetime) -> Rows:
+    """Return rows with a boolean column per pattern: whether its text contains a match."""
     numbers = range(len(patterns))
     texts = {_TEXT.format(number): condition(rows, patterns[number][0], now) for number in numbers}
-    kept = told_schema(rows)
+    kept = arrow_schema(rows)
     schema = pa.schema([*kept, *((_FOUND.format(number), pa.bool_()) for number in numbers)])
 
-    def ask(batch: Any) -> Any:
-        answers = [_answers(patterns[number][1], batch[_TEXT.format(number)]) for number in numbers]
+    def search(batch: Any) -> Any:
+        answers = [_matches(patterns[number][1], batch[_TEXT.format(number)]) for number in numbers]
         return pa.RecordBatch.from_arrays([*(batch[name] for name in kept.names), *answers], schema=schema)
 
-    return engine.map_batches(rows.mutate(**texts), ask, schema)
+    return engine.map_batches(rows.mutate(**texts), search, schema)
 
 
-def _answers(pattern: Pattern, texts: Any) -> Any:
+def _matches(pattern: Pattern, texts: Any) -> Any:
     return pa.array([None if text is None else pattern.found(text) for text in texts.to_pylist()], pa.bool_())

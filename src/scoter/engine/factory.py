@@ -1,4 +1,4 @@
-"""From the configuration to an engine."""
+"""Open the engine that the configuration names, with the memory that it may use."""
 
 from __future__ import annotations
 
@@ -14,27 +14,28 @@ from scoter.config import Config
 from scoter.engine.port import Engine, Progress
 from scoter.errors import ConfigError, nearest
 
-GROUP = "scoter.engine"
-_OF_THE_MACHINE = 0.6
+ENTRY_POINTS = "scoter.engine"
+_MEMORY_SHARE = 0.6
+_ROOT: Final = Path("/")
 
 
 def open_engine(config: Config, folder: Path, progress: Progress = lambda share: None) -> Engine:
-    """Start the engine that ``engine.kind`` names; a folder of its own in ``folder`` takes what it spills.
+    """Start the engine named by ``engine.kind``; it spills into a folder of its own below ``folder``.
 
-    Engines are found by the entry points of the group ``scoter.engine``: a callable that takes the configuration, the
-    folder and whom to tell of progress.
+    Engines are entry points of the group ``scoter.engine``: a callable that takes the configuration, the folder and a
+    progress callback.
     """
     kind = config.engine.kind
-    found = {entry.name: entry for entry in entry_points(group=GROUP)}
-    if kind not in found:
-        close = nearest(kind, found)
+    installed = {entry.name: entry for entry in entry_points(group=ENTRY_POINTS)}
+    if kind not in installed:
+        close = nearest(kind, installed)
         raise ConfigError(
             f"{kind!r} is not an engine" + (f"; did you mean {close!r}?" if close else ""),
             where="engine.kind",
-            hint=f"Installed: {', '.join(sorted(found))}.",
+            hint=f"Installed engines: {', '.join(sorted(installed))}.",
         )
-    opened: Engine = found[kind].load()(config, folder, progress)
-    return opened
+    engine: Engine = installed[kind].load()(config, folder, progress)
+    return engine
 
 
 def open_duckdb(config: Config, folder: Path, progress: Progress) -> Engine:
@@ -55,34 +56,31 @@ def open_spark(config: Config, folder: Path, progress: Progress) -> Engine:
 
 
 def memory_limit(config: Config) -> int:
-    """Return the memory of a job in bytes: what the configuration says, or 60 % of what there is."""
+    """Return the memory for a job in bytes: ``engine.memory_limit``, or 60 % of the available memory."""
     if config.engine.memory_limit is not None:
         return int(config.engine.memory_limit)
-    return int(memory_of_machine() * _OF_THE_MACHINE)
+    return int(available_memory() * _MEMORY_SHARE)
 
 
-_ROOT: Final = Path("/")
+def available_memory(root: Path = _ROOT) -> int:
+    """Return the machine's memory in bytes, or the lowest limit of the control groups of this process.
 
-
-def memory_of_machine(root: Path = _ROOT) -> int:
-    """Return the machine's memory in bytes, or the least that a control group of this process allows.
-
-    Beyond the limit of its group a process is killed, however much memory the machine has left.
+    A process is killed when it exceeds the limit of its group, however much memory the machine has left.
     """
     machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    return min([machine, *_allowed(root)])
+    return min([machine, *_group_limits(root)])
 
 
-def _allowed(root: Path) -> Iterator[int]:
-    for file in _limits(root):
-        with suppress(OSError, ValueError):  # there is no such group, or "max"
+def _group_limits(root: Path) -> Iterator[int]:
+    for file in _limit_files(root):
+        with suppress(OSError, ValueError):  # no such group, or "max"
             limit = int(file.read_text())
             if limit > 0:
                 yield limit
 
 
-def _limits(root: Path) -> Iterator[Path]:
-    """Yield the files of the process's groups and of all that these are in, in both versions of Linux's interface."""
+def _limit_files(root: Path) -> Iterator[Path]:
+    """Yield the limit files of the process's groups and of their parents, for both versions of cgroups."""
     try:
         lines = (root / "proc/self/cgroup").read_text().splitlines()
     except (OSError, UnicodeDecodeError):
@@ -97,6 +95,6 @@ def _limits(root: Path) -> Iterator[Path]:
         else:
             continue
         group = top / path.strip("/")
-        # In a container the path may be that outside of it: what it does have lies at the top.
+        # In a container the path may be the one outside of it; its own limits are then at the top.
         for each in (group, *(parent for parent in group.parents if parent.is_relative_to(top))):
             yield each / name

@@ -1,7 +1,4 @@
-"""Rows as they leave an engine: record batches of the types that the expression tells.
-
-DuckDB takes ``x + 0.5`` for a decimal where Ibis says a double, and Spark's times have no zone.
-"""
+"""What both engines need of Ibis: fewer imports, tables written in an expression, and exact output types."""
 # mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
@@ -17,29 +14,41 @@ import pyarrow as pa
 
 from scoter.engine.port import Rows
 
+_COMPILERS = "ibis.backends.sql.compilers"
 _TIME = pa.timestamp("us", tz="UTC")
 
 
-def told_schema(rows: Rows) -> Any:
-    """Return the Arrow schema of an expression's rows; times are microseconds in UTC."""
-    return pa.schema(
-        [(name, _TIME if kind.is_timestamp() else kind.to_pyarrow()) for name, kind in rows.schema().items()]
-    )
+def import_compilers_lazily() -> None:
+    """Import each of Ibis's SQL compilers when it is first used, unless all of them are already imported.
+
+    The package imports the compilers of all twenty back ends, which is a tenth of the start-up time of a command. A
+    stand-in is put into ``sys.modules`` before Ibis asks for the package; it loads a compiler when it is named, and the
+    real package for anything else.
+    """
+    if _COMPILERS in sys.modules:
+        return
+    spec = find_spec(_COMPILERS)
+    if spec is None or spec.loader is None:  # a version of Ibis with another layout
+        return
+    package, loader = module_from_spec(spec), spec.loader
+
+    def attribute(name: str) -> Any:
+        if not name.startswith("_") and find_spec(f"{_COMPILERS}.{name}") is not None:
+            return import_module(f"{_COMPILERS}.{name}")
+        del package.__dict__["__getattr__"]
+        loader.exec_module(package)
+        return getattr(package, name)
+
+    package.__dict__["__getattr__"] = attribute
+    sys.modules[_COMPILERS] = package
 
 
-def as_told(batch: Any, told: Any) -> Any:
-    """Return a record batch with the types of a schema that has the same columns."""
-    if batch.schema.equals(told):
-        return batch
-    columns = [
-        column if column.type == field.type else column.cast(field.type)
-        for column, field in zip(batch.columns, told, strict=True)
-    ]
-    return pa.RecordBatch.from_arrays(columns, schema=told)
+def store_memtables(rows: Rows, store: Callable[[Any], Rows]) -> Rows:
+    """Return rows with each ``ibis.memtable`` in them replaced by what ``store`` returns for its Arrow table.
 
-
-def with_literals_stored(rows: Rows, store: Callable[[Any], Rows]) -> Rows:
-    """Return rows with each table in their text replaced by what ``store`` makes of it, an Arrow table."""
+    Ibis registers such tables on a connection when it runs an expression itself; the engines run the SQL, and on other
+    connections.
+    """
     found = rows.op().find(ops.InMemoryTable)
     if not found:
         return rows
@@ -47,24 +56,22 @@ def with_literals_stored(rows: Rows, store: Callable[[Any], Rows]) -> Rows:
     return rows.op().replace(stored).to_expr()
 
 
-_PACKAGE = "ibis.backends.sql.compilers"
+def arrow_schema(rows: Rows) -> Any:
+    """Return the Arrow schema of an expression; times are microseconds in UTC."""
+    return pa.schema(
+        [(name, _TIME if kind.is_timestamp() else kind.to_pyarrow()) for name, kind in rows.schema().items()]
+    )
 
 
-def import_few_compilers() -> None:
-    """Let compilers be imported one by one from now on, unless all of them are there."""
-    if _PACKAGE in sys.modules:
-        return
-    spec = find_spec(_PACKAGE)
-    if spec is None or spec.loader is None:  # another Ibis: it knows best
-        return
-    package, loader = module_from_spec(spec), spec.loader
+def cast_batch(batch: Any, schema: Any) -> Any:
+    """Return a record batch with the types of a schema that has the same columns.
 
-    def named(name: str) -> Any:
-        if not name.startswith("_") and find_spec(f"{_PACKAGE}.{name}") is not None:
-            return import_module(f"{_PACKAGE}.{name}")
-        del package.__dict__["__getattr__"]
-        loader.exec_module(package)
-        return getattr(package, name)
-
-    package.__dict__["__getattr__"] = named
-    sys.modules[_PACKAGE] = package
+    DuckDB takes ``x + 0.5`` for a decimal where Ibis says double, and Spark's times have no zone.
+    """
+    if batch.schema.equals(schema):
+        return batch
+    columns = [
+        column if column.type == field.type else column.cast(field.type)
+        for column, field in zip(batch.columns, schema, strict=True)
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)

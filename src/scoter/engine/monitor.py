@@ -1,4 +1,4 @@
-"""What happens while DuckDB works: how far it is, and what went wrong, in words."""
+"""Progress and errors of DuckDB queries."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from scoter.engine.port import Progress
 from scoter.errors import UserError
 
 _INTERVAL = 0.5  # seconds
-_DISK_SIGNS = ("max_temp_directory_size", "No space left", "File too large", "Disk quota")
-_KINDS: Mapping[str, type[duckdb.Error]] = {
+_DISK_FULL = ("max_temp_directory_size", "No space left", "File too large", "Disk quota")
+_ERRORS: Mapping[str, type[duckdb.Error]] = {
     "INTERRUPT Error": duckdb.InterruptException,
     "IO Error": duckdb.IOException,
     "Invalid Input Error": duckdb.InvalidInputException,
@@ -24,26 +24,26 @@ _KINDS: Mapping[str, type[duckdb.Error]] = {
 }
 
 
-class Steps:
-    """Tells of the progress of several queries, one after the other, as that of one job; it never goes back."""
+class JobProgress:
+    """Reports the progress of several consecutive queries as that of one job; it never decreases."""
 
     def __init__(self, progress: Progress, count: int, interval: float = _INTERVAL) -> None:
         self._progress = progress
         self._count = count
         self._interval = interval
         self._done = 0
-        self._told = 0.0
+        self._reported = 0.0
 
     @contextmanager
-    def watched(self, connection: Any) -> Iterator[None]:
-        """Tell now and then how far the query that is run inside has come; it is one step."""
+    def watch(self, connection: Any) -> Iterator[None]:
+        """Report the progress of the query that runs inside the context; it counts as one step."""
         ended = threading.Event()
 
-        def watch() -> None:
+        def poll() -> None:
             while not ended.wait(self._interval):
-                self._tell(min(max(connection.query_progress(), 0.0) / 100, 1.0))
+                self._report(min(max(connection.query_progress(), 0.0) / 100, 1.0))
 
-        thread = threading.Thread(target=watch, name="progress", daemon=True)
+        thread = threading.Thread(target=poll, name="progress", daemon=True)
         thread.start()
         try:
             yield
@@ -51,56 +51,56 @@ class Steps:
             ended.set()
             thread.join()
         self._done += 1
-        self._tell(0.0)
+        self._report(0.0)
 
-    def _tell(self, share: float) -> None:
-        whole = (self._done + share) / self._count
-        if whole > self._told:
-            self._told = whole
-            self._progress(whole)
+    def _report(self, share: float) -> None:
+        total = (self._done + share) / self._count
+        if total > self._reported:
+            self._reported = total
+            self._progress(total)
 
 
-def streamed(reader: Any) -> Iterator[Any]:
-    """Yield the record batches of an answer; what fails in the middle of it is raised as DuckDB would have.
+def read_batches(reader: Any) -> Iterator[Any]:
+    """Yield the record batches of a result; raise DuckDB's own error if the query fails on the way.
 
-    Arrow stands between, and makes an OSError of the same words out of whatever it was.
+    Arrow wraps every such error in an OSError with the same text.
     """
     while True:
         try:
             batch = next(reader, None)
         except OSError as failure:
-            kind = _KINDS.get(str(failure).partition(":")[0], duckdb.Error)
-            raise kind(str(failure)) from failure
+            error = _ERRORS.get(str(failure).partition(":")[0], duckdb.Error)
+            raise error(str(failure)) from failure
         if batch is None:
             return
         yield batch
 
 
 def is_interrupt(failure: Exception) -> bool:
-    """Whether a failure of DuckDB is Ctrl-C; which of its errors that becomes depends on where it is noticed."""
+    """Return whether a DuckDB error means Ctrl-C; its class depends on where DuckDB notices the interrupt."""
     return isinstance(failure, duckdb.InterruptException) or str(failure) == "Query interrupted"
 
 
 @contextmanager
-def telling(folder: Path) -> Iterator[None]:
-    """Turn what DuckDB raises about memory, disks and files into messages that say what to do."""
+def translate_errors(folder: Path) -> Iterator[None]:
+    """Turn DuckDB's errors about memory, disks and files into messages that say what to do."""
     try:
         yield
     except (duckdb.OutOfMemoryException, duckdb.IOException) as failure:
-        text = _first(failure)
-        if any(sign in str(failure) for sign in _DISK_SIGNS):
-            hint = f"Make room on the disk; temporary files lie in {folder}."
+        text = _first_line(failure)
+        if any(sign in str(failure) for sign in _DISK_FULL):
+            hint = f"Free some disk space; temporary files are in {folder}."
             raise UserError(f"the disk is full: {text}", hint=hint) from failure
         if isinstance(failure, duckdb.OutOfMemoryException):
             raise UserError(
-                f"the job does not fit into its memory: {text}",
+                f"the job needs more memory than it may use: {text}",
                 where="engine.memory_limit",
-                hint="Give it more, for example: -D engine.memory_limit=8GiB",
+                hint="Raise the limit, for example: -D engine.memory_limit=8GiB",
             ) from failure
-        raise UserError(f"a file cannot be read or written: {text}") from failure
+        raise UserError(f"cannot read or write a file: {text}") from failure
     except (duckdb.InvalidInputException, duckdb.SerializationException) as failure:
         if "parquet" in str(failure).lower():
-            raise UserError(f"a file is damaged: {_first(failure)}") from failure
+            raise UserError(f"a file is damaged: {_first_line(failure)}") from failure
         raise
     except (duckdb.InterruptException, RuntimeError) as failure:
         if is_interrupt(failure):
@@ -108,5 +108,5 @@ def telling(folder: Path) -> Iterator[None]:
         raise
 
 
-def _first(failure: Exception) -> str:
+def _first_line(failure: Exception) -> str:
     return str(failure).partition("\n")[0]

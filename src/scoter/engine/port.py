@@ -1,4 +1,4 @@
-"""What a job asks of an engine."""
+"""The port between jobs and engines."""
 
 from __future__ import annotations
 
@@ -7,24 +7,23 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Protocol, Self, TypeAlias
 
-from scoter.engine.sources import Source
+from scoter.engine.sources import TableSource
 from scoter.store.tables import NewVersion
 
 Rows: TypeAlias = Any
-"""An Ibis table expression; Ibis is imported only where a job runs."""
+"""An Ibis table expression. Ibis is imported only where a job runs."""
 
 Job: TypeAlias = Callable[[Mapping[str, Rows]], Rows]
-"""From tables by name to the rows to be written.
+"""From tables by name to the rows to write.
 
-An engine may call it several times, each time with the rows of one range of keys: what it returns for two ranges
-together must be what it returns for each of them. So it joins and groups by ``url`` or ``key``, and by nothing else.
-Or the engine keeps what the job made of some inputs for whenever the same function comes with inputs of the same
-columns: to make a query takes longer than to run it over few rows. What changes from one time to the next, such as the
-hour, is an input.
+An engine may call it several times, each time with one range of keys, so the result for two ranges together must be the
+union of their results: a job joins and groups by ``url`` or ``key`` only. An engine may also cache the query of a job
+and reuse it for inputs with the same columns, because building a query takes longer than running it over a few rows.
+Therefore anything that changes between runs, such as the time, must be an input.
 """
 
 Progress: TypeAlias = Callable[[float], None]
-"""Told how much of a job is done, from 0 to 1."""
+"""Called with the share of a job that is done, from 0 to 1."""
 
 
 class Engine(Protocol):
@@ -32,31 +31,31 @@ class Engine(Protocol):
 
     name: str
 
-    def read(self, source: Source) -> Rows:
-        """Return a source's rows, with the columns of its schema."""
+    def read(self, source: TableSource) -> Rows:
+        """Return the rows of a source, with the columns of its schema."""
         ...
 
-    def write(self, job: Job, inputs: Mapping[str, Source | datetime], new: NewVersion) -> None:
-        """Run a job over inputs that share a key, and make its rows, by ``key`` and ``url``, parts of a version.
+    def write(self, job: Job, inputs: Mapping[str, TableSource | datetime], new: NewVersion) -> None:
+        """Run a job over inputs that share a key; add its rows, sorted by ``key`` and ``url``, to a new version.
 
-        A time among the inputs reaches the job as a value that it can compare columns with.
+        The job gets a time among the inputs as a value that it can compare with columns.
         """
         ...
 
     def save(self, rows: Rows, schema: Any, file: Path, order: Sequence[str] = ()) -> int:
-        """Write rows as one Parquet file of a schema, by columns upwards, and return their number."""
+        """Write rows to one Parquet file with a schema, in ascending order, and return their number."""
         ...
 
     def batches(self, rows: Rows) -> Iterator[Any]:
-        """Yield rows as Arrow record batches, in the order and of the types of the expression."""
+        """Yield rows as Arrow record batches, in the order and with the types of the expression."""
         ...
 
     def map_batches(self, rows: Rows, function: Callable[[Any], Any], schema: Any) -> Rows:
-        """Return what a function makes of the rows: record batch in, record batch of the schema out."""
+        """Return the rows that a function returns for each record batch, with a schema."""
         ...
 
     def close(self) -> None:
-        """Remove what was spilled."""
+        """Remove temporary files."""
         ...
 
     def __enter__(self) -> Self: ...

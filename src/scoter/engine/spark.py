@@ -1,8 +1,8 @@
-"""Spark, in local mode: the same jobs on the engine that clusters run.
+"""Spark in local mode: the same jobs on the engine that clusters run.
 
-Everything leaves Spark through Parquet, since maps cannot leave it otherwise. ``map_batches`` runs in this process:
-what a job hands to it may hold compiled patterns, which do not travel, and may count what it sees. Spark is an extra,
-and imported only where it is used.
+All results leave Spark as Parquet, because maps cannot leave it any other way. ``map_batches`` runs in this process:
+the function may hold compiled patterns, which cannot be pickled, and may count rows. Spark is an optional extra and is
+imported only where it is used.
 """
 # mypy: disable-error-code="import-untyped, import-not-found"
 
@@ -21,10 +21,10 @@ from typing import Any, Self
 import ibis
 import pyarrow.parquet as pq
 
-from scoter.engine.ibis_compat import as_told, told_schema, with_literals_stored
+from scoter.engine.ibis_compat import arrow_schema, cast_batch, store_memtables
 from scoter.engine.port import Job, Progress, Rows
-from scoter.engine.portable import moment
-from scoter.engine.sources import Alike, Source, survey
+from scoter.engine.portable import timestamp
+from scoter.engine.sources import TableSource, UniformFiles, file_source, survey
 from scoter.errors import UserError
 from scoter.store import disk
 from scoter.store.tables import NewVersion
@@ -36,7 +36,7 @@ _SETTINGS = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.mapKeyDedupPolicy": "LAST_WIN",
     "spark.sql.caseSensitive": "true",
-    # An overflow or a text that is no number is an error, as it is on DuckDB.
+    # An overflow, or a text that is not a number, is an error as in DuckDB.
     "spark.sql.ansi.enabled": "true",
     "spark.sql.parquet.compression.codec": "zstd",
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
@@ -52,7 +52,7 @@ _SETTINGS = {
 
 
 def start_session(folder: Path, memory_limit: int, threads: int) -> Any:
-    """Start Spark in local mode; its shuffles lie in a folder."""
+    """Start Spark in local mode; it shuffles into a folder."""
     from pyspark.errors import PySparkRuntimeError
     from pyspark.sql import SparkSession
 
@@ -69,12 +69,12 @@ def start_session(folder: Path, memory_limit: int, threads: int) -> Any:
     try:
         return builder.getOrCreate()
     except PySparkRuntimeError as failure:
-        hint = "Spark needs a Java runtime, 17 or later: install one, or set JAVA_HOME."
-        raise UserError("Spark does not start", where="engine.kind", hint=hint) from failure
+        hint = "Spark needs Java 17 or later: install it, or set JAVA_HOME."
+        raise UserError("cannot start Spark", where="engine.kind", hint=hint) from failure
 
 
 class SparkEngine:
-    """Runs jobs in a Spark session: one of its own, or one that is handed in and left running."""
+    """Runs jobs in a Spark session: its own, or one passed in, which it does not stop."""
 
     name = "spark"
 
@@ -112,18 +112,18 @@ class SparkEngine:
             self._session.stop()
         shutil.rmtree(self._folder, ignore_errors=True)
 
-    def read(self, source: Source) -> Rows:
+    def read(self, source: TableSource) -> Rows:
         types = self._types(source.schema)
-        alike = survey(source).alike or (Alike((self._empty(source.schema),)),)
-        frames = [self._frame(each, types) for each in alike]
+        uniform = survey(source).uniform or (UniformFiles((self._empty(source.schema),)),)
+        frames = [self._frame(each, types) for each in uniform]
         whole = frames[0]
         for frame in frames[1:]:
             whole = whole.unionByName(frame)
         return self._view(whole)
 
-    def write(self, job: Job, inputs: Mapping[str, Source | datetime], new: NewVersion) -> None:
+    def write(self, job: Job, inputs: Mapping[str, TableSource | datetime], new: NewVersion) -> None:
         rows = job(
-            {name: moment(each) if isinstance(each, datetime) else self.read(each) for name, each in inputs.items()}
+            {name: timestamp(each) if isinstance(each, datetime) else self.read(each) for name, each in inputs.items()}
         )
         folder = new.workspace / self._new_name()
         self._store(self._cast(self._framed(rows), new.schema).orderBy(*_SORTED_BY), folder)
@@ -144,26 +144,26 @@ class SparkEngine:
 
     def batches(self, rows: Rows) -> Iterator[Any]:
         folder = self._folder / self._new_name()
-        told = told_schema(rows)
+        schema = arrow_schema(rows)
         try:
             self._store(self._framed(rows), folder)
             for part in _parts(folder):
                 with pq.ParquetFile(part) as file:
                     for batch in file.iter_batches(_BATCH):
-                        yield as_told(batch, told)
+                        yield cast_batch(batch, schema)
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 
     def map_batches(self, rows: Rows, function: Callable[[Any], Any], schema: Any) -> Rows:
-        return self._kept((function(batch) for batch in self.batches(rows)), schema)
+        return self._store_batches((function(batch) for batch in self.batches(rows)), schema)
 
-    def _frame(self, alike: Alike, types: Mapping[str, str]) -> Any:
-        # Looked up one by one: no folder's name is to be taken for a column.
+    def _frame(self, uniform: UniformFiles, types: Mapping[str, str]) -> Any:
+        # Recursive lookup keeps Spark from taking a folder's name for a partition column.
         reader = self._session.read.option("recursiveFileLookup", "true")
-        with _telling():
-            stored = reader.parquet(*map(_escaped, alike.files))
+        with _translate_errors():
+            stored = reader.parquet(*map(_escaped, uniform.files))
         values = {
-            name: _literal(alike.absent[name], kind) if name in alike.absent else stored[f"`{name}`"]
+            name: _literal(uniform.absent[name], kind) if name in uniform.absent else stored[f"`{name}`"]
             for name, kind in types.items()
         }
         return stored.select(*(values[name].cast(kind).alias(name) for name, kind in types.items()))
@@ -173,14 +173,14 @@ class SparkEngine:
         return frame.select(*(frame[f"`{name}`"].cast(kind).alias(name) for name, kind in types.items()))
 
     def _framed(self, rows: Rows) -> Any:
-        text = self.ibis.compile(with_literals_stored(rows, self._stored))
-        with _telling():
+        text = self.ibis.compile(store_memtables(rows, self._store_table))
+        with _translate_errors():
             frame = self._session.sql(text)
-        # What Ibis writes for an offset leaves a column of its own in the rows.
+        # The SQL that Ibis writes for an offset adds a column.
         return frame.select(*(frame[f"`{name}`"] for name in rows.columns))
 
     def _store(self, frame: Any, folder: Path) -> None:
-        with _telling():
+        with _translate_errors():
             frame.write.parquet(str(folder))
 
     def _view(self, frame: Any) -> Rows:
@@ -188,23 +188,23 @@ class SparkEngine:
         frame.createOrReplaceTempView(name)
         self._views.append(name)
         rows = self.ibis.table(name)
-        # Spark's times are points in time; that Ibis takes them for times without a zone would show in its schemas.
+        # Spark's timestamps are points in time, but Ibis takes them for times without a zone.
         return rows.cast({column: _TIME for column, kind in rows.schema().items() if kind.is_timestamp()})
 
     def _types(self, schema: Any) -> dict[str, str]:
         spelled = self.ibis.compiler.type_mapper.to_string
         return {name: spelled(kind) for name, kind in ibis.Schema.from_pyarrow(schema).items()}
 
-    def _stored(self, table: Any) -> Rows:
-        return self._kept(table.to_batches(), table.schema)
+    def _store_table(self, table: Any) -> Rows:
+        return self._store_batches(table.to_batches(), table.schema)
 
-    def _kept(self, batches: Iterable[Any], schema: Any) -> Rows:
-        """Put record batches into a file, and return its rows."""
+    def _store_batches(self, batches: Iterable[Any], schema: Any) -> Rows:
+        """Write record batches to a temporary file and return its rows."""
         file = self._folder / f"{self._new_name()}.parquet"
         with disk.disk_errors("write temporary rows", file), pq.ParquetWriter(file, schema) as writer:
             for batch in batches:
                 writer.write_batch(batch)
-        return self.read(Source(files=(str(file),), schema=schema, defaults={}))
+        return self.read(file_source(file, schema))
 
     def _empty(self, schema: Any) -> str:
         file = self._folder / f"{self._new_name()}.parquet"
@@ -212,23 +212,23 @@ class SparkEngine:
         return str(file)
 
     def _new_name(self) -> str:
-        # Views are the session's, which several engines may share.
+        # Several engines may share the views of a session.
         return f"{self._folder.name.replace('-', '_')}_t{next(self._numbers)}"
 
 
 def _parts(folder: Path) -> list[Path]:
-    """Return the files that Spark wrote, in the order of their rows."""
+    """Return the files that Spark wrote, in row order."""
     return sorted(folder.glob("part-*.parquet"))
 
 
 def _escaped(file: str) -> str:
-    """Return a path in which nothing is a wildcard."""
+    """Return a path with its wildcards escaped."""
     return re.sub(r"([\\*?\[\]{}])", r"\\\1", file)
 
 
 @contextmanager
-def _telling() -> Iterator[None]:
-    """Turn what Spark raises about memory and disks into messages that say what to do."""
+def _translate_errors() -> Iterator[None]:
+    """Turn Spark's errors about memory and disks into messages that say what to do."""
     from pyspark.errors import PySparkException
 
     try:
@@ -236,20 +236,20 @@ def _telling() -> Iterator[None]:
     except PySparkException as failure:
         text = str(failure)
         if "No space left" in text:
-            raise UserError("the disk is full", hint="Make room on the disk.") from failure
+            raise UserError("the disk is full", hint="Free some disk space.") from failure
         if "OutOfMemoryError" in text:
-            raise UserError("the job does not fit into its memory", where="engine.memory_limit") from failure
+            raise UserError("the job needs more memory than it may use", where="engine.memory_limit") from failure
         raise
 
 
 def _literal(value: Any, kind: str = "") -> Any:
-    """Return a value as a column that is still to be cast."""
+    """Return a value as a literal column that the caller casts."""
     from pyspark.sql import functions as sql
 
     match value:
         case [] if kind.lower().startswith("map"):
             return sql.create_map()
-        case [tuple(), *_]:  # a map, as Arrow tells it
+        case [tuple(), *_]:  # a map, as Arrow returns it
             return sql.create_map(*(_literal(each) for pair in value for each in pair))
         case dict():
             return sql.struct(*(_literal(each).alias(name) for name, each in value.items()))

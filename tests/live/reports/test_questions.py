@@ -30,7 +30,7 @@ def ask(directory: Path, name: str, when: Days = ALWAYS, *, site: str = "", limi
     query = QUESTIONS[name].service
     values = {"since": when.since, "until": when.until, "site": site, "limit": limit}
     with service_sql(directory, memory_limit=MEMORY, days=when) as session:
-        return list(session.ask(query, {key: value for key, value in values.items() if f"${key}" in query}).rows)
+        return list(session.query(query, {key: value for key, value in values.items() if f"${key}" in query}).rows)
 
 
 def tuples(rows: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
@@ -110,7 +110,7 @@ def test_a_service_that_has_done_nothing_yet_can_be_asked_everything(tmp_path: P
 def test_events_and_fetches_have_the_columns_of_the_log(directory: Path) -> None:
     with service_sql(directory, memory_limit=MEMORY) as session:
         views = {view.name: [name for name, _ in view.columns] for view in session.views()}
-        numbers = list(session.ask("select (select count(*) from events) as e, count(*) as f from fetches").rows)
+        numbers = list(session.query("select (select count(*) from events) as e, count(*) as f from fetches").rows)
 
     assert views == {"events": LOG.names, "fetches": LOG.names}
     assert numbers == [{"e": 11, "f": 9}]
@@ -122,7 +122,7 @@ def test_nothing_but_the_log_can_be_read(directory: Path, tmp_path: Path) -> Non
     other.write_text("a,b\n1,2\n")
 
     with service_sql(directory, memory_limit=MEMORY) as session, pytest.raises(UsageError):
-        session.ask(f"select * from read_csv('{other}')")
+        session.query(f"select * from read_csv('{other}')")
 
 
 def test_another_directory_is_told_apart(tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ from scoter.store.warc.cdxj import CdxEntry, CdxIndex
 from scoter.store.warc.part import SUFFIX, new_id
 from scoter.store.warc.record import member, warc_date, warcinfo
 
-LARGEST = 2**30
+MAX_FILE_SIZE = 2**30
 """Bytes after which a new file is begun; what comes out of one archive goes into one file."""
 
 _REVISIT = "warc/revisit"
@@ -39,7 +39,7 @@ _GZIP = 16 + zlib.MAX_WBITS
 _CHUNK = 2**20
 
 
-class Captures(Struct, frozen=True):
+class CaptureIndex(Struct, frozen=True):
     """What an archive's index tells: where captures begin, and of those that are wanted the key, date and entry."""
 
     archive: Path
@@ -72,7 +72,7 @@ class Captures(Struct, frozen=True):
         return self.places[after] if after < len(self.places) else self.size
 
 
-class NewArchive:
+class ArchiveFile:
     """An archive that takes captures of other ones."""
 
     def __init__(self, path: Path, about: ArchiveInfo, now: datetime) -> None:
@@ -82,7 +82,7 @@ class NewArchive:
         self._file = path.open("xb")
         self._write(member(warcinfo(about, path.name, record_id=new_id(), date=warc_date(now))))
 
-    def take(self, captures: Captures) -> Iterator[tuple[int, Location]]:
+    def take(self, captures: CaptureIndex) -> Iterator[tuple[int, Location]]:
         """Copy the captures that are wanted, and yield for each where it lay and where it lies now."""
         copied: dict[int, int] = {}
         with captures.archive.open("rb") as source:
@@ -115,7 +115,9 @@ class NewArchive:
         self._file.close()
         self._index.close()
 
-    def _revisit(self, source: BinaryIO, captures: Captures, place: int, length: int, copied: dict[int, int]) -> bytes:
+    def _revisit(
+        self, source: BinaryIO, captures: CaptureIndex, place: int, length: int, copied: dict[int, int]
+    ) -> bytes:
         """Return the record of a duplicate with the place that its response has here."""
         source.seek(place)
         packed = source.read(length)
@@ -147,17 +149,19 @@ class NewArchive:
         self.size += len(piece)
 
 
-class ArchiveCopy:
+class ArchiveCopier:
     """Copies captures into a folder, into one archive after another."""
 
-    def __init__(self, folder: Path, prefix: str, about: ArchiveInfo, now: datetime, largest: int = LARGEST) -> None:
+    def __init__(
+        self, folder: Path, prefix: str, about: ArchiveInfo, now: datetime, largest: int = MAX_FILE_SIZE
+    ) -> None:
         self._folder = folder
         self._prefix = prefix
         self._about = about
         self._now = now
         self._largest = largest
         self._number = 0
-        self._open: NewArchive | None = None
+        self._open: ArchiveFile | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -172,10 +176,10 @@ class ArchiveCopy:
     def take(self, archive: Path, places: Iterable[int]) -> Iterator[tuple[int, Location]]:
         """Copy the captures that begin at these bytes of an archive; yield for each where it lay and lies now."""
         with disk_errors("copy the archive", archive):
-            captures = Captures.read(archive, places)
+            captures = CaptureIndex.read(archive, places)
             yield from self._archive().take(captures)
 
-    def _archive(self) -> NewArchive:
+    def _archive(self) -> ArchiveFile:
         if self._open is not None and self._open.size >= self._largest:
             self._open.finish()
             self._open = None
@@ -183,5 +187,5 @@ class ArchiveCopy:
             self._number += 1
             self._folder.mkdir(parents=True, exist_ok=True)
             name = f"{self._prefix}-{self._number:05d}{SUFFIX}"
-            self._open = NewArchive(self._folder / name, self._about, self._now)
+            self._open = ArchiveFile(self._folder / name, self._about, self._now)
         return self._open

@@ -1,31 +1,95 @@
-"""The version before the current one of a crawl's tables."""
+"""Open the crawldb and the linkdb of a crawl, or read them as they are now."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
 
 from scoter.batch.crawldir import schemas
 from scoter.batch.crawldir.directory import CrawlDir
+from scoter.batch.crawldir.export import iter_rows
 from scoter.config import Config
+from scoter.engine import Engine, TableSource, source_of
 from scoter.errors import UsageError, typed
-from scoter.plugins import chain
+from scoter.plugins import Column, chain
 from scoter.store.tables import Table, clean
+from scoter.store.tables.schema import defaults_of, with_columns
 from scoter.store.tables.versions import CURRENT
 
 
-def without_backup(table: Path, config: Config) -> None:
-    """Remove the version before, if it is not to be kept and nobody reads it; to be called when a job is done."""
-    if not config.db.preserve_backup and (table / CURRENT).exists():
-        clean(table, keep=0)
+class TableSnapshot(Struct, frozen=True):
+    """The version of a table that a job started from: its rows, their number, and the segments applied to it."""
+
+    source: TableSource
+    rows: int = 0
+    applied: frozenset[str] = frozenset()
+
+
+def table_exists(path: Path) -> bool:
+    """Return whether a table has a finished version."""
+    return (path / CURRENT).exists()
+
+
+def scoring_columns(config: Config) -> tuple[Column, ...]:
+    """Return the crawldb columns of the active scoring plug-ins."""
+    return schemas.plugin_columns(chain("scoring", config))
 
 
 def open_crawldb(crawl: CrawlDir, config: Config) -> Table:
-    """Return the crawldb with the columns of the plug-ins that are active now."""
-    if not (crawl.crawldb / CURRENT).exists():
+    """Open the crawldb, including the columns of the active plug-ins."""
+    if not table_exists(crawl.crawldb):
         raise UsageError(
             "there is no crawldb yet",
             where=str(crawl.path),
-            hint=f"Put URLs into it: scoter inject {typed(crawl.path)} URL",
+            hint=f"Add seed URLs first: scoter inject {typed(crawl.path)} URL",
         )
-    extra = schemas.plugin_columns(chain("scoring", config))
-    return Table.open(crawl.crawldb, schemas.CRAWLDB, extra=extra)
+    return Table.open(crawl.crawldb, schemas.CRAWLDB, extra=scoring_columns(config))
+
+
+def open_linkdb(crawl: CrawlDir) -> Table:
+    """Open the linkdb."""
+    if not crawl.linkdb.exists():
+        hint = f"Build it from parsed segments: scoter invertlinks {typed(crawl.path)}"
+        raise UsageError("there is no linkdb yet", where=str(crawl.path), hint=hint)
+    return Table.open(crawl.linkdb, schemas.LINKDB)
+
+
+def crawldb_snapshot(crawl: CrawlDir, extra: Sequence[Column]) -> Any:
+    """Hold the current version of the crawldb while the context is open; a missing crawldb is empty."""
+    return _snapshot(crawl.crawldb, schemas.CRAWLDB, extra)
+
+
+def linkdb_snapshot(crawl: CrawlDir) -> Any:
+    """Hold the current version of the linkdb while the context is open; a missing linkdb is empty."""
+    return _snapshot(crawl.linkdb, schemas.LINKDB)
+
+
+@contextmanager
+def _snapshot(path: Path, schema: Any, extra: Sequence[Column] = ()) -> Iterator[TableSnapshot]:
+    if not table_exists(path):
+        columns = with_columns(schema, extra)
+        yield TableSnapshot(TableSource(files=(), schema=columns, defaults=defaults_of(extra), is_sorted=True))
+        return
+    with Table.open(path, schema, extra=extra) as table:
+        manifest = table.manifest
+        yield TableSnapshot(source_of(table, is_sorted=True), manifest.rows, frozenset(manifest.applied))
+
+
+def count_by_status(crawl: CrawlDir, engine: Engine) -> dict[str, int]:
+    """Return the number of URLs in each crawldb status; empty if there is no crawldb."""
+    if not table_exists(crawl.crawldb):
+        return {}
+    with Table.open(crawl.crawldb, schemas.CRAWLDB) as crawldb:
+        rows = engine.read(source_of(crawldb, ("status",)))
+        counts = rows.group_by("status").agg(urls=rows.count()).order_by("status")
+        return {row["status"]: row["urls"] for row in iter_rows(engine.batches(counts))}
+
+
+def remove_backup(table: Path, config: Config) -> None:
+    """Remove the previous version of a table unless ``db.preserve_backup`` is set or somebody is reading it."""
+    if not config.db.preserve_backup and table_exists(table):
+        clean(table, keep=0)

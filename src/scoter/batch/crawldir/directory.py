@@ -39,7 +39,7 @@ STOP = "STOP"
 _NAME = "%Y%m%d%H%M%S"
 
 
-class Marker(msgspec.Struct, frozen=True, kw_only=True):
+class CrawlMarker(msgspec.Struct, frozen=True, kw_only=True):
     """What a crawl directory says of itself."""
 
     format: int
@@ -98,7 +98,7 @@ class CrawlDir:
                     hint="Name a directory that does not exist yet.",
                 )
             found.segments.mkdir(parents=True, exist_ok=True)
-        marker = Marker(format=FORMAT, created=now, scoter=version("scoter"))
+        marker = CrawlMarker(format=FORMAT, created=now, scoter=version("scoter"))
         LocalStorage(found.path).replace(MARKER, msgspec.json.encode(marker) + b"\n")
         return found
 
@@ -149,13 +149,13 @@ class CrawlDir:
         last = max((each.name for each in self.all_segments()), default="")
         name = now.astimezone(UTC).strftime(_NAME)
         name = name if name > last else _after(last)
-        taken = {name for table in (self.crawldb, self.linkdb) for name in applied(table) or ()}
+        taken = {name for table in (self.crawldb, self.linkdb) for name in applied_segments(table) or ()}
         while name in taken:
             name = _after(name)
         return name
 
 
-def applied(table: Path) -> frozenset[str] | None:
+def applied_segments(table: Path) -> frozenset[str] | None:
     """Return the names of the segments that went into a table; nothing when there is no table."""
     manifest = current_manifest(LocalStorage(table)) if table.is_dir() else None
     return None if manifest is None else frozenset(manifest.applied)
@@ -176,7 +176,7 @@ def _after(name: str) -> str:
 
 def _check(data: bytes, marker: Path) -> None:
     try:
-        found = msgspec.json.decode(data, type=Marker)
+        found = msgspec.json.decode(data, type=CrawlMarker)
     except msgspec.DecodeError as failure:
         raise UserError(f"the file is damaged: {failure}", where=str(marker)) from failure
     if found.format > FORMAT:
@@ -187,7 +187,7 @@ def _check(data: bytes, marker: Path) -> None:
         )
 
 
-class Stopping:
+class StopRequest:
     """Whether the end is wanted.
 
     The first Ctrl-C asks for a clean end; the second one interrupts as it always does.

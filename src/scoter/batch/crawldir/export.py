@@ -26,7 +26,7 @@ _PIECE = 4_096  # rows that are Python objects at once
 
 
 @contextmanager
-def replacing(path: Path) -> Iterator[BinaryIO]:
+def replace_file(path: Path) -> Iterator[BinaryIO]:
     """Open a file that takes its name, in the place of what had it, when all has been written."""
     if path.is_dir():
         raise UsageError("is a directory", where=str(path), hint="Name a file to write to.")
@@ -43,7 +43,7 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
             draft.unlink(missing_ok=True)
 
 
-def dump(batches: Iterable[Any], schema: Any, out: BinaryIO, form: str) -> int:
+def write_rows(batches: Iterable[Any], schema: Any, out: BinaryIO, form: str) -> int:
     """Write record batches of a schema in one of ``FORMATS``, and return the number of rows."""
     if form == "parquet":
         return _parquet(batches, schema, out)
@@ -51,13 +51,13 @@ def dump(batches: Iterable[Any], schema: Any, out: BinaryIO, form: str) -> int:
         out.write(_csv_line(schema.names))
     spell = _SPELLINGS[form]
     number = 0
-    for row in rows(batches):
+    for row in iter_rows(batches):
         out.write(spell(row))
         number += 1
     return number
 
 
-def rows(batches: Iterable[Any]) -> Iterator[dict[str, Any]]:
+def iter_rows(batches: Iterable[Any]) -> Iterator[dict[str, Any]]:
     """Yield the rows of record batches."""
     for batch in batches:
         for start in range(0, batch.num_rows, _PIECE):
@@ -66,12 +66,12 @@ def rows(batches: Iterable[Any]) -> Iterator[dict[str, Any]]:
 
 def json_line(row: Mapping[str, Any]) -> bytes:
     """Return a row as a line of JSON."""
-    return msgspec.json.encode(plain(row)) + b"\n"
+    return msgspec.json.encode(json_value(row)) + b"\n"
 
 
 def csv_row(row: Mapping[str, Any]) -> bytes:
     """Return a row as a line of CSV; what has parts stands there as JSON."""
-    return _csv_line([value if isinstance(value, float) else shown(value) for value in row.values()])
+    return _csv_line([value if isinstance(value, float) else text_value(value) for value in row.values()])
 
 
 def plain_block(row: Mapping[str, Any]) -> bytes:
@@ -79,7 +79,7 @@ def plain_block(row: Mapping[str, Any]) -> bytes:
     widest = max(map(len, row))
     lines = [str(row.get("url", ""))]
     lines += [
-        f"  {name:<{widest}}  {_one_line(shown(value))}"
+        f"  {name:<{widest}}  {_one_line(text_value(value))}"
         for name, value in row.items()
         if value not in (None, {}, []) and name != "url"
     ]
@@ -112,10 +112,10 @@ def _one_line(text: str) -> str:
     return text if text.isprintable() else "".join(each if each.isprintable() else " " for each in text)
 
 
-def plain(value: Any) -> Any:
+def json_value(value: Any) -> Any:
     """Return a value as JSON has it: bytes as hex digits, times in UTC.
 
-    >>> plain(b"\\x01\\xff"), plain(datetime(2026, 11, 15, 5, tzinfo=UTC)), plain({"a": (1, None)})
+    >>> json_value(b"\\x01\\xff"), json_value(datetime(2026, 11, 15, 5, tzinfo=UTC)), json_value({"a": (1, None)})
     ('01ff', '2026-11-15T05:00:00Z', {'a': [1, None]})
     """
     match value:
@@ -126,23 +126,23 @@ def plain(value: Any) -> Any:
         case bytes():
             return value.hex()
         case datetime():
-            return moment(value)
+            return utc_text(value)
         case timedelta():
             return value.total_seconds()
         case Decimal():
             return int(value) if value == value.to_integral_value() else float(value)
         case Mapping():
-            return {str(key): plain(each) for key, each in value.items()}
+            return {str(key): json_value(each) for key, each in value.items()}
         case list() | tuple():
-            return [plain(each) for each in value]
+            return [json_value(each) for each in value]
         case _:
             return str(value)
 
 
-def shown(value: Any) -> str:
+def text_value(value: Any) -> str:
     """Return a value as text: nothing where there is none, JSON where it has parts.
 
-    >>> shown(None), shown({"a": 1}), shown(0.1 + 0.2), shown(True)
+    >>> text_value(None), text_value({"a": 1}), text_value(0.1 + 0.2), text_value(True)
     ('', '{"a":1}', '0.3', 'true')
     """
     match value:
@@ -151,13 +151,13 @@ def shown(value: Any) -> str:
         case float():
             return f"{value:.6g}"
         case datetime():
-            return moment(value.replace(microsecond=0))
+            return utc_text(value.replace(microsecond=0))
         case _:
-            found = plain(value)
+            found = json_value(value)
             return found if isinstance(found, str) else msgspec.json.encode(found).decode()
 
 
-def moment(value: datetime) -> str:
+def utc_text(value: datetime) -> str:
     """Return a time as text; one without a zone is taken as UTC."""
     known = value if value.tzinfo is not None else value.replace(tzinfo=UTC)
     return known.astimezone(UTC).isoformat().replace("+00:00", "Z")

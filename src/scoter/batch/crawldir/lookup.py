@@ -17,16 +17,16 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from scoter.core.url import Url
-from scoter.engine.sources import Source
+from scoter.engine.sources import TableSource
 from scoter.errors import UserError
 
 
-def rows_of(source: Source, url: Url) -> Iterator[dict[str, Any]]:
+def url_rows(source: TableSource, url: Url) -> Iterator[dict[str, Any]]:
     """Yield the rows of one URL."""
-    return find(source, {"key": url.key, "url": url.text})
+    return find_rows(source, {"key": url.key, "url": url.text})
 
 
-def knows_host(source: Source, url: Url) -> bool:
+def has_host(source: TableSource, url: Url) -> bool:
     """Tell whether there is any row of a URL's host and port, in a table that lies by key."""
     start = url.key[: url.key.index(")") + 1]
     end = start[:-1] + "*"  # the character after the bracket
@@ -40,7 +40,7 @@ def knows_host(source: Source, url: Url) -> bool:
     return False
 
 
-def find(source: Source, wanted: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def find_rows(source: TableSource, wanted: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Yield the rows whose columns have the wanted values, file by file; name the most telling column first."""
     for file in source.files:
         with _reading(file) as parquet:
@@ -58,7 +58,7 @@ def _reading(file: str) -> Iterator[Any]:
         raise UserError(f"the file is damaged, or cannot be read: {text}", where=file) from failure
 
 
-def _in_group(parquet: Any, group: int, source: Source, wanted: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def _in_group(parquet: Any, group: int, source: TableSource, wanted: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     stored = parquet.schema_arrow.names
     first, value = next(iter(wanted.items()))
     if first not in stored or not _may_hold(parquet.metadata.row_group(group), first, value, value):

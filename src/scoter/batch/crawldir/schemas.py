@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from scoter.core.datum import EPOCH, CrawlDatum, DbStatus, FetchStatus, PartStatus, short_name
-from scoter.core.expr import DATUM as EXPRESSION
+from scoter.core.expr import DATUM as EXPRESSION_DATUM
 from scoter.core.expr import ValueType
 from scoter.core.page import EMPTY
 from scoter.core.url import Url
@@ -136,15 +136,15 @@ def plugin_columns(chain: Iterable[tuple[str, Any]]) -> tuple[Column, ...]:
     return tuple(found.values())
 
 
-def names(columns: Sequence[Column]) -> tuple[str, ...]:
+def column_names(columns: Sequence[Column]) -> tuple[str, ...]:
     """Return the columns' names."""
     return tuple(column.name for column in columns)
 
 
-def kinds(columns: Sequence[Column]) -> Mapping[str, ValueType]:
+def expression_columns(columns: Sequence[Column]) -> Mapping[str, ValueType]:
     """Return what an expression may name: the columns of a datum, and those of plug-ins that hold one plain value."""
     found = {column.name: _kind(arrow_type(column.arrow_type)) for column in columns}
-    return {**EXPRESSION, **{name: kind for name, kind in found.items() if kind is not None}}
+    return {**EXPRESSION_DATUM, **{name: kind for name, kind in found.items() if kind is not None}}
 
 
 def _kind(type: Any) -> ValueType | None:  # noqa: A002 - what Arrow calls it
@@ -159,8 +159,8 @@ def _kind(type: Any) -> ValueType | None:  # noqa: A002 - what Arrow calls it
     return next((kind for is_one, kind in known if is_one(type)), None)
 
 
-DB = {short_name(status): status for status in DbStatus}
-FETCH: Mapping[str, FetchStatus | PartStatus] = {
+DB_STATUSES = {short_name(status): status for status in DbStatus}
+FETCH_STATUSES: Mapping[str, FetchStatus | PartStatus] = {
     **{short_name(status): status for status in FetchStatus},
     short_name(PartStatus.PARSE_FAILED): PartStatus.PARSE_FAILED,
     short_name(PartStatus.LINKED): PartStatus.LINKED,
@@ -173,7 +173,7 @@ def url_of(row: Mapping[str, Any]) -> Url:
 
 
 def datum_of(
-    row: Mapping[str, Any], statuses: Mapping[str, Any] = DB, extra: Sequence[str] = (), prefix: str = ""
+    row: Mapping[str, Any], statuses: Mapping[str, Any] = DB_STATUSES, extra: Sequence[str] = (), prefix: str = ""
 ) -> CrawlDatum:
     """Return the datum of a row; ``extra`` names the plug-ins' columns, ``prefix`` stands before every column."""
     return CrawlDatum(
@@ -185,7 +185,7 @@ def datum_of(
         score=row[prefix + "score"] or 0.0,
         signature=row[prefix + "signature"],
         metadata=dict(row[prefix + "metadata"] or ()) or EMPTY,
-        extra=present({name: row[prefix + name] for name in extra}),
+        extra=drop_nulls({name: row[prefix + name] for name in extra}),
     )
 
 
@@ -207,7 +207,7 @@ def row_of(url: Url, datum: CrawlDatum, extra: Iterable[str] = ()) -> dict[str, 
     }
 
 
-def present(values: Mapping[str, Any]) -> Mapping[str, Any]:
+def drop_nulls(values: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the values that are there."""
     found = {name: value for name, value in values.items() if value is not None}
     return found or EMPTY

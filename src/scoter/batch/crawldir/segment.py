@@ -28,7 +28,7 @@ import msgspec
 from msgspec import Struct
 
 from scoter.batch.crawldir import schemas
-from scoter.engine.sources import Source
+from scoter.engine.sources import TableSource
 from scoter.errors import UserError
 from scoter.plugins import Column
 from scoter.store.disk import disk_errors, sync_folder
@@ -40,17 +40,17 @@ from scoter.store.tables.storage import this_process
 LOCK = "LOCK"
 FETCHED = "FETCHED"
 PARSED = "PARSED"
-ABOUT = "segment.json"
+INFO_FILE = "segment.json"
 # A fetching process has five of these open at once, and to write a row group takes several times its size; and what it
 # writes it should not spend its time on compressing.
 _BOUNDS = PartLimits(row_group_bytes=2 * 2**20, level=1, page_index=False)
 
 
-class Origin(msgspec.Struct, frozen=True):
+class SegmentOrigin(msgspec.Struct, frozen=True):
     """A segment by its name, with those that it was merged out of, if it was."""
 
     name: str
-    merged: tuple[Origin, ...] = ()
+    merged: tuple[SegmentOrigin, ...] = ()
 
     def is_in(self, applied: Collection[str]) -> bool:
         """Tell whether all of it is among what went into a table: itself, or each that it was merged out of."""
@@ -60,7 +60,7 @@ class Origin(msgspec.Struct, frozen=True):
         return self.name in applied or any(each.is_partly_in(applied) for each in self.merged)
 
 
-class About(msgspec.Struct, frozen=True, kw_only=True):
+class SegmentInfo(msgspec.Struct, frozen=True, kw_only=True):
     """What a segment says of itself."""
 
     created: datetime
@@ -68,7 +68,7 @@ class About(msgspec.Struct, frozen=True, kw_only=True):
     urls: int
     made_by: str = "generate"
     partition: str = "host"
-    merged: tuple[Origin, ...] = ()
+    merged: tuple[SegmentOrigin, ...] = ()
     """Those that it was merged out of."""
 
 
@@ -83,19 +83,19 @@ class Segment:
     def __repr__(self) -> str:
         return f"Segment({self.name!r})"
 
-    def about(self) -> About:
+    def about(self) -> SegmentInfo:
         """Return what the segment says of itself."""
-        file = self.path / ABOUT
+        file = self.path / INFO_FILE
         with disk_errors("read the segment", file):
             data = file.read_bytes()
         try:
-            return msgspec.json.decode(data, type=About)
+            return msgspec.json.decode(data, type=SegmentInfo)
         except msgspec.DecodeError as failure:
             raise UserError(f"the file is damaged: {failure}", where=str(file)) from failure
 
-    def origin(self) -> Origin:
+    def origin(self) -> SegmentOrigin:
         """Return the segment's name, and what it was merged out of."""
-        return Origin(self.name, self.about().merged)
+        return SegmentOrigin(self.name, self.about().merged)
 
     def is_in(self, applied: Collection[str]) -> bool:
         """Tell whether what it holds is in a table, by the names of the segments that went into that."""
@@ -144,17 +144,17 @@ class Segment:
             lock.release()
 
 
-class Counted(Struct, frozen=True, kw_only=True):
+class SegmentSources(Struct, frozen=True, kw_only=True):
     """The sources of one or more segments."""
 
-    generate: Source
-    fetch: Source
-    parse_data: Source
-    parse_text: Source
-    links: Source
+    generate: TableSource
+    fetch: TableSource
+    parse_data: TableSource
+    parse_text: TableSource
+    links: TableSource
 
 
-def counted(segments: Sequence[Segment], extra: Sequence[Column] = ()) -> Counted:
+def segment_sources(segments: Sequence[Segment], extra: Sequence[Column] = ()) -> SegmentSources:
     """Return the parts of segments that count, together.
 
     While a segment is being fetched, a part of another table counts when that of ``crawl_fetch`` has its name; what
@@ -173,7 +173,7 @@ def counted(segments: Sequence[Segment], extra: Sequence[Column] = ()) -> Counte
         datas += of_data
         texts += _named(segment.parse_text().files, of_data)
         links += _named(segment.crawl_parse().files, of_data)
-    return Counted(
+    return SegmentSources(
         generate=_source(generates, schemas.CRAWL_GENERATE, extra),
         fetch=_source(fetches, schemas.CRAWL_FETCH, extra),
         parse_data=_source(datas, schemas.PARSE_DATA),
@@ -187,5 +187,5 @@ def _named(files: Iterable[str], like: Iterable[str]) -> tuple[str, ...]:
     return tuple(each for each in files if PurePath(each).name in names)
 
 
-def _source(files: Iterable[str], schema: Any, extra: Sequence[Column] = ()) -> Source:
-    return Source(files=tuple(files), schema=with_columns(schema, extra), defaults=defaults_of(extra))
+def _source(files: Iterable[str], schema: Any, extra: Sequence[Column] = ()) -> TableSource:
+    return TableSource(files=tuple(files), schema=with_columns(schema, extra), defaults=defaults_of(extra))

@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from scoter.batch.worker.records import Known, encode
+from scoter.batch.worker.records import RequestContext, encode_context
 from scoter.config import Config
 from scoter.core.datum import EPOCH
 from scoter.core.reply import Request
@@ -22,19 +22,19 @@ from scoter.core.url import Url, queue_key
 from scoter.errors import UserError
 
 
-def most_processes(config: Config) -> int:
+def process_count(config: Config) -> int:
     """Return how many processes a fetch is dealt out to, if there is enough for them to do."""
     return config.fetch.processes or os.cpu_count() or 1
 
 
-def list_of(url: Url, mode: str, lists: int) -> int:
+def list_number(url: Url, mode: str, lists: int) -> int:
     """Return the number of a URL's list.
 
     Where queues are by address, names would have to be resolved to tell them apart; so there is one list.
 
     >>> from scoter.core.url import canonical
-    >>> list_of(canonical("http://example.org/"), "host", 4) == list_of(canonical("https://example.org/b"), "host", 4)
-    True
+    >>> [list_number(canonical(url), "host", 4) for url in ("http://example.org/", "https://example.org/b")]
+    [0, 0]
     """
     if lists == 1 or mode == "ip":
         return 0
@@ -56,7 +56,7 @@ _MICROSECOND = timedelta(microseconds=1)
 _HAVE = frozenset({"fetched", "notmodified"})
 
 
-async def requests(files: Sequence[Path], extra: Sequence[str]) -> AsyncIterator[Request]:
+async def read_requests(files: Sequence[Path], extra: Sequence[str]) -> AsyncIterator[Request]:
     """Yield the requests of fetch lists, in their order; nothing of a list is in memory but a batch."""
     for file in files:
         for request in _read(file, extra):
@@ -82,7 +82,7 @@ def _requests(batch: Any, extra: Sequence[str]) -> Iterator[Request]:
     added = zip(*(columns[name].to_pylist() for name in extra), strict=True) if extra else None
     for url, key, host, status, modified, retries, interval, score, signature, metadata in own:
         found = dict(metadata) if metadata else None
-        known = Known(
+        known = RequestContext(
             modified=modified,
             retries=retries or 0,
             interval=interval or 0,
@@ -94,10 +94,10 @@ def _requests(batch: Any, extra: Sequence[str]) -> Iterator[Request]:
         is_kept = status in _HAVE and signature is not None
         yield Request(
             url=Url(url, key, host),
-            modified_since=moment(modified) if is_kept and modified is not None else None,
+            modified_since=from_micros(modified) if is_kept and modified is not None else None,
             etag=found.get(ETAG, "") if is_kept and found else "",
             headers=known.cookies() if found else (),
-            context=encode(known),
+            context=encode_context(known),
         )
 
 
@@ -105,15 +105,15 @@ def _present(names: Sequence[str], values: Sequence[Any]) -> dict[str, Any] | No
     return {name: value for name, value in zip(names, values, strict=True) if value is not None} or None
 
 
-def moment(microseconds: int) -> datetime:
+def from_micros(microseconds: int) -> datetime:
     """Return a time of the tables.
 
-    >>> moment(0)
+    >>> from_micros(0)
     datetime.datetime(1970, 1, 1, 0, 0, tzinfo=datetime.timezone.utc)
     """
     return EPOCH + timedelta(microseconds=microseconds)
 
 
-def microseconds(moment: datetime) -> int:
+def to_micros(moment: datetime) -> int:
     """Return a time as the tables keep it."""
     return (moment - EPOCH) // _MICROSECOND

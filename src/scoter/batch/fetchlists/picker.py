@@ -12,14 +12,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from msgspec import Struct
 
-from scoter.batch.fetchlists.lists import list_of
-from scoter.batch.urls.chains import Sieve
+from scoter.batch.fetchlists.lists import list_number
+from scoter.batch.urls.chains import UrlChains
 from scoter.core.chain import keeps, respell
 from scoter.core.url import Url, queue_key
-from scoter.engine import Source
+from scoter.engine import TableSource
 from scoter.store.disk import disk_errors
 
-PICKED = pa.schema(
+PICKED_SCHEMA = pa.schema(
     [
         ("picked_url", pa.utf8()),
         ("segment", pa.int32()),
@@ -30,7 +30,7 @@ PICKED = pa.schema(
 """A URL that was picked: into which segment and list, and where it stands there."""
 
 
-class Limits(Struct, frozen=True, kw_only=True):
+class FetchListLimits(Struct, frozen=True, kw_only=True):
     """How many URLs may be picked, and how they are dealt out."""
 
     top_n: int | None = None
@@ -45,14 +45,14 @@ class Limits(Struct, frozen=True, kw_only=True):
         return None if self.top_n is None else self.top_n * self.segments
 
 
-class Picker:
+class UrlPicker:
     """Picks URLs in the order in which they come.
 
     A host that has reached its limit in a segment goes on in the next one, and never back. In memory is a number for
     each host, and only where hosts are limited.
     """
 
-    def __init__(self, limits: Limits, sieve: Sieve) -> None:
+    def __init__(self, limits: FetchListLimits, sieve: UrlChains) -> None:
         self.filtered = self.capped = self.picked = 0
         self._limits = limits
         self._sieve = sieve
@@ -65,7 +65,7 @@ class Picker:
 
     def pick(self, batch: Any) -> Any:
         """Return what is picked of a batch of URLs with their keys and hosts."""
-        return pa.RecordBatch.from_pylist(list(self._rows(batch)), schema=PICKED)
+        return pa.RecordBatch.from_pylist(list(self._rows(batch)), schema=PICKED_SCHEMA)
 
     def _rows(self, batch: Any) -> Iterator[dict[str, Any]]:
         limits, filters = self._limits, self._sieve.filters
@@ -91,8 +91,8 @@ class Picker:
             yield {
                 "picked_url": url.text,
                 "segment": segment,
-                "list": list_of(url, limits.partition, limits.lists),
-                "place": place(url.text),
+                "list": list_number(url, limits.partition, limits.lists),
+                "place": shuffle_position(url.text),
             }
 
     def _segment(self, counted: str | None) -> int | None:
@@ -113,16 +113,16 @@ class Picker:
         return queue_key(url, self._limits.count_mode)
 
 
-def save(batches: Iterable[Any], folder: Path) -> Source:
+def save_picked(batches: Iterable[Any], folder: Path) -> TableSource:
     """Write what was picked to a temporary file."""
     file = folder / "picked.parquet"
-    with disk_errors("write temporary files", file), pq.ParquetWriter(file, PICKED, compression="lz4") as writer:
+    with disk_errors("write temporary files", file), pq.ParquetWriter(file, PICKED_SCHEMA, compression="lz4") as writer:
         for batch in batches:
             writer.write_batch(batch)
-    return Source(files=(str(file),), schema=PICKED, defaults={})
+    return TableSource(files=(str(file),), schema=PICKED_SCHEMA, defaults={})
 
 
-def place(text: str) -> int:
+def shuffle_position(text: str) -> int:
     """Return a number that shuffles URLs, always in the same way.
 
     A list in the order of the crawldb would bring one host after the other.

@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 
 from scoter.batch.crawldir import schemas
 from scoter.batch.crawldir.directory import CrawlDir
-from scoter.batch.crawldir.segment import ABOUT, About, Segment
+from scoter.batch.crawldir.segment import INFO_FILE, Segment, SegmentInfo
 from scoter.engine import Engine
 from scoter.engine.port import Rows
 from scoter.plugins import Column
@@ -29,17 +29,23 @@ from scoter.store.tables import OpenPart
 from scoter.store.tables.local import LocalStorage
 from scoter.store.tables.schema import with_columns
 
-ORDER = ("segment", "list", "place", "url")
+SORT_ORDER = ("segment", "list", "place", "url")
 _ROWS = 16_384
 
 
-def pack(
-    crawl: CrawlDir, engine: Engine, rows: Rows, columns: Sequence[Column], about: About, now: datetime, folder: Path
+def write_segments(
+    crawl: CrawlDir,
+    engine: Engine,
+    rows: Rows,
+    columns: Sequence[Column],
+    about: SegmentInfo,
+    now: datetime,
+    folder: Path,
 ) -> Mapping[str, int]:
     """Make segments of records that know their segment, list and place, and return how many URLs each has."""
     file = folder / "packed.parquet"
     own = pa.schema([*schemas.CRAWL_GENERATE, ("segment", pa.int32()), ("place", pa.int64())])
-    if not engine.save(rows, with_columns(own, columns), file, order=ORDER):
+    if not engine.save(rows, with_columns(own, columns), file, order=SORT_ORDER):
         return {}
     drafts: dict[int, Segment] = {}
     try:
@@ -47,7 +53,7 @@ def pack(
         made = {}
         for number, draft in sorted(drafts.items()):
             data = msgspec.json.encode(msgspec.structs.replace(about, urls=counts[number])) + b"\n"
-            LocalStorage(draft.path).replace(ABOUT, data)
+            LocalStorage(draft.path).replace(INFO_FILE, data)
             name = crawl.new_segment_name(now)
             with disk_errors("name the segment", draft.path):
                 draft.path.rename(crawl.segments / name)

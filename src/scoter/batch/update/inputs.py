@@ -13,13 +13,13 @@ from msgspec.structs import replace
 
 from scoter.batch.crawldir import schemas
 from scoter.batch.crawldir.segment import Segment
-from scoter.batch.update import links, maps
+from scoter.batch.update import links
 from scoter.batch.update.links import columns_of_links, redirects_of, schema_of_redirects
-from scoter.batch.urls.chains import Sieve, changes_of, rewritten
+from scoter.batch.urls.chains import UrlChains, rewrite_urls, url_changes
 from scoter.core.datum import EPOCH
-from scoter.engine import Engine, Source, source_of
+from scoter.engine import Engine, TableSource, source_of
 from scoter.engine.port import Rows
-from scoter.engine.portable import first_rows, moment
+from scoter.engine.portable import NULL_MAP, first_rows, map_only, timestamp
 from scoter.plugins import Column
 from scoter.store.tables import PartSet
 
@@ -27,12 +27,17 @@ _FOLLOWING = {"key": "its_key", "host": "its_host"}
 _SAID = ("url", "key", "parse_status", "signature")
 
 
-def sources(
-    crawldb: Source, segments: Sequence[Segment], extra: Sequence[Column], *, parse_metadata: bool, link_sources: bool
-) -> dict[str, Source]:
+def update_sources(
+    crawldb: TableSource,
+    segments: Sequence[Segment],
+    extra: Sequence[Column],
+    *,
+    parse_metadata: bool,
+    link_sources: bool,
+) -> dict[str, TableSource]:
     """Return what an update reads, by name; redirects, which lie among the fetches, are not set apart yet."""
     found = {CRAWLDB: crawldb}
-    links: list[Source] = []
+    links: list[TableSource] = []
     for number, segment in enumerate(segments):
         fetches, pages = segment.crawl_fetch(extra), segment.parse_data()
         told = set(pages.finished()) if segment.is_fetched else {*pages.finished()} & {*fetches.finished()}
@@ -45,38 +50,40 @@ def sources(
 
 
 def with_redirects(
-    engine: Engine, found: Mapping[str, Source], segments: int, extra: Sequence[Column], folder: Path
-) -> dict[str, Source]:
+    engine: Engine, found: Mapping[str, TableSource], segments: int, extra: Sequence[Column], folder: Path
+) -> dict[str, TableSource]:
     """Return the inputs with the targets of redirects as an input of their own, since each has its own key."""
     names = [f"{FETCH}{number}" for number in range(segments)]
     moved = [
         redirects_of(engine.read(found[name]), extra, number) for number, name in enumerate(names) if found[name].files
     ]
     kept = dict(found)
-    datum = [*schemas.DATUM.names, *schemas.names(extra)]
+    datum = [*schemas.DATUM.names, *schemas.column_names(extra)]
     for name in names:
         kept[name] = source_of(found[name], datum)
     if moved:
         schema, file = schema_of_redirects(extra), folder / "redirects.parquet"
         if engine.save(ibis.union(*moved) if len(moved) > 1 else moved[0], schema, file):
-            kept[REDIRECTS] = Source(files=(str(file),), schema=schema, defaults={})
+            kept[REDIRECTS] = TableSource(files=(str(file),), schema=schema, defaults={})
     return kept
 
 
-def sifted(engine: Engine, found: Mapping[str, Source], sieve: Sieve, folder: Path) -> dict[str, Source]:
+def apply_chains(
+    engine: Engine, found: Mapping[str, TableSource], sieve: UrlChains, folder: Path
+) -> dict[str, TableSource]:
     """Return the inputs with every URL as the chains leave it, and without those that they drop."""
     urls = [engine.read(each).select("url") for each in found.values()]
-    changes = changes_of(engine, ibis.union(*urls), sieve)
+    changes = url_changes(engine, ibis.union(*urls), sieve)
     return {name: _rewritten(engine, each, changes, folder / f"{name}.parquet") for name, each in found.items()}
 
 
-def _rewritten(engine: Engine, source: Source, changes: Rows, file: Path) -> Source:
+def _rewritten(engine: Engine, source: TableSource, changes: Rows, file: Path) -> TableSource:
     beside = {name: its for name, its in _FOLLOWING.items() if name in source.schema.names}
-    engine.save(rewritten(engine.read(source), changes, beside=beside), source.schema, file)
-    return Source(files=(str(file),), schema=source.schema, defaults={})
+    engine.save(rewrite_urls(engine.read(source), changes, beside=beside), source.schema, file)
+    return TableSource(files=(str(file),), schema=source.schema, defaults={})
 
 
-def _of(parts: PartSet, names: set[str], columns: Sequence[str]) -> Source:
+def _of(parts: PartSet, names: set[str], columns: Sequence[str]) -> TableSource:
     """Return the parts of some names: the others belong to parts that never got theirs."""
     files = tuple(file for file, name in zip(parts.files, parts.finished(), strict=True) if name in names)
     return replace(source_of(parts, columns), files=files)
@@ -90,7 +97,7 @@ PARSE = "parse"
 NOW = "now"
 
 
-class Shape(Struct, frozen=True, kw_only=True):
+class UpdateShape(Struct, frozen=True, kw_only=True):
     """What the inputs of an update are like, and what is wanted of them."""
 
     segments: int
@@ -105,7 +112,7 @@ class Shape(Struct, frozen=True, kw_only=True):
     """Whether a plug-in wants to see the links one by one."""
 
 
-def joined(inputs: Mapping[str, Rows], shape: Shape) -> Rows:
+def join_inputs(inputs: Mapping[str, Rows], shape: UpdateShape) -> Rows:
     """Return a row for each URL that is known, was fetched or is linked to."""
     old = _old(inputs[CRAWLDB], shape)
     found = _found(inputs, shape)
@@ -118,7 +125,7 @@ def joined(inputs: Mapping[str, Rows], shape: Shape) -> Rows:
     )
 
 
-def _found(inputs: Mapping[str, Rows], shape: Shape) -> Rows:
+def _found(inputs: Mapping[str, Rows], shape: UpdateShape) -> Rows:
     """Return what the segments tell of each URL."""
     fetched = _fetched(inputs, shape)
     linked = _linked(inputs, shape)
@@ -132,7 +139,7 @@ def _found(inputs: Mapping[str, Rows], shape: Shape) -> Rows:
     )
 
 
-def _old(rows: Rows, shape: Shape) -> Rows:
+def _old(rows: Rows, shape: UpdateShape) -> Rows:
     if shape.purged:
         rows = rows.filter(~rows.status.isin(shape.purged))
     if shape.is_merged:
@@ -140,9 +147,9 @@ def _old(rows: Rows, shape: Shape) -> Rows:
     return _datum(rows, "old_", shape.extra)
 
 
-def _fetched(inputs: Mapping[str, Rows], shape: Shape) -> Rows:
+def _fetched(inputs: Mapping[str, Rows], shape: UpdateShape) -> Rows:
     """Return the newest fetch of each URL, with what its own segment's page says."""
-    names = [*schemas.DATUM.names, *schemas.names(shape.extra)]
+    names = [*schemas.DATUM.names, *schemas.column_names(shape.extra)]
     fetches = _union([_of_segment(inputs[f"{FETCH}{number}"], names, number) for number in range(shape.segments)])
     fetched = _datum(fetches, "f_", shape.extra, segment=fetches.segment)
     names = ["url", "parse_status", "signature", *(["metadata"] if shape.parse_keys else [])]
@@ -152,7 +159,7 @@ def _fetched(inputs: Mapping[str, Rows], shape: Shape) -> Rows:
         p_segment=pages.segment,
         p_status=pages.parse_status,
         p_signature=pages.signature,
-        p_metadata=maps.only(pages.metadata, shape.parse_keys) if shape.parse_keys else maps.NONE,
+        p_metadata=map_only(pages.metadata, shape.parse_keys) if shape.parse_keys else NULL_MAP,
     )
     rows = fetched.left_join(said, (fetched.f_url == said.p_url) & (fetched.segment == said.p_segment))
     newest = [ibis.desc("f_fetch_time"), ibis.desc("segment"), "f_status", ibis.desc("f_score")]
@@ -162,27 +169,27 @@ def _fetched(inputs: Mapping[str, Rows], shape: Shape) -> Rows:
     )
 
 
-def _linked(inputs: Mapping[str, Rows], shape: Shape) -> Rows:
+def _linked(inputs: Mapping[str, Rows], shape: UpdateShape) -> Rows:
     redirects = inputs.get(REDIRECTS)
-    counting = links.united(inputs[LINKS], redirects, shape.link_limit, collect=shape.collect)
-    linked = links.gathered(counting, shape.extra, collect=shape.collect)
+    counting = links.all_links(inputs[LINKS], redirects, shape.link_limit, collect=shape.collect)
+    linked = links.aggregate_links(counting, shape.extra, collect=shape.collect)
     if redirects is None:
-        linked = linked.mutate(r_metadata=maps.NONE)
+        linked = linked.mutate(r_metadata=NULL_MAP)
     else:
-        carried = links.carried(redirects)
+        carried = links.redirect_metadata(redirects)
         linked = linked.left_join(carried, linked.l_url == carried.r_url).drop("r_url")
-    return linked.mutate(best_metadata=(linked.best_score <= 0).ifelse(linked.r_metadata, maps.NONE)).drop("r_metadata")
+    return linked.mutate(best_metadata=(linked.best_score <= 0).ifelse(linked.r_metadata, NULL_MAP)).drop("r_metadata")
 
 
 def _datum(rows: Rows, prefix: str, extra: Sequence[Column], **more: Any) -> Rows:
     """Return a datum's columns under a prefix; where a file left something out, it is as a new datum has it."""
     filled = {
-        "fetch_time": rows.fetch_time.coalesce(moment(EPOCH)),
+        "fetch_time": rows.fetch_time.coalesce(timestamp(EPOCH)),
         "retries": rows.retries.coalesce(0),
         "interval": rows.interval.coalesce(0),
         "score": rows.score.coalesce(0.0),
     }
-    names = [*schemas.DATUM.names, *schemas.names(extra)]
+    names = [*schemas.DATUM.names, *schemas.column_names(extra)]
     return rows.select(**{prefix + name: filled.get(name, rows[name]) for name in names}, **more)
 
 

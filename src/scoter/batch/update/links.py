@@ -16,10 +16,9 @@ import pyarrow as pa
 
 from scoter.batch.crawldir import schemas
 from scoter.batch.crawldir.schemas import METADATA
-from scoter.batch.update import maps
-from scoter.engine import Engine, Source
+from scoter.engine import Engine, TableSource
 from scoter.engine.port import Rows
-from scoter.engine.portable import first_rows
+from scoter.engine.portable import NULL_MAP, first_rows
 from scoter.plugins import Column
 from scoter.store.tables.schema import with_columns
 
@@ -39,7 +38,7 @@ def _hash(text: Any) -> Any:
 def columns_of_links(extra: Sequence[Column], *, sources: bool = False) -> tuple[str, ...]:
     """Return the columns of ``crawl_parse`` that an update reads; where a link comes from breaks ties only."""
     ties = ("source",) if extra or sources else ()
-    return (*ties, "url", "key", "host", "score", *schemas.names(extra))
+    return (*ties, "url", "key", "host", "score", *schemas.column_names(extra))
 
 
 def redirects_of(fetches: Rows, extra: Sequence[Column], segment: int) -> Rows:
@@ -53,7 +52,7 @@ def redirects_of(fetches: Rows, extra: Sequence[Column], segment: int) -> Rows:
         score=ibis.literal(0.0),
         metadata=moved.metadata,
         segment=ibis.literal(segment, type="int32"),
-        **{name: moved[name] for name in schemas.names(extra)},
+        **{name: moved[name] for name in schemas.column_names(extra)},
     )
 
 
@@ -62,7 +61,7 @@ def schema_of_redirects(extra: Sequence[Column]) -> Any:
     return with_columns(REDIRECTS, extra)
 
 
-def may_exceed(engine: Engine, sources: Iterable[Source], limit: int) -> bool:
+def may_exceed(engine: Engine, sources: Iterable[TableSource], limit: int) -> bool:
     """Tell whether a URL might have more links than an update looks at; a no is certain.
 
     Links are counted by a hash of their URL, in a table of fixed size, which takes little memory.
@@ -76,11 +75,11 @@ def may_exceed(engine: Engine, sources: Iterable[Source], limit: int) -> bool:
     return any((row["links"] or 0) > limit for batch in engine.batches(largest) for row in batch.to_pylist())
 
 
-def united(links: Rows, redirects: Rows | None, limit: int | None, *, collect: bool = False) -> Rows:
+def all_links(links: Rows, redirects: Rows | None, limit: int | None, *, collect: bool = False) -> Rows:
     """Return the links that count, at most ``limit`` for a URL if there is one."""
     names = [*links.columns, "is_redirect", *(["metadata"] if collect else [])]
     known = links.mutate(
-        score=_finite(links.score), is_redirect=ibis.literal(False), **({"metadata": maps.NONE} if collect else {})
+        score=_finite(links.score), is_redirect=ibis.literal(False), **({"metadata": NULL_MAP} if collect else {})
     )
     if redirects is not None:
         moved = redirects.mutate(is_redirect=ibis.literal(True))
@@ -91,7 +90,7 @@ def united(links: Rows, redirects: Rows | None, limit: int | None, *, collect: b
     return first_rows(known, ["url"], order, limit)
 
 
-def gathered(links: Rows, extra: Sequence[Column], *, collect: bool = False) -> Rows:
+def aggregate_links(links: Rows, extra: Sequence[Column], *, collect: bool = False) -> Rows:
     """Return one row for each URL that links lead to.
 
     ``link_NAME`` is merged as the column declares, ``best_NAME`` what the best link has; ``links``, if they are to be
@@ -109,17 +108,17 @@ def gathered(links: Rows, extra: Sequence[Column], *, collect: bool = False) -> 
             measures[f"link_{column.name}"] = getattr(links[column.name], column.merge)()
     if extra:
         place = {"score": -links.score, "is_link": ~links.is_redirect, "source": links.source}
-        measures["best"] = ibis.struct({**place, **{name: links[name] for name in schemas.names(extra)}}).min()
+        measures["best"] = ibis.struct({**place, **{name: links[name] for name in schemas.column_names(extra)}}).min()
     if collect:
-        each = ("score", "is_redirect", "source", "metadata", *schemas.names(extra))
+        each = ("score", "is_redirect", "source", "metadata", *schemas.column_names(extra))
         measures["links"] = ibis.struct({name: links[name] for name in each}).collect()
     found = links.group_by(l_url=links.url).agg(**measures)
-    best = {f"best_{name}": found.best[name] for name in schemas.names(extra)}
+    best = {f"best_{name}": found.best[name] for name in schemas.column_names(extra)}
     first = {f"link_{each.name}": found.best[each.name] for each in extra if each.merge == "first"}
     return found.mutate(**best, **first).drop("best") if extra else found
 
 
-def carried(redirects: Rows) -> Rows:
+def redirect_metadata(redirects: Rows) -> Rows:
     """Return the metadata that redirects bring to their targets: for each target that of the first."""
     first = first_rows(redirects, ["url"], [redirects.source, redirects.segment.desc()])
     return first.select(r_url=first.url, r_metadata=first.metadata)

@@ -15,17 +15,16 @@ import ibis
 from msgspec import Struct
 
 from scoter.batch.crawldir import schemas
-from scoter.batch.update import maps
 from scoter.core.datum import GENERATE_MARK
 from scoter.engine.port import Rows
-from scoter.engine.portable import map_concat
+from scoter.engine.portable import map_concat, map_without
 from scoter.plugins import Column
 
 ANSWERED = ("success", "redir_temp", "redir_perm", "notmodified")
 ENDED = ("gone", "parse_failed")
 
 
-class Limits(Struct, frozen=True, kw_only=True):
+class UpdateLimits(Struct, frozen=True, kw_only=True):
     """The limits of the ``db`` settings."""
 
     max_retries: int = 3
@@ -63,7 +62,7 @@ def outcomes(rows: Rows, now: Any, *, marks_failures: bool) -> Rows:
     return rows.mutate(change=change)
 
 
-def over(rows: Rows, extra: Sequence[Column]) -> Rows:
+def merge_records(rows: Rows, extra: Sequence[Column]) -> Rows:
     """Add the record before any rule: what was found laid over what was known."""
     is_new = rows.old_url.isnull() & rows.f_url.isnull()
     found = map_concat(rows.old_metadata, rows.f_metadata)
@@ -77,18 +76,18 @@ def over(rows: Rows, extra: Sequence[Column]) -> Rows:
         interval=rows.f_interval.coalesce(rows.old_interval),
         score=rows.f_score.coalesce(rows.old_score, rows.best_score),
         signature=rows.outcome.isin(ANSWERED).ifelse(rows.f_signature, rows.old_signature),
-        metadata=(rows.outcome == "none").ifelse(rows.old_metadata, maps.without(touched, GENERATE_MARK)),
+        metadata=(rows.outcome == "none").ifelse(rows.old_metadata, map_without(touched, GENERATE_MARK)),
         **{
             name: is_new.ifelse(rows[f"best_{name}"], rows[f"f_{name}"].coalesce(rows[f"old_{name}"]))
-            for name in schemas.names(extra)
+            for name in schemas.column_names(extra)
         },
     )
 
 
-def transition(rows: Rows, schedule: Any, limits: Limits) -> Rows:
+def transition(rows: Rows, schedule: Any, limits: UpdateLimits) -> Rows:
     """Add the record before scoring."""
     answered = rows.outcome.isin(ANSWERED)
-    rows = changed(
+    rows = apply_changes(
         rows.mutate(known_modified=rows.modified_time),
         (answered, schedule.fetched_columns(rows)),
         (rows.outcome == "retry", schedule.retry_columns(rows)),
@@ -97,10 +96,10 @@ def transition(rows: Rows, schedule: Any, limits: Limits) -> Rows:
     rows = _settled(rows, limits)
     ended = rows.status.isin(ENDED) & rows.outcome.isin((*ENDED, "retry"))
     too_long = rows.outcome.isin(ANSWERED) & (rows.interval > int(limits.max_interval.total_seconds()))
-    return changed(rows, (ended, schedule.gone_columns(rows)), (too_long, schedule.force_columns(rows)))
+    return apply_changes(rows, (ended, schedule.gone_columns(rows)), (too_long, schedule.force_columns(rows)))
 
 
-def _settled(rows: Rows, limits: Limits) -> Rows:
+def _settled(rows: Rows, limits: UpdateLimits) -> Rows:
     """Settle status, signature and time of change, after the schedule had its word."""
     answered = rows.outcome.isin(ANSWERED)
     same = answered & (rows.change == "notmodified")
@@ -134,7 +133,7 @@ def is_touched(rows: Rows) -> Any:
     return rows.outcome != "none"
 
 
-def changed(rows: Rows, *changes: tuple[Any, Mapping[str, Any]]) -> Rows:
+def apply_changes(rows: Rows, *changes: tuple[Any, Mapping[str, Any]]) -> Rows:
     """Return the rows with columns changed where a condition holds; the first that holds counts."""
     names = dict.fromkeys(name for _, found in changes for name in found)
     kinds = {name: rows[name].type() for name in names}

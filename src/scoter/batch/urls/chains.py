@@ -19,7 +19,7 @@ from scoter.errors import UrlError
 from scoter.plugins import chain
 
 
-class Sieve(Struct, frozen=True):
+class UrlChains(Struct, frozen=True):
     """The chains for one purpose; either may be empty."""
 
     filters: Sequence[tuple[str, Keeps]]
@@ -47,16 +47,18 @@ class Sieve(Struct, frozen=True):
         return url if keeps(url, self.filters) else None
 
 
-CHANGES = pa.schema([("changed", pa.utf8()), ("becomes", pa.utf8()), ("its_key", pa.utf8()), ("its_host", pa.utf8())])
+CHANGES_SCHEMA = pa.schema(
+    [("changed", pa.utf8()), ("becomes", pa.utf8()), ("its_key", pa.utf8()), ("its_host", pa.utf8())]
+)
 """A URL that changes, and what it becomes: nothing when it is dropped."""
 
 
-def changes_of(engine: Engine, texts: Rows, sieve: Sieve) -> Rows:
+def url_changes(engine: Engine, texts: Rows, sieve: UrlChains) -> Rows:
     """Return the URLs that the chains change or drop, of rows with a column ``url``."""
-    return engine.map_batches(texts.select("url").distinct(), partial(_changes, sieve), CHANGES)
+    return engine.map_batches(texts.select("url").distinct(), partial(_changes, sieve), CHANGES_SCHEMA)
 
 
-def rewritten(rows: Rows, changes: Rows, url: str = "url", beside: Mapping[str, str] | None = None) -> Rows:
+def rewrite_urls(rows: Rows, changes: Rows, url: str = "url", beside: Mapping[str, str] | None = None) -> Rows:
     """Return rows whose URLs are what they become, without those that are dropped.
 
     ``beside`` says which columns follow the URL: name → ``its_key`` or ``its_host``.
@@ -70,7 +72,7 @@ def rewritten(rows: Rows, changes: Rows, url: str = "url", beside: Mapping[str, 
     )
 
 
-def _changes(sieve: Sieve, batch: Any) -> Any:
+def _changes(sieve: UrlChains, batch: Any) -> Any:
     found = []
     for text in batch.column("url").to_pylist():
         url = _sifted(text, sieve)
@@ -78,10 +80,10 @@ def _changes(sieve: Sieve, batch: Any) -> Any:
             found.append({"changed": text})
         elif url.text != text:
             found.append({"changed": text, "becomes": url.text, "its_key": url.key, "its_host": url.host})
-    return pa.RecordBatch.from_pylist(found, schema=CHANGES)
+    return pa.RecordBatch.from_pylist(found, schema=CHANGES_SCHEMA)
 
 
-def _sifted(text: str, sieve: Sieve) -> Url | None:
+def _sifted(text: str, sieve: UrlChains) -> Url | None:
     try:
         return sieve.sift(text)
     except UrlError:

@@ -15,14 +15,14 @@ import pyarrow.parquet as pq
 from msgspec.structs import replace
 
 from scoter.batch.crawldir import schemas
-from scoter.batch.crawldir.schemas import present, row_of
-from scoter.batch.urls.chains import Sieve
-from scoter.batch.urls.seeds import Complaint, Line, Seed, parse
+from scoter.batch.crawldir.schemas import drop_nulls, row_of
+from scoter.batch.urls.chains import UrlChains
+from scoter.batch.urls.seeds import Seed, SeedLine, SeedProblem, parse_seed
 from scoter.config import Config
 from scoter.core.datum import CrawlDatum, DbStatus
 from scoter.core.scoring import ScoringChain
 from scoter.core.url import Url
-from scoter.engine import Engine, Source
+from scoter.engine import Engine, TableSource
 from scoter.engine.port import Rows
 from scoter.engine.portable import first_rows
 from scoter.errors import UrlError
@@ -31,32 +31,37 @@ from scoter.plugins import Column
 from scoter.store.disk import disk_errors
 from scoter.store.tables.schema import with_columns
 
-LISTED = 20
+MAX_PROBLEMS = 20
 """Complaints that are kept to be shown; the others are only counted."""
 ROWS = 10_000
-NUMBER, HAS_SCORE, HAS_INTERVAL = "seed_number", "seed_has_score", "seed_has_interval"
+SEED_NUMBER, HAS_SCORE, HAS_INTERVAL = "seed_number", "seed_has_score", "seed_has_interval"
 
 
 def seed_schema(columns: Sequence[Column]) -> Any:
     """Return the columns of the temporary file: a record, its place among the seeds, and what its line said."""
-    own = [(NUMBER, pa.int64()), (HAS_SCORE, pa.bool_()), (HAS_INTERVAL, pa.bool_())]
+    own = [(SEED_NUMBER, pa.int64()), (HAS_SCORE, pa.bool_()), (HAS_INTERVAL, pa.bool_())]
     return pa.schema([*with_columns(schemas.CRAWLDB, columns), *map(pa.field, *zip(*own, strict=True))])
 
 
 def first_seeds(engine: Engine, file: Path, columns: Sequence[Column]) -> Rows:
     """Return the seeds of a file, of equal URLs the first."""
-    sown = engine.read(Source(files=(str(file),), schema=seed_schema(columns), defaults={}))
-    return first_rows(sown, ["url"], [sown[NUMBER]])
+    sown = engine.read(TableSource(files=(str(file),), schema=seed_schema(columns), defaults={}))
+    return first_rows(sown, ["url"], [sown[SEED_NUMBER]])
 
 
-class Sower:
+class SeedRecords:
     """Makes records of lines, and counts what is wrong with the others."""
 
     def __init__(
-        self, sieve: Sieve, scoring: Sequence[tuple[str, Any]], columns: Sequence[Column], config: Config, now: datetime
+        self,
+        sieve: UrlChains,
+        scoring: Sequence[tuple[str, Any]],
+        columns: Sequence[Column],
+        config: Config,
+        now: datetime,
     ) -> None:
         self.kept = self.filtered = self.not_urls = self.bad_fields = 0
-        self.complaints: list[Complaint] = []
+        self.complaints: list[SeedProblem] = []
         self._sieve = sieve
         self._scoring = ScoringChain(scoring)
         self._columns = columns
@@ -65,10 +70,10 @@ class Sower:
             fetch_time=now,
             interval=config.db.fetch_interval_default,
             score=config.db.score_injected,
-            extra=present({column.name: column.default for column in columns}),
+            extra=drop_nulls({column.name: column.default for column in columns}),
         )
 
-    def write(self, lines: Iterable[Line | Complaint], file: Path) -> None:
+    def write(self, lines: Iterable[SeedLine | SeedProblem], file: Path) -> None:
         """Write the records of lines as a Parquet file, a few thousand in memory at a time."""
         schema = seed_schema(self._columns)
         rows: list[dict[str, Any]] = []
@@ -80,31 +85,31 @@ class Sower:
                     rows.clear()
             writer.write_batch(pa.RecordBatch.from_pylist(rows, schema=schema))
 
-    def rows(self, lines: Iterable[Line | Complaint]) -> Iterator[dict[str, Any]]:
+    def rows(self, lines: Iterable[SeedLine | SeedProblem]) -> Iterator[dict[str, Any]]:
         """Yield the rows of the lines that hold a URL which the chains keep."""
-        names = schemas.names(self._columns)
+        names = schemas.column_names(self._columns)
         for line in lines:
-            if isinstance(line, Complaint):
+            if isinstance(line, SeedProblem):
                 self.not_urls += 1
                 self._note(line)
                 continue
-            seed = parse(line.text)
+            seed = parse_seed(line.text)
             try:
                 url = self._sieve.sift(seed.text)
             except UrlError:
                 self.not_urls += 1
-                self._note(Complaint(line.where, seed.text, "is not a URL that can be fetched"))
+                self._note(SeedProblem(line.where, seed.text, "is not a URL that can be fetched"))
                 continue
             if url is None:
                 self.filtered += 1
                 continue
             if seed.wrong:
                 self.bad_fields += 1
-                self._note(Complaint(line.where, seed.text, "; ".join(seed.wrong)))
+                self._note(SeedProblem(line.where, seed.text, "; ".join(seed.wrong)))
             self.kept += 1
             datum = self._scored(url, seed)
             row = row_of(url, datum, names)
-            row[NUMBER] = self.kept
+            row[SEED_NUMBER] = self.kept
             row[HAS_SCORE] = seed.score is not None or datum.score != self._new.score
             row[HAS_INTERVAL] = seed.interval is not None or datum.interval != self._new.interval
             yield row
@@ -118,8 +123,8 @@ class Sower:
         )
         return self._scoring.injected(url, datum)
 
-    def _note(self, complaint: Complaint) -> None:
-        if len(self.complaints) < LISTED:
+    def _note(self, complaint: SeedProblem) -> None:
+        if len(self.complaints) < MAX_PROBLEMS:
             self.complaints.append(replace(complaint, text=complaint.text[:200]))
 
 
@@ -137,13 +142,13 @@ _INTERVALS = {
 }
 
 
-class EntrySower:
+class SitemapRecords:
     """Makes records of entries, writes them as they come, and counts those it leaves out."""
 
     def __init__(
         self,
         file: Path,
-        sieve: Sieve,
+        sieve: UrlChains,
         scoring: Sequence[tuple[str, Any]],
         columns: Sequence[Column],
         config: Config,
@@ -153,7 +158,7 @@ class EntrySower:
         self._file = file
         self._sieve = sieve
         self._scoring = ScoringChain(scoring)
-        self._names = schemas.names(columns)
+        self._names = schemas.column_names(columns)
         self._schema = seed_schema(columns)
         db = config.db
         self._shortest = min(db.fetch_schedule_adaptive_min_interval, db.fetch_interval_max)
@@ -164,7 +169,7 @@ class EntrySower:
             fetch_time=now,
             interval=db.fetch_interval_default,
             score=USUAL_PRIORITY,
-            extra=present({column.name: column.default for column in columns}),
+            extra=drop_nulls({column.name: column.default for column in columns}),
         )
         self._rows: list[dict[str, Any]] = []
         self._stack = ExitStack()
@@ -198,7 +203,7 @@ class EntrySower:
                 continue
             self.kept += 1
             row = row_of(url, self._scoring.injected(url, self._datum(entry)), self._names)
-            row[NUMBER] = self.kept
+            row[SEED_NUMBER] = self.kept
             row[HAS_SCORE] = entry.priority is not None
             row[HAS_INTERVAL] = bool(entry.changefreq)
             self._rows.append(row)

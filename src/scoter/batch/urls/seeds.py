@@ -43,7 +43,7 @@ LONGEST_LINE = 2**20
 _GZIP = b"\x1f\x8b"
 _SHOWN = 200
 
-Origin: TypeAlias = Path | str
+SeedSource: TypeAlias = Path | str
 """A file to read, a URL itself, or ``-`` for standard input."""
 
 
@@ -51,14 +51,14 @@ class _Lines(Protocol):
     def readline(self, size: int, /) -> bytes: ...
 
 
-class Line(Struct, frozen=True):
+class SeedLine(Struct, frozen=True):
     """A line that says something, and where it stands."""
 
     text: str
     where: str
 
 
-class Complaint(Struct, frozen=True):
+class SeedProblem(Struct, frozen=True):
     """What is wrong with a line."""
 
     where: str
@@ -77,9 +77,9 @@ class Seed(Struct, frozen=True, kw_only=True):
     """Why fields of the line were left out."""
 
 
-def origins(seeds: Iterable[str], *, may_be_urls: bool = True) -> list[Origin]:
+def seed_sources(seeds: Iterable[str], *, may_be_urls: bool = True) -> list[SeedSource]:
     """Return what seed arguments name, in order, before a line of it is read; a folder stands for its files."""
-    found: list[Origin] = []
+    found: list[SeedSource] = []
     for seed in seeds:
         path = Path(seed)
         if seed == STDIN:
@@ -93,7 +93,7 @@ def origins(seeds: Iterable[str], *, may_be_urls: bool = True) -> list[Origin]:
     return found
 
 
-def read(origins: Iterable[Origin], stdin: IO[bytes] | None = None) -> Iterator[Line | Complaint]:
+def read_seeds(origins: Iterable[SeedSource], stdin: IO[bytes] | None = None) -> Iterator[SeedLine | SeedProblem]:
     """Yield the lines that say something, and complaints about those too long to be one."""
     for origin in origins:
         if isinstance(origin, Path):
@@ -104,13 +104,13 @@ def read(origins: Iterable[Origin], stdin: IO[bytes] | None = None) -> Iterator[
                 yield from _lines(source, "stdin")
         else:
             # Bytes that are no text come in as halves of characters, which nothing can write down.
-            yield Line(origin.encode("utf-8", "surrogatepass").decode("utf-8", "replace"), "argument")
+            yield SeedLine(origin.encode("utf-8", "surrogatepass").decode("utf-8", "replace"), "argument")
 
 
-def parse(text: str) -> Seed:
+def parse_seed(text: str) -> Seed:
     """Read a line.
 
-    >>> parse("https://example.org/\\tnutch.score=2.5\\tlang=en").score
+    >>> parse_seed("https://example.org/\\tnutch.score=2.5\\tlang=en").score
     2.5
     """
     url, *fields = text.split("\t")
@@ -173,7 +173,7 @@ def _exists(path: Path) -> bool:
 
 def _is_url(text: str) -> bool:
     try:
-        canonical(parse(text).text)
+        canonical(parse_seed(text).text)
     except UrlError:
         return False
     return True
@@ -206,7 +206,7 @@ def _files(path: Path) -> Iterator[Path]:
         )
 
 
-def _lines_of(path: Path) -> Iterator[Line | Complaint]:
+def _lines_of(path: Path) -> Iterator[SeedLine | SeedProblem]:
     with disk_errors("read the seeds", path), path.open("rb") as file:
         # A pipe can be read but not looked into.
         packed = file.seekable() and file.peek(2)[:2] == _GZIP
@@ -217,55 +217,55 @@ def _lines_of(path: Path) -> Iterator[Line | Complaint]:
             raise UsageError(f"the gzip file is damaged: {failure}", where=str(path)) from failure
 
 
-def _lines(file: _Lines, name: str) -> Iterator[Line | Complaint]:
+def _lines(file: _Lines, name: str) -> Iterator[SeedLine | SeedProblem]:
     number = 0
     while data := file.readline(LONGEST_LINE):
         number += 1
         where = f"{name}:{number}"
         if len(data) == LONGEST_LINE and not data.endswith(b"\n"):
-            yield Complaint(where, data[:_SHOWN].decode("utf-8", "replace"), "the line is too long")
+            yield SeedProblem(where, data[:_SHOWN].decode("utf-8", "replace"), "the line is too long")
             while len(rest := file.readline(LONGEST_LINE)) == LONGEST_LINE and not rest.endswith(b"\n"):
                 pass
             continue
         text = data.decode("utf-8-sig" if number == 1 else "utf-8", "replace").strip()
         if text and not text.startswith("#"):
-            yield Line(text, where)
+            yield SeedLine(text, where)
 
 
-SCOPE = "scope.txt"
-FILTER = "scope"
-ANY = "any"
+SCOPE_FILE = "scope.txt"
+SCOPE_FILTER = "scope"
+ANY_SCOPE = "any"
 
 
-def extend(crawl: CrawlDir, scope: str, hosts: Iterable[str]) -> None:
+def extend_scope(crawl: CrawlDir, scope: str, hosts: Iterable[str]) -> None:
     """Let a crawl go to more hosts, or to their registered domains, as ``scope`` says."""
-    file = crawl.path / SCOPE
+    file = crawl.path / SCOPE_FILE
     with disk_errors("read the crawl's scope", file):
         # Bytes, since people may have written into it in whatever encoding; their lines stay as they are.
         before = file.read_bytes().splitlines() if file.exists() else []
     names = {f"{scope} {(host if scope == 'host' else registered_domain(host)) or FILES}".encode() for host in hosts}
     new = sorted(names - set(before))
     if new:
-        LocalStorage(crawl.path).replace(SCOPE, b"".join(line + b"\n" for line in [*before, *new]))
+        LocalStorage(crawl.path).replace(SCOPE_FILE, b"".join(line + b"\n" for line in [*before, *new]))
 
 
-def hosts_of(seeds: Iterable[str]) -> set[str]:
+def seed_hosts(seeds: Iterable[str]) -> set[str]:
     """Return the hosts that seeds name; what is no URL is inject's to complain of."""
     found: set[str] = set()
-    for line in read(origins(seeds)):
-        if isinstance(line, Complaint):
+    for line in read_seeds(seed_sources(seeds)):
+        if isinstance(line, SeedProblem):
             continue
         try:
-            found.add(canonical(parse(line.text).text).host)
+            found.add(canonical(parse_seed(line.text).text).host)
         except UrlError:
             continue
     return found
 
 
-def within(config: Config, crawl: CrawlDir) -> Config:
+def with_scope(config: Config, crawl: CrawlDir) -> Config:
     """Return the configuration with the filter for the crawl's scope in its chain, if it has one."""
-    file: Path = crawl.path / SCOPE
-    if not file.exists() or FILTER in config.urlfilter.order:
+    file: Path = crawl.path / SCOPE_FILE
+    if not file.exists() or SCOPE_FILTER in config.urlfilter.order:
         return config
-    chain = replace(config.urlfilter, order=(*config.urlfilter.order, FILTER), scope_file=file.absolute())
+    chain = replace(config.urlfilter, order=(*config.urlfilter.order, SCOPE_FILTER), scope_file=file.absolute())
     return replace(config, urlfilter=chain)

@@ -22,14 +22,14 @@ import pyarrow.parquet as pq
 from msgspec import Struct
 from msgspec.structs import replace
 
-from scoter.batch.urls.records import EntrySower
-from scoter.batch.urls.seeds import Complaint, Line, Origin, parse, read
+from scoter.batch.urls.records import SitemapRecords
+from scoter.batch.urls.seeds import SeedLine, SeedProblem, SeedSource, parse_seed, read_seeds
 from scoter.config import Config
 from scoter.core.reply import Exchange, Failed, Fetched, Gone, Moved, NotModified, Reply, Request, Truncation
 from scoter.core.robots import LIMIT, Robots
 from scoter.core.robots_cache import RobotsCache, StoredRobots
 from scoter.core.url import Url, canonical, join
-from scoter.engine import Engine, Source
+from scoter.engine import Engine, TableSource
 from scoter.errors import UrlError
 from scoter.fetch.decode import content_codings, decode
 from scoter.fetch.fetcher import Fetcher
@@ -38,23 +38,23 @@ from scoter.fetch.robots import MAX_AGE
 from scoter.parse.feeds.sitemap import Sitemap, read_listing
 from scoter.parse.mediatype import declared
 
-DEEPEST = 3
+MAX_DEPTH = 3
 """Indexes one below the other; sitemaps.org allows one."""
-MOST_SITEMAPS = 5_000
+MAX_SITEMAPS = 5_000
 """Sitemaps that are fetched of one site, or below one that was given."""
-LISTED = 20
+MAX_PROBLEMS = 20
 """Problems that are kept to be shown; the others are only counted."""
 _ABSENT = frozenset(("not_found", "removed"))
 
 
-class Problem(Struct, frozen=True):
+class SitemapProblem(Struct, frozen=True):
     """A sitemap that could not be read, or only in part."""
 
     url: str
     why: str
 
 
-class Way(Struct, frozen=True, kw_only=True):
+class SitemapRequest(Struct, frozen=True, kw_only=True):
     """What a request carries along: whose search it belongs to, and how it came here.
 
     ``below`` holds the places whose URLs are believed (sitemaps.org: a sitemap speaks for what lies below it, and one
@@ -77,16 +77,16 @@ class _Search:
         self.seen: set[str] = set()
 
 
-_ways = msgspec.msgpack.Decoder(Way)
+_ways = msgspec.msgpack.Decoder(SitemapRequest)
 
 
-class Gatherer:
+class SitemapCrawler:
     """One run over sites and sitemaps."""
 
     def __init__(
         self,
         config: Config,
-        sower: EntrySower,
+        sower: SitemapRecords,
         robots: RobotsCache,
         folder: Path,
         *,
@@ -95,9 +95,9 @@ class Gatherer:
         clock: Callable[[], float] = time.time,
     ) -> None:
         self.sites = self.sitemaps = self.indexes = self.without = 0
-        self.problems: list[Problem] = []
+        self.problems: list[SitemapProblem] = []
         self.reasons: Counter[str] = Counter()
-        self.complaints: list[Complaint] = []
+        self.complaints: list[SeedProblem] = []
         self.bad_starts = 0
         settings = config.sitemap
         self._size = int(settings.size_max)
@@ -115,7 +115,7 @@ class Gatherer:
         self._fetcher: Fetcher | None = None
         self._thread = ThreadPoolExecutor(1, "sitemaps")
 
-    async def run(self, starts: Iterable[Start | Complaint]) -> None:
+    async def run(self, starts: Iterable[SitemapStart | SeedProblem]) -> None:
         """Fetch and read all that the starts lead to."""
         self._fetcher = Fetcher(self._config, robots_cache=self._robots, folder=self._folder, on_snapshot=self._tick)
         try:
@@ -126,13 +126,13 @@ class Gatherer:
     def _tick(self, snapshot: Snapshot) -> None:
         self._tell(snapshot, self._sower.kept)
 
-    async def _requests(self, starts: Iterable[Start | Complaint]) -> AsyncIterator[Request]:
+    async def _requests(self, starts: Iterable[SitemapStart | SeedProblem]) -> AsyncIterator[Request]:
         for start in starts:
-            if isinstance(start, Complaint):
+            if isinstance(start, SeedProblem):
                 self.bad_starts += 1
-                self.complaints += [start][: LISTED - len(self.complaints)]
+                self.complaints += [start][: MAX_PROBLEMS - len(self.complaints)]
                 continue
-            way = Way(start=start.url.text, is_robots=start.is_site)
+            way = SitemapRequest(start=start.url.text, is_robots=start.is_site)
             if way.start in self._searches:
                 continue
             search = self._searches[way.start] = _Search()
@@ -159,7 +159,7 @@ class Gatherer:
         finally:
             self._done(way)
 
-    async def _take_robots(self, request: Request, reply: Reply, way: Way) -> None:
+    async def _take_robots(self, request: Request, reply: Reply, way: SitemapRequest) -> None:
         start = canonical(way.start)
         match reply:
             case Moved(target=Url() as target) if way.hops < self._hops[True]:
@@ -181,7 +181,7 @@ class Gatherer:
                 # Where robots.txt cannot be had nothing is fetched, sitemaps least of all.
                 self._problem(request.url, _why(reply))
 
-    async def _site(self, robots: Url, body: bytes, way: Way) -> None:
+    async def _site(self, robots: Url, body: bytes, way: SitemapRequest) -> None:
         """Ask for the sitemaps that a robots.txt names, or for the usual one."""
         site = canonical(way.start)
         below = (origin_of(site) + "/",)
@@ -189,13 +189,13 @@ class Gatherer:
         targets = [target for target in named if target is not None and target.text.startswith("http")]
         if not targets and self._guesses:
             guess = canonical(origin_of(site) + "/sitemap.xml")
-            self._ask(guess, Way(start=way.start, is_guess=True, below=below))
+            self._ask(guess, SitemapRequest(start=way.start, is_guess=True, below=below))
         elif not targets:
             self.without += 1
         for target in targets:
-            self._ask(target, Way(start=way.start, below=below))
+            self._ask(target, SitemapRequest(start=way.start, below=below))
 
-    async def _take_sitemap(self, request: Request, reply: Reply, way: Way) -> None:
+    async def _take_sitemap(self, request: Request, reply: Reply, way: SitemapRequest) -> None:
         match reply:
             case Moved(target=Url() as target) if way.hops < self._hops[False]:
                 self._ask(target, replace(way, hops=way.hops + 1))
@@ -206,7 +206,7 @@ class Gatherer:
             case _:
                 self._problem(request.url, _why(reply))
 
-    async def _read(self, exchange: Exchange, way: Way) -> None:
+    async def _read(self, exchange: Exchange, way: SitemapRequest) -> None:
         found = await asyncio.get_running_loop().run_in_executor(self._thread, self._read_now, exchange, way)
         if found is None:
             if way.is_guess:
@@ -220,14 +220,14 @@ class Gatherer:
             self._problem(exchange.url, found.doubt or f"cut short ({exchange.truncation.value})", "read_in_part")
         if not found.sitemaps:
             return
-        if way.depth >= DEEPEST:
-            self._problem(exchange.url, f"more than {DEEPEST} indexes below each other", "too_deep")
+        if way.depth >= MAX_DEPTH:
+            self._problem(exchange.url, f"more than {MAX_DEPTH} indexes below each other", "too_deep")
             return
         for url, _ in found.sitemaps:
             if url.text.startswith("http"):
-                self._ask(url, Way(start=way.start, depth=way.depth + 1, below=way.below))
+                self._ask(url, SitemapRequest(start=way.start, depth=way.depth + 1, below=way.below))
 
-    def _read_now(self, exchange: Exchange, way: Way) -> Sitemap | None:
+    def _read_now(self, exchange: Exchange, way: SitemapRequest) -> Sitemap | None:
         decoded = decode(exchange.body, content_codings(exchange.headers), self._size)
         cut = bool(exchange.truncation or decoded.truncation)
         _, charset = declared(exchange.header("content-type"))
@@ -238,13 +238,13 @@ class Gatherer:
         self._sower.sow(found.entries, (*way.below, _place(exchange.url)) if self._strict else None)
         return replace(found, entries=())
 
-    def _ask(self, url: Url, way: Way) -> None:
+    def _ask(self, url: Url, way: SitemapRequest) -> None:
         """Ask for one more, unless it was asked for or there are too many."""
         search = self._searches[way.start]
         if url.text in search.seen:
             return
-        if len(search.seen) > MOST_SITEMAPS:
-            self._problem(url, f"more than {MOST_SITEMAPS:,} sitemaps of one site", "too_many")
+        if len(search.seen) > MAX_SITEMAPS:
+            self._problem(url, f"more than {MAX_SITEMAPS:,} sitemaps of one site", "too_many")
             return
         search.seen.add(url.text)
         search.pending += 1
@@ -254,7 +254,7 @@ class Gatherer:
             search.pending -= 1
             self._problem(url, f"the queue of its host is {refusal.value}", "not_asked")
 
-    def _done(self, way: Way) -> None:
+    def _done(self, way: SitemapRequest) -> None:
         search = self._searches[way.start]
         search.pending -= 1
         if not search.pending:
@@ -262,8 +262,8 @@ class Gatherer:
 
     def _problem(self, url: Url, why: str, reason: str = "") -> None:
         self.reasons[reason or why.partition(":")[0]] += 1
-        if len(self.problems) < LISTED:
-            self.problems.append(Problem(url.text, why))
+        if len(self.problems) < MAX_PROBLEMS:
+            self.problems.append(SitemapProblem(url.text, why))
 
 
 def _place(url: Url) -> str:
@@ -292,23 +292,23 @@ _SCHEMA = pa.schema([("origin", pa.utf8())])
 _ORIGIN = "^https?://[^/?#]+"
 
 
-class Start(Struct, frozen=True):
+class SitemapStart(Struct, frozen=True):
     """A site (``url`` is its robots.txt), or a sitemap."""
 
     url: Url
     is_site: bool
 
 
-def start_of(text: str) -> Start:
+def start_of(text: str) -> SitemapStart:
     """Return what an address names: a site's root or robots.txt is the site, everything else a sitemap.
 
     >>> start_of("https://example.org"), start_of("https://example.org/map.xml").is_site
-    (Start(url=Url('https://example.org/robots.txt'), is_site=True), False)
+    (SitemapStart(url=Url('https://example.org/robots.txt'), is_site=True), False)
     """
     url = canonical(text)
     if url.target in ("/", ROBOTS):
-        return Start(canonical(origin_of(url) + ROBOTS), True)
-    return Start(url, False)
+        return SitemapStart(canonical(origin_of(url) + ROBOTS), True)
+    return SitemapStart(url, False)
 
 
 def origin_of(url: Url) -> str:
@@ -316,42 +316,42 @@ def origin_of(url: Url) -> str:
     return url.text[: len(url.text) - len(url.target)]
 
 
-def given(
-    urls: Iterable[Origin], hosts: Iterable[Origin], stdin: IO[bytes] | None = None
-) -> Iterator[Start | Complaint]:
+def read_starts(
+    urls: Iterable[SeedSource], hosts: Iterable[SeedSource], stdin: IO[bytes] | None = None
+) -> Iterator[SitemapStart | SeedProblem]:
     """Yield what arguments and files name; a host without a scheme is asked by https."""
-    for line in read(urls, stdin):
-        yield line if isinstance(line, Complaint) else _start(line)
-    for line in read(hosts, stdin):
-        if isinstance(line, Complaint):
+    for line in read_seeds(urls, stdin):
+        yield line if isinstance(line, SeedProblem) else _start(line)
+    for line in read_seeds(hosts, stdin):
+        if isinstance(line, SeedProblem):
             yield line
         else:
-            text = parse(line.text).text
-            yield _start(Line(text if "://" in text else f"https://{text}/", line.where), as_site=True)
+            text = parse_seed(line.text).text
+            yield _start(SeedLine(text if "://" in text else f"https://{text}/", line.where), as_site=True)
 
 
-def sites_of(engine: Engine, crawldb: Source, file: Path) -> int:
+def save_sites(engine: Engine, crawldb: TableSource, file: Path) -> int:
     """Write the sites of the URLs in a crawldb to a file, each once, and return their number."""
     rows = engine.read(crawldb)
     found = rows.filter(rows.url.re_search(_ORIGIN)).select(origin=rows.url.re_extract(_ORIGIN, 0)).distinct()
     return engine.save(found, _SCHEMA, file, ["origin"])
 
 
-def sites_in(file: Path) -> Iterator[Start]:
+def read_sites(file: Path) -> Iterator[SitemapStart]:
     """Yield the sites of such a file, a few thousand in memory at a time."""
     with pq.ParquetFile(file) as found:
         batches: Iterable[Any] = found.iter_batches(10_000)
         for batch in batches:
             for origin in batch["origin"].to_pylist():
-                yield Start(canonical(origin + ROBOTS), True)
+                yield SitemapStart(canonical(origin + ROBOTS), True)
 
 
-def _start(line: Line, as_site: bool = False) -> Start | Complaint:
-    text = parse(line.text).text
+def _start(line: SeedLine, as_site: bool = False) -> SitemapStart | SeedProblem:
+    text = parse_seed(line.text).text
     try:
         found = start_of(text)
     except UrlError:
-        return Complaint(line.where, text[:200], "is not a URL that can be fetched")
+        return SeedProblem(line.where, text[:200], "is not a URL that can be fetched")
     if not found.url.text.startswith(("http://", "https://")):
-        return Complaint(line.where, text[:200], "is not on the web (http or https)")
-    return Start(canonical(origin_of(found.url) + ROBOTS), True) if as_site else found
+        return SeedProblem(line.where, text[:200], "is not on the web (http or https)")
+    return SitemapStart(canonical(origin_of(found.url) + ROBOTS), True) if as_site else found

@@ -10,10 +10,10 @@ from typing import Any
 
 import xxhash
 
-from scoter.batch.fetchlists.lists import ETAG, microseconds
-from scoter.batch.worker.pages import Paging
+from scoter.batch.fetchlists.lists import ETAG, to_micros
+from scoter.batch.worker.pages import PageProcessor
 from scoter.batch.worker.parts import FetchPart
-from scoter.batch.worker.records import Known, PageRows, decode, encode
+from scoter.batch.worker.records import PageRows, RequestContext, decode_context, encode_context
 from scoter.config import Config
 from scoter.core.datum import short_name
 from scoter.core.page import Content
@@ -29,20 +29,20 @@ RESPONSE_TIME = "_rs_"
 """The metadata entry that tells how many milliseconds the last answer took, as Nutch calls it."""
 
 
-class _Got:
+class _Outcome:
     """A reply, and what is made of it on the way to its row."""
 
     def __init__(self, request: Request, reply: Reply) -> None:
         self.request = request
         self.reply = reply
         self.not_asked = reply.reason.value if isinstance(reply, Failed) and reply.reason in _NOT_ASKED else ""
-        self.known = decode(request.context)
+        self.known = decode_context(request.context)
         self.place: Location | None = None
         self.signature: bytes | None = None
         self.pages: Sequence[PageRows] = ()
 
 
-class Outcomes:
+class OutcomeWriter:
     """Writes down what came of each request."""
 
     def __init__(
@@ -51,7 +51,7 @@ class Outcomes:
         extra: Sequence[str],
         *,
         part: Callable[[], FetchPart],
-        paging: Paging,
+        paging: PageProcessor,
         parses: bool,
         belongs: Callable[[Url], bool],
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
@@ -75,14 +75,14 @@ class Outcomes:
         self._depth = fetch.follow_outlinks_depth if parses else None
         self._per_page = fetch.follow_outlinks_num_links
         self._stays = fetch.follow_outlinks_ignore_external
-        self._seen = Seen(max(fetch.redirect_dedupcache_size, 100_000 if self._depth else 0))
+        self._seen = RecentUrls(max(fetch.redirect_dedupcache_size, 100_000 if self._depth else 0))
         age = fetch.redirect_dedupcache_age
         self._seen_within = None if age is None else age.total_seconds()
         self._notes_time = config.http.store_responsetime
 
     def take(self, replies: Sequence[tuple[Request, Reply]]) -> Sequence[Awaitable[None] | None]:
         """Write replies down, a step at a time for all of them; what has to be parsed elsewhere is to be awaited."""
-        got = [_Got(request, reply) for request, reply in replies]
+        got = [_Outcome(request, reply) for request, reply in replies]
         for each in got:
             self._archive(each)
         unread = [self._read(each) for each in got]
@@ -93,13 +93,13 @@ class Outcomes:
             left.append(None if content is None else self._read_apart(each, content))
         return left
 
-    def _archive(self, got: _Got) -> None:
+    def _archive(self, got: _Outcome) -> None:
         exchange = got.reply.exchange
         # What comes without HTTP has no head: its content is kept, and that a file has not changed is nothing to keep.
         if exchange is not None and (exchange.response_head or isinstance(got.reply, Fetched)):
             got.place = self._part().archive(exchange)
 
-    def _read(self, got: _Got) -> Content | None:
+    def _read(self, got: _Outcome) -> Content | None:
         """Parse a page, if there is one; return its content if that has to be done elsewhere."""
         reply = got.reply
         if not isinstance(reply, Fetched) or not (self._parses or self._signs):
@@ -115,11 +115,11 @@ class Outcomes:
         got.pages = rows
         return None
 
-    async def _read_apart(self, got: _Got, content: Content) -> None:
+    async def _read_apart(self, got: _Outcome, content: Content) -> None:
         got.pages = await self._paging.rows(got.known.datum(), content, apart=True)
         self._write(got)
 
-    def _write(self, got: _Got) -> None:
+    def _write(self, got: _Outcome) -> None:
         """Write down what came of a request, and queue what follows from it."""
         request, reply, known = got.request, got.reply, got.known
         if got.not_asked:
@@ -134,7 +134,7 @@ class Outcomes:
         if self._depth is not None and got.pages:
             self._follow_links(request.url, known, got.pages[0])
 
-    def _add_row(self, part: FetchPart, got: _Got, target: Url | str | None) -> None:
+    def _add_row(self, part: FetchPart, got: _Outcome, target: Url | str | None) -> None:
         reply, known, place = got.reply, got.known, got.place
         exchange, url = reply.exchange, got.request.url
         reason, detail = _why(reply, target)
@@ -145,7 +145,7 @@ class Outcomes:
                 url.key,
                 url.host,
                 short_name(fetch_status(reply)),
-                microseconds(self._clock() if exchange is None else exchange.started),
+                to_micros(self._clock() if exchange is None else exchange.started),
                 known.modified,
                 known.retries,
                 known.interval,
@@ -175,7 +175,7 @@ class Outcomes:
             for page in got.pages:
                 part.parsed.add(page)
 
-    def _metadata(self, known: Known, reply: Reply) -> list[tuple[str, str]] | None:
+    def _metadata(self, known: RequestContext, reply: Reply) -> list[tuple[str, str]] | None:
         """Return what goes on to be known of the URL: what was, and what of the page's head the next fetch needs."""
         kept = dict(known.metadata or {})
         if self._notes_time and reply.exchange is not None:
@@ -194,7 +194,7 @@ class Outcomes:
 
     # What is fetched next
 
-    def _target(self, source: Url, reply: Moved, known: Known) -> Url | str | None:
+    def _target(self, source: Url, reply: Moved, known: RequestContext) -> Url | str | None:
         """Return where a redirect leads if that is to be recorded, or why it is not."""
         if reply.target is None:
             return None
@@ -203,7 +203,7 @@ class Outcomes:
         verdict = self._paging.link_rules.redirect(source, reply.target)
         return verdict if isinstance(verdict, Url) else f"{verdict.value}: {reply.target.text}"
 
-    def _follow_redirect(self, source: Url, target: Url, known: Known) -> None:
+    def _follow_redirect(self, source: Url, target: Url, known: RequestContext) -> None:
         if (
             known.hops >= self._redirects
             or not self._belongs(target)
@@ -212,9 +212,9 @@ class Outcomes:
             return
         on = known.onward(source, target, self._interval)
         # It takes the place of the request that has ended, which was in the queues until now.
-        self.add(Request(url=target, headers=on.cookies(), context=encode(on)), even_if_full=True)
+        self.add(Request(url=target, headers=on.cookies(), context=encode_context(on)), even_if_full=True)
 
-    def _follow_links(self, url: Url, known: Known, page: PageRows) -> None:
+    def _follow_links(self, url: Url, known: RequestContext, page: PageRows) -> None:
         if self._depth is None or known.steps >= self._depth:
             return
         self._seen.add(url.text)
@@ -225,10 +225,10 @@ class Outcomes:
             if (self._stays and link.target.host != url.host) or not self._belongs(link.target):
                 continue
             if self._seen.add(link.target.text):
-                on = Known(
+                on = RequestContext(
                     interval=self._interval, score=link.score, extra=dict(link.extra) or None, steps=known.steps + 1
                 )
-                self.add(Request(url=link.target, context=encode(on)))
+                self.add(Request(url=link.target, context=encode_context(on)))
                 self.links_followed += 1
                 followed += 1
 
@@ -244,10 +244,10 @@ def _why(reply: Reply, target: Url | str | None) -> tuple[str | None, str | None
     return "moved", "it does not say where" if target is None else f"target not kept: {target}"
 
 
-class Seen:
+class RecentUrls:
     """Remembers the last texts, by their hashes.
 
-    >>> seen = Seen(2)
+    >>> seen = RecentUrls(2)
     >>> seen.add("a"), seen.add("a"), seen.add("b"), seen.add("c"), seen.add("a")
     (True, False, True, True, True)
     """

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from msgspec.json import Encoder
 from msgspec.structs import replace
 
-from scoter.batch.fetchlists.lists import microseconds
+from scoter.batch.fetchlists.lists import to_micros
 from scoter.batch.worker.records import PageRows, Row
 from scoter.config import Config
 from scoter.core.datum import CrawlDatum
@@ -35,7 +35,7 @@ _NOTHING_ABOUT: Row = (None,) * 9
 _encoder = Encoder(enc_hook=dict)  # whatever mapping the sources are in
 
 
-class Paging:
+class PageProcessor:
     """Turns bodies into rows, by the configuration's parsers, link rules, scoring and signature."""
 
     def __init__(self, config: Config) -> None:
@@ -204,7 +204,7 @@ def _moment(time: datetime | None) -> int | None:
     """Return a time that a page told; one without a zone is taken as UTC."""
     if time is None:
         return None
-    return microseconds(time if time.tzinfo is not None else time.replace(tzinfo=UTC))
+    return to_micros(time if time.tzinfo is not None else time.replace(tzinfo=UTC))
 
 
 def signed64(hashed: bytes) -> int:

@@ -32,7 +32,7 @@ _LINKS = 8_192
 _WEIGHT = 2**20
 
 
-class Gathered:
+class RowBuffer:
     """Rows on their way into a part: kept as tuples until there are enough for a record batch."""
 
     def __init__(self, parts: PartSet, name: str) -> None:
@@ -74,7 +74,7 @@ class Gathered:
         return pa.array(column, field.type)
 
 
-class GatheredPages(Gathered):
+class PageBuffer(RowBuffer):
     """Pages on their way into a part; lists of records come as they are, and are taken apart once for a batch."""
 
     def _array(self, column: tuple[Any, ...], field: Any) -> Any:
@@ -90,7 +90,7 @@ class GatheredPages(Gathered):
         return pa.array(column, field.type)
 
 
-class GatheredLinks(Gathered):
+class LinkBuffer(RowBuffer):
     """Links on their way into a part.
 
     Most of what a crawl writes is links, and most links of a site lead to the same pages: a target, with the link's rel
@@ -157,13 +157,13 @@ class ParsedPart:
     """What pages say: their text, links and records, which get their names in this order."""
 
     def __init__(self, segment: Segment, name: str, extra: Sequence[Column]) -> None:
-        opened: list[Gathered] = []
+        opened: list[RowBuffer] = []
         try:
-            self.texts = Gathered(segment.parse_text(), name)
+            self.texts = RowBuffer(segment.parse_text(), name)
             opened.append(self.texts)
-            self.links = GatheredLinks(segment.crawl_parse(extra), name)
+            self.links = LinkBuffer(segment.crawl_parse(extra), name)
             opened.append(self.links)
-            self.pages = GatheredPages(segment.parse_data(), name)
+            self.pages = PageBuffer(segment.parse_data(), name)
         except BaseException:
             for each in opened:
                 each.discard()
@@ -211,7 +211,7 @@ class FetchPart:
         self._warc_args = None if about is None else (segment.content, f"{segment.name}-{name}", about)
         self.parsed = ParsedPart(segment, name, extra) if parses else None
         try:
-            self.fetches = Gathered(segment.crawl_fetch(extra), name)
+            self.fetches = RowBuffer(segment.crawl_fetch(extra), name)
         except BaseException:
             if self.parsed is not None:
                 self.parsed.discard()

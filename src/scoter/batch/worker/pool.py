@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING, Any, Self
 from scoter.errors import ScoterError
 
 if TYPE_CHECKING:
-    from scoter.batch.worker.process import Said, Task
+    from scoter.batch.worker.process import FetchTask, WorkerReport
 
 _LOOK = 0.5
 _TASKS = Path("/proc/self/task")
 _ALLOCATOR = "jemalloc_bg_thd"  # a thread that pyarrow brings
 
 
-class Interrupted(ScoterError):
+class WorkerDied(ScoterError):
     """A process ended without a word."""
 
     def __init__(self, code: int | None) -> None:
@@ -34,7 +34,7 @@ class Interrupted(ScoterError):
         return f"signal {-self.code}" if self.code is not None and self.code < 0 else f"exit code {self.code}"
 
 
-class Pool:
+class FetchPool:
     """Processes that fetch, kept from one segment to the next: starting one takes half a second.
 
     When the pool is closed, or its owner killed, they finish what they are at and end.
@@ -79,7 +79,9 @@ class Pool:
             not_theirs = [*self._pipes, ours]
             self._begin(context.Process(target=_serve, args=(theirs, not_theirs), name=self._next_name()), ours, theirs)
 
-    def run(self, tasks: Sequence[Task], hear: Callable[[Said], None], wants_end: Callable[[], bool]) -> None:
+    def run(
+        self, tasks: Sequence[FetchTask], hear: Callable[[WorkerReport], None], wants_end: Callable[[], bool]
+    ) -> None:
         """Do tasks, each in its own process, and hear what they say; one that is killed brings all to their end."""
         while len(self._processes) < len(tasks):
             self._start()
@@ -87,17 +89,17 @@ class Pool:
             with suppress(OSError):  # then its end is noticed below
                 pipe.send(task)
         busy: dict[Any, int] = {pipe: number for number, pipe in enumerate(self._pipes[: len(tasks)])}
-        lost: Interrupted | None = None
+        lost: WorkerDied | None = None
         has_stopped = False
         while busy:
             ready: list[Any] = wait(list(busy), _LOOK)
             for pipe in ready:
                 try:
-                    said: Said = pipe.recv()
+                    said: WorkerReport = pipe.recv()
                 except (EOFError, OSError):
                     process = self._processes[busy.pop(pipe)]
                     process.join()
-                    lost = Interrupted(process.exitcode)
+                    lost = WorkerDied(process.exitcode)
                     continue
                 if said.ended:
                     del busy[pipe]
@@ -149,6 +151,6 @@ def _serve(pipe: Connection, not_ours: Iterable[Connection] = ()) -> None:
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     for each in not_ours:
         each.close()
-    from scoter.batch.worker.process import serve
+    from scoter.batch.worker.process import run_worker
 
-    serve(pipe)
+    run_worker(pipe)

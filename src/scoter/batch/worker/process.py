@@ -23,11 +23,11 @@ import uvloop
 from msgspec import Struct
 from msgspec.structs import replace
 
-from scoter.batch.crawldir.schemas import names, plugin_columns
+from scoter.batch.crawldir.schemas import column_names, plugin_columns
 from scoter.batch.crawldir.segment import Segment
-from scoter.batch.fetchlists.lists import list_of, requests
-from scoter.batch.worker.outcomes import Outcomes
-from scoter.batch.worker.pages import Paging
+from scoter.batch.fetchlists.lists import list_number, read_requests
+from scoter.batch.worker.outcomes import OutcomeWriter
+from scoter.batch.worker.pages import PageProcessor
 from scoter.batch.worker.parts import FetchPart
 from scoter.config import Config
 from scoter.core.reply import Exchange
@@ -44,12 +44,12 @@ from scoter.store.disk import Scratch
 from scoter.store.robots_cache import SqliteRobotsCache
 from scoter.store.warc.capture import ArchiveInfo
 
-WORKERS = "WORKERS"
+WORKERS_LOCK = "WORKERS"
 STOP_WITHIN = 15.0
 _LAST = 1.0  # seconds for what came back just before there was no time left
 
 
-class Task(Struct, frozen=True, kw_only=True):
+class FetchTask(Struct, frozen=True, kw_only=True):
     """What one process is to do."""
 
     config: Config
@@ -64,7 +64,7 @@ class Task(Struct, frozen=True, kw_only=True):
     robots: str = ""
 
 
-class Said(Struct, frozen=True):
+class WorkerReport(Struct, frozen=True):
     """What a process tells: where it stands, and at its end what came of it."""
 
     worker: int
@@ -76,7 +76,7 @@ class Said(Struct, frozen=True):
     cpu: float = 0.0
 
 
-def serve(pipe: Connection) -> None:
+def run_worker(pipe: Connection) -> None:
     """Do one task after another, until the pipe closes."""
     limit_arrow_memory()
     keep_memory()
@@ -84,7 +84,7 @@ def serve(pipe: Connection) -> None:
     used = 0.0
     while True:
         try:
-            task: Task | None = pipe.recv()
+            task: FetchTask | None = pipe.recv()
         except (EOFError, OSError):
             return
         if task is not None:  # a wish to stop may come when there is nothing left to stop
@@ -94,23 +94,23 @@ def serve(pipe: Connection) -> None:
                 pipe.send(replace(said, cpu=used - before))
 
 
-def _do(task: Task, pipe: Connection) -> Said:
+def _do(task: FetchTask, pipe: Connection) -> WorkerReport:
     """Do a task; what a person can mend is told, anything else ends the process with a traceback."""
-    handle = os.open(Path(task.segment) / WORKERS, os.O_CREAT | os.O_RDWR, 0o644)
+    handle = os.open(Path(task.segment) / WORKERS_LOCK, os.O_CREAT | os.O_RDWR, 0o644)
     fcntl.flock(handle, fcntl.LOCK_SH)
     try:
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-            return runner.run(Worker(task, pipe).run())
+            return runner.run(FetchWorker(task, pipe).run())
     except UserError as error:
-        return Said(task.worker, ended=True, problem=(error.message, error.where, error.hint))
+        return WorkerReport(task.worker, ended=True, problem=(error.message, error.where, error.hint))
     finally:
         os.close(handle)
 
 
-class Worker:
+class FetchWorker:
     """One run over some fetch lists."""
 
-    def __init__(self, task: Task, pipe: Connection) -> None:
+    def __init__(self, task: FetchTask, pipe: Connection) -> None:
         self._task = task
         self._pipe = pipe
         self._segment = Segment(Path(task.segment))
@@ -124,14 +124,14 @@ class Worker:
         self._fetcher: Fetcher | None = None
         self._was_stopped = False
 
-    async def run(self) -> Said:
+    async def run(self) -> WorkerReport:
         """Fetch all of the lists, or until told to stop."""
         task = self._task
         scratch = Scratch(self._segment.path / "tmp", f"worker-{task.worker}")
-        paging = Paging(task.config)
-        outcomes = Outcomes(
+        paging = PageProcessor(task.config)
+        outcomes = OutcomeWriter(
             task.config,
-            names(self._columns),
+            column_names(self._columns),
             part=self._part,
             paging=paging,
             parses=task.parses,
@@ -151,7 +151,7 @@ class Worker:
         loop.add_signal_handler(signal.SIGTERM, self._stop)
         try:
             files = [Path(file) for file in task.files]
-            last = await self._fetcher.run(requests(files, names(self._columns)), together.take)
+            last = await self._fetcher.run(read_requests(files, column_names(self._columns)), together.take)
             await together.settle(_LAST)
             await self._finish_all()
         finally:
@@ -162,7 +162,9 @@ class Worker:
             if self._open is not None:
                 self._open.discard()
             scratch.close()
-        return Said(task.worker, last, ended=True, complete=not self._was_stopped, not_asked=dict(outcomes.not_asked))
+        return WorkerReport(
+            task.worker, last, ended=True, complete=not self._was_stopped, not_asked=dict(outcomes.not_asked)
+        )
 
     # Parts
 
@@ -208,7 +210,7 @@ class Worker:
         """Each second: look after the part, tell where we stand, and hear whether the end is wanted."""
         self._rotate_if_due()
         try:
-            self._pipe.send(Said(self._task.worker, snapshot))
+            self._pipe.send(WorkerReport(self._task.worker, snapshot))
             # Asked, and not waited for by the loop, which would put the pipe into a mode that its other users lack.
             if self._pipe.poll():
                 self._pipe.recv()
@@ -222,7 +224,7 @@ class Worker:
             self._fetcher.stop(STOP_WITHIN)
 
     def _belongs(self, url: Url) -> bool:
-        return list_of(url, self._task.partition, self._task.lists) in self._task.numbers
+        return list_number(url, self._task.partition, self._task.lists) in self._task.numbers
 
 
 def _about(config: Config) -> ArchiveInfo:
@@ -232,7 +234,7 @@ def _about(config: Config) -> ArchiveInfo:
     )
 
 
-def share(config: Config, processes: int) -> Config:
+def share_limits(config: Config, processes: int) -> Config:
     """Return the configuration of one process of several: what is said for all of them is divided."""
     if processes == 1:
         return config
@@ -252,10 +254,10 @@ def share(config: Config, processes: int) -> Config:
     )
 
 
-def dealt(files: Sequence[str], processes: int) -> list[list[int]]:
+def assign_lists(files: Sequence[str], processes: int) -> list[list[int]]:
     """Return the numbers of the lists that each process takes.
 
-    >>> dealt(["a", "b", "c"], 2)
+    >>> assign_lists(["a", "b", "c"], 2)
     [[0, 2], [1]]
     """
     return [list(range(first, len(files), processes)) for first in range(min(processes, len(files)))]

@@ -21,7 +21,7 @@ COOKIE = "Cookie"
 """Metadata key of a cookie that is sent with the request, as Nutch calls it."""
 
 
-class Known(Struct, frozen=True, array_like=True):
+class RequestContext(Struct, frozen=True, array_like=True):
     """The record of a URL as it was generated; times in microseconds since the epoch.
 
     ``hops`` counts the redirects that led here within this run, ``steps`` the links followed within it.
@@ -41,12 +41,12 @@ class Known(Struct, frozen=True, array_like=True):
         cookie = (self.metadata or EMPTY).get(COOKIE)
         return ((COOKIE, cookie),) if cookie else ()
 
-    def onward(self, source: Url, target: Url, interval: int) -> Known:
+    def onward(self, source: Url, target: Url, interval: int) -> RequestContext:
         """Return what goes on to the target of a redirect: not the cookie, which is for its own host."""
         metadata = self.metadata
         if metadata is not None and COOKIE in metadata and source.host != target.host:
             metadata = {name: value for name, value in metadata.items() if name != COOKIE}
-        return Known(interval=interval, metadata=metadata, extra=self.extra, hops=self.hops + 1)
+        return RequestContext(interval=interval, metadata=metadata, extra=self.extra, hops=self.hops + 1)
 
     def datum(self) -> CrawlDatum:
         """Return what scoring looks at."""
@@ -61,7 +61,7 @@ class Known(Struct, frozen=True, array_like=True):
         )
 
 
-def encode(known: Known) -> bytes:
+def encode_context(known: RequestContext) -> bytes:
     """Return a record as bytes."""
     if known.extra is not None and not _PLAIN.issuperset(map(type, known.extra.values())):
         known = replace(known, extra=_packed(known.extra))
@@ -98,7 +98,7 @@ _PLAIN = frozenset({bool, int, float, str, bytes})
 _MICROSECOND = timedelta(microseconds=1)
 _TUPLE, _DECIMAL, _SPAN, _DATETIME, _DATE, _TIME = range(1, 7)
 _encoder = msgspec.msgpack.Encoder()
-_decoder = msgspec.msgpack.Decoder(Known, ext_hook=_unpacked)
+_decoder = msgspec.msgpack.Decoder(RequestContext, ext_hook=_unpacked)
 _READERS: dict[int, Callable[[bytes], Any]] = {
     _TUPLE: lambda data: tuple(msgspec.msgpack.decode(data, ext_hook=_unpacked)),
     _DECIMAL: lambda data: Decimal(data.decode()),
@@ -107,7 +107,7 @@ _READERS: dict[int, Callable[[bytes], Any]] = {
     _DATE: lambda data: date.fromisoformat(data.decode()),
     _TIME: lambda data: time.fromisoformat(data.decode()),
 }
-decode = _decoder.decode
+decode_context = _decoder.decode
 
 
 Row: TypeAlias = tuple[Any, ...]

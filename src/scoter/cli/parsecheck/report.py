@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
-from scoter.batch.crawldir.export import moment
+from scoter.batch.crawldir.export import utc_text
 from scoter.cli.output import width
 from scoter.cli.parsecheck.document import Document, file_url
 from scoter.cli.parsecheck.examination import Examination, InnerPage, LinkOutcome
@@ -182,7 +182,7 @@ def _robots(page: Page) -> str:
     flags = ("noindex", "nofollow", "noarchive", "nosnippet")
     directives = [name for name in flags if getattr(page, name)]
     if page.unavailable_after is not None:
-        directives.append(f"unavailable after {moment(page.unavailable_after)}")
+        directives.append(f"unavailable after {utc_text(page.unavailable_after)}")
     return ", ".join(directives)
 
 
@@ -308,8 +308,8 @@ def _fields(about: PageMetadata) -> Iterator[tuple[str, list[str]]]:
     yield "site_name", [about.site_name]
     yield "description", [about.description]
     yield "authors", [f"{each.name} <{each.url}>" if each.url else each.name for each in about.authors]
-    yield "published", [moment(about.published)] if about.published else []
-    yield "modified", [moment(about.modified)] if about.modified else []
+    yield "published", [utc_text(about.published)] if about.published else []
+    yield "modified", [utc_text(about.modified)] if about.modified else []
     yield "language", [about.language]
     yield "keywords", [", ".join(about.keywords)]
     yield "canonical", [about.canonical]

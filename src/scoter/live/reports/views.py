@@ -12,7 +12,7 @@ from typing import Any, Final
 from msgspec import Struct
 
 from scoter.core.dates import parse_date
-from scoter.engine.session import Session, add_view, asking, scan
+from scoter.engine.session import SqlSession, add_view, open_session, view_query
 from scoter.errors import UsageError
 from scoter.live.content.log_files import HOUR, pieces
 from scoter.live.content.log_rows import LOG
@@ -31,7 +31,7 @@ def is_service(directory: Path) -> bool:
 
 
 @contextmanager
-def service_sql(directory: Path, *, memory_limit: int, days: Days | None = None) -> Iterator[Session]:
+def service_sql(directory: Path, *, memory_limit: int, days: Days | None = None) -> Iterator[SqlSession]:
     """Open a service's log for questions, that of some days only or all of it.
 
     ``events`` has a row for each URL of a message that is done, ``fetches`` one for each fetch: its first event.
@@ -42,7 +42,7 @@ def service_sql(directory: Path, *, memory_limit: int, days: Days | None = None)
     spill = Scratch(Path(tempfile.gettempdir()), "scoter-sql")
     try:
         files = _files(directory / LOG_FOLDER, days)
-        with asking(
+        with open_session(
             lambda connection: _make(connection, files), spill=spill.path, memory_limit=memory_limit
         ) as session:
             yield session
@@ -51,7 +51,7 @@ def service_sql(directory: Path, *, memory_limit: int, days: Days | None = None)
 
 
 def _make(connection: Any, files: Sequence[str]) -> Sequence[str]:
-    add_view(connection, "events", scan(connection, files, LOG))
+    add_view(connection, "events", view_query(connection, files, LOG))
     add_view(connection, "fetches", _FETCHES)
     return files
 

@@ -12,13 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.engine.rows import SCHEMA, page, source
 
-from scoter.engine.sources import MOST_RANGES, cuts, how_many, one_key_in, sample, survey
-from scoter.engine.sql import number_sql, within_sql
+from scoter.engine.sources import MAX_RANGES, range_count, range_edges, sample_keys, sample_step, survey
+from scoter.engine.sql import in_range_sql, range_number_sql
 
 
 @given(keys=st.lists(st.text(max_size=3)), ranges=st.integers(2, 9))
 def test_there_are_fewer_cuts_than_ranges_in_order_and_none_leaves_a_range_empty(keys: list[str], ranges: int) -> None:
-    edges = cuts(keys, ranges)
+    edges = range_edges(keys, ranges)
 
     assert len(edges) < ranges
     assert edges == sorted(set(edges))
@@ -27,9 +27,9 @@ def test_there_are_fewer_cuts_than_ranges_in_order_and_none_leaves_a_range_empty
 
 
 def test_more_rows_than_memory_are_more_ranges_up_to_a_bound() -> None:
-    assert how_many(0, 2**30) == 1
-    assert how_many(2**30, 2**30) > how_many(2**28, 2**30) > 1
-    assert how_many(2**60, 2**30) == MOST_RANGES
+    assert range_count(0, 2**30) == 1
+    assert range_count(2**30, 2**30) > range_count(2**28, 2**30) > 1
+    assert range_count(2**60, 2**30) == MAX_RANGES
 
 
 def test_a_source_is_cut_evenly_whether_sorted_or_not(tmp_path: Path) -> None:
@@ -41,7 +41,7 @@ def test_a_source_is_cut_evenly_whether_sorted_or_not(tmp_path: Path) -> None:
             pq.write_table(table, tmp_path / f"{name}-{size}.parquet", row_group_size=size)
             seen = survey(source(str(tmp_path / f"{name}-{size}.parquet"), is_sorted=name == "sorted"))
 
-            edges = cuts(sample(seen, one_key_in(seen.rows), 8), 8)
+            edges = range_edges(sample_keys(seen, sample_step(seen.rows), 8), 8)
 
             places = [0, *(int(edge[-5:]) for edge in edges), len(rows)]
             sizes = [after - before for before, after in pairwise(places)]
@@ -60,5 +60,8 @@ def test_a_survey_counts_what_the_wanted_columns_take(tmp_path: Path) -> None:
 
 
 def test_keys_with_quotes_are_only_text() -> None:
-    assert number_sql(["it's", "m"]) == "CASE WHEN key < 'm' THEN CASE WHEN key < 'it''s' THEN 0 ELSE 1 END ELSE 2 END"
-    assert within_sql(["it's", "m"], 1) == "key >= 'it''s' AND key < 'm'"
+    assert (
+        range_number_sql(["it's", "m"])
+        == "CASE WHEN key < 'm' THEN CASE WHEN key < 'it''s' THEN 0 ELSE 1 END ELSE 2 END"
+    )
+    assert in_range_sql(["it's", "m"], 1) == "key >= 'it''s' AND key < 'm'"

@@ -7,7 +7,7 @@ import sys
 
 
 def _printed(*lines: str) -> str:
-    code = "\n".join(("import sys", "from scoter.engine.ibis_compat import import_few_compilers", *lines))
+    code = "\n".join(("import sys", "from scoter.engine.ibis_compat import import_compilers_lazily", *lines))
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=60)
     assert not done.stderr
     return done.stdout.strip()
@@ -28,14 +28,16 @@ def test_an_engine_loads_no_compiler_but_its_own() -> None:
 def test_the_others_are_there_for_whoever_names_them() -> None:
     named = "import ibis.backends.sql.compilers as sc"
 
-    assert _printed("import_few_compilers()", named, "print(sc.sqlite.compiler.__class__.__name__)") == "SQLiteCompiler"
-    assert _printed("import_few_compilers()", named, "print(sc.TrinoCompiler.__name__)") == "TrinoCompiler"
-    assert _printed("import_few_compilers()", named, "print(hasattr(sc, 'nonsense'), 'MySQLCompiler' in dir(sc))") == (
-        "False True"
+    assert (
+        _printed("import_compilers_lazily()", named, "print(sc.sqlite.compiler.__class__.__name__)") == "SQLiteCompiler"
     )
+    assert _printed("import_compilers_lazily()", named, "print(sc.TrinoCompiler.__name__)") == "TrinoCompiler"
+    assert _printed(
+        "import_compilers_lazily()", named, "print(hasattr(sc, 'nonsense'), 'MySQLCompiler' in dir(sc))"
+    ) == ("False True")
 
 
 def test_ibis_that_has_loaded_them_is_left_alone() -> None:
     before = "import ibis.backends.sql.compilers as sc; known = dict(vars(sc))"
 
-    assert _printed(before, "import_few_compilers()", "print(vars(sc) == known)") == "True"
+    assert _printed(before, "import_compilers_lazily()", "print(vars(sc) == known)") == "True"

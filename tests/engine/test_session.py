@@ -1,0 +1,47 @@
+"""Questions in SQL: what goes wrong with one is told as what it is."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from scoter.engine.session import SqlSession, open_session
+from scoter.errors import UsageError
+
+
+@pytest.fixture
+def session(tmp_path: Path) -> Iterator[SqlSession]:
+    with open_session(lambda connection: (), spill=tmp_path, memory_limit=2**28) as session:
+        yield session
+
+
+def test_what_fails_after_the_first_rows_is_told_as_a_failure_of_the_query(session: SqlSession) -> None:
+    answer = session.query("SELECT CASE WHEN i = 900000 THEN error('no') ELSE 'yes' END FROM range(1000000) t(i)")
+
+    with pytest.raises(UsageError, match="SQL: Invalid Input Error: no"):
+        list(answer.rows)
+
+
+def test_ctrl_c_ends_a_query_without_calling_it_a_defect(session: SqlSession) -> None:
+    threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+
+    with pytest.raises(KeyboardInterrupt):
+        list(session.query("SELECT sum(sqrt(i)) FROM range(100000000000) t(i)").rows)
+
+
+@pytest.mark.parametrize(
+    ("query", "told"),
+    [
+        ("SELECT 'infinity'::TIMESTAMP", "after the year 9999"),
+        ("SELECT DATE '20000-01-01'", "after the year 9999"),
+        ("SELECT '\udcff'", "not valid UTF-8"),
+    ],
+)
+def test_what_cannot_be_answered_is_no_defect(session: SqlSession, query: str, told: str) -> None:
+    with pytest.raises(UsageError, match=told):
+        list(session.query(query).rows)
