@@ -21,8 +21,8 @@ def _told(text: str, tmp_path: Path, environ: dict[str, str] | None = None, flag
     return str(caught.value).replace(f"{tmp_path}/", "").splitlines()
 
 
-_DURATION = "a duration (ms, s, m, h, d or w; a plain number is seconds)"
-_SIZE = "a size (B, KB, KiB, MB, MiB, GB or GiB; a plain number is bytes)"
+_DURATION = "a duration (units: ms, s, m, h, d, w; a plain number is seconds)"
+_SIZE = "a size (units: B, KB, KiB, MB, MiB, GB, GiB; a plain number is bytes)"
 
 
 @pytest.mark.parametrize(
@@ -32,20 +32,20 @@ _SIZE = "a size (B, KB, KiB, MB, MiB, GB or GiB; a plain number is bytes)"
         ("[fetch]\ntimeout = 5\n", "2: fetch.timeout is not a setting; did you mean http.timeout?"),
         (
             "[fetch]\nqqq = 5\n",
-            "2: fetch.qqq is not a setting; `scoter config show --defaults` lists all settings",
+            "2: fetch.qqq is not a setting; to list all settings: scoter config show --defaults",
         ),
         (
             "[fetsh]\ndelay = 5\n",
-            "2: [fetsh] is not a section, so fetsh.delay is not a setting; did you mean fetch.delay?",
+            "2: fetsh.delay is not a setting: there is no section [fetsh]; did you mean fetch.delay?",
         ),
         ("[fetsh]\n", "1: [fetsh] is not a section; did you mean [fetch]?"),
-        ("delay = 5\n", "1: delay stands outside any section; did you mean fetch.delay?"),
+        ("delay = 5\n", "1: delay is outside any section; did you mean fetch.delay?"),
         (
             "fetch = 5\n",
-            '1: fetch is a section; write its settings below [fetch], such as protocols = ["http", "file"]',
+            '1: fetch is a section, not a setting; write its settings below [fetch], such as protocols = ["http", "file"]',  # noqa: E501
         ),
-        ("[fetcher]\nserver.delay = 5\n", "2: fetcher.server.delay is Nutch's name; write fetch.delay"),
-        ("[db]\nfetch.retry.max = 5\n", "2: db.fetch.retry.max is Nutch's name; write db.fetch_retry_max"),
+        ("[fetcher]\nserver.delay = 5\n", "2: fetcher.server.delay is a Nutch property; the setting is fetch.delay"),
+        ("[db]\nfetch.retry.max = 5\n", "2: db.fetch.retry.max is a Nutch property; the setting is db.fetch_retry_max"),
         (
             "[fetch]\nthreads = 'many'\n",
             '2: fetch.threads = "many" is not a whole number; it accepts a whole number from 1 to 10000, such as 50',
@@ -86,14 +86,14 @@ _SIZE = "a size (B, KB, KiB, MB, MiB, GB or GiB; a plain number is bytes)"
         (
             "[fetch]\nqueue_mode = 'hots'\n",
             (
-                '2: fetch.queue_mode = "hots" is not one of its words (did you mean "host"?); '
+                '2: fetch.queue_mode = "hots" is not a known value (did you mean "host"?); '
                 'it accepts "host", "domain" or "ip"'
             ),
         ),
         (
             "[fetch]\nconnect_to = ['*:80']\n",
             (
-                '2: fetch.connect_to = ["*:80"] is not in the form it needs; '
+                '2: fetch.connect_to = ["*:80"] has the wrong form; '
                 'it accepts a list, each item name:port=address:port, such as ["*:80=127.0.0.1:8080"]'
             ),
         ),
@@ -101,37 +101,37 @@ _SIZE = "a size (B, KB, KiB, MB, MiB, GB or GiB; a plain number is bytes)"
             "[urlfilter]\norder = 'regex'\n",
             (
                 '2: urlfilter.order = "regex" is not a list; '
-                'it accepts a list, each item a text, such as ["regex", "validator"]'
+                'it accepts a list, each item a string, such as ["regex", "validator"]'
             ),
         ),
         (
             "[agent]\nname = 'my bot'\n",
             (
                 '2: agent.name = "my bot" '
-                'is not in the form it needs; it accepts a word without spaces and slashes, such as "examplebot"'
+                'has the wrong form; it accepts a word without spaces and slashes, such as "examplebot"'
             ),
         ),
         (
             '[agent]\nurl = "http://x/\\r\\nCookie: a"\n',
             (
-                '2: agent.url = "http://x/\\r\\nCookie: a" is not in the form it needs; '
-                'it accepts a text, such as "https://example.org/bot"'
+                '2: agent.url = "http://x/\\r\\nCookie: a" has the wrong form; '
+                'it accepts a string, such as "https://example.org/bot"'
             ),
         ),
         (
             "[db]\nfetch_schedule_adaptive_min_interval = '400d'\n",
             (
-                '2: db.fetch_schedule_adaptive_min_interval = "400d" is above '
-                'db.fetch_schedule_adaptive_max_interval = "365d"; lower the one or raise the other'
+                '2: db.fetch_schedule_adaptive_min_interval = "400d" must not exceed '
+                'db.fetch_schedule_adaptive_max_interval = "365d"; lower the first or raise the second'
             ),
         ),
         (
             "[plugin]\nmine = 5\n",
-            "2: plugin.mine is not a plug-in's setting; write plugin.NAME.key, or key below [plugin.NAME]",
+            "2: plugin.mine is not a plug-in's setting; write plugin.NAME.KEY, or KEY below the header [plugin.NAME]",
         ),
         (
             "[plugin.a-b]\nx = 1\n[plugin.a_b]\nx = 2\n",
-            "4: plugin.a_b.x is the same setting as plugin.a-b.x; keep one of them",
+            "4: plugin.a_b.x and plugin.a-b.x are the same setting; remove one of them",
         ),
     ],
 )
@@ -146,7 +146,7 @@ def test_a_mistake_in_a_file_is_told_with_its_line(text: str, told: str, tmp_pat
         (
             "SCOTER_FETCH_DELAY",
             "1",
-            "SCOTER_FETCH_DELAY: two underscores stand between section and key; write SCOTER_FETCH__DELAY",
+            "SCOTER_FETCH_DELAY: separate section and key by two underscores: SCOTER_FETCH__DELAY",
         ),
         (
             "SCOTER_FETCH__DELAY",
@@ -156,7 +156,7 @@ def test_a_mistake_in_a_file_is_told_with_its_line(text: str, told: str, tmp_pat
         (
             "SCOTER_PLUGIN__A",
             "1",
-            "SCOTER_PLUGIN__A: plugin.a is not a plug-in's setting; write plugin.NAME.key, or key below [plugin.NAME]",
+            "SCOTER_PLUGIN__A: plugin.a is not a plug-in's setting; write plugin.NAME.KEY, or KEY below the header [plugin.NAME]",  # noqa: E501
         ),
     ],
 )
@@ -171,11 +171,14 @@ def test_other_variables_that_begin_alike_are_left_alone() -> None:
 @pytest.mark.parametrize(
     ("flag", "told"),
     [
-        ("fetch.delay", "-D fetch.delay: is not section.key=value; write it as -D fetch.delay=2s"),
-        ("=3", "-D =3: is not section.key=value; write it as -D fetch.delay=2s"),
-        ("delay=3", "-D delay=3: is not section.key=value; write it as -D fetch.delay=2s"),
+        ("fetch.delay", "-D fetch.delay: expected section.key=value, such as -D fetch.delay=2s"),
+        ("=3", "-D =3: expected section.key=value, such as -D fetch.delay=2s"),
+        ("delay=3", "-D delay=3: expected section.key=value, such as -D fetch.delay=2s"),
         ("fetch.dealy=3", "-D fetch.dealy: fetch.dealy is not a setting; did you mean fetch.delay?"),
-        ("http.redirect.max=3", "-D http.redirect.max: http.redirect.max is Nutch's name; write fetch.redirect_max"),
+        (
+            "http.redirect.max=3",
+            "-D http.redirect.max: http.redirect.max is a Nutch property; the setting is fetch.redirect_max",
+        ),
     ],
 )
 def test_a_mistake_in_a_flag_names_the_flag(flag: str, told: str, tmp_path: Path) -> None:
@@ -195,7 +198,7 @@ def test_all_mistakes_are_told_at_once_up_to_a_bound(tmp_path: Path) -> None:
 def test_a_wrong_password_is_not_repeated(tmp_path: Path) -> None:
     [told] = _told("[ftp]\npassword = 12345\n", tmp_path)
 
-    assert told == ('scoter.toml:2: ftp.password is not a text; it accepts a text, such as "anonymous@example.com"')
+    assert told == ('scoter.toml:2: ftp.password is not a string; it accepts a string, such as "anonymous@example.com"')
 
 
 def test_control_characters_do_not_reach_the_terminal(tmp_path: Path) -> None:
@@ -213,14 +216,14 @@ def test_a_long_wrong_value_is_cut(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("[fetch\n", "scoter.toml:1:7: is not valid TOML: "),
-        ("[fetch]\ndelay 5\n", "scoter.toml:2:7: is not valid TOML: "),
-        ("[fetch]\ndelay = ", "scoter.toml: is not valid TOML: "),
-        ("a = 1\na = 2\n", "scoter.toml:2:6: is not valid TOML: "),
-        ("a = " + "9" * 5000, "scoter.toml: is not valid TOML: "),
-        ("a = " + "[" * 100_000, "scoter.toml: is nested too deeply"),
-        ("a" + ".a" * 5000 + " = 1", "scoter.toml: [a] is not a section"),
-        ("#" * 1_100_000, "scoter.toml: is larger than 1 MiB"),
+        ("[fetch\n", "scoter.toml:1:7: not valid TOML: "),
+        ("[fetch]\ndelay 5\n", "scoter.toml:2:7: not valid TOML: "),
+        ("[fetch]\ndelay = ", "scoter.toml: not valid TOML: "),
+        ("a = 1\na = 2\n", "scoter.toml:2:6: not valid TOML: "),
+        ("a = " + "9" * 5000, "scoter.toml: not valid TOML: "),
+        ("a = " + "[" * 100_000, "scoter.toml: tables or arrays are nested"),
+        ("a" + ".a" * 5000 + " = 1", "scoter.toml: a.a.a.a.a.a.a.a is not a setting: there is no section [a]"),
+        ("#" * 1_100_000, "scoter.toml: larger than 1 MiB"),
     ],
 )
 def test_broken_toml_is_told_with_line_and_column(text: str, told: str, tmp_path: Path) -> None:
@@ -231,7 +234,7 @@ def test_a_file_that_is_no_text_is_told_with_its_line(tmp_path: Path) -> None:
     file = tmp_path / "scoter.toml"
     file.write_bytes(b"[fetch]\n# caf\xe9\n")
 
-    with pytest.raises(ConfigError, match=r"scoter.toml:2: is not UTF-8 text"):
+    with pytest.raises(ConfigError, match=r"scoter.toml:2: not UTF-8 text"):
         load(file)
 
 
@@ -240,7 +243,7 @@ def test_an_unreadable_file_is_told_with_its_name(name: str, told: str, tmp_path
     with pytest.raises(ConfigError) as caught:
         load(tmp_path / name)
 
-    assert str(caught.value).startswith(f"{tmp_path / name}: cannot read the configuration: {told}")
+    assert str(caught.value).startswith(f"{tmp_path / name}: cannot read the configuration file: {told}")
     assert "-c" in caught.value.hint
 
 
@@ -282,5 +285,5 @@ def test_a_working_directory_that_is_gone_is_told(tmp_path: Path, monkeypatch: p
     monkeypatch.chdir(gone)
     gone.rmdir()
 
-    with pytest.raises(ConfigError, match="the working directory cannot be told: No such file or directory"):
+    with pytest.raises(ConfigError, match="cannot determine the working directory: No such file or directory"):
         load(None, {}, [])

@@ -61,20 +61,20 @@ def test_a_plug_ins_settings_come_from_file_environment_and_flags_with_units(tmp
             "zzz=1",
             (
                 "-D plugin.my-filter.zzz: plugin.my-filter.zzz is not a setting; "
-                "my-filter has wait, limit, words, mode, rules, version"
+                "my-filter has the settings wait, limit, words, mode, rules, version"
             ),
         ),
         (
             "wait=2h",
             (
                 "-D plugin.my-filter.wait: plugin.my-filter.wait = 2h is too large; it accepts a duration "
-                '(ms, s, m, h, d or w; a plain number is seconds) to 1h, such as "1s"'
+                '(units: ms, s, m, h, d, w; a plain number is seconds) to 1h, such as "1s"'
             ),
         ),
         (
             "mode=fats",
             (
-                "-D plugin.my-filter.mode: plugin.my-filter.mode = fats is not one of its words "
+                "-D plugin.my-filter.mode: plugin.my-filter.mode = fats is not a known value "
                 '(did you mean "fast"?); it accepts "fast" or "slow"'
             ),
         ),
@@ -90,14 +90,14 @@ def test_a_mistake_in_a_plug_ins_table_is_told_like_any_other(flag: str, told: s
 
 
 def test_a_setting_without_a_default_must_be_set() -> None:
-    with pytest.raises(ConfigError, match=r'^plugin.solr: url must be set; it accepts a text, such as "words"$'):
+    with pytest.raises(ConfigError, match=r'^plugin.solr.url must be set; it accepts a string, such as "words"$'):
         plugin_settings(load(), "solr", Demanding)
 
     assert plugin_settings(load(overrides=["plugin.solr.url=http://x/"]), "solr", Demanding).url == "http://x/"
 
 
 def test_a_struct_that_no_table_can_fill_is_the_plug_ins_mistake() -> None:
-    with pytest.raises(PluginError, match="the plug-in odd cannot be read"):
+    with pytest.raises(PluginError, match="the plug-in odd declares invalid Settings"):
         plugin_settings(load(), "odd", Impossible)
 
 

@@ -33,7 +33,7 @@ def test_a_setting_has_one_sentence_and_a_default_that_it_accepts(field: Field) 
 def _plain(field: Field) -> object:
     import tomllib
 
-    return tomllib.loads(f"value = {write(field.kind, field.default, field.setting.none)}")["value"]
+    return tomllib.loads(f"value = {write(field.type, field.default, field.setting.none)}")["value"]
 
 
 @pytest.mark.parametrize("field", [field for field in ALL if field.setting.example], ids=lambda field: field.name)
@@ -53,7 +53,7 @@ def test_every_section_has_a_sentence_and_every_follower_a_leader_of_the_same_de
         if field.setting.follows:
             assert fields()[field.setting.follows].default == field.default
         if field.setting.not_above:
-            assert fields()[field.setting.not_above].kind == field.kind
+            assert fields()[field.setting.not_above].type == field.type
 
 
 def test_no_nutch_property_means_two_things() -> None:
@@ -77,7 +77,7 @@ def test_a_nutch_property_has_a_counterpart_or_a_reason_for_none(name: str) -> N
         for field in ALL
         if field.setting.nutch
         and NUTCH.get(field.setting.nutch[0], CUT_SHORT) != CUT_SHORT
-        and not str(field.kind.atom).endswith("Path'>")
+        and not str(field.type.item).endswith("Path'>")
     ],
     ids=lambda field: field.name,
 )
@@ -89,7 +89,7 @@ def test_a_default_is_nutchs_default_or_departs_for_a_stated_reason(field: Field
 
     assert not imported.untranslated
     [row] = imported.translated
-    same = row.value in ("", write(field.kind, field.default, field.setting.none))
+    same = row.value in ("", write(field.type, field.default, field.setting.none))
     assert same is not bool(field.setting.departs)
 
 

@@ -216,7 +216,7 @@ def test_a_wrong_table_is_told_even_when_its_plugin_is_not_active(install: Insta
         check_tables(load(overrides=["plugin.urlfilter-some.wiat=1"]))
     with pytest.raises(ConfigError, match="is not a plug-in; did you mean urlfilter-some"):
         check_tables(load(overrides=["plugin.urlfilter-sone.wait=1"]))
-    with pytest.raises(ConfigError, match="has none"):
+    with pytest.raises(ConfigError, match="has no settings"):
         check_tables(load(overrides=["plugin.urlfilter-suffix.wait=1"]))
 
 

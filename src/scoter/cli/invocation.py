@@ -48,11 +48,10 @@ class Invocation:
         """Return the effective configuration with the origin of each value."""
         if self._loaded is None:
             from scoter.config import load_with_origins
-            from scoter.config.unread import unread_of
 
             file = self.config_file or (DEFAULT_FILE if DEFAULT_FILE.is_file() else None)
             self._loaded = load_with_origins(file, os.environ, self.overrides)
-            for name in () if self.quiet else unread_of(self._loaded):
+            for name in () if self.quiet else self._loaded.without_effect():
                 note(f"scoter: {self._loaded.origin(name)}: {name} has no effect yet")
         return self._loaded
 

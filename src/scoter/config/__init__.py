@@ -9,8 +9,7 @@
 
 from __future__ import annotations
 
-from scoter.config.load import Loaded, load, load_with_origins, plugin_key
-from scoter.config.plugin import plugin_settings
+from scoter.config.load import Loaded, load, load_with_origins, plugin_key, plugin_settings
 from scoter.config.sections import Config
 from scoter.config.settings import Setting
 from scoter.config.sources import GivenValue, SettingOrigin

@@ -10,7 +10,6 @@ from scoter.config.nutch_names import FAMILIES, NO_COUNTERPART
 from scoter.config.sections import SECTIONS, fields
 from scoter.config.settings import Field, fields_of
 from scoter.config.show import written_default
-from scoter.config.unread import UNREAD
 from scoter.config.values import accepts
 
 PAGE = Path("docs/settings.md")
@@ -69,7 +68,7 @@ def _default(field: Field) -> str:
 
 def _meaning(field: Field) -> str:
     departs = f" Nutch's default differs: {field.setting.departs}." if field.setting.departs else ""
-    effect = " **No effect yet.**" if field.name in UNREAD else ""
+    effect = " **No effect yet.**" if field.setting.planned else ""
     return f"{field.setting.doc} Accepts {accepts(field, brief=True)}.{departs}{effect}"
 
 

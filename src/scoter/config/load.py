@@ -1,18 +1,20 @@
-"""One frozen configuration out of a file, the environment and flags, each stronger than the last.
+"""Loading: one frozen configuration from a file, the environment and flags, each overriding the one before.
 
-All mistakes are gathered and told at once: mending them one run at a time is tedious.
+All mistakes are collected and reported together, since fixing them one run at a time is tedious. A plug-in's settings
+come from its table ``[plugin.NAME]`` and are read into the struct that it declares: a plain ``msgspec.Struct`` whose
+fields have the types of settings, and may carry ``Annotated[..., Setting(...)]``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import msgspec
 
 from scoter.config.sections import SECTIONS, Config, fields
-from scoter.config.settings import Field
+from scoter.config.settings import Field, fields_of
 from scoter.config.sources import (
     DEFAULT,
     PREFIX,
@@ -22,16 +24,18 @@ from scoter.config.sources import (
     given_in_file,
     given_in_flags,
 )
-from scoter.config.values import read, write
-from scoter.errors import ConfigError, nearest
+from scoter.config.values import VALUE_FORMATS, accepts, read, write
+from scoter.errors import ConfigError, PluginError, nearest
 
 _MOST_MISTAKES: Final = 20
-_LONGEST_NAME: Final = 100  # characters; looking for the nearest name takes longer than linear time
-ALL_SETTINGS: Final = "`scoter config show --defaults` lists all settings"
+_LONGEST_NAME: Final = 100  # characters; finding the nearest name takes more than linear time
+_LIST_ALL: Final = "to list all settings: scoter config show --defaults"
+
+PluginSettings = TypeVar("PluginSettings", bound=msgspec.Struct)
 
 
 class Loaded(msgspec.Struct, frozen=True):
-    """A configuration and where each value that is not a default came from."""
+    """A configuration, and the origin of every value that is not a default."""
 
     config: Config
     origins: Mapping[str, SettingOrigin]
@@ -39,6 +43,13 @@ class Loaded(msgspec.Struct, frozen=True):
     def origin(self, name: str) -> SettingOrigin:
         """Return where the value of a setting came from."""
         return self.origins.get(name, DEFAULT)
+
+    def without_effect(self) -> Iterator[str]:
+        """Yield the planned settings whose value is not the default."""
+        for name in sorted(self.origins):
+            field = fields().get(name)
+            if field is not None and field.setting.planned and self.config.value(name) != field.default:
+                yield name
 
 
 def load(file: Path | None = None, environ: Mapping[str, str] | None = None, overrides: Sequence[str] = ()) -> Config:
@@ -49,10 +60,10 @@ def load(file: Path | None = None, environ: Mapping[str, str] | None = None, ove
 def load_with_origins(
     file: Path | None = None, environ: Mapping[str, str] | None = None, overrides: Sequence[str] = ()
 ) -> Loaded:
-    """Return the same, and where each value came from.
+    """Return the effective configuration and the origins of its values.
 
-    Paths are taken from the folder of the file they stand in; in the environment and in flags,
-    from the working directory. They come out absolute.
+    Relative paths start at the folder of the file they are in, or at the working directory in flags and environment
+    variables. They become absolute.
     """
     environ = environ or {}
     flags, mistakes = given_in_flags(overrides)
@@ -74,7 +85,7 @@ def load_with_origins(
     _follow(values)
     mistakes += _order_mistakes(values, origins)
     if mistakes:
-        raise _gathered(mistakes)
+        raise _config_error(mistakes)
     return Loaded(_assembled(values, plugin), origins)
 
 
@@ -84,34 +95,36 @@ def _field(item: GivenValue) -> Field | None:
         return field
     if item.value == {} and item.name in SECTIONS:  # a header with nothing below it
         return None
-    raise ValueError(_unknown(item))
+    raise ValueError(_unknown_setting(item))
 
 
-def _unknown(item: GivenValue) -> str:
+def _unknown_setting(item: GivenValue) -> str:
     name = item.name[:_LONGEST_NAME]
     section, _, key = name.partition(".")
     if section in SECTIONS and not key:
-        return f"{section} is a section; write its settings below [{section}], such as {_sample(section)}"
-    # A file may spell Nutch's names as they are: the dots become tables, and the whole name is back here.
+        return (
+            f"{section} is a section, not a setting; write its settings below [{section}], such as {_sample(section)}"
+        )
+    # In a file the dots of a Nutch name become tables, which are flattened into the whole name again.
     translated = next((field.name for field in fields().values() if name in field.setting.nutch), "")
     if translated:
-        return f"{name} is Nutch's name; write {translated}"
+        return f"{name} is a Nutch property; the setting is {translated}"
     if not key:
-        own = next((field.name for field in fields().values() if field.key == name), "")
-        meant = own or _nearest_section(section)
-        said = f"[{name}] is not a section" if item.value == {} else f"{name} stands outside any section"
-        return f"{said}; did you mean {meant}?" if meant else f"{said}; {ALL_SETTINGS}"
+        same_key = next((field.name for field in fields().values() if field.key == name), "")
+        meant = same_key or _nearest_section(section)
+        problem = f"[{name}] is not a section" if item.value == {} else f"{name} is outside any section"
+        return f"{problem}; did you mean {meant}?" if meant else f"{problem}; {_LIST_ALL}"
     meant = _nearest_setting(section, key)
-    advice = f"did you mean {meant}?" if meant else ALL_SETTINGS
+    advice = f"did you mean {meant}?" if meant else _LIST_ALL
     if section not in SECTIONS:
-        return f"[{section}] is not a section, so {name} is not a setting; {advice}"
+        return f"{name} is not a setting: there is no section [{section}]; {advice}"
     return f"{name} is not a setting; {advice}"
 
 
 def _nearest_setting(section: str, key: str) -> str:
-    """Look in the section that was meant, then for the same key elsewhere.
+    """Look in the section that was meant, then for the same key in others.
 
-    The key is compared without its section: a shared first half makes any two names look alike.
+    Keys are compared without their section: a shared first half makes any two names look alike.
     """
     meant = section if section in SECTIONS else nearest(section, SECTIONS)
     keys = {field.key: field.name for field in fields().values() if field.section == meant}
@@ -128,11 +141,11 @@ def _nearest_section(name: str) -> str:
 
 def _sample(section: str) -> str:
     field = next(field for field in fields().values() if field.section == section)
-    return f"{field.key} = {field.setting.example or write(field.kind, field.default, field.setting.none)}"
+    return f"{field.key} = {field.setting.example or write(field.type, field.default, field.setting.none)}"
 
 
 def plugin_key(name: str) -> str:
-    """Return the form under which a plug-in's table is kept: an environment variable has no ``-``."""
+    """Return the key of a plug-in's table: with ``_`` for ``-``, which environment variables cannot contain."""
     return name.replace("-", "_").lower()
 
 
@@ -143,24 +156,25 @@ def _take_plugin(plugin: dict[str, dict[str, GivenValue]], item: GivenValue, ori
         plugin.setdefault(plugin_key(name), {})
         return
     if not name or not key or "." in key:
-        raise ValueError(f"{item.name} is not a plug-in's setting; write plugin.NAME.key, or key below [plugin.NAME]")
+        raise ValueError(
+            f"{item.name} is not a plug-in's setting; write plugin.NAME.KEY, or KEY below the header [plugin.NAME]"
+        )
     table, key = plugin.setdefault(plugin_key(name), {}), key.replace("-", "_")
     before = table.get(key)
     if before is not None and before.origin.kind == item.origin.kind == "file" and before.name != item.name:
-        raise ValueError(f"{item.name} is the same setting as {before.name}; keep one of them")
+        raise ValueError(f"{item.name} and {before.name} are the same setting; remove one of them")
     table[key] = item
     origins[f"plugin.{plugin_key(name)}.{key}"] = item.origin
 
 
 def _near_variables(environ: Mapping[str, str]) -> Iterable[str]:
-    """Find variables with one underscore too few; other ``SCOTER_`` names are none of our business."""
+    """Find variables that lack an underscore; other ``SCOTER_`` names may belong to other programs."""
     suspects = sorted(name for name in environ if name.startswith(PREFIX) and "__" not in name)
     if not suspects:
         return []
     known = {f"{PREFIX}{field.section}_{field.key}".upper(): field for field in fields().values()}
     return [
-        f"{name}: two underscores stand between section and key; "
-        f"write {PREFIX}{field.section.upper()}__{field.key.upper()}"
+        f"{name}: separate section and key by two underscores: {PREFIX}{field.section.upper()}__{field.key.upper()}"
         for name in suspects
         if (field := known.get(name.upper())) is not None
     ]
@@ -174,7 +188,6 @@ def _follow(values: dict[str, Any]) -> None:
 
 
 def _order_mistakes(values: Mapping[str, Any], origins: Mapping[str, SettingOrigin]) -> Iterable[str]:
-    mistakes = []
     for field in fields().values():
         other = fields().get(field.setting.not_above)
         if other is None or not {field.name, other.name} & origins.keys():
@@ -182,15 +195,14 @@ def _order_mistakes(values: Mapping[str, Any], origins: Mapping[str, SettingOrig
         low, high = values.get(field.name, field.default), values.get(other.name, other.default)
         if low > high:
             where = origins.get(field.name) or origins[other.name]
-            mistakes.append(
-                f"{where}: {field.name} = {write(field.kind, low)} is above "
-                f"{other.name} = {write(other.kind, high)}; lower the one or raise the other"
+            yield (
+                f"{where}: {field.name} = {write(field.type, low)} must not exceed"
+                f" {other.name} = {write(other.type, high)}; lower the first or raise the second"
             )
-    return mistakes
 
 
-def _gathered(mistakes: Sequence[str]) -> ConfigError:
-    # A key may hold anything, and a terminal obeys control characters.
+def _config_error(mistakes: Sequence[str]) -> ConfigError:
+    # A key may contain anything, and terminals obey control characters.
     shown = [
         "".join(character if character.isprintable() else "\ufffd" for character in mistake)
         for mistake in mistakes[:_MOST_MISTAKES]
@@ -207,3 +219,51 @@ def _assembled(values: Mapping[str, Any], plugin: Mapping[str, Mapping[str, Give
         sections.setdefault(section, {})[key] = value
     built = {section: SECTIONS[section](**keys) for section, keys in sections.items()}
     return Config(**built, plugin=plugin)  # type: ignore[arg-type]
+
+
+def plugin_settings(config: Config, name: str, struct: type[PluginSettings]) -> PluginSettings:
+    """Return the settings of the plug-in ``name`` as an instance of its struct."""
+    known = _plugin_fields(name, struct)
+    table = config.plugin.get(plugin_key(name), {})
+    values: dict[str, Any] = {}
+    mistakes: list[str] = []
+    for key, given in table.items():
+        field = known.get(key)
+        try:
+            if field is None:
+                raise ValueError(_unknown_plugin_setting(name, key, known))
+            values[key] = read(field, given)
+        except ValueError as error:
+            mistakes.append(f"{given.origin}: {error}")
+    mistakes += [
+        f"plugin.{name}.{field.key} must be set; it accepts {accepts(field)}"
+        for field in known.values()
+        if field.default is msgspec.NODEFAULT and field.key not in table
+    ]
+    if mistakes:
+        raise ConfigError("\n".join(mistakes))
+    try:
+        return struct(**values)
+    except (TypeError, ValueError) as error:  # how the __post_init__ of a msgspec struct rejects its values
+        raise ConfigError(str(error), where=f"plugin.{name}") from error
+
+
+def _plugin_fields(name: str, struct: type[msgspec.Struct]) -> dict[str, Field]:
+    try:
+        found = fields_of(f"plugin.{name}", struct)
+    except (TypeError, NameError) as error:
+        raise PluginError(f"the plug-in {name} declares invalid Settings: {error}") from None
+    for field in found:
+        if field.type.item not in VALUE_FORMATS:
+            raise PluginError(
+                f"the plug-in {name} declares invalid Settings: {field.key} has a type that no setting can have"
+            )
+    return {field.key: field for field in found}
+
+
+def _unknown_plugin_setting(name: str, key: str, known: dict[str, Field]) -> str:
+    if not known:
+        return f"plugin.{name}.{key} is not a setting; the plug-in {name} has no settings"
+    close = nearest(key, known)
+    advice = f"did you mean plugin.{name}.{close}?" if close else f"{name} has the settings {', '.join(known)}"
+    return f"plugin.{name}.{key} is not a setting; {advice}"

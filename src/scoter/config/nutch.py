@@ -17,7 +17,6 @@ from scoter.config.nutch_values import Chains, chains_of, native
 from scoter.config.sections import SECTIONS, fields
 from scoter.config.settings import Field
 from scoter.config.sources import GivenValue, SettingOrigin
-from scoter.config.unread import UNREAD
 from scoter.config.values import accepts, read, write
 from scoter.errors import UsageError
 
@@ -81,7 +80,7 @@ def import_nutch(xml_text: str | bytes, source_name: str) -> Imported:
 
 def _with_effect(row: Translated) -> Translated:
     """Return the row, with a note if nothing asks for its setting yet."""
-    if row.setting not in UNREAD:
+    if not fields()[row.setting].setting.planned:
         return row
     return msgspec.structs.replace(row, note="; ".join(filter(None, (row.note, NO_EFFECT))))
 
@@ -110,7 +109,7 @@ def _translated(field: Field, name: str, raw: str, given: Mapping[str, str], cha
         typed = read(field, GivenValue(field.name, value, origin))
     except ValueError:
         raise ValueError(f"{field.name} would accept {accepts(field)}") from None
-    written = write(field.kind, typed, field.setting.none)
+    written = write(field.type, typed, field.setting.none)
     return Translated(name, _shown(field, raw), field.name, written, note)
 
 
@@ -137,7 +136,7 @@ def _expanded(raw: str, given: Mapping[str, str]) -> str:
 def _chain_rows(raw: str, chains: Chains) -> list[Translated]:
     shown = raw if len(raw) <= 80 else raw[:79] + "…"
     return [
-        Translated("plugin.includes", shown, name, write(fields()[name].kind, names))
+        Translated("plugin.includes", shown, name, write(fields()[name].type, names))
         for name, names in chains.named.items()
     ]
 

@@ -26,18 +26,18 @@ def native(field: Field, raw: str) -> tuple[Any, str]:
 
     ``ValueError`` says why there is none.
     """
-    kind, setting, text = field.kind, field.setting, raw.strip()
+    type_, setting, text = field.type, field.setting, raw.strip()
     if setting.nutch_unit == "expression":
         if text:
             raise ValueError(f"a JEXL expression; write it anew as {field.name}")
         return "", ""
-    if kind.many:
+    if type_.many:
         return _items(field, raw)
-    if kind.atom is Path:
+    if type_.item is Path:
         return text, "taken from the folder of this file" if text and not text.startswith("/") else ""
-    if kind.atom is bool:
+    if type_.item is bool:
         return _switch(text), ""
-    if kind.atom is str:
+    if type_.item is str:
         return _word(field, text), ""
     return _number(field, text), ""
 
@@ -52,29 +52,29 @@ def _word(field: Field, text: str) -> str:
     special = WORDS.get(field.name, {})
     if text in special:
         return special[text]
-    if field.kind.choices:
+    if field.type.choices:
         word = re.sub(r"^(by(?=[A-Z])|db_)", "", text).lower()
-        return word or (field.setting.none if field.kind.optional else word)
+        return word or (field.setting.none if field.type.optional else word)
     if field.name in WORDS and "." in text:
         raise ValueError(f"a class of one's own; name a plug-in as {field.name}")
     return text
 
 
 def _number(field: Field, text: str) -> Any:
-    kind, setting = field.kind, field.setting
-    if not text and kind.optional:
+    type_, setting = field.type, field.setting
+    if not text and type_.optional:
         return setting.none
     if not _NUMBER.fullmatch(text):
         raise ValueError("not a number")
     number = float(text.rstrip("fFdDlL"))
-    if number < 0 and kind.optional:
+    if number < 0 and type_.optional:
         return setting.none
-    if kind.atom is timedelta:
+    if type_.item is timedelta:
         # Rounded to what a duration can hold: 0.1 s in milliseconds is not exact in binary.
         return round(number * _SECONDS[setting.nutch_unit], 6)
-    if kind.atom is Size:
+    if type_.item is Size:
         return int(number * _BYTES[setting.nutch_unit])
-    return int(number) if kind.atom is int and number.is_integer() else number
+    return int(number) if type_.item is int and number.is_integer() else number
 
 
 def _items(field: Field, raw: str) -> tuple[Any, str]:
@@ -84,7 +84,7 @@ def _items(field: Field, raw: str) -> tuple[Any, str]:
         # A constant field's value may have spaces in it; nothing else in a list has.
         between = r"[,\n]+" if field.name == "index.static" else r"[,\s]+"
         words = [word.strip() for word in re.split(between, raw) if word.strip()]
-        if field.kind.atom in (int, float):
+        if field.type.item in (int, float):
             return [_number_item(field, word) for word in words], ""
         return words, ""
     names: list[str] = []
@@ -104,7 +104,7 @@ def _number_item(field: Field, word: str) -> Any:
     if not _NUMBER.fullmatch(word):
         raise ValueError("not a list of numbers")
     number = float(word.rstrip("fFdDlL"))
-    return int(number) if field.kind.atom is int and number.is_integer() else number
+    return int(number) if field.type.item is int and number.is_integer() else number
 
 
 _MOST_PIECES: Final = 500

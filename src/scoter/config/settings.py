@@ -1,10 +1,10 @@
-"""How a setting is declared: a field of a section, with its sentence and bounds beside it.
+"""How a setting is declared: a field of a section, annotated with a description and bounds.
 
-    class Fetch(Section, frozen=True):
+    class FetchSettings(Section, frozen=True):
         delay: Annotated[timedelta, Setting("Pause between ...", nutch=("fetcher.server.delay",))] = ...
 
-Everything else (reading, error messages, ``config show``, the docs page, the translation of a Nutch
-site file) is derived from these declarations, so that none of them can drift from another.
+Reading, error messages, ``config show``, the docs page and the translation of Nutch site files are all derived from
+these declarations, so they cannot disagree.
 """
 
 from __future__ import annotations
@@ -12,23 +12,24 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import timedelta
 from functools import lru_cache
-from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal, get_args, get_origin, get_type_hints
 
 import msgspec
-import msgspec.structs
+from msgspec.structs import replace
 
 NutchUnit = Literal["", "ms", "s", "min", "kbit/s", "expression", "lines"]
 
 
 class Setting(msgspec.Struct, frozen=True):
-    """What is known of a setting beyond its name, type and default.
+    """What is known about a setting besides its name, type and default.
 
-    ``nutch`` holds the Nutch property of the same meaning first, then its older spellings;
-    ``nutch_unit`` says how Nutch writes the value where the type does not tell.
-    ``pattern`` is what a text must match, and ``form`` says it in words.
-    ``none`` is the word that stands for "no value" where the type allows none.
-    ``follows`` names the setting whose value this one takes as long as nobody sets it.
-    ``departs`` is the reason for a default other than Nutch's.
+    ``nutch`` is the Nutch property with the same meaning, followed by its older names; ``nutch_unit`` is the unit of
+    Nutch's value if the type does not imply it. ``pattern`` is what a string must match, and ``form`` describes it.
+    ``none`` is the word for "no value" if the type is
+    optional; for paths it is the empty string. ``follows`` names the setting whose value this one
+    takes unless it is set itself, ``not_above`` one that it must not exceed. ``departs`` is the reason for a default
+    other than Nutch's. A ``planned`` setting is read and checked, but has no effect yet.
     """
 
     doc: str
@@ -44,27 +45,30 @@ class Setting(msgspec.Struct, frozen=True):
     not_above: str = ""
     departs: str = ""
     secret: bool = False
+    planned: bool = False
 
 
 class Section(msgspec.Struct, frozen=True):
-    """One table of the configuration file; the class docstring is what the docs say of it."""
+    """One table of the configuration file; the class docstring is its description in the docs."""
+
+    planned: ClassVar[bool] = False
 
 
 class SettingType(msgspec.Struct, frozen=True):
-    """The shape of a value: one atom or a list of them, perhaps none at all."""
+    """The type of a setting: one item or a list of items, perhaps optional, perhaps with fixed choices."""
 
-    atom: Any
+    item: Any
     many: bool = False
     optional: bool = False
     choices: tuple[str, ...] = ()
 
 
 class Field(msgspec.Struct, frozen=True):
-    """One setting as the rest of the package sees it."""
+    """One setting with its section, name, type and default."""
 
     section: str
     key: str
-    kind: SettingType
+    type: SettingType
     default: Any
     setting: Setting
 
@@ -73,36 +77,35 @@ class Field(msgspec.Struct, frozen=True):
         return f"{self.section}.{self.key}"
 
 
-def kind_of(hint: Any) -> SettingType:
-    """Return the shape that a type hint asks for; ``TypeError`` for one that no setting may have."""
+def type_of(hint: Any) -> SettingType:
+    """Return the type that a type hint declares, or raise ``TypeError`` if a setting cannot have it."""
     optional = False
     arguments = get_args(hint)
     if type(None) in arguments:
         rest = [argument for argument in arguments if argument is not type(None)]
         if len(rest) != 1:
-            raise TypeError(f"{hint} is no type for a setting")
+            raise TypeError(f"a setting cannot have the type {hint}")
         optional, hint = True, rest[0]
     many = get_origin(hint) is tuple
     if many:
         items = get_args(hint)
         if len(items) != 2 or items[1] is not Ellipsis or optional:
-            raise TypeError(f"{hint} is no type for a setting: lists are tuple[T, ...]")
+            raise TypeError(f"a setting cannot have the type {hint}: declare lists as tuple[T, ...]")
         hint = items[0]
     if get_origin(hint) is Literal:
         words = get_args(hint)
         if not all(isinstance(word, str) for word in words):
-            raise TypeError(f"{hint} is no type for a setting: choices are texts")
+            raise TypeError(f"a setting cannot have the type {hint}: choices must be strings")
         return SettingType(str, many, optional, words)
     if get_origin(hint) is not None:
-        raise TypeError(f"{hint} is no type for a setting")
+        raise TypeError(f"a setting cannot have the type {hint}")
     return SettingType(hint, many, optional)
 
 
 @lru_cache(maxsize=256)
 def fields_of(section: str, struct: type[msgspec.Struct]) -> tuple[Field, ...]:
     """Return the settings of a section in the order of their declaration."""
-    hints = get_type_hints(struct, include_extras=True)
-    return tuple(_fields(section, struct, hints))
+    return tuple(_fields(section, struct, get_type_hints(struct, include_extras=True)))
 
 
 def _fields(section: str, struct: type[msgspec.Struct], hints: dict[str, Any]) -> Iterator[Field]:
@@ -111,7 +114,12 @@ def _fields(section: str, struct: type[msgspec.Struct], hints: dict[str, Any]) -
         if get_origin(hint) is Annotated:
             hint, *extras = get_args(hint)
             setting = next((extra for extra in extras if isinstance(extra, Setting)), setting)
+        if getattr(struct, "planned", False) is True:
+            setting = replace(setting, planned=True)
+        declared = type_of(hint)
+        if declared.item is Path and setting.none == "off":
+            setting = replace(setting, none="")
         default = field.default
         if field.default_factory is not msgspec.NODEFAULT:
             default = field.default_factory()
-        yield Field(section, field.name, kind_of(hint), default, setting)
+        yield Field(section, field.name, declared, default, setting)

@@ -1,4 +1,4 @@
-"""The configuration as people read it: as TOML with origins, as a commented template, as rows."""
+"""Showing the configuration: as TOML with origins, as a commented template, as rows."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _HIDDEN = "(hidden)"
 
 
 class SettingRow(msgspec.Struct, frozen=True):
-    """One setting for a table or for ``--json``; ``value`` is written as in TOML."""
+    """One setting for a table or ``--json``; values are TOML."""
 
     name: str
     value: str
@@ -31,7 +31,7 @@ class SettingRow(msgspec.Struct, frozen=True):
 
 
 def rows(loaded: Loaded) -> list[SettingRow]:
-    """Return every setting with its value and where that came from, then those of plug-ins."""
+    """Return every setting with its value and origin, then those of plug-ins."""
     found = [
         SettingRow(
             name=field.name,
@@ -51,10 +51,10 @@ def rows(loaded: Loaded) -> list[SettingRow]:
 
 
 def effective_toml(loaded: Loaded, plugin_names: Mapping[str, str] = MappingProxyType({})) -> str:
-    """Return the effective configuration as a TOML file that says where each value came from.
+    """Return the effective configuration as TOML, with the origin of each value as a comment.
 
-    Passwords that were set are left out, so that the text can be shown to others. ``plugin_names`` gives the plug-ins'
-    own spelling by the keys under which their tables are kept.
+    Passwords are left out, so that the text can be shared. ``plugin_names`` maps the keys of plug-in tables to the
+    plug-ins' names.
     """
     lines: list[str] = []
     for section, struct in SECTIONS.items():
@@ -74,23 +74,23 @@ def effective_toml(loaded: Loaded, plugin_names: Mapping[str, str] = MappingProx
 
 
 def defaults_toml(plugins: Mapping[str, type[msgspec.Struct]] = MappingProxyType({})) -> str:
-    """Return a complete configuration file: every setting with its sentence, what it accepts, and its default.
+    """Return a complete configuration file: every setting with its description, accepted values and default.
 
-    ``plugins`` are the settings that installed plug-ins declare, by the plug-in's name.
+    ``plugins`` are the settings structs that installed plug-ins declare, by plug-in name.
     """
     lines = [
         "# Every setting of Scoter with its default.",
-        "# Durations and sizes carry their unit; a plain number is seconds or bytes.",
-        "# Paths are taken from the folder of this file.",
+        "# Durations and sizes have units; a plain number is seconds or bytes.",
+        "# Relative paths start at the folder of this file.",
     ]
     for section, struct in SECTIONS.items():
         lines += ["", "", *_comment(struct.__doc__ or ""), f"[{section}]"]
         for field in fields_of(section, struct):
             lines += ["", *_about(field), _template(field)]
-    lines += ["", "", "# Each plug-in that has settings of its own has a table [plugin.NAME]."]
+    lines += ["", "", "# A plug-in with its own settings has a table [plugin.NAME]."]
     for name, declared in plugins.items():
         fields = list(fields_of(f"plugin.{name}", declared))
-        # A table of its own says that the plug-in is wanted, and this one insists on being told more than defaults.
+        # A table would fail to load without the values that such a plug-in requires.
         mark = "# " if any(field.default is msgspec.NODEFAULT for field in fields) else ""
         lines += ["", f"{mark}[plugin.{_key(name)}]"]
         for field in fields:
@@ -109,10 +109,10 @@ def _about(field: Field) -> Iterator[str]:
 
 
 def _template(field: Field) -> str:
-    if field.default is msgspec.NODEFAULT:  # a plug-in may insist on being told
+    if field.default is msgspec.NODEFAULT:  # a required setting of a plug-in
         return f"# {field.key} ="
     line = f"{field.key} = {written_default(field)}"
-    # Written out, it would no longer follow.
+    # If written out, it would no longer follow.
     return f"# {line}  # as {field.setting.follows}" if field.setting.follows else line
 
 
@@ -124,11 +124,11 @@ def _comment(text: str) -> Iterable[str]:
 
 def written_default(field: Field) -> str:
     """Return the default of a setting as TOML."""
-    return write(field.kind, field.default, field.setting.none)
+    return write(field.type, field.default, field.setting.none)
 
 
 def _value(field: Field, loaded: Loaded) -> str:
-    return write(field.kind, loaded.config.value(field.name), field.setting.none)
+    return write(field.type, loaded.config.value(field.name), field.setting.none)
 
 
 def _is_hidden(field: Field, loaded: Loaded) -> bool:
@@ -136,7 +136,7 @@ def _is_hidden(field: Field, loaded: Loaded) -> bool:
 
 
 def _sounds_secret(key: str) -> bool:
-    # What a plug-in declares is not known here, so its setting's name must tell.
+    # The declarations of plug-ins are unknown here, so go by the name.
     return any(word in key.lower() for word in ("password", "secret", "token"))
 
 
@@ -148,7 +148,7 @@ def _origin(field: Field, loaded: Loaded) -> str:
 
 
 def toml_value(value: Any) -> str:
-    """Return a value as tomllib gave it, as TOML again."""
+    """Return a value from tomllib as TOML again."""
     match value:
         case bool():
             return "true" if value else "false"

@@ -1,7 +1,6 @@
-"""The three places a value can be given in: a TOML file, the environment, and ``-D`` flags.
+"""Where values come from: a TOML file, the environment, and ``-D`` flags.
 
-Each reader returns what was given with its origin, and the mistakes in the writing itself;
-whether a name or a value means anything is for ``load`` to say.
+Each reader returns the values with their origins. Only syntax is checked here; ``load`` checks names and values.
 """
 
 from __future__ import annotations
@@ -17,19 +16,57 @@ from scoter.errors import ConfigError
 
 PREFIX: Final = "SCOTER_"
 LARGEST_FILE: Final = 1_048_576
-_DEEPEST: Final = 8  # parts of a name; the longest Nutch names, which people try, have six
+_DEEPEST: Final = 8  # parts of a name; the longest Nutch names have six
 
 _AT: Final = re.compile(r"(.*?) \(at (?:line (\d+), column (\d+)|end of document)\)", re.DOTALL)
 _HEADER: Final = re.compile(r"\s*\[\s*([^\[\]#]+?)\s*\]")
 _KEY: Final = re.compile(r"""\s*([\w."'\- ]+?)\s*=""")
 
 
+class SettingOrigin(msgspec.Struct, frozen=True):
+    """Where a value was set; ``folder`` is where its relative paths start.
+
+    >>> str(SettingOrigin("file", "scoter.toml", 3))
+    'scoter.toml:3'
+    """
+
+    kind: Literal["default", "file", "environment", "flag"]
+    name: str = ""
+    line: int = 0
+    folder: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.name}:{self.line}" if self.line else self.name or self.kind
+
+
+DEFAULT = SettingOrigin("default")
+
+
+class GivenValue(msgspec.Struct, frozen=True, eq=False):
+    """A value before it is typed; two are equal if their names and values are.
+
+    ``text`` is the original text from the environment or the command line: a setting of type string takes it as it is,
+    although ``2.0`` would be a number in TOML.
+    """
+
+    name: str
+    value: Any
+    origin: SettingOrigin
+    text: str | None = None
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, GivenValue) and (self.name, self.value) == (other.name, other.value)
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+
 def given_in_file(file: Path) -> list[GivenValue]:
-    """Return every value of a TOML file, tables of tables flattened into dotted names."""
+    """Return every value of a TOML file, with nested tables flattened into dotted names."""
     text = _text_of(file)
     table = _parsed(text, str(file))
     lines = _lines(text)
-    # What comes through a pipe has no folder of its own.
+    # A pipe is in no folder.
     folder = _here() if str(file).startswith("/dev/") else _here() / file.parent
     return [
         GivenValue(name, value, SettingOrigin("file", str(file), lines.get(name, 0), str(folder)))
@@ -41,8 +78,10 @@ def _here() -> Path:
     try:
         return Path.cwd()
     except OSError as error:
-        hint = "Change to a folder that exists."
-        raise ConfigError(f"the working directory cannot be told: {error.strerror or error}", hint=hint) from None
+        raise ConfigError(
+            f"cannot determine the working directory: {error.strerror or error}",
+            hint="Change to a folder that exists.",
+        ) from None
 
 
 def _text_of(file: Path) -> str:
@@ -51,17 +90,17 @@ def _text_of(file: Path) -> str:
             data = stream.read(LARGEST_FILE + 1)
     except OSError as error:
         raise ConfigError(
-            f"cannot read the configuration: {error.strerror or error}",
+            f"cannot read the configuration file: {error.strerror or error}",
             where=str(file),
-            hint="Give the path of a TOML file after -c.",
+            hint="Pass the path of a readable TOML file: -c FILE",
         ) from None
     if len(data) > LARGEST_FILE:
-        raise ConfigError("is larger than 1 MiB, so it is no configuration file", where=str(file))
+        raise ConfigError("larger than 1 MiB: not a configuration file", where=str(file))
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise ConfigError("is not UTF-8 text", where=f"{file}:{line}") from None
+        raise ConfigError("not UTF-8 text", where=f"{file}:{line}", hint="Save the file as UTF-8.") from None
 
 
 def _parsed(text: str, where: str) -> dict[str, Any]:
@@ -70,25 +109,25 @@ def _parsed(text: str, where: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except RecursionError:
-        raise ConfigError("is nested too deeply to be a configuration", where=where) from None
-    except ValueError as error:  # tomllib's own error, or a number beyond Python's limit of digits
+        raise ConfigError("tables or arrays are nested too deeply", where=where) from None
+    except ValueError as error:  # tomllib's error, or a number beyond Python's limit of digits
         found = _AT.fullmatch(str(error))
         if found is None:
-            raise ConfigError(f"is not valid TOML: {error}", where=where) from None
+            raise ConfigError(f"not valid TOML: {error}", where=where) from None
         place = f"{where}:{found[2]}:{found[3]}" if found[2] else where
         end = "" if found[2] else " at the end of the file"
-        said = found[1][:1].lower() + found[1][1:]
+        problem = found[1][:1].lower() + found[1][1:]
         raise ConfigError(
-            f"is not valid TOML: {said}{end}",
+            f"not valid TOML: {problem}{end}",
             where=place,
-            hint='A setting is written as key = value below its [section], such as delay = "5s" below [fetch].',
+            hint='Write settings as key = value below their [section], such as delay = "5s" below [fetch].',
         ) from None
 
 
 def _flat(table: Mapping[str, Any], above: tuple[str, ...] = ()) -> Iterator[tuple[str, Any]]:
     for key, value in table.items():
         path = (*above, key)
-        # A plug-in's setting may itself be a table: [plugin.NAME] is where its names end.
+        # A plug-in's setting may itself be a table, so names end below [plugin.NAME].
         deepest = 3 if path[0] == "plugin" else _DEEPEST
         if isinstance(value, dict) and value and len(path) < deepest:
             yield from _flat(value, path)
@@ -97,7 +136,7 @@ def _flat(table: Mapping[str, Any], above: tuple[str, ...] = ()) -> Iterator[tup
 
 
 def _lines(text: str) -> dict[str, int]:
-    """Return the line on which each name seems to be set; a guess that only error messages rely on."""
+    """Return the line on which each name is probably set; only error messages rely on it."""
     lines: dict[str, int] = {}
     section = ""
     for number, line in enumerate(text.splitlines(), 1):
@@ -129,7 +168,7 @@ def given_in_environment(environ: Mapping[str, str]) -> list[GivenValue]:
 
 
 def given_in_flags(flags: Sequence[str]) -> tuple[list[GivenValue], list[str]]:
-    """Return the values of ``section.key=value`` flags, later ones last, and what is wrong with the rest."""
+    """Return the values of ``section.key=value`` flags in order, and the mistakes in the others."""
     folder = str(_here())
     given: list[GivenValue] = []
     mistakes: list[str] = []
@@ -139,7 +178,7 @@ def given_in_flags(flags: Sequence[str]) -> tuple[list[GivenValue], list[str]]:
             name = name.strip()
             given.append(_given_as_text(name, text.strip(), SettingOrigin("flag", f"-D {name}", folder=folder)))
         else:
-            mistakes.append(f"-D {flag[:60]}: is not section.key=value; write it as -D fetch.delay=2s")
+            mistakes.append(f"-D {flag[:60]}: expected section.key=value, such as -D fetch.delay=2s")
     return given, mistakes
 
 
@@ -148,50 +187,12 @@ def _given_as_text(name: str, text: str, origin: SettingOrigin) -> GivenValue:
 
 
 def _toml_value(text: str) -> Any:
-    """Return the TOML value that a text is, or the text itself: a bare word is a string."""
+    """Parse a TOML value; anything else is a string."""
     import tomllib
 
     try:
         table = tomllib.loads(f"value = {text}")
     except (ValueError, RecursionError):
         return text
-    # A line break inside the text could otherwise smuggle in a second key.
+    # A line break in the text could smuggle in a second key.
     return table["value"] if len(table) == 1 else text
-
-
-class SettingOrigin(msgspec.Struct, frozen=True):
-    """The place at which a value was set; ``folder`` is where its relative paths start.
-
-    >>> str(SettingOrigin("file", "scoter.toml", 3))
-    'scoter.toml:3'
-    """
-
-    kind: Literal["default", "file", "environment", "flag"]
-    name: str = ""
-    line: int = 0
-    folder: str = ""
-
-    def __str__(self) -> str:
-        return f"{self.name}:{self.line}" if self.line else self.name or self.kind
-
-
-DEFAULT = SettingOrigin("default")
-
-
-class GivenValue(msgspec.Struct, frozen=True, eq=False):
-    """A value before its type is known; equal to another when the value is.
-
-    ``text`` is what stood in the environment or on the command line: a setting that wants a
-    text takes it as it stands, although ``2.0`` alone would read as a number.
-    """
-
-    name: str
-    value: Any
-    origin: SettingOrigin
-    text: str | None = None
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, GivenValue) and (self.name, self.value) == (other.name, other.value)
-
-    def __hash__(self) -> int:
-        return hash(self.name)

@@ -1,8 +1,7 @@
-"""Values that carry their unit: durations, sizes, port ranges and networks.
+"""Values with their own notation: durations, sizes, port ranges and networks.
 
-What is written can be read again, exactly: ``read_x(write_x(value)) == value``.
-Every reader raises ``ValueError`` with a short clause ("is not a duration") that the caller
-completes with the name of the setting and with what it accepts.
+``read_x(write_x(value)) == value``, exactly. Every reader raises ``ValueError`` with a predicate ("is not a duration"),
+to which the caller adds the setting's name and what it accepts.
 """
 
 from __future__ import annotations
@@ -48,7 +47,7 @@ _SIZE_UNITS: Final = {
 }
 _WRITTEN_SIZES: Final = ("TiB", "GiB", "MiB", "KiB", "TB", "GB", "MB", "KB", "B")
 
-# Digits are bounded: Python's own limit on huge integers would otherwise surface as a foreign error.
+# Digits are bounded, or Python's limit for huge integers would raise its own error.
 _QUANTITY: Final = re.compile(r"\s*([0-9]{1,20})(?:\.([0-9]{1,20}))?\s*([A-Za-z]*)\s*", re.ASCII)
 _PORTS: Final = re.compile(r"\s*([0-9]{1,5})\s*(?:-\s*([0-9]{1,5})\s*)?", re.ASCII)
 
@@ -66,7 +65,7 @@ def _scaled(text: str, units: dict[str, int], plain: str, what: str) -> int:
 
 
 def read_duration(raw: str | float) -> timedelta:
-    """Return the duration that a text with its unit, or a plain number of seconds, stands for.
+    """Parse a duration: a string with a unit, or a plain number of seconds.
 
     >>> read_duration("1.5h"), read_duration(5)
     (datetime.timedelta(seconds=5400), datetime.timedelta(seconds=5))
@@ -76,12 +75,12 @@ def read_duration(raw: str | float) -> timedelta:
     else:
         micros = round(_sane(raw, LONGEST.total_seconds()) * 1_000_000)
     if micros > LONGEST // timedelta(microseconds=1):
-        raise ValueError("is longer than a hundred years")
+        raise ValueError("is longer than 100 years")
     return timedelta(microseconds=micros)
 
 
 def write_duration(value: timedelta) -> str:
-    """Return the shortest exact text, in the largest unit that divides the duration.
+    """Return a duration as text, in the largest unit that is exact.
 
     >>> write_duration(timedelta(minutes=90)), write_duration(timedelta(days=30))
     ('90m', '30d')
@@ -94,7 +93,7 @@ def write_duration(value: timedelta) -> str:
 
 
 def read_size(raw: str | float) -> Size:
-    """Return the number of bytes that a text with its unit, or a plain number, stands for.
+    """Parse a size: a string with a unit, or a plain number of bytes.
 
     >>> read_size("64KiB"), read_size("10MB"), read_size(12)
     (65536, 10000000, 12)
@@ -106,12 +105,12 @@ def read_size(raw: str | float) -> Size:
     else:
         size = int(_sane(raw, LARGEST))
     if size > LARGEST:
-        raise ValueError("is larger than an exbibyte")
+        raise ValueError("is larger than 1 EiB")
     return Size(size)
 
 
 def write_size(value: Size) -> str:
-    """Return the shortest exact text, binary units before decimal ones.
+    """Return a size as the shortest exact text, preferring binary units.
 
     >>> write_size(Size(1048576)), write_size(Size(10_000_000))
     ('1MiB', '10MB')
@@ -123,12 +122,12 @@ def write_size(value: Size) -> str:
         for unit in _WRITTEN_SIZES
         if value % _SIZE_UNITS[unit.lower()] == 0
     ]
-    # "1000KiB" and "1024KB" are the same size and the same length: the binary one stands first.
+    # "1000KiB" and "1024KB" are the same size and equally long; the binary one comes first.
     return min(exact, key=lambda text: len(text.rstrip("TGMKiB")))
 
 
 def _sane(raw: float, most: float) -> float:
-    # The order matters: NaN compares false with everything and must not slip through.
+    # Written as "not >=" because NaN compares false with everything.
     if not raw >= 0:
         raise ValueError("is negative" if raw < 0 else "is not a number")
     if raw > most:
@@ -154,7 +153,7 @@ class PortRange(msgspec.Struct, frozen=True, order=True):
 
 
 def read_ports(raw: str | int) -> PortRange:
-    """Return the range that ``80`` or ``"8000-8999"`` stands for."""
+    """Parse a port (``80``) or a range (``"8000-8999"``)."""
     found = _PORTS.fullmatch(str(raw))
     if found is None:
         raise ValueError("is not a port or a range of ports")
@@ -165,12 +164,12 @@ def read_ports(raw: str | int) -> PortRange:
 
 
 def read_network(raw: str) -> Network:
-    """Return the network in its usual spelling; a single address becomes a network of one."""
+    """Return a network in its canonical form; a single address becomes a network of one."""
     import ipaddress
 
     try:
         return Network(str(ipaddress.ip_network(raw.strip(), strict=True)))
     except ValueError as error:
         if "host bits" in str(error):
-            raise ValueError("has address bits beyond its prefix length") from None
+            raise ValueError("has bits set beyond its prefix length") from None
         raise ValueError("is not an IP address or network") from None

@@ -1,7 +1,7 @@
-"""Reading and writing one value by the shape its setting has.
+"""Reading and writing the value of a setting.
 
-``read`` turns what TOML, the environment or a flag gave into the typed value, or raises
-``ValueError`` with the whole clause after the setting's name; ``write`` is its inverse, as TOML.
+``read`` turns a value from TOML, the environment or a flag into a typed one, or raises ``ValueError`` with what is
+wrong and what is accepted. ``write`` is its inverse and returns TOML.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ from scoter.config.units import (
 )
 from scoter.errors import nearest
 
-_SHOWN: Final = 60  # characters of a wrong value that an error repeats
+_SHOWN: Final = 60  # characters of a wrong value that an error message repeats
 _MOST_ITEMS: Final = 10_000
-_ENGINES_MOST: Final = 2**63 - 1  # whole numbers that a job can compare with
+_MOST_INTEGER: Final = 2**63 - 1  # the largest that engines can compare
 
 
 def _flag(raw: Any) -> bool:
@@ -45,7 +45,7 @@ def _flag(raw: Any) -> bool:
 def _whole(raw: Any) -> int:
     if not isinstance(raw, int) or isinstance(raw, bool):
         raise ValueError("is not a whole number")
-    if not -_ENGINES_MOST <= raw <= _ENGINES_MOST:
+    if not -_MOST_INTEGER <= raw <= _MOST_INTEGER:
         raise ValueError("is too large" if raw > 0 else "is too small")
     return raw
 
@@ -61,9 +61,9 @@ def _number(raw: Any) -> float:
 
 def _text(raw: Any) -> str:
     if not isinstance(raw, str):
-        raise ValueError("is not a text")
+        raise ValueError("is not a string")
     if any("\ud800" <= character <= "\udfff" for character in raw):
-        raise ValueError("holds bytes that are not UTF-8")
+        raise ValueError("contains bytes that are not UTF-8")
     return raw
 
 
@@ -77,7 +77,7 @@ def _quantity(read: Callable[[Any], Any], what: str) -> Callable[[Any], Any]:
 
 
 class ValueFormat(msgspec.Struct, frozen=True):
-    """What the package knows of one type of value."""
+    """How values of one type are read, written and described."""
 
     read: Callable[[Any], Any]
     write: Callable[[Any], str]
@@ -87,7 +87,7 @@ class ValueFormat(msgspec.Struct, frozen=True):
 
 
 def quoted(text: object) -> str:
-    """Return a TOML string; JSON's escapes are TOML's, but for DEL, which TOML wants escaped."""
+    """Return a TOML string; its escapes are JSON's, except that DEL must be escaped too."""
     return json.dumps(str(text), ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
@@ -99,21 +99,21 @@ VALUE_FORMATS: Final[Mapping[Any, ValueFormat]] = {
     bool: ValueFormat(_flag, lambda value: "true" if value else "false", "true or false", "true"),
     int: ValueFormat(_whole, str, "a whole number", "10"),
     float: ValueFormat(_number, repr, "a number", "0.5"),
-    str: ValueFormat(_text, quoted, "a text", '"words"'),
+    str: ValueFormat(_text, quoted, "a string", '"words"'),
     Path: ValueFormat(_text, quoted, "a path", '"rules.txt"'),
     timedelta: ValueFormat(
         _quantity(read_duration, "a duration"),
         lambda value: quoted(write_duration(value)),
         "a duration",
         '"5s"',
-        " (ms, s, m, h, d or w; a plain number is seconds)",
+        " (units: ms, s, m, h, d, w; a plain number is seconds)",
     ),
     Size: ValueFormat(
         _quantity(read_size, "a size"),
         lambda value: quoted(write_size(value)),
         "a size",
         '"1MiB"',
-        " (B, KB, KiB, MB, MiB, GB or GiB; a plain number is bytes)",
+        " (units: B, KB, KiB, MB, MiB, GB, GiB; a plain number is bytes)",
     ),
     PortRange: ValueFormat(_quantity(read_ports, "a port"), _ports, "a port or a range of ports", '"8000-8999"'),
     Network: ValueFormat(lambda raw: read_network(_text(raw)), quoted, "an IP network", '"10.0.0.0/8"'),
@@ -121,7 +121,7 @@ VALUE_FORMATS: Final[Mapping[Any, ValueFormat]] = {
 
 
 def read(field: Field, given: GivenValue) -> Any:
-    """Return the typed value, or raise ``ValueError`` with what is wrong with it and what is accepted."""
+    """Return the typed value, or raise ``ValueError`` with what is wrong and what is accepted."""
     shown = "" if field.setting.secret else f" = {_shown(given)}"
     try:
         return _read(field, given)
@@ -130,10 +130,10 @@ def read(field: Field, given: GivenValue) -> Any:
 
 
 def _read(field: Field, given: GivenValue) -> Any:
-    kind, raw = field.kind, _raw(field.kind, given)
-    if kind.optional and _is_none(field, raw):
+    type_, raw = field.type, _raw(field.type, given)
+    if type_.optional and _is_none(field, raw):
         return None
-    if not kind.many:
+    if not type_.many:
         return _item(field, raw, given.origin)
     if not isinstance(raw, list | tuple):
         raise ValueError("is not a list")
@@ -142,25 +142,25 @@ def _read(field: Field, given: GivenValue) -> Any:
     return tuple(_item(field, item, given.origin) for item in raw)
 
 
-def _raw(kind: SettingType, given: GivenValue) -> Any:
-    """What the setting should look at: in the environment and in flags, quotes and brackets may be left out."""
+def _raw(type_: SettingType, given: GivenValue) -> Any:
+    """Return the value to read: in flags and the environment, quotes and brackets may be omitted."""
     if given.text is None:
         return given.value
-    if kind.many:
-        return _list_of(kind, given)
-    if kind.atom in (str, Path) and not isinstance(given.value, str):
+    if type_.many:
+        return _list_of(type_, given)
+    if type_.item in (str, Path) and not isinstance(given.value, str):
         return given.text
     return given.value
 
 
-def _list_of(kind: SettingType, given: GivenValue) -> Any:
+def _list_of(type_: SettingType, given: GivenValue) -> Any:
     if not isinstance(given.value, str):
-        # A lone 8080 for a list of ports is a number in TOML, and a list of one here.
+        # A single 8080 for a list of ports is a number in TOML, but means a list of one.
         return given.value if isinstance(given.value, list | dict | bool) else [given.value]
     if given.value != given.text:
         return [given.value]
     words = [word.strip() for word in given.value.split(",") if word.strip()]
-    return [_numeral(word) for word in words] if kind.atom in (int, float) else words
+    return [_numeral(word) for word in words] if type_.item in (int, float) else words
 
 
 def _numeral(word: str) -> Any:
@@ -175,52 +175,52 @@ def _numeral(word: str) -> Any:
 def _is_none(field: Field, raw: Any) -> bool:
     none = field.setting.none
     return (isinstance(raw, str) and raw == none) or (
-        # Nutch writes -1 for "off", and so do many hands.
+        # Nutch writes -1 for "off", and many people do too.
         none == "off" and raw == -1 and not isinstance(raw, bool)
     )
 
 
 def _item(field: Field, raw: Any, origin: SettingOrigin) -> Any:
-    kind, setting = field.kind, field.setting
-    value = VALUE_FORMATS[kind.atom].read(raw)
-    if kind.choices and value not in kind.choices:
-        close = nearest(value, kind.choices)
-        raise ValueError("is not one of its words" + (f" (did you mean {quoted(close)}?)" if close else ""))
+    type_, setting = field.type, field.setting
+    value = VALUE_FORMATS[type_.item].read(raw)
+    if type_.choices and value not in type_.choices:
+        close = nearest(value, type_.choices)
+        raise ValueError("is not a known value" + (f" (did you mean {quoted(close)}?)" if close else ""))
     if setting.pattern and not re.fullmatch(setting.pattern, value):
-        raise ValueError("is not in the form it needs")
+        raise ValueError("has the wrong form")
     if setting.at_least is not None and value < setting.at_least:
         raise ValueError("is too small")
     if setting.at_most is not None and value > setting.at_most:
         raise ValueError("is too large")
-    return _placed(value, origin) if kind.atom is Path else value
+    return _absolute(value, origin) if type_.item is Path else value
 
 
-def _placed(text: str, origin: SettingOrigin) -> Path:
+def _absolute(text: str, origin: SettingOrigin) -> Path:
     if not text or "\0" in text:
         raise ValueError("is not a path")
     return Path(origin.folder) / text
 
 
-def write(kind: SettingType, value: Any, none: str = "off") -> str:
+def write(type_: SettingType, value: Any, none: str = "off") -> str:
     """Return the value as TOML."""
     if value is None:
         return quoted(none)
-    atom = VALUE_FORMATS[kind.atom]
-    return f"[{', '.join(map(atom.write, value))}]" if kind.many else atom.write(value)
+    format_ = VALUE_FORMATS[type_.item]
+    return f"[{', '.join(map(format_.write, value))}]" if type_.many else format_.write(value)
 
 
 def accepts(field: Field, *, brief: bool = False) -> str:
-    """Return what a setting accepts as the end of a sentence; in full it has units and an example."""
-    kind, setting = field.kind, field.setting
-    atom = VALUE_FORMATS[kind.atom]
-    single = (setting.form or atom.accepts) + ("" if brief else atom.units) + _bounds(field)
-    if kind.choices:
-        single = _either(kind.choices)
-    text = f"a list, each item {single}" if kind.many else single
-    if kind.optional:
+    """Return what a setting accepts, to end a sentence with; unless ``brief``, with units and an example."""
+    type_, setting = field.type, field.setting
+    format_ = VALUE_FORMATS[type_.item]
+    single = (setting.form or format_.accepts) + ("" if brief else format_.units) + _bounds(field)
+    if type_.choices:
+        single = _either(type_.choices)
+    text = f"a list, each item {single}" if type_.many else single
+    if type_.optional:
         text += f", or {quoted(setting.none)}"
     example = setting.example
-    if not example and not brief and not kind.choices and kind.atom is not bool:
+    if not example and not brief and not type_.choices and type_.item is not bool:
         example = _example(field)
     return f"{text}, such as {example}" if example else text
 
@@ -232,22 +232,22 @@ def _either(words: Sequence[str]) -> str:
 
 def _example(field: Field) -> str:
     if field.default and field.default is not msgspec.NODEFAULT:
-        return write(field.kind, field.default)
-    example = VALUE_FORMATS[field.kind.atom].example
-    return f"[{example}]" if field.kind.many else example
+        return write(field.type, field.default)
+    example = VALUE_FORMATS[field.type.item].example
+    return f"[{example}]" if field.type.many else example
 
 
 def _bounds(field: Field) -> str:
     low, high = field.setting.at_least, field.setting.at_most
     if low is None and high is None:
         return ""
-    parts = [] if low is None else [f"from {_bound(field.kind, low)}"]
-    parts += [] if high is None else [f"to {_bound(field.kind, high)}"]
+    parts = [] if low is None else [f"from {_bound(field.type, low)}"]
+    parts += [] if high is None else [f"to {_bound(field.type, high)}"]
     return " " + " ".join(parts)
 
 
-def _bound(kind: SettingType, bound: Any) -> str:
-    return VALUE_FORMATS[kind.atom].write(bound).strip('"') if kind.atom is not float else f"{bound:g}"
+def _bound(type_: SettingType, bound: Any) -> str:
+    return VALUE_FORMATS[type_.item].write(bound).strip('"') if type_.item is not float else f"{bound:g}"
 
 
 def _shown(given: GivenValue) -> str:

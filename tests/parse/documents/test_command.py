@@ -13,7 +13,7 @@ import pytest
 from tests.parse.documents.made import content
 
 from scoter.config import load
-from scoter.config.plugin import plugin_settings
+from scoter.config.load import plugin_settings
 from scoter.core.page import Page
 from scoter.errors import ConfigError
 from scoter.parse.documents.command import CommandParser, CommandSettings

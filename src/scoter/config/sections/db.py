@@ -75,7 +75,7 @@ class GenerateSettings(Section, frozen=True):
         Setting(
             "Folder of the hostdb that the two expressions below look into.",
             nutch=("generate.hostdb",),
-            none="",
+            planned=True,
         ),
     ] = None
     fetch_delay_expr: Annotated[
@@ -84,6 +84,7 @@ class GenerateSettings(Section, frozen=True):
             "Expression over a host's record that gives its fetch delay.",
             nutch=("generate.fetch.delay.expr",),
             nutch_unit="expression",
+            planned=True,
         ),
     ] = ""
     max_count_expr: Annotated[
@@ -92,6 +93,7 @@ class GenerateSettings(Section, frozen=True):
             "Expression over a host's record that gives its own maximum count.",
             nutch=("generate.max.count.expr",),
             nutch_unit="expression",
+            planned=True,
         ),
     ] = ""
 
@@ -190,7 +192,6 @@ class CrawldbSettings(Section, frozen=True):
         Setting(
             "File with a content type and its two rates a line, by tabs; empty means the list that ships with Scoter.",
             nutch=("db.fetch.schedule.mime.file",),
-            none="",
         ),
     ] = None
 
@@ -264,7 +265,6 @@ class CrawldbSettings(Section, frozen=True):
         Setting(
             "Rules for links that are kept although they lead elsewhere; needs a file when the exemption is active.",
             nutch=("db.ignore.external.exemptions.file",),
-            none="",
         ),
     ] = None
     max_outlinks_per_page: Annotated[

@@ -65,7 +65,7 @@ class AgentSettings(Section, frozen=True):
     ] = ""
     host_cookie_file: Annotated[
         Path | None,
-        Setting("File with a host, a tab and its cookie a line.", nutch=("http.agent.host.cookie.file",), none=""),
+        Setting("File with a host, a tab and its cookie a line.", nutch=("http.agent.host.cookie.file",)),
     ] = None
     rotate: Annotated[
         bool,
@@ -73,7 +73,7 @@ class AgentSettings(Section, frozen=True):
     ] = False
     rotate_file: Annotated[
         Path | None,
-        Setting("File with a User-Agent a line.", nutch=("http.agent.rotate.file",), none=""),
+        Setting("File with a User-Agent a line.", nutch=("http.agent.rotate.file",)),
     ] = None
 
 
@@ -156,7 +156,7 @@ class HttpSettings(Section, frozen=True):
             nutch=("http.store.responsetime",),
         ),
     ] = True
-    auth_file: Annotated[Path | None, Setting("File with user names, passwords or tokens by host.", none="")] = None
+    auth_file: Annotated[Path | None, Setting("File with user names, passwords or tokens by host.")] = None
 
     proxy_type: Annotated[Literal["http", "socks"], Setting("Kind of proxy.", nutch=("http.proxy.type",))] = "http"
     proxy_host: Annotated[

@@ -3,7 +3,7 @@
 # Without the annotations import: here annotations are data, and cheaper from bytecode than from text.
 from datetime import timedelta
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from scoter.config.settings import Section, Setting
 
@@ -34,6 +34,8 @@ class LinkdbSettings(Section, frozen=True):
 
 class LinkSettings(Section, frozen=True):
     """The link graph and the ranks computed over it."""
+
+    planned: ClassVar[bool] = True
 
     ignore_internal_host: Annotated[
         bool, Setting("Leave links within one host out of the graph.", nutch=("link.ignore.internal.host",))
@@ -116,6 +118,7 @@ class ScoringSettings(Section, frozen=True):
             at_least=1,
             at_most=10,
             example="[1, 2]",
+            planned=True,
         ),
     ] = (1, 1)
     cosine_goldstandard_file: Annotated[
@@ -123,7 +126,7 @@ class ScoringSettings(Section, frozen=True):
         Setting(
             "Text that pages are compared with; needs a file when the filter similarity is active.",
             nutch=("cosine.goldstandard.file",),
-            none="",
+            planned=True,
         ),
     ] = None
     similarity_stopword_file: Annotated[
@@ -131,7 +134,7 @@ class ScoringSettings(Section, frozen=True):
         Setting(
             "Words that do not count in the comparison, one a line.",
             nutch=("scoring.similarity.stopword.file",),
-            none="",
+            planned=True,
         ),
     ] = None
     orphan_mark_gone_after: Annotated[
@@ -140,6 +143,7 @@ class ScoringSettings(Section, frozen=True):
             "Time without a link to it after which a URL is gone, for the filter orphan.",
             nutch=("scoring.orphan.mark.gone.after",),
             not_above="scoring.orphan_mark_orphan_after",
+            planned=True,
         ),
     ] = timedelta(days=30)
     orphan_mark_orphan_after: Annotated[
@@ -147,27 +151,38 @@ class ScoringSettings(Section, frozen=True):
         Setting(
             "Time without a link to it after which a URL is an orphan.",
             nutch=("scoring.orphan.mark.orphan.after",),
+            planned=True,
         ),
     ] = timedelta(days=40)
     db_md: Annotated[
         tuple[str, ...],
-        Setting("Crawldb metadata passed on to the content, for the filter metadata.", nutch=("scoring.db.md",)),
+        Setting(
+            "Crawldb metadata passed on to the content, for the filter metadata.",
+            nutch=("scoring.db.md",),
+            planned=True,
+        ),
     ] = ()
     content_md: Annotated[
         tuple[str, ...],
-        Setting("Content metadata passed on to the parse.", nutch=("scoring.content.md",)),
+        Setting("Content metadata passed on to the parse.", nutch=("scoring.content.md",), planned=True),
     ] = ()
     parse_md: Annotated[
-        tuple[str, ...], Setting("Parse metadata passed on to the links.", nutch=("scoring.parse.md",))
+        tuple[str, ...], Setting("Parse metadata passed on to the links.", nutch=("scoring.parse.md",), planned=True)
     ] = ()
     urlmeta_tags: Annotated[
         tuple[str, ...],
-        Setting("Seed metadata carried along to links and index, for the filter urlmeta.", nutch=("urlmeta.tags",)),
+        Setting(
+            "Seed metadata carried along to links and index, for the filter urlmeta.",
+            nutch=("urlmeta.tags",),
+            planned=True,
+        ),
     ] = ()
 
 
 class HostdbSettings(Section, frozen=True):
     """The hostdb: one record a host, gathered from the crawldb."""
+
+    planned: ClassVar[bool] = True
 
     recheck_interval: Annotated[
         timedelta,

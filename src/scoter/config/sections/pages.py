@@ -57,6 +57,7 @@ class ParseSettings(Section, frozen=True):
         Setting(
             "What a page's noarchive forbids to serve from the index: nothing, its content, or all of it.",
             nutch=("parser.caching.forbidden.policy",),
+            planned=True,
         ),
     ] = "content"
     skip_truncated: Annotated[bool, Setting("Do not parse truncated pages.", nutch=("parser.skip.truncated",))] = True
@@ -185,6 +186,7 @@ class LanguageSettings(Section, frozen=True):
             "Index only pages in these languages; empty means all.",
             nutch=("lang.index.languages",),
             example='["en", "de"]',
+            planned=True,
         ),
     ] = ()
 
@@ -198,11 +200,12 @@ class IndexSettings(Section, frozen=True):
             "Indexing filters in their order; those named are active.",
             nutch=("indexingfilter.order",),
             example='["basic", "anchor"]',
+            planned=True,
         ),
     ] = ()
     writers: Annotated[
         tuple[str, ...],
-        Setting("Index writers; every document goes to each of them.", example='["csv"]'),
+        Setting("Index writers; every document goes to each of them.", example='["csv"]', planned=True),
     ] = ()
     score_power: Annotated[
         float,
@@ -210,25 +213,34 @@ class IndexSettings(Section, frozen=True):
     ] = 0.5
     max_title_length: Annotated[
         int | None,
-        Setting("Characters of a title that are indexed.", nutch=("indexer.max.title.length",), at_least=0),
+        Setting(
+            "Characters of a title that are indexed.", nutch=("indexer.max.title.length",), at_least=0, planned=True
+        ),
     ] = 100
     max_content_length: Annotated[
         int | None,
-        Setting("Characters of text that are indexed.", nutch=("indexer.max.content.length",), at_least=0),
+        Setting(
+            "Characters of text that are indexed.", nutch=("indexer.max.content.length",), at_least=0, planned=True
+        ),
     ] = None
-    add_domain: Annotated[bool, Setting("Add the registered domain.", nutch=("indexer.add.domain",))] = False
+    add_domain: Annotated[bool, Setting("Add the registered domain.", nutch=("indexer.add.domain",), planned=True)] = (
+        False
+    )
     skip_notmodified: Annotated[
-        bool, Setting("Leave out pages that have not changed.", nutch=("indexer.skip.notmodified",))
+        bool, Setting("Leave out pages that have not changed.", nutch=("indexer.skip.notmodified",), planned=True)
     ] = False
-    delete: Annotated[bool, Setting("Delete gone, redirected and duplicate pages.", nutch=("indexer.delete",))] = False
+    delete: Annotated[
+        bool, Setting("Delete gone, redirected and duplicate pages.", nutch=("indexer.delete",), planned=True)
+    ] = False
     delete_robots_noindex: Annotated[
-        bool, Setting("Delete pages that say noindex.", nutch=("indexer.delete.robots.noindex",))
+        bool, Setting("Delete pages that say noindex.", nutch=("indexer.delete.robots.noindex",), planned=True)
     ] = False
     delete_skipped_by_indexingfilter: Annotated[
         bool,
         Setting(
             "Delete documents that an indexing filter dropped.",
             nutch=("indexer.delete.skipped.by.indexingfilter",),
+            planned=True,
         ),
     ] = False
     filter_expr: Annotated[
@@ -237,6 +249,7 @@ class IndexSettings(Section, frozen=True):
             "Expression that says of a document whether it is indexed, for the filter expression.",
             nutch=("index.jexl.filter",),
             nutch_unit="expression",
+            planned=True,
         ),
     ] = ""
     static: Annotated[
@@ -245,16 +258,19 @@ class IndexSettings(Section, frozen=True):
             "Fields with a constant value, as field:value, for the filter static.",
             nutch=("index.static",),
             example='["source:crawl"]',
+            planned=True,
         ),
     ] = ()
     parse_md: Annotated[
         tuple[str, ...],
-        Setting("Parse metadata that become fields, for the filter metadata.", nutch=("index.parse.md",)),
+        Setting("Parse metadata that become fields, for the filter metadata.", nutch=("index.parse.md",), planned=True),
     ] = ("metatag.description", "metatag.keywords")
     content_md: Annotated[
-        tuple[str, ...], Setting("Content metadata that become fields.", nutch=("index.content.md",))
+        tuple[str, ...], Setting("Content metadata that become fields.", nutch=("index.content.md",), planned=True)
     ] = ()
-    db_md: Annotated[tuple[str, ...], Setting("Crawldb metadata that become fields.", nutch=("index.db.md",))] = ()
+    db_md: Annotated[
+        tuple[str, ...], Setting("Crawldb metadata that become fields.", nutch=("index.db.md",), planned=True)
+    ] = ()
     replace_regexp: Annotated[
         tuple[str, ...],
         Setting(
@@ -262,6 +278,7 @@ class IndexSettings(Section, frozen=True):
             nutch=("index.replace.regexp",),
             nutch_unit="lines",
             example='["title=/ +/ /"]',
+            planned=True,
         ),
     ] = ()
     more_index_mime_type_parts: Annotated[
@@ -269,39 +286,43 @@ class IndexSettings(Section, frozen=True):
         Setting(
             "Index the two halves of a content type as well, for the filter more.",
             nutch=("moreIndexingFilter.indexMimeTypeParts",),
+            planned=True,
         ),
     ] = True
     more_map_mime_types: Annotated[
         bool,
-        Setting("Group content types into kinds.", nutch=("moreIndexingFilter.mapMimeTypes",)),
+        Setting("Group content types into kinds.", nutch=("moreIndexingFilter.mapMimeTypes",), planned=True),
     ] = False
     anchor_deduplicate: Annotated[
         bool,
-        Setting("Index each anchor once, for the filter anchor.", nutch=("anchorIndexingFilter.deduplicate",)),
+        Setting(
+            "Index each anchor once, for the filter anchor.", nutch=("anchorIndexingFilter.deduplicate",), planned=True
+        ),
     ] = False
     links_outlinks_host_ignore: Annotated[
         bool,
         Setting(
             "Leave out links to the page's own host, for the filter links.",
             nutch=("index.links.outlinks.host.ignore",),
+            planned=True,
         ),
     ] = False
     links_inlinks_host_ignore: Annotated[
         bool,
-        Setting("Leave out links from the page's own host.", nutch=("index.links.inlinks.host.ignore",)),
+        Setting("Leave out links from the page's own host.", nutch=("index.links.inlinks.host.ignore",), planned=True),
     ] = False
-    links_hosts_only: Annotated[bool, Setting("Index only the hosts of links.", nutch=("index.links.hosts.only",))] = (
-        False
-    )
+    links_hosts_only: Annotated[
+        bool, Setting("Index only the hosts of links.", nutch=("index.links.hosts.only",), planned=True)
+    ] = False
     subcollection_default_fieldname: Annotated[
         str,
-        Setting("Field of the filter subcollection.", nutch=("subcollection.default.fieldname",)),
+        Setting("Field of the filter subcollection.", nutch=("subcollection.default.fieldname",), planned=True),
     ] = "subcollection"
     mimetype_filter_file: Annotated[
         Path | None,
         Setting(
             "Content types that are indexed or not; needs a file when the filter mimetype is active.",
             nutch=("mimetype.filter.file",),
-            none="",
+            planned=True,
         ),
     ] = None

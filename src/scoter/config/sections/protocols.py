@@ -67,7 +67,7 @@ class BrowserSettings(Section, frozen=True):
     when_empty: Annotated[bool, Setting("Fetch a page again by the browser when it has scripts but no text.")] = False
     executable: Annotated[
         Path | None,
-        Setting("The Chromium to run; none takes the first of its names that is on the PATH.", none=""),
+        Setting("The Chromium to run; none takes the first of its names that is on the PATH."),
     ] = None
     sandbox: Annotated[
         bool | None,

@@ -28,7 +28,6 @@ class UrlFilterSettings(Section, frozen=True):
         Setting(
             "Rules of the filter regex; empty means the list that ships with Scoter.",
             nutch=("urlfilter.regex.file",),
-            none="",
         ),
     ] = None
     prefix_file: Annotated[
@@ -36,7 +35,6 @@ class UrlFilterSettings(Section, frozen=True):
         Setting(
             "Prefixes of the filter prefix; needs a file when it is active.",
             nutch=("urlfilter.prefix.file",),
-            none="",
         ),
     ] = None
     suffix_file: Annotated[
@@ -44,7 +42,6 @@ class UrlFilterSettings(Section, frozen=True):
         Setting(
             "Rules of the filter suffix; empty means the list that ships with Scoter.",
             nutch=("urlfilter.suffix.file",),
-            none="",
         ),
     ] = None
     domain_file: Annotated[
@@ -52,7 +49,6 @@ class UrlFilterSettings(Section, frozen=True):
         Setting(
             "Hosts, domains and suffixes that the filter domain lets pass; needs a file when it is active.",
             nutch=("urlfilter.domain.file",),
-            none="",
         ),
     ] = None
     domaindenylist_file: Annotated[
@@ -60,19 +56,17 @@ class UrlFilterSettings(Section, frozen=True):
         Setting(
             "Hosts, domains and suffixes that the filter domaindenylist refuses; needs a file when it is active.",
             nutch=("urlfilter.domaindenylist.file", "urlfilter.domainblacklist.file"),
-            none="",
         ),
     ] = None
     scope_file: Annotated[
         Path | None,
-        Setting("Lines `host NAME` or `domain NAME` that the filter scope lets pass; a crawl writes it.", none=""),
+        Setting("Lines `host NAME` or `domain NAME` that the filter scope lets pass; a crawl writes it."),
     ] = None
     fast_file: Annotated[
         Path | None,
         Setting(
             "Rules of the filter fast by host and domain; needs a file when it is active.",
             nutch=("urlfilter.fast.file",),
-            none="",
         ),
     ] = None
     fast_url_max_length: Annotated[
@@ -102,7 +96,6 @@ def _scope(scope: str) -> Setting:
     return Setting(
         f"Rules of the normaliser regex in the scope {scope}; empty means urlnormalizer.regex_file.",
         nutch=(f"urlnormalizer.regex.file.{scope}",),
-        none="",
     )
 
 
@@ -134,7 +127,6 @@ class UrlNormalizerSettings(Section, frozen=True):
         Setting(
             "Rules of the normaliser regex; empty means the list that ships with Scoter.",
             nutch=("urlnormalizer.regex.file",),
-            none="",
         ),
     ] = None
     regex_file_partition: Annotated[Path | None, _scope("partition")] = None
@@ -150,7 +142,6 @@ class UrlNormalizerSettings(Section, frozen=True):
         Setting(
             "Hosts and what the normaliser host puts in their place; needs a file when it is active.",
             nutch=("urlnormalizer.hosts.file",),
-            none="",
         ),
     ] = None
     slash_file: Annotated[
@@ -158,7 +149,6 @@ class UrlNormalizerSettings(Section, frozen=True):
         Setting(
             "Hosts and whether the normaliser slash ends their paths with one; needs a file when it is active.",
             nutch=("urlnormalizer.slashes.file",),
-            none="",
         ),
     ] = None
     protocols_file: Annotated[
@@ -167,7 +157,6 @@ class UrlNormalizerSettings(Section, frozen=True):
             "Hosts and the protocol that the normaliser protocol gives them; needs a file or "
             "urlnormalizer.protocols_rules when it is active.",
             nutch=("urlnormalizer.protocols.file",),
-            none="",
         ),
     ] = None
     protocols_rules: Annotated[

@@ -1,4 +1,4 @@
-"""Settings without effect: which they are, and that whoever sets one hears of it."""
+"""Planned settings: nothing reads them, and setting one causes a warning."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ from pathlib import Path
 
 from tests.cli.conftest import Run, run
 
-from scoter.config.sections import fields
-from scoter.config.unread import SECTIONS, UNREAD
+from scoter.config.sections import SECTIONS, fields
 from scoter.plugins import POINTS
 
 __all__ = ["run"]
+
+PLANNED = {name for name, field in fields().items() if field.setting.planned}
+PLANNED_SECTIONS = [name for name, section in SECTIONS.items() if section.planned]
 
 CODE = "".join(
     path.read_text("utf-8")
@@ -20,12 +22,12 @@ CODE = "".join(
 )
 
 
-def test_the_settings_that_no_code_names_are_those_that_are_said_to_have_no_effect() -> None:
-    # Those of the regex normaliser are put together: one for each scope.
+def test_planned_settings_are_those_that_no_code_reads() -> None:
+    # The settings of the regex normaliser are composed: one for each scope.
     unnamed = {
         name
         for name, field in fields().items()
-        if field.section not in SECTIONS
+        if field.section not in PLANNED_SECTIONS
         and not field.key.startswith("regex_file_")
         and not re.search(rf'\.{field.key}\b|"{field.key}"', CODE)
     }
@@ -34,11 +36,11 @@ def test_the_settings_that_no_code_names_are_those_that_are_said_to_have_no_effe
     unasked = {point.chain for point in POINTS.values() if point.name.startswith("index")}
 
     assert not {"indexingfilter", "indexwriter"} & set(asked)
-    assert unnamed | unasked == {name for name in UNREAD if name.partition(".")[0] not in SECTIONS}
-    assert not re.search(rf"config\.(?:{'|'.join(SECTIONS)})\b", CODE)
+    assert unnamed | unasked == {name for name in PLANNED if name.partition(".")[0] not in PLANNED_SECTIONS}
+    assert not re.search(rf"config\.(?:{'|'.join(PLANNED_SECTIONS)})\b", CODE)
 
 
-def test_whoever_sets_one_is_told_and_who_takes_over_all_defaults_is_not(run: Run, tmp_path: Path) -> None:
+def test_setting_a_planned_setting_warns_unless_it_is_the_default(run: Run, tmp_path: Path) -> None:
     (tmp_path / "all.toml").write_text(run("config", "show", "--defaults").out)
     whole = run("filterchecker", "-c", "all.toml", "http://a.example/")
     told = run("filterchecker", "-D", "generate.max_count_expr=x", "http://a.example/")
@@ -49,7 +51,7 @@ def test_whoever_sets_one_is_told_and_who_takes_over_all_defaults_is_not(run: Ru
     assert told.code == 0
 
 
-def test_who_names_an_index_is_told_that_there_is_none(run: Run) -> None:
+def test_naming_an_index_writer_warns(run: Run) -> None:
     told = run("filterchecker", "-D", "index.writers=elastic", "http://a.example/")
 
     assert told.err == "scoter: -D index.writers: index.writers has no effect yet\n"
