@@ -58,7 +58,7 @@ def parsing(*filters: tuple[str, ParseFilter], parsers: Sequence[tuple[str, Pars
     return ContentParser(CONFIG, parsers, filters)
 
 
-def test_the_first_parser_that_reads_a_type_takes_it() -> None:
+def test_first_parser_for_a_type_parses_it() -> None:
     class Other(TextParser):
         media_types: tuple[str, ...] = ("text/html", "text/plain")
 
@@ -73,7 +73,7 @@ def test_the_first_parser_that_reads_a_type_takes_it() -> None:
     assert text.page.text == "<b>x"
 
 
-def test_plain_text_is_text_without_links() -> None:
+def test_plain_text_has_no_links() -> None:
     outcome = parsing().parse(content("naïve\r\n<a href=/x>http://a.example/</a>\n", "text/plain", robots="noindex"))
 
     assert isinstance(outcome, Parsed)
@@ -82,31 +82,31 @@ def test_plain_text_is_text_without_links() -> None:
     assert outcome.page.noindex
 
 
-def test_a_type_without_a_parser_is_a_value() -> None:
+def test_type_without_parser_fails_with_no_parser() -> None:
     assert parsing().parse(content(b"%PDF-", "application/pdf")) == ParseFailed("no_parser", "application/pdf")
 
 
-def test_a_truncated_content_is_skipped_by_setting() -> None:
+def test_truncated_content_is_skipped_if_configured() -> None:
     cut = content(b"<p>cut", truncated=True)
 
     assert parsing().parse(cut) == ParseFailed("truncated")
     assert isinstance(ContentParser(load(overrides=["parse.skip_truncated=false"]), PARSERS).parse(cut), Parsed)
 
 
-def test_parse_filters_work_on_what_the_parser_found() -> None:
+def test_parse_filters_get_the_parsed_page() -> None:
     outcome = parsing(("loud", Loud())).parse(content(b"<p>seal"))
 
     assert isinstance(outcome, Parsed)
     assert outcome.page.text == "SEAL"
 
 
-def test_a_broken_filter_fails_its_page_and_is_named() -> None:
+def test_failure_names_the_broken_filter() -> None:
     outcome = parsing(("loud", Loud()), ("broken", Broken())).parse(content(b"<p>seal"))
 
     assert outcome == ParseFailed("broken_plugin", "broken: KeyError: 'oops'")
 
 
-def test_a_filter_that_gives_no_page_back_fails_the_page_and_is_named() -> None:
+def test_filter_that_returns_no_page_fails_the_content() -> None:
     class Forgetful:
         def refine(self, content: Content, page: Page) -> Page:
             return None  # type: ignore[return-value]
@@ -116,7 +116,7 @@ def test_a_filter_that_gives_no_page_back_fails_the_page_and_is_named() -> None:
     assert outcome == ParseFailed("broken_plugin", "forgetful: TypeError: None is no page")
 
 
-def test_a_parser_that_gives_something_else_than_pages_leaves_the_content_to_the_next() -> None:
+def test_next_parser_is_tried_if_one_returns_no_pages() -> None:
     class Wordy(TextParser):
         media_types: tuple[str, ...] = ("text/html",)
 
@@ -131,7 +131,7 @@ def test_a_parser_that_gives_something_else_than_pages_leaves_the_content_to_the
     assert isinstance(followed.parse(content(b"<p>seal")), Parsed)
 
 
-def test_an_ordinary_page_is_parsed_in_place_and_a_suspicious_one_is_not() -> None:
+def test_only_suspicious_pages_are_parsed_in_the_process() -> None:
     watched = Watched()
     with ContentParser(CONFIG, PARSERS, process=watched) as both:
         ordinary = both.parse(content(b"<p>words"))
@@ -145,7 +145,7 @@ def test_an_ordinary_page_is_parsed_in_place_and_a_suspicious_one_is_not() -> No
     assert suspicious.page.text == "end"
 
 
-async def test_a_suspicious_page_leaves_the_event_loop_free() -> None:
+async def test_suspicious_page_does_not_block_the_event_loop() -> None:
     steps = 0
     with ContentParser(CONFIG, PARSERS, process=Watched()) as both:
         parse = asyncio.create_task(both.parse_async(content(SUSPICIOUS)))
@@ -157,7 +157,7 @@ async def test_a_suspicious_page_leaves_the_event_loop_free() -> None:
     assert steps > 2
 
 
-async def test_a_crawl_that_stops_does_not_wait_for_a_hostile_page() -> None:
+async def test_close_does_not_wait_for_a_hostile_page() -> None:
     both = ContentParser(CONFIG, PARSERS, process=Watched())
     await both.parse_async(content(SUSPICIOUS))  # the process has started
     hostile = asyncio.create_task(both.parse_async(content(b"<div>" * 200_000)))
@@ -171,7 +171,7 @@ async def test_a_crawl_that_stops_does_not_wait_for_a_hostile_page() -> None:
     assert outcome.reason == "crash"
 
 
-async def test_an_ordinary_page_is_parsed_at_once() -> None:
+async def test_ordinary_page_is_parsed_without_awaiting() -> None:
     outcome = await parsing().parse_async(content(b"<p>words"))
 
     assert isinstance(outcome, Parsed)
@@ -182,7 +182,7 @@ async def test_an_ordinary_page_is_parsed_at_once() -> None:
     not {("parser", "html"), ("parser", "text")} <= {(each.point.name, each.name) for each in installed()},
     reason="the package was installed before it had parsers",
 )
-def test_the_configured_parsers_are_used_here_and_in_the_process() -> None:
+def test_configured_parsers_run_in_place_and_in_the_process() -> None:
     with ContentParser(load(overrides=['parse.parsers=["html", "text"]'])) as configured:
         ordinary = configured.parse(content(b"<p>words"))
         suspicious = configured.parse(content(SUSPICIOUS))
@@ -217,7 +217,7 @@ def read_by(chain: ParserChain, body: bytes, kind: str) -> str:
     return outcome.page.text if isinstance(outcome, Parsed) else f"{outcome.reason}: {outcome.detail}"
 
 
-def test_a_parser_that_finds_nothing_leaves_the_content_to_the_next() -> None:
+def test_next_parser_is_tried_if_one_finds_no_page() -> None:
     feed, sitemap = Reads("feed", "application/xml"), Reads("sitemap", "application/xml")
     chain = ParserChain([("feed", feed), ("sitemap", sitemap)])
 
@@ -227,7 +227,7 @@ def test_a_parser_that_finds_nothing_leaves_the_content_to_the_next() -> None:
     assert read_by(chain, b"other", "application/xml") == "empty: feed, sitemap"
 
 
-def test_a_parser_that_fails_leaves_the_content_to_the_next_and_is_named_if_none_reads_it() -> None:
+def test_first_failed_parser_is_named_if_no_other_succeeds() -> None:
     text = TextParser(Setup(CONFIG))
     broken = ("odd", Reads("odd", "text/plain"))
 
@@ -266,7 +266,7 @@ def test_parsers_are_found_by_type_family_and_suffix(kind: str, readers: list[st
         ("application/x-tex", []),
     ],
 )
-def test_a_text_of_any_kind_is_text_if_nobody_knows_more_of_it(kind: str, readers: list[str]) -> None:
+def test_other_text_types_fall_back_to_plain_text(kind: str, readers: list[str]) -> None:
     chain = ParserChain([("text", Reads("text", "text/plain")), ("table", Reads("table", "text/csv"))])
 
     assert [name for name, _ in chain.parsers(kind)] == readers
@@ -282,7 +282,7 @@ def test_a_text_of_any_kind_is_text_if_nobody_knows_more_of_it(kind: str, reader
         ("application/pdf", ["third", "first"]),
     ],
 )
-def test_a_mapping_of_types_comes_before_what_parsers_say(kind: str, readers: list[str]) -> None:
+def test_configured_types_override_those_of_parsers(kind: str, readers: list[str]) -> None:
     first = ("first", Reads("first", "image/png", "image/gif", "text/html", "application/pdf"))
     second, third = ("second", Reads("second")), ("third", Reads("third"))
     types = {
@@ -298,18 +298,18 @@ def test_a_mapping_of_types_comes_before_what_parsers_say(kind: str, readers: li
 @pytest.mark.parametrize(
     ("entries", "message"),
     [
-        (["application/pdf"], "'application/pdf' does not name the parsers of a media type"),
-        (["pdf=text"], "'pdf=text' does not name"),
-        (["*/pdf=text"], "does not name"),
-        (["image/*="], "does not name"),
-        (["image/*=text,"], "does not name"),
-        (["a/b=text", "A/B=html"], "'A/B=html' names a/b a second time"),
-        (["text/xml=text", "application/xml=html"], "names application/xml a second time"),
-        (["a/b=text,text"], "names 'text' twice"),
+        (["application/pdf"], "'application/pdf' does not assign parsers to a media type"),
+        (["pdf=text"], "'pdf=text' does not assign"),
+        (["*/pdf=text"], "does not assign"),
+        (["image/*="], "does not assign"),
+        (["image/*=text,"], "does not assign"),
+        (["a/b=text", "A/B=html"], "'A/B=html' repeats the type a/b"),
+        (["text/xml=text", "application/xml=html"], "repeats the type application/xml"),
+        (["a/b=text,text"], "lists 'text' twice"),
         (["a/b=texd"], "'a/b=texd': 'texd' is not a parser; did you mean 'text'?"),
     ],
 )
-def test_a_bad_entry_is_named_with_what_was_expected(entries: list[str], message: str) -> None:
+def test_invalid_type_entry_is_rejected(entries: list[str], message: str) -> None:
     with pytest.raises(ConfigError) as caught:
         read_types(entries, ["html", "text"])
 
@@ -318,7 +318,7 @@ def test_a_bad_entry_is_named_with_what_was_expected(entries: list[str], message
     assert caught.value.hint
 
 
-def test_a_parser_that_only_a_type_names_is_made_and_reads_nothing_else() -> None:
+def test_parser_named_only_for_a_type_parses_nothing_else() -> None:
     settings = ['parse.parsers=["html"]', 'parse.types=["application/x-notes=text"]']
     chain = ParserChain.of(load(overrides=settings))
 
@@ -326,7 +326,7 @@ def test_a_parser_that_only_a_type_names_is_made_and_reads_nothing_else() -> Non
     assert chain.parsers("text/plain") == ()
 
 
-def test_every_type_can_have_a_fallback() -> None:
+def test_wildcard_type_is_the_fallback() -> None:
     chain = ParserChain.of(load(overrides=['parse.types=["*/*=text"]']))
 
     assert [name for name, _ in chain.parsers("application/x-unheard-of")] == ["text"]
@@ -346,7 +346,9 @@ def test_every_type_can_have_a_fallback() -> None:
         ((True, False), b"none", True),
     ],
 )
-def test_what_nobody_vouches_for_is_parsed_elsewhere(vouching: tuple[bool, ...], body: bytes, confined: bool) -> None:
+def test_contents_not_sure_to_be_quick_are_parsed_in_the_process(
+    vouching: tuple[bool, ...], body: bytes, confined: bool
+) -> None:
     names = ("first", "second")
     parsers = [(name, Reads(name, "a/b", vouches=each)) for name, each in zip(names, vouching, strict=False)]
 
@@ -369,7 +371,7 @@ def test_what_nobody_vouches_for_is_parsed_elsewhere(vouching: tuple[bool, ...],
         (("parse.store_text=false", 'scoring.filter_order=["opic", "depth"]'), False),
     ],
 )
-def test_the_text_of_a_page_is_made_out_if_anybody_looks_at_it(settings: Sequence[str], made_out: bool) -> None:
+def test_text_is_extracted_only_if_something_uses_it(settings: Sequence[str], made_out: bool) -> None:
     parser = HtmlParser(Setup(load(overrides=settings)))
 
     (page,) = parser.parse(content("<title>Seals</title><p>Grey <b>seal</b>s</p><p><a href=/more>More</a></p>"))
@@ -399,7 +401,7 @@ class Own:
 @pytest.mark.parametrize(
     ("plugin", "setting"), [(Weighing, 'scoring.filter_order=["x"]'), (Own, "db.signature_class=x")]
 )
-def test_a_plug_in_that_may_look_at_the_text_gets_one(
+def test_text_is_extracted_for_plug_ins_that_may_use_it(
     plugin: type, setting: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     loaded = {"x": plugin, "opic": OpicScoring, "md5": Md5Signature}

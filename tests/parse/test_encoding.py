@@ -50,11 +50,11 @@ KOREAN = "회색 물범은 해안을 따라 헤엄치며 물고기를 잡은 다
         (b"<title>x</title>\n<meta charset='gb18030'/>", "gb18030"),
     ],
 )
-def test_the_prescan_reads_declarations_as_the_standard_does(head: bytes, name: str) -> None:
+def test_prescan_follows_the_standard(head: bytes, name: str) -> None:
     assert prescan(head) == name
 
 
-def test_a_declaration_counts_in_the_first_kilobyte_only() -> None:
+def test_declaration_after_the_first_kilobyte_is_ignored() -> None:
     body = b" " * PRESCAN + b"<meta charset=koi8-r>" + RUSSIAN.encode("utf-8")
 
     assert decoded(body).encoding == "utf-8"
@@ -74,7 +74,7 @@ def test_a_declaration_counts_in_the_first_kilobyte_only() -> None:
         ("<html><p>grau</p></html>".encode("utf-16-be"), "", "utf-16be", "detector"),
     ],
 )
-def test_the_strongest_sign_decides(body: bytes, http: str, name: str, why: str) -> None:
+def test_encoding_evidence_has_an_order_of_precedence(body: bytes, http: str, name: str, why: str) -> None:
     found = decoded(body, http)
 
     assert (found.encoding, found.why) == (name, why)
@@ -90,7 +90,7 @@ def test_the_strongest_sign_decides(body: bytes, http: str, name: str, why: str)
         ("big5", "灰海豹沿著海岸游泳,捕魚,然後在溫暖的岩石上睡覺"),
     ],
 )
-def test_a_declared_encoding_is_read_as_declared(label: str, text: str) -> None:
+def test_declared_encoding_is_used(label: str, text: str) -> None:
     body = f"<meta charset={label}><p>{text}".encode(label)
 
     assert decoded(body).utf8.decode() == f"<meta charset={label}><p>{text}"
@@ -100,7 +100,7 @@ def test_a_declared_encoding_is_read_as_declared(label: str, text: str) -> None:
     ("label", "text"),
     [("windows-1251", RUSSIAN), ("koi8-r", RUSSIAN), ("shift_jis", JAPANESE), ("euc-jp", JAPANESE), ("gbk", CHINESE)],
 )
-def test_an_undeclared_encoding_is_detected(label: str, text: str) -> None:
+def test_undeclared_encoding_is_detected(label: str, text: str) -> None:
     found = decoded(f"<html><body><p>{text}".encode(label))
 
     assert found.why == "detector"
@@ -108,27 +108,27 @@ def test_an_undeclared_encoding_is_detected(label: str, text: str) -> None:
 
 
 @pytest.mark.parametrize("declared", ["iso-8859-1", "windows-1251", "gbk", "shift_jis"])
-def test_valid_utf8_is_utf8_whatever_is_declared(declared: str) -> None:
+def test_valid_utf8_overrides_the_declaration(declared: str) -> None:
     body = f"<meta charset={declared}><p>{RUSSIAN}".encode()
 
     assert decoded(body).encoding == "utf-8"
     assert decoded(body, http=declared).encoding == "utf-8"
 
 
-def test_two_characters_of_gbk_that_are_valid_utf8_by_chance_are_gbk() -> None:
+def test_gbk_that_is_valid_utf8_by_chance_stays_gbk() -> None:
     body = "通通".encode("gbk")
     assert is_utf8(body)
 
     assert decoded(body, http="gbk").utf8.decode() == "通通"
 
 
-def test_what_is_mostly_invalid_is_not_the_utf8_that_is_declared() -> None:
+def test_mostly_invalid_utf8_declaration_is_ignored() -> None:
     body = "<p>Le café était fermé; où déjeuner à présent? Très étrange, ces drôles de fenêtres.".encode("windows-1252")
 
     assert decoded(body, http="utf-8").utf8.decode().startswith("<p>Le café était fermé")
 
 
-def test_a_few_invalid_bytes_leave_utf8_what_it_is() -> None:
+def test_few_invalid_bytes_keep_declared_utf8() -> None:
     body = f"<p>{RUSSIAN}".encode() + b"\xe9"
 
     found = decoded(body + b"</p>", http="utf-8")
@@ -137,32 +137,32 @@ def test_a_few_invalid_bytes_leave_utf8_what_it_is() -> None:
     assert found.utf8.decode().endswith("\ufffd</p>")
 
 
-def test_a_page_that_was_cut_inside_a_character_is_still_utf8() -> None:
+def test_page_truncated_within_a_character_is_still_utf8() -> None:
     body = "<p>grüße".encode() + "ü".encode()[:1]
 
     assert is_utf8(body)
     assert decoded(body).utf8.decode() == "<p>grüße\ufffd"
 
 
-def test_utf8_passes_through_as_it_is() -> None:
+def test_utf8_passes_through_unchanged() -> None:
     body = "<p>grüße".encode()
 
     assert decoded(body).utf8 is body
 
 
-def test_a_meta_in_plain_text_means_nothing() -> None:
+def test_meta_in_plain_text_is_ignored() -> None:
     assert decoded(b"<meta charset=gbk>", markup=False).encoding == "utf-8"
 
 
 @given(
     st.binary(max_size=3_000), st.sampled_from(["", "utf-8", "gbk", "utf-16", "iso-2022-jp", "replacement", "é", "x"])
 )
-def test_what_comes_out_is_always_utf8(body: bytes, http: str) -> None:
+def test_result_is_always_valid_utf8(body: bytes, http: str) -> None:
     decoded(body, http).utf8.decode()
 
 
 @given(st.binary(max_size=1_024).map(lambda tail: b"<meta " + tail))
-def test_no_bytes_break_the_prescan(head: bytes) -> None:
+def test_prescan_accepts_any_bytes(head: bytes) -> None:
     prescan(head)
 
 
@@ -173,7 +173,7 @@ def test_no_bytes_break_the_prescan(head: bytes) -> None:
         ("iso-2022-jp", JAPANESE.encode("iso2022_jp") + b'\x1b$B-!\x1b(B \x1b$B-j\x1b(B \x1b$B|b-"$"\x1b(B'),
     ],
 )
-def test_what_vendors_added_to_the_characters_of_japan_is_read(name: str, body: bytes) -> None:
+def test_vendor_extensions_of_jis_are_decoded(name: str, body: bytes) -> None:
     found = decoded(b"<p>" + body, name)
 
     assert (found.encoding, found.replaced) == (name, 0)
@@ -181,5 +181,5 @@ def test_what_vendors_added_to_the_characters_of_japan_is_read(name: str, body: 
 
 
 @pytest.mark.parametrize("broken", [b"\xad", b"\xad\xa1\xad", b"\xad\xfe\xad\x21", b"\xf9\xff", b"\x8f\xad\xa1"])
-def test_what_no_vendor_added_becomes_the_replacement_character(broken: bytes) -> None:
+def test_unassigned_jis_codes_become_the_replacement_character(broken: bytes) -> None:
     assert decoded(JAPANESE.encode("euc_jp") + broken + b"\n", "euc-jp").replaced > 0

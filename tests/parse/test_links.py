@@ -70,7 +70,7 @@ def page(*links: str | tuple[str, str] | tuple[str, str, str], nofollow: bool = 
     return Page(url=canonical(HOME), outlinks=tuple(outlinks), nofollow=nofollow)
 
 
-def test_links_are_kept_in_their_order_each_target_once_with_the_first_words() -> None:
+def test_links_keep_their_order_and_targets_are_unique() -> None:
     kept = rules().keep(
         page(
             ("http://b.example/", ""),
@@ -88,35 +88,35 @@ def test_links_are_kept_in_their_order_each_target_once_with_the_first_words() -
     assert kept.dropped == {DropReason.REPEATED: 2}
 
 
-def test_nothing_is_kept_of_a_page_that_says_nofollow() -> None:
+def test_nofollow_page_keeps_no_links() -> None:
     kept = rules().keep(page("http://b.example/", "http://c.example/", nofollow=True))
 
     assert kept.links == ()
     assert kept.dropped == {DropReason.PAGE_NOFOLLOW: 2}
 
 
-def test_a_nofollow_link_is_dropped_and_its_like_is_not() -> None:
+def test_nofollow_link_is_dropped() -> None:
     kept = rules().keep(page(("http://b.example/", "", "ugc nofollow"), ("http://c.example/", "", "nofollowing")))
 
     assert [link.target.host for link in kept.links] == ["c.example"]
     assert kept.dropped == {DropReason.NOFOLLOW: 1}
 
 
-def test_the_page_itself_is_no_target_before_or_after_normalising() -> None:
+def test_links_to_the_page_itself_are_dropped() -> None:
     kept = rules(normalizer=Without("?sid=1")).keep(page(HOME, HOME + "?sid=1", HOME + "?sid=12"))
 
     assert [link.target.text for link in kept.links] == [HOME + "2"]
     assert kept.dropped == {DropReason.SELF: 2}
 
 
-def test_a_long_target_is_dropped() -> None:
+def test_long_target_is_dropped() -> None:
     kept = rules("db.max_outlink_length=30").keep(page("http://b.example/" + "x" * 13, "http://b.example/" + "x" * 14))
 
     assert len(kept.links) == 1
     assert kept.dropped == {DropReason.TOO_LONG: 1}
 
 
-def test_the_first_links_are_kept_that_pass_and_the_rest_are_counted() -> None:
+def test_links_beyond_the_limit_are_counted() -> None:
     links = [f"http://b.example/{'bad' if number % 2 else 'good'}/{number}" for number in range(10)]
 
     kept = rules("db.max_outlinks_per_page=3", word="good").keep(page(*links))
@@ -125,7 +125,7 @@ def test_the_first_links_are_kept_that_pass_and_the_rest_are_counted() -> None:
     assert kept.dropped == {DropReason.FILTERED: 5, DropReason.TOO_MANY: 2}
 
 
-def test_without_a_most_every_link_is_kept() -> None:
+def test_all_links_are_kept_without_a_limit() -> None:
     links = [f"http://b.example/{number}" for number in range(150)]
 
     assert len(rules().keep(page(*links)).links) == 100
@@ -149,7 +149,7 @@ def test_without_a_most_every_link_is_kept() -> None:
         ),
     ],
 )
-def test_links_stay_on_their_side_by_setting(
+def test_internal_and_external_links_are_dropped_if_configured(
     settings: list[str], kept: list[str], dropped: dict[DropReason, int]
 ) -> None:
     found = rules(*settings).keep(page(HOME + "x", "http://shop.a.example/", "http://b.example/"))
@@ -158,13 +158,13 @@ def test_links_stay_on_their_side_by_setting(
     assert found.dropped == dropped
 
 
-def test_an_exemption_lets_a_link_leave() -> None:
+def test_exempted_external_link_is_kept() -> None:
     found = rules("db.ignore_external_links=true", exempt=True).keep(page("http://cdn.b.example/", "http://b.example/"))
 
     assert [link.target.host for link in found.links] == ["cdn.b.example"]
 
 
-def test_a_target_is_kept_in_the_spelling_of_the_normalisers() -> None:
+def test_normalised_target_is_kept() -> None:
     normalizer = Without("www.")
 
     kept = rules(normalizer=normalizer).keep(page(("http://www.b.example/", "B"), "http://www.b.example/nothing"))
@@ -174,13 +174,13 @@ def test_a_target_is_kept_in_the_spelling_of_the_normalisers() -> None:
     assert normalizer.scopes == {"outlink"}
 
 
-def test_filters_and_normalisers_are_left_out_by_setting() -> None:
+def test_filters_and_normalisers_can_be_switched_off() -> None:
     found = rules("parse.filter_urls=false", "parse.normalize_urls=false", word="no", normalizer=Without("www."))
 
     assert [link.target.host for link in found.keep(page("http://www.b.example/")).links] == ["www.b.example"]
 
 
-def test_a_target_is_judged_once() -> None:
+def test_target_is_filtered_once() -> None:
     filtering = Only("good")
     judge = rules(filtering=filtering)
 
@@ -191,7 +191,7 @@ def test_a_target_is_judged_once() -> None:
     assert filtering.asked == ["http://b.example/good", "http://b.example/bad"]
 
 
-def test_a_redirect_is_held_to_the_same_rules() -> None:
+def test_redirects_follow_the_same_rules() -> None:
     normalizer = Without("www.")
     judge = rules("db.ignore_external_links=true", "db.max_outlink_length=40", word="a.example", normalizer=normalizer)
     home = canonical("http://a.example/")
@@ -203,7 +203,7 @@ def test_a_redirect_is_held_to_the_same_rules() -> None:
     assert normalizer.scopes == {"fetcher"}
 
 
-def test_a_redirect_may_leave_by_setting() -> None:
+def test_redirects_may_be_exempt_from_external_rules() -> None:
     judge = rules("db.ignore_external_links=true", "db.ignore_also_redirects=false")
 
     assert judge.redirect(canonical(HOME), canonical("http://b.example/")) == canonical("http://b.example/")

@@ -63,7 +63,7 @@ def at(path: str) -> str:
         ("video/mp4", b"<html>", "video/mp4"),
     ],
 )
-def test_the_server_is_believed_unless_it_is_plainly_wrong(said: str, body: bytes, found: str) -> None:
+def test_declared_type_is_used_unless_plainly_wrong(said: str, body: bytes, found: str) -> None:
     why = "header" if found == usual(said) else "default" if found == OCTETS else "bytes"
 
     decision = decided(said, HERE, body)
@@ -106,7 +106,7 @@ def test_the_server_is_believed_unless_it_is_plainly_wrong(said: str, body: byte
         (b"{\\rtf1 x}", "application/rtf"),
     ],
 )
-def test_where_the_server_does_not_know_the_bytes_decide(vague: str, body: bytes, found: str) -> None:
+def test_bytes_decide_if_the_declared_type_is_vague(vague: str, body: bytes, found: str) -> None:
     assert decided(vague, canonical("http://a.example/"), body) == Decision(found, "bytes")
 
 
@@ -123,14 +123,14 @@ def test_where_the_server_does_not_know_the_bytes_decide(vague: str, body: bytes
         (b'{"version": "https:\\/\\/jsonfeed.org\\/version\\/1.1"', "application/feed+json"),
     ],
 )
-def test_a_feed_is_a_feed_whatever_the_server_calls_it(said: str, body: bytes, found: str) -> None:
+def test_feed_is_recognised_despite_its_declared_type(said: str, body: bytes, found: str) -> None:
     if said.endswith("/xml") and found == "application/feed+json":
         said = "application/json"
 
     assert decided(said, HERE, body).media_type == found
 
 
-def test_html_that_is_served_as_xml_is_html() -> None:
+def test_html_served_as_xml_is_html() -> None:
     assert decided("text/xml", HERE, b"<!DOCTYPE html><html>") == Decision("text/html", "bytes")
     assert decided("text/xml", HERE, XHTML) == Decision("application/xhtml+xml", "bytes")
     assert decided("application/xml", HERE, b"<other/>") == Decision("application/xml", "header")
@@ -156,11 +156,11 @@ def test_html_that_is_served_as_xml_is_html() -> None:
         (zip_of(), "application/zip"),
     ],
 )
-def test_an_office_document_is_told_from_other_zips_by_its_members(said: str, body: bytes, found: str) -> None:
+def test_office_documents_are_recognised_by_zip_members(said: str, body: bytes, found: str) -> None:
     assert decided(said, HERE, body).media_type == found
 
 
-def test_a_wrongly_named_office_document_is_what_its_members_say() -> None:
+def test_wrong_office_type_is_corrected_by_zip_members() -> None:
     book = zip_of("xl/workbook.xml")
 
     assert decided("application/msword", HERE, book) == Decision(XLSX, "bytes")
@@ -192,13 +192,11 @@ def test_a_wrongly_named_office_document_is_what_its_members_say() -> None:
         ("x", bytes(3_000), Decision(OCTETS, "default")),
     ],
 )
-def test_the_extension_and_then_a_table_of_signatures_help_where_the_bytes_do_not(
-    path: str, body: bytes, found: Decision
-) -> None:
+def test_extension_and_puremagic_are_the_fallbacks(path: str, body: bytes, found: Decision) -> None:
     assert decided(OCTETS, canonical(at(path)), body) == found
 
 
-def test_a_packed_sitemap_is_gzip_for_its_parser_to_unpack() -> None:
+def test_compressed_sitemap_is_gzip() -> None:
     packed = gzip.compress(b"<urlset/>")
 
     assert decided("application/x-gzip", canonical(at("sitemap.xml.gz")), packed).media_type == "application/gzip"
@@ -217,11 +215,11 @@ def test_a_packed_sitemap_is_gzip_for_its_parser_to_unpack() -> None:
         ("application/ld+json; profile=x", ("application/ld+json", "")),
     ],
 )
-def test_a_content_type_names_a_type_and_a_charset(field: str, found: tuple[str, str]) -> None:
+def test_content_type_has_a_media_type_and_a_charset(field: str, found: tuple[str, str]) -> None:
     assert declared(field) == found
 
 
-def test_a_response_becomes_a_content() -> None:
+def test_received_makes_a_content_of_a_response() -> None:
     headers = (
         ("content-type", "text/html; charset=GBK"),
         ("X-Robots-Tag", "noindex"),
@@ -234,7 +232,7 @@ def test_a_response_becomes_a_content() -> None:
     assert content.robots == "noindex\notherbot: nofollow"
 
 
-def test_without_sniffing_the_server_has_the_last_word() -> None:
+def test_declared_type_is_final_without_sniffing() -> None:
     assert received(HERE, (("Content-Type", "text/html"),), b"%PDF-", sniff=False).media_type == "text/html"
     assert received(HERE, (), b"<html>", sniff=False).media_type == OCTETS
 
@@ -246,14 +244,14 @@ def test_without_sniffing_the_server_has_the_last_word() -> None:
     st.sampled_from([b"", b"PK\x03\x04", b"<?xml ", b"<!DOCTYPE x [", b"\xff\xfe", b"RIFF", b"{", b"PK\x05\x06"]),
     st.binary(max_size=2_000),
 )
-def test_any_bytes_are_of_some_type(said: str, start: bytes, rest: bytes) -> None:
+def test_any_bytes_have_a_type(said: str, start: bytes, rest: bytes) -> None:
     found = decided(said, canonical(at("x.bin")), start + rest)
 
     assert "/" in found.media_type
     assert "/" in sniffed(start + rest)
 
 
-def test_what_the_server_says_of_language_and_robots_comes_along() -> None:
+def test_language_and_robots_headers_are_kept() -> None:
     headers = (
         ("Content-Type", "text/html"),
         ("Content-language", "de"),
@@ -266,7 +264,7 @@ def test_what_the_server_says_of_language_and_robots_comes_along() -> None:
     assert (content.metadata, content.robots) == ({"content-language": "de"}, "noindex\na: b")
 
 
-def test_a_member_whose_name_only_begins_with_mimetype_says_nothing() -> None:
+def test_zip_member_with_a_mimetype_prefix_is_ignored() -> None:
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w") as archive:
         archive.writestr("mimetype.txt", ODT)
@@ -277,5 +275,5 @@ def test_a_member_whose_name_only_begins_with_mimetype_says_nothing() -> None:
 @pytest.mark.parametrize(
     "body", [bytes((1, 0, 2, 0, 255, 0, 7, 0)) * 20, b"a\0b\0", b"BLOB\0\0\0\1\0\0\0\2\0\0\0\3" * 9]
 )
-def test_bytes_with_zeros_between_them_are_no_text_for_that(body: bytes) -> None:
+def test_binary_data_with_zeros_is_not_utf16_text(body: bytes) -> None:
     assert sniffed(body) == OCTETS

@@ -31,7 +31,7 @@ def hidden(names: list[bytes], quote: bytes) -> bytes:
 
 
 @pytest.mark.parametrize("size", [1_000, 25_000, 60_000, 125_000, 200_000])
-def test_an_ordinary_page_is_harmless(size: int) -> None:
+def test_ordinary_page_is_harmless(size: int) -> None:
     block = b"<p>" + b"words that fill a paragraph, as they do. " * 12 + b"</p>\n"
     body = (PAGE + block) * (size // len(PAGE + block))
 
@@ -49,7 +49,7 @@ def test_an_ordinary_page_is_harmless(size: int) -> None:
     ],
     ids=["image", "style", "state", "script", "text"],
 )
-def test_what_pages_embed_is_harmless(inside: bytes) -> None:
+def test_embedded_data_is_harmless(inside: bytes) -> None:
     assert harmless(PAGE * 50 + inside + PAGE * 50)
 
 
@@ -75,7 +75,7 @@ def test_what_pages_embed_is_harmless(inside: bytes) -> None:
         b"<p>\x1b$B4A\x1b(B",
     ],
 )
-def test_what_could_take_long_or_cannot_be_judged_is_not_harmless(body: bytes) -> None:
+def test_slow_and_undecidable_pages_are_not_harmless(body: bytes) -> None:
     assert not harmless(body)
 
 
@@ -97,7 +97,7 @@ FILL: list[Callable[[int], bytes]] = [
 
 
 @pytest.mark.parametrize("fill", FILL, ids=range(len(FILL)))
-def test_the_worst_that_is_let_through_is_read_in_a_second_or_two(fill: Callable[[int], bytes]) -> None:
+def test_slowest_harmless_page_is_read_in_two_seconds(fill: Callable[[int], bytes]) -> None:
     body = fill(MOST_TAGS - 10)
     assert harmless(body)
 
@@ -105,8 +105,8 @@ def test_the_worst_that_is_let_through_is_read_in_a_second_or_two(fill: Callable
 
 
 @given(st.lists(st.sampled_from(["'", '"', "=", ">", "<p ", " ", "/", "x"]), max_size=60))
-@settings(max_examples=50, deadline=None)
-def test_a_tag_of_very_many_attributes_is_found_whatever_stands_before_it(pieces: list[str]) -> None:
+@settings(max_examples=25, deadline=None)
+def test_tag_with_many_attributes_is_found_anywhere(pieces: list[str]) -> None:
     names = b" ".join(NAMES)
     closed = b"".join(itertools.chain([b"<p>\"'>"], [piece.encode() for piece in pieces], [b"\"'>"]))
 

@@ -44,14 +44,14 @@ JUNE = datetime(2030, 6, 25, 15, tzinfo=UTC)
         ("", Directives()),
     ],
 )
-def test_a_field_counts_for_whom_it_names(header: str, found: Directives) -> None:
+def test_field_applies_to_the_named_robot(header: str, found: Directives) -> None:
     assert directives([], header, US) == found
 
 
 @pytest.mark.parametrize(
     "content", ["noindex,nofollow", "noindex nofollow", "noindex; nofollow", " NoIndex ,, NoFollow"]
 )
-def test_words_may_be_parted_in_any_way(content: str) -> None:
+def test_words_may_have_any_separator(content: str) -> None:
     assert directives([content]) == Directives(noindex=True, nofollow=True)
 
 
@@ -76,7 +76,7 @@ def test_words_may_be_parted_in_any_way(content: str) -> None:
         ("soon", None),
     ],
 )
-def test_a_date_is_read_in_the_forms_that_pages_write(date: str, moment: datetime | None) -> None:
+def test_unavailable_after_accepts_common_date_formats(date: str, moment: datetime | None) -> None:
     in_page = directives([f"noarchive, unavailable_after: {date}"])
     in_header = directives([], f"noarchive, unavailable_after: {date}, nofollow", US)
 
@@ -84,7 +84,7 @@ def test_a_date_is_read_in_the_forms_that_pages_write(date: str, moment: datetim
     assert in_header == Directives(noarchive=True, nofollow=True, unavailable_after=moment)
 
 
-def test_of_two_dates_the_earlier_holds() -> None:
+def test_earlier_of_two_dates_applies() -> None:
     found = directives(["unavailable_after: 2031-01-01"], "unavailable_after: 25 Jun 2030 15:00:00 GMT")
 
     assert found.unavailable_after == JUNE
@@ -110,7 +110,7 @@ WORDS = [
 
 
 @given(st.text(), st.one_of(st.text(), st.lists(st.sampled_from(WORDS)).map("".join)))
-def test_no_text_breaks_it(content: str, header: str) -> None:
+def test_directives_accept_any_text(content: str, header: str) -> None:
     directives([content], header, US)
 
 
@@ -124,7 +124,7 @@ def test_no_text_breaks_it(content: str, header: str) -> None:
         "unavailable_after: 25/06/2025, 10:00, none",
     ],
 )
-def test_neither_semicolons_nor_dates_of_other_forms_hide_what_a_field_says(field: str) -> None:
+def test_semicolons_and_unknown_dates_do_not_hide_directives(field: str) -> None:
     found = directives([], field, agents=["examplebot"])
 
     assert (found.noindex, found.nofollow) == (True, True)

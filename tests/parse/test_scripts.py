@@ -41,7 +41,7 @@ def css(text: str | bytes) -> Page:
         ('re = /"\\/x/; "/y"', ["/y"]),
     ],
 )
-def test_strings_that_look_like_addresses_are_links(text: str, found: list[str]) -> None:
+def test_script_strings_that_look_like_addresses_are_links(text: str, found: list[str]) -> None:
     assert list(script_addresses(text)) == found
 
 
@@ -58,29 +58,29 @@ def test_strings_that_look_like_addresses_are_links(text: str, found: list[str])
         ("/* never closed url(no)", []),
     ],
 )
-def test_imports_and_urls_of_style_sheets_are_links(text: str, found: list[str]) -> None:
+def test_style_sheet_imports_and_urls_are_links(text: str, found: list[str]) -> None:
     assert list(css_addresses(text)) == found
 
 
-def test_a_script_is_a_page_without_text() -> None:
+def test_script_has_no_text() -> None:
     page = script("a('/x'); b('/x'); c('http://b.example/')")
     assert [link.target.text for link in page.outlinks] == ["http://a.example/x", "http://b.example/"]
     assert {link.kind for link in page.outlinks} == {"text"}
     assert (page.title, page.text, page.media_type) == ("", "", "text/javascript")
 
 
-def test_a_style_sheet_is_a_page_without_text() -> None:
+def test_style_sheet_has_no_text() -> None:
     page = css("@import '../a.css'; b { c: url(data:image/png;base64,xx) url(d.png) }")
     assert [link.target.text for link in page.outlinks] == ["http://a.example/a.css", "http://a.example/dir/d.png"]
     assert ({link.kind for link in page.outlinks}, page.text) == ({"link"}, "")
 
 
-def test_links_are_bounded() -> None:
+def test_number_of_script_links_is_limited() -> None:
     text = ",".join(f"'/{number}'" for number in range(MOST_LINKS + 50))
     assert len(script(text).outlinks) == MOST_LINKS
 
 
-def test_only_what_cannot_take_long_is_parsed_in_place() -> None:
+def test_only_small_files_are_parsed_in_place() -> None:
     parsers = (ScriptParser(Setup(load())), CssParser(Setup(load())))
     assert all(each.in_place(content(b"x" * IN_PLACE)) for each in parsers)
     assert not any(each.in_place(content(b"x" * (IN_PLACE + 1))) for each in parsers)
@@ -102,12 +102,12 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE.keys())
-def test_a_hostile_file_costs_time_by_its_length_alone(text: str) -> None:
+def test_hostile_file_takes_linear_time(text: str) -> None:
     assert seconds_of(lambda: list(script_addresses(text))) < 3
     assert seconds_of(lambda: list(css_addresses(text))) < 3
 
 
 @settings(deadline=None)
 @given(st.binary(max_size=300))
-def test_no_bytes_are_too_much(body: bytes) -> None:
+def test_parsers_accept_any_bytes(body: bytes) -> None:
     assert script(body).text == css(body).text == ""

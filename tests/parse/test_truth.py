@@ -13,7 +13,7 @@ from scoter.simweb.web import SimWeb
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
-def test_every_page_of_the_synthetic_web_is_read_as_its_truth_has_it(seed: int) -> None:
+def test_synthetic_pages_are_parsed_as_generated(seed: int) -> None:
     web = SimWeb(WebSpec(seed=seed, hosts=24, pages=400))
     reader = HtmlReader()
     wrong = []

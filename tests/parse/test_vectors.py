@@ -28,13 +28,13 @@ def _text(markup: str) -> str:
 
 
 @given(PIECES, PIECES)
-def test_two_blanks_are_never_missed(before: str, after: str) -> None:
+def test_two_spaces_are_never_missed(before: str, after: str) -> None:
     for text in (before + LONG + after, before + LONG.strip() + after):
         assert may_have_two_blanks(text) or "  " not in text
         assert not may_have_two_blanks(text) or "  " in text or "\0" in text or not text.isascii()
 
 
-def test_a_short_text_and_one_without_numpy_are_searched(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_short_text_is_searched_without_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
     assert may_have_two_blanks("a b")
     assert not may_have_two_blanks(LONG)
 
@@ -44,7 +44,7 @@ def test_a_short_text_and_one_without_numpy_are_searched(monkeypatch: pytest.Mon
 
 
 @given(PIECES, PIECES)
-def test_the_text_is_the_same_without_numpy(before: str, after: str) -> None:
+def test_text_is_the_same_without_numpy(before: str, after: str) -> None:
     markup = f"<p>{before}<b>{after}</b>{LONG}{after}<p>{after} {before}"
     helped = _text(markup)
     with pytest.MonkeyPatch.context() as patch:
@@ -82,7 +82,7 @@ SEQUENCES = st.sampled_from(
 
 
 @given(st.lists(SEQUENCES, max_size=4).map(b"".join), st.binary(max_size=6), st.sampled_from([0, 700]))
-def test_utf_8_is_told_the_same_without_arrow(sequences: bytes, noise: bytes, filling: int) -> None:
+def test_utf8_check_is_the_same_without_arrow(sequences: bytes, noise: bytes, filling: int) -> None:
     for data in (b"word " * filling + sequences, sequences + b"word " * filling + noise):
         helped = is_whole_utf8(data)
         with pytest.MonkeyPatch.context() as patch:
@@ -91,7 +91,7 @@ def test_utf_8_is_told_the_same_without_arrow(sequences: bytes, noise: bytes, fi
         assert helped == (data.decode(errors="ignore").encode() == data)
 
 
-def test_arrow_is_asked_where_it_is_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_arrow_is_used_if_imported(monkeypatch: pytest.MonkeyPatch) -> None:
     class Deaf:
         def __getattr__(self, name: str) -> None:
             raise LookupError(name)

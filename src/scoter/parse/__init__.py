@@ -1,15 +1,14 @@
-"""From the bytes of a page to what it says.
+"""Turn the bytes of a response into pages.
 
-``mediatype`` decides what the bytes are, ``encoding`` in which characters they are written, ``chain`` which parser
-reads them, ``links`` which links are kept. ``prescan`` tells pages that cannot take long from the others, which
-``containment`` parses in a process of their own. ``parsing`` puts it all together: it is what a crawl calls.
-``vectors`` has the searches that numpy speeds up.
+``content_parser`` is the entry point. ``mediatype`` decides the media type, ``encoding`` the character encoding,
+``chain`` the parser, and ``links`` which links to keep. ``prescan`` recognises pages that are sure to parse quickly;
+``parser_process`` parses all others in a separate process with limits. ``vectors`` has searches that numpy speeds up.
 
-- ``html``       a page in one walk over its tree; ``parsers`` makes plug-ins of this and of plain text
+- ``html``       reads a page in one walk over its tree; ``parsers`` has the plug-ins for HTML, text, JavaScript and CSS
 - ``metadata``   what a page says about itself
-- ``main``       its main text, and that as Markdown
-- ``feeds``      feeds, sitemaps, XML; ``scripts`` has JavaScript and CSS
-- ``documents``  PDF, office documents, zips, pictures, programs of one's own
+- ``main``       the main text of a page, also as Markdown
+- ``feeds``      feeds, sitemaps and XML
+- ``documents``  PDF, office documents, zip files, images and external parser commands
 - ``filters``    the built-in parse filters
 
 Nothing here fetches or stores.

@@ -1,12 +1,13 @@
-"""From content to pages by one chain of parsers and parse filters, wherever it runs.
+"""Choose the parsers for a content, run them, and apply the parse filters.
 
-Which parsers read a type is said by ``parse.types`` or else by the parsers themselves, in the order of
-``parse.parsers``. They are tried in turn: one that finds nothing in a content, or fails on it, leaves it to the next.
+``parse.types`` assigns parsers to media types. Types it does not name go to the parsers that declare them, in the
+order of ``parse.parsers``. Parsers are tried in turn until one of them returns a page.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from itertools import takewhile
 from typing import Any, TypeAlias
 
 from scoter.config import Config
@@ -21,14 +22,14 @@ LONGEST_DETAIL = 300
 ANY = "*/*"
 _SETTING = "parse.types"
 _NO_PROSE = frozenset(("text/html", "text/css", "text/javascript"))
-"""Texts that nobody reads as they stand."""
+"""Text types that are not prose, so the plain-text parser must not read them."""
 
 
 Named: TypeAlias = tuple[str, Parser]
 
 
 class ParserChain:
-    """Parses a content with the parsers for its type, then asks the parse filters."""
+    """Parses a content with the parsers for its type, then applies the parse filters."""
 
     def __init__(
         self,
@@ -36,18 +37,18 @@ class ParserChain:
         filters: Sequence[tuple[str, ParseFilter]] = (),
         types: Mapping[str, Sequence[Named]] | None = None,
     ) -> None:
-        """``types`` names the parsers of a type, or of a family of types, instead of what they say they read."""
+        """``types`` assigns parsers to media types or families such as ``image/*``, overriding their own lists."""
         self._filters = tuple(filters)
         self._by_type = _by_type(parsers, types or {})
 
     @classmethod
     def of(cls, config: Config) -> ParserChain:
-        """Return the chain that the configuration names."""
+        """Return the configured chain."""
         known = [each.name for each in installed() if each.point.name == "parser"]
         types = read_types(config.parse.types, known)
         parsers: dict[str, Parser] = dict(chain("parser", config))
         active = list(parsers.items())
-        for name in {name: None for names in types.values() for name in names}:  # in their order
+        for name in {name: None for names in types.values() for name in names}:  # a dict keeps the order
             if name not in parsers:
                 parsers[name] = find(POINTS["parser"], name).make(config)
         named = {kind: [(name, parsers[name]) for name in names] for kind, names in types.items()}
@@ -57,29 +58,27 @@ class ParserChain:
         return bool(self.parsers(media_type))
 
     def parsers(self, media_type: str) -> Sequence[Named]:
-        """Return the parsers of a type with their names, in the order in which they are tried."""
+        """Return the named parsers for a media type in the order they are tried."""
         found = self._by_type.get(media_type)
-        return found if found is not None else self._less_exactly(usual(media_type))
+        return found if found is not None else self._by_family(usual(media_type))
 
     def parse(self, content: Content) -> ParseOutcome:
-        """Return the pages, or why there are none; a plug-in that fails on a page is no reason to stop a crawl."""
-        return self._tried(content, self.parsers(content.media_type))
+        """Parse a content. An exception of a plug-in becomes a ``ParseFailed``, so that it cannot stop a crawl."""
+        return self._try_parsers(content, self.parsers(content.media_type))
 
     def parse_in_place(self, content: Content) -> ParseOutcome | None:
-        """Do as ``parse`` does, as far as parsers vouch that they cannot take long; nothing if one does not.
-
-        What a parser that vouches finds nothing in is left to the next only if that one vouches too.
-        """
+        """Parse a content only with parsers that are sure to be quick; ``None`` if a slow one would be needed."""
         parsers = self.parsers(content.media_type)
-        if not parsers or not _vouches(parsers[0][1], content):
-            return None if parsers else self._tried(content, ())
+        if not parsers or not _is_quick(parsers[0][1], content):
+            return None if parsers else self._try_parsers(content, ())
         if len(parsers) == 1:
-            return self._tried(content, parsers)
-        vouching = list(_while_vouching(parsers, content))
-        outcome = self._tried(content, vouching)
-        return outcome if isinstance(outcome, Parsed) or len(vouching) == len(parsers) else None
+            return self._try_parsers(content, parsers)
+        # The first one was asked above.
+        quick = [parsers[0], *takewhile(lambda each: _is_quick(each[1], content), parsers[1:])]
+        outcome = self._try_parsers(content, quick)
+        return outcome if isinstance(outcome, Parsed) or len(quick) == len(parsers) else None
 
-    def _less_exactly(self, media_type: str) -> Sequence[Named]:
+    def _by_family(self, media_type: str) -> Sequence[Named]:
         names = [media_type, f"{media_type.partition('/')[0]}/*"]
         if media_type.endswith("+xml"):
             names.append(XML)
@@ -87,7 +86,7 @@ class ParserChain:
             names.append(TEXT)
         return next((found for name in [*names, ANY] if (found := self._by_type.get(name))), ())
 
-    def _tried(self, content: Content, parsers: Sequence[Named]) -> ParseOutcome:
+    def _try_parsers(self, content: Content, parsers: Sequence[Named]) -> ParseOutcome:
         if not parsers:
             return ParseFailed("no_parser", content.media_type)
         failed: ParseFailed | None = None
@@ -100,10 +99,10 @@ class ParserChain:
                 failed = failed or _broken(name, error)
                 continue
             if pages:
-                return self._refined(content, pages)
+                return self._apply_filters(content, pages)
         return failed or ParseFailed("empty", ", ".join([name for name, _ in parsers]))
 
-    def _refined(self, content: Content, pages: Sequence[Page]) -> ParseOutcome:
+    def _apply_filters(self, content: Content, pages: Sequence[Page]) -> ParseOutcome:
         for name, each in self._filters:
             try:
                 pages = _pages([each.refine(content, page) for page in pages])
@@ -115,7 +114,7 @@ class ParserChain:
 
 
 def _pages(given: Sequence[object]) -> list[Page]:
-    """Return what a plug-in gave, if it is pages: the types of its methods are nothing that Python looks at."""
+    """Check that a plug-in returned pages; its type annotations are not enforced."""
     pages = []
     for each in given:
         if not isinstance(each, Page):
@@ -128,22 +127,14 @@ def _broken(name: str, error: Exception) -> ParseFailed:
     return ParseFailed("broken_plugin", f"{name}: {type(error).__name__}: {error}"[:LONGEST_DETAIL])
 
 
-def _vouches(parser: Parser, content: Content) -> bool:
-    """Tell whether a parser vouches that it cannot take long; one that does not say so may."""
-    asked: Any = getattr(parser, "in_place", None)
-    return asked is not None and bool(asked(content))
-
-
-def _while_vouching(parsers: Sequence[Named], content: Content) -> Iterator[Named]:
-    yield parsers[0]  # who was asked already
-    for name, parser in parsers[1:]:
-        if not _vouches(parser, content):
-            return
-        yield name, parser
+def _is_quick(parser: Parser, content: Content) -> bool:
+    """Tell whether a parser is sure to be quick; one without ``in_place`` is not."""
+    in_place: Any = getattr(parser, "in_place", None)
+    return in_place is not None and bool(in_place(content))
 
 
 def _by_type(parsers: Sequence[Named], types: Mapping[str, Sequence[Named]]) -> dict[str, tuple[Named, ...]]:
-    """Return the parsers by type, those of a family among those of each type in it that any parser names."""
+    """Return the parsers by media type. Parsers of a family are added to each type of it that any parser declares."""
     kinds = {usual(kind): None for _, parser in parsers for kind in parser.media_types}
     found = {}
     for kind in kinds:
@@ -156,7 +147,7 @@ def _by_type(parsers: Sequence[Named], types: Mapping[str, Sequence[Named]]) -> 
 
 
 def read_types(entries: Sequence[str], known: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """Return the parsers' names by media type out of the entries of ``parse.types``.
+    """Return parser names by media type from the entries of ``parse.types``.
 
     >>> read_types(["application/pdf = command, pdf", "*/*=text"], ["command", "pdf", "text"])
     {'application/pdf': ('command', 'pdf'), '*/*': ('text',)}
@@ -168,13 +159,12 @@ def read_types(entries: Sequence[str], known: Sequence[str]) -> dict[str, tuple[
         names = tuple(name.strip() for name in rest.split(","))
         if not equals or not _is_type(kind) or not all(names):
             raise ConfigError(
-                f"{entry!r} does not name the parsers of a media type",
+                f"{entry!r} does not assign parsers to a media type",
                 where=_SETTING,
-                hint='An entry is type=parser,parser, such as "application/pdf=command,pdf", "image/*=image" or'
-                ' "*/*=text".',
+                hint='Write type=parser,parser, such as "application/pdf=command,pdf", "image/*=image" or "*/*=text".',
             )
         if kind in found:
-            raise ConfigError(f"{entry!r} names {kind} a second time", where=_SETTING, hint="Name each type once.")
+            raise ConfigError(f"{entry!r} repeats the type {kind}", where=_SETTING, hint="List each type once.")
         for name in names:
             if name not in known:
                 close = nearest(name, known)
@@ -184,13 +174,13 @@ def read_types(entries: Sequence[str], known: Sequence[str]) -> dict[str, tuple[
                     hint=f"Installed: {', '.join(known) or 'none'}. `scoter plugin list` shows all.",
                 )
             if names.count(name) > 1:
-                raise ConfigError(f"{entry!r} names {name!r} twice", where=_SETTING, hint="Name each parser once.")
+                raise ConfigError(f"{entry!r} lists {name!r} twice", where=_SETTING, hint="List each parser once.")
         found[kind] = names
     return found
 
 
 def _is_type(kind: str) -> bool:
-    """Tell whether it is a media type, a family of them, or all of them."""
+    """Accept a media type, a family such as ``image/*``, and ``*/*``."""
     if not TYPE.fullmatch(kind):
         return False
     first, _, second = kind.partition("/")

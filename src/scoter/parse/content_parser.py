@@ -1,8 +1,8 @@
-"""What a crawl calls: from content to pages, by the parser for its type and the parse filters.
+"""The entry point of parsing: from a content to its pages.
 
-A parser may have ``in_place(content)``, which tells that it cannot take long over a content. What no parser vouches
-for, and what those who do find nothing in, is parsed in a process that can be stopped (``containment``), so that a
-hostile page costs its own time limit and nothing else.
+A parser may have a method ``in_place(content)``, which returns whether it is sure to parse that content quickly. All
+other contents are parsed in a separate process with limits (``parser_process``), so that a hostile page costs no more
+than its own time limit.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ __all__ = ["ContentParser", "ParseFailed", "ParseOutcome", "Parsed"]
 
 
 class ContentParser:
-    """Parses contents, one after another; the process for hostile ones is ended by ``close``.
+    """Parses contents one after another. ``close`` ends the parser process, if one was started.
 
-    Parsers and filters that are handed in stay in this process, whatever they are given.
+    Parsers and filters passed to the constructor always run in this process.
     """
 
     def __init__(
@@ -38,11 +38,11 @@ class ContentParser:
         self._skip_truncated = config.parse.skip_truncated
         self._chain = ParserChain.of(config) if parsers is None else ParserChain(parsers, filters)
         self._process = ParserProcess.of(config) if parsers is None and process is None else process
-        # A thread of its own: a hostile page must not hold up what else the event loop's threads do.
+        # A dedicated thread, so that a hostile page cannot block the threads of the event loop.
         self._thread = ThreadPoolExecutor(1, "parsing")
 
     def parse(self, content: Content) -> ParseOutcome:
-        """Return the pages of a content, or why there are none; this may take as long as ``parse.timeout``."""
+        """Parse a content; this may take up to ``parse.timeout``."""
         if (refused := self._refused(content)) is not None:
             return refused
         if self._process is None:
@@ -51,14 +51,14 @@ class ContentParser:
         return done if done is not None else self._process.parse(content)
 
     def parse_in_place(self, content: Content) -> ParseOutcome | None:
-        """Do as ``parse`` does, unless it may take long: nothing is parsed then."""
+        """Parse a content if that is sure to be quick; otherwise return ``None``."""
         refused = self._refused(content)
         return refused if refused is not None else self._chain.parse_in_place(content)
 
     async def parse_async(self, content: Content, *, apart: bool = False) -> ParseOutcome:
-        """Do as ``parse`` does; what is parsed in the other process leaves the event loop free.
+        """Parse a content without blocking the event loop.
 
-        What is to be parsed ``apart`` is parsed there whatever parsers vouch for: somebody has died of it.
+        Pass ``apart=True`` to use the parser process in any case, for a content that has crashed a worker before.
         """
         if (refused := self._refused(content)) is not None:
             return refused
@@ -67,12 +67,12 @@ class ContentParser:
         done = None if apart else self._chain.parse_in_place(content)
         if done is not None:
             return done
-        import asyncio  # here, since the parser process imports this module and has no use for it
+        import asyncio  # the parser process imports this module too and does not need asyncio
 
         return await asyncio.get_running_loop().run_in_executor(self._thread, self._process.parse, content)
 
     def close(self) -> None:
-        """End the process, if there is one, and what it was about."""
+        """End the parser process, and with it the content being parsed."""
         self._thread.shutdown(wait=False, cancel_futures=True)
         if self._process is not None:
             self._process.close()

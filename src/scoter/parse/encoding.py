@@ -1,12 +1,11 @@
-"""In which characters a page is written.
+"""Determine the character encoding of a page and convert the page to UTF-8.
 
-The order is the HTML standard's: a byte order mark, the server's word, a ``<meta>`` near the top, an XML declaration;
-then, where a browser would guess, whether the bytes are valid UTF-8, and at last a detector. A declaration that the
-bytes belie does not count, which is more than a browser does: valid UTF-8 is UTF-8, what is mostly invalid is not, and
-what a server calls ISO-8859-1, as many do by default, is not if the page itself knows better and its bytes bear it out.
-Nor do labels that the Encoding standard refuses, such as ISO-2022-KR and UTF-7: their markup is ASCII, and so are their
-links. What comes out is UTF-8, since that is what the HTML parser reads; a page that is written in it (nearly all are)
-passes through as it is.
+The order is that of the HTML standard: a byte order mark, the HTTP header, a ``<meta>`` near the top, an XML
+declaration; then whether the bytes are valid UTF-8; and at last a detector. Unlike browsers, we ignore a declaration
+that contradicts the bytes: valid UTF-8 is UTF-8, and mostly invalid UTF-8 is not. Many servers declare ISO-8859-1 by
+default; the page's own declaration overrides that if the bytes confirm it. Labels that the Encoding standard refuses,
+such as ISO-2022-KR and UTF-7, are ignored: the markup and links of such pages are ASCII. The result is UTF-8, which the
+HTML parser reads; a page in UTF-8, as nearly all are, passes through unchanged.
 """
 
 from __future__ import annotations
@@ -23,37 +22,40 @@ from scoter.parse import vectors
 from scoter.parse.records import DecodedPage, EncodingEvidence
 
 PRESCAN: Final = 1_024
-"""Bytes in which a page may name its encoding (HTML standard, 13.2.3.2)."""
+"""Bytes in which a page may declare its encoding (HTML standard, 13.2.3.2)."""
 
 SAMPLE: Final = 16_384
-"""Bytes that the detector sees: more made it slower and no surer."""
+"""Bytes passed to the detector: more made it slower but no more accurate."""
 
 _BOMS: Final = ((b"\xef\xbb\xbf", "utf-8"), (b"\xfe\xff", "utf-16be"), (b"\xff\xfe", "utf-16le"))
 _HIGH: Final = bytes(range(0x80, 0x100))
-_PROOF: Final = 6  # bytes beyond ASCII; two characters of GBK may happen to be valid UTF-8, many do not
+_PROOF: Final = 6  # non-ASCII bytes; two characters of GBK may be valid UTF-8 by chance, more are not
 _TAG_START: Final = re.compile(rb"<(?:!--|[mM][eE][tT][aA][\t\n\f\r /]|/?[a-zA-Z]|[!/?])")
-# An attribute as the standard's prescan reads it: a name, and perhaps a value in quotes or without.
+# An attribute as the standard's prescan reads it: a name and an optional value with or without quotes.
 _ATTRIBUTE: Final = re.compile(
     rb"[\t\n\f\r /]*+([^\t\n\f\r />][^\t\n\f\r />=]*+)"
     rb"(?:[\t\n\f\r ]*+=[\t\n\f\r ]*+(?:\"([^\"]*+)(\"?)|'([^']*+)('?)|([^\t\n\f\r >]*+)))?+"
 )
 _XML_ENCODING: Final = re.compile(rb"encoding[\x00- ]*=[\x00- ]*([\"'])([^\x00- \"']+)\1")
 _FIRST_HIGH: Final = re.compile(rb"[\x80-\xff]")
-_BEFORE: Final = 256  # bytes of a sample before its first character that is not ASCII
+_BEFORE: Final = 256  # bytes of the sample before the first non-ASCII character
 _MULTIBYTE: Final = frozenset({"big5", "euc-jp", "euc-kr", "gbk", "gb18030", "shift_jis", "iso-2022-jp"})
-_CODECS: Final = {"gbk": "gb18030", "iso-2022-jp": "iso2022_jp_ext"}  # as the standard has it; webencodings does not
+_CODECS: Final = {"gbk": "gb18030", "iso-2022-jp": "iso2022_jp_ext"}  # the standard's; webencodings has others
 _JIS: Final = "scoter.jis"
-_JIS_ROWS: Final = frozenset((13, 89, 90, 91, 92))  # NEC's and IBM's, which the standard has and Python does not
+_JIS_ROWS: Final = frozenset((13, 89, 90, 91, 92))  # extensions by NEC and IBM: in the standard, not in Python
 _TAG_END: Final = re.compile(rb"[\t\n\f\r >]")
 _CHARSET: Final = re.compile(
     rb"[cC][hH][aA][rR][sS][eE][tT][\t\n\f\r ]*=[\t\n\f\r ]*(?:\"([^\"]*)\"|'([^']*)'|([^\"'\t\n\f\r ;][^\t\n\f\r ;]*))"
 )
+_QUERY_AS_UTF8: Final = frozenset({"utf-8", "utf-16be", "utf-16le"})
+_NON_ASCII = re.compile(r"[^\x00-\x7f]+")
+_QUERY_SAFE: Final = "!$%&()*+,-./:;=?@[\\]^_`{|}~"  # ASCII that is not percent-encoded in a query (URL standard, 1.3)
 
 
 def decoded(body: bytes, http: str = "", default: str = "windows-1252", *, markup: bool = True) -> DecodedPage:
-    """Return a page as UTF-8; what is invalid in its encoding becomes U+FFFD.
+    """Return a page as UTF-8; invalid characters become U+FFFD.
 
-    ``markup`` is off for plain text, in which a ``<meta>`` means nothing.
+    Pass ``markup=False`` for plain text, in which a ``<meta>`` has no meaning.
 
     >>> decoded("naïve".encode("latin-1"), http="ISO-8859-1")
     DecodedPage(utf8=b'na\\xc3\\xafve', encoding='windows-1252', why='http', replaced=0)
@@ -63,14 +65,14 @@ def decoded(body: bytes, http: str = "", default: str = "windows-1252", *, marku
             return _as_utf8(body[len(mark) :], name, "bom")
     head = body[:PRESCAN]
     if http and (name := encoding_name(http)) and (found := _as_declared(body, name, "http")):
-        better = _known_better(body, head) if name == "windows-1252" and markup else None
+        better = _own_declaration(body, head) if name == "windows-1252" and markup else None
         return found if better is None else better
     if markup:
         if (name := prescan(head)) and (found := _as_declared(body, name, "meta")):
             return found
         if (name := xml_encoding(head)) and (found := _as_declared(body, name, "xml")):
             return found
-    if name := looks_like_utf16(head) or _looks_like_iso_2022(body):  # which may be valid UTF-8, too
+    if name := looks_like_utf16(head) or _looks_like_iso_2022(body):  # before UTF-8, which these may be as well
         return _as_utf8(body, name, "detector")
     if body.isascii():
         return DecodedPage(body, "utf-8", "utf-8")
@@ -83,7 +85,7 @@ def decoded(body: bytes, http: str = "", default: str = "windows-1252", *, marku
 
 @lru_cache(maxsize=256)
 def encoding_name(label: str) -> str:
-    """Return the standard's name of the encoding that a label means, or nothing; nothing too if it is refused.
+    """Return the standard name for an encoding label; empty if unknown or refused by the Encoding standard.
 
     >>> encoding_name("Latin1"), encoding_name("utf8"), encoding_name("klingon"), encoding_name("iso-2022-kr")
     ('windows-1252', 'utf-8', '', '')
@@ -93,34 +95,34 @@ def encoding_name(label: str) -> str:
 
 
 def codec_of(name: str) -> Any:
-    """Return Python's codec for an encoding that has this name in the standard."""
+    """Return Python's codec for the standard name of an encoding."""
     return codecs.lookup(_CODECS[name]) if name in _CODECS else webencodings.lookup(name).codec_info
 
 
 def errors_of(name: str) -> str:
-    """Return how Python is to deal with what it cannot decode in an encoding."""
+    """Return the name of the codec error handler for an encoding."""
     return _JIS if name in ("euc-jp", "iso-2022-jp") else "replace"
 
 
 def is_utf8(body: bytes) -> bool:
-    """Tell whether bytes are UTF-8; a page that was cut inside a character still is."""
+    """Tell whether bytes are UTF-8, even if truncated within a character."""
     if body.isascii():
         return True
     try:
         body.decode()
     except UnicodeDecodeError as error:
-        # One byte alone at the end of ASCII may as well be the last letter of "café".
+        # A single byte after ASCII may be the last letter of "café" in another encoding.
         return error.reason == "unexpected end of data" and not body[: error.start].isascii()
     return True
 
 
 def prescan(head: bytes) -> str:
-    """Return the encoding that the first bytes of a page declare, by the algorithm of the HTML standard, 13.2.3.2.
+    """Return the encoding declared in the first bytes of a page (HTML standard, 13.2.3.2).
 
     >>> prescan(b'<!-- <meta charset=gbk> --><meta http-equiv=content-type content="text/html; charset=euc-jp">')
     'euc-jp'
     """
-    if b"charset" not in head.lower():  # whatever the algorithm finds stands after this word
+    if b"charset" not in head.lower():  # every declaration contains this word
         return ""
     place = 0
     while found := _TAG_START.search(head, place):
@@ -149,7 +151,7 @@ def prescan(head: bytes) -> str:
 
 
 def xml_encoding(head: bytes) -> str:
-    """Return the encoding that an XML declaration names, by the algorithm of the HTML standard, 13.2.3.2.
+    """Return the encoding in an XML declaration (HTML standard, 13.2.3.2).
 
     >>> xml_encoding(b'<?xml version="1.0" encoding="EUC-JP"?>')
     'euc-jp'
@@ -161,7 +163,7 @@ def xml_encoding(head: bytes) -> str:
 
 
 def _ascii_based(name: str) -> str:
-    """Correct the name of an encoding that was read as ASCII: the page cannot be UTF-16 whatever it says."""
+    """Correct a declared UTF-16: the declaration itself was readable as ASCII."""
     return {"utf-16be": "utf-8", "utf-16le": "utf-8", "x-user-defined": "windows-1252"}.get(name, name)
 
 
@@ -171,14 +173,14 @@ def _past(head: bytes, place: int) -> int:
 
 
 def _declared(head: bytes, place: int) -> tuple[str, int]:
-    """Read the attributes of a meta element: its encoding, if it declares one, and where it ends."""
+    """Return the encoding that a meta element declares, if any, and where the element ends."""
     got_pragma = False
     needs_pragma: bool | None = None
     charset: str | None = None
     seen: set[bytes] = set()
     while attribute := _ATTRIBUTE.match(head, place):
         place = attribute.end()
-        if place >= len(head):  # the value may go on beyond what is looked at
+        if place >= len(head):  # the value may continue after the prescanned bytes
             return "", place
         name = attribute[1].lower()
         if name in seen:
@@ -200,7 +202,7 @@ def _declared(head: bytes, place: int) -> tuple[str, int]:
 
 
 def looks_like_utf16(head: bytes) -> str:
-    """Return UTF-16 without its mark by the zeros that every second byte of markup is then."""
+    """Recognise UTF-16 without a byte order mark: every second byte of its markup is zero."""
     if not head.count(0) or head.count(0) * 4 < len(head):
         return ""
     even, odd = head[::2].count(0), head[1::2].count(0)
@@ -208,25 +210,25 @@ def looks_like_utf16(head: bytes) -> str:
 
 
 def _looks_like_iso_2022(body: bytes) -> str:
-    """Return ISO-2022-JP, which is all ASCII, by the escapes that lead into its characters."""
+    """Recognise ISO-2022-JP, which is all ASCII, by its escape sequences."""
     return "iso-2022-jp" if b"\x1b" in body and (b"\x1b$B" in body or b"\x1b$@" in body) else ""
 
 
 def _detected(body: bytes) -> str:
-    import chardet  # 40 ms to import, which one page in a hundred needs
+    import chardet  # the import takes 40 ms, and one page in a hundred needs it
 
-    high = _FIRST_HIGH.search(body)  # a long head of scripts and styles says nothing
+    high = _FIRST_HIGH.search(body)  # skip a long head of scripts and styles
     start = max(high.start() - _BEFORE, 0) if high else 0
     guess: Any = chardet.detect(body[start : start + SAMPLE], max_bytes=SAMPLE, encoding_era=chardet.EncodingEra(_ERA))
     name = guess["encoding"] if guess["encoding"] and guess["confidence"] >= _LEAST else ""
     return encoding_name(_NAMES.get(name.lower(), name))
 
 
-# chardet's MODERN_WEB and LEGACY_ISO: with the code pages of DOS and of mainframes it is slower and errs more.
+# chardet's MODERN_WEB and LEGACY_ISO. With DOS and mainframe code pages it is slower and less accurate.
 _ERA: Final = 1 | 2
-# What chardet says of a sentence is right at 0.05; it has less to say of one accented letter, and is wrong.
+# chardet is right about a sentence at 0.05. About a single accented letter it is less confident, and wrong.
 _LEAST: Final = 0.02
-# What Python calls an encoding and the standard does not.
+# Python's names of encodings and those of the standard.
 _NAMES: Final = {
     "cp949": "euc-kr",
     "johab": "euc-kr",
@@ -240,7 +242,7 @@ _NAMES: Final = {
 
 
 def _as_declared(body: bytes, name: str, why: EncodingEvidence) -> DecodedPage | None:
-    """Return a page by its declaration, or nothing if that is plainly wrong."""
+    """Decode a page as declared; ``None`` if the declaration is plainly wrong."""
     if name == "utf-8":
         if 0 in body[:PRESCAN] and looks_like_utf16(body[:PRESCAN]):
             return None
@@ -254,11 +256,11 @@ def _as_declared(body: bytes, name: str, why: EncodingEvidence) -> DecodedPage |
     return found if name not in _MULTIBYTE or not found.replaced or not _mostly_broken(found) else None
 
 
-def _known_better(body: bytes, head: bytes) -> DecodedPage | None:
-    """Return a page in the encoding of its own declaration, where that is right beyond doubt and the server's is not.
+def _own_declaration(body: bytes, head: bytes) -> DecodedPage | None:
+    """Decode a page as it declares itself, if the bytes prove that declaration against the server's ISO-8859-1.
 
-    ISO-8859-1 is what servers say of everything until somebody configures them, and no byte can belie it. But text in
-    it is next to never valid in an encoding of two bytes a character, and all of it.
+    Unconfigured servers declare ISO-8859-1 for everything, and every byte is valid in it. But text in it is hardly ever
+    valid as a whole in a multi-byte encoding.
     """
     if body.isascii() or (name := prescan(head)) not in _MULTIBYTE:
         return None
@@ -267,7 +269,7 @@ def _known_better(body: bytes, head: bytes) -> DecodedPage | None:
 
 
 def _is_ascii_markup(body: bytes) -> bool:
-    """Tell a page that is written in some form of ASCII from one in UTF-16, of whose bytes half may look like ASCII."""
+    """Tell an ASCII-based page from one in UTF-16, half of whose bytes may look like ASCII."""
     head = body[:PRESCAN]
     if 0 in head or b"<" not in head:
         return False
@@ -296,14 +298,14 @@ def _mended(body: bytes, why: EncodingEvidence) -> DecodedPage:
 
 
 def _beyond_jis(error: UnicodeError) -> tuple[str, int]:
-    """Return a character of the rows that vendors have added to JIS X 0208 (①, ㈱, 髙), or U+FFFD."""
+    """Decode a character from the vendor extensions of JIS X 0208 (①, ㈱, 髙); other bytes become U+FFFD."""
     if not isinstance(error, UnicodeDecodeError):
         raise error
     pair = error.object[error.start : error.start + 2]
     if len(pair) == 2 and pair[0] >> 7 == pair[1] >> 7:
         row, cell = (pair[0] & 0x7F) - 0x20, (pair[1] & 0x7F) - 0x20
         if row in _JIS_ROWS and 0 < cell < 95:
-            # The same place in Shift_JIS, which Python knows with these rows.
+            # The same position in Shift_JIS, for which Python has these rows.
             lead = (row - 1) // 2 + 0x81
             trail = cell + 0x3F + (cell > 63) if row % 2 else cell + 0x9E
             text = bytes((lead if lead < 0xA0 else lead + 0x40, trail)).decode("cp932", "replace")
@@ -315,13 +317,8 @@ def _beyond_jis(error: UnicodeError) -> tuple[str, int]:
 codecs.register_error(_JIS, _beyond_jis)
 
 
-_QUERY_AS_UTF8: Final = frozenset({"utf-8", "utf-16be", "utf-16le"})
-_NON_ASCII = re.compile(r"[^\x00-\x7f]+")
-_QUERY_SAFE: Final = "!$%&()*+,-./:;=?@[\\]^_`{|}~"  # ASCII that a query has as it is (URL standard, 1.3)
-
-
 def encode_query(href: str, encoding: str) -> str:
-    """Return a link of a page in some encoding with its query in that encoding (HTML standard, 2.4.2).
+    """Percent-encode the query of a link in the encoding of its page, as browsers do (HTML standard, 2.4.2).
 
     >>> encode_query("/caf\\xe9?q=caf\\xe9#caf\\xe9", "windows-1252")
     '/caf\\xe9?q=caf%E9#caf\\xe9'
@@ -343,7 +340,7 @@ def encode_query(href: str, encoding: str) -> str:
     def alone(character: str) -> str:
         try:
             return quote_from_bytes(encode(character)[0], _QUERY_SAFE)
-        except UnicodeError:  # as a form would send it (URL standard, 1.3)
+        except UnicodeError:  # like a form (URL standard, 1.3)
             return f"%26%23{ord(character)}%3B"
 
     return f"{path}{mark}{_NON_ASCII.sub(escaped, query)}{hash_}{fragment}"

@@ -1,4 +1,4 @@
-"""Files told apart by their bytes, by the names inside a zip, and by the extension in a URL."""
+"""Recognise files by their first bytes, by the member names of a zip, and by the extension in a URL."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ XLSX: Final = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet
 PPTX: Final = "application/vnd.openxmlformats-officedocument.presentationml.presentation"
 
 TYPE = re.compile(r"[\w!#$%&'*+.^`|~-]+/[\w!#$%&'*+.^`|~-]+", re.ASCII)
-_ZIPPED: Final = 65_536  # bytes at either end of a zip in which its members' names are looked for
-_NAMED: Final = 100  # bytes in which a zip that says of itself what it is does so
+_ZIPPED: Final = 65_536  # bytes at either end of a zip searched for member names
+_NAMED: Final = 100  # bytes of a zip's member ``mimetype``
 _DEFLATED: Final = 8
-_MAGIC: Final = 4_096  # bytes that puremagic sees
-_SURE: Final = 0.4  # puremagic's confidence in four bytes that match; shorter ones match by chance
+_MAGIC: Final = 4_096  # bytes passed to puremagic
+_SURE: Final = 0.4  # puremagic's confidence in a match of four bytes; shorter ones match by chance
 
-# Signatures at an offset; the standard's (6.1 to 6.4) and those of what else is common on the web.
+# Signatures at an offset: those of the MIME Sniffing standard (6.1 to 6.4) and of other common files.
 _SIGNS: Final = (
     *((0, b"%PDF-", "application/pdf"), (0, b"%!PS-Adobe-", "application/postscript")),
     *((0, b"GIF87a", "image/gif"), (0, b"GIF89a", "image/gif"), (0, b"\x89PNG\r\n\x1a\n", "image/png")),
@@ -38,7 +38,7 @@ _SIGNS: Final = (
     *((0, b"Rar!\x1a\x07", "application/vnd.rar"), (0, b"7z\xbc\xaf'\x1c", "application/x-7z-compressed")),
     *((0, b"{\\rtf", "application/rtf"), (0, b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", OLE)),
 )
-# Those that words may begin with count only in what is no text ("BMW", "OTTO").
+# Signatures that words may begin with ("BMW", "OTTO"); they count only in binary data.
 _BINARY_SIGNS: Final = (
     *((0, b"\x00\x00\x01\x00", "image/x-icon"), (0, b"\x00\x00\x02\x00", "image/x-icon"), (0, b"BM", "image/bmp")),
     *((0, b"II*\x00", "image/tiff"), (0, b"MM\x00*", "image/tiff"), (0, b"\x00\x00\x00\x0cjP  ", "image/jp2")),
@@ -96,7 +96,7 @@ OLD_OFFICE: Final = frozenset({"application/msword", "application/vnd.ms-excel",
 
 
 def sign(body: bytes, *, binary: bool = False) -> str:
-    """Return the type that the first bytes stand for, among those of files alone or also among those of ``binary``."""
+    """Return the type for the signature of a body; ``binary`` adds signatures that words may begin with."""
     for place, start, kind in _SIGNS:
         if body.startswith(start, place):
             return zipped(body) if kind == ZIP else kind
@@ -109,16 +109,16 @@ def sign(body: bytes, *, binary: bool = False) -> str:
     found = next((kind for place, start, kind in _BINARY_SIGNS if body.startswith(start, place)), "")
     if not found and body[:2] in _MPEG_AUDIO:
         return "audio/mpeg"
-    # Acrobat reads what has its header within the first kilobyte (ISO 32000-1, annex H, 3.4.1).
+    # Acrobat accepts the header anywhere in the first kilobyte (ISO 32000-1, annex H, 3.4.1).
     return found or ("application/pdf" if b"%PDF-" in body[:1_024] else "")
 
 
 def zipped(body: bytes) -> str:
-    """Return what kind of zip it is, by the names of its members: those first in it, and those in its directory."""
+    """Return the type of a zip by its member names, both the first ones and those in the directory."""
     for part, mark, offset in ((body[:_ZIPPED], b"PK\x03\x04", 30), (body[-_ZIPPED:], b"PK\x01\x02", 46)):
         place = part.find(mark)
         while place >= 0:
-            # OpenDocument and EPUB should have it first; those that were unpacked and packed again have it anywhere.
+            # OpenDocument and EPUB require it first; after repacking it may be anywhere.
             if part.startswith(b"mimetype", place + offset) and (named := _named(body, part, place, offset)):
                 return named
             for start, kind in _MEMBERS:
@@ -129,7 +129,7 @@ def zipped(body: bytes) -> str:
 
 
 def _named(body: bytes, part: bytes, place: int, offset: int) -> str:
-    """Return the type that the member ``mimetype`` names, whose local or central header stands at a place of a part."""
+    """Return the type in the member ``mimetype``, whose local or central header is at ``place``."""
     try:
         if struct.unpack_from("<H", part, place + offset - (4 if offset == 30 else 18))[0] != len("mimetype"):
             return ""
@@ -149,7 +149,7 @@ def _named(body: bytes, part: bytes, place: int, offset: int) -> str:
 
 
 def by_extension(url: Url, *, textual: bool) -> str:
-    """Return the type that the URL's last name ends with, if it is one of text, or one of what is not."""
+    """Return the type for the extension of a URL if it is, or is not, a text type."""
     _, dot, ending = url.path.rpartition("/")[2].rpartition(".")
     found = _extensions().get(f".{ending.lower()}", "") if dot else ""
     is_textual = found.startswith("text/") or found in _TEXTUAL
@@ -158,14 +158,14 @@ def by_extension(url: Url, *, textual: bool) -> str:
 
 @lru_cache(maxsize=1)
 def _extensions() -> dict[str, str]:
-    import mimetypes  # reads the system's files when first used, though not into these: they differ between machines
+    import mimetypes  # its system files, which differ between machines, are not used here
 
     return {**mimetypes.MimeTypes().types_map[True], **_EXTENSIONS}
 
 
 def by_magic(body: bytes) -> str:
-    """Return what puremagic's table of signatures has for bytes, or nothing; it sees their beginning only."""
-    import puremagic  # 40 ms, for one content in thousands; its answer takes half a millisecond
+    """Return the type from puremagic's table of signatures, or an empty string."""
+    import puremagic  # the import takes 40 ms, and one content in thousands needs it
 
     try:
         found = puremagic.magic_string(body[:_MAGIC])

@@ -1,8 +1,8 @@
-"""Which links of a page are kept.
+"""Resolve the links of a page and decide which of them to keep.
 
-A link is dropped when the page or the link itself says nofollow, when its target is too long, is the page itself,
-leads where the crawl does not go (internal and external rules), is no URL after normalising, is refused by the URL
-filters, or was met on the page before; of the rest the first ``db.max_outlinks_per_page`` are kept.
+A link is dropped if the page or the link is marked nofollow; if its target is too long, is the page itself, is ruled
+out as internal or external, is no URL after normalising, or is rejected by the URL filters; or if it repeats an earlier
+target. Of the others the first ``db.max_outlinks_per_page`` are kept.
 """
 
 from __future__ import annotations
@@ -20,14 +20,15 @@ from scoter.parse.records import DropReason, KeptLinks
 from scoter.plugins import UrlExemption, UrlFilter, UrlNormalizer, chain
 
 CACHE: Final = 16_384
-_CACHED: Final = 512  # characters; what is longer is judged each time
-
+_CACHED: Final = 512  # characters; longer targets are not cached
+_JOINED: Final = 16_384
+_LONGEST_JOINED: Final = 512  # characters; a data: URL of megabytes must not fill the cache
 
 Verdict: TypeAlias = Url | DropReason
 
 
 class LinkRules:
-    """Decides about links by a configuration and its chains of normalisers, filters and exemptions."""
+    """Decides which links to keep, by the configuration and its URL normalisers, filters and exemptions."""
 
     def __init__(
         self,
@@ -36,7 +37,7 @@ class LinkRules:
         filters: Sequence[tuple[str, UrlFilter]] | None = None,
         exemptions: Sequence[tuple[str, UrlExemption]] | None = None,
     ) -> None:
-        """Chains that are not given are made as the configuration says."""
+        """Chains that are not passed are built from the configuration."""
         db, parse = config.db, config.parse
         self._normalizers = chain("urlnormalizer", config) if normalizers is None else tuple(normalizers)
         self._filters = chain("urlfilter", config) if filters is None else tuple(filters)
@@ -51,9 +52,9 @@ class LinkRules:
         self._verdicts: dict[str, Verdict] = {}
 
     def keep(self, page: Page) -> KeptLinks:
-        """Return the links of a page that are kept, in their order, each target once.
+        """Return the links to keep in page order, each target once.
 
-        The first link to a target counts, with the first anchor that has any words.
+        The first link to a target is kept, with the first anchor text that is not empty.
         """
         found = len(page.outlinks)
         if page.nofollow:
@@ -67,13 +68,13 @@ class LinkRules:
         for link in page.outlinks:
             target, rel = link.target, link.rel
             text: str = target.text
-            # What most links of a site are: followed, known, and on their way to another page.
+            # The fast path: most links of a site are followed, cached, and lead to another page.
             verdict = verdicts.get(text)
             if verdict is None or restricted or text == own or (rel and "nofollow" in rel):
                 verdict = self._judge(page.url, link)
             if verdict is target:
                 fit = text
-            elif type(verdict) is not Url:  # isinstance is slow where a class has a metaclass, as both of these have
+            elif type(verdict) is not Url:  # isinstance is slow for classes with a metaclass
                 dropped.append(verdict)
                 continue
             else:
@@ -91,7 +92,7 @@ class LinkRules:
         return KeptLinks(tuple(kept.values()), found, _counted(dropped, repeated, too_many))
 
     def redirect(self, source: Url, target: Url) -> Verdict:
-        """Return where a redirect leads in the spelling under which it is stored, or why it is not followed."""
+        """Return the normalised target of a redirect, or why it is not followed."""
         if self._redirects_too and (self._no_internal or self._no_external):
             side = self._wrong_side(source, target)
             if side is not None:
@@ -125,7 +126,7 @@ class LinkRules:
         return None
 
     def _fit(self, target: Url, scope: Scope) -> Verdict:
-        """Judge a target whatever page it stands on."""
+        """Check what does not depend on the page with the link: length, normalisers and filters."""
         if self._longest is not None and len(target.text) > self._longest:
             return DropReason.TOO_LONG
         if self._normalizing:
@@ -144,7 +145,7 @@ class LinkRules:
 
 
 def _counted(dropped: list[Verdict], repeated: int, too_many: int) -> dict[DropReason, int]:
-    """Count the reasons; the two frequent ones come as numbers, since to hash a member of an enum is slow."""
+    """Count the reasons. The two frequent ones are passed as numbers, because hashing enum members is slow."""
     counts: dict[DropReason, int] = {}
     if dropped:
         for reason in DropReason:
@@ -158,38 +159,34 @@ def _counted(dropped: list[Verdict], repeated: int, too_many: int) -> dict[DropR
     return counts
 
 
-_JOINED: Final = 16_384
-_LONGEST_JOINED: Final = 512  # characters; a data: URL may be megabytes long and must not fill the cache
-
-
 class LinkJoiner:
-    """Joins links to the URLs of pages as ``core.url.join`` does, and remembers those that a whole site shares.
+    """Resolves links like ``core.url.join`` and caches the links that all pages of a site share.
 
-    A link that begins with a slash leads to the same place from all pages of an origin. To look it up
-    here takes a fifth of what ``join`` takes to find it in its own cache, which knows more kinds of links by heart.
+    A link that begins with a slash has the same target on all pages of an origin. A lookup here takes a fifth of the
+    time of the more general cache in ``join``.
     """
 
     def __init__(self) -> None:
         self.absolute: dict[str, Url] = {}
-        """What is known of links that name their host: they lead to the same place from everywhere."""
+        """Targets of absolute links, which do not depend on the page."""
         self._origins: dict[str, dict[str, Url]] = {}
         self._count = 0
 
     def known(self, base: Url) -> dict[str, Url]:
-        """Return what is known of the links on pages of a base's origin, by the links' text."""
+        """Return the cached targets of links on pages of this origin, by href."""
         text = base.text
-        if not text.startswith("http"):  # file: has rules of its own
+        if not text.startswith("http"):  # file: URLs resolve differently
             return {}
         origin = text[: text.index("/", 8)]
         found = self._origins.get(origin)
         if found is None:
             if len(self._origins) >= _JOINED:
-                self._forget()
+                self._clear()
             found = self._origins[origin] = {}
         return found
 
     def join(self, base: Url, href: str, known: dict[str, Url]) -> Url | None:
-        """Return where a link leads that is not known, and know it from now on."""
+        """Resolve a link that is not cached, and cache it."""
         target = join(base, href)
         if target is None or len(href) > _LONGEST_JOINED:
             return target
@@ -199,11 +196,11 @@ class LinkJoiner:
             self.absolute[href] = target
         elif href.startswith("/"):
             if self._count >= _JOINED:
-                self._forget()
+                self._clear()
             self._count += 1
             known[href] = target
         return target
 
-    def _forget(self) -> None:
+    def _clear(self) -> None:
         self._origins.clear()
         self._count = 0

@@ -1,9 +1,8 @@
-"""What the bytes are: by what the server says and, where that is missing, vague or wrong, by the bytes and the name.
+"""Determine the media type of a body.
 
-A server that names a type of its own is believed, save where servers are known to be wrong: a file, a feed or a sitemap
-served as a page, an office document served as the zip that it is, one kind of picture served as another. Where it says
-nothing of use, the first bytes decide as in the WHATWG MIME Sniffing standard; text and bytes that this does not know
-go by the extension in the URL, and the rest by puremagic's table.
+The declared type is used unless it is missing, vague or one of the known mistakes of servers: a file, feed or sitemap
+served as HTML, an office document served as zip, one image format served as another. Otherwise the first bytes decide
+as in the WHATWG MIME Sniffing standard, then the extension in the URL, then puremagic's table of signatures.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ from scoter.parse.filetypes import (
 __all__ = ["BINARY", "HTML", "TEXT", "XHTML", "XML", "Decision", "decided", "declared", "received", "sniffed", "usual"]
 
 LANGUAGE: Final = "content-language"
-"""Under which name a content's metadata has what the server says of its language."""
+"""Key of the Content-Language header in the metadata of a content."""
 _LANGUAGE_LENGTH: Final = len(LANGUAGE)
 _ROBOTS_LENGTH: Final = len("x-robots-tag")
 HTML: Final = "text/html"
@@ -49,8 +48,8 @@ JSON_FEED: Final = "application/feed+json"
 
 TypeEvidence: TypeAlias = Literal["header", "bytes", "extension", "magic", "default"]
 
-_SNIFFED = 1_445  # bytes; what the standard calls a resource header
-# What servers send when they do not know: the standard's 5.1, and what Amazon S3 and download scripts send.
+_SNIFFED = 1_445  # bytes; the standard's resource header
+# Types that servers send for unknown files: the standard's 5.1, and those of Amazon S3 and download scripts.
 _VAGUE: Final = frozenset(
     {
         *("", "unknown/unknown", "application/unknown", "content/unknown", "*/*", TEXT, BINARY, "binary/octet-stream"),
@@ -84,7 +83,7 @@ _MARKUP = re.compile(
     rb"|[\t\n\f\r ]*<!--",
     re.IGNORECASE,
 )
-# What may stand before a root element, and its name: the standard's "feed or HTML", read to the end of the name.
+# The prolog of an XML document and the name of its root element.
 _ROOT = re.compile(
     rb"(?:[\t\n\f\r ]++|<!--(?:(?!-->).)*+-->|<\?(?:(?!\?>).)*+\?>|<![dD][^>\[]*+(?:\[[^\]]*+\][^>]*+)?>)*+"
     rb"<(?:[\w.-]+:)?([\w.-]+)[\t\n\f\r />]",
@@ -93,22 +92,22 @@ _ROOT = re.compile(
 _ROOTS: Final = {b"rss": RSS, b"feed": ATOM, b"urlset": XML, b"sitemapindex": XML}
 _RSS_1: Final = (b"http://purl.org/rss/1.0/", b"http://my.netscape.com/rdf/simple/0.9/")
 _OFFICE: Final = ("application/msword", "application/vnd.ms-", "application/vnd.o")
-_LEAST_WIDE: Final = 16  # bytes; fewer may be anything
+_LEAST_WIDE: Final = 16  # bytes; fewer prove nothing
 _SPACE: Final = b"\t\n\f\r "
 _MARKS: Final = (b"\xef\xbb\xbf", b"\xfe\xff", b"\xff\xfe")
-# Bytes that no text has (the standard, 7.1).
+# Bytes that do not occur in text (the standard, 7.1).
 _BINARY: Final = bytes([*range(9), 0x0B, *range(0x0E, 0x1B), *range(0x1C, 0x20)])
 
 
 class Decision(Struct, frozen=True):
-    """A media type, and what decided: the ``header``, the ``bytes``, the URL's ``extension``, or puremagic's table."""
+    """A media type and what it is based on: ``header``, ``bytes``, URL ``extension``, puremagic, or the default."""
 
     media_type: str
     why: TypeEvidence
 
 
 def received(url: Url, headers: Headers, body: bytes, *, truncated: bool = False, sniff: bool = True) -> Content:
-    """Return a body, free of its content coding, as the content that parsers take."""
+    """Make the content for the parsers from a body whose content coding has been removed."""
     said, charset = declared(header(headers, "content-type"))
     if not (sniff and said == HTML and body[:2] in _PLAINLY_HTML):
         said = decided(said, url, body).media_type if sniff else said or BINARY
@@ -132,7 +131,7 @@ def received(url: Url, headers: Headers, body: bytes, *, truncated: bool = False
 
 @lru_cache(maxsize=1_024)
 def declared(field: str) -> tuple[str, str]:
-    """Return the media type and the charset that a Content-Type field names, each empty if it does not.
+    """Return the media type and the charset of a Content-Type field, each empty if missing.
 
     >>> declared('Text/HTML; charset="UTF-8"')
     ('text/html', 'UTF-8')
@@ -143,7 +142,7 @@ def declared(field: str) -> tuple[str, str]:
 
 
 def usual(name: str) -> str:
-    """Return the usual name of a media type that has several.
+    """Return the usual name of a media type with several names.
 
     >>> usual("image/jpg"), usual("text/html")
     ('image/jpeg', 'text/html')
@@ -151,12 +150,12 @@ def usual(name: str) -> str:
     return _USUAL.get(name, name)
 
 
-# How a page that is served as one begins: no feed, sitemap or file does.
+# The usual first bytes of HTML, with which no feed, sitemap or other file begins.
 _PLAINLY_HTML: Final = frozenset({b"<!", b"<h", b"<H"})
 
 
 def decided(said: str, url: Url, body: bytes) -> Decision:
-    """Return what the bytes are, given what the server said, and what decided.
+    """Return the media type, given the declared type, and what it is based on.
 
     >>> from scoter.core.url import canonical
     >>> decided("text/html", canonical("http://a.example/x"), b"%PDF-1.7")
@@ -172,14 +171,14 @@ def decided(said: str, url: Url, body: bytes) -> Decision:
         return Decision(found, "bytes")
     if not found and _is_text(head, body):
         if said == TEXT:
-            return Decision(TEXT, "header")  # markup shown on purpose, too: browsers take the server's word for it
+            return Decision(TEXT, "header")  # may be markup shown as text; browsers believe the server, too
         named = by_extension(url, textual=True)
         return Decision(named, "extension") if named else Decision(TEXT, "bytes")
     return _binary(url, body)
 
 
 def sniffed(body: bytes) -> str:
-    """Return what bytes look like of themselves.
+    """Return the media type judged by the bytes alone.
 
     >>> sniffed(b"  <HTML>"), sniffed(b"words"), sniffed(bytes(20))
     ('text/html', 'text/plain', 'application/octet-stream')
@@ -191,14 +190,14 @@ def sniffed(body: bytes) -> str:
 
 
 def _is_text(head: bytes, body: bytes) -> bool:
-    """Tell text from what is binary by its first bytes (the standard, 7.1)."""
+    """Tell text from binary data by the first bytes (the standard, 7.1)."""
     if body.startswith(_MARKS) or len(head.translate(None, _BINARY)) == len(head):
         return True
     return 0 in head and _is_wide_text(body[: _SNIFFED & ~1])
 
 
 def _is_wide_text(head: bytes) -> bool:
-    """Tell whether bytes are UTF-16 without its mark, and of characters that texts are made of."""
+    """Tell whether bytes are printable text in UTF-16 without a byte order mark."""
     name = looks_like_utf16(head)
     if not name or len(head) < _LEAST_WIDE:
         return False
@@ -212,7 +211,7 @@ def _is_wide_text(head: bytes) -> bool:
 
 
 def _corrected(said: str, body: bytes) -> str:
-    """Return what bytes are whose server named another type, where servers are known to be wrong; else nothing."""
+    """Return the true type where servers are known to declare a wrong one; otherwise an empty string."""
     if said == HTML:
         if body[:2] in _PLAINLY_HTML:
             return ""
@@ -237,17 +236,17 @@ def _binary(url: Url, body: bytes) -> Decision:
     if found == OLE and named in OLD_OFFICE:
         return Decision(named, "extension")
     if found == ZIP and named.startswith("application/") and named not in KNOWN:
-        return Decision(named, "extension")  # an archive of a kind that its members do not tell
+        return Decision(named, "extension")  # an archive whose members do not show its kind
     if found:
         return Decision(found, "bytes")
-    if named and named not in KNOWN:  # a picture that does not begin as pictures of its kind do is none
+    if named and named not in KNOWN:  # a type with a known signature, which these bytes lack
         return Decision(named, "extension")
     found = usual(by_magic(body))
     return Decision(found, "magic") if found else Decision(BINARY, "default")
 
 
 def _readable(head: bytes) -> bytes:
-    """Return the beginning of a text with what hides its ASCII removed: a mark, and the zeros of UTF-16."""
+    """Remove a byte order mark and the zeros of UTF-16, so that ASCII markup can be recognised."""
     if head[:3] == _MARKS[0]:
         return head[3:]
     if head[:2] in _MARKS[1:]:
@@ -257,13 +256,13 @@ def _readable(head: bytes) -> bytes:
 
 def _markup(head: bytes) -> str:
     if _MARKUP.match(head):
-        is_comment = head.lstrip(_SPACE).startswith(b"<!--")  # behind which there may be anything
+        is_comment = head.lstrip(_SPACE).startswith(b"<!--")  # anything may follow
         return (_feed(head) if is_comment else "") or HTML
     return _feed(head, among_xml=True) or (XML if head.lstrip(_SPACE).startswith(b"<?xml") else "")
 
 
 def _feed(head: bytes, *, among_xml: bool = False) -> str:
-    """Return the type of a feed or sitemap, also of XHTML and SVG if asked for; nothing for what is neither."""
+    """Return the type of a feed or sitemap, with ``among_xml`` also of XHTML and SVG; otherwise an empty string."""
     start = head.lstrip(_SPACE)
     if start.startswith(b"{"):
         return JSON_FEED if b"://jsonfeed.org/version/" in head.replace(b"\\/", b"/") else ""

@@ -1,9 +1,10 @@
-"""Parsing where it can be stopped: a process of its own, with limits of wall time, CPU time and memory.
+"""Parse in a separate process with limits on wall time, CPU time and memory.
 
-The process is started when the first content needs it and serves one content after another. One that overstays its
-time, runs out of memory or dies is replaced, and only the content that did it has failed: what fails in a process that
-has served others is tried again in a fresh one, since a predecessor may have left it damaged or short of memory.
-Whatever the process has started (a command that parses) ends with it.
+The process starts with the first content that needs it and serves one content after another. It is replaced when it
+exceeds a limit or crashes. A content that fails in a process which has served others is retried in a fresh one, since
+an earlier content may have left the process damaged or short of memory. Commands that a parser started end with it.
+
+Messages are MessagePack with their length in front.
 """
 
 from __future__ import annotations
@@ -34,14 +35,22 @@ from scoter.parse.chain import ParserChain
 from scoter.parse.records import ParseFailed, ParseOutcome
 
 MEMORY: Final = 1024 * 1024 * 1024
-"""Bytes of address space for the parser process, itself included."""
+"""Bytes of address space for the parser process, including the interpreter."""
+HEAD: Final = 8  # bytes of a message's length, which comes before the message itself
+READY: Final = bytes(HEAD)
+"""The empty message that the process sends once it has started."""
+MOST: Final = 128 * 1024 * 1024
+"""Bytes of a result; a larger one would exhaust the memory of the crawl."""
+RETIRED: Final = 0.5
+"""Share of its memory limit after which a process is replaced: the next content may need what the last one took."""
 _PIECE: Final = 256 * 1024
-_START: Final = 60.0  # seconds that the process may take to start on a busy machine
-_FULL: Final = 0.75  # share of its memory that was in use when a process died for want of more
+_START: Final = 60.0  # seconds to start, on a busy machine
+_FULL: Final = 0.75  # share of the limit in use above which a crash is put down to lack of memory
+_PEAK: Final = re.compile(rb"VmPeak:\s*(\d+) kB")
 
 
 class ParserProcess:
-    """A parser process and the way to it; threads may share one, and wait for each other."""
+    """A parser process, started on demand. Threads may share it; one content is parsed at a time."""
 
     def __init__(
         self,
@@ -50,9 +59,9 @@ class ParserProcess:
         memory: int = MEMORY,
         cpu: timedelta | None = None,
     ) -> None:
-        """``make`` is called in the process, so it must be something that pickles: a function of a module, say.
+        """``make`` is pickled and called in the process. ``cpu`` limits the CPU time of one content.
 
-        ``cpu`` is the CPU time for one content, of all threads together; without it, it is ``timeout``.
+        Without ``cpu``, ``timeout`` limits CPU time too.
         """
         self._make = make
         self.timeout = timeout
@@ -60,43 +69,43 @@ class ParserProcess:
         self._cpu = self._seconds if cpu is None else cpu.total_seconds()
         self.memory = memory
         self._process: subprocess.Popen[bytes] | None = None
-        self._served = 0  # contents that the process has answered
-        self._base = 0  # most bytes that the crawl had when it started the process, which the system counts as its own
-        self._closed = 0  # times
-        self._turn = threading.Lock()
+        self._served = 0  # contents parsed by the current process
+        self._base = 0  # our own peak memory at the fork, which the system counts as the child's
+        self._closed = 0  # number of calls of close()
+        self._lock = threading.Lock()
 
     @classmethod
     def of(cls, config: Config) -> ParserProcess:
-        """Return one whose process has the configuration's own chain."""
+        """Return a process with the configured parsers and limits."""
         return cls(partial(ParserChain.of, config), config.parse.timeout, config.parse.memory)
 
     @property
     def pid(self) -> int | None:
-        """The process, if it runs."""
+        """The process id, if the process is running."""
         process = self._process
         return None if process is None or process.returncode is not None else process.pid
 
     def parse(self, content: Content) -> ParseOutcome:
-        """Return what came of a content; it takes no longer than the limits, twice at worst, and the start."""
+        """Parse a content; takes at most twice the time limit, plus the start of the process."""
         closed = self._closed
-        with self._turn:
+        with self._lock:
             was_fresh = self._process is None or self._process.poll() is not None or not self._served
-            found = self._tried(content)
+            found = self._parse_once(content)
             if was_fresh or self._closed != closed:
                 return found
             is_lost = isinstance(found, ParseFailed) and found.reason in ("crash", "memory")
-            return self._tried(content) if is_lost else found
+            return self._parse_once(content) if is_lost else found
 
     def close(self) -> None:
-        """End the process, and with it what it is about."""
+        """End the process, and with it the content being parsed."""
         self._closed += 1
         if (process := self._process) is not None:
-            _kill(process)  # whoever waits for it learns of it at once, and gives up the turn
-        with self._turn:
+            _kill(process)  # wakes the thread that waits for it, which then releases the lock
+        with self._lock:
             self._end()
 
-    def _tried(self, content: Content) -> ParseOutcome:
-        """Return what came of a content in one process, which is no more if it is the worse for it."""
+    def _parse_once(self, content: Content) -> ParseOutcome:
+        """Parse a content in the current process, and end that process if it may be damaged."""
         try:
             process = self._process
             if process is None or process.poll() is not None:
@@ -110,7 +119,7 @@ class ParserProcess:
             return self._died()
         except msgspec.MsgspecError:
             self._end()
-            return ParseFailed("crash", "the parser process sent what is no answer")
+            return ParseFailed("crash", "the parser process sent an invalid message")
         self._served += 1
         if (isinstance(found, ParseFailed) and found.reason == "memory") or most_memory(
             process.pid
@@ -139,22 +148,22 @@ class ParserProcess:
         return process
 
     def _died(self) -> ParseFailed:
-        """Say why the process is no more, by how it ended and by the memory that it had."""
+        """Return why the process died, judging by its exit status and its peak memory."""
         code, most = self._end()
         if code == -signal.SIGPROF:
             return ParseFailed("cpu", f"after {self._cpu:g} s of CPU time")
         if code == -signal.SIGALRM:
             return ParseFailed("timeout", f"after {self._seconds:g} s")
-        how = f"the parser process ended with {code}"
+        how = f"the parser process exited with {code}"
         if code is not None and code < 0:
             with contextlib.suppress(ValueError):
-                how = f"the parser process was ended by {signal.Signals(-code).name}"
+                how = f"the parser process was killed by {signal.Signals(-code).name}"
         if most > max(_FULL * self.memory, self._base):
             return ParseFailed("memory", f"{how}, with {size(most)} in use")
         return ParseFailed("crash", how)
 
     def _end(self) -> tuple[int | None, int]:
-        """End the process, if there is one; return how it ended, and the most bytes of memory that it had."""
+        """End the process, if any; return its exit code and its peak memory in bytes."""
         process, self._process = self._process, None
         if process is None:
             return None, 0
@@ -166,7 +175,7 @@ class ParserProcess:
         if process.returncode is None:
             try:
                 _, status, usage = os.wait4(process.pid, 0)
-            except ChildProcessError:  # another thread was there first
+            except ChildProcessError:  # another thread has waited for it already
                 process.wait()
             else:
                 process.returncode = os.waitstatus_to_exitcode(status)
@@ -175,7 +184,7 @@ class ParserProcess:
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
-    """Kill a process and whatever it has started; one that is already dead keeps the status it died with."""
+    """Kill a process and its children; one that is already dead keeps its exit status."""
     if process.returncode is None:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)
@@ -186,7 +195,7 @@ def _number(pipe: object) -> int:
 
 
 def _exchange(process: subprocess.Popen[bytes], request: bytes, until: float | None) -> bytes:
-    """Send a request and return the answer; TimeoutError when it is late, EOFError when nobody is there."""
+    """Send a request and return the answer; raise TimeoutError if it is late, EOFError if the process has ended."""
     sink, source = _number(process.stdin), _number(process.stdout)
     poll = select.poll()
     poll.register(source, select.POLLIN)
@@ -213,26 +222,13 @@ def _exchange(process: subprocess.Popen[bytes], request: bytes, until: float | N
     return bytes(answer[HEAD:])
 
 
-HEAD: Final = 8  # bytes of the length
-READY: Final = bytes(HEAD)
-"""What the process sends when it has started: a message of no length."""
-MOST: Final = 128 * 1024 * 1024
-"""Bytes of an answer; more is too much for the crawl's own memory."""
-
-RETIRED: Final = 0.5
-"""The share of its memory after which a process serves no more: the next content may need what the last one took."""
-
-
 def most_memory(pid: int | str = "self") -> int:
-    """Return the most address space that a process has had, in bytes; nothing where the system does not tell."""
+    """Return the peak address space of a process in bytes; 0 if the system does not report it."""
     try:
         found = _PEAK.search(Path(f"/proc/{pid}/status").read_bytes())
     except OSError:
         return 0
     return int(found[1]) * 1024 if found else 0
-
-
-_PEAK = re.compile(rb"VmPeak:\s*(\d+) kB")
 
 
 def _plain(value: Any) -> Any:
@@ -247,7 +243,7 @@ _outcomes: msgspec.msgpack.Decoder[ParseOutcome] = msgspec.msgpack.Decoder(Parse
 
 
 def frame(message: Content | ParseOutcome) -> bytes:
-    """Return a message as it goes over the pipe."""
+    """Encode a message with its length in front."""
     body = _encoder.encode(message)
     return len(body).to_bytes(HEAD) + body
 
@@ -257,5 +253,5 @@ def content(body: bytes) -> Content:
 
 
 def outcome(body: bytes) -> ParseOutcome:
-    """Read what the process sent. It is data and never code: a hostile page may have taken the process over."""
+    """Decode a result. MessagePack holds no code: a hostile page may have taken over the process."""
     return _outcomes.decode(body)

@@ -1,17 +1,17 @@
-"""Which pages cannot take long to parse, told without parsing them.
+"""Recognise pages that are sure to parse quickly, without parsing them.
 
-Lexbor cannot be interrupted, and some pages of a few hundred kilobytes cost it minutes. What is quadratic in
-selectolax 1.0.2 (Lexbor's own time on one core, without this):
+Lexbor cannot be interrupted, and some pages of a few hundred kilobytes keep it busy for minutes. These inputs take
+quadratic time in selectolax 1.0.2 (Lexbor alone, on one core):
 
-- nesting: 5,000 nested ``<div>`` 36 ms, 20,000 0.9 s; and every end tag that finds no partner looks through all that
-  is open: 20,000 ``</p>`` in 5,000 ``<div>`` 0.3 s;
-- formatting left open: each of 500 paragraphs opens 500 ``<b>`` again, which makes 250,000 elements of 1,000 tags:
-  0.23 s and 100 MB, four times as much for twice the tags;
-- attributes of one element: 5,000 28 ms, 10,000 0.11 s, 20,000 0.76 s; those of every further ``<html>`` and ``<body>``
-  are added to the first.
+- nesting: 5,000 nested ``<div>`` take 36 ms, 20,000 take 0.9 s. Each end tag without a start tag searches all open
+  elements: 20,000 ``</p>`` in 5,000 ``<div>`` take 0.3 s;
+- unclosed formatting: each of 500 paragraphs reopens 500 ``<b>``, so that 1,000 tags become 250,000 elements, which
+  take 0.23 s and 100 MB; twice the tags take four times as much;
+- attributes of one element: 5,000 take 28 ms, 10,000 0.11 s, 20,000 0.76 s. The attributes of further ``<html>`` and
+  ``<body>`` tags are added to the first one.
 
-So a page is harmless if it is small, has few tags, and no tag of many attributes. The bounds are upper bounds of what a
-parser can make of the bytes: no more elements are open than there are ``<``, whatever is closed.
+So a page is harmless if it is small, has few tags, and no tag with many attributes. The limits are upper bounds for any
+interpretation of the bytes: there are never more open elements than ``<``.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from scoter.parse.vectors import count_byte
 
 _LESS_THAN: Final = ord("<")
 LARGEST: Final = 256 * 1024  # bytes; 3 % of pages are larger
-MOST_TAGS: Final = 7_700  # 60 million steps through what may be open, at 3 to 5 ns each
-_FEW_TAGS: Final = 1_000  # so few that they may all be formatting left open
-_MOST_REOPENED: Final = 500_000  # elements that formatting left open may make
-_SHORT: Final = 40_000  # bytes in which no more than 13,000 attributes fit
+MOST_TAGS: Final = 7_700  # 60 million steps through open elements at 3 to 5 ns each
+_FEW_TAGS: Final = 1_000  # so few that all may be unclosed formatting
+_MOST_REOPENED: Final = 500_000  # elements that unclosed formatting may create
+_SHORT: Final = 40_000  # bytes, which hold at most 13,000 attributes
 _MOST_ATTRIBUTES: Final = 6_000
 _STEADY: Final = 2_500_000_000  # bytes of page times bytes of block: a second if it is all attributes of three bytes
 
-# Formatting elements with attributes: without any, three of a name are opened again at most (HTML standard, 13.2.4.3),
-# and of links only one. And the two elements to which a second tag of the name adds its attributes. RE2 needs a quarter
-# of the time that re does, and a third of that where the pattern begins with one certain byte: so both cases are spelt.
+# Formatting elements with attributes: of those without, at most three of a name are reopened (HTML standard, 13.2.4.3),
+# and of links only one. Also the two elements to which further tags add their attributes. RE2 takes a quarter of re's
+# time, and a third of that if the pattern begins with a fixed byte; so both cases are spelled out.
 _NAMES: Final = (
     *("html", "body", "b", "i", "u", "s", "em", "tt", "big", "font", "code", "nobr", "small", "strong", "strike"),
 )
@@ -47,18 +47,20 @@ _PLAIN: Final = 40
 _ROOTS: Final = frozenset({b"html", b"body"})
 _MOST_ROOTS: Final = 4
 
-# Attributes as the tokenizer reads them (HTML standard, 13.2.5.32 and on).
+# Attributes as the tokenizer reads them (HTML standard, 13.2.5.32 ff.).
 _VALUE = rb"(?:\"[^\"]*+(?:\"|\Z)|'[^']*+(?:'|\Z)|[^\t\n\f\r >]*+)"
 _ATTRIBUTES = re.compile(
     rb"[\t\n\f\r /]*+[^\t\n\f\r />][^\t\n\f\r />=]*+(?:[\t\n\f\r ]*+=[\t\n\f\r ]*+" + _VALUE + rb")?+"
 )
-# The same up to the end of a block, for RE2, which reads JSON six times as fast as re does. It knows no possessive
-# repetition and needs none: names in a row, and then what follows a name, can be read in one way only.
+# The same up to the end of a block, for RE2, which scans JSON six times as fast as re. It has no possessive repetition
+# and needs none, since the pattern is unambiguous.
 _SPACE = rb"[\t\n\f\r ]"
 _ROW = rb"[^\t\n\f\r />][^\t\n\f\r />=]*(?:" + _SPACE + rb"+[^\t\n\f\r />=]+)*" + _SPACE + rb"*"
 _BARE = rb"[^\t\n\f\r >\"'][^\t\n\f\r >]*"
 _BYTES = re2.Options()
-_BYTES.encoding = re2.Options.Encoding.LATIN1  # else [^x] means a character of UTF-8, which a page need not be
+_BYTES.encoding = (
+    re2.Options.Encoding.LATIN1
+)  # otherwise [^x] matches UTF-8 characters, but a page may have another encoding
 _TO_THE_END = re2.compile(
     rb"(?:[\t\n\f\r /]*" + _ROW + rb"(?:=" + _SPACE + rb"*(?:\"[^\"]*\"|'[^']*'|" + _BARE + _SPACE + rb")|/))*"
     rb"[\t\n\f\r /]*(?:" + _ROW + rb"(?:=" + _SPACE + rb"*(?:\"[^\"]*|'[^']*|" + _BARE + rb")?)?)?",
@@ -68,14 +70,14 @@ _UNQUOTED = re.compile(rb"[^\t\n\f\r >]*+")
 _BEFORE_VALUE = re.compile(rb"[\t\n\f\r ]*+" + _VALUE)
 
 
-# A comment within a text, or one that frameworks leave there. What has markup or quotes in it is left to the parser.
+# A comment within a text. Comments that contain markup or quotes are left to the parser.
 _COMMENT = rb"!--(?:[ \[\]]?-->|[^<>\"']*-->(?:<!--[^<>\"']*-->)*([\t\n\f\r ]*[^<\t\n\f\r ]))"
-_HAS_COMMENT = re2.compile(_COMMENT, _BYTES)  # begins with what is rare, which RE2 finds fast
+_HAS_COMMENT = re2.compile(_COMMENT, _BYTES)  # begins with rare bytes, which RE2 finds fast
 _WHOLE_COMMENT = re2.compile(b"<" + _COMMENT, _BYTES)
 
 
 def without_comments(markup: bytes) -> bytes:
-    """Return markup as it is parsed: without the comments that frameworks and writers leave between pieces of one text.
+    """Remove the comments that frameworks and authors leave within a text.
 
     >>> without_comments(b"Page <!-- the number -->3")
     b'Page 3'
@@ -87,7 +89,7 @@ def without_comments(markup: bytes) -> bytes:
 
 
 def harmless(body: bytes) -> bool:
-    """Tell whether a page cannot take more than about a second and 200 MB.
+    """Tell whether parsing a page is sure to take no more than about a second and 200 MB.
 
     >>> harmless(b"<p>words</p>" * 100), harmless(b"<div>" * 100_000)
     (True, False)
@@ -98,12 +100,12 @@ def harmless(body: bytes) -> bool:
     tags = count_byte(body, _LESS_THAN)
     if tags > MOST_TAGS:
         return False
-    # UTF-16 and ISO-2022-JP, in which the bytes of markup may mean something else.
+    # UTF-16 or ISO-2022-JP, where the bytes of markup may have another meaning.
     if b"\0" in body or b"\x1b" in body:
         return False
     if size <= _SHORT and tags <= _FEW_TAGS:
         return True
-    body = without_comments(body)  # without which <<!-- -->b x> is <b x>
+    body = without_comments(body)  # as the reader does: <<!-- -->b x> becomes <b x>
     watched = _WATCHED.findall(body)
     if tags > _FEW_TAGS and (len(watched) + _PLAIN) * tags > _MOST_REOPENED:
         return False
@@ -115,8 +117,9 @@ def harmless(body: bytes) -> bool:
 def _few_attributes(body: bytes, size: int) -> bool:
     """Tell whether no tag can have very many attributes.
 
-    A tag that is longer than two blocks has a block to itself. Wherever the tokenizer was when that block began, the
-    attributes go on from one of the places; and where a tag ends in the block from all of them, there is no long tag.
+    A tag longer than two blocks fills at least one whole block. Whatever the state of the tokenizer at the start of
+    that block, its attributes continue at one of ``_places``. If the tag ends within the block from each of them, there
+    is no such tag.
     """
     width = _STEADY // size
     most = 0
@@ -131,8 +134,10 @@ def _few_attributes(body: bytes, size: int) -> bool:
 
 
 def _places(block: bytes) -> set[int]:
-    """Return where attributes may go on in a block that begins in the middle of a tag: between two attributes, in a
-    value in double or single quotes, in one without quotes, or before one; a block that is all value has no such place.
+    """Return where attributes may continue in a block that begins inside a tag.
+
+    The block may begin between two attributes, in a value with double, single or no quotes, or before a value. A block
+    that is all value has no such place.
     """
     places = {0, _end(_UNQUOTED, block), _end(_BEFORE_VALUE, block)}
     places |= {quote + 1 for quote in (block.find(b'"'), block.find(b"'")) if quote >= 0}

@@ -1,4 +1,7 @@
-"""A page whose characters are known; ``encoding``, which finds them out, is compiled and may hold no ``Struct``."""
+"""Results of decoding, parsing and choosing links.
+
+They live here because ``encoding`` and ``links`` are compiled with mypyc, which does not support ``Struct``.
+"""
 
 from __future__ import annotations
 
@@ -14,10 +17,10 @@ EncodingEvidence: TypeAlias = Literal["bom", "http", "meta", "xml", "utf-8", "de
 
 
 class DecodedPage(Struct, frozen=True):
-    """A page as UTF-8, with the name of the encoding it came in, how that was found out, and how much was invalid.
+    """A page as UTF-8, its original encoding, and what decided on that encoding.
 
-    ``why`` is a byte order mark, the server's word, a declaration of the page's own, that it is valid ``utf-8``, the
-    detector, or nothing but the default. ``replaced`` counts the characters that became U+FFFD, or were it already.
+    ``why`` is a byte order mark, the HTTP header, a ``meta`` or XML declaration, the bytes being valid ``utf-8``, the
+    detector, or the default. ``replaced`` counts the U+FFFD characters in the result.
     """
 
     utf8: bytes
@@ -27,7 +30,7 @@ class DecodedPage(Struct, frozen=True):
 
 
 class DropReason(StrEnum):
-    """Why a link is not kept."""
+    """Why a link was dropped."""
 
     PAGE_NOFOLLOW = "page_nofollow"
     NOFOLLOW = "nofollow"
@@ -40,11 +43,11 @@ class DropReason(StrEnum):
     REPEATED = "repeated"
     TOO_MANY = "too_many"
 
-    __hash__ = str.__hash__  # an enum's own takes ten times as long
+    __hash__ = str.__hash__  # ten times as fast as Enum's
 
 
 class KeptLinks(Struct, frozen=True):
-    """The links that are kept of a page, how many there were, and why the others are not."""
+    """The links kept of a page, how many it had, and how many were dropped for which reason."""
 
     links: tuple[Outlink, ...]
     found: int
@@ -52,7 +55,7 @@ class KeptLinks(Struct, frozen=True):
 
 
 class Parsed(Struct, frozen=True, tag=True):
-    """The pages that a content holds; the first is the content's own."""
+    """The pages in a content. The first is the page of the content itself."""
 
     pages: tuple[Page, ...]
 
@@ -62,9 +65,9 @@ class Parsed(Struct, frozen=True, tag=True):
 
 
 class ParseFailed(Struct, frozen=True, tag=True):
-    """Why a content has no page.
+    """Why a content could not be parsed.
 
-    The reason is one of ``no_parser``, ``truncated``, ``empty`` (no parser found a page in it), ``broken_plugin``,
+    ``reason`` is one of ``no_parser``, ``truncated``, ``empty`` (no parser found a page), ``broken_plugin``,
     ``timeout``, ``cpu``, ``memory`` and ``crash``.
     """
 

@@ -1,7 +1,7 @@
-"""JavaScript and style sheets: the addresses in them; they have no text that anybody reads.
+"""Find the addresses in JavaScript and style sheets.
 
-Nothing here understands the languages. One pass of a pattern that cannot go back finds what looks like an address; its
-time is linear in the length of the file, whatever is in it.
+The languages are not parsed. One pass of a possessive pattern, which never backtracks, finds what looks like an
+address, in time linear in the length of the file.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from typing import Final
 
 LONGEST: Final = 2_048
-"""Characters of an address."""
+"""Most characters of an address."""
 
-# A comment ends before anything in it is looked at, and a string ends at its quote. Possessive, so as never to go back.
+# Comments and other strings are matched too, so that addresses in them are skipped.
 _CSS: Final = re.compile(
     r"/\*(?:[^*]++|\*(?!/))*+(?:\*/)?"
     r"|@import\s++(?:\"((?:[^\"\\\n]|\\.)*+)\"|'((?:[^'\\\n]|\\.)*+)')"
@@ -22,7 +22,7 @@ _CSS: Final = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _ESCAPE: Final = re.compile(r"\\(?:([0-9a-fA-F]{1,6})\s?|\n|(.))", re.DOTALL)
-# A string without an escape but \/ and \u002F, which programs write for the slash.
+# A string without escapes, except \/ and \u002F, which generators write for a slash.
 _STRING: Final = re.compile(r"[\"'`]((?:[^\"'`\s<>\\{}|^]|\\/|\\u002[fF]){2,2048}+)(?=[\"'`])")
 _HOST: Final = re.compile(r"(?:https?:)?//[^/?#\s]*[a-z0-9][.:\]][^\s]*|https?://localhost", re.IGNORECASE)
 _PATH: Final = re.compile(r"(?:\.{0,2}/)[\w.~%@+-]+(?:/[\w.~%@+:,;=-]*)*(?:[?#].*)?", re.ASCII)
@@ -30,7 +30,7 @@ _FILE: Final = re.compile(r"(?:[\w~%@+-]+/)*[\w.~%@+-]+\.(?:html?|xhtml|php|aspx
 
 
 def script_addresses(text: str) -> Iterator[str]:
-    """Yield what looks like an address in the strings of a script.
+    """Yield the strings of a script that look like an address.
 
     >>> list(script_addresses('go("https://a.example/x"); load("/img/a.png"); re("/"); say("and/or")'))
     ['https://a.example/x', '/img/a.png']
@@ -58,7 +58,7 @@ def css_addresses(text: str) -> Iterator[str]:
 
 
 def _unescaped(found: re.Match[str]) -> str:
-    """Return what an escape of CSS stands for (CSS Syntax 3, 4.3.7)."""
+    """Decode an escape (CSS Syntax 3, 4.3.7)."""
     code, character = found.groups()
     if code is None:
         return character or ""

@@ -1,6 +1,6 @@
-"""Searches that numpy and Arrow make in a fraction of the time, where they are loaded: for this alone they are not.
+"""Byte searches that are faster with numpy or Arrow, used only if those are already imported.
 
-A process that writes tables has them; one that only previews links has not.
+A process that writes tables has imported them; one that only previews links has not.
 """
 
 from __future__ import annotations
@@ -9,13 +9,13 @@ import struct
 import sys
 from typing import Any, Final
 
-_LONG: Final = 2_048  # characters, or bytes; below, numpy's own overhead is what counts
+_LONG: Final = 2_048  # characters or bytes; below, numpy's overhead dominates
 _OFFSETS: Final = struct.Struct("=ii")
-_LONGEST: Final = 2**31 - 1  # bytes that a string of Arrow's may have
+_LONGEST: Final = 2**31 - 1  # bytes of an Arrow string
 
 
 def count_byte(data: bytes, byte: int) -> int:
-    """Return how often a byte stands in data.
+    """Count the occurrences of a byte.
 
     >>> count_byte(b"<p>words</p>" * 1_000, ord("<"))
     2000
@@ -29,10 +29,10 @@ def count_byte(data: bytes, byte: int) -> int:
 
 
 def may_have_two_blanks(text: str) -> bool:
-    """Tell whether two blanks may follow each other; a no is certain.
+    """Return False only if the text is sure to have no two spaces in a row.
 
-    To search for them takes a third of all that the text takes, or more, since no processor foresees where words end.
-    numpy compares without looking for an end, ten times as fast; not so where characters have more than one byte.
+    The plain search takes a third of the time of text extraction or more, because branches at word ends are
+    unpredictable. numpy compares without branches, ten times as fast, but only where characters are one byte each.
     """
     if len(text) < _LONG or "numpy" not in sys.modules or not text.isascii():
         return True
@@ -43,12 +43,12 @@ def may_have_two_blanks(text: str) -> bool:
 
 
 def is_whole_utf8(data: bytes) -> bool:
-    """Tell whether bytes are UTF-8, all of them.
+    """Tell whether all bytes are valid UTF-8.
 
     >>> is_whole_utf8("naïve".encode() * 1_000), is_whole_utf8("naïve".encode("latin-1") * 1_000)
     (True, False)
     """
-    if _LONG <= len(data) <= _LONGEST and "pyarrow" in sys.modules:  # which makes no text of them, a fifth of the time
+    if _LONG <= len(data) <= _LONGEST and "pyarrow" in sys.modules:  # a fifth of the time, as it creates no str
         import pyarrow  # type: ignore[import-untyped]
 
         bounds: Any = pyarrow.py_buffer(_OFFSETS.pack(0, len(data)))

@@ -15,7 +15,7 @@ GROUPS = [
 
 
 @pytest.mark.parametrize("case", GROUPS)
-def test_a_page_is_read_in_its_encoding(case: Case) -> None:
+def test_page_is_decoded_in_its_encoding(case: Case) -> None:
     found = decoded(case.body, case.http)
 
     assert (found.encoding, found.why) == (case.encoding, case.why)
@@ -23,12 +23,12 @@ def test_a_page_is_read_in_its_encoding(case: Case) -> None:
 
 
 @pytest.mark.parametrize("case", GROUPS)
-def test_what_was_lost_is_counted(case: Case) -> None:
+def test_replaced_characters_are_counted(case: Case) -> None:
     found = decoded(case.body, case.http)
 
     assert found.replaced == found.utf8.decode().count("\ufffd")
 
 
-def test_the_table_has_forty_cases_and_more_of_different_names() -> None:
+def test_cases_are_many_and_have_unique_names() -> None:
     assert len(ALL) > 40
     assert len({case.body for case in ALL}) > 40

@@ -28,7 +28,7 @@ BASE = canonical("http://a.example/dir/")
         ("99999999999999999999;url=x", "x", 999999999),
     ],
 )
-def test_a_refresh_says_where_and_when(content: str, path: str, seconds: float) -> None:
+def test_refresh_has_a_target_and_a_delay(content: str, path: str, seconds: float) -> None:
     found = read_refresh(content, BASE)
 
     assert found is not None
@@ -37,10 +37,10 @@ def test_a_refresh_says_where_and_when(content: str, path: str, seconds: float) 
 
 
 @pytest.mark.parametrize("content", ["", "5", "5;", "5; url=", "url=x", "x; url=y", "-1; url=x", "5; url=javascript:x"])
-def test_a_refresh_that_leads_nowhere_is_none(content: str) -> None:
+def test_refresh_without_target_is_none(content: str) -> None:
     assert read_refresh(content, BASE) is None
 
 
 @given(st.text())
-def test_no_text_breaks_it(content: str) -> None:
+def test_refresh_accepts_any_text(content: str) -> None:
     read_refresh(content, BASE)

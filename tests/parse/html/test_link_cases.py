@@ -90,17 +90,17 @@ CASES: list[tuple[str, str, list[str]]] = [
 
 
 @pytest.mark.parametrize(("markup", "links"), [case[1:] for case in CASES], ids=[case[0] for case in CASES])
-def test_links_are_found_as_a_browser_would_find_them(markup: str, links: list[str]) -> None:
+def test_links_are_found_as_in_browsers(markup: str, links: list[str]) -> None:
     assert [f"{link.kind} {link.target}" for link in read(markup).outlinks] == links
 
 
-def test_a_forms_action_is_a_link_by_setting() -> None:
+def test_form_action_is_a_link_if_configured() -> None:
     page = read('<form action="/send"></form>', HtmlOptions(form_actions=True))
 
     assert [(link.kind, link.target.path) for link in page.outlinks] == [("form", "/send")]
 
 
-def test_addresses_in_scripts_are_links_by_setting() -> None:
+def test_script_addresses_are_links_if_configured() -> None:
     body = (
         '<script>go("https://b.example/x"); load("/api/list?p=1"); show("text/html")</script>'
         '<script>go("https:\\/\\/b.example\\/y")</script>'
@@ -121,13 +121,13 @@ def test_addresses_in_scripts_are_links_by_setting() -> None:
     assert "go" not in page.text
 
 
-def test_addresses_in_scripts_are_bounded() -> None:
+def test_script_addresses_are_limited() -> None:
     script = "".join(f'"/path/{number}",' for number in range(50_000))
 
     assert len(read(f"<script>{script}</script>", HtmlOptions(script_links=True)).outlinks) == 1_000
 
 
-def test_a_link_tells_the_element_it_came_from_even_where_its_kind_does_not() -> None:
+def test_element_name_is_stored_even_if_the_kind_differs() -> None:
     page = read('<video src="/v"></video><a href="/a">a</a>', HtmlOptions(element_name="_element"))
 
     assert [(link.kind, link.extra) for link in page.outlinks] == [
@@ -136,7 +136,7 @@ def test_a_link_tells_the_element_it_came_from_even_where_its_kind_does_not() ->
     ]
 
 
-def test_an_image_in_a_link_speaks_for_it_and_one_beside_it_does_not() -> None:
+def test_only_an_image_inside_a_link_supplies_its_anchor() -> None:
     page = read(
         '<a href="/1"><picture><img alt="" src="/0.png"><img alt="A seal" src="/s.png"></picture></a>'
         '<a href="/2"></a><img alt="Another" src="/t.png">'
@@ -145,17 +145,17 @@ def test_an_image_in_a_link_speaks_for_it_and_one_beside_it_does_not() -> None:
     assert [link.anchor for link in page.outlinks if link.kind == "a"] == ["A seal", ""]
 
 
-def test_an_image_whose_link_is_ignored_speaks_for_its_link() -> None:
+def test_ignored_image_still_supplies_an_anchor() -> None:
     page = read('<a href="/1"><img alt="A seal" src="/s.png"></a>', HtmlOptions(ignored=("img",)))
 
     assert [(link.target.path, link.anchor) for link in page.outlinks] == [("/1", "A seal")]
 
 
-def test_a_page_with_too_many_links_says_so() -> None:
+def test_doubt_names_too_many_links() -> None:
     page = read("".join(f'<a href="/{number}">' for number in range(MOST_LINKS + 1)))
 
     assert len(page.outlinks) == MOST_LINKS
-    assert page.doubt == "too many links: the first 10,000 are read"
+    assert page.doubt == "too many links: only the first 10,000 were read"
 
 
 @pytest.mark.parametrize(
@@ -169,7 +169,7 @@ def test_a_page_with_too_many_links_says_so() -> None:
         ("koi8-r", "/путь", "/%D0%BF%D1%83%D1%82%D1%8C"),
     ],
 )
-def test_a_query_is_in_the_encoding_of_its_page(encoding: str, href: str, target: str) -> None:
+def test_query_is_encoded_as_the_page(encoding: str, href: str, target: str) -> None:
     page = read(f'<meta charset={encoding}><a href="{href}">x</a><link rel=canonical href="{href}">'.encode(encoding))
 
     assert [link.target.target for link in page.outlinks] == [target, target]
@@ -177,7 +177,7 @@ def test_a_query_is_in_the_encoding_of_its_page(encoding: str, href: str, target
     assert page.canonical.target == target
 
 
-def test_a_query_is_in_the_encoding_of_its_page_wherever_the_address_is_told() -> None:
+def test_query_is_encoded_as_the_page_in_all_fields() -> None:
     head = '<link rel="canonical" href="/?q=é"><link rel="alternate" hreflang="fr" href="/fr?q=é">'
     body = f'<meta charset="windows-1252">{head}<p>Words, and <a href="/?q=é">a link</a>.'.encode("windows-1252")
     content = Content(url=canonical("http://a.example/dir/page.html"), media_type="text/html", body=body)

@@ -25,13 +25,13 @@ def parsed(*settings: str) -> Page:
     return parser(*settings).parse(content(BODY))[0]
 
 
-def test_an_ordinary_page_is_read_in_place_but_not_where_trafilatura_reads_it() -> None:
+def test_ordinary_page_is_parsed_in_place_except_with_trafilatura() -> None:
     assert parser().in_place(content(BODY))
     assert parser("parse.extractor=resiliparse", "parse.markdown=true").in_place(content(BODY))
     assert not parser("parse.extractor=trafilatura").in_place(content(BODY))
 
 
-def test_main_content_and_metadata_are_there_when_they_are_asked_for() -> None:
+def test_main_content_and_metadata_are_read_if_configured() -> None:
     plain = parsed()
     rich = parsed("parse.metadata=true", "parse.extractor=resiliparse", "parse.markdown=true")
 
@@ -45,7 +45,7 @@ def test_main_content_and_metadata_are_there_when_they_are_asked_for() -> None:
     assert rich.outlinks == plain.outlinks
 
 
-def test_plain_text_tells_its_type_its_robots_and_its_doubts() -> None:
+def test_plain_text_has_type_robots_directives_and_doubt() -> None:
     given = content(b"seals\0", "text/plain", robots="nosnippet, unavailable_after: 2030-01-01")
 
     (page,) = TextParser(Setup(load())).parse(given)

@@ -112,21 +112,21 @@ THINGS = st.recursive(
 
 
 @given(st.binary(max_size=2_000))
-def test_no_bytes_make_the_reader_fail(page: bytes) -> None:
+def test_reader_accepts_any_bytes(page: bytes) -> None:
     check(read(page))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(st.lists(PIECES, max_size=60))
-def test_no_markup_makes_the_reader_fail(pieces: list[str]) -> None:
+def test_reader_accepts_any_markup(pieces: list[str]) -> None:
     check(read("".join(pieces)))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(THINGS)
 @example({"@type": "Product", "price": 10**5000, "name": float("nan")})
 @example([{"@type": "Article", "@id": "#a", "author": {"@id": "#a"}, "image": {"@id": "#a"}}])
-def test_no_json_makes_the_reader_fail(thing: object) -> None:
+def test_reader_accepts_any_json(thing: object) -> None:
     text = (
         json.dumps(thing, default=str)
         if not _has_long_number(thing)
@@ -137,13 +137,13 @@ def test_no_json_makes_the_reader_fail(thing: object) -> None:
 
 
 @given(st.text(alphabet='"\\{}[],:/*<!-> \nan1&quot;', max_size=200))
-def test_no_broken_json_makes_the_reader_fail(text: str) -> None:
+def test_reader_accepts_broken_json(text: str) -> None:
     check(read(ld(text)))
 
 
 @given(st.integers(0, len(EVERY)), st.integers(0, 200), st.binary(max_size=20))
 @settings(deadline=None)
-def test_a_page_of_all_sources_survives_any_damage(place: int, gap: int, noise: bytes) -> None:
+def test_reader_accepts_any_damage_to_a_page_with_all_sources(place: int, gap: int, noise: bytes) -> None:
     page = EVERY.encode()
 
     check(read(page[:place] + noise + page[place + gap :]))

@@ -8,14 +8,14 @@ from tests.effort import seconds_of
 from tests.parse.metadata.truth import ld, read
 
 
-def test_a_title_and_a_description_have_a_longest_form() -> None:
+def test_title_and_description_are_truncated() -> None:
     found = read(f'<title>{"t " * 5_000}</title><meta name="description" content="{"d" * 50_000}">')
 
     assert len(found.title) <= 1_000
     assert len(found.description) == 5_000
 
 
-def test_an_address_that_is_too_long_is_none() -> None:
+def test_long_url_is_dropped() -> None:
     found = read(
         f'<meta property="og:image" content="/{"x" * 5_000}"><meta property="og:url" content="/{"x" * 4_000}">'
     )
@@ -24,7 +24,7 @@ def test_an_address_that_is_too_long_is_none() -> None:
     assert len(found.canonical) > 4_000
 
 
-def test_of_many_tags_the_first_are_read() -> None:
+def test_only_the_first_tags_are_read() -> None:
     tags = "".join(f'<meta property="article:tag" content="tag{n}">' for n in range(5_000))
     found = read(tags + '<meta property="og:title" content="too late">')
 
@@ -32,31 +32,31 @@ def test_of_many_tags_the_first_are_read() -> None:
     assert found.title == ""
 
 
-def test_control_characters_and_turned_directions_are_no_text() -> None:
+def test_control_and_direction_characters_are_removed() -> None:
     found = read("<title>Se\u202eals\x07\ufeff of\xa0 the\u2028North</title>")
 
     assert found.title == "Seals of the North"
 
 
-def test_joiners_within_words_stay() -> None:
+def test_zero_width_joiners_are_kept() -> None:
     found = read("<title>می\u200cخواهم</title>")
 
     assert found.title == "می\u200cخواهم"
 
 
-def test_json_beyond_its_bound_is_not_read() -> None:
+def test_oversized_json_is_not_read() -> None:
     found = read(ld('{"@type": "Article", "headline": "long", "x": "' + "x" * 1_000_001 + '"}'))
 
     assert found.title == ""
 
 
-def test_json_that_is_nested_too_deeply_is_not_read() -> None:
+def test_deeply_nested_json_is_not_read() -> None:
     found = read(ld("[" * 100_000) + ld('{"@graph":' * 100 + '{"@type":"Article","headline":"deep"}' + "}" * 100))
 
     assert found.title == ""
 
 
-def test_hostile_pages_take_no_long_time() -> None:
+def test_hostile_pages_are_read_quickly() -> None:
     pages = [
         ld('"' + '\\"' * 120_000),
         ld("," * 250_000 + "}"),
@@ -75,7 +75,7 @@ def test_hostile_pages_take_no_long_time() -> None:
         assert seconds_of(partial(read, page)) < 2, page[:40]
 
 
-def test_comments_left_open_in_a_description_take_no_time() -> None:
+def test_unclosed_comments_in_a_description_are_read_quickly() -> None:
     page = ld('{"@type": "Article", "description": "Seals' + r"\u003c!--" * 9_000 + '"}')
 
     assert read(page).description == "Seals"

@@ -10,14 +10,14 @@ from scoter.errors import ConfigError
 from scoter.parse.metadata.reader import DEFAULT_ORDER, FIELDS, SOURCES, MetadataOptions
 
 
-def test_every_field_of_the_record_has_an_order_of_known_sources() -> None:
+def test_every_metadata_field_has_an_order_of_known_sources() -> None:
     assert set(FIELDS) == set(PageMetadata.__struct_fields__) - {"sources"}
     for sources in DEFAULT_ORDER.values():
         assert set(sources) <= set(SOURCES)
         assert len(set(sources)) == len(sources)
 
 
-def test_the_configuration_changes_one_field_and_leaves_the_others() -> None:
+def test_configuration_changes_only_the_named_field() -> None:
     options = MetadataOptions.of_lines(["title = html , jsonld"])
 
     assert options.order == {**DEFAULT_ORDER, "title": ("html", "jsonld")}
@@ -27,14 +27,14 @@ def test_the_configuration_changes_one_field_and_leaves_the_others() -> None:
 @pytest.mark.parametrize(
     ("lines", "said"),
     [
-        (["titel=html"], "'titel=html' names no field"),
-        (["title"], "'title' names no field"),
-        (["title=html,facebook"], "the source 'facebook', which there is not"),
-        (["title=html", "title=jsonld"], "title has two orders"),
-        (["sources=html"], "'sources=html' names no field"),
+        (["titel=html"], "'titel=html' does not name a metadata field"),
+        (["title"], "'title' does not name a metadata field"),
+        (["title=html,facebook"], "'facebook' is not a metadata source"),
+        (["title=html", "title=jsonld"], "title is listed twice"),
+        (["sources=html"], "'sources=html' does not name a metadata field"),
     ],
 )
-def test_a_mistake_is_told_with_all_fields_and_sources(lines: list[str], said: str) -> None:
+def test_invalid_order_is_rejected_with_all_fields_and_sources(lines: list[str], said: str) -> None:
     with pytest.raises(ConfigError) as caught:
         MetadataOptions.of_lines(lines)
 

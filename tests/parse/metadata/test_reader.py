@@ -11,7 +11,7 @@ from scoter.core.url import canonical
 from scoter.parse.metadata import PageMetadataReader
 
 
-def test_the_tree_of_a_page_is_left_as_it_is() -> None:
+def test_tree_is_not_changed() -> None:
     tree = LexborHTMLParser(EVERY)
     before = tree.html
 
@@ -20,7 +20,7 @@ def test_the_tree_of_a_page_is_left_as_it_is() -> None:
     assert tree.html == before
 
 
-def test_addresses_are_relative_to_the_base() -> None:
+def test_urls_are_relative_to_the_base() -> None:
     tree = LexborHTMLParser('<link rel="canonical" href="seals"><meta property="og:image" content="i.jpg">')
 
     found = PageMetadataReader().read(tree, canonical(URL), canonical("https://b.example/deep/"))
@@ -30,7 +30,7 @@ def test_addresses_are_relative_to_the_base() -> None:
     assert found.image.url == "https://b.example/deep/i.jpg"
 
 
-def test_one_reader_reads_page_after_page_and_keeps_nothing() -> None:
+def test_reader_keeps_nothing_between_pages() -> None:
     reader = PageMetadataReader()
     first = LexborHTMLParser(EVERY)
     url = canonical(URL)
@@ -42,7 +42,7 @@ def test_one_reader_reads_page_after_page_and_keeps_nothing() -> None:
     assert reader.read(first, url, url) == before
 
 
-def test_line_breaks_and_blocks_part_words_and_what_is_not_shown_is_not_told() -> None:
+def test_line_breaks_and_blocks_separate_words_and_hidden_text_is_skipped() -> None:
     found = read(
         '<div itemscope itemtype="https://schema.org/Recipe"><h1 itemprop="name">Pan<b>cakes</b><br>of oats</h1>'
         '<div itemprop="description"><style>p {}</style><p>Light</p>and (<i>very</i>) good<!-- so -->.</div></div>'
@@ -52,25 +52,25 @@ def test_line_breaks_and_blocks_part_words_and_what_is_not_shown_is_not_told() -
     assert found.description == "Light and (very) good."
 
 
-def test_line_breaks_part_words_in_the_paragraph_that_stands_in_for_a_description() -> None:
+def test_line_breaks_separate_words_in_the_opening_paragraph() -> None:
     found = read(f"<p>Grey seals rest on sandbanks<br>in winter{' and in summer' * 4}.</p>")
 
     assert found.description == f"Grey seals rest on sandbanks in winter{' and in summer' * 4}."
 
 
-def test_tags_that_part_no_words_leave_no_blank_in_a_description() -> None:
+def test_text_level_tags_leave_no_space_in_a_description() -> None:
     found = read('<meta name="description" content="Seals swim &lt;b&gt;fast&lt;/b&gt;.&lt;br&gt;They rest.">')
 
     assert found.description == "Seals swim fast. They rest."
 
 
-def test_keywords_are_parted_by_the_commas_of_every_script_and_not_within_entities() -> None:
+def test_keywords_are_split_at_commas_of_any_script_but_not_in_entities() -> None:
     assert read('<meta name="keywords" content="海豹，海洋、生物；北海">').keywords == ("海豹", "海洋", "生物", "北海")
     assert read('<meta name="keywords" content="فقمة، بحر؛ شمال">').keywords == ("فقمة", "بحر", "شمال")
     assert read('<meta name="keywords" content="Q&amp;amp;A, seals">').keywords == ("Q&A", "seals")
 
 
-def test_an_entity_in_a_name_makes_no_two_authors_of_one() -> None:
+def test_entity_in_a_name_does_not_split_the_author() -> None:
     found = read('<meta name="author" content="Ida &amp;amp; Jens Lund; Ole Dam">')
 
     assert [author.name for author in found.authors] == ["Ida & Jens Lund", "Ole Dam"]
@@ -85,9 +85,7 @@ def test_an_entity_in_a_name_makes_no_two_authors_of_one() -> None:
         ("4", "7.0", (4, 7)),
     ],
 )
-def test_ratings_are_read_as_either_half_of_the_world_writes_numbers(
-    value: str, count: str, told: tuple[float, int]
-) -> None:
+def test_ratings_accept_decimal_points_and_commas(value: str, count: str, told: tuple[float, int]) -> None:
     rating = f'{{"@type": "AggregateRating", "ratingValue": "{value}", "reviewCount": "{count}"}}'
     thing = f'{{"@context": "https://schema.org", "@type": "Product", "name": "Kettle", "aggregateRating": {rating}}}'
 
@@ -97,13 +95,13 @@ def test_ratings_are_read_as_either_half_of_the_world_writes_numbers(
     assert (found.rating, found.ratings) == told
 
 
-def test_a_page_without_elements_says_nothing() -> None:
+def test_page_without_elements_has_no_metadata() -> None:
     url = canonical(URL)
 
     assert told(PageMetadataReader().read(LexborHTMLParser(""), url, url)) == {}
 
 
-def test_what_stands_in_an_article_within_main_is_looked_at_once() -> None:
+def test_article_inside_main_is_read_once() -> None:
     small = '<p>Seal</p><img src="/s.jpg" width="120" height="120">'
     large = f'<p>{"Grey seals rest on sandbanks. " * 4}</p><img src="/seal.jpg" width="900" height="600">'
     found = read(f'{"<p>Menu</p>" * 10}<main role="main"><article>{small * 25}{large}</article></main>')

@@ -10,11 +10,11 @@ CASES = (*pages_tags.CASES, *pages_schema.CASES, *pages_body.CASES, *pages_confl
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_a_page_says_what_is_true_of_it_and_from_where(case: Case) -> None:
+def test_metadata_and_sources_are_as_expected(case: Case) -> None:
     found = read(case.page, case.order, case.header_language)
 
     assert told(found) == case.truth
 
 
-def test_there_are_enough_pages_and_each_has_a_name_of_its_own() -> None:
+def test_cases_are_many_and_have_unique_names() -> None:
     assert len({case.name for case in CASES}) == len(CASES) >= 60

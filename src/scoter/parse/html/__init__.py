@@ -1,8 +1,7 @@
-"""HTML pages: title, text, links, and what they say about themselves, in one walk over the tree.
+"""Read an HTML page in one walk over its tree: title, text, links and robots directives.
 
-``reader`` is what everybody calls; ``options`` says what of a page is wanted; ``elements`` knows what to do with which
-element, ``found`` keeps what the walk comes upon, ``text`` puts words in order, ``srcset`` chooses among sizes of an
-image, and ``doubt`` tells what is wrong with a page.
+``reader`` is the entry point. ``options`` says what to read, ``elements`` how to treat each element, ``page_parts``
+collects what the walk finds, and ``attributes`` parses ``srcset`` and meta refresh.
 """
 
 from scoter.parse.html.options import HtmlOptions

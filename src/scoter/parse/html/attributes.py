@@ -1,4 +1,4 @@
-"""The sizes of an image: ``srcset="a.jpg 320w, b.jpg 640w"``."""
+"""Attribute values with a syntax of their own: ``srcset`` and meta refresh."""
 
 from __future__ import annotations
 
@@ -11,10 +11,20 @@ from scoter.core.url import Url, join
 
 _LONGEST_SRCSET: Final = 16_384
 _LONGEST_SIZE: Final = 10
+# HTML standard, 4.2.5.3 (shared declarative refresh steps): seconds, then an optional separator, "url=" and quotes.
+_REFRESH = re.compile(
+    r"[\t\n\f\r ]*+(?:([0-9]++)(?:\.[0-9.]*+)?|\.[0-9.]*+)"
+    r"(?:[\t\n\f\r ]*+[;,][\t\n\f\r ]*+|[\t\n\f\r ]++)"
+    r"(?:url[\t\n\f\r ]*+=[\t\n\f\r ]*+)?+"
+    r"(?:\"([^\"]*+)|'([^']*+)|(.*))",
+    re.IGNORECASE | re.DOTALL,
+)
+_LONGEST_REFRESH = 8_192
+_MOST_DIGITS = 9  # of the seconds; thirty years
 
 
 def largest(srcset: str) -> str:
-    """Return the address of the widest, or densest, of the candidates; the first of equals; nothing when there is none.
+    """Return the address of the widest or densest candidate in a ``srcset``; empty if there is none.
 
     >>> largest("a.jpg 320w, b.jpg 640w"), largest("a.jpg, b.jpg 2x"), largest(" , ")
     ('b.jpg', 'b.jpg', '')
@@ -23,7 +33,7 @@ def largest(srcset: str) -> str:
     address, size = "", 1.0
     for word in srcset[:_LONGEST_SRCSET].split():
         if not address:
-            # HTML standard, 4.8.4.2.2: an address ends with white space; a comma at its end closes the candidate.
+            # HTML standard, 4.8.4.2.2: white space ends an address; a comma at its end closes the candidate.
             address, size = word.lstrip(","), 1.0
             if not address.endswith(","):
                 continue
@@ -40,7 +50,7 @@ def largest(srcset: str) -> str:
     return address if address and size > most else best
 
 
-@lru_cache(maxsize=1_024)  # the widths that a site offers are the same on all its pages
+@lru_cache(maxsize=1_024)  # all pages of a site offer the same widths
 def _size(descriptor: str) -> float:
     digits = descriptor[:-1]
     if descriptor[-1:] in ("w", "x") and digits.isascii() and digits.replace(".", "", 1).isdecimal():
@@ -48,20 +58,8 @@ def _size(descriptor: str) -> float:
     return 0.0
 
 
-# HTML standard, 4.2.5.3 (shared declarative refresh steps): seconds, then perhaps a separator, "url=" and quotes.
-_REFRESH = re.compile(
-    r"[\t\n\f\r ]*+(?:([0-9]++)(?:\.[0-9.]*+)?|\.[0-9.]*+)"
-    r"(?:[\t\n\f\r ]*+[;,][\t\n\f\r ]*+|[\t\n\f\r ]++)"
-    r"(?:url[\t\n\f\r ]*+=[\t\n\f\r ]*+)?+"
-    r"(?:\"([^\"]*+)|'([^']*+)|(.*))",
-    re.IGNORECASE | re.DOTALL,
-)
-_LONGEST_REFRESH = 8_192
-_MOST_DIGITS = 9  # digits; thirty years
-
-
 def read_refresh(content: str, base: Url) -> Refresh | None:
-    """Return where a refresh leads and when; nothing when it leads nowhere or does no more than load the page again.
+    """Parse the content of a meta refresh, as in ``5; url=/there``; ``None`` if it only reloads the page.
 
     >>> from scoter.core.url import canonical
     >>> read_refresh("3; URL='/there'", canonical("http://a.example/here"))

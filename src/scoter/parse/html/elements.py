@@ -1,4 +1,4 @@
-"""What to do with which element of a page."""
+"""How the walk over a page treats each element."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from selectolax.lexbor import create_tag
 
 from scoter.parse.html.options import HtmlOptions
 
-UNHEARD: Final = ":not(div,p,li)"
-"""The elements that the walk visits: all but the most frequent of those that mean a new line and nothing else."""
+VISITED: Final = ":not(div,p,li)"
+"""Selector of the elements that the walk visits: all but the most frequent ones that only start a new line."""
 
 TEXT_LEVEL: Final = (
     *("a", "abbr", "acronym", "b", "bdi", "bdo", "big", "blink", "cite", "code", "data", "del", "dfn", "em", "font"),
@@ -18,8 +18,8 @@ TEXT_LEVEL: Final = (
     *("strike", "strong", "sub", "sup", "time", "tt", "u", "var", "wbr"),
 )
 _NO_TEXT: Final = ("script", "style", "noscript", "template", "noframes", "noembed", "iframe", "svg")
-# Where an element keeps its links. Nutch takes those of the first two lines, forms by setting.
-_PLACES: Final[dict[str, tuple[str, ...]]] = {
+# Attributes that hold links. Nutch reads those of the first two lines, and forms if so configured.
+_LINK_ATTRIBUTES: Final[dict[str, tuple[str, ...]]] = {
     **dict.fromkeys(("a", "area", "link"), ("href",)),
     **dict.fromkeys(("frame", "iframe", "img", "script"), ("src",)),
     **dict.fromkeys(("audio", "embed", "source", "track"), ("src",)),
@@ -28,12 +28,12 @@ _PLACES: Final[dict[str, tuple[str, ...]]] = {
 }
 _MEDIA: Final = frozenset({"audio", "embed", "object", "source", "track", "video"})
 
-# What the walk does; from LINK on there are links to be noted.
+# Actions of the walk. From LINK on, the element has links.
 PIECE, ANCHOR, OUT, HEADING, META, TITLE, BASE, ROOT, LINK, IMAGE, REFERENCE, SCRIPT = range(12)
 
 
 class LinkElement(Struct, frozen=True):
-    """Where the links of an element are, how they are called, and whether the element is taken apart (PIECE) or out."""
+    """An element with links: the attributes that hold them, its name, and the action afterwards (PIECE, OUT, none)."""
 
     attributes: tuple[str, ...]
     name: str
@@ -41,36 +41,36 @@ class LinkElement(Struct, frozen=True):
 
 
 def number(name: str) -> int:
-    """Return the number that Lexbor knows an element by."""
+    """Return Lexbor's number for an element."""
     return create_tag(name).tag_id
 
 
-KINDS: Final = {name: "media" if name in _MEDIA else name for name in (*_PLACES, "form", "text")}
-"""What a link is called that was found in an element."""
+KINDS: Final = {name: "media" if name in _MEDIA else name for name in (*_LINK_ATTRIBUTES, "form", "text")}
+"""The kind of a link by the element it was found in."""
 
 HEADINGS: Final = {number(f"h{level}"): level for level in range(1, 7)}
 
 
 def actions(options: HtmlOptions) -> tuple[dict[int, int], dict[int, LinkElement]]:
-    """Return what to do with each element by its number, and where those with links keep them."""
+    """Return the action for each element and the elements with links, both by Lexbor's numbers."""
     lines = frozenset(options.line_separators)
     kinds = {number(name): PIECE for name in TEXT_LEVEL if name not in lines}
     kinds |= {number(name): OUT for name in _NO_TEXT}
     kinds |= dict.fromkeys(HEADINGS, HEADING)
     kinds |= {number("title"): TITLE, number("meta"): META, number("base"): BASE, number("html"): ROOT}
-    wanted = _PLACES | ({"form": ("action",)} if options.form_actions else {})
-    places = {
+    wanted = _LINK_ATTRIBUTES | ({"form": ("action",)} if options.form_actions else {})
+    link_elements = {
         number(name): LinkElement(attributes, name, kinds.get(number(name)))
         for name, attributes in wanted.items()
         if name not in options.ignored
     }
-    kinds |= dict.fromkeys(places, LINK)
+    kinds |= dict.fromkeys(link_elements, LINK)
     if "a" not in options.ignored:
         kinds[number("a")] = ANCHOR
-    # Even where their links are ignored, an image stands for the words of a link, and a reference tells of other forms.
+    # Even if their links are ignored, images supply anchor text, and ``link`` elements the other versions of a page.
     kinds |= {number("img"): IMAGE, number("link"): REFERENCE}
     if "source" not in options.ignored:
         kinds[number("source")] = IMAGE
     if options.script_links:
         kinds[number("script")] = SCRIPT
-    return kinds, places
+    return kinds, link_elements

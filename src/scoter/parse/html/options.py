@@ -1,4 +1,4 @@
-"""What is wanted of pages."""
+"""Options for reading HTML pages."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from scoter.plugins import POINTS, active, find
 
 
 class HtmlOptions(Struct, frozen=True):
-    """What of a page is wanted, and what is known about those who read it."""
+    """What to read of a page."""
 
     form_actions: bool = False
     ignored: tuple[str, ...] = ()
@@ -28,7 +28,7 @@ class HtmlOptions(Struct, frozen=True):
 
     @classmethod
     def of(cls, config: Config) -> HtmlOptions:
-        """Return what the configuration says."""
+        """Return the configured options."""
         parse = config.parse
         return cls(
             form_actions=parse.html_form_use_action,
@@ -46,12 +46,12 @@ class HtmlOptions(Struct, frozen=True):
 
     @property
     def main_content(self) -> bool:
-        """Whether the main content is asked for, in any form."""
+        """Whether to extract the main content, as text or Markdown."""
         return self.extractor != "none" or self.markdown
 
 
 def is_text_needed(config: Config) -> bool:
-    """Tell whether anybody looks at the text of pages: to make it out is a sixth of reading a page."""
+    """Tell whether anything uses the text of pages; extracting it takes a sixth of the time of reading a page."""
     parse = config.parse
     if parse.store_text or parse.simhash or active(POINTS["parsefilter"], config):
         return True

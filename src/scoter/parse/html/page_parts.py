@@ -1,4 +1,4 @@
-"""What the walk over a page comes upon, and what is made of it."""
+"""What the walk over a page collects, and the text of the page."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ MOST_METAS: Final = 200
 LONGEST_META: Final = 2_000
 MOST_ALTERNATES: Final = 200
 _LONGEST_NAME: Final = 200
-_DEEPEST: Final = 8  # elements between a link and its image
+_DEEPEST: Final = 8  # levels between a link and its image
 _LANGUAGE = re.compile(r"[A-Za-z]{1,8}(?:[-_][A-Za-z0-9]{1,8}){0,4}")
-# What themes write beside a heading for those who link to it or change it; MediaWiki does so in its reader's language.
+# Permalink and edit marks that themes put next to a heading; MediaWiki writes them in the language of the wiki.
 _MARKS: Final = "¶🔗⚓\u200b"
 _FIRSTS: Final = frozenset(f"{_MARKS}#")
 _LASTS: Final = frozenset(f"{_MARKS}\ufe0f#§]")
@@ -33,16 +33,18 @@ _MARK_AFTER: Final = re.compile(
     r"|редагувати|編集|编辑|編輯|편집|تعديل)\b[^\[\]]*\]$",
     re.IGNORECASE,
 )
-_OTHER_FORMS: Final = frozenset({"alternate", "amphtml"})
-_NO_FORMS: Final = frozenset({"stylesheet", "icon"})
-_HINTS: Final = frozenset({"dns-prefetch", "preconnect"})
+_ALTERNATE_RELS: Final = frozenset({"alternate", "amphtml"})
+_NOT_ALTERNATE_RELS: Final = frozenset({"stylesheet", "icon"})
+_HINT_RELS: Final = frozenset({"dns-prefetch", "preconnect"})
+_BREAK: Final = "\x1e"  # stands for a line break until white space is normalised
+_SPACES: Final = "\n\t\r\f\xa0"
 
 RawLink: TypeAlias = tuple[str, str, str, str]  # href, anchor, rel, and the element's name
 Attributes: TypeAlias = Mapping[str, str | None]
 
 
 class PageParts:
-    """What the walk has come upon; it goes backwards, so that the last word is the page's first."""
+    """What the walk has found. It goes backwards, so later values overwrite earlier ones with the first of the page."""
 
     def __init__(self) -> None:
         self.title = ""
@@ -59,8 +61,8 @@ class PageParts:
         self.image: LexborNode | None = None
         self.image_label = ""
 
-    def spell(self, encoding: str) -> None:
-        """Write the queries of the page's links in its encoding."""
+    def encode_queries(self, encoding: str) -> None:
+        """Encode the queries of links in the encoding of the page."""
         self.links = [
             link if link[0].isascii() else (encode_query(link[0], encoding), link[1], link[2], link[3])
             for link in self.links
@@ -70,18 +72,18 @@ class PageParts:
         self.refresh = encode_query(self.refresh, encoding)
         self.alternates = [{**each, "href": encode_query(each.get("href") or "", encoding)} for each in self.alternates]
 
-    def refer(self, rel: str, attributes: Attributes) -> bool:
-        """Note what a ``<link>`` says about the page as a whole; tell whether it names a host and no document."""
+    def add_reference(self, rel: str, attributes: Attributes) -> bool:
+        """Record what a ``<link>`` says about the page; return whether it only hints at a host to connect to."""
         kinds = rel.split()
         if "canonical" in kinds and (href := attributes.get("href")):
             self.canonical = href
-        if not _OTHER_FORMS.isdisjoint(kinds) and _NO_FORMS.isdisjoint(kinds):
+        if not _ALTERNATE_RELS.isdisjoint(kinds) and _NOT_ALTERNATE_RELS.isdisjoint(kinds):
             self.alternates.append(attributes)
-        return not _HINTS.isdisjoint(kinds)
+        return not _HINT_RELS.isdisjoint(kinds)
 
-    def alternative(self, link: LexborNode) -> str:
-        """Return what stands for the image that a link without words shows: the one met last, if it is in the link."""
-        node, wanted = self.image, link.mem_id  # to compare two nodes would be to write both as HTML
+    def image_text(self, link: LexborNode) -> str:
+        """Return the label of the image in a link without text: the last image met, if it is inside the link."""
+        node, wanted = self.image, link.mem_id  # comparing nodes would serialise both to HTML
         for _ in range(_DEEPEST):
             if node is None:
                 break
@@ -90,15 +92,15 @@ class PageParts:
                 return self.image_label
         return ""
 
-    def meta(self, node: LexborNode, agents: Collection[str]) -> None:
-        """Note what a ``<meta>`` says."""
+    def add_meta(self, node: LexborNode, agents: Collection[str]) -> None:
+        """Record a ``<meta>``."""
         attributes = node.attributes
         content = attributes.get("content")
         if not content:
             return
         name = attributes.get("name") or attributes.get("property")
         pragma = attributes.get("http-equiv")
-        # A page that only readers without scripts are sent away from is meant to be read.
+        # A refresh inside noscript is only for browsers without scripts.
         if pragma is not None and pragma.strip().lower() == "refresh" and name_of(node.parent) != "noscript":
             self.refresh = content
         if name is None:
@@ -111,16 +113,16 @@ class PageParts:
             self.robots.append(content)
 
     def all_headings(self) -> tuple[Heading, ...]:
-        """Return the first headings of the page; to be asked when the text of the tree is in order."""
+        """Return the first headings; call this after the walk, when text nodes are in order."""
         found = [
             Heading(HEADINGS[node.tag_id], text)
             for node in self.headings[: -MOST_HEADINGS - 1 : -1]
-            if (text := _unmarked(words(_text(node), LONGEST_HEADING)))
+            if (text := _without_marks(words(_text(node), LONGEST_HEADING)))
         ]
         return tuple(found)
 
     def all_metas(self) -> Mapping[str, tuple[str, ...]]:
-        """Return the values of the page's first ``meta`` elements by their names."""
+        """Return the values of the first ``meta`` elements by name."""
         if not self.metas:
             return EMPTY
         found: dict[str, tuple[str, ...]] = {}
@@ -130,7 +132,7 @@ class PageParts:
         return found
 
     def all_alternates(self, base: Url) -> tuple[Alternate, ...]:
-        """Return the other forms of the page: other languages, feeds, its AMP form."""
+        """Return the alternate versions of the page: other languages, feeds, AMP."""
         return tuple(
             Alternate(
                 url=url,
@@ -144,22 +146,22 @@ class PageParts:
         )
 
     def declared(self, metas: Mapping[str, tuple[str, ...]]) -> str:
-        """Return the language that the page says it is in, such as ``en-GB``; nothing where that is no language."""
+        """Return the declared language, such as ``en-GB``; empty if it is not a valid tag."""
         said = self.language or metas.get("content-language", ("",))[0].partition(",")[0]
         said = said.strip()
         return said.replace("_", "-") if said and _LANGUAGE.fullmatch(said) else ""
 
 
 def _text(node: LexborNode) -> str:
-    """Return the text of an element, with blanks between its pieces; most have but one, which is there at once."""
+    """Return the text of an element with spaces between its text nodes; most elements have only one."""
     first = node.first_child
     if first is not None and first.is_text_node and first.next is None:
         return node.text_lexbor()
     return node.text(separator=" ")
 
 
-def _unmarked(heading: str) -> str:
-    """Return a heading without the signs beside it that are not part of it; next to none has any."""
+def _without_marks(heading: str) -> str:
+    """Remove permalink and edit marks from a heading; hardly any has them."""
     if heading[:1] in _FIRSTS and (before := _MARK_BEFORE.match(heading)):
         heading = heading[before.end() :]
     return _MARK_AFTER.sub("", heading) if heading[-1:] in _LASTS else heading
@@ -169,12 +171,8 @@ def name_of(node: LexborNode | None) -> str:
     return "" if node is None else node.tag or ""
 
 
-_BREAK: Final = "\x1e"  # a control character that stands for the end of a line until white space is dealt with
-_SPACES: Final = "\n\t\r\f\xa0"
-
-
 def whole_text(tree: LexborHTMLParser) -> str:
-    """Return the text that is left in a tree whose text-level elements have been taken apart."""
+    """Return the text of a tree after the walk has unwrapped its text-level elements."""
     body = tree.body
     if body is None:
         return ""
@@ -184,7 +182,7 @@ def whole_text(tree: LexborHTMLParser) -> str:
         if space in text:
             text = text.replace(space, " ")
     if may_have_two_blanks(text):
-        # One search instead of one for each doubling and another for the end.
+        # One search instead of one for each run of spaces.
         pieces = text.split("  ")
         if len(pieces) > 1:
             text = " ".join([piece for part in pieces if (piece := part.strip(" "))])
@@ -192,8 +190,8 @@ def whole_text(tree: LexborHTMLParser) -> str:
 
 
 def words(text: str, longest: int) -> str:
-    """Return the words of a text on one line, cut where they become too many."""
-    text = text[: 4 * longest]  # which spares the work on a page that is one long title
-    if not text.isprintable() or "  " in text:  # else the only white space is one blank between words
+    """Return a text on one line, truncated to ``longest`` characters."""
+    text = text[: 4 * longest]  # saves work on a page that is one long title
+    if not text.isprintable() or "  " in text:  # otherwise only single spaces separate words
         text = " ".join(text.split())
     return text.strip()[:longest]

@@ -1,11 +1,10 @@
-"""What a page says about itself, from every vocabulary that pages say it in.
+"""What a page says about itself, in any of the vocabularies that pages use.
 
-``options`` holds the order in which sources are believed, ``reader`` goes by it: it is what the HTML parser calls.
-``elements`` collects the elements of the head once for all. Then a module for each source: ``opengraph``, ``twitter``,
-``dublincore``, ``linkrels``, ``meta``, ``microformats``; ``ldjson`` and ``items`` (microdata and RDFa) make the same
-kind of graph (``graph``), of which ``schema`` makes fields, with ``commerce`` and ``playing`` for what is sold and what
-plays. ``body`` and ``pictures`` look at the content itself, where nothing else says anything. ``cleaning`` and
-``dates`` bound and tidy what was found.
+``reader`` is the entry point and holds the order of precedence of the sources. ``page_elements`` collects the elements
+of the head once for all sources: ``meta_tags`` (Open Graph, Twitter cards, Dublin Core, plain ``meta``), ``linkrels``
+and ``microformats``. ``ldjson`` and ``microdata`` (with RDFa) build a ``graph`` of schema.org things; ``main_entity``
+chooses the one that the page is about, and ``schema`` reads its fields. ``body`` and ``bylines`` look at the content
+where no other source has a value. ``field_values`` cleans and limits all values.
 """
 
 from scoter.parse.metadata.reader import MetadataOptions, PageMetadataReader

@@ -1,4 +1,4 @@
-"""What the content of a page tells where nothing else does: its first heading, time, tags, videos and paragraph."""
+"""Metadata from the content of a page, for fields that no other source has."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from scoter.parse.metadata.field_values import (
     LONGEST_TITLE,
     authors,
     clean,
+    image,
     language,
     media_type,
     plausible_date,
@@ -28,14 +29,35 @@ MOST_NODES: Final = 30
 MOST_MEDIA: Final = 10
 LONGEST_OPENING: Final = 500
 _SHORTEST_OPENING: Final = 60
-_SHORTEST_DAY: Final = 8  # characters: a year or a month that is shown is not when the page was written
+_SHORTEST_DAY: Final = 8  # characters; a bare year or month is not a publication date
 _MOST_ARTICLES: Final = 60
 _EVENT: Final = re.compile(r"\b(?:start|end)[-_]?(?:date|time)?\b", re.IGNORECASE)
 _APART: Final = ("nav", "footer", "aside", "form", "dialog", "template", "noscript")
+MOST_PICTURES: Final = 60
+_SHORTEST_SIDE: Final = 100  # pixels; smaller images are icons and trackers
+_WIDEST_SHAPE: Final = 4  # times as wide as high; beyond, a banner or a rule
+_USUAL_AREA: Final = 240 * 180  # assumed for images without a size
+_LARGEST_AREA: Final = 4_000_000
+_OUTSIDE_CONTENT: Final = ("nav", "footer", "aside", "header", "form", "dialog", "template", "button", "noscript")
+_LAZY_SOURCES: Final = ("data-src", "data-original", "data-lazy-src", "data-lazy", "data-image")
+_DECORATION: Final = re.compile(
+    r"(?:^|[/._\-?=&\s])(?:sprites?|icons?|favicon|logos?|avatars?|gravatar|pixel|spacer|blank|transparent|placeholder"
+    r"|tracking|tracker|beacon|1x1|buttons?|badges?|emoji|smil(?:ey|ies)|ads?|adserver|banner|captcha|loading|loader"
+    r"|share|social)(?:$|[/._\-?=&\s0-9])",
+    re.IGNORECASE,
+)
+_PICTURE_QUERIES: Final = ('article img,main img,[role="main"] img', "img", "amp-img")
+_TRACKERS: Final = (
+    "doubleclick.net",
+    "gravatar.com",
+    "facebook.com/tr",
+    "google-analytics.com",
+    "scorecardresearch.com",
+)
 
 
 def title(elements: PageElements) -> str:
-    """Return the page's title, or else its first heading."""
+    """Return the title, or else the first heading."""
     if elements.title:
         return elements.title
     for node in elements.find("h1")[:5]:
@@ -56,7 +78,7 @@ def declared_language(elements: PageElements) -> str:
 
 
 def people(elements: PageElements) -> tuple[Author, ...]:
-    """Return whom the links to authors name, without those of articles that the page only lists."""
+    """Return the authors in ``rel=author`` links, except those of articles that the page only lists."""
     nodes = elements.find('a[rel~="author" i]')[:MOST_NODES]
     listed = _listed(elements) if nodes else frozenset()
     return authors(
@@ -65,19 +87,19 @@ def people(elements: PageElements) -> tuple[Author, ...]:
             url=elements.address(node.attributes.get("href")),
         )
         for node in nodes
-        if not (listed and _stands_in(node, listed))
+        if not (listed and _is_inside(node, listed))
     )
 
 
 def published(elements: PageElements) -> datetime | None:
-    """Return the first time on the page that is not that of a change, a comment or something beside the content."""
+    """Return the first ``time`` that is not of a change, of a comment or outside the content."""
     found: datetime | None = None
     times = list(_times(elements))
     listed = _listed(elements) if times else frozenset()
     for node, kind in times:
         if kind == "modified" or (found is not None and kind != "published"):
             continue
-        if listed and _stands_in(node, listed):
+        if listed and _is_inside(node, listed):
             continue
         when = _when(node)
         if when is not None and kind == "published":
@@ -88,7 +110,7 @@ def published(elements: PageElements) -> datetime | None:
 
 
 def modified(elements: PageElements) -> datetime | None:
-    """Return the first time on the page that is said to be that of a change."""
+    """Return the first ``time`` that is marked as a change."""
     for node, kind in _times(elements):
         if kind == "modified" and (when := _when(node)) is not None:
             return when
@@ -96,12 +118,12 @@ def modified(elements: PageElements) -> datetime | None:
 
 
 def tags(elements: PageElements) -> tuple[str, ...]:
-    """Return the words of links to tags."""
+    """Return the texts of ``rel=tag`` links."""
     return words(shown(node, 500).replace(",", " ") for node in elements.find('a[rel~="tag" i]')[:MOST_NODES])
 
 
 def media(elements: PageElements) -> tuple[Media, ...]:
-    """Return the videos and sounds that play on the page itself."""
+    """Return the videos and audio files embedded in the page."""
     found: dict[str, Media] = {}
     for node in elements.find("video,audio")[:MOST_NODES]:
         kind = node.tag or ""
@@ -124,7 +146,7 @@ def media(elements: PageElements) -> tuple[Media, ...]:
 
 
 def licence(elements: PageElements) -> str:
-    """Return where the link to the licence leads."""
+    """Return the target of the ``rel=license`` link."""
     for node in elements.find('a[rel~="license" i]')[:MOST_NODES]:
         if url := elements.address(node.attributes.get("href")):
             return url
@@ -132,7 +154,7 @@ def licence(elements: PageElements) -> str:
 
 
 def opening(elements: PageElements) -> str:
-    """Return the first paragraph that reads like one: long enough, more words than links, not beside the content."""
+    """Return the first real paragraph: long enough, more text than links, inside the content."""
     for query in ("article p,main p", "p"):
         for node in elements.some(query, MOST_NODES):
             text = clean(shown(node, 4 * LONGEST_OPENING), 4 * LONGEST_OPENING)
@@ -140,17 +162,17 @@ def opening(elements: PageElements) -> str:
                 continue
             linked = sum(len(link.text_lexbor()) for link in elements.find("a", node)[:MOST_NODES])
             if 2 * linked < len(text) and not within(node, _APART):
-                return _cut(_without_marks(elements, node, text))
+                return _truncate(_without_marks(elements, node, text))
     return ""
 
 
 def _length(text: str) -> int:
-    """Return how long a text is, by the width of its characters: Chinese and Japanese say as much in half as many."""
+    """Return the length of a text, counting Chinese and Japanese characters twice, as they say more."""
     return len(text) if text.isascii() else len(text) + sum("\u2e80" <= char <= "\uffef" for char in text)
 
 
 def _without_marks(elements: PageElements, node: LexborNode, text: str) -> str:
-    """Return the text of a paragraph without what refers to its notes, such as ``[1]``."""
+    """Remove references to footnotes, such as ``[1]``."""
     for raised in elements.find("sup", node)[:MOST_NODES]:
         mark = clean(shown(raised, 100), 100)
         if mark.startswith("["):
@@ -175,7 +197,7 @@ def _times(elements: PageElements) -> Iterator[tuple[LexborNode, str]]:
 
 
 def _is_opinion(node: LexborNode) -> bool:
-    """Tell whether the item of a property is a review or a comment on what the page is about."""
+    """Tell whether a property belongs to a review or comment."""
     parent = node.parent
     for _ in range(MOST_CLIMBS):
         if parent is None:
@@ -187,7 +209,7 @@ def _is_opinion(node: LexborNode) -> bool:
 
 
 def _when(node: LexborNode) -> datetime | None:
-    """Return the moment of a ``time``: its text tells where no attribute does (HTML standard, 4.5.14)."""
+    """Return the date of a ``time`` element, from its text if it has no attribute (HTML standard, 4.5.14)."""
     attributes = node.attributes
     if "datetime" in attributes:
         return plausible_date(attributes["datetime"])
@@ -196,7 +218,7 @@ def _when(node: LexborNode) -> datetime | None:
 
 
 def _listed(elements: PageElements) -> frozenset[int]:
-    """Return, by their numbers, those of several articles whose headings lead to other pages."""
+    """Return the ids of articles whose headings link to other pages, if there are several articles."""
     articles = elements.find("article")[:_MOST_ARTICLES]
     if len(articles) < 2:
         return frozenset()
@@ -209,18 +231,18 @@ def _listed(elements: PageElements) -> frozenset[int]:
 
 
 def headings(elements: PageElements, part: LexborNode, most: int = 1) -> list[LexborNode]:
-    """Return the first heading of a part of a page, or the first few, if it has any."""
+    """Return the first headings inside an element."""
     return elements.find("h1,h2,h3,h4", part)[:most]
 
 
 def leads_away(elements: PageElements, heading: LexborNode) -> bool:
-    """Tell whether a heading is a link to another page."""
+    """Tell whether a heading links to another page."""
     around = heading.parent if heading.parent is not None and heading.parent.tag == "a" else None
     links = [around] if around is not None else elements.find("a[href]", heading)[:1]
     return any(not elements.is_here(link.attributes.get("href") or "") for link in links)
 
 
-def _stands_in(node: LexborNode, articles: frozenset[int]) -> bool:
+def _is_inside(node: LexborNode, articles: frozenset[int]) -> bool:
     parent = node.parent
     for _ in range(MOST_CLIMBS):
         if parent is None:
@@ -231,38 +253,15 @@ def _stands_in(node: LexborNode, articles: frozenset[int]) -> bool:
     return False
 
 
-def _cut(text: str) -> str:
-    """End a long paragraph after a word."""
+def _truncate(text: str) -> str:
+    """Truncate a long paragraph after a word."""
     if len(text) <= LONGEST_OPENING:
         return text
     return text[: text.rfind(" ", 1, LONGEST_OPENING) if " " in text[1:LONGEST_OPENING] else LONGEST_OPENING - 1] + "…"
 
 
-MOST_PICTURES: Final = 60
-_SHORTEST_SIDE: Final = 100  # pixels a side: less is an icon, a smiley, a tracker
-_WIDEST_SHAPE: Final = 4  # times as wide as high: a banner, a rule
-_USUAL_AREA: Final = 240 * 180  # what a picture that does not say its size is taken to cover
-_LARGEST_AREA: Final = 4_000_000
-_OUTSIDE_CONTENT: Final = ("nav", "footer", "aside", "header", "form", "dialog", "template", "button", "noscript")
-_LAZY_SOURCES: Final = ("data-src", "data-original", "data-lazy-src", "data-lazy", "data-image")
-_DECORATION: Final = re.compile(
-    r"(?:^|[/._\-?=&\s])(?:sprites?|icons?|favicon|logos?|avatars?|gravatar|pixel|spacer|blank|transparent|placeholder"
-    r"|tracking|tracker|beacon|1x1|buttons?|badges?|emoji|smil(?:ey|ies)|ads?|adserver|banner|captcha|loading|loader"
-    r"|share|social)(?:$|[/._\-?=&\s0-9])",
-    re.IGNORECASE,
-)
-_PICTURE_QUERIES: Final = ('article img,main img,[role="main"] img', "img", "amp-img")
-_TRACKERS: Final = (
-    "doubleclick.net",
-    "gravatar.com",
-    "facebook.com/tr",
-    "google-analytics.com",
-    "scorecardresearch.com",
-)
-
-
 def picture(elements: PageElements) -> Image | None:
-    """Return the largest plausible picture, of the main content if there is one in it."""
+    """Return the largest plausible image, preferably from the main content."""
     for query in _PICTURE_QUERIES:
         ranked = []
         for place, node in enumerate(elements.some(query, MOST_PICTURES)):
@@ -271,13 +270,13 @@ def picture(elements: PageElements) -> Image | None:
                 ranked.append((-area, place, node, attributes))
         ranked.sort(key=lambda found: found[:2])
         for _, _, node, attributes in ranked:
-            if (image := _as_image(elements, attributes)) is not None and not within(node, _OUTSIDE_CONTENT):
-                return image
+            if (found := _as_image(elements, attributes)) is not None and not within(node, _OUTSIDE_CONTENT):
+                return found
     return None
 
 
 def _area(attributes: Attributes) -> int:
-    """Return about how many pixels a picture covers; none for what is too small or too narrow for a picture."""
+    """Estimate the area of an image in pixels; 0 if it is too small or too narrow."""
     width, height = side(attributes.get("width")), side(attributes.get("height"))
     if (width is not None and width < _SHORTEST_SIDE) or (height is not None and height < _SHORTEST_SIDE):
         return 0
@@ -290,7 +289,7 @@ def _area(attributes: Attributes) -> int:
 
 
 def _as_image(elements: PageElements, attributes: Attributes) -> Image | None:
-    """Return a picture, or nothing for a decoration."""
+    """Return an image, or ``None`` for a decoration."""
     href, _ = _picture_source(attributes)
     said = f"{attributes.get('class') or ''} {attributes.get('id') or ''}"
     if len(href) > LONGEST_ADDRESS or _DECORATION.search(href) or (len(said) > 1 and _DECORATION.search(said[:500])):
@@ -298,16 +297,11 @@ def _as_image(elements: PageElements, attributes: Attributes) -> Image | None:
     url = elements.address(href)
     if not url or url.partition("?")[0].lower().endswith((".svg", ".ico", ".gif")) or any(h in url for h in _TRACKERS):
         return None
-    return Image(
-        url=url,
-        alt=clean(attributes.get("alt") or "", LONGEST_TITLE),
-        width=side(attributes.get("width")),
-        height=side(attributes.get("height")),
-    )
+    return image(url, attributes.get("alt"), attributes.get("width"), attributes.get("height"))
 
 
 def _picture_source(attributes: Attributes) -> tuple[str, int]:
-    """Return where a picture is and how wide, if its set of sources tells: late sources first, the largest of a set."""
+    """Return the source and width of an image: the largest of its ``srcset``, or else a lazy source before ``src``."""
     best = ("", 0)
     for name in ("srcset", "data-srcset"):
         for part in (attributes.get(name) or "")[:20_000].split(", ")[:30]:
@@ -317,5 +311,5 @@ def _picture_source(attributes: Attributes) -> tuple[str, int]:
                 best = (href.strip(), width)
     if best[0]:
         return best
-    # Where a picture is loaded late, the source is what is shown until then.
+    # The src of a lazy image is a placeholder.
     return next(filter(None, (attributes.get(name) for name in (*_LAZY_SOURCES, "src"))), None) or "", 0

@@ -1,4 +1,4 @@
-"""Values as they are kept: texts of one line and bounded length, absolute addresses, numbers within reason."""
+"""Clean and limit metadata values: one-line texts, absolute URLs, plausible numbers and dates."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Final
 
 from scoter.core.dates import parse_date
-from scoter.core.metadata import Author
+from scoter.core.metadata import Author, Image
 from scoter.core.url import Url, join
 from scoter.parse.filters.language_tags import shortest
 from scoter.parse.html.elements import TEXT_LEVEL
@@ -17,7 +17,7 @@ from scoter.parse.html.elements import TEXT_LEVEL
 LONGEST_TITLE: Final = 1_000
 LONGEST_DESCRIPTION: Final = 5_000
 LONGEST_NAME: Final = 200  # of a site, an author, a brand, a feed
-LONGEST_WORD: Final = 100  # a keyword, a type, a number of an article
+LONGEST_WORD: Final = 100  # a keyword, a type, an article number
 LONGEST_ADDRESS: Final = 4_096
 MOST_AUTHORS: Final = 20
 MOST_KEYWORDS: Final = 50
@@ -25,9 +25,9 @@ LARGEST_SIDE: Final = 100_000  # pixels
 EARLIEST_YEAR: Final = 1970
 LATEST_YEAR: Final = 2100
 
-# Controls, lone surrogates, and what turns the direction of the text around it; joiners belong to words.
+# Control characters, lone surrogates and direction overrides. Zero-width joiners are kept: they are part of words.
 _UNWANTED: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b\u202a-\u202e\u2060-\u2069\ufeff\ufffe\uffff\ud800-\udfff]+")
-# A comment ends with the text at the latest, as on a page: a match there keeps the search linear.
+# An unclosed comment extends to the end of the text, as on a page; this keeps the search linear.
 _MARKUP: Final = re.compile(r"<(?:!--.*?(?:-->|\Z)|/?([a-zA-Z][a-zA-Z0-9]*)[^<>]*>)", re.DOTALL)
 _NUMBER: Final = re.compile(r"[0-9]{1,12}(?:\.[0-9]{1,6})?")
 _LANGUAGE: Final = re.compile(r"[A-Za-z]{2,3}(?:[-_][A-Za-z0-9]{1,8}){0,5}")
@@ -38,7 +38,7 @@ _BY: Final = re.compile(r"(?:(?:written|posted) )?by[: ]\s*", re.IGNORECASE)
 
 
 def clean(text: str, longest: int) -> str:
-    r"""Return a text on one line, without control characters.
+    r"""Return a text on one line without control characters.
 
     >>> clean(" Grey\n\t seals\x07 ", 100)
     'Grey seals'
@@ -50,7 +50,7 @@ def clean(text: str, longest: int) -> str:
 
 
 def unmarked(text: str, longest: int) -> str:
-    """Return a text without tags and entities, for sources whose values are often pasted HTML.
+    """Return a text without tags and entities, for sources whose values are often HTML.
 
     >>> unmarked("<p>Seals &amp; terns</p>", 100)
     'Seals & terns'
@@ -61,12 +61,12 @@ def unmarked(text: str, longest: int) -> str:
     if "&" in text:
         text = html.unescape(text)
     if "<" in text:
-        text = _MARKUP.sub(_parting, text)
+        text = _MARKUP.sub(_tag_replacement, text)
     return clean(text, longest)
 
 
 def address(base: Url, href: str | None) -> str:
-    """Return the absolute, canonical address, or nothing for what cannot be fetched (``data:``, ``#part``).
+    """Return the absolute, canonical URL; empty for what cannot be fetched (``data:``, ``#part``).
 
     >>> from scoter.core.url import canonical
     >>> address(canonical("http://a.example/b/"), " c.png#x "), address(canonical("http://a.example/"), "data:,x")
@@ -75,18 +75,18 @@ def address(base: Url, href: str | None) -> str:
     if not href or len(href) > LONGEST_ADDRESS:
         return ""
     href = href.strip()
-    if not href or href[0] == "#" or href[:2] == "_:":  # a place within the page, a node without a name
+    if not href or href[0] == "#" or href[:2] == "_:":  # a fragment, or a blank node
         return ""
     found = join(base, href)
     if found is None or len(found.text) > LONGEST_ADDRESS:
         return ""
     text = found.text
-    # Pages read from a file may name their neighbours; no page of the web may name files.
+    # Only pages read from files may refer to files.
     return text if text.startswith(("http://", "https://")) or found.scheme == base.scheme else ""
 
 
 def number(text: str | None, most: float) -> float | None:
-    """Return the first number of a text if it is within 0 and ``most``.
+    """Return the first number in a text if it is between 0 and ``most``.
 
     >>> number("1,200.50 EUR", 10_000), number("-", 10)
     (1200.5, None)
@@ -113,7 +113,7 @@ def side(text: str | None) -> int | None:
 
 
 def plausible_date(text: str | None) -> datetime | None:
-    """Return a date between 1970 and 2100; pages with others have a wrong clock or an empty field.
+    """Return a date between 1970 and 2100; other years come from empty fields and wrong clocks.
 
     >>> str(plausible_date("5 March 2024")), plausible_date("0001-01-01")
     ('2024-03-05 00:00:00+00:00', None)
@@ -122,8 +122,26 @@ def plausible_date(text: str | None) -> datetime | None:
     return date if date is not None and EARLIEST_YEAR <= date.year <= LATEST_YEAR else None
 
 
+def first_date(texts: Iterable[str]) -> datetime | None:
+    """Return the first plausible date."""
+    return next(filter(None, map(plausible_date, texts)), None)
+
+
+def image(url: str, alt: str | None, width: str | None, height: str | None, kind: str = "") -> Image | None:
+    """Return an image with clean values; ``None`` without a URL."""
+    if not url:
+        return None
+    return Image(
+        url=url,
+        alt=clean(alt or "", LONGEST_TITLE),
+        width=side(width),
+        height=side(height),
+        media_type=media_type(kind),
+    )
+
+
 def language(text: str | None) -> str:
-    """Return a language tag in its usual spelling, or nothing.
+    """Return a language tag in its usual form; empty if it is not one.
 
     >>> language("en_us"), language("zh-hant-TW"), language("deu"), language("English, please")
     ('en-US', 'zh-Hant-TW', 'de', '')
@@ -138,7 +156,7 @@ def language(text: str | None) -> str:
 
 
 def media_type(text: str | None) -> str:
-    """Return a media type without its parameters, or nothing."""
+    """Return a media type without parameters; empty if it is not one."""
     if not text:
         return ""
     found = text[:200].partition(";")[0].strip().lower()
@@ -146,13 +164,13 @@ def media_type(text: str | None) -> str:
 
 
 def colour(text: str) -> str:
-    """Return a colour of CSS, or nothing."""
+    """Return a CSS colour; empty if it is not one."""
     found = clean(text, LONGEST_WORD).lower()
     return found if _COLOUR.fullmatch(found) else ""
 
 
 def words(values: Iterable[str]) -> tuple[str, ...]:
-    """Return keywords, each once, of texts that may hold several.
+    """Split texts into keywords, each once.
 
     >>> words(["seals, terns", "Seals;gulls"])
     ('seals', 'terns', 'gulls')
@@ -163,7 +181,7 @@ def words(values: Iterable[str]) -> tuple[str, ...]:
     for value in values:
         text = value[: 2 * MOST_KEYWORDS * LONGEST_WORD]
         if "&" in text:
-            text = html.unescape(text)  # before it is parted: an entity ends in a semicolon
+            text = html.unescape(text)  # before splitting: an entity ends in a semicolon
         for piece in _COMMAS.split(text):
             word = unmarked(piece, LONGEST_WORD)
             if word:
@@ -174,7 +192,7 @@ def words(values: Iterable[str]) -> tuple[str, ...]:
 
 
 def authors(found: Iterable[Author]) -> tuple[Author, ...]:
-    """Return authors, each once, without those whose name is an address."""
+    """Return authors, each once, without those whose name is a URL."""
     kept: dict[str, Author] = {}
     for author in found:
         name = _BY.sub("", author.name, count=1) if author.name[:1] in "bBwWpP" else author.name
@@ -189,7 +207,7 @@ def authors(found: Iterable[Author]) -> tuple[Author, ...]:
 
 
 def named(values: Iterable[str]) -> tuple[Author, ...]:
-    """Return authors of texts that may hold several, parted by semicolons."""
+    """Return the authors in texts, which may hold several separated by semicolons."""
     return authors(
         Author(name=unmarked(name, LONGEST_NAME))
         for value in values
@@ -197,8 +215,8 @@ def named(values: Iterable[str]) -> tuple[Author, ...]:
     )
 
 
-def _parting(markup: re.Match[str]) -> str:
-    """Return what stands for a tag or a comment: a blank, unless it parts no words."""
+def _tag_replacement(markup: re.Match[str]) -> str:
+    """Replace block-level tags by a space, and comments and text-level tags by nothing."""
     name = markup[1]
     return "" if name is None or name.lower() in TEXT_LEVEL else " "
 

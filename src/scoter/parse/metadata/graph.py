@@ -1,7 +1,7 @@
-"""Things with types and properties, as JSON-LD, microdata and RDFa have them, and careful ways to read them.
+"""Schema.org things from JSON-LD, microdata and RDFa.
 
-A thing is a mapping: ``@type`` and ``@id`` as in JSON-LD, properties by their names in schema.org. A value may be a
-text, a number, a thing, or a list of these, whatever the property is; every function here takes all of them.
+A thing is a mapping with ``@type`` and ``@id`` as in JSON-LD, and properties by their schema.org names. Any value may
+be a text, a number, a thing, or a list of these; all functions here accept all of them.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from scoter.parse.metadata.field_values import unmarked
 Thing: TypeAlias = Mapping[str, Any]
 
 MOST_THINGS: Final = 2_000
-"""Things of a page that are looked at."""
+"""Things read from a page."""
 MOST_OF_ONE: Final = 50
-"""Values that are read of one property."""
+"""Values read from one property."""
 DEEPEST: Final = 24
 
 
 class Graph:
-    """The things of a page that stand for themselves, in their order, and by their names all others, too."""
+    """The top-level things of a page in order, and all things by ``@id``."""
 
     def __init__(self, things: list[Thing] | None = None) -> None:
         self.things: list[Thing] = things or []
@@ -29,7 +29,7 @@ class Graph:
         self._inner: list[object] = []
 
     def add(self, value: object, depth: int = 0) -> None:
-        """Take in a JSON-LD document: a thing, a list of things, or a graph of them."""
+        """Add a JSON-LD document: a thing, a list of things, or a graph of them."""
         if depth > DEEPEST:
             return
         if isinstance(value, list):
@@ -44,29 +44,29 @@ class Graph:
             if members is not None:
                 self.add(members, depth + 1)
 
-    def meant(self, value: object) -> object:
-        """Return the thing that a reference means, and what is no reference as it is."""
+    def resolve(self, value: object) -> object:
+        """Resolve a reference to a thing; other values are returned unchanged."""
         if isinstance(value, str):
             return self._names.get(value, value)
         if isinstance(value, dict) and len(value) <= 2 and isinstance(name := value.get("@id"), str):
             if name not in self._names and self._inner:
-                self._name_inner()
+                self._index_nested()
             return self._names.get(name, value)
         return value
 
     def each(self, thing: Thing, *names: str) -> list[object]:
-        """Return the values of the first of these properties that has any, lists opened and references followed."""
+        """Return the values of the first of these properties that has any, with references resolved."""
         for name in names:
             value = thing.get(name)
             if value is None or value == "" or value == []:
                 continue
             if isinstance(value, str):
                 return [self._names.get(value, value)]
-            return [self.meant(member) for member in _members(value)]
+            return [self.resolve(member) for member in _members(value)]
         return []
 
     def things_of(self, thing: Thing, *names: str) -> list[Thing]:
-        """Return those of the values that are things."""
+        """Return the values that are things."""
         return [value for value in self.each(thing, *names) if isinstance(value, dict)]
 
     def text(self, thing: Thing, longest: int, *names: str) -> str:
@@ -86,14 +86,14 @@ class Graph:
         if known is None or len(thing) > len(known):
             self._names[name] = thing
 
-    def _name_inner(self) -> None:
-        """Go through the things within things for their names: few pages need them, so not before it has to be."""
+    def _index_nested(self) -> None:
+        """Index the ids of nested things. Few pages need them, so this is done on demand."""
         stack = [(value, 0) for value in self._inner[:MOST_THINGS]]
         self._inner = []
-        seen = 0
-        while stack and seen < 5 * MOST_THINGS:
+        visited = 0
+        while stack and visited < 5 * MOST_THINGS:
             value, depth = stack.pop()
-            seen += 1
+            visited += 1
             if isinstance(value, dict):
                 self._name(value)
             if depth < DEEPEST and isinstance(value, dict | list):
@@ -102,13 +102,13 @@ class Graph:
 
 
 def text_of(value: object, longest: int) -> str:
-    """Return the text of a value: its own, or the name of a thing."""
+    """Return a value as text; for a thing, its name."""
     if isinstance(value, str):
         return unmarked(value, longest)
     if isinstance(value, bool) or value is None:
         return ""
     if isinstance(value, int | float):
-        # Beyond that it is no number that means anything, and may take long to write.
+        # Larger numbers are meaningless and may take long to format.
         return f"{value:.15g}" if -1e15 < value < 1e15 else ""
     if isinstance(value, dict):
         for name in ("@value", "name", "value", "headline", "text"):
@@ -121,7 +121,7 @@ def text_of(value: object, longest: int) -> str:
 
 
 def address_of(value: object) -> str:
-    """Return the address that a value is or has."""
+    """Return the URL of a value."""
     if isinstance(value, str):
         return value
     if isinstance(value, dict):
@@ -137,7 +137,7 @@ def address_of(value: object) -> str:
 
 
 def types_of(thing: Thing) -> list[str]:
-    """Return a thing's types without their vocabulary.
+    """Return the types of a thing without their vocabulary.
 
     >>> types_of({"@type": ["https://schema.org/Product", "schema:Car"]})
     ['Product', 'Car']

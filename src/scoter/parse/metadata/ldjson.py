@@ -1,4 +1,4 @@
-"""JSON-LD in scripts, mended where it is broken in one of the ways that templates break it."""
+"""JSON-LD in scripts, with the usual mistakes of templates repaired."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from scoter.parse.metadata.graph import Graph
 from scoter.parse.metadata.page_elements import PageElements
 
 MOST_CHARACTERS: Final = 1_000_000
-"""Characters of JSON-LD that are read of a page."""
-MOST_MENDED: Final = 256 * 1024
-"""Characters of a broken script that are mended; longer ones are left alone."""
+"""Characters of JSON-LD read from a page."""
+MOST_REPAIRED: Final = 256 * 1024
+"""Characters of a broken script; longer ones are not repaired."""
 MOST_DOCUMENTS: Final = 20
 
-# A string ends at its quote or with the text: a match there keeps the search linear.
+# A string ends at its quote or at the end of the text, which keeps the search linear.
 _STRING: Final = r'"(?:[^"\\]++|\\.?)*+(?:"|\Z)'
 _OUTSIDE: Final = re.compile(_STRING + r"|/\*.*?(?:\*/|\Z)|//[^\n]*|<!--|-->|<!\[CDATA\[|\]\]>", re.DOTALL)
 _COMMAS: Final = re.compile(_STRING + r"|,[\s,;]*+", re.DOTALL)
-# Right escapes are read over: the second half of a pair of backslashes begins no other.
+# Valid escapes are matched too, so that the second of two backslashes does not begin another.
 _ESCAPE: Final = re.compile(r'(\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))|\\')
 _PREFIXED: Final = re.compile(r'"(?:schema:|https?://schema\.org/)(?:name|headline|description|url|image)"')
 _BETWEEN: Final = re.compile(r"[\s,;]*")
-_DECODER: Final = json.JSONDecoder(strict=False)  # raw line ends and tabs in strings are common
+_DECODER: Final = json.JSONDecoder(strict=False)  # raw line breaks and tabs in strings are common
 
 
 def graph(elements: PageElements) -> Graph:
-    """Return the things that the page's JSON-LD describes."""
+    """Return the things in the JSON-LD of a page."""
     found = Graph()
     left = MOST_CHARACTERS
     for script in elements.scripts:
@@ -43,7 +43,7 @@ def graph(elements: PageElements) -> Graph:
 
 
 def decoded(script: str) -> list[Any]:
-    """Return the JSON documents of a script: one if all is well, more or none if not.
+    """Return the JSON documents of a script; more than one, or none, if it is broken.
 
     >>> decoded('{"name": "Seals",}')
     [{'name': 'Seals'}]
@@ -55,15 +55,15 @@ def decoded(script: str) -> list[Any]:
     try:
         found = [msgspec.json.decode(script)]
     except (ValueError, RecursionError):
-        found = _mended(script) if len(script) <= MOST_MENDED else []
+        found = _repair(script) if len(script) <= MOST_REPAIRED else []
     return [_unprefixed(document) for document in found] if _PREFIXED.search(script) else found
 
 
-def _mended(script: str) -> list[Any]:
+def _repair(script: str) -> list[Any]:
     text = script.strip().lstrip("\ufeff")
     if "&quot;" in text and '"' not in text.replace('="', ""):
         text = html.unescape(text)
-    text = _COMMAS.sub(_kept, _OUTSIDE.sub(_kept, text))
+    text = _COMMAS.sub(_repair_token, _OUTSIDE.sub(_repair_token, text))
     found: list[Any] = []
     place = 0
     try:
@@ -79,8 +79,8 @@ def _mended(script: str) -> list[Any]:
     return found
 
 
-def _kept(piece: re.Match[str]) -> str:
-    """Return a string, with its wrong escapes mended, and nothing for what does not belong into JSON."""
+def _repair_token(piece: re.Match[str]) -> str:
+    """Repair the escapes of a string; drop comments and superfluous commas."""
     text = piece[0]
     if text[0] == ",":
         return "," if piece.string[piece.end() : piece.end() + 1] not in ("", "}", "]") else ""
@@ -90,7 +90,7 @@ def _kept(piece: re.Match[str]) -> str:
 
 
 def _unprefixed(document: Any, depth: int = 0) -> Any:
-    """Write ``schema:name`` and ``http://schema.org/name`` as ``name``."""
+    """Replace ``schema:name`` and ``http://schema.org/name`` by ``name``."""
     if depth > 30:
         return None
     if isinstance(document, list):

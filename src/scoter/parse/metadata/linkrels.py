@@ -1,4 +1,4 @@
-"""What ``link`` elements lead to: the canonical address, icons, feeds, oEmbed, licence, author and picture."""
+"""Metadata in ``link`` elements: canonical URL, icons, feeds, oEmbed, licence, authors and image."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from scoter.parse.metadata.page_elements import Attributes, PageElements
 
 MOST_FEEDS: Final = 20
 MOST_EMBEDS: Final = 10
-# Not application/json: there, sites link the raw form of the page itself.
+# Not application/json, which sites use for the raw form of the page itself.
 FEED_TYPES: Final = frozenset(
     {"application/rss+xml", "application/atom+xml", "application/feed+json", "application/rdf+xml"}
 )
@@ -19,12 +19,12 @@ EMBED_TYPES: Final = frozenset({"application/json+oembed", "text/xml+oembed", "a
 _APPLE: Final = frozenset({"apple-touch-icon", "apple-touch-icon-precomposed"})
 _ICONS: Final = _APPLE | {"icon", "mask-icon", "fluid-icon"}
 _SIZE: Final = re.compile(r"\b([1-9][0-9]{0,4})[xX×]([1-9][0-9]{0,4})\b")
-# Sides that icons without sizes are taken to have: what Apple's are made for, what scales, and a favicon's.
+# Assumed sides of icons without sizes: Apple's, scalable ones, and favicons.
 _TOUCH, _SCALES, _PLAIN, _MASK = 180, 256, 16, 1
 
 
 def claims(elements: PageElements) -> PageMetadata:
-    """Return what the page's links say."""
+    """Return the metadata of the page's ``link`` elements."""
     canonical = licence = picture = ""
     icon: Image | None = None
     largest = 0
@@ -76,7 +76,7 @@ def _alternate(
 
 
 def _sides(sizes: str | None) -> tuple[int, int] | None:
-    """Return the largest of the sizes that an icon is said to have."""
+    """Return the largest of the declared sizes of an icon."""
     best: tuple[int, int] | None = None
     if sizes:
         for width, height in _SIZE.findall(sizes[:500]):
@@ -88,7 +88,7 @@ def _sides(sizes: str | None) -> tuple[int, int] | None:
 
 def _size(rels: frozenset[str], link: Attributes, sides: tuple[int, int] | None) -> int:
     if "mask-icon" in rels:
-        return _MASK  # one colour: for want of anything else
+        return _MASK  # monochrome: only if there is no other icon
     if sides is not None:
         return max(min(sides), _MASK + 1)
     if "any" in (link.get("sizes") or "").lower().split() or media_type(link.get("type")) == "image/svg+xml":

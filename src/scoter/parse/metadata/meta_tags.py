@@ -1,4 +1,4 @@
-"""The Open Graph protocol: ``og:``, and the words it has for articles, books, music, videos and products."""
+"""Metadata in ``meta`` elements: Open Graph, Twitter cards, Dublin Core and plain names."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ from scoter.parse.metadata.field_values import (
     LONGEST_WORD,
     clean,
     colour,
+    first_date,
+    image,
     language,
     media_type,
     named,
@@ -30,10 +32,19 @@ MOST_MEDIA: Final = 10
 _PRICES: Final = ("product:price:amount", "og:price:amount", "product:sale_price:amount")
 _CURRENCIES: Final = ("product:price:currency", "og:price:currency", "product:sale_price:currency")
 _FRAMED: Final = frozenset({"text/html", "application/xhtml+xml", "application/x-shockwave-flash"})
+_DC_TERM: Final = re.compile(r"dc(?:terms)?[.:](.+)")
+_DC_PUBLISHED: Final = ("issued", "date.issued", "date.published", "date.created", "created", "date", "available")
+_DC_MODIFIED: Final = ("modified", "date.modified", "date.updated")
+_NOTHING: Final = PageMetadata()
+_PLAIN_PUBLISHED: Final = (
+    *("citation_publication_date", "citation_date", "citation_online_date", "parsely-pub-date", "sailthru.date"),
+    *("datepublished", "publish-date", "publish_date", "pubdate", "date", "article.published", "publication_date"),
+)
+_PLAIN_MODIFIED: Final = ("last-modified", "datemodified", "article.updated", "revised", "updated", "modified")
 
 
 class OpenGraphMedia(Struct):
-    """Tags that describe one picture, video or sound."""
+    """The tags of one image, video or audio file."""
 
     kind: str
     url: str = ""
@@ -46,7 +57,7 @@ class OpenGraphMedia(Struct):
 
 
 def opengraph_claims(elements: PageElements) -> PageMetadata:
-    """Return what the page's OpenGraph tags say."""
+    """Return the Open Graph metadata, also of its article, book, music, video and product types."""
     first, every = elements.first, elements.every
     groups = _media_groups(elements.groups) if elements.groups else []
     return PageMetadata(
@@ -70,7 +81,7 @@ def opengraph_claims(elements: PageElements) -> PageMetadata:
 
 
 def _media_groups(tags: list[tuple[str, str]]) -> list[OpenGraphMedia]:
-    """Part the tags of media: ``og:image`` begins a picture, and what follows belongs to it."""
+    """Group the tags of media: ``og:image`` begins an image, and the tags that follow belong to it."""
     found: list[OpenGraphMedia] = []
     for name, value in tags:
         kind, _, part = name.removeprefix("og:").partition(":")
@@ -90,13 +101,7 @@ def _media_address(elements: PageElements, group: OpenGraphMedia) -> str:
 def _opengraph_image(elements: PageElements, groups: list[OpenGraphMedia]) -> Image | None:
     for group in groups:
         if group.kind == "image" and (url := _media_address(elements, group)):
-            return Image(
-                url=url,
-                alt=clean(group.alt, LONGEST_TITLE),
-                width=side(group.width),
-                height=side(group.height),
-                media_type=media_type(group.type),
-            )
+            return image(url, group.alt, group.width, group.height, group.type)
     return None
 
 
@@ -114,7 +119,7 @@ def _opengraph_media(elements: PageElements, groups: list[OpenGraphMedia]) -> tu
                 media_type=kind,
                 width=side(group.width),
                 height=side(group.height),
-                # These two stand beside the group, and speak of the one thing that the page is about.
+                # These two are outside the group and describe the subject of the page.
                 seconds=parse_duration(group.duration or elements.first("video:duration", "music:duration")),
             ),
         )
@@ -137,7 +142,7 @@ def _opengraph_product(elements: PageElements) -> Product | None:
 
 
 def twitter_claims(elements: PageElements) -> PageMetadata:
-    """Return what the page's Twitter card says."""
+    """Return the metadata of the Twitter card, whose names may be in ``name`` or ``property``."""
     first = elements.first
     if not any(name.startswith("twitter:") for name in elements.metas):
         return _NOTHING
@@ -154,14 +159,9 @@ def twitter_claims(elements: PageElements) -> PageMetadata:
 
 def _twitter_image(elements: PageElements) -> Image | None:
     for name in ("twitter:image", "twitter:image:src", "twitter:image0", "twitter:image0:src"):
-        url = elements.address(elements.first(name))
-        if url:
-            return Image(
-                url=url,
-                alt=clean(elements.first("twitter:image:alt"), LONGEST_TITLE),
-                width=side(elements.first("twitter:image:width")),
-                height=side(elements.first("twitter:image:height")),
-            )
+        if url := elements.address(elements.first(name)):
+            alt, width, height = (elements.first(f"twitter:image:{part}") for part in ("alt", "width", "height"))
+            return image(url, alt, width, height)
     return None
 
 
@@ -184,14 +184,8 @@ def _twitter_media(elements: PageElements) -> tuple[Media, ...]:
     return tuple(found)
 
 
-_DC_TERM: Final = re.compile(r"dc(?:terms)?[.:](.+)")
-_DC_PUBLISHED: Final = ("issued", "date.issued", "date.published", "date.created", "created", "date", "available")
-_DC_MODIFIED: Final = ("modified", "date.modified", "date.updated")
-_NOTHING = PageMetadata()
-
-
 def dublincore_claims(elements: PageElements) -> PageMetadata:
-    """Return what the page says in Dublin Core's terms."""
+    """Return the Dublin Core metadata: ``DC.title``, ``dcterms.created`` and their qualified forms."""
     terms: dict[str, list[str]] = {}
     for name, values in elements.metas.items():
         if name[:2] == "dc" and (term := _DC_TERM.fullmatch(name)) is not None:
@@ -208,8 +202,8 @@ def dublincore_claims(elements: PageElements) -> PageMetadata:
         canonical=_web_address(elements, first("identifier", "identifier.uri", "identifier.url")),
         site_name=clean(first("publisher"), LONGEST_NAME),
         authors=named([*terms.get("creator", ()), *terms.get("creator.personalname", ())]),
-        published=next(filter(None, (plausible_date(first(name)) for name in _DC_PUBLISHED)), None),
-        modified=next(filter(None, (plausible_date(first(name)) for name in _DC_MODIFIED)), None),
+        published=first_date(map(first, _DC_PUBLISHED)),
+        modified=first_date(map(first, _DC_MODIFIED)),
         language=language(first("language", "language.iso")),
         type=clean(first("type"), LONGEST_WORD),
         keywords=words([*terms.get("subject", ()), *terms.get("subject.keywords", ())]),
@@ -218,32 +212,25 @@ def dublincore_claims(elements: PageElements) -> PageMetadata:
 
 
 def _web_address(elements: PageElements, text: str) -> str:
-    """Return an address; identifiers and rights are as often names and sentences."""
+    """Return a text if it is a web URL; identifiers and rights are often other texts."""
     return elements.address(text) if text.lstrip()[:8].lower().startswith(("http://", "https://")) else ""
 
 
-_PLAIN_PUBLISHED: Final = (
-    *("citation_publication_date", "citation_date", "citation_online_date", "parsely-pub-date", "sailthru.date"),
-    *("datepublished", "publish-date", "publish_date", "pubdate", "date", "article.published", "publication_date"),
-)
-_PLAIN_MODIFIED: Final = ("last-modified", "datemodified", "article.updated", "revised", "updated", "modified")
-
-
 def plain_claims(elements: PageElements) -> PageMetadata:
-    """Return what the page's plain meta elements say, and the header field that one of them stands for."""
+    """Return the metadata of names in the HTML standard or in common use, and of the Content-Language header."""
     first, every = elements.first, elements.every
-    image = elements.address(first("thumbnail", "image"))
+    picture = elements.address(first("thumbnail", "image"))
     icon = elements.address(first("msapplication-tileimage"))
     return PageMetadata(
         title=clean(first("citation_title", "title", "parsely-title", "sailthru.title"), LONGEST_TITLE),
         description=unmarked(first("description"), LONGEST_DESCRIPTION),
-        image=Image(url=image) if image else None,
+        image=Image(url=picture) if picture else None,
         site_name=clean(first("application-name", "apple-mobile-web-app-title"), LONGEST_NAME),
         authors=named(
             every("citation_author") or every("author") or every("parsely-author") or every("sailthru.author")
         ),
-        published=next(filter(None, (plausible_date(first(name)) for name in _PLAIN_PUBLISHED)), None),
-        modified=next(filter(None, (plausible_date(first(name)) for name in _PLAIN_MODIFIED)), None),
+        published=first_date(map(first, _PLAIN_PUBLISHED)),
+        modified=first_date(map(first, _PLAIN_MODIFIED)),
         language=language(
             (first("content-language", "language", "citation_language") or elements.header_language).partition(",")[0]
         ),
@@ -254,7 +241,7 @@ def plain_claims(elements: PageElements) -> PageMetadata:
 
 
 def _theme_colour(elements: PageElements) -> str:
-    """Return the theme's colour: the one for all screens, else the first."""
+    """Return the theme colour without a media query, or else the first one."""
     for _, text in sorted(elements.colours, key=lambda found: found[0]):
         if found := colour(text):
             return found

@@ -1,4 +1,4 @@
-"""Microdata and RDFa Lite: properties written on the elements that show them."""
+"""Microdata and RDFa Lite: properties in the attributes of visible elements."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from msgspec import Struct
 from selectolax.lexbor import LexborNode
 
 from scoter.parse.metadata.graph import Graph, local
-from scoter.parse.metadata.main_thing import is_page
+from scoter.parse.metadata.main_entity import is_page
 from scoter.parse.metadata.page_elements import LONGEST_VALUE, MOST_CLIMBS, Attributes, PageElements, shown
 
 MOST_PROPERTIES: Final = 1_000
-"""Elements with properties that are read of a page."""
+"""Elements with properties read from a page."""
 MOST_CHARACTERS: Final = 200_000
-"""Characters of text that are read for them: properties within properties would make it many times the page's."""
+"""Characters of text read for them; with nested properties the total could be many times the page."""
 
 
 def _names(*lines: str) -> frozenset[str]:
@@ -36,8 +36,8 @@ _THINGS: Final = _names(
     "trailer hasVariant",
 )
 _WANTED: Final = _ADDRESSES | _TEXTS | _THINGS
-# The words of Drupal's own RDFa, and of Dublin Core in RDFa, by schema.org's.
-_OTHER_WORDS: Final = {
+# Terms of Drupal's RDFa and of Dublin Core, with their schema.org equivalents.
+_OTHER_TERMS: Final = {
     "cc:license": "license",
     "dc:created": "datePublished",
     "dc:creator": "author",
@@ -50,8 +50,8 @@ _OTHER_WORDS: Final = {
 _OTHER_TYPES: Final = {"sioc:item": "WebPage", "foaf:document": "WebPage", "foaf:person": "Person"}
 
 
-class Dialect(Struct, frozen=True):
-    """In which attributes items, their types and their properties stand."""
+class ItemSyntax(Struct, frozen=True):
+    """The attributes that hold items, their types and their properties."""
 
     scope: str
     type: str
@@ -59,24 +59,24 @@ class Dialect(Struct, frozen=True):
     prefixed: bool
 
 
-MICRODATA: Final = Dialect("itemscope", "itemtype", "itemprop", prefixed=False)
-RDFA: Final = Dialect("typeof", "typeof", "property", prefixed=True)
+MICRODATA: Final = ItemSyntax("itemscope", "itemtype", "itemprop", prefixed=False)
+RDFA: Final = ItemSyntax("typeof", "typeof", "property", prefixed=True)
 
 
-def graph(elements: PageElements, dialect: Dialect) -> Graph:
-    """Return the items of a page, nested as they are on it."""
-    # RDFa's attribute for properties is OpenGraph's too: look for the one that is rarer.
-    if not (places := elements.find(f"[{dialect.scope if dialect.prefixed else dialect.property}]")):
+def graph(elements: PageElements, syntax: ItemSyntax) -> Graph:
+    """Return the items of a page, nested as in its markup."""
+    # Open Graph uses RDFa's property attribute too, so search for the rarer one.
+    if not (places := elements.find(f"[{syntax.scope if syntax.prefixed else syntax.property}]")):
         return Graph()
-    return _Items(elements, dialect, places).graph()
+    return _ItemBuilder(elements, syntax, places).graph()
 
 
-class _Items:
-    """The items of one page while they are put together."""
+class _ItemBuilder:
+    """Builds the items of one page."""
 
-    def __init__(self, elements: PageElements, dialect: Dialect, places: list[LexborNode]) -> None:
-        self._dialect = dialect
-        both = elements.find(f"[{dialect.property}]"), elements.find(f"[{dialect.scope}]")
+    def __init__(self, elements: PageElements, syntax: ItemSyntax, places: list[LexborNode]) -> None:
+        self._syntax = syntax
+        both = elements.find(f"[{syntax.property}]"), elements.find(f"[{syntax.scope}]")
         self._properties = both[0][:MOST_PROPERTIES]
         self._items: dict[int, dict[str, Any]] = {}
         self._borrowed: dict[str, dict[str, Any]] = {}
@@ -90,16 +90,16 @@ class _Items:
         loose: dict[str, Any] = {"@type": "WebPage"}
         for node in self._properties:
             attributes = node.attributes
-            names = self._names(attributes.get(self._dialect.property) or "")
+            names = self._names(attributes.get(self._syntax.property) or "")
             item = self._items.get(node.mem_id)
             owner = self._owner(node)
             if owner is None:
-                # In the head, properties of no item are meant for the page.
-                if self._dialect.prefixed or node.tag not in ("meta", "link"):
+                # Properties outside of items, in the head, describe the page.
+                if self._syntax.prefixed or node.tag not in ("meta", "link"):
                     continue
                 owner = loose
             elif item is not None and not is_page(owner):
-                inner.add(id(item))  # a part of its owner, whatever the part is called
+                inner.add(id(item))  # part of its owner, even if the property is not used
             for name in names:
                 values = owner.setdefault(name, [])
                 if isinstance(values, list) and len(values) < 50:
@@ -114,7 +114,7 @@ class _Items:
 
     def _begin(self, node: LexborNode) -> None:
         attributes = node.attributes
-        item: dict[str, Any] = {"@type": self._types(attributes.get(self._dialect.type) or "")}
+        item: dict[str, Any] = {"@type": self._types(attributes.get(self._syntax.type) or "")}
         name = attributes.get("itemid") or attributes.get("resource") or attributes.get("about")
         if name:
             item["@id"] = name
@@ -124,19 +124,19 @@ class _Items:
 
     def _types(self, text: str) -> list[str]:
         names = text[:500].split()
-        if not self._dialect.prefixed:
+        if not self._syntax.prefixed:
             return [local(name) for name in names]
         return [_OTHER_TYPES.get(name.lower(), local(name)) for name in names]
 
     def _names(self, text: str) -> list[str]:
         names = text[:500].split()
-        if self._dialect.prefixed:
-            names = [_OTHER_WORDS.get(name.replace("dcterms:", "dc:"), name.removeprefix("schema:")) for name in names]
+        if self._syntax.prefixed:
+            names = [_OTHER_TERMS.get(name.replace("dcterms:", "dc:"), name.removeprefix("schema:")) for name in names]
         names = [name.rpartition("schema.org/")[2] for name in names]
         return [name for name in names if name in _WANTED]
 
     def _owner(self, node: LexborNode) -> dict[str, Any] | None:
-        """Return the item that a property belongs to: the nearest around it, or one that refers to it."""
+        """Return the item that a property belongs to: the nearest ancestor, or one that refers to it."""
         path: list[int] = []
         owner: dict[str, Any] | None = None
         here: LexborNode | None = node
@@ -155,7 +155,7 @@ class _Items:
                 break
             path.append(number)
             here = here.parent
-        # The first is the element itself, which may be an item for those within it.
+        # The first is the element itself, which may be an item for its descendants.
         for number in path[1:]:
             self._owners[number] = owner
         return owner

@@ -1,4 +1,4 @@
-"""Microformats: ``h-entry``, ``h-product`` and ``h-card``, and the classic hAtom that many blog themes still write."""
+"""Microformats: ``h-entry``, ``h-product`` and ``h-card``, and the older hAtom that many blog themes still use."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from scoter.parse.metadata.field_values import (
     LONGEST_WORD,
     authors,
     clean,
+    image,
     number,
     plausible_date,
-    side,
     words,
 )
 from scoter.parse.metadata.page_elements import MOST_CLIMBS, PageElements, shown
 
-NOTHING = PageMetadata()
+_NOTHING: Final = PageMetadata()
 MOST_NODES: Final = 200
 
 _ROOTS: Final = {"h-entry": "h-entry", "hentry": "h-entry", "h-product": "h-product"}
@@ -45,17 +45,17 @@ _ROOT_QUERY: Final = ",".join(f".{name}" for name in _ROOTS)
 
 
 def claims(elements: PageElements) -> PageMetadata:
-    """Return what the page's one entry or product says; several of them are a list of other pages."""
+    """Return the metadata of the only entry or product; several of them are a list of other pages."""
     roots = [node for node in elements.some(_ROOT_QUERY, MOST_NODES) if not _inside(node, frozenset(_ROOTS), None)]
     if not roots:
-        return NOTHING
+        return _NOTHING
     found = [(root, _properties(elements, root)) for root in roots[:20]]
     if len(roots) > 1:
         found = [
             (root, said) for root, said in found if any(elements.is_here(_href(node)) for node in said.get("url", ()))
         ]
     if len(found) != 1:
-        return NOTHING
+        return _NOTHING
     root, said = found[0]
     kind = next(_ROOTS[name] for name in _classes(root) if name in _ROOTS)
     title = _text(said, "name", LONGEST_TITLE)
@@ -75,7 +75,7 @@ def claims(elements: PageElements) -> PageMetadata:
 
 
 def _properties(elements: PageElements, root: LexborNode) -> dict[str, list[LexborNode]]:
-    """Return the elements of an entry by what they are, without those of a card or entry within it."""
+    """Return the elements of an entry by property, without those of cards and entries inside it."""
     found: dict[str, list[LexborNode]] = {}
     for node in elements.some(_QUERY, MOST_NODES, root):
         if node.mem_id == root.mem_id or _inside(node, _CARDS | frozenset(_ROOTS), root):
@@ -131,18 +131,11 @@ def _href(node: LexborNode) -> str:
 def _image(elements: PageElements, node: LexborNode) -> Image | None:
     attributes = node.attributes
     url = elements.address(_href(node) or attributes.get("data-src"))
-    if not url:
-        return None
-    return Image(
-        url=url,
-        alt=clean(attributes.get("alt") or "", LONGEST_TITLE),
-        width=side(attributes.get("width")),
-        height=side(attributes.get("height")),
-    )
+    return image(url, attributes.get("alt"), attributes.get("width"), attributes.get("height"))
 
 
 def _person(elements: PageElements, node: LexborNode) -> Author:
-    """Return an author: a card, or just a name."""
+    """Return an author from a card or a plain name."""
     name = next(iter(elements.find(".p-name,.fn", node)), node)
     links = [node, *elements.some(".u-url,.url,a[href]", 3, node)]
     url = next(filter(None, (elements.address(_href(link)) for link in links)), "")

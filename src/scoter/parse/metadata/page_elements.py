@@ -1,4 +1,4 @@
-"""The elements of a page that speak about it, collected once for all the sources."""
+"""The elements of a page that hold metadata, collected once for all sources."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from scoter.parse.html.elements import TEXT_LEVEL
 from scoter.parse.metadata.field_values import LONGEST_TITLE, address, clean
 
 MOST_ELEMENTS: Final = 1_000
-"""Elements ``meta`` and ``link`` that are read of a page, of each kind."""
+"""``meta`` elements read from a page, and as many ``link`` elements."""
 MOST_VALUES: Final = 50
-"""Values that are kept of one name."""
+"""Values kept for one name."""
 LONGEST_VALUE: Final = 20_000
 MOST_SCRIPTS: Final = 50
 MOST_CLIMBS: Final = 256
@@ -32,11 +32,11 @@ _GROUPS: Final = ("og:image", "og:video", "og:audio")
 
 
 class PageElements:
-    """A page, and what its head says: ``metas`` by name in lower case, ``links`` with their rels, JSON-LD scripts.
+    """The elements of a page: ``metas`` by lower-case name, ``links`` with their rels, and JSON-LD ``scripts``.
 
-    ``groups`` are the OpenGraph tags of media in the order of the page, since there the order tells what belongs
-    together; ``colours`` are theme colours, with whether they are for some screens only. ``bylines`` are the elements
-    in which an author was looked for, ``kind`` is what the page is about by the first of schema.org's dialects.
+    ``groups`` are the Open Graph tags of media in page order, which shows what belongs together. ``colours`` are theme
+    colours, each with whether it has a media query. ``bylines`` are the elements searched for an author. ``kind`` is
+    the schema.org type of what the page is about, by the first source that has one.
     """
 
     def __init__(
@@ -65,14 +65,14 @@ class PageElements:
         self._collect()
 
     def find(self, query: str, under: LexborNode | None = None) -> list[LexborNode]:
-        """Return the elements that a CSS selector means, in the order of the page."""
+        """Return the elements that match a CSS selector, in page order."""
         node = under or self.root
         return [] if node is None else self._selector.find(query, node)
 
     def some(self, query: str, most: int, under: LexborNode | None = None) -> list[LexborNode]:
-        """Return the first elements that a CSS selector of several parts means, each once.
+        """Return the first elements that match a CSS selector with several parts, each once.
 
-        The selector finds an element for every part that means it, one right after the other.
+        Lexbor returns an element once for each part that matches, in succession.
         """
         found: list[LexborNode] = []
         last = 0
@@ -85,11 +85,11 @@ class PageElements:
         return found
 
     def address(self, href: str | None) -> str:
-        """Return where something on the page is, or nothing."""
+        """Return an href as an absolute URL; empty if it is not one."""
         return address(self.base, encode_query(href, self._encoding) if href else href)
 
     def first(self, *names: str) -> str:
-        """Return the first value under the first of these names that has one."""
+        """Return the first value of the first of these names that has one."""
         for name in names:
             for value in self.metas.get(name, ()):
                 if not value.isspace():
@@ -97,18 +97,18 @@ class PageElements:
         return ""
 
     def every(self, *names: str) -> list[str]:
-        """Return all values under these names."""
+        """Return all values of these names."""
         return [value for name in names for value in self.metas.get(name, ())]
 
     def is_here(self, href: str) -> bool:
-        """Tell whether an address is the page's own, by one of the names that the page gives itself."""
+        """Tell whether an href leads to this page, by its URL, canonical URL or og:url."""
         found = join(self.base, href)
-        return found is not None and _loose(found.text) in self._names
+        return found is not None and _comparable(found.text) in self._names
 
     @cached_property
     def _names(self) -> frozenset[str]:
         said = [self.first("og:url"), *(link.get("href") for rels, link in self.links if "canonical" in rels)]
-        return frozenset(_loose(text) for text in (self.url.text, *map(self.address, said)) if text)
+        return frozenset(_comparable(text) for text in (self.url.text, *map(self.address, said)) if text)
 
     def _collect(self) -> None:
         metas = links = 0
@@ -137,7 +137,7 @@ class PageElements:
         name = attributes.get("property")
         if name:
             self._keep(name, content, attributes)
-        # A page that writes both, as in name="description" property="og:description", means both.
+        # An element with both, as in name="description" property="og:description", counts for both.
         name = attributes.get("name") or attributes.get("http-equiv")
         if name:
             self._keep(name, content, attributes)
@@ -162,15 +162,15 @@ class PageElements:
 
 
 def shown(node: LexborNode, longest: int) -> str:
-    """Return the text of an element as far as it is shown: a line break or a block in it parts words.
+    """Return the visible text of an element; line breaks and blocks separate words.
 
-    No more of it is read than ``longest`` characters and 500 elements and texts: whatever is said is shorter.
+    At most ``longest`` characters and 500 nodes are read.
     """
     first = node.first_child
     if first is None or (first.is_text_node and first.next is None):
         return node.text_lexbor()[:longest]
     pieces: list[str] = []
-    # What is still to be read, the next at the end; nothing stands for the end of a block.
+    # A stack of nodes to read; None marks the end of a block.
     todo: list[LexborNode | None] = [first]
     for _ in range(_MOST_PIECES):
         while todo and todo[-1] is None:
@@ -194,7 +194,7 @@ def shown(node: LexborNode, longest: int) -> str:
 
 
 def within(node: LexborNode, names: tuple[str, ...]) -> bool:
-    """Tell whether an element stands in one of these."""
+    """Tell whether an element is inside one of these."""
     parent = node.parent
     for _ in range(MOST_CLIMBS):
         if parent is None:
@@ -202,10 +202,10 @@ def within(node: LexborNode, names: tuple[str, ...]) -> bool:
         if parent.tag in names:
             return True
         parent = parent.parent
-    return True  # nothing that is so deep is worth a look
+    return True  # ignore what is nested so deep
 
 
-def _loose(text: str) -> str:
-    """Return an address as far as two spellings of one page's agree: no scheme, www, query or last slash."""
+def _comparable(text: str) -> str:
+    """Return a URL without scheme, www, query and trailing slash, for comparison."""
     _, _, rest = text.partition("://")
     return rest.removeprefix("www.").partition("?")[0].removesuffix("/").removesuffix("/index.html").lower()

@@ -1,4 +1,4 @@
-"""One record of what a page says about itself: every source is asked, and the first that is believed is kept."""
+"""Read the metadata of a page: for each field, take the value of the first source that has one."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ SOURCES: Final = (
     *("link", "meta", "html", "content"),
 )
 
-# What is written to be shown elsewhere comes before what is written for machines, and that before what is found on the
-# page. Of times and authors, schema.org's are the ones that publishers keep right; of language, the page's own.
+# Values meant for previews come before those meant for machines, and those before values found in the content. Dates
+# and authors are most reliable in schema.org, the language in the page's own markup.
 _DEFAULT: Final = {
     "title": "opengraph twitter jsonld microdata rdfa microformats dublincore html meta",
     "description": "opengraph twitter meta jsonld microdata rdfa dublincore microformats content",
@@ -55,7 +55,7 @@ FIELDS: Final = tuple(DEFAULT_ORDER)
 
 
 class MetadataOptions(Struct, frozen=True):
-    """For each field of the record, the sources in the order they are believed; one that is not named is not heard.
+    """For each field, the sources in order of precedence; sources not listed are ignored.
 
     >>> MetadataOptions.of_lines(["title=html,opengraph"]).order["title"]
     ('html', 'opengraph')
@@ -65,29 +65,29 @@ class MetadataOptions(Struct, frozen=True):
 
     @classmethod
     def of(cls, config: Config) -> MetadataOptions:
-        """Return what the configuration says."""
+        """Return the configured order."""
         return cls.of_lines(config.parse.metadata_order)
 
     @classmethod
     def of_lines(cls, lines: Iterable[str]) -> MetadataOptions:
-        """Return the built-in order, changed by lines such as ``title=jsonld,html``."""
+        """Return the default order, changed by lines such as ``title=jsonld,html``."""
         changed: dict[str, tuple[str, ...]] = {}
         for line in lines:
             name, sign, rest = line.partition("=")
             name = name.strip()
             sources = tuple(source.strip() for source in rest.split(",") if source.strip())
             if not sign or name not in DEFAULT_ORDER:
-                raise _mistake(f"{line!r} names no field")
+                raise _error(f"{line!r} does not name a metadata field")
             if name in changed:
-                raise _mistake(f"{name} has two orders")
+                raise _error(f"{name} is listed twice")
             for source in sources:
                 if source not in SOURCES:
-                    raise _mistake(f"{line!r} names the source {source!r}, which there is not")
+                    raise _error(f"{line!r}: {source!r} is not a metadata source")
             changed[name] = sources
         return cls({**DEFAULT_ORDER, **changed})
 
 
-def _mistake(what: str) -> ConfigError:
+def _error(what: str) -> ConfigError:
     return ConfigError(
         what,
         where="parse.metadata_order",
@@ -101,18 +101,18 @@ _Claims: TypeAlias = PageMetadata | SchemaClaims
 _CLAIMS: Final[Mapping[str, Callable[[PageElements], _Claims]]] = {
     "opengraph": opengraph_claims,
     "twitter": twitter_claims,
-    "jsonld": lambda elements: _described(ldjson.graph(elements), elements, first_of_many=True),
-    "microdata": lambda elements: _described(
+    "jsonld": lambda elements: _schema_claims(ldjson.graph(elements), elements, first_of_many=True),
+    "microdata": lambda elements: _schema_claims(
         microdata.graph(elements, microdata.MICRODATA), elements, first_of_many=False
     ),
-    "rdfa": lambda elements: _described(microdata.graph(elements, microdata.RDFA), elements, first_of_many=False),
+    "rdfa": lambda elements: _schema_claims(microdata.graph(elements, microdata.RDFA), elements, first_of_many=False),
     "dublincore": dublincore_claims,
     "microformats": microformats.claims,
     "link": linkrels.claims,
     "meta": plain_claims,
 }
-# What has to be looked for in the body is looked for a field at a time, and only when nobody else has it.
-_LOOKS: Final[Mapping[tuple[str, str], Callable[[PageElements], object]]] = {
+# Searching the body is expensive: it is done for single fields, and only if no other source has a value.
+_SEARCHES: Final[Mapping[tuple[str, str], Callable[[PageElements], object]]] = {
     ("html", "title"): body.title,
     ("html", "language"): body.declared_language,
     ("html", "authors"): body.people,
@@ -129,7 +129,7 @@ _LOOKS: Final[Mapping[tuple[str, str], Callable[[PageElements], object]]] = {
 
 
 class PageMetadataReader:
-    """Reads what pages say about themselves, one after another; not to be shared among threads.
+    """Reads the metadata of pages, one after another. Not thread-safe.
 
     >>> from scoter.core.url import canonical
     >>> url = canonical("http://a.example/")
@@ -146,40 +146,40 @@ class PageMetadataReader:
     def read(
         self, tree: LexborHTMLParser, url: Url, base: Url, *, header_language: str = "", encoding: str = "utf-8"
     ) -> PageMetadata:
-        """Return what a page says about itself; its tree is left as it is."""
+        """Return the metadata of a page; the tree is not changed."""
         elements = PageElements(tree, self._selector, url, base, header_language, encoding)
         claims: dict[str, _Claims] = {}
         found: dict[str, Any] = {}
         sources: dict[str, str] = {}
         for field, order in self._order:
             for source in order:
-                value = _said(source, field, elements, claims)
+                value = _value(source, field, elements, claims)
                 if value:
                     found[field] = value
                     sources[field] = source
                     break
         if "image" in found:
-            found["image"] = _completed(found["image"], claims)
+            found["image"] = _complete(found["image"], claims)
         return PageMetadata(**found, sources=sources)
 
 
-def _described(graph: Graph, elements: PageElements, *, first_of_many: bool) -> _Claims:
+def _schema_claims(graph: Graph, elements: PageElements, *, first_of_many: bool) -> _Claims:
     return SchemaClaims(graph, elements, first_of_many=first_of_many) if graph.things else _NOTHING
 
 
-def _said(source: str, field: str, elements: PageElements, claims: dict[str, _Claims]) -> Any:
+def _value(source: str, field: str, elements: PageElements, claims: dict[str, _Claims]) -> Any:
     claim = claims.get(source)
     if claim is None:
-        ask = _CLAIMS.get(source)
-        if ask is None:
-            look = _LOOKS.get((source, field))
-            return None if look is None else look(elements)
-        claim = claims[source] = ask(elements)
+        read = _CLAIMS.get(source)
+        if read is None:
+            search = _SEARCHES.get((source, field))
+            return None if search is None else search(elements)
+        claim = claims[source] = read(elements)
     return getattr(claim, field, None)
 
 
-def _completed(image: Image, claims: Mapping[str, _Claims]) -> Image:
-    """Return a picture with the words and sizes that other sources have for the same one."""
+def _complete(image: Image, claims: Mapping[str, _Claims]) -> Image:
+    """Add the alt text, size and type that other sources have for the same image."""
     for claim in claims.values():
         if image.alt and image.width and image.height:
             break

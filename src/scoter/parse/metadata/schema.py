@@ -1,7 +1,7 @@
-"""From the things that a page describes in schema.org's words to what it says about itself.
+"""Read page metadata from schema.org things.
 
-``chosen`` finds the thing that the page is about. What that thing does not say may be said of the page, the thing of
-kind ``WebPage``.
+The values come from the thing that the page is about (``main_entity``) and, where that has none, from the thing of
+type ``WebPage``.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from scoter.parse.metadata.field_values import (
     LONGEST_TITLE,
     LONGEST_WORD,
     authors,
+    image,
     language,
     media_type,
     number,
@@ -26,22 +27,34 @@ from scoter.parse.metadata.field_values import (
     words,
 )
 from scoter.parse.metadata.graph import Graph, Thing, address_of, local, text_of, types_of
-from scoter.parse.metadata.main_thing import chosen, is_customers, is_page
+from scoter.parse.metadata.main_entity import is_customer_review, is_page, main_entity
 from scoter.parse.metadata.page_elements import PageElements
+
+LONGEST_PRICE: Final = 32
+_PRODUCT_TYPES: Final = frozenset(
+    ("product", "productgroup", "productmodel", "individualproduct", "someproducts", "vehicle", "car", "motorcycle")
+)
+_PRODUCT_NUMBERS: Final = ("sku", "mpn", "productID", "gtin", "gtin13", "gtin14", "gtin12", "gtin8", "isbn")
+_THOUSANDS: Final = re.compile(r"(?<=[0-9])[.\s](?=[0-9]{3}(?![0-9]))")
+_CURRENCY: Final = re.compile(r"[A-Z]{3}")
+MOST_MEDIA: Final = 10
+_AUDIO_TYPES: Final = frozenset({"audioobject", "musicrecording", "podcastepisode", "audiobook", "radioepisode"})
+_VIDEO_TYPES: Final = frozenset({"videoobject", "movie", "tvepisode", "episode", "clip", "musicvideoobject"})
+_MEDIA_PROPERTIES: Final = ("video", "audio", "associatedMedia", "encoding", "trailer", "subjectOf", "sharedContent")
 
 
 class SchemaClaims:
-    """What the things of a page say about it: a property for each field, found when it is asked for.
+    """The metadata of schema.org things, one property per field, computed on access.
 
-    Of several things of the same kind the first is meant when ``first_of_many``, else none: in markup around what is
-    shown, they are a list.
+    Of several things of the same type the first is used with ``first_of_many``. Otherwise none is: in markup around
+    visible text they are a list.
     """
 
     def __init__(self, graph: Graph, elements: PageElements, *, first_of_many: bool) -> None:
         self._graph = graph
         self._elements = elements
-        self._thing, self.type = chosen(graph, elements, first_of_many=first_of_many)
-        if is_customers(self.type, elements.kind):
+        self._thing, self.type = main_entity(graph, elements, first_of_many=first_of_many)
+        if is_customer_review(self.type, elements.kind):
             self._thing, self.type = {}, ""
         elements.kind = elements.kind or self.type
         page = next((other for other in graph.things if is_page(other)), self._thing)
@@ -66,7 +79,7 @@ class SchemaClaims:
 
     @property
     def canonical(self) -> str:
-        """The page's address as its thing has it; one with a ``#`` is a name within the page."""
+        """The URL of the thing; one with a ``#`` is only an identifier within the page."""
         for thing in self._things:
             for value in (*self._graph.each(thing, "url"), *self._graph.each(thing, "mainEntityOfPage")):
                 href = address_of(value)
@@ -129,7 +142,7 @@ class SchemaClaims:
         for thing in self._things:
             for value in self._graph.each(thing, "license"):
                 href = address_of(value)
-                # A name, such as "CC BY 4.0", would be taken for a relative address.
+                # A name such as "CC BY 4.0" would be taken for a relative URL.
                 if href.lstrip()[:8].lower().startswith(("http", "//", "/")) and (url := self._elements.address(href)):
                     return url
         return ""
@@ -156,7 +169,7 @@ class SchemaClaims:
 
 
 def image_of(graph: Graph, elements: PageElements, value: object) -> Image | None:
-    """Return a picture that is given by its address or as a thing."""
+    """Return an image given by its URL or as a thing."""
     if isinstance(value, str):
         url = elements.address(value)
         return Image(url=url) if url else None
@@ -174,39 +187,24 @@ def image_of(graph: Graph, elements: PageElements, value: object) -> Image | Non
         ),
         "",
     )
-    if not url:
-        return None
-    return Image(
-        url=url,
-        alt=graph.text(value, LONGEST_TITLE, "caption", "alternateName", "description"),
-        width=side(graph.text(value, 40, "width")),
-        height=side(graph.text(value, 40, "height")),
-    )
-
-
-LONGEST_PRICE: Final = 32
-_PRODUCTS: Final = frozenset(
-    ("product", "productgroup", "productmodel", "individualproduct", "someproducts", "vehicle", "car", "motorcycle")
-)
-_NUMBERS: Final = ("sku", "mpn", "productID", "gtin", "gtin13", "gtin14", "gtin12", "gtin8", "isbn")
-_THOUSANDS: Final = re.compile(r"(?<=[0-9])[.\s](?=[0-9]{3}(?![0-9]))")
-_CURRENCY: Final = re.compile(r"[A-Z]{3}")
+    alt = graph.text(value, LONGEST_TITLE, "caption", "alternateName", "description")
+    return image(url, alt, graph.text(value, 40, "width"), graph.text(value, 40, "height"))
 
 
 def product(graph: Graph, thing: Thing) -> Product | None:
-    """Return what the page sells: a product, or another thing for which a price is asked."""
+    """Return what the page sells: a product, or another thing with a price."""
     offer = _offer(graph, thing)
     price = graph.text(offer, LONGEST_PRICE, "price", "lowPrice", "highPrice")
-    if not price and not any(kind.lower() in _PRODUCTS for kind in types_of(thing)):
+    if not price and not any(kind.lower() in _PRODUCT_TYPES for kind in types_of(thing)):
         return None
     rating = next(iter(graph.things_of(thing, "aggregateRating")), {})
-    # Much of the world writes 4,7 of 1.204: a rating has no thousands, and a count no fractions.
+    # Many countries write 4,7 and 1.204: a rating has no thousands separator, and a count no fraction.
     value = graph.text(rating, LONGEST_WORD, "ratingValue").replace(",", ".")
     count = number(_THOUSANDS.sub("", graph.text(rating, LONGEST_WORD, "ratingCount", "reviewCount")), 1e12)
     found = Product(
         name=graph.text(thing, LONGEST_TITLE, "name"),
         brand=graph.text(thing, LONGEST_NAME, "brand", "manufacturer"),
-        sku=graph.text(thing, LONGEST_WORD, *_NUMBERS),
+        sku=graph.text(thing, LONGEST_WORD, *_PRODUCT_NUMBERS),
         price=price,
         currency=_currency(graph.text(offer, LONGEST_PRICE, "priceCurrency")),
         availability=local(graph.text(offer, LONGEST_WORD, "availability")),
@@ -217,7 +215,7 @@ def product(graph: Graph, thing: Thing) -> Product | None:
 
 
 def _offer(graph: Graph, thing: Thing) -> Thing:
-    """Return the first offer with a price; a price may stand one step further, in a specification or a variant."""
+    """Return the first offer with a price, which may also be in a price specification or a variant."""
     things = [thing, *graph.things_of(thing, "hasVariant", "model")[:5]]
     offers = [offer for one in things for offer in graph.things_of(one, "offers")]
     for offer in offers:
@@ -237,33 +235,27 @@ def _currency(text: str) -> str:
     return text if _CURRENCY.fullmatch(text) else ""
 
 
-MOST_MEDIA: Final = 10
-_SOUNDS: Final = frozenset({"audioobject", "musicrecording", "podcastepisode", "audiobook", "radioepisode"})
-_FILMS: Final = frozenset({"videoobject", "movie", "tvepisode", "episode", "clip", "musicvideoobject"})
-_HOLDERS: Final = ("video", "audio", "associatedMedia", "encoding", "trailer", "subjectOf", "sharedContent")
-
-
 def media(graph: Graph, elements: PageElements, thing: Thing) -> tuple[Media, ...]:
-    """Return what plays: the thing itself, what it has, and what stands beside it on the page."""
+    """Return media files and players of the thing itself, of its parts, and of other things on the page."""
     found: dict[str, Media] = {}
-    held = [inner for name in _HOLDERS for inner in graph.things_of(thing, name)]
+    held = [inner for name in _MEDIA_PROPERTIES for inner in graph.things_of(thing, name)]
     beside = [other for other in graph.things if other is not thing]
     own = _kind(graph, thing)
     for position, one in enumerate([thing, *held, *beside][:100]):
-        # Any file of an episode or a film is what plays; other things may have files of any sort.
+        # An unspecified file of an episode or film is its media; other things may have files of any sort.
         if kind := _kind(graph, one, own if position <= len(held) else ""):
-            for part in _parts(graph, elements, one, kind):
+            for part in _media_of(graph, elements, one, kind):
                 if len(found) < MOST_MEDIA:
                     found.setdefault(part.url, part)
     return tuple(found.values())
 
 
 def _kind(graph: Graph, thing: Thing, otherwise: str = "") -> str:
-    """Return whether a thing is heard or elements; a file of which neither is said is so ``otherwise``."""
+    """Return ``audio`` or ``video`` for a media thing, or ``otherwise`` for a file of unknown type."""
     kinds = {kind.lower() for kind in types_of(thing)}
-    if kinds & _SOUNDS:
+    if kinds & _AUDIO_TYPES:
         return "audio"
-    if kinds & _FILMS:
+    if kinds & _VIDEO_TYPES:
         return "video"
     if "mediaobject" not in kinds:
         return ""
@@ -271,7 +263,7 @@ def _kind(graph: Graph, thing: Thing, otherwise: str = "") -> str:
     return said.partition("/")[0] if said.startswith(("audio/", "video/")) else "" if said else otherwise
 
 
-def _parts(graph: Graph, elements: PageElements, thing: Thing, kind: str) -> list[Media]:
+def _media_of(graph: Graph, elements: PageElements, thing: Thing, kind: str) -> list[Media]:
     width, height = side(graph.text(thing, 40, "width")), side(graph.text(thing, 40, "height"))
     length = parse_duration(graph.text(thing, 60, "duration"))
     found = []

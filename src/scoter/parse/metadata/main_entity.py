@@ -1,7 +1,7 @@
-"""Which of the things that a page describes it is about.
+"""Choose the schema.org thing that a page is about.
 
-A page describes many: itself, its site, a trail of breadcrumbs, what it links to. The one it is about is what it calls
-its main entity, or else the one of the most telling kind, unless that has an address elsewhere.
+A page describes many things: itself, its site, breadcrumbs, pages it links to. It is about what it calls its main
+entity, or else the thing of the most specific type, unless that has a URL elsewhere.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ def _ranks(rank: int, *lines: str) -> dict[str, int]:
 _PAGE: Final = 20
 _ARTICLE: Final = 60
 _REVIEW: Final = 45
-_MAIN: Final = 100  # above all others
+_MAIN: Final = 100  # added to the rank of a main entity
 _RANK: Final = {
-    **_ranks(70, "Recipe"),  # on pages that are articles, too
+    **_ranks(70, "Recipe"),  # above Article: recipe pages are often marked as both
     **_ranks(
         _ARTICLE,
         "Article NewsArticle BlogPosting TechArticle ScholarlyArticle Report SocialMediaPosting LiveBlogPosting",
@@ -50,22 +50,22 @@ _RANK: Final = {
     **_ranks(15, "LocalBusiness Restaurant Hotel Store Place TouristAttraction Museum"),
     **_ranks(8, "Person"),
 }
-_UNKNOWN: Final = 5  # a kind that is not in the list, with a headline
+_UNKNOWN: Final = 5  # a type that is not listed, but has a headline
 
 
 def is_page(thing: Thing) -> bool:
-    """Tell whether a thing is a page and not what a page is about."""
+    """Tell whether a thing is a page, as opposed to what a page is about."""
     return _rank(thing)[0] == _PAGE
 
 
-def is_customers(kind: str, other: str) -> bool:
-    """Tell whether a thing is a review of the ``other`` that the page is about; an article may be a review itself."""
+def is_customer_review(kind: str, other: str) -> bool:
+    """Tell whether a type is a review of ``other``, the page's subject; an article may be a review itself."""
     rank = _RANK.get(other.lower(), 0)
     return kind.endswith("Review") and rank > _REVIEW and rank != _ARTICLE
 
 
 def _rank(thing: Thing) -> tuple[int, str]:
-    """Return how telling a thing is, and the kind that it is so as; of a kind that is not known, hardly."""
+    """Return the rank of a thing and the type that gives it."""
     best, kind = 0, ""
     for name in types_of(thing):
         rank = _RANK.get(name.lower(), 0)
@@ -76,8 +76,8 @@ def _rank(thing: Thing) -> tuple[int, str]:
     return best, kind
 
 
-def chosen(graph: Graph, elements: PageElements, *, first_of_many: bool) -> tuple[Thing, str]:
-    """Return the thing that the page is about, and its kind; nothing when that cannot be told."""
+def main_entity(graph: Graph, elements: PageElements, *, first_of_many: bool) -> tuple[Thing, str]:
+    """Return the thing that the page is about and its type; both empty if unknown."""
     ranked: list[tuple[int, str, Thing]] = []
     for thing in graph.things:
         rank, kind = _rank(thing)
@@ -88,7 +88,7 @@ def chosen(graph: Graph, elements: PageElements, *, first_of_many: bool) -> tupl
     elsewhere: list[tuple[int, str, Thing]] = []
     for rank in sorted({rank for rank, _, _ in ranked}, reverse=True):
         if rank < _PAGE and any(found[0] == _PAGE for found in elsewhere):
-            break  # the page itself has another name here, and is not about its author
+            break  # the page has another URL in its markup, and is not about its author
         same = [found for found in ranked if found[0] == rank]
         places = [_place(graph, elements, thing) for _, _, thing in same]
         if "here" in places:
@@ -99,7 +99,7 @@ def chosen(graph: Graph, elements: PageElements, *, first_of_many: bool) -> tupl
             _, kind, thing = same[places.index("")]
             return thing, kind
         elsewhere.extend(same)
-    # A single thing with an address elsewhere is the page under a name that we do not know it by.
+    # A single thing with a URL elsewhere is the page itself under another URL.
     best = [found for found in elsewhere if found[0] == elsewhere[0][0]]
     return (best[0][2], best[0][1]) if len(best) == 1 else ({}, "")
 
@@ -113,15 +113,15 @@ def _main(graph: Graph, page: Thing, kind: str) -> tuple[int, str, Thing] | None
 
 
 def _place(graph: Graph, elements: PageElements, thing: Thing) -> str:
-    """Tell whether a thing says that it is ``here`` or ``elsewhere``, if it says so at all."""
+    """Return ``here`` or ``elsewhere`` by the URLs of a thing; empty if it has none."""
     said = [
         href
         for name in ("url", "mainEntityOfPage")
         for value in graph.each(thing, name)
-        # Not "true", nor the name of a node that has none.
+        # Not "true", nor a blank node.
         if (href := address_of(value)) and ("/" in href or "." in href or href[0] == "#") and href[:2] != "_:"
     ]
-    name = thing.get("@id")  # often no address at all: it may tell that a thing is here, not that it is not
+    name = thing.get("@id")  # often not a URL, so it can only prove that a thing is here
     if any(elements.is_here(href) for href in said[:10]) or (isinstance(name, str) and name and elements.is_here(name)):
         return "here"
     return "elsewhere" if said else ""
