@@ -8,7 +8,7 @@ from scoter.config import Config, load
 from scoter.core.page import Content, Page
 from scoter.core.url import canonical
 from scoter.parse.chain import ParserChain
-from scoter.parse.html import HtmlOptions, parse_html
+from scoter.parse.html import HtmlOptions, HtmlReader
 from scoter.parse.parsers import HtmlParser, TextParser
 from scoter.plugins import Setup
 
@@ -21,7 +21,7 @@ def content(body: bytes | str, kind: str = "text/html", robots: str = "", trunca
 
 
 def read(body: bytes | str, options: HtmlOptions | None = None, robots: str = "") -> Page:
-    return parse_html(content(body, robots=robots), options or HtmlOptions())
+    return HtmlReader(options or HtmlOptions()).read(content(body, robots=robots))
 
 
 def built_in(config: Config) -> ParserChain:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from scoter.core.page import Content
 from scoter.core.url import canonical
-from scoter.parse.html import parse_html
+from scoter.parse.html import HtmlReader
 from scoter.parse.vectors import count_byte, is_whole_utf8, may_have_two_blanks
 
 LOADED = (np, pa)  # they are loaded, as in a process that fetches for a crawl
@@ -24,7 +24,7 @@ PIECES = st.lists(st.sampled_from(["a", "bc", " ", "  ", "\n", "\xa0", "Ã©", "æ
 
 def _text(markup: str) -> str:
     content = Content(url=canonical("http://a.example/"), media_type="text/html", body=markup.encode())
-    return parse_html(content).text
+    return HtmlReader().read(content).text
 
 
 @given(PIECES, PIECES)

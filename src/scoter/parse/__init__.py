@@ -15,7 +15,7 @@ Nothing here fetches or stores.
 """
 
 from scoter.parse.content_parser import ContentParser, Parsed, ParseFailed
-from scoter.parse.html import HtmlOptions, parse_html
+from scoter.parse.html import HtmlOptions
 from scoter.parse.links import LinkRules
 from scoter.parse.mediatype import received
 from scoter.parse.records import DropReason, KeptLinks
@@ -28,6 +28,5 @@ __all__ = [
     "LinkRules",
     "ParseFailed",
     "Parsed",
-    "parse_html",
     "received",
 ]

@@ -12,7 +12,7 @@ from tests.parse.contents import content, read
 
 from scoter.core.page import Alternate, Heading
 from scoter.core.url import canonical
-from scoter.parse.html import HtmlOptions, parse_html
+from scoter.parse.html import HtmlOptions, HtmlReader
 from scoter.parse.html.attributes import largest
 from scoter.parse.html.page_parts import LONGEST_HEADING, LONGEST_META, MOST_ALTERNATES, MOST_HEADINGS, MOST_METAS
 
@@ -155,7 +155,7 @@ def test_robots_directives_of_page_and_header_are_combined() -> None:
 
 
 def test_page_has_the_media_type() -> None:
-    assert parse_html(content("<p>x", "application/xhtml+xml")).media_type == "application/xhtml+xml"
+    assert HtmlReader().read(content("<p>x", "application/xhtml+xml")).media_type == "application/xhtml+xml"
 
 
 @pytest.mark.parametrize(
@@ -178,7 +178,7 @@ def test_doubt_names_the_problems_of_a_page(body: bytes, doubt: str) -> None:
 
 
 def test_doubt_names_truncation() -> None:
-    assert parse_html(replace(content("<p>x"), truncated=True)).doubt == "truncated"
+    assert HtmlReader().read(replace(content("<p>x"), truncated=True)).doubt == "truncated"
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from tests.parse.contents import read
 
 from scoter.core.page import Content
 from scoter.core.url import canonical
-from scoter.parse.html import MOST_LINKS, HtmlOptions, parse_html
+from scoter.parse.html import MOST_LINKS, HtmlOptions, HtmlReader
 
 # What it is about, the markup, and the links in their order: kind and target. The page is http://a.example/dir/page.html.
 CASES: list[tuple[str, str, list[str]]] = [
@@ -182,7 +182,7 @@ def test_query_is_encoded_as_the_page_in_all_fields() -> None:
     body = f'<meta charset="windows-1252">{head}<p>Words, and <a href="/?q=é">a link</a>.'.encode("windows-1252")
     content = Content(url=canonical("http://a.example/dir/page.html"), media_type="text/html", body=body)
 
-    page = parse_html(content, HtmlOptions(metadata=True, extractor="resiliparse", markdown=True))
+    page = HtmlReader(HtmlOptions(metadata=True, extractor="resiliparse", markdown=True)).read(content)
 
     assert page.about is not None
     assert page.outlinks[-1].target.text == "http://a.example/?q=%E9" == page.about.canonical

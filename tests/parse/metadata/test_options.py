@@ -21,7 +21,7 @@ def test_configuration_changes_only_the_named_field() -> None:
     options = MetadataOptions.of_lines(["title = html , jsonld"])
 
     assert options.order == {**DEFAULT_ORDER, "title": ("html", "jsonld")}
-    assert MetadataOptions.of(load()).order == DEFAULT_ORDER
+    assert MetadataOptions.of_lines(load().parse.metadata_order).order == DEFAULT_ORDER
 
 
 @pytest.mark.parametrize(

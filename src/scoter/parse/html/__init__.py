@@ -5,6 +5,6 @@ collects what the walk finds, and ``attributes`` parses ``srcset`` and meta refr
 """
 
 from scoter.parse.html.options import HtmlOptions
-from scoter.parse.html.reader import LONGEST_ANCHOR, LONGEST_TITLE, MOST_LINKS, HtmlReader, parse_html
+from scoter.parse.html.reader import LONGEST_ANCHOR, LONGEST_TITLE, MOST_LINKS, HtmlReader
 
-__all__ = ["LONGEST_ANCHOR", "LONGEST_TITLE", "MOST_LINKS", "HtmlOptions", "HtmlReader", "parse_html"]
+__all__ = ["LONGEST_ANCHOR", "LONGEST_TITLE", "MOST_LINKS", "HtmlOptions", "HtmlReader"]

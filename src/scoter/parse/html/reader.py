@@ -65,7 +65,14 @@ _REPLACED: Final = "\ufffd".encode()
 
 
 class HtmlReader:
-    """Reads pages with the same options, one after another. Not thread-safe."""
+    """Reads pages with the same options, one after another. Not thread-safe.
+
+    >>> from scoter.core.url import canonical
+    >>> body = b'<title>Seals</title><p>Grey <b>seal</b>s</p><p><a href="/more">More</a></p>'
+    >>> page = HtmlReader().read(Content(url=canonical("http://a.example/x"), media_type="text/html", body=body))
+    >>> page.title, page.text, page.outlinks[0].target, page.outlinks[0].anchor
+    ('Seals', 'Grey seals\\nMore', Url('http://a.example/more'), 'More')
+    """
 
     def __init__(self, options: HtmlOptions = HtmlOptions()) -> None:  # noqa: B008 - frozen
         self._options = options
@@ -260,18 +267,6 @@ class HtmlReader:
         addresses = dict.fromkeys(itertools.islice(script_addresses(text), MOST_SCRIPT_LINKS))
         targets = dict.fromkeys(target for address in addresses if (target := join(base, address)) is not None)
         return [Outlink(target=target, kind="text") for target in itertools.islice(targets, max(0, most))]
-
-
-def parse_html(content: Content, options: HtmlOptions = HtmlOptions()) -> Page:  # noqa: B008 - frozen
-    """Read a single HTML page.
-
-    >>> from scoter.core.url import canonical
-    >>> body = b'<title>Seals</title><p>Grey <b>seal</b>s</p><p><a href="/more">More</a></p>'
-    >>> page = parse_html(Content(url=canonical("http://a.example/x"), media_type="text/html", body=body))
-    >>> page.title, page.text, page.outlinks[0].target, page.outlinks[0].anchor
-    ('Seals', 'Grey seals\\nMore', Url('http://a.example/more'), 'More')
-    """
-    return HtmlReader(options).read(content)
 
 
 def doubt_about(content: Content, source: DecodedPage, most_links: int = 0, *, markup: bool = True) -> str:

@@ -7,7 +7,9 @@ Bylines of teasers and comments are ignored, and so are bylines that name differ
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from datetime import datetime
+from itertools import chain, takewhile
 from typing import Final
 
 from selectolax.lexbor import LexborNode
@@ -15,7 +17,7 @@ from selectolax.lexbor import LexborNode
 from scoter.core.metadata import Author
 from scoter.parse.metadata.body import headings, leads_away
 from scoter.parse.metadata.field_values import LONGEST_NAME, authors, clean, plausible_date
-from scoter.parse.metadata.page_elements import PageElements, shown, within
+from scoter.parse.metadata.page_elements import PageElements, ancestors, shown, within
 
 MOST_LOOKED_AT: Final = 60
 MOST_LINES: Final = 8
@@ -95,12 +97,7 @@ def _lines(elements: PageElements) -> list[LexborNode]:
 
 def _ancestors(node: LexborNode) -> list[int]:
     """Return the ids of the nearest ancestors of a byline."""
-    found: list[int] = []
-    parent = node.parent
-    while parent is not None and len(found) < _CLIMBS:
-        found.append(parent.mem_id)
-        parent = parent.parent
-    return found
+    return [each.mem_id for each in ancestors(node, _CLIMBS)]
 
 
 def _is_line(node: LexborNode) -> bool:
@@ -110,31 +107,28 @@ def _is_line(node: LexborNode) -> bool:
 
 def _is_secondary(node: LexborNode) -> bool:
     """Tell whether a byline belongs to a comment, review, teaser or the like."""
-    around: LexborNode | None = node
-    for _ in range(_CLIMBS):
-        if around is None or around.tag == "body":
-            break
-        attributes = around.attributes
+    for each in _up_to_body(node):
+        attributes = each.attributes
         if _SECONDARY.search(f"{attributes.get('class') or ''} {attributes.get('id') or ''}"[:500].lower()):
             return True
-        around = around.parent
     return False
 
 
 def _is_teaser(elements: PageElements, node: LexborNode, bare: set[int]) -> bool:
     """Tell whether the nearest heading links to another page; ``bare`` collects the ids of ancestors without one."""
-    around: LexborNode | None = node
-    for _ in range(_CLIMBS):
-        if around is None or around.tag == "body":
-            break
+    for around in _up_to_body(node):
         if around.mem_id not in bare:
             # The name of the site may be a heading that links to the home page.
             found = [heading for heading in headings(elements, around, 3) if not _leads_home(elements, heading)]
             if found:
                 return leads_away(elements, found[0])
             bare.add(around.mem_id)
-        around = around.parent
     return False
+
+
+def _up_to_body(node: LexborNode) -> Iterator[LexborNode]:
+    """Yield a byline and its nearest ancestors inside the body."""
+    return takewhile(lambda each: each.tag != "body", chain([node], ancestors(node, _CLIMBS - 1)))
 
 
 def _leads_home(elements: PageElements, heading: LexborNode) -> bool:

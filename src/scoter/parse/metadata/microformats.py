@@ -19,7 +19,7 @@ from scoter.parse.metadata.field_values import (
     plausible_date,
     words,
 )
-from scoter.parse.metadata.page_elements import MOST_CLIMBS, PageElements, shown
+from scoter.parse.metadata.page_elements import MOST_CLIMBS, PageElements, ancestors, shown
 
 _NOTHING: Final = PageMetadata()
 MOST_NODES: Final = 200
@@ -87,14 +87,13 @@ def _properties(elements: PageElements, root: LexborNode) -> dict[str, list[Lexb
 
 
 def _inside(node: LexborNode, classes: frozenset[str], end: LexborNode | None) -> bool:
-    parent = node.parent
-    for _ in range(MOST_CLIMBS):
-        if parent is None or (end is not None and parent.mem_id == end.mem_id):
+    """Tell whether an element is inside one with these classes, looking no further than ``end``."""
+    for depth, parent in enumerate(ancestors(node), start=1):
+        if end is not None and parent.mem_id == end.mem_id:
             return False
-        if not classes.isdisjoint(_classes(parent)):
+        if depth == MOST_CLIMBS or not classes.isdisjoint(_classes(parent)):
             return True
-        parent = parent.parent
-    return True
+    return False
 
 
 def _classes(node: LexborNode) -> list[str]:

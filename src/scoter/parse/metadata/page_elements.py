@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cached_property
 from typing import Final, TypeAlias
 
@@ -191,6 +192,16 @@ def shown(node: LexborNode, longest: int) -> str:
             if (inner := here.first_child) is not None:
                 todo.append(inner)
     return "".join(pieces)
+
+
+def ancestors(node: LexborNode, most: int = MOST_CLIMBS) -> Iterator[LexborNode]:
+    """Yield the nearest ancestors of an element."""
+    parent = node.parent
+    for _ in range(most):
+        if parent is None:
+            return
+        yield parent
+        parent = parent.parent
 
 
 def within(node: LexborNode, names: tuple[str, ...]) -> bool:

@@ -11,7 +11,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 from selectolax.lexbor import LexborCSSSelector, LexborHTMLParser
 
-from scoter.config import Config
 from scoter.core.metadata import Image, PageMetadata
 from scoter.core.url import Url
 from scoter.errors import ConfigError
@@ -62,11 +61,6 @@ class MetadataOptions(Struct, frozen=True):
     """
 
     order: Mapping[str, tuple[str, ...]] = msgspec.field(default_factory=lambda: dict(DEFAULT_ORDER))
-
-    @classmethod
-    def of(cls, config: Config) -> MetadataOptions:
-        """Return the configured order."""
-        return cls.of_lines(config.parse.metadata_order)
 
     @classmethod
     def of_lines(cls, lines: Iterable[str]) -> MetadataOptions:
