@@ -23,7 +23,8 @@ MARK = "--- command"
 CHANGING = re.compile(
     r"\d{14}|\d{4}-\d\d-\d\d \d\d:\d\d(?::\d\d)?|\b\d+ (?:m?s|min)\b(?: \d+ s)?(?: ago)?|(?<=gz )at [\d,]+, [\d.]+ KiB"
 )
-PROGRESS = re.compile(r"round \d+/\d+ |\w+ █|\d+ of \d+ messages? submitted")  # status lines; on a terminal they are overwritten
+# Status lines, which are overwritten on a terminal.
+PROGRESS = re.compile(r"round \d+/\d+ |\w+ █|\d+ of \d+ messages? submitted")
 LONGEST = 240.0
 
 
