@@ -1,4 +1,4 @@
-"""`scoter crawl`, watched and killed: the step that it is in is read off the line that it shows on a terminal."""
+"""A `scoter crawl` process that can be killed in a given step, which is read from its status line."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 STEPS = ("inject", "generate", "fetch", "updatedb", "dedup", "invertlinks")
-_LINE = re.compile(r"round (\d+)(?:/\d+)?  (\w+)")
-_KEPT = 4_096
-_LOOK = 0.002
-_ALIVE = 300.0  # seconds after which a crawl of this size counts as stuck
+_STATUS_LINE = re.compile(r"round (\d+)(?:/\d+)?  (\w+)")
+_OUTPUT_BYTES = 4_096
+_POLL_INTERVAL = 0.002
+_TIMEOUT = 300.0  # seconds after which a crawl of this size counts as stuck
 
 
-class Run:
-    """A running crawl, leader of a process group of its own."""
+class CrawlProcess:
+    """A running crawl in its own process group."""
 
     def __init__(self, arguments: Sequence[str], folder: Path) -> None:
         ours, theirs = pty.openpty()
@@ -35,23 +35,23 @@ class Run:
             env={**os.environ, "COLUMNS": "200"},
         )
         os.close(theirs)
-        self.said = ""
+        self.output = ""
         self.spent: list[tuple[str, float]] = []
-        """The steps so far, each with the seconds that it took."""
+        """The finished steps with their durations in seconds."""
         self._step, self._since = STEPS[0], time.monotonic()
         self._lock = threading.Lock()
         self._reader = threading.Thread(target=self._read, args=(ours,), daemon=True)
         self._reader.start()
 
     def now(self) -> tuple[int, str, float]:
-        """Return the step the crawl is in: how many came before, its name, and since how many seconds."""
+        """Return the number of finished steps, the current step and its duration so far."""
         with self._lock:
             return len(self.spent), self._step, time.monotonic() - self._since
 
     def reaches(self, step: str, delay: float) -> bool:
-        """Wait until it has been in a step for some time, or has left it before; false if it ended first."""
+        """Wait until a step has run for ``delay`` seconds or ended; return false if the crawl ended first."""
         entered: int | None = None
-        until = time.monotonic() + _ALIVE
+        until = time.monotonic() + _TIMEOUT
         while self.process.poll() is None:
             if time.monotonic() > until:
                 self.kill_group()
@@ -61,11 +61,11 @@ class Run:
                 entered = number
             if entered is not None and (number > entered or seconds >= delay):
                 return True
-            time.sleep(_LOOK)
+            time.sleep(_POLL_INTERVAL)
         return False
 
     def workers(self) -> list[int]:
-        """Return the fetching processes."""
+        """Return the process ids of the fetching processes."""
         found = []
         for folder in Path("/proc").glob("[0-9]*"):
             try:
@@ -79,37 +79,37 @@ class Run:
 
     def kill_group(self) -> None:
         os.killpg(self.process.pid, signal.SIGKILL)
-        self.ended()
+        self.wait()
 
     def kill_parent(self) -> None:
         self.process.kill()
-        self.process.wait()  # and not for its workers: whoever starts the next crawl has to
+        self.process.wait()  # not for its workers: the next crawl has to cope with them
 
-    def ended(self) -> int:
-        """Wait for its end, and return its exit code."""
+    def wait(self) -> int:
+        """Wait for the end and return the exit code."""
         try:
-            code = self.process.wait(_ALIVE)
+            code = self.process.wait(_TIMEOUT)
         except subprocess.TimeoutExpired:
             os.killpg(self.process.pid, signal.SIGKILL)
             code = self.process.wait()
-        self._reader.join(5)  # so that all that it said has been read
+        self._reader.join(5)  # so that all output has been read
         return code
 
     def _read(self, terminal: int) -> None:
         with os.fdopen(terminal, "rb", buffering=0) as lines:
             while True:
                 try:
-                    data = lines.read(_KEPT)
-                except OSError:  # how a terminal says that nobody is left to write to it
+                    data = lines.read(_OUTPUT_BYTES)
+                except OSError:  # raised when all writers have closed the terminal
                     return
                 if not data:
                     return
-                self._hear(data.decode(errors="replace"))
+                self._parse(data.decode(errors="replace"))
 
-    def _hear(self, text: str) -> None:
+    def _parse(self, text: str) -> None:
         with self._lock:
-            self.said = (self.said + text)[-_KEPT:]
-            for found in _LINE.finditer(text):
+            self.output = (self.output + text)[-_OUTPUT_BYTES:]
+            for found in _STATUS_LINE.finditer(text):
                 if found[2] != self._step:
                     now = time.monotonic()
                     self.spent.append((self._step, now - self._since))

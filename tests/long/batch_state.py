@@ -1,4 +1,4 @@
-"""What lies in a crawl directory, read by no code of the jobs: to compare crawls, and to watch one while it runs."""
+"""The state of a crawl directory, read without the code of the jobs, to compare crawls and watch a running one."""
 # mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
@@ -18,26 +18,26 @@ from scoter.errors import ScoterError, UsageError
 from scoter.store.tables import Table
 from scoter.store.warc import WarcReader
 
-_SCORE = 1e-9
+_SCORE_TOLERANCE = 1e-9
 TABLES = ("crawldb", "linkdb")
 
 
-class State(Struct, frozen=True, kw_only=True):
-    """A crawl at its end."""
+class CrawlState(Struct, frozen=True, kw_only=True):
+    """The contents of a finished crawl."""
 
     statuses: dict[str, str]
     scores: dict[str, float]
     signatures: dict[str, bytes | None]
     inlinks: dict[str, frozenset[tuple[str, str]]]
     digests: dict[str, str]
-    """Of the bodies of the pages fetched, read back from the archive."""
+    """Digests of the fetched bodies, read from the archive."""
 
 
-def state_of(crawl: Path) -> State:
-    """Read a crawl; what cannot be read raises."""
+def state_of(crawl: Path) -> CrawlState:
+    """Read a crawl; raise if some of it cannot be read."""
     records = list(_table(crawl / "crawldb"))
     linked = _table(crawl / "linkdb")
-    return State(
+    return CrawlState(
         statuses={row["url"]: row["status"] for row in records},
         scores={row["url"]: row["score"] for row in records},
         signatures={row["url"]: row["signature"] for row in records},
@@ -46,25 +46,25 @@ def state_of(crawl: Path) -> State:
     )
 
 
-def differences(got: State, wanted: State) -> list[str]:
-    """Return in what two crawls of one web differ."""
+def differences(got: CrawlState, wanted: CrawlState) -> list[str]:
+    """Return how two crawls of one web differ."""
     found = [
-        f"{name}: {len(wrong)} URLs differ, among them {wrong[0]}: {_shown(ours.get(wrong[0]), theirs.get(wrong[0]))}"
+        f"{name}: {len(wrong)} URLs differ, for example {wrong[0]}: {_shown(ours.get(wrong[0]), theirs.get(wrong[0]))}"
         for name, ours, theirs in _aspects(got, wanted)
         if (wrong := sorted(url for url in ours.keys() | theirs.keys() if ours.get(url) != theirs.get(url)))
     ]
     scores = [
         url
         for url in got.scores.keys() & wanted.scores.keys()
-        if abs(got.scores[url] - wanted.scores[url]) > _SCORE * max(1.0, wanted.scores[url])
+        if abs(got.scores[url] - wanted.scores[url]) > _SCORE_TOLERANCE * max(1.0, wanted.scores[url])
     ]
     if scores:
-        found.append(f"scores: {len(scores)} differ, among them that of {min(scores)}: a segment counted twice?")
+        found.append(f"scores: {len(scores)} differ, for example that of {min(scores)}: was a segment applied twice?")
     return found
 
 
 def leftovers(crawl: Path) -> list[str]:
-    """Return what should not be there any more once a crawl has ended."""
+    """Return files that should not exist after a crawl."""
     strays = [*(crawl / "tmp").glob("*"), *(crawl / "segments").glob(".*"), *(crawl / "segments").glob("*/tmp/*")]
     for segment in (crawl / "segments").iterdir():
         whole = {path.stem for path in (segment / "crawl_fetch").glob("*.parquet")}
@@ -79,10 +79,10 @@ def leftovers(crawl: Path) -> list[str]:
 
 
 class Watcher:
-    """Reads a crawl's tables and finished parts all the time, and remembers when each part was first seen."""
+    """Reads a crawl's tables and finished parts continuously, and records when each part was first seen."""
 
     def __init__(self, crawl: Path, requests: Callable[[], int]) -> None:
-        """``requests`` tells how many requests the web has had."""
+        """``requests`` returns the number of requests to the web so far."""
         self.problems: list[str] = []
         self.looks = 0
         self._crawl = crawl
@@ -98,14 +98,14 @@ class Watcher:
         self._look()
 
     def fetched_again(self, requested: Callable[[int], Iterator[str]]) -> list[str]:
-        """Return the URLs that were asked for after the part that holds them was finished."""
+        """Return URLs that were requested after their part was finished."""
         found = []
         for path, (seen, urls) in self._parts.items():
             if not path.exists():
-                found.append(f"the finished part {path.relative_to(self._crawl)} has vanished")
+                found.append(f"the finished part {path.relative_to(self._crawl)} has disappeared")
             again = sorted(set(requested(seen)) & urls)
             if again:
-                found.append(f"{len(again)} URLs of {path.name} were fetched again, among them {again[0]}")
+                found.append(f"{len(again)} URLs of {path.name} were fetched again, for example {again[0]}")
         return found
 
     def _watch(self) -> None:
@@ -121,7 +121,7 @@ class Watcher:
                 with Table.open(self._crawl / name) as table:
                     table.verify()
             except ScoterError as failure:
-                self._complain(f"{name}: {failure}")
+                self._report(f"{name}: {failure}")
         for path in self._crawl.glob("segments/2*/crawl_fetch/*.parquet"):
             if path not in self._parts:
                 self._remember(path)
@@ -131,30 +131,30 @@ class Watcher:
             urls = frozenset(pq.read_table(path, columns=["url"]).column("url").to_pylist())
             for row in pq.read_table(path, columns=["warc_file"]).to_pylist():
                 if row["warc_file"] and not (path.parents[1] / "content" / row["warc_file"]).exists():
-                    raise UsageError(f"its archive {row['warc_file']} is not there")
+                    raise UsageError(f"its archive {row['warc_file']} is missing")
             for name in ("parse_data", "parse_text", "crawl_parse"):
                 pq.read_metadata(path.parents[1] / name / path.name)
         except Exception as failure:
-            self._complain(f"{path.relative_to(self._crawl)}: {failure!r}")
+            self._report(f"{path.relative_to(self._crawl)}: {failure!r}")
             return
         self._parts[path] = (self._requests(), urls)
 
-    def _complain(self, text: str) -> None:
+    def _report(self, text: str) -> None:
         if len(self.problems) < 20:
             self.problems.append(text)
 
 
-def _aspects(got: State, wanted: State) -> Iterator[tuple[str, dict[str, Any], dict[str, Any]]]:
+def _aspects(got: CrawlState, wanted: CrawlState) -> Iterator[tuple[str, dict[str, Any], dict[str, Any]]]:
     yield "statuses", _alike(got, wanted), wanted.statuses
     yield "signatures", got.signatures, wanted.signatures
     yield "contents", got.digests, wanted.digests
     yield "inlinks", got.inlinks, wanted.inlinks
 
 
-def _alike(got: State, wanted: State) -> dict[str, str]:
-    """Return statuses in which the duplicates of a group may be others, if there are as many of them.
+def _alike(got: CrawlState, wanted: CrawlState) -> dict[str, str]:
+    """Return our statuses, ignoring which pages of a duplicate group were marked if their number is right.
 
-    Among pages of one content and one score the one fetched last stays, and which that is is the network's to say.
+    Of pages with the same content and score, the one fetched last is kept, and that depends on the network.
     """
     ours, theirs = _groups(got), _groups(wanted)
     return {
@@ -167,7 +167,7 @@ def _alike(got: State, wanted: State) -> dict[str, str]:
     }
 
 
-def _groups(state: State) -> Counter[tuple[bytes | None, float]]:
+def _groups(state: CrawlState) -> Counter[tuple[bytes | None, float]]:
     return Counter(
         (state.signatures[url], round(state.scores[url], 9))
         for url, status in state.statuses.items()
@@ -180,14 +180,14 @@ def _digests(crawl: Path) -> Iterator[tuple[str, str]]:
     for path in sorted(crawl.glob("segments/2*/crawl_fetch/*.parquet")):
         for row in pq.read_table(path).to_pylist():
             if row["url"] in seen:
-                raise AssertionError(f"{row['url']} was fetched twice, the second time in {path}")
+                raise AssertionError(f"{row['url']} was fetched twice, again in {path}")
             seen.add(row["url"])
             if row["status"] != "success":
                 continue
             with WarcReader(path.parents[1] / "content" / row["warc_file"]) as archive:
                 page = archive.at(row["warc_offset"])
             if page.url != row["url"] or len(page.body) != row["length"]:
-                raise AssertionError(f"at {row['warc_offset']} of {row['warc_file']} lies not {row['url']}")
+                raise AssertionError(f"at {row['warc_offset']} of {row['warc_file']} is not {row['url']}")
             yield row["url"], sha1(page.body).hexdigest()
 
 

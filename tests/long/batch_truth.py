@@ -1,9 +1,9 @@
-"""Crawl a synthetic web with faults to its end, and hold what the crawldb says against the truth.
+"""Crawl a synthetic web with faults to its end, and compare the crawldb with the expected statuses.
 
     python -m tests.long.batch_truth --hosts 30 --pages 1500 --seeds 1 2 3
 
-Retries are due at once (rounds look two days ahead, and a retry waits for one), so that a crawl ends when every URL has
-its last status. Nothing may be missing, too many, or other than the truth has it.
+Retries are due at once (rounds look two days ahead, and a retry waits for one day), so that a crawl ends when every URL
+has its final status. No URL may be missing, superfluous or have another status than expected.
 """
 # mypy: disable-error-code="import-untyped"
 
@@ -32,7 +32,7 @@ MOST_ROUNDS = 60
 
 
 class Difference(Struct, frozen=True):
-    """A URL of which crawl and truth say different things; empty where it is not known at all."""
+    """A URL whose status differs from the expected one; empty if unknown to one of them."""
 
     url: str
     crawled: str
@@ -40,7 +40,7 @@ class Difference(Struct, frozen=True):
 
 
 def settings(port: int, *more: str) -> list[str]:
-    """Return the truth's settings, and those that find every host at a port of loopback without waiting long."""
+    """Return the settings that the expected statuses assume, with every host on a loopback port and short timeouts."""
     return [
         "agent.name=truthbot",
         f'fetch.connect_to=["*:80=127.0.0.1:{port}"]',
@@ -59,23 +59,23 @@ def complete(folder: Path, server: SimServer, *more: str) -> tuple[CrawlDir, Cra
     directory = CrawlDir.create(folder, datetime.now(UTC))
     with DuckDbEngine(folder / "tmp", MEMORY, threads=2) as engine:
         inject(directory, engine, config, server.web.seeds(), now=datetime.now(UTC))
-        return directory, to_the_end(directory, engine, config)
+        return directory, crawl_to_the_end(directory, engine, config)
 
 
-def to_the_end(directory: CrawlDir, engine: DuckDbEngine, config: Config) -> CrawlResult:
+def crawl_to_the_end(directory: CrawlDir, engine: DuckDbEngine, config: Config) -> CrawlResult:
     rounds = CrawlLimits(most=MOST_ROUNDS, top_n=None, add_days=LOOK_AHEAD, dedup=False)
     return crawl(directory, engine, config, rounds=rounds)
 
 
 def statuses(directory: CrawlDir) -> dict[str, str]:
-    """Return what a crawldb says of every URL."""
+    """Return the status of every URL in a crawldb."""
     with Table.open(directory.crawldb) as crawldb:
         rows = [row for batch in crawldb.scan(["url", "status"]) for row in batch.to_pylist()]
     return {row["url"]: row["status"] for row in rows}
 
 
 def differences(web: SimWeb, crawled: dict[str, str]) -> list[Difference]:
-    """Return where a complete crawl and the truth do not say the same."""
+    """Return where a complete crawl differs from the expected statuses."""
     expected = {fact.url: fact.status or "" for fact in truth(web) if fact.expected}
     return [
         Difference(url, crawled.get(url, ""), expected.get(url, ""))

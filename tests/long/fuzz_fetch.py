@@ -1,9 +1,9 @@
-"""Fuzz the response path: damaged responses by the thousand, each of which must end as a sound reply, in time.
+"""Fuzz the response path with thousands of damaged responses; each must become a valid reply in time.
 
     python -m tests.long.fuzz_fetch [--seconds 60] [--seed N] [--workers 20]
 
-It prints the seed, the cases a second and what came of them, and exits with 1 at the first case that crashes, hangs,
-breaks a rule of ``check``, or when files, tasks or memory are left behind. A case is found by its seed and number.
+Prints the seed, the rate and the outcomes. Exits with 1 at the first case that crashes, hangs or violates ``check``, or
+when files, tasks or memory leak. Seed and number reproduce a case.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from scoter.fetch.protocols.http import HttpProtocol
 from scoter.plugins import Setup
 
 LONGEST = 8.0  # seconds for one case, twice its time limit
-GROWTH = 10.0  # MiB that a run may end above its middle
-AGAIN = 500  # cases after which a worker takes a new protocol, with new connections
+GROWTH = 10.0  # MiB of memory growth allowed in the second half of a run
+CASES_PER_PROTOCOL = 500  # then a worker takes a new protocol with new connections
 
 
 def script_of(seed: int, number: int) -> Script:
-    """Return what is sent in a case: a damaged response in some pieces, a few of them late."""
+    """Return the server's script of a case: a damaged response in pieces, some of them delayed."""
     chance = random.Random(f"{seed}/{number}")
     data = mutated(chance)
     steps: list[Step] = []
@@ -44,8 +44,8 @@ def script_of(seed: int, number: int) -> Script:
     return steps
 
 
-class Fuzz:
-    """A run: workers that share the case numbers, and what came of the cases."""
+class FetchFuzz:
+    """A run: workers that share the case numbers, and the outcomes."""
 
     def __init__(self, seed: int, until: float, scripts: dict[str, Script], server: HostileServer) -> None:
         self._server = server
@@ -61,13 +61,13 @@ class Fuzz:
         while time.monotonic() < self._until:
             protocol = HttpProtocol(self._setup)
             try:
-                for _ in range(AGAIN):
+                for _ in range(CASES_PER_PROTOCOL):
                     await self._case(protocol, next(self._numbers))
                     if time.monotonic() >= self._until:
                         break
             finally:
                 await protocol.close()
-            self._server.asked.clear()  # the server's own records must not look like a leak of ours
+            self._server.asked.clear()  # the server's records must not look like a leak
             self._server.heads.clear()
             self.memory.append(resident_mib())
 
@@ -76,7 +76,7 @@ class Fuzz:
         script = self._scripts[path] = script_of(self._seed, number)
         try:
             async with asyncio.timeout(LONGEST):
-                # A few hosts, so that connections are used again after damage.
+                # Only a few hosts, so that connections are reused after damage.
                 reply = await protocol.fetch(Request(url=canonical(f"http://h{number % 7}.test{path}")))
             check(reply)
         except (Exception, asyncio.CancelledError) as error:
@@ -89,11 +89,11 @@ class Fuzz:
 
 
 async def run(seconds: float, seed: int, workers: int) -> list[str]:
-    """Fuzz for a while, print what came of it, and return what is wrong."""
+    """Fuzz for a while, print a summary, and return what is wrong."""
     scripts: dict[str, Script] = {}
     async with serving(scripts) as server:
         files, began = open_files(), time.monotonic()
-        fuzz = Fuzz(seed, began + seconds, scripts, server)
+        fuzz = FetchFuzz(seed, began + seconds, scripts, server)
         async with asyncio.TaskGroup() as group:
             for _ in range(workers):
                 group.create_task(fuzz.work())
@@ -102,7 +102,7 @@ async def run(seconds: float, seed: int, workers: int) -> list[str]:
         tasks = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
     cases = fuzz.outcomes.total()
     middle = fuzz.memory[len(fuzz.memory) // 2]
-    print(f"seed {seed}: {cases:,} cases in {passed:.0f} s, {cases / passed:,.0f} a second")
+    print(f"seed {seed}: {cases:,} cases in {passed:.0f} s, {cases / passed:,.0f}/s")
     print("  " + ", ".join(f"{count:,} {word}" for word, count in fuzz.outcomes.most_common()))
     print(f"  {fuzz.memory[-1]:.0f} MiB at the end, {middle:.0f} MiB in the middle; {max(left, 0)} files left open")
     problems = [f"{left} files left open"] if left > 0 else []
@@ -114,11 +114,11 @@ async def run(seconds: float, seed: int, workers: int) -> list[str]:
 def main() -> int:
     parser = argparse.ArgumentParser(description="Fuzz the response path.")
     parser.add_argument("--seconds", type=float, default=60.0)
-    parser.add_argument("--seed", type=int, help="to repeat a run; otherwise each run has its own")
+    parser.add_argument("--seed", type=int, help="repeat the run with this seed")
     parser.add_argument("--workers", type=int, default=20)
     options = parser.parse_args()
     seed = options.seed if options.seed is not None else random.SystemRandom().randrange(1_000_000)
-    print(f"seed {seed}", flush=True)  # before anything can go wrong
+    print(f"seed {seed}", flush=True)  # first, so that a failing run can be repeated
     problems = uvloop.run(run(options.seconds, seed, options.workers))
     for problem in problems:
         print(f"FAILED: {problem}", file=sys.stderr)

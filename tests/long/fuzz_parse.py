@@ -42,7 +42,7 @@ SAID: Final = ("", "text/html", "text/plain", "application/octet-stream", "text/
 
 
 def faults(content: Content, outcome: ParseOutcome) -> list[str]:
-    """Say what is wrong with what came of a content; there is nothing wrong with finding nothing."""
+    """Return what is wrong with a parse result; finding nothing is fine."""
     if isinstance(outcome, ParseFailed):
         sound = outcome.reason in ("empty", "no_parser")
         return [] if sound else [f"{outcome.reason}: {outcome.detail}"]
@@ -84,8 +84,8 @@ def _is_canonical(url: Url) -> bool:
         return False
 
 
-class Fuzz:
-    """A run: what came of the contents, and what was wrong with them."""
+class ParseFuzz:
+    """A run with its outcomes and problems."""
 
     def __init__(self, seed: int, keep: Path) -> None:
         self._seed = seed
@@ -108,7 +108,7 @@ class Fuzz:
         else:
             self.outcomes[outcome.reason] += 1
         for fault in faults(content, outcome):
-            self._tell(number, content, fault)
+            self._report(number, content, fault)
         if number % 200 == 0 and (process := self._process.pid) is not None:
             self.memory.append(resident_mib(process))
         return outcome
@@ -116,8 +116,8 @@ class Fuzz:
     def close(self) -> None:
         self._process.close()
 
-    def _tell(self, number: int, content: Content, fault: str) -> None:
-        """Print a fault when it is first seen, and keep what led to it; those that differ in numbers alone are one."""
+    def _report(self, number: int, content: Content, fault: str) -> None:
+        """Print a new kind of fault and save its content; faults that differ only in numbers are one kind."""
         kind = f"{content.media_type}: {re.sub(r'[0-9]+', '0', fault)[:90]}"
         self.problems[kind] += 1
         if self.problems[kind] == 1:
@@ -129,8 +129,8 @@ class Fuzz:
 
 
 def run(seconds: float, seed: int, keep: Path) -> list[str]:
-    """Fuzz for a while, print what came of it, and return what is wrong."""
-    fuzz = Fuzz(seed, keep)
+    """Fuzz for a while, print a summary, and return what is wrong."""
+    fuzz = ParseFuzz(seed, keep)
     began, number = time.monotonic(), 0
     while time.monotonic() < began + seconds:
         fuzz.case(number)
@@ -138,7 +138,7 @@ def run(seconds: float, seed: int, keep: Path) -> list[str]:
     fuzz.close()
     passed = time.monotonic() - began
     middle = fuzz.memory[len(fuzz.memory) // 2]
-    print(f"seed {seed}: {number:,} contents in {passed:.0f} s, {number / passed:,.0f} a second")
+    print(f"seed {seed}: {number:,} documents in {passed:.0f} s, {number / passed:,.0f}/s")
     print("  " + ", ".join(f"{count:,} {word}" for word, count in fuzz.outcomes.most_common()))
     print(f"  the slowest took {fuzz.slowest[0]:.2f} s (case {fuzz.slowest[1]})")
     print(f"  parser process: {fuzz.memory[-1]:.0f} MiB at the end, {middle:.0f} MiB in the middle")
@@ -149,16 +149,16 @@ def run(seconds: float, seed: int, keep: Path) -> list[str]:
 def main() -> int:
     parser = argparse.ArgumentParser(description="Fuzz the parsers.")
     parser.add_argument("--seconds", type=float, default=60.0)
-    parser.add_argument("--seed", type=int, help="to repeat a run; otherwise each run has its own")
-    parser.add_argument("--case", type=int, help="make one content again, and show what comes of it")
-    parser.add_argument("--keep", type=Path, help="where contents are kept that parsers failed on")
+    parser.add_argument("--seed", type=int, help="repeat the run with this seed")
+    parser.add_argument("--case", type=int, help="repeat one case and show the result")
+    parser.add_argument("--keep", type=Path, help="folder for documents that parsers failed on")
     options = parser.parse_args()
     seed = options.seed if options.seed is not None else random.SystemRandom().randrange(1_000_000)
-    print(f"seed {seed}", flush=True)  # before anything can go wrong
+    print(f"seed {seed}", flush=True)  # first, so that a failing run can be repeated
     keep = options.keep or Path(tempfile.mkdtemp(prefix="fuzz-parse-"))
     keep.mkdir(parents=True, exist_ok=True)
     if options.case is not None:
-        fuzz = Fuzz(seed, keep)
+        fuzz = ParseFuzz(seed, keep)
         print(fuzz.case(options.case))
         fuzz.close()
         return 1 if fuzz.problems else 0

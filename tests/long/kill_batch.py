@@ -1,12 +1,12 @@
-"""Kill a crawl again and again, in every step, and see that nothing is lost, done twice or half done.
+"""Kill a crawl repeatedly, in every step, and check that nothing is lost, repeated or incomplete.
 
     python -m tests.long.kill_batch --kills 40 --seed 1
 
-`scoter crawl` runs on a synthetic web as a process group of its own and is killed (the group; its parent alone; one
-fetching process) at moments drawn from a seed, then started again. When a crawl comes to its end, it is held against
-one that nobody disturbed: the same URLs with the same statuses and scores, the same links, each page readable in the
-archive where its row says, and nothing left over. All the while a reader looks at tables and parts: none may be seen
-half-written, and what stands in a finished part may not be fetched again.
+`scoter crawl` runs on a synthetic web in its own process group. The group, the parent alone, or one fetching process is
+killed at seeded random moments, and the crawl is started again. A finished crawl is compared with an undisturbed one:
+the same URLs with the same statuses and scores, the same links, every page readable in the archive where its row says,
+and no leftover files. Meanwhile a reader watches tables and parts: none may ever be half-written, and no URL of a
+finished part may be fetched again.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from pathlib import Path
 from random import Random
 
 from msgspec import Struct
-from tests.long.batch_runs import STEPS, Run
-from tests.long.batch_state import State, Watcher, differences, leftovers, state_of
+from tests.long.batch_runs import STEPS, CrawlProcess
+from tests.long.batch_state import CrawlState, Watcher, differences, leftovers, state_of
 from tests.long.batch_truth import settings
 
 from scoter.simweb import SimServer, WebSpec, running
@@ -34,7 +34,7 @@ KINDS = ("group", "group", "parent", "worker")
 
 
 class Kill(Struct, frozen=True):
-    """A kill as it was planned: in which step, after which share of the time that the step usually takes."""
+    """A planned kill: in which step, and after which share of the step's usual duration."""
 
     step: str
     kind: str
@@ -42,7 +42,7 @@ class Kill(Struct, frozen=True):
 
 
 def plan(seed: int, kills: int) -> list[Kill]:
-    """Return kills, spread over all steps; every other one hits the step that has the most to lose."""
+    """Return kills spread over all steps; every other one hits fetch, which has the most to lose."""
     drawn = Random(seed)
     others = [step for step in STEPS if step != "fetch"]
     chosen: list[Kill] = []
@@ -54,10 +54,10 @@ def plan(seed: int, kills: int) -> list[Kill]:
     return chosen[:kills]
 
 
-class Killing:
-    """Crawls of one web, disturbed until all planned kills are done."""
+class KillTest:
+    """Crawls of one web that are killed until all planned kills are done."""
 
-    def __init__(self, server: SimServer, folder: Path, wanted: State, usual: dict[str, float]) -> None:
+    def __init__(self, server: SimServer, folder: Path, wanted: CrawlState, usual: dict[str, float]) -> None:
         self.problems: list[str] = []
         self.hit: Counter[str] = Counter()
         self.kinds: Counter[str] = Counter()
@@ -67,8 +67,8 @@ class Killing:
         self._wanted = wanted
         self._usual = usual
 
-    def life(self, number: int, kills: list[Kill]) -> None:
-        """Take one crawl from its seeds to its end, with as many of the kills as it lasts for."""
+    def crawl_once(self, number: int, kills: list[Kill]) -> None:
+        """Run one crawl to its end, with as many of the kills as it lasts for."""
         crawl = self._folder / f"crawl-{number}"
         ledger = self._server.ledger
         watcher = Watcher(crawl, ledger.count)
@@ -78,24 +78,24 @@ class Killing:
             if not run.reaches(kill.step, kill.share * self._usual.get(kill.step, 0.5)):
                 break
             kills.pop(0)
-            if self._done(kill, run):
+            if self._kill(kill, run):
                 run = start(self._server, crawl, self._folder)
-        code = run.ended()
+        code = run.wait()
         watcher.close()
         self.looks += watcher.looks
         if code not in (0, 1):
-            self.problems.append(f"crawl {number} ended with exit code {code}: {run.said[-600:]}")
+            self.problems.append(f"crawl {number} ended with exit code {code}: {run.output[-600:]}")
             return
         found = [*watcher.problems, *leftovers(crawl)]
         found += watcher.fetched_again(lambda since: pages(self._server, since))
         try:
             found += differences(state_of(crawl), self._wanted)
         except Exception as failure:
-            found.append(f"it cannot be read: {failure}")
+            found.append(f"cannot be read: {failure}")
         self.problems += [f"crawl {number}: {each}" for each in found]
 
-    def _done(self, kill: Kill, run: Run) -> bool:
-        """Kill; tell whether the crawl has to be started again."""
+    def _kill(self, kill: Kill, run: CrawlProcess) -> bool:
+        """Kill, and return whether the crawl has to be started again."""
         _, step, _ = run.now()
         workers = run.workers() if kill.kind == "worker" else []
         kind = "group" if kill.kind == "worker" and not workers else kill.kind
@@ -111,18 +111,18 @@ class Killing:
         return True
 
 
-def start(server: SimServer, crawl: Path, folder: Path) -> Run:
-    """Start a crawl, or go on with it: the command is the same."""
+def start(server: SimServer, crawl: Path, folder: Path) -> CrawlProcess:
+    """Start or continue a crawl: the command is the same."""
     given = settings(server.port, 'store.warc_age="1s"', "fetch.processes=2", "http.timeout=20s", "http.time_limit=30s")
     options = [text for each in given for text in ("-D", each)]
-    return Run(
+    return CrawlProcess(
         ["crawl", str(crawl), *server.web.seeds(), "--until-done", "--scope", "any", "--top-n", "100000", *options],
         folder,
     )
 
 
 def pages(server: SimServer, since: int) -> Iterator[str]:
-    """Yield the URLs that were asked for, but for robots.txt."""
+    """Yield the requested URLs without robots.txt."""
     for entry in server.ledger.requests(since=since):
         if entry.path != "/robots.txt":
             yield f"http://{entry.host}{entry.path}"
@@ -139,27 +139,27 @@ def main() -> int:
         folder.mkdir(parents=True, exist_ok=True)
         started = time.monotonic()
         first = start(server, folder / "undisturbed", folder)
-        if first.ended() != 0:
-            print(f"The undisturbed crawl failed: {first.said}", file=sys.stderr)
+        if first.wait() != 0:
+            print(f"The undisturbed crawl failed: {first.output}", file=sys.stderr)
             return 1
         wanted = state_of(folder / "undisturbed")
         usual = {step: max((each for name, each in first.spent if name == step), default=0.5) for step in STEPS}
         shown = ", ".join(f"{step} {seconds:.1f} s" for step, seconds in usual.items())
         print(f"Undisturbed: {len(wanted.statuses)} URLs, {time.monotonic() - started:.0f} s; longest: {shown}")
-        killing = Killing(server, folder, wanted, usual)
+        test = KillTest(server, folder, wanted, usual)
         kills = plan(given.seed, given.kills)
-        lives = 0
-        while kills and not killing.problems:
-            lives += 1
-            killing.life(lives, kills)
+        crawls = 0
+        while kills and not test.problems:
+            crawls += 1
+            test.crawl_once(crawls, kills)
         seconds = time.monotonic() - started
-    hit = ", ".join(f"{step} {killing.hit[step]}" for step in (*STEPS, *sorted(killing.hit.keys() - set(STEPS))))
-    kinds = ", ".join(f"{kind} {count}" for kind, count in sorted(killing.kinds.items()))
-    print(f"{sum(killing.hit.values())} kills in {lives} crawls, {seconds:.0f} s, {killing.looks} looks by the reader")
+    hit = ", ".join(f"{step} {test.hit[step]}" for step in (*STEPS, *sorted(test.hit.keys() - set(STEPS))))
+    kinds = ", ".join(f"{kind} {count}" for kind, count in sorted(test.kinds.items()))
+    print(f"{sum(test.hit.values())} kills in {crawls} crawls, {seconds:.0f} s, {test.looks} checks by the reader")
     print(f"by step: {hit}; by kind: {kinds}")
-    for problem in killing.problems[:20]:
+    for problem in test.problems[:20]:
         print(f"FAILED: {problem}", file=sys.stderr)
-    return 1 if killing.problems else 0
+    return 1 if test.problems else 0
 
 
 if __name__ == "__main__":

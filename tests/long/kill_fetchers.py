@@ -1,12 +1,11 @@
-"""Kill, stop and wake fetching processes under load, and let the web's ledger tell whether any domain felt it.
+"""Kill and stop fetching processes under load, and check the politeness towards each domain.
 
-    python -m tests.long.kill_fetchers [--blows 30] [--seed N] [--domains 10000]
+    python -m tests.long.kill_fetchers [--kills 30] [--seed N] [--domains 10000]
 
-With one, two and three processes in turn, each for its share of the blows: SIGKILL, or SIGSTOP for a time between
-nothing and twice what a silent process is allowed, then SIGCONT. All requests must be answered by a server, none of
-them by an error of ours; from the end of a request to the start of the domain's next there must be its delay; and no
-domain may have two requests at once. At the end many domains are asked once each, after which nothing may be left.
-A dozen blows and 2,000 domains take a minute, and are the share of every change.
+Runs with one, two and three processes, each with a third of the kills: SIGKILL, or SIGSTOP for up to twice the time
+that a process may be silent, then SIGCONT. Every request must get a server's response, not an error of ours. Between
+the end of a request and the start of the next one to the same domain there must be the domain's delay, and no domain
+may get two requests at once. Then many domains get one request each, after which no queue may be left.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ MOST_MEMORY = 200 * 2**20
 
 
 async def load(fetchers: WorkerDispatcher, urls: Sequence[str], dice: Random, until: asyncio.Event) -> list[HopReply]:
-    """Keep 500 requests under way until it is time to end, and return all answers."""
+    """Keep 500 requests in progress until ``until`` is set, and return all replies."""
     answers: list[HopReply] = []
 
     async def one() -> None:
@@ -54,8 +53,8 @@ async def load(fetchers: WorkerDispatcher, urls: Sequence[str], dice: Random, un
     return answers
 
 
-async def blow(fetchers: WorkerDispatcher, dice: Random) -> str:
-    """Hit one process, and return how."""
+async def disturb(fetchers: WorkerDispatcher, dice: Random) -> str:
+    """Kill or stop one process, and return what was done."""
     await asyncio.sleep(dice.random() * 2)
     await all_joined(fetchers, 1)
     victim = dice.choice(fetchers.pids())
@@ -70,22 +69,22 @@ async def blow(fetchers: WorkerDispatcher, dice: Random) -> str:
     return f"stopped for {seconds:.1f} s"
 
 
-async def strike(processes: int, blows: int, seed: int, folder: Path) -> list[str]:
-    """Return what went wrong."""
+async def run_with_kills(processes: int, kills: int, seed: int, folder: Path) -> list[str]:
+    """Run load and kills together, and return what went wrong."""
     dice = Random(seed * 10 + processes)
     with web.serving(WEB) as port:
         async with fetchers_for(port, folder, processes, *SETTINGS) as fetchers:
             await all_joined(fetchers, processes)
             enough = asyncio.Event()
             loading = asyncio.create_task(load(fetchers, urls_of(WEB, 40), dice, enough))
-            done = [await blow(fetchers, dice) for _ in range(blows)]
+            done = [await disturb(fetchers, dice) for _ in range(kills)]
             enough.set()
             answers = await loading
             restarts = fetchers.snapshot().restarts
         entries = list(web.ledger(port))
     ours = [answer.reply for answer in answers if isinstance(answer.reply, Failed) and answer.reply.exchange is None]
     print(
-        f"{processes} processes: {len(answers):,} answers, {len(entries):,} requests at the web, {restarts} restarts; "
+        f"{processes} processes: {len(answers):,} replies, {len(entries):,} requests logged, {restarts} restarts; "
         f"{'; '.join(done)}",
         flush=True,
     )
@@ -93,7 +92,7 @@ async def strike(processes: int, blows: int, seed: int, folder: Path) -> list[st
 
 
 async def spread(folder: Path, count: int) -> list[str]:
-    """Ask many domains once each; return what is left of them."""
+    """Send one request to each of many domains, and return what went wrong or is left in memory."""
     began = time.monotonic()
     async with (
         serving({"/": (ok(), KEEP)}) as server,
@@ -111,7 +110,7 @@ async def spread(folder: Path, count: int) -> list[str]:
         f"{count:,} domains in {time.monotonic() - began:.0f} s: {pages:,} pages, {view.domains} domains remembered, "
         f"queues {[report.queues for report in reports]}, MB {[report.memory >> 20 for report in reports]}"
     )
-    problems = [] if pages == count else [f"{count - pages} pages did not come"]
+    problems = [] if pages == count else [f"{count - pages} pages are missing"]
     problems += [f"{report.queues} queues are left" for report in reports if report.queues]
     problems += [f"{report.memory >> 20} MB are used" for report in reports if report.memory > MOST_MEMORY]
     return problems + ([f"{view.domains} domains are remembered"] if view.domains > 1_100 else [])
@@ -119,7 +118,7 @@ async def spread(folder: Path, count: int) -> list[str]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--blows", type=int, default=int(os.environ.get("KILL_FETCHERS", "30")))
+    parser.add_argument("--kills", type=int, default=int(os.environ.get("KILL_FETCHERS", "30")))
     parser.add_argument("--seed", type=int, default=None)
     parser.add_argument("--domains", type=int, default=int(os.environ.get("KILL_DOMAINS", "10000")))
     asked = parser.parse_args()
@@ -128,7 +127,7 @@ def main() -> int:
     problems: list[str] = []
     for processes in (1, 2, 3):
         with tempfile.TemporaryDirectory() as folder:
-            problems += uvloop.run(strike(processes, -(-asked.blows // 3), seed, Path(folder)))
+            problems += uvloop.run(run_with_kills(processes, -(-asked.kills // 3), seed, Path(folder)))
     with tempfile.TemporaryDirectory() as folder:
         problems += uvloop.run(spread(Path(folder), asked.domains))
     for problem in problems[:20]:

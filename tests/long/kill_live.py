@@ -1,11 +1,11 @@
-"""Kill and stop processes of a live service under load; at the end every accepted URL must be announced exactly once.
+"""Kill and stop processes of a live service under load; every accepted URL must still get exactly one event.
 
     python -m tests.long.kill_live [--kills 30] [--seed N]
 
-Messages of three URLs keep coming, some of them forced, while the core, lookup and fetching processes are killed
-(SIGKILL) or stopped for a while (SIGSTOP, SIGCONT) at seeded random moments. Then the service may come to rest, and its
-database and the web's ledger are read: each URL of each accepted message has one announcement, no fetch has two
-results, and no domain was asked before its delay was over or twice at once.
+Messages with three URLs each arrive continuously, some with force, while core, lookup and fetching processes are
+killed (SIGKILL) or stopped for a while (SIGSTOP, SIGCONT) at seeded random moments. When the service is idle again, the
+script checks its database and the request log of the web: each URL of each accepted message has one event, no fetch has
+two results, and no domain got a request before its delay was over or two requests at once.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ from scoter.simweb import WebSpec, running
 WEB = WebSpec(hosts=300, pages=3_000, page_bytes=2_000, latency=0.05)
 DELAY = 0.1
 SETTINGS = ("live.processes=2", "live.lookups=2", f"fetch.delay={DELAY}s", "live.lease=5s")
-REST_WITHIN = 120.0
+IDLE_WITHIN = 120.0
 
 
-class Load:
-    """Messages that come whatever happens; those that were accepted are noted."""
+class MessageLoad:
+    """Submits messages continuously and records the accepted ones."""
 
     def __init__(self, live: Service, urls: list[str], chance: Random) -> None:
         self.accepted: dict[str, set[str]] = {}
@@ -55,15 +55,15 @@ class Load:
         while not self._stopping.wait(0.03):
             number += 1
             name = f"m{number}"
-            # A message that got no answer may have been taken or not: only those that were acknowledged count.
+            # Without a response, a message may have been accepted or not. Only acknowledged ones count.
             with suppress(OSError, HTTPException):
                 got = self._live.submit(*self._chance.sample(self._urls, 3), id=name, force=self._chance.random() < 0.3)
                 if got.status == 202:
                     self.accepted[name] = set(got.json["messages"][0]["entries"])
 
 
-def strike(live: Service, chance: Random) -> str:
-    """Kill or stop one process; return what was done, nothing if there was none."""
+def disturb(live: Service, chance: Random) -> str:
+    """Kill or stop one process and return what was done; empty if there is none."""
     module = chance.choice([CORE, LOOKUPS, FETCHER, FETCHER])
     sign = chance.choice([signal.SIGKILL, signal.SIGKILL, signal.SIGSTOP])
     found = live.pids(module)
@@ -78,9 +78,9 @@ def strike(live: Service, chance: Random) -> str:
     return f"{module.rpartition('.')[2]} {sign.name}"
 
 
-def rest(live: Service) -> bool:
-    """Wait until nothing is left to do."""
-    until = time.monotonic() + REST_WITHIN
+def wait_until_idle(live: Service) -> bool:
+    """Wait until the journal is empty."""
+    until = time.monotonic() + IDLE_WITHIN
     while time.monotonic() < until:
         with suppress(OSError, HTTPException, KeyError, ValueError):
             gauges = live.get("/v1/stats").json["gauges"]
@@ -90,8 +90,8 @@ def rest(live: Service) -> bool:
     return False
 
 
-def judge(live: Service, accepted: dict[str, set[str]]) -> list[str]:
-    """Return what is wrong with what the database says."""
+def check_events(live: Service, accepted: dict[str, set[str]]) -> list[str]:
+    """Return what is wrong in the database."""
     announced: defaultdict[str, Counter[str]] = defaultdict(Counter)
     results: defaultdict[tuple[str, str], set[tuple[str, object]]] = defaultdict(set)
     states: Counter[str] = Counter()
@@ -102,9 +102,9 @@ def judge(live: Service, accepted: dict[str, set[str]]) -> list[str]:
         results[record["fetch"], record["resolved"]].add((record["state"], record.get("status")))
         states[record["state"]] += 1
     reader.close()
-    print(f"{sum(states.values()):,} announcements: {dict(states)}")
+    print(f"{sum(states.values()):,} events: {dict(states)}")
     wrong = [
-        f"{url} of {message} was announced {announced[message][url]} times"
+        f"{url} of {message} has {announced[message][url]} events"
         for message, urls in accepted.items()
         for url in urls
         if announced[message][url] != 1
@@ -122,23 +122,23 @@ def main() -> int:
     seed = Random().randrange(10**6) if asked.seed is None else asked.seed
     chance = Random(seed)
     print(f"seed {seed}")
-    blows: Counter[str] = Counter()
+    disturbances: Counter[str] = Counter()
     with (
         tempfile.TemporaryDirectory() as folder,
         running(WEB) as web,
         service(Path(folder) / "live", web.port, *SETTINGS) as live,
     ):
-        load = Load(live, pages(WEB, 3_000), Random(seed + 1))
+        load = MessageLoad(live, pages(WEB, 3_000), Random(seed + 1))
         try:
-            while blows.total() < asked.kills:
+            while disturbances.total() < asked.kills:
                 time.sleep(chance.uniform(0.5, 3.0))
-                if struck := strike(live, chance):
-                    blows[struck] += 1
+                if done := disturb(live, chance):
+                    disturbances[done] += 1
         finally:
             load.stop()
-        print(f"{blows.total()} blows: {dict(blows)}; {len(load.accepted):,} messages accepted")
-        problems = [] if rest(live) else [f"it was not at rest after {REST_WITHIN:.0f} s"]
-        problems += judge(live, load.accepted)
+        print(f"{disturbances.total()} disturbances: {dict(disturbances)}; {len(load.accepted):,} messages accepted")
+        problems = [] if wait_until_idle(live) else [f"not idle after {IDLE_WITHIN:.0f} s"]
+        problems += check_events(live, load.accepted)
         problems += impolite(web.ledger.requests(), DELAY)
     for problem in problems[:20]:
         print(f"FAILED: {problem}", file=sys.stderr)

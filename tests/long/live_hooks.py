@@ -1,4 +1,4 @@
-"""Somebody who is told of outcomes: a server for callbacks that now and then is not there for them."""
+"""A webhook receiver that refuses some deliveries."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from random import Random
 
 from scoter.client import ClientError, verify
 
-REFUSES = 0.1  # of all deliveries, which come again
+REFUSED_SHARE = 0.1  # of all deliveries; they are retried
 
 
-class Hooks:
-    """What was delivered: by message and URL, and by delivery; what was wrong with it."""
+class HookReceiver:
+    """Counts deliveries by message and URL, and collects errors."""
 
     def __init__(self, secret: bytes, chance: Random) -> None:
         self._secret = secret
         self._chance = chance
-        self.told: Counter[tuple[str, str]] = Counter()
+        self.delivered: Counter[tuple[str, str]] = Counter()
         self.refused = 0
         self.wrong: list[str] = []
         self._deliveries: dict[str, tuple[str, str]] = {}
@@ -32,7 +32,7 @@ class Hooks:
                 lines = [line.partition(": ") for line in head.decode("latin-1").split("\r\n")[1:]]
                 fields = {name.lower(): value for name, _, value in lines}
                 body = await reader.readexactly(int(fields.get("content-length", "0")))
-                status = "503 Not Now" if self._chance.random() < REFUSES else self._take(fields, body)
+                status = "503 Not Now" if self._chance.random() < REFUSED_SHARE else self._take(fields, body)
                 self.refused += status.startswith("503")
                 writer.write(f"HTTP/1.1 {status}\r\nContent-Length: 0\r\n\r\n".encode())
                 await writer.drain()
@@ -42,18 +42,18 @@ class Hooks:
         try:
             event = verify(body, fields.get("scoter-signature", ""), self._secret, datetime.now(UTC))
         except ClientError as error:
-            self.wrong.append(f"a callback was not signed as it should be: {error}")
+            self.wrong.append(f"a callback has a wrong signature: {error}")
             return "400 Bad"
         what = (event.message, event.url)
         if self._deliveries.setdefault(fields["scoter-delivery"], what) != what:
-            self.wrong.append(f"one delivery is of {what} and of something else")
-        self.told[what] += 1
+            self.wrong.append(f"one delivery id was used for {what} and something else")
+        self.delivered[what] += 1
         return "204 Thanks"
 
 
 @asynccontextmanager
-async def listening(door: socket.socket, secret: bytes, chance: Random) -> AsyncIterator[Hooks]:
-    """Take callbacks at a socket."""
-    hooks = Hooks(secret, chance)
-    async with await asyncio.start_server(hooks.answer, sock=door):
+async def receiving(listener: socket.socket, secret: bytes, chance: Random) -> AsyncIterator[HookReceiver]:
+    """Receive callbacks on a socket."""
+    hooks = HookReceiver(secret, chance)
+    async with await asyncio.start_server(hooks.answer, sock=listener):
         yield hooks

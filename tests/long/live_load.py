@@ -1,4 +1,4 @@
-"""All that clients do to a live service, at the same time, and what each of them finds wrong with it."""
+"""Everything that clients do with a live service, all at once, with checks of every response."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from typing import TypeAlias
 from scoter.client import AsyncClient, ClientError, Event, Missing, UrlRecord
 
 DELAY = 0.3
-RATE = 25  # messages a second
-HOOK = "http://hooks.example/told"
+RATE = 25  # messages per second
+HOOK = "http://hooks.example/outcomes"
 WAIT = 20.0
-WAITING = 100  # at the same time: 2 a second, for 20 s each at most
-_LAST = 2_000  # URLs that are asked for again
-_ODD = 0.02  # of all URLs, where hosts are slow or broken
+WAITING = 100  # concurrent waits: 2 per second, for up to 20 s each
+_RECENT = 2_000  # URLs that may be repeated
+_ODD_SHARE = 0.02  # of all URLs: on slow or broken hosts
 
-# What must be refused, and how.
-BAD = (
+# Requests that must be refused, with their status.
+BAD_REQUESTS = (
     ("POST /v1/messages", '{"text": ', 400),
     ("POST /v1/messages", '{"txt": "http://a.example/"}', 422),
     ("POST /v1/messages", '{"urls": ["http://a.example/"], "callback": "http://127.0.0.1/"}', 422),
@@ -33,11 +33,11 @@ BAD = (
     ("GET /v1/nothing", "", 404),
     ("DELETE /v1/messages", "", 405),
 )
-Work: TypeAlias = Callable[[AsyncClient], Awaitable[None]]
+ClientAction: TypeAlias = Callable[[AsyncClient], Awaitable[None]]
 
 
-class Urls:
-    """The web's URLs, by registered domain: plain ones, odd ones, and those whose rules change."""
+class KnownUrls:
+    """The web's URLs: ordinary ones by registered domain, those on odd hosts, and those whose domain rules change."""
 
     def __init__(self, plain: Sequence[Sequence[str]], odd: Sequence[str], ruled: Sequence[tuple[str, str]]) -> None:
         self.plain = plain
@@ -49,21 +49,21 @@ class Urls:
         return chance.choice(chance.choice(self.plain))
 
     def some(self, chance: Random) -> str:
-        """Return a URL: often one that was asked for lately."""
+        """Return a URL, often a recent one."""
         if self.last and chance.random() < 0.3:
             return chance.choice(self.last)
-        url = chance.choice(self.odd) if chance.random() < _ODD else self.any_plain(chance)
-        if len(self.last) < _LAST:
+        url = chance.choice(self.odd) if chance.random() < _ODD_SHARE else self.any_plain(chance)
+        if len(self.last) < _RECENT:
             self.last.append(url)
         else:
-            self.last[chance.randrange(_LAST)] = url
+            self.last[chance.randrange(_RECENT)] = url
         return url
 
 
-class Load:
-    """Clients of one service until a moment; ``accepted`` are the URLs of messages, ``owed`` those with a callback."""
+class ClientLoad:
+    """The clients of one service; ``accepted`` has the URLs of messages, ``owed`` those with a callback."""
 
-    def __init__(self, port: int, urls: Urls, chance: Random, until: float) -> None:
+    def __init__(self, port: int, urls: KnownUrls, chance: Random, until: float) -> None:
         self._address = f"http://127.0.0.1:{port}"
         self._port = port
         self._urls = urls
@@ -80,9 +80,9 @@ class Load:
         return time.monotonic() >= self._until
 
     async def run(self) -> None:
-        """Do everything until it is time to end."""
-        # Those who wait have connections of their own: with a slow service they would have to queue for the others'
-        # until what they wait for has come and is past its time.
+        """Run all kinds of requests until the end of the run."""
+        # Waiting requests have their own connections: otherwise they would block the others on a slow service
+        # until the awaited records have expired.
         async with (
             AsyncClient(self._address, connections=32) as client,
             AsyncClient(self._address, connections=WAITING) as patient,
@@ -90,10 +90,10 @@ class Load:
         ):
             for name, work, pause in self._work():
                 who = patient if work == self._wait else client
-                group.create_task(self._again_and_again(name, work, pause, who, group))
+                group.create_task(self._repeat(name, work, pause, who, group))
 
-    def _work(self) -> list[tuple[str, Work, float]]:
-        """Return what is done, and the seconds from one beginning to the next."""
+    def _work(self) -> list[tuple[str, ClientAction, float]]:
+        """Return the kinds of requests with the seconds between two of them."""
         return [
             ("messages", self._submit, 1 / RATE),
             ("lists of messages", self._submit_list, 2.0),
@@ -106,15 +106,15 @@ class Load:
             ("figures", self._read_figures, 2.0),
         ]
 
-    async def _again_and_again(
-        self, name: str, work: Work, pause: float, client: AsyncClient, group: asyncio.TaskGroup
+    async def _repeat(
+        self, name: str, work: ClientAction, pause: float, client: AsyncClient, group: asyncio.TaskGroup
     ) -> None:
-        """Begin a piece of work at every beat, whether or not the last one has ended."""
+        """Start a request at every interval, whether or not the previous one has ended."""
         while not self.is_over:
             group.create_task(self._one(name, work, client))
             await asyncio.sleep(pause * self._chance.uniform(0.5, 1.5))
 
-    async def _one(self, name: str, work: Work, client: AsyncClient) -> None:
+    async def _one(self, name: str, work: ClientAction, client: AsyncClient) -> None:
         try:
             await work(client)
         except ClientError as error:
@@ -139,10 +139,10 @@ class Load:
             callback=callback,
         )
         self._note(receipt.id, list(receipt.entries), is_owed=bool(callback))
-        if chance.random() < 0.02:  # a message that comes twice is one message
+        if chance.random() < 0.02:  # a repeated message is recognised
             again = await client.submit(text, urls=() if text else urls, id=receipt.id)
             if (again.status, again.entries) != ("known", receipt.entries):
-                self.wrong.append(f"the message {receipt.id} was not known when it came again")
+                self.wrong.append(f"the repeated message {receipt.id} was not recognised")
 
     async def _submit_list(self, client: AsyncClient) -> None:
         lines = [f"and {self._urls.some(self._chance)}" for _ in range(20)] + ["nothing here", "ftp://old.example/file"]
@@ -151,7 +151,7 @@ class Load:
 
     async def _wait(self, client: AsyncClient) -> None:
         url = self._urls.any_plain(self._chance)
-        # Forced, since a record that answers it may be past its time a moment later.
+        # With force, because a known record might expire a moment later.
         receipt = await client.submit(urls=[url], priority="person", force=True)
         self._note(receipt.id, list(receipt.entries))
         began = time.monotonic()
@@ -186,13 +186,13 @@ class Load:
             self.wrong.append(f"a direct fetch failed: {answer.url} {answer.reason} {answer.detail}")
 
     async def _be_bad(self, client: AsyncClient) -> None:
-        line, body, expected = self._chance.choice(BAD)
+        line, body, expected = self._chance.choice(BAD_REQUESTS)
         status = await _status(self._port, line, body)
         if status != expected:
-            self.wrong.append(f"{line} {body} was answered by {status}, not {expected}")
+            self.wrong.append(f"{line} {body} got status {status}, not {expected}")
 
     async def _rule(self, client: AsyncClient) -> None:
-        """Slow a domain down, block it, or let it be as it was: what is submitted next must be treated so."""
+        """Slow a domain down, block it, or remove its rule, and check that the next message is treated accordingly."""
         domain, url = self._chance.choice(self._urls.ruled)
         kind = self._chance.choice(("slow", "blocked", "plain"))
         delay = 3 * DELAY if kind == "slow" else None
@@ -201,14 +201,14 @@ class Load:
             receipt = await client.submit(urls=[url], force=True)
         self._note(receipt.id, list(receipt.entries))
         if bool(receipt.entries) is rule.blocked:
-            self.wrong.append(f"{url} was {'taken' if receipt.entries else 'not taken'}, its domain being {kind}")
+            self.wrong.append(f"{url} was {'accepted' if receipt.entries else 'not accepted'} with its domain {kind}")
 
     async def _read_figures(self, client: AsyncClient) -> None:
         await client.stats()
 
 
-class Listener:
-    """Somebody who hears of everything, and leaves and comes back all the time if ``patience`` is a few seconds."""
+class EventListener:
+    """Receives all events; with ``patience`` it disconnects and reconnects after up to that many seconds."""
 
     def __init__(self, port: int, chance: Random, patience: float | None) -> None:
         self._address = f"http://127.0.0.1:{port}"
@@ -223,7 +223,7 @@ class Listener:
         self.wrong: list[str] = []
 
     async def run(self) -> None:
-        """Listen until this is cancelled."""
+        """Receive events until cancelled."""
         while True:
             self.visits += 1
             stay = None if self._patience is None else self._chance.uniform(0.05, self._patience)
@@ -255,7 +255,7 @@ class Listener:
 
 
 async def _status(port: int, line: str, body: str) -> int:
-    """Say something, whatever it is; return the status of the answer."""
+    """Send a raw request and return the status of the response."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     try:
         kind = f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n" if body else ""

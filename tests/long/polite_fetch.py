@@ -1,14 +1,14 @@
-"""Fetch from 200 hosts at full load and let the web's ledger tell how politely it was done.
+"""Fetch from 200 hosts at full load, and check in the web's request log that politeness delays were kept.
 
     POLITE_SECONDS=120 python -m tests.long.polite_fetch
 
-Three runs: one request at a time for each host; two at a time; one at a time for each registered domain. In each, from
-the end of a request to the start of the next of the same queue there must be the queue's delay at least, no queue may
-have more requests under way than its threads, and all together must come to 90 % of what the delays allow. The one
-host whose robots.txt names a Crawl-delay is left out: its delay is not that of the run.
+Three runs: one request at a time per host, two at a time, and one at a time per registered domain. In each, at least
+the queue's delay must pass between the end of a request and the start of the next one of the same queue; no queue may
+have more concurrent requests than its threads; and the total must reach 90 % of what the delays allow. The one host
+whose robots.txt sets a Crawl-delay is left out, because its delay differs.
 
-Two judges look at it: the fetcher's own clock, which must not see a gap a millisecond short, and the web's ledger,
-which sees what the network and a busy machine make of it.
+Two clocks are checked: the fetcher's own, by which no gap may be a millisecond short, and that of the web's request
+log, which includes the effects of the network and a busy machine.
 """
 
 from __future__ import annotations
@@ -40,17 +40,17 @@ WEB = WebSpec(hosts=200, pages=4_000, page_bytes=4_000, seed=7)
 CONCURRENT = 400
 SHARE = 0.9
 OWN_TOLERANCE = 0.001
-# With several threads the rest is counted from when a turn is given, and the request is on its way a little later.
+# With several threads the delay counts from when a slot is granted; the request is sent a little later.
 SHARED_TOLERANCE = 0.01
-# The web notes the end of a request after it has sent the last byte, and its start once it has read the head; on a busy
-# machine either note comes milliseconds late, and the gap looks shorter than it was.
+# The web logs the end of a request after sending the last byte, and the start after reading the head. On a busy
+# machine either may be logged milliseconds late, and the gap looks shorter than it was.
 TOLERANCE = 0.05
-CONNECTING = 0.1  # seconds that connecting may take one request longer than the next; the web sees only its end
-WARM_UP = 5.0  # seconds in which robots.txt files are asked for
+CONNECTING = 0.1  # seconds by which connection times may differ; the web only sees when they are done
+WARM_UP = 5.0  # seconds in which robots.txt files are fetched
 
 
-class Plan(Struct, frozen=True, kw_only=True):
-    """One run: its settings, the queue of a host, and what the settings mean for a queue."""
+class PolitenessPlan(Struct, frozen=True, kw_only=True):
+    """One run: its settings, the queue key of a host, and the limits of a queue."""
 
     name: str
     settings: tuple[str, ...]
@@ -61,20 +61,20 @@ class Plan(Struct, frozen=True, kw_only=True):
 
 
 def _delay_of(host: str) -> float:
-    """Half a second to two, by host, as an operator might set it."""
+    """Return a delay from half a second to two, by host."""
     return 0.5 + (sum(host.encode()) % 4) * 0.5
 
 
-def plans(hosts: Iterable[str]) -> list[Plan]:
+def plans(hosts: Iterable[str]) -> list[PolitenessPlan]:
     overrides = ", ".join(f'"{host} delay={_delay_of(host)}s"' for host in hosts)
     return [
-        Plan(
+        PolitenessPlan(
             name="one thread a host",
             settings=(f"fetch.hosts=[{overrides}]",),
             key=str,
             delay=_delay_of,
         ),
-        Plan(
+        PolitenessPlan(
             name="two threads a host",
             settings=("fetch.min_delay=0.3s", "fetch.threads_per_queue=2"),
             key=str,
@@ -82,7 +82,7 @@ def plans(hosts: Iterable[str]) -> list[Plan]:
             latency=1.0,
             delay=lambda host: 0.3,
         ),
-        Plan(
+        PolitenessPlan(
             name="one thread a domain",
             settings=("fetch.delay=0.5s", "fetch.queue_mode=domain"),
             key=registered_domain,
@@ -91,20 +91,20 @@ def plans(hosts: Iterable[str]) -> list[Plan]:
     ]
 
 
-class Asked(Struct, frozen=True):
-    """One request as the fetcher's own clock saw it, in seconds since the run began."""
+class TimedRequest(Struct, frozen=True):
+    """One request by the fetcher's own clock, in seconds since the start of the run."""
 
     host: str
     start: float
     end: float
 
 
-class Noted(Protocols):
-    """The transport, with a note of every request it is handed."""
+class RecordingProtocols(Protocols):
+    """The transport, recording every request."""
 
     def __init__(self, chain_: Sequence[tuple[str, FetchProtocol]]) -> None:
         super().__init__(chain_)
-        self.asked: list[Asked] = []
+        self.asked: list[TimedRequest] = []
         self._began = time.monotonic()
 
     async def __call__(self, request: Request) -> Reply:
@@ -112,12 +112,12 @@ class Noted(Protocols):
         try:
             return await super().__call__(request)
         finally:
-            self.asked.append(Asked(request.url.host, start - self._began, time.monotonic() - self._began))
+            self.asked.append(TimedRequest(request.url.host, start - self._began, time.monotonic() - self._began))
 
 
-def judge_own(plan: Plan, asked: Iterable[Asked]) -> list[str]:
-    """Print what the fetcher's own clock says of a run, and return what is wrong."""
-    queues: defaultdict[str, list[Asked]] = defaultdict(list)
+def check_own_clock(plan: PolitenessPlan, asked: Iterable[TimedRequest]) -> list[str]:
+    """Print the gaps by the fetcher's own clock, and return what is wrong."""
+    queues: defaultdict[str, list[TimedRequest]] = defaultdict(list)
     for each in sorted(asked, key=lambda one: one.start):
         queues[plan.key(each.host)].append(each)
     problems: list[str] = []
@@ -126,15 +126,15 @@ def judge_own(plan: Plan, asked: Iterable[Asked]) -> list[str]:
         spare, worst = _gaps(each_of, plan.delay(key), plan.threads, connecting=0.0)
         shortest = min(shortest, spare)
         if spare < -(OWN_TOLERANCE if plan.threads == 1 else SHARED_TOLERANCE):
-            problems.append(f"{key} was asked {-spare:.3f} s too early by our own clock")
+            problems.append(f"{key} got a request {-spare:.3f} s too early by our own clock")
         if worst > plan.threads:
             problems.append(f"{key} had {worst} requests at once by our own clock")
     print(f"{plan.name}: by our own clock the shortest gap is {shortest * 1000:+.2f} ms beyond its delay")
     return [f"{plan.name}: {problem}" for problem in problems]
 
 
-def judge(plan: Plan, entries: Iterable[LoggedRequest], seconds: float) -> list[str]:
-    """Print what the ledger says of a run, and return what is wrong."""
+def check_request_log(plan: PolitenessPlan, entries: Iterable[LoggedRequest], seconds: float) -> list[str]:
+    """Print the gaps in the request log, and return what is wrong."""
     queues: defaultdict[str, list[LoggedRequest]] = defaultdict(list)
     for entry in entries:
         queues[plan.key(entry.host)].append(entry)
@@ -146,12 +146,12 @@ def judge(plan: Plan, entries: Iterable[LoggedRequest], seconds: float) -> list[
         spare, worst = _gaps(asked, delay, plan.threads, connecting=CONNECTING)
         shortest = min(shortest, spare)
         if spare < -TOLERANCE:
-            problems.append(f"{key} was asked {-spare:.3f} s too early")
+            problems.append(f"{key} got a request {-spare:.3f} s too early")
         if worst > plan.threads:
             problems.append(f"{key} had {worst} requests at once")
         late = [entry for entry in asked if WARM_UP <= entry.start <= seconds]
         requests += len(late)
-        # A thread rests after each request, and a request takes its time.
+        # A thread waits for the delay after each request, and the request takes time itself.
         allowed += (seconds - WARM_UP) * plan.threads / (delay + plan.latency)
     share = requests / allowed
     print(
@@ -164,7 +164,7 @@ def judge(plan: Plan, entries: Iterable[LoggedRequest], seconds: float) -> list[
 
 
 def _gaps(
-    asked: Sequence[LoggedRequest | Asked], delay: float, threads: int, *, connecting: float
+    asked: Sequence[LoggedRequest | TimedRequest], delay: float, threads: int, *, connecting: float
 ) -> tuple[float, int]:
     """Return by how much the shortest gap exceeds the delay, and the most requests at once.
 
@@ -179,7 +179,7 @@ def _gaps(
         most = max(most, under_way + 1)
         if len(ends) >= threads:
             spare = min(spare, entry.start - (ends[0] if threads > 1 else max(ends)) - delay)
-        if threads > 1 and started >= WARM_UP:  # before it, all connections are made at once, and some of them late
+        if threads > 1 and started >= WARM_UP:  # during warm-up all connections are made at once, some of them late
             spare = min(spare, entry.start - started - delay + connecting)
         started = entry.start
         end = entry.end if entry.end is not None else entry.start
@@ -191,7 +191,7 @@ def _gaps(
     return spare, most
 
 
-async def crawl(port: int, plan: Plan, web_: SimWeb, hosts: list[str], seconds: float) -> list[Asked]:
+async def crawl(port: int, plan: PolitenessPlan, web_: SimWeb, hosts: list[str], seconds: float) -> list[TimedRequest]:
     config = config_for(
         port,
         f"fetch.threads={CONCURRENT}",
@@ -203,14 +203,14 @@ async def crawl(port: int, plan: Plan, web_: SimWeb, hosts: list[str], seconds: 
     pages = {host: [resource.url for resource in web_.resources(host)] for host in hosts}
 
     async def source() -> AsyncIterator[Request]:
-        for number in range(int(3 * seconds) + 10):  # more than any host has turns for
+        for number in range(int(3 * seconds) + 10):  # more than any host can get
             for host in hosts:
                 yield Request(url=canonical(pages[host][number % len(pages[host])]))
 
     def sink(request: Request, reply: Reply) -> None:
         return None
 
-    noted = Noted(chain("protocol", config))
+    noted = RecordingProtocols(chain("protocol", config))
     fetcher = Fetcher(config, protocols=noted)
     asyncio.get_running_loop().call_later(seconds, fetcher.stop)
     await fetcher.run(source(), sink)
@@ -224,8 +224,8 @@ def main() -> int:
     problems: list[str] = []
     for plan in plans(hosts):
         with web.serving(replace(WEB, latency=plan.latency)) as port:
-            problems += judge_own(plan, uvloop.run(crawl(port, plan, web_, hosts, seconds)))
-            problems += judge(plan, web.ledger(port), seconds)
+            problems += check_own_clock(plan, uvloop.run(crawl(port, plan, web_, hosts, seconds)))
+            problems += check_request_log(plan, web.ledger(port), seconds)
     for problem in problems[:20]:
         print(f"FAILED: {problem}", file=sys.stderr)
     return 1 if problems else 0

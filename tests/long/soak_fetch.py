@@ -1,9 +1,9 @@
-"""Fetch for minutes at 300 concurrent from a web with every fault, and see that nothing is lost, doubled or kept.
+"""Fetch for minutes with 300 concurrent requests from a web with every fault; check that nothing is lost or leaked.
 
     SOAK_MINUTES=10 python -m tests.long.soak_fetch
 
-Each request carries a number of its own; the sink must see each exactly once. What the web's ledger says must fit:
-every page that was fetched was asked for, what robots.txt denies never. Memory must stay flat after a warm-up.
+Each request carries a number, which the sink must see exactly once. The web's request log must match: every fetched
+page was requested, and nothing that robots.txt disallows. Memory must not grow after a warm-up.
 """
 
 from __future__ import annotations
@@ -31,20 +31,20 @@ from scoter.simweb import Fact, SimVerdict, SimWeb, WebSpec, truth
 WEB = WebSpec(hosts=400, pages=4_000, faults=True, latency=0.15, drip_seconds=1, silence_seconds=20, page_bytes=6_000)
 CONCURRENT = 300
 WARM_UP = 0.3  # of the time, in which caches fill
-GROWTH = 0.75  # MiB a minute; a body kept for each hundred pages would be 60
-STEP = 4.0  # MiB; less than this in all is one more page of an allocator, and in a short run a steep line
-ROUND = 5_000  # numbers that are remembered until they have been seen
+GROWTH = 0.75  # MiB per minute; one leaked body per hundred pages would be 60
+STEP = 4.0  # MiB; less growth in total is allocator noise
+MOST_OPEN = 5_000  # requests without a reply
 
 
-class Soak:
-    """The source and the sink of a run, and what they have seen of each other."""
+class FetchSoak:
+    """The source and the sink of a run, and their counts."""
 
     def __init__(self, urls: Iterator[Url], seconds: float) -> None:
         self._urls = urls
         self._until = time.monotonic() + seconds
         self._open: set[int] = set()
         self.given = 0
-        self.doubled = 0
+        self.repeated = 0
         self.outcomes: Counter[str] = Counter()
         self.fetched: Counter[str] = Counter()
         self.memory: list[tuple[float, float]] = []
@@ -52,7 +52,7 @@ class Soak:
 
     async def source(self) -> AsyncIterator[Request]:
         for url in self._urls:
-            while len(self._open) >= ROUND:
+            while len(self._open) >= MOST_OPEN:
                 await asyncio.sleep(0.05)
             self._open.add(self.given)
             yield Request(url=url, context=str(self.given).encode())
@@ -63,7 +63,7 @@ class Soak:
     def sink(self, request: Request, reply: Reply) -> None:
         number = int(request.context)
         if number not in self._open:
-            self.doubled += 1
+            self.repeated += 1
         self._open.discard(number)
         self.outcomes[kind_of(reply)] += 1
         if isinstance(reply, Fetched):
@@ -82,9 +82,9 @@ class Soak:
 
 
 def wheel(facts: Iterable[Fact]) -> Iterator[Url]:
-    """Yield URLs for ever: one of each plain host in turn, then one of the next host with a fault.
+    """Yield URLs forever: one of each ordinary host in turn, then one of the next faulty host.
 
-    Those with faults rest for long; more of their URLs would only wait, and in the end nothing else would.
+    Faulty hosts are on hold most of the time; more of their URLs would fill the queues.
     """
     hosts: defaultdict[str, list[Url]] = defaultdict(list)
     for fact in facts:
@@ -96,7 +96,7 @@ def wheel(facts: Iterable[Fact]) -> Iterator[Url]:
         yield next(next(faulty))
 
 
-async def soak(port: int, urls: Iterator[Url], seconds: float) -> tuple[Soak, int]:
+async def soak(port: int, urls: Iterator[Url], seconds: float) -> tuple[FetchSoak, int]:
     config = config_for(
         port,
         f"fetch.threads={CONCURRENT}",
@@ -108,36 +108,36 @@ async def soak(port: int, urls: Iterator[Url], seconds: float) -> tuple[Soak, in
         "fetch.delay=10ms",
     )
     files = open_files()
-    run = Soak(urls, seconds)
+    run = FetchSoak(urls, seconds)
     fetcher = Fetcher(config, on_snapshot=run.look)
-    # Hosts that rest for long after their faults would keep the run from ending.
+    # Faulty hosts that are on hold would keep the run from ending.
     asyncio.get_running_loop().call_later(seconds, fetcher.stop)
     await fetcher.run(run.source(), run.sink)
     return run, await settled_files(files) - files
 
 
-def check(run: Soak, left: int, asked: Counter[str], denied: set[str]) -> list[str]:
-    """Return what is wrong."""
+def check(run: FetchSoak, left: int, asked: Counter[str], denied: set[str]) -> list[str]:
+    """Print a summary and return what is wrong."""
     start = run.memory[0][0] + WARM_UP * (run.memory[-1][0] - run.memory[0][0])
     growth = 60 * slope([point for point in run.memory if point[0] >= start])
     grown = growth * (run.memory[-1][0] - start) / 60
     print(f"{run.given:,} requests, {run.outcomes.total():,} outcomes, {run.stopped:,} handed back at the end")
     print("  " + ", ".join(f"{count:,} {word}" for word, count in run.outcomes.most_common()))
-    print(f"  memory {run.memory[-1][1]:.0f} MiB, {growth:+.2f} MiB a minute after the warm-up")
+    print(f"  memory {run.memory[-1][1]:.0f} MiB, {growth:+.2f} MiB/min after the warm-up")
     unasked = [url for url, count in run.fetched.items() if asked[url] < count]
     problems = [
         f"{run.lost} lost" if run.lost else "",
-        f"{run.doubled} doubled" if run.doubled else "",
-        f"memory grows by {growth:.2f} MiB a minute" if growth > GROWTH and grown > STEP else "",
+        f"{run.repeated} repeated" if run.repeated else "",
+        f"memory grows by {growth:.2f} MiB/min" if growth > GROWTH and grown > STEP else "",
         f"{left} files left open" if left > 0 else "",
-        f"{len(unasked)} URLs fetched more often than asked, such as {unasked[:1]}" if unasked else "",
-        *(f"{url} was asked though it is denied" for url in sorted(denied & asked.keys())[:3]),
-        "hardly anything was fetched" if run.outcomes["fetched"] < run.given / 4 else "",
+        f"{len(unasked)} URLs fetched more often than requested, such as {unasked[:1]}" if unasked else "",
+        *(f"{url} was requested although robots.txt disallows it" for url in sorted(denied & asked.keys())[:3]),
+        "too few URLs were fetched" if run.outcomes["fetched"] < run.given / 4 else "",
     ]
-    # What was fetched once was asked once: nothing that came is thrown away and asked for again.
+    # A page fetched once was requested once: nothing is thrown away and requested again.
     extra = sum(asked[url] - count for url, count in run.fetched.items())
     if extra > 0.02 * run.outcomes["fetched"] + CONCURRENT:
-        problems.append(f"{extra} requests too many for pages that were fetched")
+        problems.append(f"{extra} superfluous requests for fetched pages")
     return [problem for problem in problems if problem]
 
 

@@ -1,4 +1,4 @@
-"""A synthetic web in a process of its own, so that its CPU and memory are not those of whoever is tested."""
+"""A synthetic web in its own process, so that its CPU time and memory are not counted for the code under test."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SERVER = (
 
 @contextmanager
 def serving(spec: WebSpec) -> Iterator[int]:
-    """Run a web, and give its port."""
+    """Run a web and yield its port."""
     command = [sys.executable, "-c", _SERVER, msgspec.json.encode(spec).decode()]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
         try:
@@ -32,7 +32,7 @@ def serving(spec: WebSpec) -> Iterator[int]:
 
 
 def ledger(port: int) -> Iterator[LoggedRequest]:
-    """Yield every request that a web has seen, in the order in which they began."""
+    """Yield every request to a web, in the order of their start."""
     connection = HTTPConnection("127.0.0.1", port, timeout=120)
     try:
         connection.request("GET", "/ledger?format=jsonl", headers={"Host": CONTROL})
