@@ -1,4 +1,4 @@
-"""The checkers: what they show of good URLs, and that hostile ones neither stop nor deceive them."""
+"""The checker commands on ordinary and hostile URLs."""
 
 from __future__ import annotations
 
@@ -51,9 +51,7 @@ CHAIN = ["-D", 'urlfilter.order=["validator", "suffix", "regex"]']
     ],
     ids=lambda command: command[0],
 )
-def test_hostile_urls_are_all_answered_and_none_reaches_the_terminal_raw(
-    run: Run, tmp_path: Path, command: list[str]
-) -> None:
+def test_hostile_urls_are_reported_and_escaped(run: Run, tmp_path: Path, command: list[str]) -> None:
     (tmp_path / "robots.txt").write_text("User-agent: *\nDisallow: /a\n")
     urls = b"\n".join(HOSTILE)
 
@@ -69,7 +67,7 @@ def test_hostile_urls_are_all_answered_and_none_reaches_the_terminal_raw(
     assert for_people.err == "" or command[0] == "robotschecker"
 
 
-def test_a_url_is_kept_when_every_filter_keeps_it_and_the_chain_stops_at_the_first_that_does_not(run: Run) -> None:
+def test_filter_chain_stops_at_the_first_filter_that_drops_the_url(run: Run) -> None:
     shown = run("filterchecker", "http://example.org/a.gif", "http://example.org/", "ssh://example.org/a.gif")
 
     assert shown.out.splitlines()[0] == "- http://example.org/a.gif"
@@ -77,7 +75,7 @@ def test_a_url_is_kept_when_every_filter_keeps_it_and_the_chain_stops_at_the_fir
     assert shown.out.count("    suffix") == 2
 
 
-def test_quiet_prints_results_only(run: Run, tmp_path: Path) -> None:
+def test_quiet_prints_only_results(run: Run, tmp_path: Path) -> None:
     (tmp_path / "robots.txt").write_text("User-agent: *\nDisallow: /a\n")
 
     assert run("filterchecker", "--quiet", "http://example.org/a.gif").out == "- http://example.org/a.gif\n"
@@ -90,7 +88,7 @@ def test_an_empty_chain_keeps_everything(run: Run) -> None:
     assert run("filterchecker", "-D", "urlfilter.order=[]", "x-y://h/a").out == "+ x-y://h/a\n"
 
 
-def test_a_pattern_that_backtracks_is_told_and_does_not_hang(run: Run, tmp_path: Path) -> None:
+def test_backtracking_pattern_is_reported_and_does_not_hang(run: Run, tmp_path: Path) -> None:
     (tmp_path / "rules.txt").write_text("-(a+)+\\1!$\n+.\n")
     url = "http://example.org/" + "a" * 3_000
 
@@ -102,7 +100,7 @@ def test_a_pattern_that_backtracks_is_told_and_does_not_hang(run: Run, tmp_path:
     assert "gave up" in shown.out
 
 
-def test_the_scope_chooses_the_rules_of_the_regex_normaliser(run: Run, tmp_path: Path) -> None:
+def test_scope_selects_regex_normaliser_rules(run: Run, tmp_path: Path) -> None:
     rule = "<regex-normalize><regex><pattern>/x</pattern><substitution>{}</substitution></regex></regex-normalize>"
     (tmp_path / "default.xml").write_text(rule.format("/y"))
     (tmp_path / "outlink.xml").write_text(rule.format("/z"))
@@ -113,7 +111,7 @@ def test_the_scope_chooses_the_rules_of_the_regex_normaliser(run: Run, tmp_path:
     assert run("normalizerchecker", *chain, "--scope", "outlink", "http://a.test/x").out == "http://a.test/z\n"
 
 
-def test_robots_rules_are_those_for_our_name(run: Run, tmp_path: Path) -> None:
+def test_robots_rules_are_those_of_our_agent_name(run: Run, tmp_path: Path) -> None:
     (tmp_path / "robots.txt").write_text("User-agent: gullbot\nDisallow: /g\nUser-agent: *\nDisallow: /s\n")
     urls = ["http://a.test/g", "http://a.test/s"]
 
@@ -123,14 +121,14 @@ def test_robots_rules_are_those_for_our_name(run: Run, tmp_path: Path) -> None:
     assert by_option.out == by_setting.out == "- http://a.test/g\n+ http://a.test/s\n"
 
 
-def test_robots_may_come_from_stdin_but_not_the_urls_too(run: Run) -> None:
+def test_robots_file_and_urls_cannot_both_come_from_stdin(run: Run) -> None:
     shown = run("robotschecker", "-", "http://a.test/s", stdin="User-agent: *\nDisallow: /s\n")
 
     assert "- http://a.test/s  line 2: Disallow: /s" in shown.out
     assert run("robotschecker", "-", stdin="x").code == 2
 
 
-def test_a_robots_file_that_is_a_url_is_told_from_a_missing_file(run: Run) -> None:
+def test_url_instead_of_robots_file_is_reported_as_such(run: Run) -> None:
     done = run("robotschecker", "https://example.org/robots.txt", "https://example.org/a")
 
     assert done.code == 2

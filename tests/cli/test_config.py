@@ -10,7 +10,7 @@ def without_origins(toml: str) -> list[str]:
     return [line.partition("  # ")[0] for line in toml.splitlines()]
 
 
-def test_the_file_with_all_defaults_is_read_back_as_the_defaults(run: Run) -> None:
+def test_generated_defaults_file_loads_as_the_defaults(run: Run) -> None:
     defaults = run("config", "show", "--defaults").out
 
     read_back = run("-c", "/dev/stdin", "config", "show", stdin=defaults)
@@ -21,7 +21,7 @@ def test_the_file_with_all_defaults_is_read_back_as_the_defaults(run: Run) -> No
     assert "[plugin.urlfilter-validator]" in read_back.out
 
 
-def test_the_effective_configuration_can_be_read_again(run: Run) -> None:
+def test_effective_configuration_can_be_loaded(run: Run) -> None:
     first = run("config", "show", "-D", "fetch.delay=2s", "-D", "urlfilter.order=regex").out
 
     again = run("-c", "/dev/stdin", "config", "show", stdin=first).out
@@ -29,7 +29,7 @@ def test_the_effective_configuration_can_be_read_again(run: Run) -> None:
     assert without_origins(again) == without_origins(first)
 
 
-def test_json_has_a_row_for_each_setting(run: Run) -> None:
+def test_json_has_one_row_per_setting(run: Run) -> None:
     rows = [json.loads(line) for line in run("config", "show", "--json").out.splitlines()]
 
     delay = next(row for row in rows if row["name"] == "fetch.delay")
@@ -48,7 +48,7 @@ SITE = """<?xml version="1.0"?>
 """
 
 
-def test_a_nutch_site_file_is_translated_and_the_rest_listed(run: Run, tmp_path: Path) -> None:
+def test_nutch_site_file_is_converted_and_the_rest_listed(run: Run, tmp_path: Path) -> None:
     (tmp_path / "nutch-site.xml").write_text(SITE)
 
     done = run("config", "import-nutch", "nutch-site.xml", "-o", "scoter.toml")
@@ -67,7 +67,7 @@ def test_a_nutch_site_file_is_translated_and_the_rest_listed(run: Run, tmp_path:
     assert 'robots_503_defer_visits_delay = "1m"  # scoter.toml' in shown
 
 
-def test_a_file_that_cannot_be_written_leaves_nothing_behind(run: Run, tmp_path: Path) -> None:
+def test_failed_write_leaves_no_file_behind(run: Run, tmp_path: Path) -> None:
     (tmp_path / "nutch-site.xml").write_text(SITE)
 
     done = run("config", "import-nutch", "nutch-site.xml", "-o", "no/such/folder.toml")

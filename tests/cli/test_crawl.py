@@ -1,4 +1,4 @@
-"""What `scoter crawl` says before it fetches anything."""
+"""Messages of `scoter crawl`, and the scope of a crawl."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.long.batch_truth import settings
 from scoter.simweb import WebSpec, running
 
 
-def test_a_crawl_whose_seeds_are_all_dropped_says_how_to_find_out_why(run: Run) -> None:
+def test_crawl_with_only_filtered_seeds_hints_at_filterchecker(run: Run) -> None:
     done = run("crawl", "mycrawl", "http://a.example/photo.jpg", "--agent", "gullbot")
 
     assert done.code == 2
@@ -21,7 +21,7 @@ def test_a_crawl_whose_seeds_are_all_dropped_says_how_to_find_out_why(run: Run) 
     )
 
 
-def test_a_crawl_with_an_empty_list_of_seeds_says_so(run: Run, tmp_path: Path) -> None:
+def test_crawl_with_empty_seed_list_is_an_error(run: Run, tmp_path: Path) -> None:
     (tmp_path / "seeds.txt").write_text("# none yet\n")
 
     done = run("crawl", "mycrawl", "seeds.txt", "--agent", "gullbot")
@@ -30,7 +30,7 @@ def test_a_crawl_with_an_empty_list_of_seeds_says_so(run: Run, tmp_path: Path) -
     assert done.err.endswith("scoter: there is no seed to start from\n")
 
 
-def test_steps_that_follow_a_crawl_keep_to_its_scope(run: Run) -> None:
+def test_single_steps_respect_the_scope_of_the_crawl(run: Run) -> None:
     with running(WebSpec(hosts=3, pages=12, page_bytes=1_000)) as server:
         seed = next(iter(server.web.seeds()))
         options = [word for each in settings(server.port, "fetch.processes=1") for word in ("-D", each)]

@@ -1,4 +1,4 @@
-"""`scoter explain` as people and programs see it."""
+"""Output and exit codes of `scoter explain`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def crawl(tmp_path: Path) -> Path:
     return found.path
 
 
-def test_the_verdict_comes_first_and_all_the_facts_follow(run: Run, crawl: Path) -> None:
+def test_verdict_comes_before_the_facts(run: Run, crawl: Path) -> None:
     shown = run("explain", crawl, "http://A.org:80")
 
     assert shown.code == 0
@@ -37,7 +37,7 @@ def test_the_verdict_comes_first_and_all_the_facts_follow(run: Run, crawl: Path)
     assert "\x1b" not in shown.out
 
 
-def test_programs_get_one_object(run: Run, crawl: Path) -> None:
+def test_json_is_one_object(run: Run, crawl: Path) -> None:
     found = json.loads(run("explain", crawl, A, "--json").out)
 
     assert found["verdict"].startswith("fetched ")
@@ -47,12 +47,12 @@ def test_programs_get_one_object(run: Run, crawl: Path) -> None:
     assert [step["name"] for step in found["filters"]] == ["validator", "suffix"]
 
 
-def test_a_url_of_which_nothing_is_known_is_told_why_with_exit_code_1(run: Run, crawl: Path) -> None:
+def test_unknown_url_is_explained_with_exit_code_1(run: Run, crawl: Path) -> None:
     shown = run("explain", crawl, "http://a.org/x.jpg")
 
     assert shown.code == 1
     assert "never fetched: dropped by urlfilter suffix" in shown.out.splitlines()[0]
 
 
-def test_what_is_no_url_is_a_mistake(run: Run, crawl: Path) -> None:
+def test_invalid_url_is_a_usage_error(run: Run, crawl: Path) -> None:
     assert run("explain", crawl, "nope").code == 2

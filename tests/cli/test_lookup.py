@@ -1,4 +1,4 @@
-"""`scoter lookup` as people and programs see it."""
+"""Output and exit codes of `scoter lookup`."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ PAGE = {
 }
 
 
-def test_a_page_is_shown_line_by_line(run: Run) -> None:
+def test_record_is_shown_line_by_line(run: Run) -> None:
     with FakeService(said(200, {"results": [PAGE]})) as service:
         done = run("lookup", "http://t.example/x", "--server", service.url)
 
@@ -53,7 +53,7 @@ def test_a_page_is_shown_line_by_line(run: Run) -> None:
     ]
 
 
-def test_json_is_one_record_a_line(run: Run) -> None:
+def test_json_is_one_record_per_line(run: Run) -> None:
     results = [RECORD, {"url": "http://b.example/", "state": "unknown"}]
     with FakeService(said(200, {"results": results})) as service:
         done = run("lookup", RECORD["url"], "http://b.example/", "--server", service.url, "--json")
@@ -62,7 +62,7 @@ def test_json_is_one_record_a_line(run: Run) -> None:
     assert [json.loads(line)["state"] for line in done.out.splitlines()] == ["ok", "unknown"]
 
 
-def test_what_is_not_known_yet_is_waited_for(run: Run) -> None:
+def test_wait_option_waits_for_pending_urls(run: Run) -> None:
     absent = said(200, {"results": [{"url": RECORD["url"], "state": "pending"}]})
     with FakeService(absent, said(200, RECORD)) as service:
         done = run("lookup", RECORD["url"], "--wait", "5s", "--server", service.url)
@@ -71,7 +71,7 @@ def test_what_is_not_known_yet_is_waited_for(run: Run) -> None:
     assert "&wait=" in service.asked[1].target
 
 
-def test_why_there_is_nothing_is_told(run: Run) -> None:
+def test_missing_records_are_shown_with_their_reason(run: Run) -> None:
     results = [{"url": "x", "state": state} for state in ("pending", "unknown", "unusable")]
     with FakeService(said(200, {"results": results})) as service:
         done = run("lookup", "http://a/", "http://b/", "x", "--server", service.url)
@@ -84,14 +84,14 @@ def test_why_there_is_nothing_is_told(run: Run) -> None:
     ]
 
 
-def test_urls_come_from_standard_input_too(run: Run) -> None:
+def test_urls_are_read_from_stdin(run: Run) -> None:
     with FakeService(said(200, {"results": [RECORD, RECORD]})) as service:
         done = run("lookup", "--json", stdin="http://a.example/\n\nhttp://a.example/\n", SCOTER_SERVER=service.url)
 
     assert (done.code, len(done.out.splitlines())) == (0, 2)
 
 
-def test_no_service_is_one_message_with_what_to_run(run: Run) -> None:
+def test_unreachable_service_hints_at_scoter_serve(run: Run) -> None:
     with FakeService() as service:
         url = service.url
     done = run("lookup", "http://a.example/", "--server", url)
@@ -101,7 +101,7 @@ def test_no_service_is_one_message_with_what_to_run(run: Run) -> None:
     assert "Traceback" not in done.err
 
 
-def test_a_missing_key_is_one_message_with_where_to_put_it(run: Run) -> None:
+def test_missing_key_hints_at_the_environment_variable(run: Run) -> None:
     with FakeService(problem(401, "unauthorized"), said(200, {"results": [RECORD]})) as service:
         done = run("lookup", "http://a.example/", "--server", service.url)
         with_key = run("lookup", "http://a.example/", "--server", service.url, SCOTER_KEY="k")
@@ -112,7 +112,7 @@ def test_a_missing_key_is_one_message_with_where_to_put_it(run: Run) -> None:
 
 
 @pytest.mark.parametrize("options", [("--wait", "soon"), ("--server", "ftp://a"), ("--key", "a b")])
-def test_a_wrong_option_is_a_mistake(run: Run, options: tuple[str, ...]) -> None:
+def test_invalid_option_is_a_usage_error(run: Run, options: tuple[str, ...]) -> None:
     done = run("lookup", "http://a.example/", *options)
 
     assert done.code == 2
@@ -120,7 +120,7 @@ def test_a_wrong_option_is_a_mistake(run: Run, options: tuple[str, ...]) -> None
 
 
 @pytest.mark.parametrize("asked", [["lookup", "http://a.example/"], ["submit", "http://a.example/"], ["watch"]])
-def test_what_is_no_service_is_told_with_its_address_and_what_to_check(run: Run, asked: list[str]) -> None:
+def test_server_that_is_not_scoter_is_reported_with_its_address(run: Run, asked: list[str]) -> None:
     refused = said(405, b"<h1>no</h1>", "text/html")
     with FakeService(*[refused] * 3) as service:
         address = service.url

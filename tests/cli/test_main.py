@@ -1,4 +1,4 @@
-"""The command as a whole: help, start, options before and after, and how mistakes end."""
+"""The `scoter` command: help, start-up, common options, errors and exit codes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ LEAVES = [leaf for name in MODULES for leaf in commands_below(name, load_command
 
 
 @pytest.mark.parametrize(("name", "command"), LEAVES, ids=[name for name, _ in LEAVES])
-def test_every_command_has_one_sentence_and_an_example_of_itself(name: str, command: click.Command) -> None:
+def test_every_command_help_has_a_sentence_and_an_example(name: str, command: click.Command) -> None:
     text = command.help or ""
 
     assert text.splitlines()[0].endswith(".")
@@ -35,7 +35,7 @@ def test_every_command_has_one_sentence_and_an_example_of_itself(name: str, comm
     assert f"scoter {name}" in text
 
 
-def test_the_table_of_commands_says_what_the_commands_say() -> None:
+def test_command_table_matches_command_help() -> None:
     for name, (_, sentence) in MODULES.items():
         assert (load_command(name).help or "").splitlines()[0] == sentence, name
 
@@ -49,7 +49,7 @@ def test_help_lists_every_command_under_its_heading(run: Run) -> None:
         assert all(f"  {name} " in shown.out for name in commands)
 
 
-def test_help_starts_in_a_fraction_of_a_second_of_cpu() -> None:
+def test_help_takes_little_cpu_time() -> None:
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run([sys.executable, "-m", "scoter.cli.main", "--help"], stdout=subprocess.DEVNULL, check=True)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -57,14 +57,14 @@ def test_help_starts_in_a_fraction_of_a_second_of_cpu() -> None:
     assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < 0.3
 
 
-def test_the_package_can_be_run_as_the_command() -> None:
+def test_python_dash_m_scoter_runs_the_command() -> None:
     told = subprocess.run([sys.executable, "-m", "scoter", "crawl"], capture_output=True, text=True, check=False)
 
     assert told.returncode == 2
     assert "scoter: Missing argument 'DIR'" in told.stderr
 
 
-def test_nothing_heavy_is_imported_for_help() -> None:
+def test_help_imports_no_heavy_module() -> None:
     code = "import sys, scoter.cli.main; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
 
@@ -72,7 +72,7 @@ def test_nothing_heavy_is_imported_for_help() -> None:
 
 
 @pytest.mark.parametrize("before", [True, False])
-def test_common_options_stand_before_or_after_the_command(run: Run, before: bool) -> None:
+def test_common_options_work_before_and_after_the_command(run: Run, before: bool) -> None:
     options = ["-D", "fetch.delay=2s", "--json"]
     shown = run(*options, "config", "show") if before else run("config", "show", *options)
 
@@ -80,14 +80,14 @@ def test_common_options_stand_before_or_after_the_command(run: Run, before: bool
     assert '"name":"fetch.delay","value":"\\"2s\\"","origin":"-D fetch.delay"' in shown.out
 
 
-def test_options_from_both_places_add_up_and_the_later_wins(run: Run) -> None:
+def test_options_before_and_after_are_combined_and_the_last_wins(run: Run) -> None:
     shown = run("-D", "fetch.delay=2s", "-D", "fetch.threads=7", "config", "show", "-D", "fetch.delay=3s")
 
     assert 'delay = "3s"  # -D fetch.delay' in shown.out
     assert "threads = 7  # -D fetch.threads" in shown.out
 
 
-def test_a_file_in_the_working_directory_is_read(run: Run, tmp_path: Path) -> None:
+def test_settings_file_in_the_working_directory_is_read(run: Run, tmp_path: Path) -> None:
     (tmp_path / "scoter.toml").write_text('[agent]\nname = "gullbot"\n')
 
     assert 'name = "gullbot"  # scoter.toml:2' in run("config", "show").out
@@ -142,7 +142,7 @@ MISTAKES: list[tuple[list[str], str]] = [
 
 
 @pytest.mark.parametrize(("arguments", "expected"), MISTAKES, ids=[" ".join(each) for each, _ in MISTAKES])
-def test_a_mistake_ends_with_one_clear_message_and_exit_code_2(
+def test_usage_error_prints_one_message_and_exits_with_2(
     run: Run, tmp_path: Path, arguments: list[str], expected: str
 ) -> None:
     (tmp_path / "broken.toml").write_text("[fetch\n")
@@ -157,7 +157,7 @@ def test_a_mistake_ends_with_one_clear_message_and_exit_code_2(
     assert ended.out == ""
 
 
-def test_debug_shows_the_traceback_too(run: Run) -> None:
+def test_debug_shows_the_traceback(run: Run) -> None:
     ended = run("config", "show", "-c", "missing.toml", "--debug")
 
     assert ended.code == 2
@@ -165,9 +165,7 @@ def test_debug_shows_the_traceback_too(run: Run) -> None:
     assert "scoter: missing.toml" in ended.err
 
 
-def test_a_defect_is_told_apart_from_a_mistake(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_bug_is_reported_with_exit_code_70(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     def broken(self: Invocation) -> None:
         raise ZeroDivisionError("oops")
 
@@ -177,7 +175,7 @@ def test_a_defect_is_told_apart_from_a_mistake(
     assert "a bug in Scoter: ZeroDivisionError: oops" in capsys.readouterr().err
 
 
-def test_the_version_is_the_packages() -> None:
+def test_version_is_the_package_version() -> None:
     from scoter import __version__
 
     assert scoter.name == "scoter"
@@ -188,7 +186,7 @@ def test_the_version_is_the_packages() -> None:
 
 
 @pytest.mark.parametrize("command", ["config show --defaults | true", "config show --defaults | head -1"])
-def test_a_reader_that_leaves_early_is_no_error(tmp_path: Path, command: str) -> None:
+def test_reader_that_closes_the_pipe_is_not_an_error(tmp_path: Path, command: str) -> None:
     done = subprocess.run(
         ["bash", "-o", "pipefail", "-c", f"{sys.executable} -m scoter.cli.main {command}"],
         capture_output=True,
@@ -201,7 +199,7 @@ def test_a_reader_that_leaves_early_is_no_error(tmp_path: Path, command: str) ->
     assert done.stderr == ""
 
 
-def test_a_pipe_of_our_own_that_breaks_is_no_reader_that_left(tmp_path: Path) -> None:
+def test_broken_internal_pipe_is_reported_as_a_bug(tmp_path: Path) -> None:
     fails = (
         "from scoter.cli import main\n"
         "def fail(context): raise BrokenPipeError(32, 'Broken pipe')\n"
@@ -224,7 +222,7 @@ def test_a_pipe_of_our_own_that_breaks_is_no_reader_that_left(tmp_path: Path) ->
         ("config show > /dev/full", "No space left on device"),
     ],
 )
-def test_closed_and_full_files_are_told(tmp_path: Path, command: str, expected: str) -> None:
+def test_closed_and_full_standard_streams_are_reported(tmp_path: Path, command: str, expected: str) -> None:
     done = subprocess.run(
         ["bash", "-c", f"{sys.executable} -m scoter.cli.main {command}"],
         stderr=subprocess.PIPE,
@@ -241,7 +239,7 @@ def test_closed_and_full_files_are_told(tmp_path: Path, command: str, expected: 
 
 @pytest.mark.parametrize("listener", ["2> /dev/full", "2> >(true)"])
 @pytest.mark.parametrize(("command", "code"), [("inject mycrawl seeds.txt", 0), ("generate nowhere", 2)])
-def test_messages_that_nobody_can_hear_end_no_work(tmp_path: Path, command: str, listener: str, code: int) -> None:
+def test_unwritable_stderr_does_not_end_a_command(tmp_path: Path, command: str, listener: str, code: int) -> None:
     (tmp_path / "seeds.txt").write_text("nonsense\nhttp://a.test/\n")
 
     done = subprocess.run(
@@ -256,7 +254,7 @@ def test_messages_that_nobody_can_hear_end_no_work(tmp_path: Path, command: str,
     assert done.stdout == ("1 new, 1 not URLs\n" if code == 0 else "")
 
 
-def test_where_a_locale_lacks_characters_tables_are_printed_without_them_and_json_with_them(run_process: Run) -> None:
+def test_limited_locale_affects_tables_but_not_json(run_process: Run) -> None:
     shown = run_process("plugin", "list", PYTHONIOENCODING="ascii")
     told = run_process("normalizerchecker", "--json", "é", PYTHONIOENCODING="latin-1")
 
@@ -265,11 +263,11 @@ def test_where_a_locale_lacks_characters_tables_are_printed_without_them_and_jso
     assert '"given":"é"' in told.out
 
 
-def test_without_a_command_the_help_is_shown(run: Run) -> None:
+def test_help_is_shown_without_a_command(run: Run) -> None:
     assert run().out == run("--help").out
 
 
-def test_an_argument_that_is_not_utf_8_is_answered(run: Run) -> None:
+def test_argument_that_is_not_utf_8_is_accepted(run: Run) -> None:
     shown = run("--json", "filterchecker", b"http://a.test/\xff".decode("utf-8", "surrogateescape"))
 
     assert shown.code == 0

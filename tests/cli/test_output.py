@@ -1,4 +1,4 @@
-"""What is printed on a terminal fits it, and shows nothing that it cannot."""
+"""Tables, status lines and colours on terminals and in pipes."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def terminal(monkeypatch: pytest.MonkeyPatch, kind: str = "xterm", **said: str) 
         yield made
 
 
-def test_a_table_of_wide_characters_fits_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_table_with_wide_characters_fits_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     with terminal(monkeypatch) as shown:
         print_table([{"host": "a.org", "title": WIDE}], ["host", "title"])
 
@@ -42,7 +42,7 @@ def test_a_table_of_wide_characters_fits_the_terminal(monkeypatch: pytest.Monkey
     assert lines[2].endswith("…")
 
 
-def test_a_status_line_of_wide_characters_fits_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_status_line_with_wide_characters_fits_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     with terminal(monkeypatch) as shown:
         StatusLine().show(WIDE)
 
@@ -51,7 +51,7 @@ def test_a_status_line_of_wide_characters_fits_the_terminal(monkeypatch: pytest.
     assert text.endswith("…")
 
 
-def test_a_terminal_without_escape_sequences_is_sent_none(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_dumb_terminal_gets_no_escape_sequences(monkeypatch: pytest.MonkeyPatch) -> None:
     with terminal(monkeypatch, "dumb") as shown:
         line = StatusLine()
         line.show("round 1")
@@ -78,7 +78,7 @@ PLAIN = "Document\nok\n"
         ("xterm", {"FORCE_COLOR": "0"}, BOLD),
     ],
 )
-def test_colours_are_as_the_environment_wants_them(
+def test_environment_decides_about_colours(
     monkeypatch: pytest.MonkeyPatch, kind: str, said: dict[str, str], shown: str
 ) -> None:
     with terminal(monkeypatch, kind, **said) as made:
@@ -89,7 +89,7 @@ def test_colours_are_as_the_environment_wants_them(
 
 
 @pytest.mark.parametrize(("forced", "shown"), [("", PLAIN), ("0", PLAIN), ("1", BOLD), ("3", BOLD)])
-def test_a_pipe_gets_colours_only_when_forced(monkeypatch: pytest.MonkeyPatch, forced: str, shown: str) -> None:
+def test_pipe_gets_colours_only_when_forced(monkeypatch: pytest.MonkeyPatch, forced: str, shown: str) -> None:
     monkeypatch.setenv("FORCE_COLOR", forced)
     monkeypatch.delenv("NO_COLOR", raising=False)
     with redirect_stdout(io.StringIO()) as made:
@@ -105,7 +105,7 @@ ROWS = [
 ROWS.append({"url": "http://a.example/" + "y" * 200, "n": 123_456_789, "title": "last"})
 
 
-def test_a_table_of_any_length_is_narrowed_to_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_long_table_is_narrowed_to_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     with terminal(monkeypatch) as shown:
         print_rows(iter(ROWS), ["url", "n", "title"], "table")
 
@@ -119,7 +119,7 @@ def test_a_table_of_any_length_is_narrowed_to_the_terminal(monkeypatch: pytest.M
     assert lines[-1].split() == ["http://a.exa…", "123456789", "last"]
 
 
-def test_a_table_that_has_room_is_whole_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_table_that_fits_is_not_truncated(monkeypatch: pytest.MonkeyPatch) -> None:
     with terminal(monkeypatch, COLUMNS="130") as shown:
         print_rows([{"url": "x" * 120, "n": 1}], ["url", "n"], "table")
 
@@ -127,7 +127,7 @@ def test_a_table_that_has_room_is_whole_on_a_terminal(monkeypatch: pytest.Monkey
 
 
 @pytest.mark.parametrize("form", ["table", "json", "csv"])
-def test_nothing_is_cut_in_a_pipe(form: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_is_truncated_in_a_pipe(form: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "40")
     with redirect_stdout(io.TextIOWrapper(io.BytesIO(), "utf-8")) as made:
         print_rows(ROWS, ["url", "n", "title"], form)

@@ -1,4 +1,4 @@
-"""`scoter parsechecker`: what it shows of files and of pages that it fetches, and how it ends."""
+"""`scoter parsechecker` on files and fetched pages."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def as_json(folder: Path, name: str, body: str | bytes, *options: str) -> dict[s
     return found
 
 
-def test_a_page_is_shown_from_its_type_to_its_signatures(tmp_path: Path) -> None:
+def test_report_covers_type_to_signatures(tmp_path: Path) -> None:
     shown = check(tmp_path, "page.html", PAGE, "--as-url", "http://a.org/grey")
 
     assert (shown.code, shown.err) == (0, "")
@@ -67,7 +67,7 @@ def test_a_page_is_shown_from_its_type_to_its_signatures(tmp_path: Path) -> None
     assert shown.out.splitlines()[1].endswith("links, 3 kept")
 
 
-def test_the_object_has_all_that_the_page_says_and_the_fate_of_each_link(tmp_path: Path) -> None:
+def test_json_has_the_whole_page_and_the_outcome_of_each_link(tmp_path: Path) -> None:
     found = as_json(tmp_path, "page.html", PAGE, "--as-url", "http://a.org/grey")
 
     page = found["page"]
@@ -90,7 +90,7 @@ def test_the_object_has_all_that_the_page_says_and_the_fate_of_each_link(tmp_pat
     assert found["timings"]["parse"] > 0
 
 
-def test_more_links_than_a_crawl_keeps_are_told_apart_from_those_it_refuses(tmp_path: Path) -> None:
+def test_links_over_the_limit_differ_from_filtered_links(tmp_path: Path) -> None:
     body = "".join(f'<a href="/{number}">x</a>' for number in range(5))
 
     found = as_json(tmp_path, "page.html", body, "--as-url", "http://a.org/", "-D", "db.max_outlinks_per_page=3")
@@ -102,7 +102,7 @@ def test_more_links_than_a_crawl_keeps_are_told_apart_from_those_it_refuses(tmp_
     ("option", "expected"),
     [("--dump-text", "Home\nGrey seals\n"), ("--markdown", "# Grey seals\n"), ("--main-text", "Grey seals\n")],
 )
-def test_a_text_is_printed_whole_and_alone(tmp_path: Path, option: str, expected: str) -> None:
+def test_text_options_print_only_the_text(tmp_path: Path, option: str, expected: str) -> None:
     shown = check(tmp_path, "page.html", PAGE, option)
 
     assert shown.code == 0
@@ -111,13 +111,13 @@ def test_a_text_is_printed_whole_and_alone(tmp_path: Path, option: str, expected
     assert "md5" not in shown.out
 
 
-def test_the_text_is_shown_even_where_a_crawl_would_not_make_one(tmp_path: Path) -> None:
+def test_text_is_shown_even_if_a_crawl_does_not_store_it(tmp_path: Path) -> None:
     shown = check(tmp_path, "page.html", PAGE, "--dump-text", "-D", "parse.store_text=false")
 
     assert shown.out.startswith("Home\nGrey seals\n")
 
 
-def test_what_is_on_here_is_off_when_the_command_line_says_so(tmp_path: Path) -> None:
+def test_command_line_can_turn_off_metadata_and_markdown(tmp_path: Path) -> None:
     off = ("-D", "parse.metadata=false", "-D", "parse.markdown=false", "-D", "parse.extractor=none")
 
     page = as_json(tmp_path, "page.html", PAGE, *off)["page"]
@@ -125,7 +125,7 @@ def test_what_is_on_here_is_off_when_the_command_line_says_so(tmp_path: Path) ->
     assert (page["about"], page["markdown"], page["main_text"]) == (None, "", "")
 
 
-def test_documents_inside_another_are_listed_with_what_a_crawl_would_do(tmp_path: Path) -> None:
+def test_inner_documents_are_listed_as_kept_or_dropped(tmp_path: Path) -> None:
     shown = check(tmp_path, "feed.xml", FEED, "-D", ALL, "--as-url", "http://a.org/feed")
 
     assert shown.code == 0
@@ -134,7 +134,7 @@ def test_documents_inside_another_are_listed_with_what_a_crawl_would_do(tmp_path
     assert "  - http://a.org/two.jpg" in shown.out
 
 
-def test_texts_of_several_documents_stand_under_their_urls(tmp_path: Path) -> None:
+def test_texts_of_inner_documents_are_printed_under_their_urls(tmp_path: Path) -> None:
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as archive:
         archive.writestr("a.txt", "words of a")
@@ -145,7 +145,7 @@ def test_texts_of_several_documents_stand_under_their_urls(tmp_path: Path) -> No
     assert shown.out.endswith("--- http://a.org/x.zip!/a.txt\nwords of a\n")
 
 
-def test_nothing_of_a_page_reaches_the_terminal_as_a_command(tmp_path: Path) -> None:
+def test_page_cannot_send_control_characters_to_the_terminal(tmp_path: Path) -> None:
     evil = "\x1b[2J\x9b31m\x07\u202e\r\x08"
     body = (
         f'<title>a{evil}b</title><meta name="description" content="c{evil}d"><h1>e{evil}f</h1><p>g{evil}h</p>'
@@ -159,13 +159,13 @@ def test_nothing_of_a_page_reaches_the_terminal_as_a_command(tmp_path: Path) -> 
         assert not {each for each in shown.out + shown.err if not each.isprintable()} - {"\n"}
 
 
-def test_letters_that_need_joiners_stay_whole(tmp_path: Path) -> None:
+def test_zero_width_joiners_are_kept(tmp_path: Path) -> None:
     word = "می\u200cخواهم"
 
     assert word in check(tmp_path, "x.html", f"<p>{word}</p>", "--dump-text").out
 
 
-def test_a_type_can_be_forced(tmp_path: Path) -> None:
+def test_media_type_can_be_forced(tmp_path: Path) -> None:
     shown = check(tmp_path, "page.html", PAGE, "--force-as", "text/plain")
 
     assert "  type          text/plain  (from --force-as)" in shown.out
@@ -179,7 +179,7 @@ def test_a_type_can_be_forced(tmp_path: Path) -> None:
         ("page.html", b"<p>" * 200_000, "parsing timed out"),
     ],
 )
-def test_what_cannot_be_parsed_is_told_and_ends_with_1(tmp_path: Path, name: str, body: bytes, said: str) -> None:
+def test_parse_failure_is_explained_with_exit_code_1(tmp_path: Path, name: str, body: bytes, said: str) -> None:
     shown = check(tmp_path, name, body, "-D", "parse.timeout=50ms")
     alone = check(tmp_path, name, body, "-D", "parse.timeout=50ms", "--dump-text")
 
@@ -190,7 +190,7 @@ def test_what_cannot_be_parsed_is_told_and_ends_with_1(tmp_path: Path, name: str
 
 
 @pytest.mark.parametrize("body", [b"", b"\xff\xfe", b"<", b"\x00" * 300, b"<title>", b"&#xD800;<p>\xed\xa0\x80"])
-def test_whatever_the_bytes_are_the_command_ends_well(tmp_path: Path, body: bytes) -> None:
+def test_arbitrary_bytes_do_not_crash(tmp_path: Path, body: bytes) -> None:
     assert check(tmp_path, "page.html", body).code in (0, 1)
 
 
@@ -211,7 +211,7 @@ def test_whatever_the_bytes_are_the_command_ends_well(tmp_path: Path, body: byte
         ([], "URL-OR-FILE"),
     ],
 )
-def test_a_mistake_ends_with_one_message(tmp_path: Path, arguments: list[str], said: str) -> None:
+def test_usage_error_prints_one_message(tmp_path: Path, arguments: list[str], said: str) -> None:
     (tmp_path / "page.html").write_text(PAGE)
 
     shown = run_in_process(tmp_path, "parsechecker", *arguments)
@@ -221,7 +221,7 @@ def test_a_mistake_ends_with_one_message(tmp_path: Path, arguments: list[str], s
     assert "Traceback" not in shown.err
 
 
-def test_a_dash_is_standard_input(run: Run) -> None:
+def test_dash_reads_stdin(run: Run) -> None:
     shown = run("parsechecker", "-", "--as-url", "http://a.org/", "--dump-text", stdin="<p>words</p>")
 
     assert (shown.code, shown.out) == (0, "words\n")
@@ -238,7 +238,7 @@ def fetched(folder: Path, web: SimServer, url: str, *options: str) -> Outcome:
     return run_in_process(folder, "parsechecker", url, *said, *options)
 
 
-def test_what_is_refused_before_it_is_asked_for_has_no_document(tmp_path: Path) -> None:
+def test_refused_request_has_no_document_section(tmp_path: Path) -> None:
     shown = run_in_process(tmp_path, "parsechecker", "http://127.0.0.1:9/x", "--agent", "examplebot")
 
     assert shown.code == 1
@@ -246,7 +246,7 @@ def test_what_is_refused_before_it_is_asked_for_has_no_document(tmp_path: Path) 
     assert "Document" not in shown.out
 
 
-def test_a_page_is_fetched_by_the_rules_of_its_robots_txt(tmp_path: Path, web: SimServer) -> None:
+def test_page_is_fetched_after_its_robots_txt(tmp_path: Path, web: SimServer) -> None:
     shown = fetched(tmp_path, web, "http://www.lapwing0.test/", "--check-robots")
 
     assert shown.code == 0
@@ -258,7 +258,7 @@ def test_a_page_is_fetched_by_the_rules_of_its_robots_txt(tmp_path: Path, web: S
     assert [entry.path for entry in web.ledger.requests()][-2:] == ["/robots.txt", "/"]
 
 
-def test_redirects_are_followed_and_shown_when_asked_for(tmp_path: Path, web: SimServer) -> None:
+def test_redirects_are_followed_on_request(tmp_path: Path, web: SimServer) -> None:
     url = "http://blog.lapwing0.test/moved/chain-2"
 
     left = fetched(tmp_path, web, url)
@@ -282,7 +282,7 @@ def test_redirects_are_followed_and_shown_when_asked_for(tmp_path: Path, web: Si
         ("/old/7.html", "not fetched: not found, HTTP 404"),
     ],
 )
-def test_what_cannot_be_had_is_told_and_ends_with_1(tmp_path: Path, web: SimServer, path: str, said: str) -> None:
+def test_fetch_failure_is_explained_with_exit_code_1(tmp_path: Path, web: SimServer, path: str, said: str) -> None:
     shown = fetched(tmp_path, web, f"http://blog.lapwing0.test{path}")
 
     assert shown.code == 1
@@ -291,12 +291,12 @@ def test_what_cannot_be_had_is_told_and_ends_with_1(tmp_path: Path, web: SimServ
     assert asked == ("/robots.txt" if "private" in path else path)
 
 
-def test_a_page_that_sends_its_reader_on_says_so(tmp_path: Path, web: SimServer) -> None:
+def test_refresh_redirect_is_reported(tmp_path: Path, web: SimServer) -> None:
     shown = fetched(tmp_path, web, "http://www.lapwing0.test/refresh/now.html")
 
     assert shown.code == 0
     assert "a redirect: the page's links" in " ".join(shown.out.split())
 
 
-def test_a_file_whose_name_is_not_utf_8_is_shown_as_json(tmp_path: Path) -> None:
+def test_file_name_that_is_not_utf_8_is_printed_as_json(tmp_path: Path) -> None:
     assert "\ufffd.html" in as_json(tmp_path, os.fsdecode(b"\xff.html"), PAGE)["asked"]

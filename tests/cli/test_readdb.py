@@ -1,4 +1,4 @@
-"""`scoter readdb` as people and programs see it."""
+"""Output and exit codes of `scoter readdb`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def crawl(tmp_path: Path) -> Path:
     return found.path
 
 
-def test_statistics_are_a_few_tables_for_people_and_one_object_for_programs(run: Run, crawl: Path) -> None:
+def test_statistics_are_tables_or_one_json_object(run: Run, crawl: Path) -> None:
     people = run("readdb", crawl, "--stats", "--sort")
     programs = run("readdb", crawl, "--stats", "--json")
 
@@ -31,7 +31,7 @@ def test_statistics_are_a_few_tables_for_people_and_one_object_for_programs(run:
     assert found["fetch_time"]["least"].endswith("Z")
 
 
-def test_one_url_is_shown_and_an_unknown_one_is_nothing(run: Run, crawl: Path) -> None:
+def test_record_is_shown_and_unknown_url_exits_with_1(run: Run, crawl: Path) -> None:
     known = run("readdb", crawl, "--url", "HTTP://a.org", "--json")
     unknown = run("readdb", crawl, "--url", "http://a.org/other")
 
@@ -40,11 +40,11 @@ def test_one_url_is_shown_and_an_unknown_one_is_nothing(run: Run, crawl: Path) -
     assert "scoter explain" in unknown.err
 
 
-def test_the_best_are_listed(run: Run, crawl: Path) -> None:
+def test_top_n_lists_the_highest_scores(run: Run, crawl: Path) -> None:
     assert run("readdb", crawl, "--top-n", "1").out.splitlines()[2].split() == ["2", "fetched", "http://a.org/"]
 
 
-def test_a_dump_goes_to_a_file_or_to_stdout(run: Run, crawl: Path, tmp_path: Path) -> None:
+def test_dump_goes_to_a_file_or_stdout(run: Run, crawl: Path, tmp_path: Path) -> None:
     to_file = run("readdb", crawl, "--dump", tmp_path / "out.csv", "--format", "csv", "--status", "gone")
     to_stdout = run("readdb", crawl, "--dump", "-", "--json")
 
@@ -68,7 +68,7 @@ def test_a_dump_goes_to_a_file_or_to_stdout(run: Run, crawl: Path, tmp_path: Pat
         (["--dump", "missing/out"], "missing/out"),
     ],
 )
-def test_a_mistake_is_one_message(run: Run, crawl: Path, options: list[str], told: str) -> None:
+def test_usage_error_prints_one_message(run: Run, crawl: Path, options: list[str], told: str) -> None:
     shown = run("readdb", crawl, *options)
 
     assert shown.code == 2
@@ -77,7 +77,7 @@ def test_a_mistake_is_one_message(run: Run, crawl: Path, options: list[str], tol
     assert not (crawl.parent / "out").exists()
 
 
-def test_what_is_no_crawl_is_told(run: Run, tmp_path: Path) -> None:
+def test_directory_that_is_not_a_crawl_is_reported(run: Run, tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
 
     assert "no such directory" in run("readdb", "nowhere", "--stats").err
@@ -94,7 +94,7 @@ def test_what_is_no_crawl_is_told(run: Run, tmp_path: Path) -> None:
     ],
     ids=" ".join,
 )
-def test_a_number_beyond_all_that_there_is_limits_nothing(run: Run, crawl: Path, asked: list[str]) -> None:
+def test_huge_limits_are_accepted(run: Run, crawl: Path, asked: list[str]) -> None:
     shown = run(*asked, "99999999999999999999999")
 
     assert shown.code == 0, shown.err
@@ -121,9 +121,7 @@ def test_a_number_beyond_all_that_there_is_limits_nothing(run: Run, crawl: Path,
     ],
     ids=lambda each: " ".join(each) if isinstance(each, list) else "",
 )
-def test_an_option_that_changes_nothing_is_told_what_it_goes_with(
-    run: Run, crawl: Path, asked: list[str], told: str
-) -> None:
+def test_option_without_effect_is_rejected(run: Run, crawl: Path, asked: list[str], told: str) -> None:
     shown = run(*asked)
 
     assert (shown.code, shown.out) == (2, "")
@@ -135,7 +133,7 @@ def test_an_option_that_changes_nothing_is_told_what_it_goes_with(
     [["readdb", "crawl", "--stats"], ["readdb", "crawl", "--dump", "-"], ["domainstats", "crawl"], ["sql", "crawl"]],
     ids=" ".join,
 )
-def test_a_crawl_in_which_nothing_can_be_written_can_be_read(run: Run, crawl: Path, asked: list[str]) -> None:
+def test_read_only_crawl_can_be_read(run: Run, crawl: Path, asked: list[str]) -> None:
     (crawl / "tmp").write_text("a file, where the folder for temporary files would be made")
 
     shown = run(*asked)
@@ -144,7 +142,7 @@ def test_a_crawl_in_which_nothing_can_be_written_can_be_read(run: Run, crawl: Pa
     assert shown.out
 
 
-def test_a_command_that_is_advised_can_be_copied(run: Run, tmp_path: Path) -> None:
+def test_suggested_command_is_quoted_for_the_shell(run: Run, tmp_path: Path) -> None:
     told = run("readdb", str(tmp_path / "my crawl"), "--stats")
 
     assert told.code == 2

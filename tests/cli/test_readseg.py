@@ -1,4 +1,4 @@
-"""`scoter readseg` as people and programs see it."""
+"""Output and exit codes of `scoter readseg`."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_segments_are_listed(run: Run, crawl: Path) -> None:
     assert (row["segment"], row["statuses"]) == ("2", {"success": 1})
 
 
-def test_a_url_is_shown_from_every_segment_and_nothing_reaches_the_terminal_raw(run: Run, crawl: Path) -> None:
+def test_url_is_shown_from_every_segment_and_escaped(run: Run, crawl: Path) -> None:
     people, programs = run("readseg", crawl, "--get", A), run("readseg", crawl, "--get", A, "--json")
 
     assert people.code == 0
@@ -50,7 +50,7 @@ def test_a_url_is_shown_from_every_segment_and_nothing_reaches_the_terminal_raw(
     assert run("readseg", crawl, "--get", "http://nobody.org/").code == 1
 
 
-def test_a_dump_of_the_newest_segment_goes_to_a_file(run: Run, crawl: Path, tmp_path: Path) -> None:
+def test_newest_segment_is_dumped_to_a_file(run: Run, crawl: Path, tmp_path: Path) -> None:
     shown = run("readseg", crawl, "--dump", "out.json", "--json", "--no-parse-text", "--no-parse")
 
     assert (shown.code, shown.out) == (0, "")
@@ -60,7 +60,7 @@ def test_a_dump_of_the_newest_segment_goes_to_a_file(run: Run, crawl: Path, tmp_
 
 
 @pytest.mark.parametrize(("options", "told"), [([], "one of --list"), (["9", "--list"], "no segment 9")])
-def test_a_mistake_is_one_message(run: Run, crawl: Path, options: list[str], told: str) -> None:
+def test_usage_error_prints_one_message(run: Run, crawl: Path, options: list[str], told: str) -> None:
     shown = run("readseg", crawl, *options)
 
     assert shown.code == 2

@@ -1,4 +1,4 @@
-"""`scoter report` as people and programs see it, on a service and on a crawl."""
+"""Output of `scoter report` on a service and on a crawl."""
 
 from __future__ import annotations
 
@@ -47,14 +47,14 @@ def rows(run: Run, *arguments: str | Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in done.out.splitlines()]
 
 
-def test_without_a_name_the_reports_are_listed(run: Run, directory: Path) -> None:
+def test_reports_are_listed_without_a_name(run: Run, directory: Path) -> None:
     found = rows(run, directory)
 
     assert [row["name"] for row in found] == list(QUESTIONS)
     assert "latency" in run("report", directory).out
 
 
-def test_of_what_is_neither_a_service_nor_a_crawl_nothing_is_listed(run: Run, tmp_path: Path) -> None:
+def test_reports_are_not_listed_for_other_directories(run: Run, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
 
     for name in ("missing", "empty"):
@@ -64,7 +64,7 @@ def test_of_what_is_neither_a_service_nor_a_crawl_nothing_is_listed(run: Run, tm
         assert done.err.startswith(f"scoter: {name}: th")
 
 
-def test_an_answer_is_a_table_json_or_csv(run: Run, directory: Path) -> None:
+def test_report_is_a_table_json_or_csv(run: Run, directory: Path) -> None:
     table = run("report", directory, "most-linked-sites", "--limit", "1").out.splitlines()
     lines = run("report", directory, "most-linked-sites", "--csv").out.splitlines()
 
@@ -89,7 +89,7 @@ def test_sql_works_on_a_service(run: Run, directory: Path) -> None:
     assert '"fetches"' in views
 
 
-def test_a_crawl_answers_what_it_can(run: Run, crawl: Path) -> None:
+def test_crawl_supports_some_reports(run: Run, crawl: Path) -> None:
     assert rows(run, crawl, "errors") == [
         {"state": "gone", "reason": "not_found", "status": 404, "fetches": 1, "sites": 1, "example": B}
     ]
@@ -105,9 +105,7 @@ def test_a_crawl_answers_what_it_can(run: Run, crawl: Path) -> None:
     assert rows(run, crawl, "images-per-day") == []
 
 
-def test_answers_within_a_millisecond_count_among_a_crawls_fetches_and_those_never_asked_do_not(
-    run: Run, crawl: Path
-) -> None:
+def test_instant_responses_count_as_fetches_and_unrequested_urls_do_not(run: Run, crawl: Path) -> None:
     asked = [{**datum(f"{A}{number}", "success"), "response_ms": ms} for number, ms in enumerate((0, 0, 9))]
     never = {**datum(f"{A}denied", "gone"), "reason": "robots_denied", "response_ms": None}
     write_segment(CrawlDir.open(crawl), "2", fetches=[*asked, never], pages=[], texts=[], links=[])
@@ -133,7 +131,7 @@ def test_answers_within_a_millisecond_count_among_a_crawls_fetches_and_those_nev
         (["nowhere", "errors"], "there is no such directory"),
     ],
 )
-def test_a_mistake_is_told(run: Run, directory: Path, crawl: Path, arguments: list[str], told: str) -> None:
+def test_usage_error_is_reported(run: Run, directory: Path, crawl: Path, arguments: list[str], told: str) -> None:
     done = run("report", *arguments)
 
     assert done.code == 2

@@ -13,14 +13,14 @@ from scoter.live.sqlite.database import ServiceDb
 AGENT = ("--agent", "serve-test")
 
 
-def test_a_service_without_a_name_does_not_start(run: Run) -> None:
+def test_service_without_agent_name_does_not_start(run: Run) -> None:
     done = run("serve", "--port", "0")
 
     assert (done.code, done.out) == (2, "")
     assert "agent.name" in done.err
 
 
-def test_beyond_this_machine_it_needs_a_key(run: Run) -> None:
+def test_listening_beyond_loopback_needs_a_key(run: Run) -> None:
     done = run("serve", *AGENT, "--host", "192.0.2.1")
 
     assert done.code == 2
@@ -28,7 +28,7 @@ def test_beyond_this_machine_it_needs_a_key(run: Run) -> None:
     assert "Traceback" not in done.err
 
 
-def test_with_a_key_only_the_address_is_in_the_way(run: Run) -> None:
+def test_with_a_key_only_an_unusable_address_prevents_listening(run: Run) -> None:
     run("serve", "--new-key", "somebody")
 
     done = run("serve", *AGENT, "--host", "192.0.2.1")  # TEST-NET-1, nobody's (RFC 5737)
@@ -37,7 +37,7 @@ def test_with_a_key_only_the_address_is_in_the_way(run: Run) -> None:
     assert "cannot listen on 192.0.2.1" in done.err
 
 
-def test_a_database_that_was_not_finished_is_no_hindrance(run: Run, tmp_path: Path) -> None:
+def test_unfinished_database_does_not_prevent_start(run: Run, tmp_path: Path) -> None:
     (tmp_path / "live").mkdir()
     (tmp_path / "live" / "service.sqlite").touch()
 
@@ -47,7 +47,7 @@ def test_a_database_that_was_not_finished_is_no_hindrance(run: Run, tmp_path: Pa
     assert "API key" in done.err
 
 
-def test_a_port_that_is_taken_is_named(run: Run) -> None:
+def test_occupied_port_is_reported(run: Run) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         done = run("serve", *AGENT, "--port", str(port))
@@ -56,7 +56,7 @@ def test_a_port_that_is_taken_is_named(run: Run) -> None:
     assert f"cannot listen on 127.0.0.1 port {port}" in done.err
 
 
-async def test_a_second_service_on_a_directory_is_refused_and_told_who_has_it(run_process: Run, tmp_path: Path) -> None:
+async def test_second_service_on_a_directory_is_refused_with_the_owner(run_process: Run, tmp_path: Path) -> None:
     import os
 
     async with ServiceDb(tmp_path / "live" / "service.sqlite"):
@@ -68,14 +68,14 @@ async def test_a_second_service_on_a_directory_is_refused_and_told_who_has_it(ru
 
 
 @pytest.mark.parametrize("rate", ["nan", "inf", "0", "-1", "2000000"])
-def test_a_rate_that_limits_nothing_is_no_rate(run: Run, rate: str) -> None:
+def test_invalid_rate_is_rejected(run: Run, rate: str) -> None:
     done = run("serve", "--new-key", "a client", "--rate", rate)
 
     assert (done.code, done.out) == (2, "")
     assert "--rate" in done.err
 
 
-def test_a_key_is_made_listed_and_revoked(run: Run) -> None:
+def test_key_is_created_listed_and_revoked(run: Run) -> None:
     made = run("serve", "--new-key", "a client", "--scopes", "read", "--rate", "2.5", "--json")
     key = json.loads(made.out)
 
@@ -92,21 +92,21 @@ def test_a_key_is_made_listed_and_revoked(run: Run) -> None:
 
 
 @pytest.mark.parametrize("option", [("--rate", "5"), ("--scopes", "read")])
-def test_what_only_a_new_key_has_is_not_taken_for_the_service(run: Run, option: tuple[str, str]) -> None:
+def test_key_options_are_rejected_without_new_key(run: Run, option: tuple[str, str]) -> None:
     done = run("serve", *AGENT, "--host", "192.0.2.1", "--without-keys", *option)
 
     assert (done.code, done.out) == (2, "")
     assert done.err == f"scoter: {option[0]}: can only be used with --new-key\nSee scoter serve --help\n"
 
 
-def test_a_scope_that_is_none_is_told(run: Run) -> None:
+def test_unknown_scope_is_reported(run: Run) -> None:
     done = run("serve", "--new-key", "x", "--scopes", "raed")
 
     assert done.code == 2
     assert "Did you mean read?" in done.err
 
 
-def test_keys_are_made_and_revoked_beside_a_running_service(run: Run, tmp_path: Path) -> None:
+def test_keys_can_be_created_and_revoked_while_the_service_runs(run: Run, tmp_path: Path) -> None:
     with service(tmp_path / "live", 9, "live.lookups=2") as running:
         made = run("serve", "--dir", "live", "--new-key", "dashboard", "--scopes", "read,admin")
         key = f"Bearer {made.out.strip()}"
@@ -123,7 +123,7 @@ def test_keys_are_made_and_revoked_beside_a_running_service(run: Run, tmp_path: 
     assert found["name"] == "dashboard"
 
 
-def test_a_key_that_is_made_over_the_api_is_good_in_every_process_until_it_is_revoked(run: Run, tmp_path: Path) -> None:
+def test_api_key_is_valid_in_every_process_until_revoked(run: Run, tmp_path: Path) -> None:
     owner = f"Bearer {run('serve', '--dir', 'live', '--new-key', 'owner', '--scopes', 'admin').out.strip()}"
     with service(tmp_path / "live", 9, "live.lookups=2") as running:
         made = running.ask("POST", "/v1/keys", {"name": "x", "scopes": ["read"]}, key=owner).json

@@ -10,7 +10,7 @@ from pathlib import Path
 from tests.cli.conftest import Run
 
 
-def test_the_command_serves_until_it_is_interrupted() -> None:
+def test_simweb_serves_until_interrupted() -> None:
     command = [
         sys.executable,
         "-m",
@@ -39,7 +39,7 @@ def test_the_command_serves_until_it_is_interrupted() -> None:
     assert code == 0
 
 
-def test_the_static_part_can_be_written_for_nginx(run: Run, tmp_path: Path) -> None:
+def test_static_pages_can_be_written_for_nginx(run: Run, tmp_path: Path) -> None:
     done = run("simweb", "--hosts", "3", "--pages", "9", "--write", "web", "--port", "8099")
 
     assert done.code == 0

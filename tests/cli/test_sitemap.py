@@ -1,4 +1,4 @@
-"""`scoter sitemap` as people and programs see it."""
+"""Output and exit codes of `scoter sitemap`."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def crawl(tmp_path: Path) -> Path:
     return found.path
 
 
-def test_the_sites_of_a_crawl_are_looked_at_and_the_counts_told(run: Run, crawl: Path) -> None:
+def test_sites_of_a_crawl_are_checked_and_counted(run: Run, crawl: Path) -> None:
     people = run("sitemap", crawl)
     programs = run("sitemap", crawl, "--json")
     assert (people.code, people.out) == (0, "2 new, 1 already known, 1 outside their sitemap's scope\n")
@@ -44,14 +44,14 @@ def test_the_sites_of_a_crawl_are_looked_at_and_the_counts_told(run: Run, crawl:
     assert (found["new"], found["known"], found["outside"], found["unread"]) == (0, 3, 1, {})
 
 
-def test_options_change_what_is_taken(run: Run, crawl: Path, web: Sites) -> None:
+def test_options_change_which_urls_are_accepted(run: Run, crawl: Path, web: Sites) -> None:
     web.files[f"{HOST}/sitemap.xml"] = listing("/0 <priority>0.2</priority>", "http://b.org/")
     done = run("sitemap", crawl, "--no-strict", "--overwrite", "--quiet")
     assert (done.code, done.out, done.err) == (0, "1 new, 1 known and changed\n", "")
     assert json.loads(run("readdb", crawl, "--url", f"{HOST}/0", "--json").out)["score"] == 0.2
 
 
-def test_what_could_not_be_read_is_told_with_its_reason(run: Run, tmp_path: Path, web: Sites) -> None:
+def test_unreadable_sitemap_is_reported_with_its_reason(run: Run, tmp_path: Path, web: Sites) -> None:
     web.files[f"{HOST}/all.xml"] = index("/missing.xml", "/sitemap.xml")
     done = run("sitemap", tmp_path / "new", f"{HOST}/all.xml")
     assert done.out == "3 new, 1 outside their sitemap's scope\n"
@@ -59,7 +59,7 @@ def test_what_could_not_be_read_is_told_with_its_reason(run: Run, tmp_path: Path
     assert f"  {HOST}/missing.xml: not_found" in done.err
 
 
-def test_when_there_is_no_url_to_take_the_exit_code_is_one(run: Run, tmp_path: Path) -> None:
+def test_exit_code_is_1_without_any_url(run: Run, tmp_path: Path) -> None:
     done = run("sitemap", tmp_path / "new", "http://c.org/")
     assert (done.code, done.out) == (1, "0 new\n")
     assert "checked 1 site, 1 without a sitemap" in done.err
@@ -74,7 +74,7 @@ def test_when_there_is_no_url_to_take_the_exit_code_is_one(run: Run, tmp_path: P
         (("none", f"{HOST}/", "-D", "agent.name="), "agent.name"),
     ],
 )
-def test_a_mistake_is_one_message_and_leaves_nothing_behind(
+def test_usage_error_prints_one_message_and_creates_nothing(
     run: Run, tmp_path: Path, arguments: tuple[str, ...], told: str
 ) -> None:
     done = run("sitemap", *arguments)
@@ -84,7 +84,7 @@ def test_a_mistake_is_one_message_and_leaves_nothing_behind(
     assert not (tmp_path / "none").exists()
 
 
-def test_a_crawl_without_a_url_says_what_to_do(run: Run, tmp_path: Path) -> None:
+def test_empty_crawl_hints_at_inject(run: Run, tmp_path: Path) -> None:
     crawl_at(tmp_path / "empty")
     done = run("sitemap", "empty")
     assert done.code == 2

@@ -1,4 +1,4 @@
-"""`scoter sql` as people and programs see it."""
+"""Output and exit codes of `scoter sql`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def crawl(tmp_path: Path) -> Path:
     return found.path
 
 
-def test_an_answer_is_a_table_json_or_csv(run: Run, crawl: Path) -> None:
+def test_result_is_a_table_json_or_csv(run: Run, crawl: Path) -> None:
     query = "select url, fetch_time, metadata from crawldb order by score desc"
 
     table = run("sql", "crawl", query, "--limit", "1")
@@ -30,7 +30,7 @@ def test_an_answer_is_a_table_json_or_csv(run: Run, crawl: Path) -> None:
     assert lines[:2] == ["url,fetch_time,metadata", "http://a.org/2,2026-12-15T04:00:00Z,"]
 
 
-def test_without_a_query_the_views_are_listed(run: Run, crawl: Path) -> None:
+def test_views_are_listed_without_a_query(run: Run, crawl: Path) -> None:
     rows = [json.loads(line) for line in run("sql", crawl, "--json").out.splitlines()]
 
     assert {row["view"] for row in rows} == {"crawldb", "linkdb", "segments", "fetches", "pages", "outlinks"}
@@ -46,7 +46,7 @@ def test_without_a_query_the_views_are_listed(run: Run, crawl: Path) -> None:
         (["select 1", "--json", "--csv"], "cannot be combined"),
     ],
 )
-def test_a_mistake_is_one_message(run: Run, crawl: Path, arguments: list[str], told: str) -> None:
+def test_usage_error_prints_one_message(run: Run, crawl: Path, arguments: list[str], told: str) -> None:
     shown = run("sql", crawl, *arguments)
 
     assert (shown.code, shown.out) == (2, "")

@@ -1,4 +1,4 @@
-"""`scoter domainstats`, `protocolstats` and `crawlcomplete` as people and programs see them."""
+"""Output of `scoter domainstats`, `protocolstats` and `crawlcomplete`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`scoter submit` as people and programs see it."""
+"""Output and exit codes of `scoter submit`."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ def test_each_argument_is_a_message(run: Run) -> None:
     assert "text" not in second
 
 
-def test_json_is_one_receipt_a_line(run: Run) -> None:
+def test_json_is_one_receipt_per_line(run: Run) -> None:
     with FakeService(receipts) as service:
         done = run("submit", A, "--server", service.url, "--json")
 
     assert json.loads(done.out)["status"] == "accepted"
 
 
-def test_what_was_not_taken_is_told(run: Run) -> None:
+def test_rejected_urls_are_reported(run: Run) -> None:
     def answer(asked: Asked) -> Said:
         unusable = [{"url": "http://10.0.0.1/", "why": "a private address"}]
         told = {"id": asked.json["id"], "status": "accepted", "entries": {}, "unusable": unusable, "left_out": 2}
@@ -55,7 +55,7 @@ def test_what_was_not_taken_is_told(run: Run) -> None:
     assert "2 more URLs" in done.err
 
 
-def test_a_file_is_loaded_line_by_line_with_low_priority(run: Run, tmp_path: Path) -> None:
+def test_file_is_submitted_line_by_line_with_bulk_priority(run: Run, tmp_path: Path) -> None:
     lines = [f"{A}{number}" for number in range(1200)]
     (tmp_path / "urls").write_bytes("\r\n".join([*lines, "", "x" * 100_001, "y" * 900_000, "see b.example"]).encode())
     with FakeService(*[receipts] * 20) as service:
@@ -70,7 +70,7 @@ def test_a_file_is_loaded_line_by_line_with_low_priority(run: Run, tmp_path: Pat
     assert len({each["id"] for each in found}) == 1201
 
 
-def test_standard_input_is_read_with_a_dash(run: Run) -> None:
+def test_dash_reads_stdin(run: Run) -> None:
     with FakeService(*[receipts] * 5) as service:
         done = run(
             "submit",
@@ -89,7 +89,7 @@ def test_standard_input_is_read_with_a_dash(run: Run) -> None:
     ]
 
 
-def test_a_full_service_is_waited_for_and_then_given_up(run: Run) -> None:
+def test_full_service_is_retried_and_then_given_up(run: Run) -> None:
     with FakeService(problem(429, retry_after=60.0, detail="Come later.")) as service:
         done = run("submit", A, "--patience", "1s", "--server", service.url)
 
@@ -98,12 +98,12 @@ def test_a_full_service_is_waited_for_and_then_given_up(run: Run) -> None:
 
 
 @pytest.mark.parametrize("arguments", [(), (A, "--file", "urls"), ("--file", "nowhere"), (A, "--within", "x")])
-def test_a_wrong_use_is_a_mistake(run: Run, arguments: tuple[str, ...]) -> None:
+def test_invalid_use_is_a_usage_error(run: Run, arguments: tuple[str, ...]) -> None:
     assert run("submit", *arguments).code == 2
 
 
 @pytest.mark.parametrize("wait", [(), ("--wait",)])
-def test_no_service_is_one_message(run: Run, wait: tuple[str, ...]) -> None:
+def test_unreachable_service_is_one_message(run: Run, wait: tuple[str, ...]) -> None:
     with FakeService() as service:
         url = service.url
     done = run("submit", A, *wait, "--server", url)
@@ -132,14 +132,14 @@ async def bench() -> AsyncIterator[tuple[Bench, str]]:
         await asyncio.wait(running)
 
 
-async def test_outcomes_are_shown_as_they_come(bench: tuple[Bench, str], run: Run) -> None:
+async def test_outcomes_are_shown_as_they_arrive(bench: tuple[Bench, str], run: Run) -> None:
     done = await asyncio.to_thread(run, "submit", f"see {A} and {B}", A, "--wait", "--server", bench[1])
 
     assert done.code == 0, done.err
     assert sorted(line.split()[3] for line in done.out.splitlines()) == [A, A, B]
 
 
-async def test_outcomes_of_a_load_come_as_events_in_json(bench: tuple[Bench, str], run: Run) -> None:
+async def test_bulk_outcomes_are_json_events(bench: tuple[Bench, str], run: Run) -> None:
     urls = [f"http://h{number}.example/" for number in range(300)]
     done = await asyncio.to_thread(run, "submit", "-", "--wait", "--json", "--server", bench[1], stdin="\n".join(urls))
 
@@ -148,7 +148,7 @@ async def test_outcomes_of_a_load_come_as_events_in_json(bench: tuple[Bench, str
     assert "Accepted 300 messages with 300 URLs" in done.err
 
 
-async def test_what_is_not_done_in_time_is_told(run: Run) -> None:
+async def test_missing_outcomes_are_reported(run: Run) -> None:
     bench = Bench()
     async with serving(bench.app) as port:
         running = asyncio.create_task(bench.streams.run())
@@ -162,7 +162,7 @@ async def test_what_is_not_done_in_time_is_told(run: Run) -> None:
     assert "1 URL not done yet" in done.err
 
 
-async def test_events_that_were_missed_are_looked_up(run: Run) -> None:
+async def test_missed_events_are_looked_up(run: Run) -> None:
     bench = Bench()
     seen: list[object] = []
 
@@ -191,7 +191,7 @@ async def test_events_that_were_missed_are_looked_up(run: Run) -> None:
     assert done.out.split()[3] == A
 
 
-def test_a_load_that_waits_for_outcomes_is_told_that_none_will_come(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failing_event_stream_ends_the_run(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """The key is revoked while as many URLs are awaited as may be."""
     monkeypatch.setattr("scoter.cli.submit._MOST_OPEN", 1)
     streams = iter([stream(b"retry: 100\n\n"), problem(401, "key-unknown")])
@@ -206,7 +206,7 @@ def test_a_load_that_waits_for_outcomes_is_told_that_none_will_come(run: Run, mo
     assert "401" in done.err or "It is so." in done.err
 
 
-def test_a_run_whose_reader_leaves_does_not_say_that_no_more_was_accepted(tmp_path: Path) -> None:
+def test_interrupted_run_reports_a_lower_bound(tmp_path: Path) -> None:
     (tmp_path / "urls").write_text("".join(f"http://a.example/{n}\n" for n in range(200)))
     scoter = [sys.executable, "-m", "scoter", "submit", "--file", "urls", "--json", "--server"]
     reader, writer = os.pipe()
@@ -222,7 +222,7 @@ def test_a_run_whose_reader_leaves_does_not_say_that_no_more_was_accepted(tmp_pa
     assert done.stderr.startswith("Accepted at least 1 message with 1 URL")
 
 
-def test_a_folder_in_the_place_of_a_file_is_told(run: Run, tmp_path: Path) -> None:
+def test_folder_instead_of_file_is_reported(run: Run, tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
 
     done = run("submit", "--file", "folder")
@@ -231,7 +231,7 @@ def test_a_folder_in_the_place_of_a_file_is_told(run: Run, tmp_path: Path) -> No
     assert done.err == "scoter: folder: cannot be read: Is a directory\n"
 
 
-def test_an_empty_file_is_told(run: Run, tmp_path: Path) -> None:
+def test_empty_file_is_reported(run: Run, tmp_path: Path) -> None:
     (tmp_path / "urls").write_text("\n\n")
     with FakeService() as service:
         done = run("submit", "--file", "urls", "--server", service.url)

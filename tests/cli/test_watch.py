@@ -1,4 +1,4 @@
-"""`scoter watch` as people and programs see it."""
+"""Output and exit codes of `scoter watch`."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_each_event_is_a_row(run: Run) -> None:
     ]
 
 
-def test_json_is_one_event_a_line_and_a_gap_is_told(run: Run) -> None:
+def test_json_is_one_event_per_line_and_shows_gaps(run: Run) -> None:
     gap = b'id: 9\nevent: gap\ndata: {"after":3,"first":10}\n\n'
     with FakeService(stream(FAST, gap, event(10))) as service:
         done = run("watch", "--since", "3", "--count", "1", "--server", service.url, "--json")
@@ -39,7 +39,7 @@ def test_json_is_one_event_a_line_and_a_gap_is_told(run: Run) -> None:
     assert service.asked[0].target == "/v1/events?after=3"
 
 
-def test_a_lost_connection_is_told_and_gone_on_with(run: Run) -> None:
+def test_lost_connection_is_reported_and_resumed(run: Run) -> None:
     with FakeService(stream(FAST, event(1), event(2)[:30]), stream(event(2))) as service:
         done = run("watch", "--count", "2", "--server", service.url, "--json")
 
@@ -48,7 +48,7 @@ def test_a_lost_connection_is_told_and_gone_on_with(run: Run) -> None:
     assert service.asked[1].headers["last-event-id"] == "1"
 
 
-def test_no_service_is_one_message(run: Run) -> None:
+def test_unreachable_service_is_one_message(run: Run) -> None:
     with FakeService() as service:
         url = service.url
     done = run("watch", "--server", url)
@@ -57,7 +57,7 @@ def test_no_service_is_one_message(run: Run) -> None:
     assert "scoter serve" in done.err
 
 
-def test_on_a_terminal_it_is_coloured_and_ctrl_c_ends_it_cleanly(tmp_path: Path) -> None:
+def test_terminal_output_is_coloured_and_ctrl_c_ends_it(tmp_path: Path) -> None:
     parent, child = pty.openpty()
     arguments = [sys.executable, "-m", "scoter.cli.main", "watch"]
     with FakeService(Said(stream(FAST, event(7)).raw, hangs=True)) as service:
