@@ -114,7 +114,7 @@ def test_a_gzip_file_that_ends_early_or_is_damaged_gives_its_beginning() -> None
 
 
 def test_a_bomb_is_unpacked_no_further_than_the_limit() -> None:
-    bomb = gzip.compress(b"<a>" + bytes(100_000_000), 1)
+    bomb = gzip.compress(b"<a>" + bytes(20_000_000), 1)
     source = XmlSource(bomb, most=1_000_000)
     assert len(b"".join(source.pieces())) <= 1_000_000
     assert "977 KiB" in source.doubt

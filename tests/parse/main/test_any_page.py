@@ -101,7 +101,7 @@ TAGS = st.sampled_from(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(PAGE)
 def test_markdown_says_what_the_main_text_says(page: str) -> None:
     found = main_of(page)
@@ -110,7 +110,7 @@ def test_markdown_says_what_the_main_text_says(page: str) -> None:
     assert not {"html_block", "html_inline"} & {token.type for token in tokens(found.markdown)}
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(st.lists(st.one_of(TAGS, TEXT), max_size=40).map("".join))
 def test_no_order_of_tags_is_too_much(page: str) -> None:
     found = main_of(page)
@@ -120,7 +120,7 @@ def test_no_order_of_tags_is_too_much(page: str) -> None:
     assert not {"html_block", "html_inline"} & {token.type for token in tokens(found.markdown)}
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.binary(max_size=300))
 def test_no_bytes_are_too_bad(markup: bytes) -> None:
     main_content(markup, "none", markdown=True, base=BASE)

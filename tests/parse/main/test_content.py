@@ -149,8 +149,10 @@ HARD = {
 @pytest.mark.parametrize("page", HARD.values(), ids=HARD)
 def test_a_hard_page_is_written_soon_and_small(page: str) -> None:
     # A tenth of a second each; what is quadratic here takes minutes.
-    assert seconds_of(lambda: main_of(page)) < 5
-    assert len(main_of(page).markdown) <= 2 * len(page) + 1_000
+    found: list[MainContent] = []
+
+    assert seconds_of(lambda: found.append(main_of(page))) < 5
+    assert len(found[0].markdown) <= 2 * len(page) + 1_000
 
 
 def test_the_hard_pages_are_such_as_are_parsed_in_place() -> None:
