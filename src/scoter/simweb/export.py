@@ -20,6 +20,9 @@ from scoter.simweb.web import SimWeb
 _MOVED = (301, 302, 303, 307, 308)
 _REFUSED = (403, 404, 410)
 WELL_FRAMED = frozenset({WireBehaviour.LENGTH, WireBehaviour.CHUNKED, WireBehaviour.UNTIL_CLOSE})
+_RULES = "".join(
+    f'    if ($moved_{status} != "") {{ return {status} $moved_{status}; }}\n' for status in _MOVED
+) + "".join(f"    if ($refused = {status}) {{ return {status}; }}\n" for status in _REFUSED)
 
 
 class StaticExport(msgspec.Struct, frozen=True):
@@ -160,8 +163,3 @@ def _head(port: int) -> str:
         '  map "$host$request_uri" $refused { include refused.map; }\n'
         f"  server {{ listen 127.0.0.1:{port} default_server; return 404; }}\n"
     )
-
-
-_RULES = "".join(
-    f'    if ($moved_{status} != "") {{ return {status} $moved_{status}; }}\n' for status in _MOVED
-) + "".join(f"    if ($refused = {status}) {{ return {status}; }}\n" for status in _REFUSED)

@@ -7,6 +7,9 @@ from enum import StrEnum
 
 import msgspec
 
+#: A body, by the number of the page's version.
+Body = Callable[[int], bytes]
+
 
 class AnswerClass(StrEnum):
     """What a URL answers, as a crawler that asks for it would sum it up."""
@@ -82,10 +85,6 @@ class SimLink(msgspec.Struct, frozen=True):
     text: str = ""
     nofollow: bool = False
     tag: str = "a"
-
-
-#: A body, by the number of the page's version.
-Body = Callable[[int], bytes]
 
 
 def no_body(version: int) -> bytes:

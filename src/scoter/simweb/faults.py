@@ -35,6 +35,7 @@ PRIVATE_TARGETS: tuple[tuple[str, str], ...] = (
     ("ftp://10.0.0.1/", "ftp://10.0.0.1/"),
 )
 PRIVATE_LINK = "http://192.168.1.1/admin"
+_Maker = Callable[[SimSites, SimSite], Iterator[SpecialResource]]
 
 
 def faults(sites: SimSites, site: SimSite) -> Iterator[SpecialResource]:
@@ -185,7 +186,6 @@ def bomb() -> bytes:
     )
 
 
-_Maker = Callable[[SimSites, SimSite], Iterator[SpecialResource]]
 _MAKERS: dict[str, _Maker] = {
     "robots-huge": _robots_huge,
     "redirect-loop": _loop,

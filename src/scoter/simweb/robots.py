@@ -19,6 +19,19 @@ PRIVATE = "/private/"
 PRESS = "/private/press/"
 EARLY = "/early/"
 LATE = "/late/"
+#: Where a redirected robots.txt is to be found: on the same host, or on the first one.
+MOVED_HERE_PATH = "/well/robots-rules.txt"
+MOVED_AWAY_PATH = "/well/robots-shared.txt"
+_FOLDER_RULES = (
+    "# Everybody is welcome, apart from one folder and the printable copies.\n"
+    "User-agent: greedybot\n"
+    "Disallow: /\n"
+    "\n"
+    "User-agent: *\n"
+    "Disallow: /private/\n"
+    "Allow: /private/press/\n"
+    "Disallow: /*.print$\n"
+)
 
 
 class RobotsKind(StrEnum):
@@ -40,10 +53,6 @@ class RobotsKind(StrEnum):
     HUGE = "huge"
 
 
-#: Where a redirected robots.txt is to be found: on the same host, or on the first one.
-MOVED_HERE_PATH = "/well/robots-rules.txt"
-MOVED_AWAY_PATH = "/well/robots-shared.txt"
-
 #: Nothing on such a host is ever fetched, so its pages lead nowhere.
 SHUT = frozenset(
     {
@@ -55,16 +64,6 @@ SHUT = frozenset(
     }
 )
 
-_FOLDER_RULES = (
-    "# Everybody is welcome, apart from one folder and the printable copies.\n"
-    "User-agent: greedybot\n"
-    "Disallow: /\n"
-    "\n"
-    "User-agent: *\n"
-    "Disallow: /private/\n"
-    "Allow: /private/press/\n"
-    "Disallow: /*.print$\n"
-)
 _WITH_FOLDER_RULES = frozenset({RobotsKind.FOLDER, RobotsKind.BOM, RobotsKind.MOVED_HERE, RobotsKind.MOVED_AWAY})
 
 

@@ -28,6 +28,40 @@ SHUT_LINKED = 3
 _SMALL = 12
 
 CONTROL = "control.simweb.test"
+_B, _E, _M, _N = Validators.BOTH, Validators.ETAG, Validators.MODIFIED, Validators.NONE
+_LEN, _CHUNK, _CLOSE = WireBehaviour.LENGTH, WireBehaviour.CHUNKED, WireBehaviour.UNTIL_CLOSE
+_R = RobotsKind
+_LABELS = ("www.", "blog.", "shop.", "www.", "")
+_DOMAIN_STEPS = (0, 0, 0, 1, 2)
+#: Faults of robots.txt: the whole host is concerned.
+ROBOTS_FAULTS: dict[str, RobotsKind] = {
+    "robots-500": RobotsKind.SERVER_ERROR,
+    "robots-429": RobotsKind.BUSY,
+    "robots-unreachable": RobotsKind.HANG_UP,
+    "robots-huge": RobotsKind.HUGE,
+    "robots-long-delay": RobotsKind.LONG_DELAY,
+}
+#: Faults of single resources.
+ANSWER_FAULTS: tuple[str, ...] = (
+    "redirect-loop",
+    "redirect-long",
+    "redirect-private",
+    "forbidden",
+    "busy",
+    "overloaded",
+    "server-error",
+    "reset",
+    "truncated",
+    "drip",
+    "silent",
+    "chunking",
+    "header-flood",
+    "bomb",
+    "overlong",
+    "mistyped",
+    "empty",
+)
+FAULTS: tuple[str, ...] = (*ROBOTS_FAULTS, *ANSWER_FAULTS)
 
 
 class SiteProfile(msgspec.Struct, frozen=True):
@@ -43,10 +77,6 @@ class SiteProfile(msgspec.Struct, frozen=True):
     wire: WireBehaviour = WireBehaviour.LENGTH
     validators: Validators = Validators.BOTH
 
-
-_B, _E, _M, _N = Validators.BOTH, Validators.ETAG, Validators.MODIFIED, Validators.NONE
-_LEN, _CHUNK, _CLOSE = WireBehaviour.LENGTH, WireBehaviour.CHUNKED, WireBehaviour.UNTIL_CLOSE
-_R = RobotsKind
 
 PROFILES: tuple[SiteProfile, ...] = (
     SiteProfile("en", "utf-8", "utf-8", "utf-8", _R.ABSENT, True, _LEN, _B),
@@ -75,9 +105,6 @@ _QUICK = tuple(
     for profile in PROFILES
     if profile.robots not in (_R.CLOSED, _R.DELAY) and profile.wire is not WireBehaviour.UNTIL_CLOSE
 )
-
-_LABELS = ("www.", "blog.", "shop.", "www.", "")
-_DOMAIN_STEPS = (0, 0, 0, 1, 2)
 
 
 class SimSite(msgspec.Struct, frozen=True, kw_only=True):
@@ -171,39 +198,6 @@ class SiteSizes:
         """The host on which a share of all links from 0 to 1 ends: the larger, the more often."""
         heaps = self._heaps
         return min(bisect_right(heaps, share * heaps[-1]), len(heaps) - 1)
-
-
-#: Faults of robots.txt: the whole host is concerned.
-ROBOTS_FAULTS: dict[str, RobotsKind] = {
-    "robots-500": RobotsKind.SERVER_ERROR,
-    "robots-429": RobotsKind.BUSY,
-    "robots-unreachable": RobotsKind.HANG_UP,
-    "robots-huge": RobotsKind.HUGE,
-    "robots-long-delay": RobotsKind.LONG_DELAY,
-}
-
-#: Faults of single resources.
-ANSWER_FAULTS: tuple[str, ...] = (
-    "redirect-loop",
-    "redirect-long",
-    "redirect-private",
-    "forbidden",
-    "busy",
-    "overloaded",
-    "server-error",
-    "reset",
-    "truncated",
-    "drip",
-    "silent",
-    "chunking",
-    "header-flood",
-    "bomb",
-    "overlong",
-    "mistyped",
-    "empty",
-)
-
-FAULTS: tuple[str, ...] = (*ROBOTS_FAULTS, *ANSWER_FAULTS)
 
 
 def fault_name(fault: str) -> str:

@@ -36,7 +36,7 @@ def test_what_is_no_heading_is_refused() -> None:
     with pytest.raises(ConfigError) as caught:
         HeadingsFilter(setup("parse.headings=h1,title"))
 
-    assert str(caught.value) == "parse.headings: 'title' is no heading\nHeadings are h1, h2, h3, h4, h5 and h6."
+    assert str(caught.value) == "parse.headings: 'title' is not a heading level\nUse h1, h2, h3, h4, h5 or h6."
 
 
 def test_the_meta_elements_that_are_wanted_are_kept_with_all_their_values() -> None:

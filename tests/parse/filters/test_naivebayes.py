@@ -114,7 +114,7 @@ def test_ascii_is_taken_apart_like_everything_else(text: str) -> None:
 
 @pytest.mark.parametrize("line", ["2\ttext", "1 text", "relevant\ttext", "1"])
 def test_a_line_that_is_no_training_text_is_named(line: str) -> None:
-    with pytest.raises(RuleError, match=r"^train\.txt:2: .* is no training text"):
+    with pytest.raises(RuleError, match=r"^train\.txt:2: .* is not a training text"):
         classifier(["1\tseals", line, "0\tpoker"], "train.txt")
 
 

@@ -66,8 +66,8 @@ def test_the_markup_around_a_sub_document_is_not_its_own(tmp_path: Path) -> None
     [
         ("price text", "'price text' is not a rule"),
         ("price text a b $1", "'price text a b $1' is not a rule"),
-        ("pri/ce text a", "'pri/ce' is no name of a field"),
-        ("price body a", "'body' is nothing that a pattern can be looked for in"),
+        ("pri/ce text a", "'pri/ce' is not a valid field name"),
+        ("price body a", "'body' is not a source"),
         ("price text (a", "the pattern '(a' "),
         ("price text (a) $2", "'$2' names a group that the pattern does not have: $2"),
     ],

@@ -8,9 +8,9 @@ from scoter.parse.filters.values import (
     LONGEST_TOGETHER,
     LONGEST_VALUE,
     MOST_VALUES,
-    apart,
+    join_values,
     one_line,
-    together,
+    split_values,
     with_metadata,
 )
 
@@ -21,7 +21,7 @@ ANY_TEXT = st.text(st.characters(codec=None))
 def test_values_come_apart_as_they_went_together(values: list[str]) -> None:
     lines = list(dict.fromkeys(filter(None, map(one_line, values))))
 
-    assert list(apart(together(values))) == lines
+    assert list(split_values(join_values(values))) == lines
 
 
 @given(ANY_TEXT)
@@ -34,11 +34,11 @@ def test_a_value_is_one_line_that_can_be_stored(text: str) -> None:
 
 
 def test_a_page_cannot_fill_its_metadata_without_end() -> None:
-    many = apart(together(str(number) for number in range(10_000)))
-    long = apart(together(letter * 100_000 for letter in "abcdefghijkl"))
+    many = split_values(join_values(str(number) for number in range(10_000)))
+    long = split_values(join_values(letter * 100_000 for letter in "abcdefghijkl"))
 
     assert len(many) == MOST_VALUES
-    assert len(together(letter * 100_000 for letter in "abcdefghijkl")) <= LONGEST_TOGETHER
+    assert len(join_values(letter * 100_000 for letter in "abcdefghijkl")) <= LONGEST_TOGETHER
     assert {len(value) for value in long} == {LONGEST_VALUE}
 
 

@@ -38,6 +38,8 @@ from scoter.plugins import Setup
 _PLACES: Final = re.compile(r"\{(file|url|type)\}")
 _TABLE: Final = "plugin.parser-command"
 _MARGIN: Final = timedelta(seconds=1)
+_PIECE: Final = 64 * 1024
+_MOST_COMPLAINTS: Final = 4_096  # bytes of standard error that are kept; the rest is read and forgotten
 
 
 class CommandSettings(Struct, frozen=True):
@@ -158,10 +160,6 @@ def _seconds(own: timedelta, whole: timedelta | None) -> float:
     if whole is None:
         return own.total_seconds()
     return min(own, max(whole - _MARGIN, whole / 2)).total_seconds()
-
-
-_PIECE: Final = 64 * 1024
-_MOST_COMPLAINTS: Final = 4_096  # bytes of standard error that are kept; the rest is read and forgotten
 
 
 class CommandResult(Struct, frozen=True):

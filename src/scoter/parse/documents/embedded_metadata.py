@@ -12,6 +12,19 @@ _WANTED: Final = frozenset({"title", "description", "creator", "rights", "subjec
 _IN_LANGUAGES: Final = frozenset({"title", "description", "rights"})
 """What is said once for each language; the default counts, or else the first."""
 _DEFAULT: Final = "x-default"
+_MARK: Final = 0x1C
+_MOST_SETS: Final = 1_000
+_UTF8: Final = b"\x1b%G"  # ISO 2022's escape into UTF-8, as the value of 1:90
+_CHARACTERS: Final = (1, 90)
+_NAMES: Final = {
+    (2, 5): "title",
+    (2, 25): "subject",
+    (2, 55): "day",
+    (2, 60): "time",
+    (2, 80): "creator",
+    (2, 116): "rights",
+    (2, 120): "description",
+}
 
 
 def read_xmp(packet: bytes) -> dict[str, tuple[str, ...]]:
@@ -60,21 +73,6 @@ class _XmpReader:
             values.clear()
         if len(values) < (1 if name in _IN_LANGUAGES else 50):
             values.append(value.strip())
-
-
-_MARK: Final = 0x1C
-_MOST_SETS: Final = 1_000
-_UTF8: Final = b"\x1b%G"  # ISO 2022's escape into UTF-8, as the value of 1:90
-_CHARACTERS: Final = (1, 90)
-_NAMES: Final = {
-    (2, 5): "title",
-    (2, 25): "subject",
-    (2, 55): "day",
-    (2, 60): "time",
-    (2, 80): "creator",
-    (2, 116): "rights",
-    (2, 120): "description",
-}
 
 
 def read_iptc(block: bytes) -> dict[str, tuple[str, ...]]:

@@ -53,6 +53,8 @@ _TAGS: Final = frozenset(
 
 # What Pillow makes of damaged files is told by the page; it would go to standard error if nobody took it.
 logging.getLogger("PIL").addHandler(logging.NullHandler())
+_LENGTH: Final = re.compile(r"\s*(\d{1,7})(?:\.\d*)?(?:px)?\s*", re.ASCII)
+_PIECE: Final = 64 * 1024
 
 
 class ImageParser:
@@ -181,10 +183,6 @@ def _text(value: object) -> str:
 def _date(text: str, zone: str = "") -> datetime | None:
     """Parse a date of Exif, XMP or PNG; ``zone`` applies if the date has none itself."""
     return parse_date(text if not text[:4].isdigit() or _ZONED.search(text) else text + zone)
-
-
-_LENGTH: Final = re.compile(r"\s*(\d{1,7})(?:\.\d*)?(?:px)?\s*", re.ASCII)
-_PIECE: Final = 64 * 1024
 
 
 def read_svg(body: bytes) -> DocumentContent | None:

@@ -49,6 +49,10 @@ TYPES_BY_SUFFIX: Final = {
 _COMPOUND: Final = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 # The stream in which an encrypted document lies within a compound file (MS-OFFCRYPTO 2.3.4.4).
 _ENCRYPTED: Final = "EncryptedPackage".encode("utf-16-le")
+_SMALL_PART: Final = 1024 * 1024
+_NO_TEXT: Final = frozenset(
+    {"tracked-changes", "automatic-styles", "scripts", "font-face-decls", "annotation", "note-citation"}
+)
 
 
 class OfficeParser:
@@ -76,12 +80,6 @@ def _found(body: bytes) -> DocumentContent | None:
         return read_odf(archive) if "content.xml" in archive else read_ooxml(archive)
     except UnreadableArchive as error:
         return DocumentContent(doubt=str(error))
-
-
-_SMALL_PART: Final = 1024 * 1024
-_NO_TEXT: Final = frozenset(
-    {"tracked-changes", "automatic-styles", "scripts", "font-face-decls", "annotation", "note-citation"}
-)
 
 
 def read_odf(archive: ZipArchive) -> DocumentContent:

@@ -16,6 +16,7 @@ from scoter.parse.html import LONGEST_ANCHOR, MOST_LINKS
 
 _RELATIONSHIPS: Final = "/relationships}"
 _PROLOGUE: Final = 16 * 1024  # bytes in which entities are looked for
+_DEEPEST: Final = 32  # links or fields that are open at the same time
 
 
 class XmlTarget(Protocol):
@@ -92,9 +93,6 @@ def tell(target: XmlTarget, pieces: Iterable[bytes], *, entities: bool = False) 
     except (etree.XMLSyntaxError, ValueError, LookupError) as error:
         return f"damaged: {str(error).partition(',')[0] or 'no XML'}"
     return ""
-
-
-_DEEPEST: Final = 32  # links or fields that are open at the same time
 
 
 class TextLimitReached(Exception):

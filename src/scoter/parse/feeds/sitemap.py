@@ -39,6 +39,7 @@ _ITEMS: Final = frozenset(("url", "sitemap"))
 _VALUES: Final = frozenset(("loc", "lastmod", "changefreq", "priority"))
 _MEDIA: Final = frozenset(("loc", "content_loc", "thumbnail_loc", "player_loc"))
 _HOLDERS: Final = frozenset(("image", "video"))
+_LINE: Final = re.compile(r"[^\r\n]++")
 
 
 class SitemapAlternate(Struct, frozen=True):
@@ -238,9 +239,6 @@ def _priority(text: str) -> float | None:
     except ValueError:
         return None
     return min(max(found, 0.0), 1.0) if found == found else None
-
-
-_LINE: Final = re.compile(r"[^\r\n]++")
 
 
 def read_listing(

@@ -1,11 +1,9 @@
-"""Parse filters: plug-ins that read a parsed page once more and add to it, or take from it.
+"""Parse filters: plug-ins that refine a parsed page, adding to it or removing from it.
 
-``headings`` and ``metatags`` copy what the page says into its metadata, ``language`` tells its language, ``regex``
-takes fields out by rules, ``creativecommons`` and ``reltag`` read what its links say of it, ``naivebayes`` takes the
-links from a page that is off the subject. Beside them lies what is no plug-in: ``values`` (how values become metadata),
-``rulefiles`` (how files are read), ``tags`` (language tags), ``licences`` (addresses of licences), ``rules`` (the rules
-of the filter regex) and ``bayes`` (the classifier).
+``page_fields`` holds the filters that copy headings, ``meta`` elements and tags into the page's metadata, ``language``
+determines the language, ``regex`` extracts fields by rules, ``creativecommons`` finds the licence, and ``naivebayes``
+removes the links of pages that are off the subject. ``values`` and ``language_tags`` hold what they share.
 
-What a filter finds stands in ``Page.metadata``. A key with several values holds them with a tab between (``values``).
-None of them is active unless ``parse.filter_order`` names it.
+Filters write to ``Page.metadata``; several values of one key are separated by tabs. Filters are inactive unless
+``parse.filter_order`` names them.
 """

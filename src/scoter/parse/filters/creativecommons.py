@@ -1,4 +1,4 @@
-"""The Creative Commons licence of a page."""
+"""The Creative Commons licence of a page, recognised by its address."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Final
 from msgspec import Struct
 
 from scoter.core.page import Content, Page
-from scoter.parse.filters.values import together, with_metadata
+from scoter.parse.filters.values import join_values, with_metadata
 from scoter.plugins import Setup
 
 URL: Final = "License-Url"
@@ -17,12 +17,20 @@ LOCATION: Final = "License-Location"
 FEATURES: Final = "License-Features"
 VERSION: Final = "License-Version"
 JURISDICTION: Final = "License-Jurisdiction"
+HOSTS: Final = frozenset({"creativecommons.org", "www.creativecommons.org"})
+_LONGEST: Final = 200
+# Elements of all licences that Creative Commons has published, including retired ones.
+_ELEMENTS: Final = frozenset({"by", "nc", "nd", "sa", "sampling", "sampling+", "devnations"})
+_DEDICATIONS: Final = frozenset({("publicdomain", "zero"), ("publicdomain", "mark"), ("licenses", "publicdomain")})
+_PATH: Final = re.compile(
+    r"/(licenses|publicdomain)/([a-z+-]+)(?:/([0-9]\.[0-9]))?(?:/([a-z]{2,3}|scotland))?(?:/(?:deed|legalcode)[^/]*)?/?"
+)
 
 
 class CreativeCommonsFilter:
-    """Keeps the Creative Commons licence of a page, as License-Url and what it asks for.
+    """Copies the Creative Commons licence of a page to License-Url and related keys.
 
-    A link with ``rel=license`` is believed first, then what the page says about itself, then any link to a licence.
+    Sources in order of precedence: links with ``rel=license``, the page's metadata, any link to a licence.
     """
 
     def __init__(self, setup: Setup) -> None: ...
@@ -34,7 +42,7 @@ class CreativeCommonsFilter:
                 found = {
                     URL: licence.url,
                     LOCATION: location,
-                    FEATURES: together(licence.features),
+                    FEATURES: join_values(licence.features),
                     VERSION: licence.version,
                     JURISDICTION: licence.jurisdiction,
                 }
@@ -49,23 +57,13 @@ def _candidates(page: Page) -> Iterator[tuple[str, str]]:
     if page.about is not None:
         yield "about", page.about.license
     for link in page.outlinks:
-        # A picture or a style sheet of theirs licenses nothing.
+        # An image or style sheet from creativecommons.org is not a licence.
         if link.kind in ("a", "area") and link.target.host in HOSTS:
             yield "a", link.target.text
 
 
-HOSTS: Final = frozenset({"creativecommons.org", "www.creativecommons.org"})
-_LONGEST: Final = 200
-# The elements of every licence that Creative Commons has published, retired ones included.
-_ELEMENTS: Final = frozenset({"by", "nc", "nd", "sa", "sampling", "sampling+", "devnations"})
-_DEDICATIONS: Final = frozenset({("publicdomain", "zero"), ("publicdomain", "mark"), ("licenses", "publicdomain")})
-_PATH: Final = re.compile(
-    r"/(licenses|publicdomain)/([a-z+-]+)(?:/([0-9]\.[0-9]))?(?:/([a-z]{2,3}|scotland))?(?:/(?:deed|legalcode)[^/]*)?/?"
-)
-
-
 class Licence(Struct, frozen=True):
-    """A licence: its own address, what it asks for (``by``, ``nc``, ``nd``, ``sa``) or grants (``zero``, ``mark``)."""
+    """A licence: its address and its conditions (``by``, ``nc``, ``nd``, ``sa``) or dedication (``zero``, ``mark``)."""
 
     url: str
     features: tuple[str, ...]
@@ -74,7 +72,7 @@ class Licence(Struct, frozen=True):
 
 
 def licence_at(url: str) -> Licence | None:
-    """Return the licence that an address names; nothing when it is no Creative Commons licence.
+    """Return the Creative Commons licence at an address, or ``None``.
 
     >>> found = licence_at("http://creativecommons.org/licenses/by-nc/3.0/de/deed.en")
     >>> found.url, found.features, found.version, found.jurisdiction

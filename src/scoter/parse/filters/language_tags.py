@@ -1,6 +1,6 @@
-"""Language tags as pages write them (``EN_us``, ``deu``, ``zh-Hans-CN-x-web``), in the one spelling that is kept.
+"""Normalise language tags as pages write them (``EN_us``, ``deu``, ``zh-Hans-CN-x-web``) to BCP 47.
 
-A tag keeps its language, script and region, spelt as BCP 47 recommends; variants and extensions are left out.
+Language, script and region are kept; variants and extensions are dropped.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-# ISO 639-2, both its bibliographic and its terminological codes: ISO 639-1. BCP 47 wants the shorter one.
+# ISO 639-2 codes, both bibliographic and terminological, and their ISO 639-1 equivalents. BCP 47 wants the shorter.
 _CODES: Final = """
     aar:aa abk:ab afr:af aka:ak alb:sq amh:am ara:ar arg:an arm:hy asm:as ava:av ave:ae aym:ay aze:az bak:ba bam:bm
     baq:eu bel:be ben:bn bis:bi bod:bo bos:bs bre:br bul:bg bur:my cat:ca ces:cs cha:ch che:ce chi:zh chu:cu chv:cv
@@ -25,9 +25,9 @@ _CODES: Final = """
     ven:ve vie:vi vol:vo wel:cy wln:wa wol:wo xho:xh yid:yi yor:yo zha:za zho:zh zul:zu
 """
 _SHORT: Final = dict(pair.split(":") for pair in _CODES.split())
-_RENAMED: Final = {"iw": "he", "in": "id", "ji": "yi", "jw": "jv", "mo": "ro"}  # withdrawn, and still written
+_RENAMED: Final = {"iw": "he", "in": "id", "ji": "yi", "jw": "jv", "mo": "ro"}  # withdrawn codes that are still in use
 _KNOWN: Final = frozenset(_SHORT.values()) | {"bh"}
-_NONE: Final = frozenset({"und", "mul", "mis", "zxx"})  # not told, several, no code, no language at all
+_NONE: Final = frozenset({"und", "mul", "mis", "zxx"})  # undetermined, multiple, uncoded, no linguistic content
 _END: Final = "(?![a-z0-9])"
 _TAG: Final = re.compile(
     f"([a-z]{{2,3}}){_END}(?:-[a-z]{{3}}{_END}){{0,3}}(?:-([a-z]{{4}}){_END})?(?:-([a-z]{{2}}|[0-9]{{3}}){_END})?"
@@ -36,19 +36,19 @@ _LONGEST: Final = 100
 
 
 def language_tag(text: str) -> str:
-    """Return the tag in a declaration, or nothing when there is no language in it or more than one.
+    """Return the tag in a declaration, or an empty string if it names no language or several.
 
     >>> language_tag("EN_us"), language_tag("deu"), language_tag("zh-hans-cn-x-web"), language_tag("en, de")
     ('en-US', 'de', 'zh-Hans-CN', '')
     """
     words = (word.partition(";")[0] for word in text[:_LONGEST].lower().replace(",", " ").split())
     tags = [tag for word in words if (tag := _tag(word))]
-    # The HTML standard, too, takes a content-language of several languages for none.
+    # The HTML standard, too, ignores a content-language with several languages.
     return tags[0] if len({primary(tag) for tag in tags}) == 1 else ""
 
 
 def shortest(code: str) -> str:
-    """Return a language's code of two letters, if there is one for its three.
+    """Return the two-letter code for a three-letter one, if there is one.
 
     >>> shortest("deu"), shortest("gsw")
     ('de', 'gsw')

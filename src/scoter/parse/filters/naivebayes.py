@@ -1,11 +1,15 @@
-"""Links only from pages on the subject: what a crawl that keeps to one subject follows.
+"""Keep a crawl on its subject: drop the links of pages that a naive Bayes classifier finds irrelevant.
 
-The training file has a text a line, after ``1`` (relevant) or ``0`` (irrelevant) and a tab:
+Each line of the training file is ``1`` (relevant) or ``0`` (irrelevant), a tab and a text:
 
     1	Grey seals give birth on the sandbanks in winter
     0	Get your casino bonus today
 
-The word list has a word a line. In both, blank lines and lines that begin with ``#`` are skipped.
+The word list has one word per line. In both files, blank lines and lines that begin with ``#`` are skipped.
+
+The classifier is multinomial with Laplace smoothing: every word of the training texts counts one more than it occurs.
+Unknown words are ignored. The model maps each word to the logarithm of how much likelier it is in a relevant text, so
+classifying takes one lookup per word.
 """
 
 from __future__ import annotations
@@ -37,18 +41,26 @@ LONGEST_WORD: Final = 100
 
 _TRAIN_FILE: Final = "plugin.parsefilter-naivebayes.train_file"
 _WORD_FILE: Final = "plugin.parsefilter-naivebayes.word_file"
+MOST_WORDS: Final = 100_000
+"""Size of a model's vocabulary: the most frequent words of its training texts."""
+LONGEST_TEXT: Final = 20_000
+"""Characters of a text that are examined."""
+# These scripts put no spaces between words; pairs of characters count as words instead.
+_UNSPACED: Final = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
+_ASCII_WORDS: Final = re.compile("[a-z]+")  # six times as fast as the general pattern
+_WORDS: Final = regex.compile(rf"([{_UNSPACED}]+)|([[\p{{L}}\p{{M}}]--[{_UNSPACED}]]+)", regex.V1)
 
 
 class NaiveBayesSettings(Struct, frozen=True):
-    """What a page is compared with."""
+    """Settings of the filter naivebayes."""
 
     train_file: Annotated[
-        Path, Setting("Texts to learn from, one a line after 1 (relevant) or 0 (irrelevant) and a tab.")
+        Path, Setting("Training texts, one per line: 1 (relevant) or 0 (irrelevant), a tab and the text.")
     ]
     word_file: Annotated[
         Path | None,
         Setting(
-            "Words, one a line; a link whose URL has one of them is kept even on an irrelevant page.",
+            "Words, one per line; a link whose URL contains one of them is kept even on an irrelevant page.",
             none="",
             example='"words.txt"',
         ),
@@ -56,7 +68,7 @@ class NaiveBayesSettings(Struct, frozen=True):
 
 
 class NaiveBayesFilter:
-    """Takes the links from pages that a naive Bayes classifier finds irrelevant, but for URLs with a listed word."""
+    """Removes the links of irrelevant pages, except those whose URL contains a listed word."""
 
     Settings = NaiveBayesSettings
 
@@ -83,26 +95,26 @@ class NaiveBayesFilter:
 
 
 def classifier(lines: Iterable[str], source: str) -> Classifier:
-    """Return what a training file teaches."""
+    """Train a classifier with the lines of a training file."""
     try:
         return train(_examples(lines, source))
     except ValueError as error:
         raise UsageError(
             f"{source} {error}",
             where=_TRAIN_FILE,
-            hint="Give it lines of both kinds, after 1 and a tab and 0 and a tab.",
+            hint="Add lines of both kinds: 1 or 0, a tab and a text.",
         ) from error
 
 
 def word_set(lines: Iterable[str], source: str) -> PatternSet:
-    """Return the words of a list, to be looked for in URLs."""
+    """Return patterns for the words of a list."""
     words: dict[str, None] = {}
     for number, text in rule_lines(lines):
         if len(text) > LONGEST_WORD:
             raise RuleError(f"{shown(text)} is longer than {LONGEST_WORD} characters", file=source, line=number)
         words[text.casefold()] = None
         if len(words) > MOST_LISTED_WORDS:
-            raise RuleError(f"is the word after the first {MOST_LISTED_WORDS:,}", file=source, line=number)
+            raise RuleError(f"too many words: at most {MOST_LISTED_WORDS:,} are allowed", file=source, line=number)
     quoted = (r"\Q" + word.replace(r"\E", r"\E\\E\Q") + r"\E" for word in words)
     return PatternSet(enumerate(map(compile_pattern, quoted)))
 
@@ -112,38 +124,27 @@ def _examples(lines: Iterable[str], source: str) -> Iterator[tuple[bool, str]]:
         label, tab, rest = text.partition("\t")
         if label not in ("0", "1") or not tab:
             raise RuleError(
-                f"{shown(text)} is no training text",
+                f"{shown(text)} is not a training text",
                 file=source,
                 line=number,
-                hint="A line is 1 (relevant) or 0 (irrelevant), a tab and a text.",
+                hint="Write 1 (relevant) or 0 (irrelevant), a tab and a text.",
             )
         yield label == "1", rest
 
 
 def _spelt(target: Url) -> str:
-    """Return a URL as readers write it, so that words beyond ASCII can be found in it."""
+    """Return a URL with its percent-escapes decoded, so that non-ASCII words can be found in it."""
     return unquote(target.text).casefold()
 
 
-MOST_WORDS: Final = 100_000
-"""Words that a model knows: the commonest of its training texts."""
-LONGEST_TEXT: Final = 20_000
-"""Characters of a text that are looked at."""
-
-# In these scripts words stand without spaces between them; they are taken in pairs of characters instead.
-_UNSPACED: Final = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
-_ASCII_WORDS: Final = re.compile("[a-z]+")  # six times as fast as the other, on pages that need no more
-_WORDS: Final = regex.compile(rf"([{_UNSPACED}]+)|([[\p{{L}}\p{{M}}]--[{_UNSPACED}]]+)", regex.V1)
-
-
 class Classifier(Struct, frozen=True):
-    """A trained model: how much likelier a relevant text is, before it is read and for each word in it."""
+    """A trained model: the log-odds of relevance, a priori and for each word."""
 
     prior: float
     weights: Mapping[str, float]
 
     def score(self, text: str) -> float:
-        """Return the logarithm of how much likelier it is that a text is relevant than that it is not.
+        """Return the log-odds that a text is relevant.
 
         >>> model = train([(True, "grey seals and walruses"), (False, "bonus and casino")])
         >>> model.score("A walrus among seals") > 0, model.score("Casino!") < 0, model.score("Penguins")
@@ -154,14 +155,14 @@ class Classifier(Struct, frozen=True):
         return fsum((self.prior, *known))
 
     def relevant(self, text: str) -> bool:
-        """Tell whether a text is at least as likely to be relevant as not."""
+        """Tell whether a text is at least as likely relevant as not."""
         return self.score(text) >= 0
 
 
 def train(examples: Iterable[tuple[bool, str]], most_words: int = MOST_WORDS) -> Classifier:
-    """Return the model that examples teach, each a text and whether it is relevant.
+    """Train a model with examples, each a text and whether it is relevant.
 
-    ``ValueError`` when all of them are of one kind.
+    Raises ``ValueError`` if all of them are of one kind.
     """
     texts = {True: 0, False: 0}
     counts: dict[bool, Counter[str]] = {True: Counter(), False: Counter()}
@@ -184,7 +185,7 @@ def train(examples: Iterable[tuple[bool, str]], most_words: int = MOST_WORDS) ->
 
 
 def words_of(text: str) -> list[str]:
-    """Return the words of a text, without regard to case; figures are none.
+    """Return the words of a text in lower case; digits are skipped.
 
     >>> words_of("Grey SEALS (12)"), words_of("灰海豹")
     (['grey', 'seals'], ['灰海', '海豹'])

@@ -1,8 +1,15 @@
-"""Fields by regular expressions, from the markup, text, title or URL of a page.
+"""Extract fields by regular expressions from the markup, text, title or URL of a page.
 
-Patterns run on RE2 where it has their features, in linear time; on a text that is as long as ``LONGEST_WORK`` allows
-for all of them together. One that backtracks sees ``LONGEST_TEXT`` characters and has ``PATIENCE``. A page gets
-``PAGE_PATIENCE`` for all of its rules; what could not be looked for by then is not a field of the page.
+    # field     source  pattern               kept
+    has_price   html    itemprop="price"
+    price       text    EUR\\s+([0-9.]+)       $1
+
+Without the last column a field is ``true`` or ``false``, as in Nutch. With it, the field holds the expanded replacement
+for every match. Patterns contain no spaces; write ``\\s``.
+
+Patterns run in linear time on RE2 where it supports them, on a text as long as ``LONGEST_WORK`` allows for all of them
+together. A backtracking pattern sees ``LONGEST_TEXT`` characters and is aborted after ``PATIENCE``. All rules of a page
+get ``PAGE_PATIENCE`` in total; fields that are not reached by then are absent.
 """
 
 from __future__ import annotations
@@ -31,27 +38,34 @@ from scoter.core.pattern import (
 from scoter.core.rule_lines import rule_lines, shown
 from scoter.errors import RuleError
 from scoter.parse.encoding import decoded
-from scoter.parse.filters.values import MOST_VALUES, together, with_metadata
+from scoter.parse.filters.values import MOST_VALUES, join_values, with_metadata
 from scoter.parse.mediatype import TEXT
 from scoter.plugins import Setup
 
-PAGE_PATIENCE: Final = 0.5  # CPU seconds for the rules of one page
+PAGE_PATIENCE: Final = 0.5  # CPU seconds for all rules of a page
 LONGEST_WORK: Final = 2**27  # pattern size times text length; about a second when every step misses RE2's cache
 MOST_MATCHES: Final = 10 * MOST_VALUES
 
 _SETTING: Final = "plugin.parsefilter-regex.file"
+Source: TypeAlias = Literal["html", "text", "title", "url"]
+SOURCES: Final[tuple[Source, ...]] = get_args(Source)
+MOST_RULES: Final = 500
+_FIELD: Final = re.compile(r"[\w.:-]{1,100}")
+_FORM: Final = (
+    r"Write FIELD SOURCE PATTERN, optionally followed by what to keep, such as $1; use \s for a space in a pattern."
+)
 
 
 class RegexSettings(Struct, frozen=True):
-    """Where the rules are."""
+    """Settings of the filter regex."""
 
     file: Annotated[
-        Path, Setting("Rules: a field, a source (html, text, title, url), a pattern and what to keep of it.")
+        Path, Setting("Rule file: a field, a source (html, text, title, url), a pattern and optionally what to keep.")
     ]
 
 
 class RegexFilter:
-    """Fills fields by the regular expressions of a rule file."""
+    """Fills fields using the regular expressions in a rule file."""
 
     Settings = RegexSettings
 
@@ -63,8 +77,8 @@ class RegexFilter:
         size = sum(rule.pattern.size for rule in self._rules if rule.pattern.linear)
         self._longest = max(SHORTEST_LIMIT, LONGEST_WORK // max(size, 1))
         self.warnings = tuple(
-            f"{settings.file}:{rule.line}: the pattern {rule.pattern.text} needs backtracking; it sees {LONGEST_TEXT:,}"
-            f" characters of a page and is given up after {PATIENCE * 1000:.0f} ms"
+            f"{settings.file}:{rule.line}: the pattern {rule.pattern.text} needs backtracking: it sees only"
+            f" {LONGEST_TEXT:,} characters of a page and is aborted after {PATIENCE * 1000:.0f} ms"
             for rule in self._rules
             if not rule.pattern.linear
         )
@@ -95,26 +109,26 @@ class RegexFilter:
             case "text":
                 return _bytes(page.text[: self._longest])
             case "html":
-                # The markup around an entry of a feed is not the entry's own.
+                # The markup around a feed entry is not the entry's own.
                 if page.url != content.url or not page.encoding:
                     return b""
                 markup = content.media_type != TEXT
                 return decoded(content.body, content.encoding, self._default, markup=markup).utf8
 
     def _value(self, rule: FieldRule, text: bytes, end: float) -> str | None:
-        """Return what a rule makes of a text; nothing when it gave up, or finds nothing to keep."""
+        """Return a rule's value for a text, or ``None`` if it was aborted or found nothing to keep."""
         try:
             matches = _matches(rule, text[: self._longest])
             if rule.kept is None:
                 return "true" if next(matches, None) is not None else "false"
-            return together(self._kept(rule.kept, matches, end)) or None
+            return join_values(self._kept(rule.kept, matches, end)) or None
         except (TimeoutError, MemoryError):
             return None
 
     def _kept(self, kept: Replacement, matches: Iterator[Any], end: float) -> Iterator[str]:
         for match in islice(matches, MOST_MATCHES):
             yield "".join(part if isinstance(part, str) else _text(match[part]) for part in kept.parts)
-            # A pattern may look at all that follows before it knows where a match ends.
+            # Finding where a match ends may take a scan of everything after it.
             if self._clock() > end:
                 return
 
@@ -135,18 +149,8 @@ def _text(found: bytes | str | None) -> str:
     return found.decode("utf-8", "replace") if isinstance(found, bytes) else found or ""
 
 
-Source: TypeAlias = Literal["html", "text", "title", "url"]
-SOURCES: Final[tuple[Source, ...]] = get_args(Source)
-MOST_RULES: Final = 500
-
-_FIELD: Final = re.compile(r"[\w.:-]{1,100}")
-_FORM: Final = (
-    r"A rule is FIELD SOURCE PATTERN, and perhaps what to keep, such as $1; write \s for a space in a pattern."
-)
-
-
 class FieldRule(Struct, frozen=True, eq=False):
-    """One line: the field that it fills from a source; without ``kept`` it tells only whether the pattern is found."""
+    """One rule; without ``kept`` the field only says whether the pattern matches."""
 
     line: int
     field: str
@@ -156,7 +160,7 @@ class FieldRule(Struct, frozen=True, eq=False):
 
 
 def parse_field_rules(lines: Iterable[str], file: str) -> tuple[FieldRule, ...]:
-    """Read a rule file.
+    """Parse a rule file.
 
     >>> [rule] = parse_field_rules(["price text EUR([0-9]+) $1"], "fields.txt")
     >>> rule.field, rule.source, rule.pattern.text, rule.kept.parts
@@ -164,7 +168,7 @@ def parse_field_rules(lines: Iterable[str], file: str) -> tuple[FieldRule, ...]:
     """
     rules = tuple(_rule(text, file, number) for number, text in rule_lines(lines))
     if len(rules) > MOST_RULES:
-        raise RuleError(f"is the rule after the first {MOST_RULES}", file=file, line=rules[MOST_RULES].line)
+        raise RuleError(f"too many rules: at most {MOST_RULES} are allowed", file=file, line=rules[MOST_RULES].line)
     return rules
 
 
@@ -172,17 +176,17 @@ def _rule(text: str, file: str, line: int) -> FieldRule:
     field, source, pattern, kept = _columns(text, file, line)
     if not _FIELD.fullmatch(field):
         raise RuleError(
-            f"{shown(field)} is no name of a field",
+            f"{shown(field)} is not a valid field name",
             file=file,
             line=line,
-            hint="A name has letters, digits and _ . : - in it, at most 100 of them.",
+            hint="Use up to 100 letters, digits and the characters _ . : -",
         )
     if source.lower() not in SOURCES:
         raise RuleError(
-            f"{shown(source)} is nothing that a pattern can be looked for in",
+            f"{shown(source)} is not a source",
             file=file,
             line=line,
-            hint=f"A source is one of {', '.join(SOURCES)}.",
+            hint=f"Use one of {', '.join(SOURCES)}.",
         )
     what = f"the pattern {shown(pattern)}"
     try:

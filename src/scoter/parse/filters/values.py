@@ -1,4 +1,4 @@
-"""How what a filter finds becomes metadata: one line a value, a tab between several, and no more than so much of it."""
+"""Metadata values: single lines, joined by tabs, bounded in number and length."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from msgspec import structs
 from scoter.core.page import Page
 
 SEPARATOR: Final = "\t"
-"""What stands between the values of one key; no value has one in it."""
+"""Separates the values of one key; no value contains it."""
 MOST_VALUES: Final = 100
 LONGEST_VALUE: Final = 2_000
 LONGEST_TOGETHER: Final = 16_384
@@ -19,20 +19,20 @@ _CONTROLS: Final = dict.fromkeys((*range(0x20), *range(0x7F, 0xA0)), " ")
 
 
 def one_line(text: str) -> str:
-    """Return a text with one space for any white space or control characters, cut where it is too long.
+    """Collapse white space and control characters to single spaces and truncate the text.
 
     >>> one_line("  Grey\\t seals\\x00\\n")
     'Grey seals'
     """
-    # Half a character, which a parser other than ours may leave in, can be stored nowhere.
+    # A third-party parser may leave lone surrogates, which cannot be stored.
     whole = text[: 4 * LONGEST_VALUE].encode("utf-8", "replace").decode()
     return " ".join(whole.translate(_CONTROLS).split())[:LONGEST_VALUE].rstrip()
 
 
-def together(values: Iterable[str]) -> str:
-    """Return the values of one key as one text: each once, in their order, without empty ones.
+def join_values(values: Iterable[str]) -> str:
+    """Join the values of one key, in order, without duplicates and empty ones.
 
-    >>> together(["Grey seals", "Walrus", " ", "Walrus"])
+    >>> join_values(["Grey seals", "Walrus", " ", "Walrus"])
     'Grey seals\\tWalrus'
     """
     kept: dict[str, None] = {}
@@ -48,16 +48,16 @@ def together(values: Iterable[str]) -> str:
     return SEPARATOR.join(kept)
 
 
-def apart(text: str) -> tuple[str, ...]:
-    """Return the values that ``together`` made one text of.
+def split_values(text: str) -> tuple[str, ...]:
+    """Split a text that ``join_values`` made.
 
-    >>> apart("Grey seals\\tWalrus"), apart("")
+    >>> split_values("Grey seals\\tWalrus"), split_values("")
     (('Grey seals', 'Walrus'), ())
     """
     return tuple(text.split(SEPARATOR)) if text else ()
 
 
 def with_metadata(page: Page, found: Mapping[str, str]) -> Page:
-    """Return the page with what was found beside what it has; an empty value is none."""
+    """Return the page with these values added to its metadata; empty ones are skipped."""
     added = {key: value for key, value in found.items() if value}
     return structs.replace(page, metadata={**page.metadata, **added}) if added else page

@@ -23,6 +23,15 @@ _NO_LANGUAGE: Final = frozenset(
     (*("none", "default", "text", "plain", "plaintext", "nohighlight", "code", "block", "notranslate"),)
 )
 _SHORT_TERM: Final = 200  # characters of a definition that stands beside its term
+MOST_COLUMNS: Final = 50
+_LONG: Final = 300  # characters of a cell that is rather a column of a page
+_PLACED: Final = frozenset(
+    (
+        *("table", "h1", "h2", "h3", "h4", "h5", "h6", "pre", "hr", "article", "section", "main", "form"),
+        *("blockquote",),
+    )
+)
+_GROUPS: Final = frozenset(("thead", "tbody", "tfoot"))
 
 
 class MarkdownBlock:
@@ -331,17 +340,6 @@ def _indented(text: str, first: str, rest: str) -> str:
 
 def _is_words(node: Node) -> bool:
     return type(node) is Text and bool(node.words.strip())
-
-
-MOST_COLUMNS: Final = 50
-_LONG: Final = 300  # characters of a cell that is rather a column of a page
-_PLACED: Final = frozenset(
-    (
-        *("table", "h1", "h2", "h3", "h4", "h5", "h6", "pre", "hr", "article", "section", "main", "form"),
-        *("blockquote",),
-    )
-)
-_GROUPS: Final = frozenset(("thead", "tbody", "tfoot"))
 
 
 def is_data(table: Element) -> bool:

@@ -19,6 +19,22 @@ Extractor: TypeAlias = Literal["none", "resiliparse", "trafilatura"]
 LARGEST_FACTOR: Final = 2
 """Characters of Markdown for each byte of markup, at most."""
 _SPARE: Final = 1_000
+LEAST: Final = 0.25
+"""Share of the text that an extractor must leave for its verdict to be believed."""
+_FIRST: Final = 0xF0000
+_MARKS: Final = re.compile("[\U000f0000-\U0010ffff]")
+_UNSHOWN: Final = re.compile("[\ue000-\uf8ff\U000f0000-\U0010ffff]")  # the marks, and what icon fonts draw
+_SEEN: Final = ("class", "id", "role")
+# Blocks that go by their own names. The others are plain ones: lists would come back indented, figures not at all.
+_TOLD: Final = frozenset(
+    (
+        *("p", "h1", "h2", "h3", "h4", "h5", "h6", "pre", "blockquote", "table", "caption", "thead", "tbody"),
+        *("tfoot", "tr", "td", "th", "main", "article", "section", "header"),
+    )
+)
+_CELL_END: Final = re.compile("\t+ ?|\n (?! )")
+_EMPTY_LINES: Final = re.compile("\n{3,}")
+_SQUEEZED: Final = re.compile(r"[\W_]+")
 
 
 class MainContent(Struct, frozen=True):
@@ -59,24 +75,6 @@ def main_content(
         return MainContent()
     written = MarkdownWriter(base, LARGEST_FACTOR * len(markup) + _SPARE, encoding).write(part) if markdown else ""
     return MainContent(text if extractor != "none" else "", written)
-
-
-LEAST: Final = 0.25
-"""Share of the text that an extractor must leave for its verdict to be believed."""
-_FIRST: Final = 0xF0000
-_MARKS: Final = re.compile("[\U000f0000-\U0010ffff]")
-_UNSHOWN: Final = re.compile("[\ue000-\uf8ff\U000f0000-\U0010ffff]")  # the marks, and what icon fonts draw
-_SEEN: Final = ("class", "id", "role")
-# Blocks that go by their own names. The others are plain ones: lists would come back indented, figures not at all.
-_TOLD: Final = frozenset(
-    (
-        *("p", "h1", "h2", "h3", "h4", "h5", "h6", "pre", "blockquote", "table", "caption", "thead", "tbody"),
-        *("tfoot", "tr", "td", "th", "main", "article", "section", "header"),
-    )
-)
-_CELL_END: Final = re.compile("\t+ ?|\n (?! )")
-_EMPTY_LINES: Final = re.compile("\n{3,}")
-_SQUEEZED: Final = re.compile(r"[\W_]+")
 
 
 def judge(part: Element) -> str:

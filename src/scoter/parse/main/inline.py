@@ -34,6 +34,15 @@ _TINY: Final = frozenset(("0", "1", "2", "0px", "1px", "2px"))
 _SPACE: Final = re.compile(r"\s+")
 _UNSAFE: Final = re.compile(r"[()\\<> ]")
 _BREAKS: Final = re.compile(r" ?\n ?")
+_SPECIAL: Final = re.compile(r"[\\`*\[\]<~|_&]")
+_REFERENCE: Final = re.compile(r"&(?:#?\w{1,32};|\Z)")
+# What would begin a heading, a list, a quotation, a rule or the line under a table's header.
+_AT_START: Final = re.compile(r"(?:[>#]|[-+=](?=[-+=\s]|\Z)|:(?=-))|(\d{1,9})(?=[.)](?:\s|\Z))")
+_CONTROL: Final = re.compile(
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ue000-\uf8ff\U000f0000-\U0010ffff\u200b\ufeff]"
+)
+_RUNS: Final = re.compile("`+")
+_FENCE: Final = 3
 
 
 class InlinePiece:
@@ -310,17 +319,6 @@ def _small(node: Element) -> str:
 
 
 _END: Final = InlinePiece(" ", 0)
-
-
-_SPECIAL: Final = re.compile(r"[\\`*\[\]<~|_&]")
-_REFERENCE: Final = re.compile(r"&(?:#?\w{1,32};|\Z)")
-# What would begin a heading, a list, a quotation, a rule or the line under a table's header.
-_AT_START: Final = re.compile(r"(?:[>#]|[-+=](?=[-+=\s]|\Z)|:(?=-))|(\d{1,9})(?=[.)](?:\s|\Z))")
-_CONTROL: Final = re.compile(
-    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ue000-\uf8ff\U000f0000-\U0010ffff\u200b\ufeff]"
-)
-_RUNS: Final = re.compile("`+")
-_FENCE: Final = 3
 
 
 def escaped(text: str) -> str:
