@@ -83,7 +83,7 @@ def test_an_answer_in_json_has_title_text_links_and_metadata() -> None:
 def test_an_answer_that_is_not_what_was_agreed_is_a_doubted_page(answer: str) -> None:
     (page,) = read(f"print({answer!r})", output="json")
 
-    assert page.doubt.startswith("the command's answer")
+    assert page.doubt.startswith("the command wrote invalid JSON")
 
 
 def test_a_program_that_fails_is_doubted_in_its_own_words() -> None:
@@ -117,7 +117,7 @@ def test_a_program_that_writes_without_end_is_ended() -> None:
     (page,) = read("while True: print('x' * 10_000)", output_limit=100_000)
 
     assert len(page.text) <= 100_000
-    assert page.doubt == "the command wrote more than it may"
+    assert page.doubt == "the command exceeded its output limit"
 
 
 def test_a_program_that_reads_nothing_is_no_trouble() -> None:
@@ -135,12 +135,12 @@ def test_the_time_of_a_program_ends_before_that_of_the_parser_process() -> None:
 
 
 def test_a_program_that_is_not_there_is_told_at_the_start() -> None:
-    with pytest.raises(ConfigError, match="'no-such-program' is not there"):
+    with pytest.raises(ConfigError, match="'no-such-program' was not found"):
         CommandParser(Setup(load(), CommandSettings(command=("no-such-program",))))
 
 
 def test_no_program_at_all_is_told_at_the_start() -> None:
-    with pytest.raises(ConfigError, match="no command to run"):
+    with pytest.raises(ConfigError, match="no command configured"):
         CommandParser(Setup(load()))
 
 

@@ -125,7 +125,7 @@ def test_an_archive_that_holds_itself_without_end_is_read_to_its_bound() -> None
     pages = unzipped(body)
 
     assert len(pages) == 2
-    assert pages[-1].doubt == "archives are nested too deep"
+    assert pages[-1].doubt == "archives are nested too deeply"
 
 
 def test_members_packed_by_methods_without_bounds_are_not_read() -> None:
@@ -135,7 +135,7 @@ def test_members_packed_by_methods_without_bounds_are_not_read() -> None:
 
     (page,) = unzipped(target.getvalue())
 
-    assert page.doubt == "packed by a method that is not read"
+    assert page.doubt == "compressed by an unsupported method"
 
 
 def test_entities_in_a_word_document_are_not_expanded() -> None:

@@ -61,7 +61,7 @@ def test_an_archive_inside_an_archive_is_read_and_one_deeper_is_not() -> None:
         "!/inner.zip!/c.txt",
         "!/a.txt",
     ]
-    assert pages[1].doubt == "archives are nested too deep"
+    assert pages[1].doubt == "archives are nested too deeply"
 
 
 def test_without_entries_the_archive_holds_what_its_members_say() -> None:
@@ -166,7 +166,7 @@ def test_names_without_a_flag_are_read_as_windows_writes_them(names: list[str], 
 def test_an_archive_without_its_end_says_so() -> None:
     body = zipped({"a.txt": "words", "b.txt": "words"})
 
-    assert unpacked(body[: len(body) // 2])[0].doubt == "damaged: its end is missing"
+    assert unpacked(body[: len(body) // 2])[0].doubt == "damaged: the end of the file is missing"
 
 
 def test_of_two_members_of_one_name_the_first_becomes_a_page() -> None:

@@ -1,8 +1,8 @@
-"""Zip files that mean harm are read here without coming to any.
+"""Read zip files safely, including hostile ones.
 
-A member is never unpacked to disk, and its name never used as a path. What is decompressed is bounded for each member
-and for all together, whatever the sizes in the archive say, so that overlapping members and bombs within bombs come to
-their end. Only stored and deflated members are read: Python's readers of the other methods do not bound their output.
+Members are never unpacked to disk, and their names never used as paths. Decompression is limited per member and in
+total, whatever sizes the archive declares, so overlapping members and nested bombs hit the limit. Only stored and
+deflated members are read: Python's readers of the other methods do not bound their output.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from typing import Any, Final
 from scoter.parse.encoding import codec_of, decoded, is_utf8
 
 MOST_BYTES: Final = 128 * 1024 * 1024
-"""Bytes that are decompressed of one archive, archives inside it included."""
+"""Total bytes decompressed from one archive, including nested ones."""
 MOST_OF_MEMBER: Final = 64 * 1024 * 1024
 MOST_MEMBERS: Final = 10_000
 LONGEST_NAME: Final = 1_024
 _MOST_RATIO: Final = 250
-_RATIO_FROM: Final = 8 * 1024 * 1024  # bytes; small members may well be all zeros
+_RATIO_FROM: Final = 8 * 1024 * 1024  # bytes; small members may legitimately be all zeros
 _PIECE: Final = 64 * 1024
 _ENTRY: Final = b"PK\x01\x02"
 _MEMBER: Final = b"PK\x03\x04"
 _END: Final = b"PK\x05\x06"
-_FROM_END: Final = 66_000  # bytes; a comment may stand behind it (APPNOTE 4.3.16)
-_MOST_FOREIGN: Final = 200  # names by which their encoding is told
+_FROM_END: Final = 66_000  # bytes; a comment may follow the end record (APPNOTE 4.3.16)
+_MOST_FOREIGN: Final = 200  # names used to detect their character encoding
 _EAST_ASIAN: Final = frozenset({"shift_jis", "gbk", "gb18030", "big5", "euc-jp", "euc-kr"})
 _ALONE: Final = re.compile(r"(?<![^\x00-\x7f])[^\x00-\x7f](?![^\x00-\x7f])")
 _ENCRYPTED: Final = 1  # APPNOTE 4.4.4, bit 0
@@ -40,7 +40,7 @@ _FOREIGN: Final = (
 
 
 class UnreadableArchive(Exception):
-    """Why an archive or a member of it cannot be read, in a few words; it never leaves this package."""
+    """Why an archive or one of its members cannot be read; never leaves this package."""
 
 
 class ByteBudget:
@@ -52,22 +52,24 @@ class ByteBudget:
     def take(self, count: int) -> None:
         self.left -= count
         if self.left < 0:
-            raise UnreadableArchive("bomb: more is packed into it than is read")
+            raise UnreadableArchive("bomb: it decompresses to more than is read")
 
 
 class ZipArchive:
     """A zip file in memory."""
 
     def __init__(self, body: bytes, allowance: ByteBudget | None = None) -> None:
-        # Python makes an object of each entry before anybody can ask how many there are.
+        # zipfile creates an object per entry before the number of entries can be checked.
         if body.count(_ENTRY) > 2 * MOST_MEMBERS:
             raise UnreadableArchive("bomb: too many members")
         try:
             self._zip = zipfile.ZipFile(io.BytesIO(body))
         except _FOREIGN as error:
-            # What is missing is the list of the members, which stands at the end.
+            # The list of members is at the end of the file.
             is_cut = body.startswith(_MEMBER) and _END not in body[-_FROM_END:]
-            raise UnreadableArchive("damaged: its end is missing" if is_cut else f"damaged: {_words(error)}") from None
+            raise UnreadableArchive(
+                "damaged: the end of the file is missing" if is_cut else f"damaged: {_words(error)}"
+            ) from None
         self._allowance = allowance or ByteBudget()
         self.members: tuple[zipfile.ZipInfo, ...] = tuple(self._zip.infolist()[:MOST_MEMBERS])
         self.names = _names(self.members)
@@ -82,11 +84,11 @@ class ZipArchive:
         return self._by_name.get(name) or self._by_folded.get(name.lower())
 
     def pieces(self, member: zipfile.ZipInfo, most: int = MOST_OF_MEMBER) -> Iterator[bytes]:
-        """Yield what is in a member; UnreadableArchive may come after some of it."""
+        """Yield the content of a member; may raise UnreadableArchive after some of it."""
         if member.flag_bits & _ENCRYPTED:
             raise UnreadableArchive("encrypted")
         if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-            raise UnreadableArchive("packed by a method that is not read")
+            raise UnreadableArchive("compressed by an unsupported method")
         count = 0
         try:
             with self._zip.open(member) as source:
@@ -100,12 +102,12 @@ class ZipArchive:
             raise UnreadableArchive(f"damaged: {_words(error)}") from None
 
     def read(self, member: zipfile.ZipInfo, most: int = MOST_OF_MEMBER) -> bytes:
-        """Return all of a member."""
+        """Return the whole content of a member."""
         return b"".join(self.pieces(member, most))
 
 
 def _names(members: Sequence[zipfile.ZipInfo]) -> tuple[str, ...]:
-    """Return the names of members; what has no flag may be UTF-8 (macOS), or as Windows writes it in East Asia."""
+    """Return the members' names; without the UTF-8 flag they may still be UTF-8 (macOS) or East Asian (Windows)."""
     raw = [_raw(member) for member in members]
     foreign = b"\n".join([name for name in raw if not name.isascii() and not is_utf8(name)][:_MOST_FOREIGN])
     codec = _codec(foreign) if foreign else None
@@ -116,7 +118,7 @@ def _names(members: Sequence[zipfile.ZipInfo]) -> tuple[str, ...]:
 
 
 def _raw(member: zipfile.ZipInfo) -> bytes:
-    """Return the bytes of a name that Python took for the characters of the first PCs; nothing if it is right."""
+    """Return the bytes of a name that zipfile decoded as cp437, or nothing if the name is correct."""
     if member.filename.isascii() or member.flag_bits & _UTF8:
         return b""
     try:
@@ -133,7 +135,7 @@ def _read(raw: bytes, otherwise: str, codec: Any) -> str:
 
 
 def _codec(names: bytes) -> Any:
-    """Return the codec of an East Asian encoding that names are in beyond doubt: of their letters few stand alone."""
+    """Return the codec of an East Asian encoding if the names are clearly in one: few wide characters stand alone."""
     found = decoded(names, markup=False)
     if found.encoding not in _EAST_ASIAN or found.replaced:
         return None

@@ -1,7 +1,7 @@
-"""A program of the user's as a parser: it is given a document and writes what is in it.
+"""Parse documents with an external program.
 
-The program is started without a shell, in a folder of its own that is removed afterwards, with next to nothing in its
-environment, and as the leader of its own process group, so that it and all it started can be ended together.
+The program runs without a shell, in a temporary directory of its own, with a minimal environment, and as the leader of
+its own process group, so that it can be killed together with everything it started.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _PLACES: Final = re.compile(r"\{(file|url|type)\}")
 _TABLE: Final = "plugin.parser-command"
 _MARGIN: Final = timedelta(seconds=1)
 _PIECE: Final = 64 * 1024
-_MOST_COMPLAINTS: Final = 4_096  # bytes of standard error that are kept; the rest is read and forgotten
+_MOST_COMPLAINTS: Final = 4_096  # bytes of standard error that are kept; the rest is discarded
 
 
 class CommandSettings(Struct, frozen=True):
@@ -48,21 +48,21 @@ class CommandSettings(Struct, frozen=True):
     command: Annotated[
         tuple[str, ...],
         Setting(
-            "Program and its arguments; {file}, {url} and {type} stand for a file with the document, its URL and its "
-            "media type. Without {file} the document comes by standard input.",
+            "Program and arguments; {file}, {url} and {type} are replaced by a file with the document, its URL and its "
+            "content type. Without {file} the document arrives on standard input.",
             example='["pdftotext", "-q", "{file}", "-"]',
         ),
     ] = ()
-    media_types: Annotated[tuple[str, ...], Setting("Media types that it reads.", example='["application/pdf"]')] = ()
+    media_types: Annotated[tuple[str, ...], Setting("Content types that it reads.", example='["application/pdf"]')] = ()
     output: Annotated[
         Literal["text", "html", "json"],
-        Setting("What it writes to standard output: text, HTML, or an object with title, text, links and metadata."),
+        Setting("Format of its standard output: text, HTML, or a JSON object with title, text, links and metadata."),
     ] = "text"
     timeout: Annotated[
         timedelta,
-        Setting("Longest time for one document; never longer than parse.timeout.", at_least=timedelta(seconds=0.1)),
+        Setting("Timeout per document; at most parse.timeout.", at_least=timedelta(seconds=0.1)),
     ] = timedelta(seconds=20)
-    output_limit: Annotated[Size, Setting("Most bytes that it may write.", at_least=1)] = Size(16 * 1024 * 1024)
+    output_limit: Annotated[Size, Setting("Maximum size of its output.", at_least=1)] = Size(16 * 1024 * 1024)
 
 
 class _JsonLink(Struct, frozen=True):
@@ -78,7 +78,7 @@ class _JsonDocument(Struct, frozen=True):
 
 
 class CommandParser:
-    """Reads documents by a program that the settings name."""
+    """Parses documents with the configured program."""
 
     Settings = CommandSettings
     media_types: tuple[str, ...] = ()
@@ -99,7 +99,7 @@ class CommandParser:
         return (page,) if page.doubt or page.text or page.title or page.outlinks else ()
 
     def _run(self, content: Content, folder: Path) -> CommandResult:
-        # A type is what a server sent, and must not pass for an option.
+        # The content type comes from the server and must not be mistaken for an option.
         given = {"url": content.url.text, "type": content.media_type.lstrip("-"), "file": str(folder / "document")}
         rest = self._settings.command[1:]
         by_file = any("{file}" in argument for argument in rest)
@@ -128,7 +128,7 @@ def _answer(ended: CommandResult) -> DocumentContent:
     try:
         answer = msgspec.json.decode(ended.output, type=_JsonDocument)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        return DocumentContent(doubt=ended.doubt or f"the command's answer is not as it should be: {error}")
+        return DocumentContent(doubt=ended.doubt or f"the command wrote invalid JSON: {error}")
     return DocumentContent(
         text=answer.text,
         links=tuple(DocumentLink(link.url, link.anchor) for link in answer.links),
@@ -141,39 +141,39 @@ def _answer(ended: CommandResult) -> DocumentContent:
 def _program(command: Sequence[str]) -> str:
     if not command:
         raise ConfigError(
-            "the parser command has no command to run",
+            "the parser command has no command configured",
             where=_TABLE,
-            hint='Set it, as command = ["pdftotext", "{file}", "-"], or take "command" out of parse.parsers.',
+            hint='Set command = ["pdftotext", "{file}", "-"], or remove "command" from parse.parsers.',
         )
     found = shutil.which(command[0])
     if found is None:
         raise ConfigError(
-            f"the program {command[0]!r} is not there, or cannot be run",
+            f"the program {command[0]!r} was not found or is not executable",
             where=f"{_TABLE}.command",
-            hint="Install it, write its full path, or take 'command' out of parse.parsers.",
+            hint="Install it, give its full path, or remove 'command' from parse.parsers.",
         )
     return str(Path(found).absolute())
 
 
 def _seconds(own: timedelta, whole: timedelta | None) -> float:
-    """Return a limit under which the program is ended before the parser process is, which would leave it alone."""
+    """Return a timeout that ends before the parser process's own, which would leave the program running."""
     if whole is None:
         return own.total_seconds()
     return min(own, max(whole - _MARGIN, whole / 2)).total_seconds()
 
 
 class CommandResult(Struct, frozen=True):
-    """What a child wrote, and what went wrong, in a few words."""
+    """The output of a program and what went wrong, if anything."""
 
     output: bytes
     doubt: str = ""
 
 
 def run(command: Sequence[str], given: bytes, *, folder: Path, seconds: float, most: int) -> CommandResult:
-    """Run a program and return what came of it; it takes no longer than its time."""
+    """Run a program within its timeout and output limit."""
     until = time.monotonic() + seconds
     try:
-        child = subprocess.Popen(  # noqa: S603 - what the settings name, without a shell
+        child = subprocess.Popen(  # noqa: S603 - the configured program, without a shell
             command,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -183,7 +183,7 @@ def run(command: Sequence[str], given: bytes, *, folder: Path, seconds: float, m
             start_new_session=True,
         )
     except OSError as error:
-        return CommandResult(b"", f"the command cannot be started: {error.strerror}")
+        return CommandResult(b"", f"the command could not be started: {error.strerror}")
     try:
         _bound(child.pid, seconds)
         return _PipeExchange(child, given, most).run(until, seconds)
@@ -198,7 +198,7 @@ def run(command: Sequence[str], given: bytes, *, folder: Path, seconds: float, m
 
 
 def _bound(process: int, seconds: float) -> None:
-    """Bound the processor time: should this process be killed, nobody else would end the child."""
+    """Limit CPU time: if this process is killed, nobody else ends the child."""
     if hasattr(resource, "prlimit"):
         most = int(seconds) + 2
         with contextlib.suppress(OSError, ValueError):
@@ -206,7 +206,7 @@ def _bound(process: int, seconds: float) -> None:
 
 
 class _PipeExchange:
-    """Bytes to and from a child, whichever it wants next."""
+    """Exchanges bytes with a child process without blocking on either side."""
 
     def __init__(self, child: subprocess.Popen[bytes], given: bytes, most: int) -> None:
         self._child = child
@@ -233,16 +233,16 @@ class _PipeExchange:
                     if not self._serve(key.fileobj):  # type: ignore[arg-type]
                         selector.unregister(key.fileobj)
                 if len(self._output) > self._most:
-                    return CommandResult(bytes(self._output[: self._most]), "the command wrote more than it may")
+                    return CommandResult(bytes(self._output[: self._most]), "the command exceeded its output limit")
         return self._left_with(until, seconds)
 
     def _serve(self, pipe: IO[bytes]) -> bool:
-        """Move some bytes; tell whether there may be more."""
+        """Transfer some bytes; return whether there may be more."""
         if pipe is self._child.stdin:
             with contextlib.suppress(BlockingIOError):
                 try:
                     self._rest = self._rest[os.write(pipe.fileno(), self._rest[:_PIECE]) :]
-                except BrokenPipeError:  # it has read what it wanted
+                except BrokenPipeError:  # it stopped reading its input
                     self._rest = memoryview(b"")
             if not self._rest:
                 pipe.close()

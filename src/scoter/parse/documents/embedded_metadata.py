@@ -1,4 +1,4 @@
-"""XMP: what a picture says about itself, as RDF inside of it (ISO 16684-1)."""
+"""Metadata embedded in images and PDFs: XMP (ISO 16684-1) and IPTC (IPTC-NAA Information Interchange Model 4.2)."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from scoter.parse.documents.xmltext import tell
 _LONGEST_PACKET: Final = 256 * 1024
 _WANTED: Final = frozenset({"title", "description", "creator", "rights", "subject", "CreateDate", "ModifyDate"})
 _IN_LANGUAGES: Final = frozenset({"title", "description", "rights"})
-"""What is said once for each language; the default counts, or else the first."""
+"""Properties with one value per language; the default counts, or else the first."""
 _DEFAULT: Final = "x-default"
 _MARK: Final = 0x1C
 _MOST_SETS: Final = 1_000
-_UTF8: Final = b"\x1b%G"  # ISO 2022's escape into UTF-8, as the value of 1:90
+_UTF8: Final = b"\x1b%G"  # ISO 2022 escape sequence for UTF-8, the value of data set 1:90
 _CHARACTERS: Final = (1, 90)
 _NAMES: Final = {
     (2, 5): "title",
@@ -28,7 +28,7 @@ _NAMES: Final = {
 
 
 def read_xmp(packet: bytes) -> dict[str, tuple[str, ...]]:
-    """Return the values of the properties that a page can use, by their names without namespace."""
+    """Return the values of the XMP properties that a page can use, by local name."""
     target = _XmpReader()
     start = packet.find(b"<", 0, _LONGEST_PACKET)
     if start >= 0:
@@ -37,7 +37,7 @@ def read_xmp(packet: bytes) -> dict[str, tuple[str, ...]]:
 
 
 class _XmpReader:
-    """Values stand in an attribute of ``Description``, in an element, or in the items of a list in one."""
+    """Collects values from attributes of ``Description``, from elements, and from list items in elements."""
 
     def __init__(self) -> None:
         self.found: dict[str, list[str]] = {}
@@ -76,7 +76,7 @@ class _XmpReader:
 
 
 def read_iptc(block: bytes) -> dict[str, tuple[str, ...]]:
-    """Return the values of the data sets that a page can use.
+    """Return the values of the IPTC data sets that a page can use.
 
     >>> read_iptc(bytes((0x1C, 2, 5, 0, 5)) + b"Seals")
     {'title': ('Seals',)}
@@ -90,7 +90,7 @@ def read_iptc(block: bytes) -> dict[str, tuple[str, ...]]:
         which = (block[place + 1], block[place + 2])
         size = int.from_bytes(block[place + 3 : place + 5])
         value = block[place + 5 : place + 5 + size]
-        place += 5 + size  # the length of an extended set is no length: nothing stands behind it
+        place += 5 + size  # an extended data set encodes its length differently; nothing useful follows it
         if which == _CHARACTERS:
             encoding = "utf-8" if value == _UTF8 else ""
         elif (name := _NAMES.get(which)) and (text := _iptc_text(value, encoding)):
@@ -99,7 +99,7 @@ def read_iptc(block: bytes) -> dict[str, tuple[str, ...]]:
 
 
 def _iptc_text(value: bytes, encoding: str) -> str:
-    """Return a value as text: many who write UTF-8 do not say so."""
+    """Decode a value; UTF-8 is often used without being declared."""
     try:
         text = value.decode()
     except UnicodeDecodeError:

@@ -1,7 +1,7 @@
-"""Pictures: their size and what they say about themselves; no pixel is ever decoded.
+"""Images: size and embedded metadata, and text and links of SVG. Pixels are never decoded.
 
-Pillow reads the head of a file when it opens it. Whatever would make it decode the rest (``load``, and ``getexif`` of
-a PNG) is not called.
+Pillow reads the header of a file when it opens it. Calls that would decode the rest (``load``, and ``getexif`` of a
+PNG) are avoided.
 """
 
 from __future__ import annotations
@@ -40,25 +40,25 @@ _FORMATS: Final = {
     "image/tiff": "TIFF",
     "image/avif": "AVIF",
 }
-_IPTC: Final = 0x0404  # the number of Photoshop's resource that holds it
+_IPTC: Final = 0x0404  # number of the Photoshop resource with IPTC data
 _ZONED: Final = re.compile(r"(?:Z|:\d\d(?:\.\d+)?[+-]\d\d:?\d\d)\s*\Z", re.ASCII)
-_LONGEST: Final = 64 * 1024  # bytes of a text inside a picture
-# Tags of Exif 2.32, and those of TIFF that it takes over.
+_LONGEST: Final = 64 * 1024  # bytes of a text inside an image
+# Tags of Exif 2.32, including those taken over from TIFF.
 _DESCRIPTION, _ARTIST, _COPYRIGHT, _CHANGED, _XMP = 0x010E, 0x013B, 0x8298, 0x0132, 0x02BC
 _EXIF, _TAKEN, _OFFSET = 0x8769, 0x9003, 0x9011
-_TITLE, _SUBJECT, _KEYWORDS = 0x9C9B, 0x9C9F, 0x9C9E  # Windows' own, in UTF-16
+_TITLE, _SUBJECT, _KEYWORDS = 0x9C9B, 0x9C9F, 0x9C9E  # Windows extensions, in UTF-16
 _TAGS: Final = frozenset(
     {_DESCRIPTION, _ARTIST, _COPYRIGHT, _CHANGED, _XMP, _TAKEN, _OFFSET, _TITLE, _SUBJECT, _KEYWORDS}
 )
 
-# What Pillow makes of damaged files is told by the page; it would go to standard error if nobody took it.
+# Pillow's warnings about damaged files would go to standard error; the page's doubt reports them instead.
 logging.getLogger("PIL").addHandler(logging.NullHandler())
 _LENGTH: Final = re.compile(r"\s*(\d{1,7})(?:\.\d*)?(?:px)?\s*", re.ASCII)
 _PIECE: Final = 64 * 1024
 
 
 class ImageParser:
-    """Reads the size of pictures, and their titles, descriptions and authors."""
+    """Reads the size of images, and their titles, descriptions and authors."""
 
     media_types: tuple[str, ...] = (*_FORMATS, SVG)
 
@@ -96,7 +96,7 @@ def _found(body: bytes) -> DocumentContent | None:
 
 
 def _opened(body: bytes) -> ImageFile | DocumentContent | None:
-    """Open a picture with the readers named here alone: Pillow has some that start other programs."""
+    """Open an image with the listed readers only: some of Pillow's start other programs."""
     from PIL import AvifImagePlugin, Image, TiffImagePlugin, UnidentifiedImageError, WebPImagePlugin  # noqa: F401
 
     try:
@@ -104,17 +104,19 @@ def _opened(body: bytes) -> ImageFile | DocumentContent | None:
             warnings.simplefilter("ignore")
             return Image.open(io.BytesIO(body), formats=tuple(set(_FORMATS.values())))
     except UnidentifiedImageError:
-        return DocumentContent(doubt="damaged: its head cannot be read") if sniffed(body).startswith("image/") else None
+        return (
+            DocumentContent(doubt="damaged: its header cannot be read") if sniffed(body).startswith("image/") else None
+        )
     except Image.DecompressionBombError:
-        return DocumentContent(doubt="bomb: a picture larger than any that is shown")
+        return DocumentContent(doubt="bomb: larger than any image that can be displayed")
     except MemoryError:
         raise
-    except Exception as error:  # whatever Pillow's readers come upon in a damaged file
+    except Exception as error:  # Pillow's readers raise many kinds for damaged files
         return DocumentContent(doubt=f"damaged: {error or type(error).__name__}")
 
 
 def _told(image: ImageFile) -> dict[str, str]:
-    """Return what the picture says: first in XMP, then in Exif, in IPTC, and in the texts of its format."""
+    """Return the embedded metadata: from XMP, else Exif, IPTC, or the text fields of the format."""
     info: Mapping[Any, Any] = image.info
     exif = _exif(image)
     packet = info.get("xmp") or info.get("XML:com.adobe.xmp") or exif.get(_XMP) or b""
@@ -167,7 +169,7 @@ def _exif(image: ImageFile) -> Mapping[int, Any]:
             found.update((tag, exif.get(tag)) for tag in _TAGS if exif.get(tag) is not None)
     except MemoryError:
         raise
-    except Exception:  # damaged in one of many ways; the picture is none the worse for it
+    except Exception:  # damaged Exif is no reason to reject the image
         return found
     return found
 
@@ -175,7 +177,7 @@ def _exif(image: ImageFile) -> Mapping[int, Any]:
 def _text(value: object) -> str:
     if isinstance(value, bytes):
         value = value[:_LONGEST]
-        wide = len(value) > 3 and not any(value[1:8:2])  # UTF-16, as Windows writes it
+        wide = len(value) > 3 and not any(value[1:8:2])  # UTF-16, written by Windows
         value = value.decode("utf-16-le" if wide else "utf-8", "replace")
     return value[:_LONGEST].strip("\0 \n") if isinstance(value, str) else ""
 
@@ -186,10 +188,10 @@ def _date(text: str, zone: str = "") -> datetime | None:
 
 
 def read_svg(body: bytes) -> DocumentContent | None:
-    """Return what is in a picture, or nothing when it is none."""
+    """Return the content of an SVG image, or ``None`` if it is not one."""
     builder = TextBuilder()
     target = _SvgReader(builder)
-    # Drawing programs declare entities for their namespaces.
+    # Drawing programs declare entities for namespaces.
     doubt = tell(target, _pieces(body), entities=True)
     if not target.is_svg:
         return DocumentContent(doubt=doubt) if doubt and b"<svg" in body[:_PIECE] else None
@@ -229,7 +231,7 @@ class _SvgReader:
                 raise StopReading
             self.size = _size(attributes)
         match name:
-            # The first child's: those of inner elements are tool tips.
+            # Only those of the root element: the others are tool tips.
             case "title" | "desc" if self._depth == 2 and not self.texts[name]:
                 self._told = name
             case "text" | "p":
@@ -259,7 +261,7 @@ class _SvgReader:
 
 
 def _size(attributes: Mapping[str, str]) -> tuple[int, int] | None:
-    """Return the size in pixels; in other units, or none at all, the view box tells it."""
+    """Return the size in pixels, from the view box if width or height are missing or in other units."""
     wide, high = (_LENGTH.fullmatch(attributes.get(name, "")) for name in ("width", "height"))
     if wide and high:
         return int(wide[1]), int(high[1])

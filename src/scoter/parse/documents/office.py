@@ -1,4 +1,4 @@
-"""Office documents: Word, Excel, PowerPoint and OpenDocument, all of them XML in a zip file."""
+"""Office documents: the parser for Word, Excel, PowerPoint and OpenDocument files, and the OpenDocument reader."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ TYPES_BY_SUFFIX: Final = {
     "otg": f"{_OPEN}graphics-template",
 }
 _COMPOUND: Final = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
-# The stream in which an encrypted document lies within a compound file (MS-OFFCRYPTO 2.3.4.4).
+# The stream of a compound file that holds an encrypted document (MS-OFFCRYPTO 2.3.4.4).
 _ENCRYPTED: Final = "EncryptedPackage".encode("utf-16-le")
 _SMALL_PART: Final = 1024 * 1024
 _NO_TEXT: Final = frozenset(
@@ -71,7 +71,7 @@ class OfficeParser:
 def _found(body: bytes) -> DocumentContent | None:
     if body.startswith(_COMPOUND):
         return DocumentContent(
-            doubt="encrypted" if _ENCRYPTED in body else "damaged: an older format than its type says"
+            doubt="encrypted" if _ENCRYPTED in body else "damaged: an older format than its content type says"
         )
     if b"PK\x03\x04" not in body[:1024]:
         return None
@@ -83,7 +83,7 @@ def _found(body: bytes) -> DocumentContent | None:
 
 
 def read_odf(archive: ZipArchive) -> DocumentContent:
-    """Return what is in a document."""
+    """Return the content of an OpenDocument file."""
     said = _meta(archive)
     content = archive.member("content.xml")
     if content is None:
@@ -122,9 +122,9 @@ def _meta(archive: ZipArchive) -> PageMetadata:
 
 
 class _OdfReader:
-    """Paragraphs, headings, tables and links; text stands between the elements of a paragraph.
+    """Reads paragraphs, headings, tables and links.
 
-    Notes stand where they are referred to, in the middle of a sentence: they are put into a builder of their own.
+    Notes appear in the middle of the sentence that refers to them, so they go into a builder of their own.
     """
 
     def __init__(self, builder: TextBuilder, notes: TextBuilder) -> None:

@@ -1,4 +1,4 @@
-"""From what a document says to a page: texts cleaned and bounded, links joined, robots heard."""
+"""Turn the content of a document into a page: clean and truncate texts, resolve links, apply robots directives."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from scoter.parse.robots_meta import directives
 from scoter.plugins import Setup
 
 MOST_TEXT: Final = 10_000_000
-"""Characters that are kept of one document's text."""
+"""Characters kept of a document's text."""
 LONGEST_DOUBT: Final = 200
 LONGEST_VALUE: Final = 1_000
 MOST_VALUES: Final = 50
 _LONGEST_ADDRESS: Final = 2_000
-_LONGEST_LANGUAGE: Final = 35  # characters; RFC 5646 4.4.1 asks readers to bear that many
+_LONGEST_LANGUAGE: Final = 35  # characters; RFC 5646 4.4.1
 
-# Control characters, the noncharacters that PDFium writes for hyphens it removed, and byte order marks.
+# Control characters, the noncharacters that PDFium writes for removed hyphens, and byte order marks.
 _UNWANTED: Final = dict.fromkeys([*range(9), 11, *range(14, 32), 127, 0xFEFF, 0xFFFE, 0xFFFF])
 _BREAKS: Final = str.maketrans({"\r": "\n", "\f": "\n", "\x85": "\n", "\u2028": "\n", "\u2029": "\n", "\xa0": " "})
 _MANY_BREAKS: Final = re.compile(r"\n{3,}")
@@ -36,7 +36,7 @@ _SEPARATORS: Final = re.compile(r"[;,\n]")
 
 
 class DocumentLink(Struct, frozen=True):
-    """A link as the document writes it."""
+    """A link as written in the document."""
 
     href: str
     anchor: str = ""
@@ -44,7 +44,7 @@ class DocumentLink(Struct, frozen=True):
 
 
 class DocumentContent(Struct, frozen=True, kw_only=True):
-    """What a document was found to say; ``about`` names its title too."""
+    """What a parser found in a document; the title is in ``about``."""
 
     text: str = ""
     links: tuple[DocumentLink, ...] = ()
@@ -54,14 +54,14 @@ class DocumentContent(Struct, frozen=True, kw_only=True):
 
 
 class PageMaker:
-    """Makes pages of what parsers found, by the configuration."""
+    """Makes pages from the content of documents."""
 
     def __init__(self, setup: Setup) -> None:
         self._agents = HtmlOptions.of(setup.config).agents
         self._about = setup.config.parse.metadata
 
     def page(self, content: Content, found: DocumentContent) -> Page:
-        """Return the page of a document; addresses in its text are links as well."""
+        """Return the page of a document; addresses in its text become links too."""
         said = directives((), content.robots, self._agents)
         text = clean(found.text)
         return Page(
@@ -93,7 +93,7 @@ def about(
     keywords: tuple[str, ...] = (),
     language: str = "",
 ) -> PageMetadata:
-    """Return the fields that say something, cleaned, each from the same source.
+    """Return metadata with the non-empty fields, cleaned, all attributed to one source.
 
     >>> about("content", title=" A  b ", description="").sources
     {'title': 'content'}
@@ -112,7 +112,7 @@ def about(
 
 
 def authors(*names: str) -> tuple[Author, ...]:
-    """Return the authors that a field names, parted by semicolons.
+    """Split a field into authors at semicolons.
 
     >>> [author.name for author in authors("Ann Bee; Cy Dee")]
     ['Ann Bee', 'Cy Dee']
@@ -122,7 +122,7 @@ def authors(*names: str) -> tuple[Author, ...]:
 
 
 def keywords(*texts: str) -> tuple[str, ...]:
-    """Return the words of a field, parted by commas or semicolons.
+    """Split a field into keywords at commas, semicolons and line breaks.
 
     >>> keywords("a, b; a")
     ('a', 'b')
@@ -132,31 +132,31 @@ def keywords(*texts: str) -> tuple[str, ...]:
 
 
 def clean(text: str) -> str:
-    """Return a text that can be stored: no control characters, no halves of characters, few empty lines."""
+    """Remove control characters, lone surrogates and repeated empty lines, and truncate the text."""
     text = whole(text[:MOST_TEXT]).replace("\r\n", "\n").translate(_BREAKS).translate(_UNWANTED)
     text = "\n".join([line.strip(" \t") for line in text.split("\n")])
     return _MANY_BREAKS.sub("\n\n", text).strip()
 
 
 def one_line(text: str, most: int = LONGEST_VALUE) -> str:
-    """Return a text on one line, cut to its bound."""
+    """Return a text as one line, truncated to ``most`` characters."""
     return " ".join(whole(text[: 4 * most]).translate(_UNWANTED).split())[:most].rstrip()
 
 
 def whole(text: str) -> str:
-    """Return a text without lone surrogates, which no encoding can hold."""
+    """Replace lone surrogates, which no encoding can represent."""
     if text.isascii():
         return text
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 def addresses(text: str) -> Iterator[DocumentLink]:
-    """Yield the web addresses in a text, without the punctuation that follows them.
+    """Yield the web addresses in a text, without trailing punctuation.
 
     >>> [link.href for link in addresses("See (http://a.example/b(c)), or http://d.example/.")]
     ['http://a.example/b(c)', 'http://d.example/']
     """
-    if "://" not in text:  # most have none, and this is a hundred times as fast
+    if "://" not in text:  # most texts have none, and this check is a hundred times as fast
         return
     for number, found in enumerate(_ADDRESS.finditer(text)):
         if number == MOST_LINKS:

@@ -1,7 +1,6 @@
-"""PDF by PDFium: the text page by page, what the document says about itself, and where it links to.
+"""PDF documents, read with PDFium: text by page, metadata and links.
 
-PDFium is the reader of a browser, made for hostile files. What it cannot bear ends the parser process and
-nothing else.
+PDFium is Chromium's PDF reader and built for hostile files. If one crashes it, only the parser process ends.
 """
 
 from __future__ import annotations
@@ -32,20 +31,20 @@ if TYPE_CHECKING:
     import pypdfium2  # type: ignore[import-untyped]
 
 MOST_PAGES: Final = 2_000
-_MOST_MISSING: Final = 20  # pages in a row that cannot be read; after them no more are tried
-_MOST_ANCHORS: Final = 500  # each is looked for among all the characters of its page
+_MOST_MISSING: Final = 20  # consecutive unreadable pages after which reading stops
+_MOST_ANCHORS: Final = 500  # each needs a search through all characters of its page
 _LONGEST_ADDRESS: Final = 4_096
 _MOST_PACKETS: Final = 50
-_MARK: Final = b"%PDF-"
-_MARKED: Final = 1_024  # bytes; readers forgive what stands before the mark
+_SIGNATURE: Final = b"%PDF-"
+_SIGNATURE_WITHIN: Final = 1_024  # bytes; PDF readers accept junk before the signature
 _PASSWORD: Final = 4  # FPDF_ERR_PASSWORD
 _URI: Final = 3  # PDFACTION_URI
-# ISO 32000-1, 7.9.4; the apostrophes and the D: are often missing.
+# ISO 32000-1, 7.9.4; apostrophes and "D:" are often missing.
 _DATE: Final = re.compile(
     r"\s*(?:D:)?(\d{4})(\d\d)?(\d\d)?(\d\d)?(\d\d)?(\d\d)?\s*(?:(Z)|([+-])(\d\d)'?(\d\d)?)?", re.ASCII
 )
-# A hyphen at the end of a line that parts a word: PDFium puts a control character or a noncharacter in its place.
-_PARTED: Final = re.compile("[\x02\ufffe]\r?\n?")
+# PDFium replaces a hyphen that breaks a word at the end of a line by a control character or a noncharacter.
+_BROKEN_WORD: Final = re.compile("[\x02\ufffe]\r?\n?")
 
 
 class PdfParser:
@@ -57,7 +56,7 @@ class PdfParser:
         self._maker = PageMaker(setup)
 
     def parse(self, content: Content) -> Sequence[Page]:
-        if _MARK not in content.body[:_MARKED]:
+        if _SIGNATURE not in content.body[:_SIGNATURE_WITHIN]:
             return ()
         return (self._maker.page(content, _found(content.body)),)
 
@@ -76,9 +75,9 @@ def _found(body: bytes) -> DocumentContent:
 
 
 def _xmp(body: bytes) -> Mapping[str, Sequence[str]]:
-    """Return what the XMP of a document says, which stands in the file as it is (ISO 32000-1, 14.3.2).
+    """Return the document's XMP metadata, which is stored uncompressed (ISO 32000-1, 14.3.2).
 
-    The last counts, since changes are appended; pictures in the document may have XMP of their own.
+    The last packet counts, because changes are appended. Images in the document may have XMP of their own.
     """
     end = len(body)
     for _ in range(_MOST_PACKETS):
@@ -113,7 +112,7 @@ def pdf_date(text: str) -> datetime | None:
 
 
 class _PdfReader:
-    """One pass over the pages of a document."""
+    """Reads the pages of one document."""
 
     def __init__(self, document: pypdfium2.PdfDocument, xmp: Mapping[str, Sequence[str]]) -> None:
         self._document = document
@@ -159,7 +158,7 @@ class _PdfReader:
             try:
                 text = words.get_text_range(0, min(words.count_chars(), self._left))
                 self._left -= len(text)
-                self._texts.append(_PARTED.sub("", text).strip())
+                self._texts.append(_BROKEN_WORD.sub("", text).strip())
                 self._links.extend(self._links_of(page, words))
             finally:
                 words.close()
@@ -182,10 +181,10 @@ class _PdfReader:
             if self._anchors > 0 and pdfium.FPDFLink_GetAnnotRect(link, box):
                 self._anchors -= 1
                 anchor = words.get_text_bounded(box.left, box.bottom, box.right, box.top)
-            yield DocumentLink(address.value.decode("utf-8", "replace"), _PARTED.sub("", anchor))
+            yield DocumentLink(address.value.decode("utf-8", "replace"), _BROKEN_WORD.sub("", anchor))
 
     def _about(self) -> PageMetadata:
-        """Return what the document says: what its Info dictionary does not say, its XMP may."""
+        """Return the metadata from the Info dictionary, with XMP as fallback."""
         value = self._document.get_metadata_value
 
         def either(name: str, other: str) -> str:

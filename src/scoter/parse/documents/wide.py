@@ -1,7 +1,7 @@
-"""Many formats more, by kreuzberg: old Office files, RTF, EPUB, mail and others.
+"""More formats, read with kreuzberg: old Office files, RTF, EPUB, mail and others.
 
-It comes with the extra ``documents``. Its cache and its reading of letters in pictures are off, so that it
-writes no files and asks nobody for models.
+kreuzberg comes with the extra ``documents``. Its cache and OCR are disabled, so it writes no files and downloads no
+models.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _KEPT: Final = ("format_type", "page_count", "sheet_count", "slide_count")
 
 
 class WideParser:
-    """Reads old Office files, RTF, EPUB, mail and other formats by kreuzberg."""
+    """Reads old Office files, RTF, EPUB, mail and other formats with kreuzberg."""
 
     media_types: tuple[str, ...] = (
         *("application/msword", "application/vnd.ms-excel", "application/vnd.ms-powerpoint"),
@@ -37,9 +37,9 @@ class WideParser:
     def __init__(self, setup: Setup) -> None:
         if find_spec("kreuzberg") is None:
             raise PluginError(
-                "the parser wide needs the package kreuzberg, which is not installed",
+                "the parser wide requires the package kreuzberg, which is not installed",
                 where="parse.parsers",
-                hint="pip install 'scoter[documents]', or take 'wide' out of parse.parsers.",
+                hint="Run pip install 'scoter[documents]', or remove 'wide' from parse.parsers.",
             )
         self._maker = PageMaker(setup)
 
@@ -64,12 +64,12 @@ def _found(body: bytes, media_type: str) -> DocumentContent:
         return DocumentContent(doubt=f"damaged: {error}")
     except MemoryError:
         raise
-    except Exception as error:  # whatever its readers, in many languages, come upon
+    except Exception as error:  # its readers raise many kinds of errors
         return DocumentContent(doubt=f"damaged: {error or type(error).__name__}")
     except BaseException as error:
-        if type(error).__name__ != "PanicException":  # how a panic in Rust comes out; it is no Exception
+        if type(error).__name__ != "PanicException":  # a Rust panic, which is not an Exception
             raise
-        return DocumentContent(doubt="damaged: the reader gave up")
+        return DocumentContent(doubt="damaged: the reader crashed")
     metadata: Mapping[str, Any] = result.metadata or {}
     return DocumentContent(
         text=result.content,

@@ -1,7 +1,7 @@
-"""XML read as it comes, without a tree: what a document makes of memory does not grow with it.
+"""Turn XML into text as a stream, without building a tree, so memory does not grow with the document.
 
-No DTD, entity or file is loaded from elsewhere. A document with entities of its own is not read, unless asked
-for: none of the formats here needs them, but for pictures. libxml2 bounds what entities may amount to, and depth.
+No external DTD, entity or file is ever loaded. Documents that declare entities are rejected, except SVG images, which
+need them. libxml2 limits the expansion of entities and the nesting depth.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from scoter.parse.documents.pages import MOST_TEXT, DocumentLink
 from scoter.parse.html import LONGEST_ANCHOR, MOST_LINKS
 
 _RELATIONSHIPS: Final = "/relationships}"
-_PROLOGUE: Final = 16 * 1024  # bytes in which entities are looked for
-_DEEPEST: Final = 32  # links or fields that are open at the same time
+_PROLOGUE: Final = 16 * 1024  # bytes searched for entity declarations
+_DEEPEST: Final = 32  # links or fields that are open at once
 
 
 class XmlTarget(Protocol):
-    """Told of elements and text in the order of the document.
+    """Receives elements and text in document order.
 
-    Names come without their namespace, but for attributes that name a relationship: ``r:id``.
+    Names have no namespace, except attributes that name a relationship: ``r:id``.
     """
 
     def start(self, name: str, attributes: Mapping[str, str]) -> None: ...
@@ -31,18 +31,18 @@ class XmlTarget(Protocol):
 
 
 class StopReading(Exception):
-    """A target has what it wanted."""
+    """Raised by a target that has found what it needs."""
 
 
 class _LocalNames:
-    """Takes the namespaces away: Office documents have two for each, and nothing here needs to tell them apart."""
+    """Strips namespaces: Office documents use two for each format, and no reader here distinguishes them."""
 
     def __init__(self, target: XmlTarget) -> None:
         self._target = target
         self.data = target.data
 
     def start(self, tag: str, attributes: Mapping[str, str]) -> None:
-        # Where entities are not resolved, libxml2 leaves every ampersand of an attribute to be read once more.
+        # With resolve_entities off, libxml2 leaves ampersands in attributes escaped.
         plain = {_attribute(name): value.replace("&#38;", "&") for name, value in attributes.items()}
         self._target.start(local(tag), plain)
 
@@ -65,12 +65,12 @@ def local(name: str) -> str:
 
 @lru_cache(maxsize=4_096)
 def _attribute(name: str) -> str:
-    # A slide has an id of its own beside that of its relationship.
+    # A slide has an id besides that of its relationship.
     return f"r:{local(name)}" if _RELATIONSHIPS in name else local(name)
 
 
 def tell(target: XmlTarget, pieces: Iterable[bytes], *, entities: bool = False) -> str:
-    """Tell a target of a document; return what is wrong with it, or nothing."""
+    """Feed a document to a target; return what is wrong with it, or an empty string."""
     from lxml import etree  # type: ignore[import-untyped]
 
     parser = etree.XMLParser(
@@ -96,13 +96,13 @@ def tell(target: XmlTarget, pieces: Iterable[bytes], *, entities: bool = False) 
 
 
 class TextLimitReached(Exception):
-    """There is as much text as is kept; no more of the document is read."""
+    """Raised when the text limit is reached, to stop reading the document."""
 
 
 class TextBuilder:
-    """Lines of text as a reader of XML comes upon them, and the links in them.
+    """Assembles lines of text, and the links in them.
 
-    The cells of a line are parted by tabs; white space inside a cell becomes one space.
+    Cells of a line are separated by tabs; white space inside a cell is collapsed.
     """
 
     def __init__(self, most: int = MOST_TEXT) -> None:
@@ -115,12 +115,12 @@ class TextBuilder:
 
     @property
     def text(self) -> str:
-        """The lines so far; the one that was begun is ended."""
+        """The lines so far; ends the current one."""
         self.end_line()
         return "\n".join(self._lines)
 
     def add(self, piece: str) -> None:
-        """Add to the line; raise TextLimitReached when there is no room for all of it."""
+        """Add to the current line; raise TextLimitReached if the text is full."""
         self._pieces.append(piece[: max(0, self._left)])
         if self._anchors:
             self._anchors[-1].append(piece[: 2 * LONGEST_ANCHOR])
@@ -141,7 +141,7 @@ class TextBuilder:
             self._cells.clear()
 
     def end_block(self) -> None:
-        """End the line and leave one empty."""
+        """End the line and leave an empty one."""
         self.end_line()
         if self._lines and self._lines[-1]:
             self._lines.append("")
@@ -151,7 +151,7 @@ class TextBuilder:
             self._anchors.append([])
 
     def close_anchor(self) -> str:
-        """Return what was added since the anchor was opened."""
+        """Return the text added since the anchor was opened."""
         return " ".join("".join(self._anchors.pop()).split())[:LONGEST_ANCHOR] if self._anchors else ""
 
     def link(self, href: str, anchor: str = "", kind: str = "a") -> None:

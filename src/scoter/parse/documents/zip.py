@@ -1,9 +1,8 @@
 """Zip archives: a page for the archive, and one for each member that some parser reads.
 
-A member's page has the archive's URL with ``!/`` and the member's name at the end of its path, as Java's ``jar:`` URLs
-have it: ``http://a.example/b.zip!/c/d.txt``. That URL is canonical, is on the archive's own host, and no two members
-share it; it names a page in an index, and nobody can fetch it. A ``!`` in a name is escaped, so that an archive in an
-archive can be told apart: ``b.zip!/inner.zip!/e.txt``.
+A member's URL is the archive's with ``!/`` and the member's name appended to the path, like Java's ``jar:`` URLs:
+``http://a.example/b.zip!/c/d.txt``. It is canonical, unique and on the archive's host. It identifies a page in an index
+and cannot be fetched. A ``!`` in a name is escaped, so nested archives are unambiguous: ``b.zip!/inner.zip!/e.txt``.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ from scoter.plugins import Setup
 
 ZIP: Final = "application/zip"
 DEEPEST: Final = 2
-"""Archives within each other that are read, the outermost counted."""
+"""Levels of nested archives that are read, including the outermost."""
 MOST_BYTES: Final = 64 * 1024 * 1024
 MOST_OF_MEMBER: Final = 16 * 1024 * 1024
 _DEPTH: Final = "zip.depth"
@@ -38,12 +37,12 @@ _ARCHIVE: Final = "zip.archive"
 
 
 class ZipParser:
-    """Reads zip archives: the names of their members, and the members themselves."""
+    """Reads zip archives: the names of the members, and the members themselves."""
 
     media_types: tuple[str, ...] = (ZIP, "application/x-zip-compressed", "application/x-zip")
 
     def __init__(self, setup: Setup, *, parsers: ParserChain | None = None) -> None:
-        """``parsers`` read the members, instead of those that the configuration names."""
+        """``parsers`` read the members instead of the configured ones."""
         self._config = setup.config
         self._maker = PageMaker(setup)
         self._given = parsers
@@ -52,25 +51,25 @@ class ZipParser:
         if b"PK" not in content.body[:1024]:
             return ()
         unpacking = _ZipReader(self._chain, self._maker, self._config.parse.entries)
-        # A parser of members may be this one again, by a mapping of types: the depth goes with the content.
+        # parse.types may map a member to this parser again, so the depth travels with the content.
         unpacking.unpack(content, int(content.metadata.get(_DEPTH, "1")))
         return unpacking.pages
 
     @cached_property
     def _chain(self) -> ParserChain:
-        """The parsers for members; the parse filters come later, over all pages."""
+        """The parsers for members; parse filters run later, on all pages."""
         if self._given is not None:
             return self._given
         return ParserChain.of(replace(self._config, parse=replace(self._config.parse, filter_order=())))
 
 
 def member_url(archive: Url, name: str) -> Url | None:
-    """Return the URL of a member's page, or nothing when its name holds none.
+    """Return the URL of a member's page, or ``None`` if its name allows none.
 
     >>> str(member_url(canonical("http://a.example/b.zip?c=d"), "e/../../f !.txt"))
     'http://a.example/b.zip!/e/f%20%21.txt?c=d'
     """
-    # Dots would be resolved and lead out of the archive, to other pages of its host.
+    # Dot segments would be resolved and lead out of the archive, to other pages of its host.
     steps = [step for step in name.replace("\\", "/").split("/") if step.strip(" .\0")]
     if not steps or len(name) > LONGEST_NAME:
         return None
@@ -83,7 +82,7 @@ def member_url(archive: Url, name: str) -> Url | None:
 
 
 class _ZipReader:
-    """What comes out of one archive and those inside it, within common bounds."""
+    """Reads one archive and those nested in it, within shared limits."""
 
     def __init__(self, chain: ParserChain, maker: PageMaker, entries: int) -> None:
         self.pages: list[Page] = []
@@ -95,11 +94,11 @@ class _ZipReader:
         self._seen: set[str] = set()
 
     def unpack(self, content: Content, depth: int) -> None:
-        """Add the page of an archive, and then those of its members."""
+        """Add the page of an archive, followed by those of its members."""
         place = len(self.pages)
         names: list[str] = []
         troubles: Counter[str] = Counter()
-        self.pages.append(Page(url=content.url))  # until it is known what to say of it
+        self.pages.append(Page(url=content.url))  # placeholder, replaced below
         try:
             archive = ZipArchive(content.body, self._allowance)
             for member, name in zip(archive.members, archive.names, strict=True):
@@ -128,7 +127,7 @@ class _ZipReader:
         if url is None or url.text in self._seen:
             return
         if self._entries and len(self.pages) > self._entries:
-            troubles["truncated: more members than become pages"] = 1
+            troubles["truncated: more members than parse.entries allows"] = 1
             return
         self._seen.add(url.text)
         try:
@@ -150,14 +149,14 @@ class _ZipReader:
         elif depth < DEEPEST:
             self.unpack(inner, depth + 1)
         else:
-            troubles["archives are nested too deep"] += 1
+            troubles["archives are nested too deeply"] += 1
 
     def _parse(self, content: Content, archive: Url, troubles: Counter[str]) -> None:
         outcome = self._chain.parse(content)
-        inside = f"{archive.text.partition('?')[0]}!/"  # where links to other members lead: nobody can follow them
+        inside = f"{archive.text.partition('?')[0]}!/"  # links to other members cannot be followed
         match outcome:
             case Parsed():
-                # A member may hold documents itself, as a feed does.
+                # A member may contain several pages itself, such as a feed.
                 for page in outcome.pages[: self._entries - len(self.pages) + 1] if self._entries else outcome.pages:
                     self._left -= len(page.text)
                     if self._left < 0:
@@ -171,7 +170,7 @@ class _ZipReader:
 
 
 def _merged(own: Page, members: Sequence[Page]) -> Page:
-    """Return the archive's page with what its members say, for those who want no pages of members."""
+    """Return the archive's page with its members' texts and links, for parse.entries = 0."""
     links: dict[str, Outlink] = {}
     for page in members:
         for link in () if page.nofollow else page.outlinks[: MOST_LINKS - len(links)]:
