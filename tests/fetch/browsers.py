@@ -11,6 +11,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from tests.fetch.fakes import FakeResolver
 
 from scoter.config import Config, PortRange, Size
 from scoter.config.sections.fetch import FetchSettings
@@ -19,7 +20,7 @@ from scoter.config.sections.protocols import BrowserSettings
 from scoter.core.reply import Exchange, Fetched, Reply, Request
 from scoter.core.url import canonical
 from scoter.fetch.network.guard import Guard
-from scoter.fetch.network.resolver import CachingResolver, FakeResolver
+from scoter.fetch.network.resolver import CachingResolver
 from scoter.fetch.protocols.browser import BrowserProtocol
 from scoter.fetch.protocols.chromium import NAMES
 from scoter.plugins import Setup

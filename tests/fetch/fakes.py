@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 
 from scoter.core.reply import Exchange, Headers, Reply, Request, reply_to
 from scoter.core.url import Url, canonical
+from scoter.fetch.network.resolver import Answer, NotResolved, Resolved
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 
@@ -53,3 +54,25 @@ class Web:
         if isinstance(found, bytes):
             return answer(request.url, 200, found)
         return answer(request.url, found) if isinstance(found, int) else found(request.url)
+
+
+class FakeResolver:
+    """Answers from a table; a sequence gives one answer after the other and repeats the last."""
+
+    def __init__(self, table: Mapping[str, Answer | str | Sequence[Answer | str]], ttl: float = 300.0) -> None:
+        self.asked: list[str] = []
+        self._table = {
+            name: (answers,) if isinstance(answers, str | Resolved | NotResolved) else tuple(answers)
+            for name, answers in table.items()
+        }
+        self._ttl = ttl
+
+    async def resolve(self, host: str) -> Answer:
+        """Return the next answer for a name; a name that is not in the table does not exist."""
+        looks = self.asked.count(host)
+        self.asked.append(host)
+        answers = self._table.get(host)
+        if not answers:
+            return NotResolved("no such name", transient=False)
+        answer = answers[min(looks, len(answers) - 1)]
+        return Resolved(tuple(answer.split()), self._ttl) if isinstance(answer, str) else answer

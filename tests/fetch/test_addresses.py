@@ -8,11 +8,12 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 
 import pytest
+from tests.fetch.fakes import FakeResolver
 
 from scoter.config import load
 from scoter.core.reply import Failed, Fetched, Reason, Request
 from scoter.core.url import canonical
-from scoter.fetch.network.resolver import FakeResolver, Resolved
+from scoter.fetch.network.resolver import Resolved
 from scoter.fetch.protocols.http import HttpProtocol
 from scoter.plugins import Setup
 
@@ -79,7 +80,7 @@ async def test_another_address_is_asked_when_nobody_takes_the_connection_at_one_
         with deaf(port) if is_deaf else socket.socket():
             first = await http.fetch(page(port))
             second = await http.fetch(page(port))
-        hops, url = http._hops, page(port).url
+        hops, url = http._transport, page(port).url
         routes = await hops._resolve(url, hops._sites.get(url))
 
     assert isinstance(first, Fetched)

@@ -125,10 +125,10 @@ async def test_the_browser_is_started_anew_after_some_pages_and_leaves_nothing_b
             rendered(await fetch(protocol))
         assert protocol._chromium is not None
         assert protocol._chromium.started == 2
-        running = [each for each in family(os.getpid(), processes()) if b"--started-by=" in each.call]
+        running = [each for each in family(os.getpid(), processes()) if b"--started-by=" in each.command]
         assert len(running) <= 2
 
-    assert not [each for each in family(os.getpid(), processes()) if b"--started-by=" in each.call]
+    assert not [each for each in family(os.getpid(), processes()) if b"--started-by=" in each.command]
 
 
 async def test_a_browser_that_was_killed_is_started_anew(site: Site) -> None:
@@ -149,5 +149,5 @@ async def test_a_browser_that_was_killed_is_started_anew(site: Site) -> None:
 def test_processes_are_counted_with_their_own_memory() -> None:
     own = next(each for each in processes() if each.pid == os.getpid())
 
-    assert own.own > 5_000_000
+    assert own.private > 5_000_000
     assert own in family(os.getppid(), processes())

@@ -9,12 +9,13 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from tests.fetch.fakes import FakeResolver
 
 from scoter.config import Config, Network, PortRange
 from scoter.config.sections.fetch import FetchSettings
 from scoter.fetch.network.forward_proxy import ForwardProxy
 from scoter.fetch.network.guard import Guard
-from scoter.fetch.network.resolver import CachingResolver, FakeResolver
+from scoter.fetch.network.resolver import CachingResolver
 
 Handler = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Coroutine[Any, Any, None]]
 
@@ -53,7 +54,7 @@ async def proxy(
     )
     guard = Guard(Config(fetch=fetch))
     resolver = CachingResolver(FakeResolver(dict(names or {})), guard)
-    async with ForwardProxy(guard, resolver, **{"patience": timedelta(seconds=2), **options}) as made:
+    async with ForwardProxy(guard, resolver, **{"timeout": timedelta(seconds=2), **options}) as made:
         yield made
 
 
@@ -132,7 +133,7 @@ async def test_the_browsers_own_errands_are_refused_before_they_are_resolved() -
         answer = await ask(through, b"CONNECT update.example:443 HTTP/1.1\r\n\r\n")
 
     assert answer.startswith(b"HTTP/1.1 403 ")
-    assert "errand" in through.refusals[0]
+    assert "background request" in through.refusals[0]
 
 
 @pytest.mark.parametrize(
@@ -156,7 +157,7 @@ async def test_what_is_no_request_for_a_proxy_is_told_so(request_: bytes) -> Non
 
 
 async def test_an_endless_head_and_an_endless_silence_end() -> None:
-    async with proxy(patience=timedelta(milliseconds=50)) as through:
+    async with proxy(timeout=timedelta(milliseconds=50)) as through:
         assert await ask(through, b"GET http://a.example/ HTTP/1.1\r\n" + b"X: y\r\n" * 20_000) == b""
         assert await ask(through, b"GET http://a.exa") == b""
 
@@ -165,7 +166,7 @@ async def test_a_connection_brings_no_more_than_its_share() -> None:
     rules = ("a.example:443=127.0.0.1:{port}",)
     async with site(b"x" * 300_000) as server:
         placed = tuple(rule.format(port=server.port) for rule in rules)
-        async with proxy(rules=placed, most_bytes=100_000) as through:
+        async with proxy(rules=placed, max_bytes=100_000) as through:
             answer = await ask(through, b"CONNECT a.example:443 HTTP/1.1\r\n\r\n!")
 
     assert len(answer.partition(b"\r\n\r\n")[2]) == 100_000

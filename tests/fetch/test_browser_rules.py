@@ -205,9 +205,9 @@ def test_without_a_chromium_the_error_says_where_to_name_one(monkeypatch: pytest
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: object())
     monkeypatch.setenv("PATH", str(tmp_path))
 
-    with pytest.raises(ConfigError, match=r"^browser\.executable: no Chromium was found"):
+    with pytest.raises(ConfigError, match=r"^browser\.executable: no Chromium found"):
         chromium.find_executable(BrowserSettings())
-    with pytest.raises(ConfigError, match=r"^browser\.executable: .*nothing is not a program"):
+    with pytest.raises(ConfigError, match=r"^browser\.executable: .*nothing is not an executable program"):
         chromium.find_executable(BrowserSettings(executable=tmp_path / "nothing"))
 
 

@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
-from tests.fetch.fakes import answer
+from tests.fetch.fakes import FakeResolver, answer
 from tests.fetch.fetchers import Fake, Sink, fetcher, source, urls
 
 from scoter.config import load
@@ -19,7 +19,7 @@ from scoter.core.url import canonical
 from scoter.errors import ConfigError
 from scoter.fetch.fetcher import Fetcher
 from scoter.fetch.network.guard import Guard
-from scoter.fetch.network.resolver import Answer, CachingResolver, FakeResolver
+from scoter.fetch.network.resolver import Answer, CachingResolver
 from scoter.fetch.protocols.dispatch import Protocols
 from scoter.fetch.queues.keys import QueueKeys
 
@@ -291,7 +291,7 @@ async def test_a_source_is_read_on_while_a_turn_is_free_whatever_is_queued() -> 
 
 
 def test_two_protocols_for_one_scheme_are_told() -> None:
-    with pytest.raises(ConfigError, match="'two' fetches http: as another does"):
+    with pytest.raises(ConfigError, match="'two' and another one both fetch http: URLs"):
         Protocols([("one", Fake()), ("two", Fake())])
 
 

@@ -19,10 +19,16 @@ from scoter.core.reply import Exchange, Failed, Fetched, Gone, Moved, NotModifie
 from scoter.core.url import Url, canonical, join
 from scoter.fetch.fetcher import Fetcher
 from scoter.fetch.protocols import file as module
-from scoter.fetch.protocols.file import FileProtocol, url_of
+from scoter.fetch.protocols.file import FileProtocol
+from scoter.fetch.protocols.listings import path_text
 from scoter.plugins import Setup
 
 NOON = datetime(2026, 11, 5, 12, 0, 0, tzinfo=UTC)
+
+
+def url_of(path: Path) -> Url:
+    """Return the file: URL of a path."""
+    return canonical(f"file://{path_text(os.fsencode(path))}")
 
 
 async def fetch(url: Url | str, since: datetime | None = None, *, settings: FileSettings | None = None) -> Reply:
@@ -152,7 +158,7 @@ async def test_a_huge_folder_is_cut_between_two_links(folder: Path, monkeypatch:
         (folder / f"{number:04d}").write_text("", "utf-8")
 
     short = fetched(await fetch(f"{url_of(folder)}/", settings=FileSettings(content_limit=Size(2_000))))
-    monkeypatch.setattr(module, "MOST_NAMES", 50)
+    monkeypatch.setattr(module, "MAX_NAMES", 50)
     few = fetched(await fetch(f"{url_of(folder)}/", settings=FileSettings(crawl_parent=False)))
 
     assert len(short.body) <= 2_000
@@ -238,7 +244,7 @@ async def test_what_never_ends_or_blocks_is_not_opened(folder: Path, monkeypatch
         for path in (folder / "pipe", folder / "socket", Path("/dev/zero"), Path("/dev/null")):
             reply = await fetch(url_of(path))
             assert isinstance(reply, Gone), path
-            assert reply.detail == "it is neither a file nor a folder"
+            assert reply.detail == "neither a file nor a folder"
 
 
 async def test_only_the_folders_that_are_named_may_be_read(folder: Path) -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.fetch.fakes import FakeResolver
 from tests.fetch.ftpserver import ftp_server
 
 from scoter.config import Config, Network, PortRange, Size
@@ -20,7 +21,6 @@ from scoter.config.sections.fetch import FetchSettings
 from scoter.config.sections.protocols import FtpSettings
 from scoter.core.reply import Exchange, Failed, Fetched, Gone, Moved, NotModified, Reason, Reply, Request, Truncation
 from scoter.core.url import canonical, join
-from scoter.fetch.network.resolver import FakeResolver
 from scoter.fetch.protocols.ftp import FtpProtocol
 from scoter.plugins import Setup
 
@@ -298,7 +298,7 @@ async def test_a_server_cannot_send_us_to_another_service_of_its_machine() -> No
 
     assert isinstance(reply, Failed)
     assert reply.reason is Reason.REFUSED_ADDRESS
-    assert reply.detail == "port 25 is another service's, not one for data"
+    assert reply.detail == "port 25 belongs to another service and is not used for data"
 
 
 @pytest.mark.parametrize(

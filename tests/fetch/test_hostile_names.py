@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 
 import pytest
+from tests.fetch.fakes import FakeResolver
 from tests.fetch.hostile import KEEP, Pause, config_for, ok, serving
 
 from scoter.config import Config, load
@@ -14,7 +15,7 @@ from scoter.core.reply import Failed, Fetched, Reason, Reply, Request
 from scoter.core.url import canonical
 from scoter.fetch.filters import kind_of
 from scoter.fetch.network.guard import Guard
-from scoter.fetch.network.resolver import Answer, CachingResolver, FakeResolver, Resolved
+from scoter.fetch.network.resolver import Answer, CachingResolver, Resolved
 from scoter.fetch.protocols.http import HttpProtocol
 from scoter.plugins import Setup
 

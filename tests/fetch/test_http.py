@@ -42,7 +42,7 @@ async def test_a_header_of_ones_own_takes_the_place_of_ours() -> None:
 
 
 async def test_who_we_are_is_not_said_by_a_header() -> None:
-    with pytest.raises(ConfigError, match=r"User-Agent.*agent settings"):
+    with pytest.raises(ConfigError, match=r"must not set User-Agent"):
         await get(80, "http://example.com/", 'http.headers=["user-agent: x"]')
 
 
@@ -149,7 +149,7 @@ async def test_a_refused_address_is_not_connected_to() -> None:
 
 
 async def test_the_next_address_is_tried_when_one_does_not_answer() -> None:
-    from scoter.fetch.network.resolver import FakeResolver
+    from tests.fetch.fakes import FakeResolver
 
     async with server(lambda head: response()) as (port, heads):
         config = load(
@@ -165,7 +165,7 @@ async def test_the_next_address_is_tried_when_one_does_not_answer() -> None:
 
 
 async def test_a_name_without_an_address_and_a_port_without_a_server_are_told() -> None:
-    from scoter.fetch.network.resolver import FakeResolver
+    from tests.fetch.fakes import FakeResolver
 
     config = load(overrides=["agent.name=testbot", "fetch.allow_networks=127.0.0.0/8", "fetch.allow_ports=[1]"])
     http = HttpProtocol(Setup(config), resolver=FakeResolver({"closed.test": "127.0.0.1", "private.test": "10.0.0.1"}))
@@ -182,9 +182,11 @@ async def test_a_name_without_an_address_and_a_port_without_a_server_are_told() 
 async def test_a_download_over_the_time_limit_is_cut_and_a_silent_one_fails() -> None:
     promised = b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\nsome"
     async with server(lambda head: promised) as (port, _):
-        late = await get(port, "http://example.com/", "http.time_limit=300ms", "http.timeout=5s")
-        silent = await get(port, "http://example.com/", "http.timeout=1s")
-        kept = await get(port, "http://example.com/", "http.timeout=1s", "http.partial_truncated=true")
+        late, silent, kept = await asyncio.gather(
+            get(port, "http://example.com/", "http.time_limit=300ms", "http.timeout=5s"),
+            get(port, "http://example.com/", "http.timeout=1s"),
+            get(port, "http://example.com/", "http.timeout=1s", "http.partial_truncated=true"),
+        )
     async with server(lambda head: b"HTTP/1.1 103 Early Hints\r\nLink: </a.css>\r\n\r\n") as (port, _):
         hinted = await get(port, "http://example.com/", "http.time_limit=300ms", "http.timeout=5s")
 
@@ -241,7 +243,7 @@ async def test_a_rotated_name_comes_from_the_file(tmp_path: Path) -> None:
     ("overrides", "told"),
     [
         ([], "agent.name: is not set"),
-        (["agent.name=x", "agent.rotate=true"], "agent.rotate_file: is empty"),
+        (["agent.name=x", "agent.rotate=true"], "agent.rotate_file: is not set"),
         (["agent.name=x", "http.auth_file=/no/such/file"], "http.auth_file: /no/such/file cannot be read"),
         (["agent.name=x", "http.proxy_host=no-such-host.invalid"], "http.proxy_host: no-such-host.invalid cannot"),
         (["agent.name=x", "fetch.connect_to=a.test:80=nowhere:80"], "connect_to"),
@@ -267,7 +269,7 @@ async def test_a_cancellation_at_the_moment_of_the_answer_leaves_the_transport_s
 async def test_a_transfer_that_ends_after_it_was_cancelled_is_taken_back_once() -> None:
     async with server(lambda head: response()) as (port, _), protocol(port) as http:
         await http.fetch(Request(url=canonical("http://example.com/")))
-        loop = http._hops._loop()
+        loop = http._transport._loop()
         asking = asyncio.create_task(http.fetch(Request(url=canonical("http://example.com/"))))
         await asyncio.sleep(0)
         while not loop._busy:

@@ -14,7 +14,7 @@ from tests.fetch.nameserver import AAAA, CNAME, A, Nameserver, Record, nameserve
 from scoter.config import Config
 from scoter.fetch.network import resolver as resolver_module
 from scoter.fetch.network.guard import Guard
-from scoter.fetch.network.resolver import LONGEST, SHORTEST, Answer, CachingResolver, DnsResolver, NotResolved, Resolved
+from scoter.fetch.network.resolver import MAX_TTL, MIN_TTL, Answer, CachingResolver, DnsResolver, NotResolved, Resolved
 
 
 def script(name: str, kind: int, before: int) -> ns.Answer:
@@ -78,8 +78,8 @@ async def look_up(name: str) -> Answer:
         ("both.test", {"8.8.8.8", "2606:4700::1111"}, 60),  # the shorter life of the two
         ("half.test", {"8.8.8.8"}, 300),  # a failed half does not spoil the other
         ("alias.test", {"8.8.4.4"}, 100),  # an alias has a life of its own
-        ("short.test", {"8.8.8.8"}, SHORTEST),
-        ("long.test", {"8.8.8.8"}, LONGEST),
+        ("short.test", {"8.8.8.8"}, MIN_TTL),
+        ("long.test", {"8.8.8.8"}, MAX_TTL),
     ],
 )
 async def test_a_name_has_the_addresses_that_the_server_gives(name: str, addresses: set[str], ttl: float) -> None:
@@ -213,10 +213,10 @@ async def test_a_name_that_turns_private_at_the_second_look_is_refused() -> None
     async with nameserver(script) as server, asking(server) as dns:
         resolver = CachingResolver(dns, Guard(Config()), lambda: now)
         first = await resolver.resolve("rebound.test")
-        now += SHORTEST + 1
+        now += MIN_TTL + 1
         second = await resolver.resolve("rebound.test")
 
-    assert first == Resolved(("8.8.8.8",), SHORTEST)
+    assert first == Resolved(("8.8.8.8",), MIN_TTL)
     assert second == NotResolved(
-        "rebound.test leads to 127.0.0.1, which is not public: loopback", transient=False, refused=True
+        "rebound.test resolves to 127.0.0.1, which is not public: loopback", transient=False, refused=True
     )

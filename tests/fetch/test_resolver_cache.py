@@ -5,18 +5,18 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+from tests.fetch.fakes import FakeResolver
 
 from scoter.config import Config, Network
 from scoter.config.sections.fetch import FetchSettings
 from scoter.fetch.network.guard import Guard
 from scoter.fetch.network.resolver import (
     ADDRESSES,
-    FAILED_FOR,
-    LONGEST,
-    UNKNOWN_FOR,
+    FAILED_TTL,
+    MAX_TTL,
+    UNKNOWN_TTL,
     Answer,
     CachingResolver,
-    FakeResolver,
     NotResolved,
     Resolved,
 )
@@ -89,7 +89,7 @@ async def test_an_address_is_its_own_answer_and_is_checked_too() -> None:
     inner = FakeResolver({})
     resolver = CachingResolver(inner, Guard(Config()))
 
-    assert await resolver.resolve("[2606:4700::1111]") == Resolved(("2606:4700::1111",), LONGEST)
+    assert await resolver.resolve("[2606:4700::1111]") == Resolved(("2606:4700::1111",), MAX_TTL)
     assert isinstance(await resolver.resolve("127.0.0.1"), NotResolved)
     assert not inner.asked
 
@@ -98,10 +98,10 @@ async def test_an_address_is_its_own_answer_and_is_checked_too() -> None:
     ("answer", "seconds"),
     [
         (Resolved(("8.8.8.8",), 300), 300),
-        (Resolved(("8.8.8.8",), 1e9), LONGEST),
-        (NotResolved("no such name", transient=False), UNKNOWN_FOR),
-        (NotResolved("no answer", transient=True), FAILED_FOR),
-        (Resolved(("10.0.0.1",), 300), UNKNOWN_FOR),
+        (Resolved(("8.8.8.8",), 1e9), MAX_TTL),
+        (NotResolved("no such name", transient=False), UNKNOWN_TTL),
+        (NotResolved("no answer", transient=True), FAILED_TTL),
+        (Resolved(("10.0.0.1",), 300), UNKNOWN_TTL),
     ],
 )
 async def test_an_answer_is_remembered_for_its_time(answer: Answer, seconds: float) -> None:

@@ -9,11 +9,12 @@ from datetime import timedelta
 
 import pytest
 from msgspec.structs import replace
+from tests.fetch.fakes import FakeResolver
 
 from scoter.config import Config
 from scoter.core.url import canonical
 from scoter.fetch.network.guard import Guard
-from scoter.fetch.network.resolver import CachingResolver, FakeResolver
+from scoter.fetch.network.resolver import CachingResolver
 from scoter.fetch.protocols.transfers import TransferLimits
 from scoter.web.webhooks import POST_LIMITS, CurlPoster, DeliveryLimits, PostResult
 

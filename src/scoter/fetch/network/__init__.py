@@ -1,7 +1,7 @@
-"""What may be reached, and how: addresses judged, names resolved, proxies.
+"""Address checks, DNS and proxies.
 
-- ``guard``       which schemes, ports and addresses may be asked
-- ``resolve``, ``resolve_dns``  names to addresses, each of them judged
-- ``proxy``       the proxy that the settings name
-- ``forward``     a proxy of our own, through which the browser must go
+- ``guard``          which schemes, ports and addresses may be asked
+- ``resolver``       host names to addresses, each of them checked
+- ``proxy``          the proxy that the settings name
+- ``forward_proxy``  our own proxy on loopback, the browser's only way to the network
 """

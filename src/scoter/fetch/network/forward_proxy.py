@@ -1,8 +1,8 @@
-"""A forward proxy on loopback, the only way out for the browser: what it asks for meets our guard and our resolver.
+"""A forward proxy on loopback, the browser's only way to the network.
 
-A browser resolves and connects by itself, follows redirects without telling, and runs whatever a page brings. So it is
-given no other way to the network than this proxy, which connects only to addresses that the guard has seen; a name that
-changes its address between two looks gains nothing. It caches nothing, changes nothing, and keeps no connection.
+A browser resolves names, connects and follows redirects by itself, and runs whatever a page contains. So it can reach
+the network only through this proxy, which uses our resolver and connects only to addresses that the guard allows; DNS
+rebinding has no effect. It caches nothing, changes nothing, and keeps no connections.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from scoter.errors import UrlError
 from scoter.fetch.network.guard import WEB_PORTS, Guard
 from scoter.fetch.network.resolver import NotResolved, Resolver
 
-MOST_CONNECTIONS = 256
-MOST_BYTES = 64 * 2**20
-"""What one connection may bring."""
+MAX_CONNECTIONS = 256
+MAX_BYTES = 64 * 2**20
+"""Bytes that one connection may transfer."""
 
 _HEAD = 64 * 1024
 _CHUNK = 64 * 1024
-_MOST_ADDRESSES = 3
-_REFUSALS_KEPT = 100
-_OURS = frozenset({"connection", "keep-alive", "proxy-connection", "proxy-authorization", "te", "upgrade"})
+_MAX_ADDRESSES = 3
+_KEPT_REFUSALS = 100
+_HOP_BY_HOP = frozenset({"connection", "keep-alive", "proxy-connection", "proxy-authorization", "te", "upgrade"})
 
 
 class ProxyRefusal(Exception):
-    """Why the proxy does not do what it was asked; never leaves this module."""
+    """Why the proxy refuses a request; does not leave this module."""
 
     def __init__(self, status: int, why: str) -> None:
         super().__init__(why)
@@ -43,25 +43,25 @@ class ProxyRefusal(Exception):
 
 
 class ForwardProxy:
-    """Serves on a port of loopback until it is closed."""
+    """Serves on a loopback port until it is closed."""
 
     def __init__(
         self,
         guard: Guard,
         resolver: Resolver,
         *,
-        patience: timedelta = timedelta(seconds=10),
-        most_bytes: int = MOST_BYTES,
+        timeout: timedelta = timedelta(seconds=10),
+        max_bytes: int = MAX_BYTES,
         deny: Collection[str] = (),
     ) -> None:
         self._guard = guard
         self._resolver = resolver
-        self._patience = patience.total_seconds()
-        self._most_bytes = most_bytes
+        self._timeout = timeout.total_seconds()
+        self._max_bytes = max_bytes
         self._deny = frozenset(deny)
         self._server: asyncio.Server | None = None
         self._open: set[asyncio.Task[None]] = set()
-        self.refusals: deque[str] = deque(maxlen=_REFUSALS_KEPT)
+        self.refusals: deque[str] = deque(maxlen=_KEPT_REFUSALS)
 
     def __repr__(self) -> str:
         return f"ForwardProxy({len(self._open)} connections, {len(self.refusals)} refused lately)"
@@ -84,11 +84,11 @@ class ForwardProxy:
         return port
 
     async def start(self) -> None:
-        """Begin to serve."""
+        """Start serving."""
         self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0, limit=_HEAD)
 
     async def close(self) -> None:
-        """End all connections."""
+        """Stop serving and end all connections."""
         if self._server is not None:
             self._server.close()
             self._server = None
@@ -98,29 +98,29 @@ class ForwardProxy:
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
-        assert task is not None  # noqa: S101 - a handler of asyncio's server is one
+        assert task is not None  # noqa: S101 - asyncio runs the handler in a task
         self._open.add(task)
         try:
-            if len(self._open) <= MOST_CONNECTIONS:
+            if len(self._open) <= MAX_CONNECTIONS:
                 await self._serve(reader, writer)
         except ProxyRefusal as refused:
             self.refusals.append(refused.why)
             await _answer(writer, refused)
         except (OSError, EOFError, TimeoutError, asyncio.LimitOverrunError):
-            pass  # one of the two has gone, or takes too long: there is nobody to tell
+            pass  # one side has gone or is too slow: there is nobody to answer
         except asyncio.CancelledError:
-            pass  # only close() cancels, and the server would complain of a handler that was
+            pass  # by close(); asyncio would log a handler that was cancelled
         finally:
             self._open.discard(task)
             await _close(writer)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        async with asyncio.timeout(self._patience):
+        async with asyncio.timeout(self._timeout):
             head = await reader.readuntil(b"\r\n\r\n")
         line, _, fields = head.decode("latin-1").partition("\r\n")
         words = line.split(" ")
         if len(words) != 3 or not words[2].startswith("HTTP/1."):
-            raise ProxyRefusal(400, f"{line[:200]!r} is no request for a proxy")
+            raise ProxyRefusal(400, f"{line[:200]!r} is not a proxy request")
         method, target, _ = words
         if method == "CONNECT":
             url = _read(f"https://{target}/")
@@ -128,12 +128,12 @@ class ForwardProxy:
             writer.write(b"HTTP/1.1 200 Connected\r\n\r\n")
         elif target.startswith("http://"):
             url = _read(target)
-            kept, length = _kept(fields)
+            kept, length = _end_to_end(fields)
             far_reader, far_writer = await self._connect(url)
             path = "/" + target[7:].partition("/")[2]
             far_writer.write(f"{method} {path} HTTP/1.1\r\n{kept}Connection: close\r\n\r\n".encode("latin-1"))
         else:
-            raise ProxyRefusal(400, f"{target[:200]!r} is not for a proxy")
+            raise ProxyRefusal(400, f"{target[:200]!r} is not a proxy target")
         try:
             up = asyncio.create_task(self._pump(reader, far_writer, None if method == "CONNECT" else length))
             try:
@@ -145,20 +145,20 @@ class ForwardProxy:
             await _close(far_writer)
 
     async def _connect(self, url: Url) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        """Connect to an address that the guard lets us connect to."""
+        """Connect to an address that the guard allows."""
         refusal = self._guard.check_url(url)
         if refusal is not None:
             raise ProxyRefusal(403, f"{url}: {refusal.detail}")
         if url.host in self._deny:
-            raise ProxyRefusal(403, f"{url}: an errand of the browser's own")
-        failure = "it has no address"
+            raise ProxyRefusal(403, f"{url}: a background request of the browser")
+        failure = "no address"
         for address, port in await self._addresses(url):
             family = socket.AF_INET6 if ":" in address else socket.AF_INET
             why = self._guard.open_socket_check(family, (address, port))
             if why:
                 raise ProxyRefusal(403, f"{url}: {address} is not public: {why}")
             try:
-                async with asyncio.timeout(self._patience):
+                async with asyncio.timeout(self._timeout):
                     return await asyncio.open_connection(address, port, family=family, limit=_HEAD)
             except (OSError, TimeoutError) as error:
                 failure = str(error) or "no answer"
@@ -174,19 +174,19 @@ class ForwardProxy:
         answer = await self._resolver.resolve(url.host.removesuffix("."))
         if isinstance(answer, NotResolved):
             raise ProxyRefusal(403 if answer.refused else 502, f"{url}: {answer.reason}")
-        return [(address, port) for address in answer.addresses[:_MOST_ADDRESSES]]
+        return [(address, port) for address in answer.addresses[:_MAX_ADDRESSES]]
 
     async def _pump(self, source: asyncio.StreamReader, sink: asyncio.StreamWriter, length: int | None) -> None:
-        """Carry bytes from one side to the other until the source ends, or ``length`` of them."""
-        left = self._most_bytes if length is None else min(length, self._most_bytes)
+        """Copy bytes until the source ends, at most ``length`` of them."""
+        left = self._max_bytes if length is None else min(length, self._max_bytes)
         while left > 0:
-            async with asyncio.timeout(6 * self._patience):
+            async with asyncio.timeout(6 * self._timeout):
                 data = await source.read(min(left, _CHUNK))
             if not data:
                 break
             left -= len(data)
             sink.write(data)
-            async with asyncio.timeout(6 * self._patience):
+            async with asyncio.timeout(6 * self._timeout):
                 await sink.drain()
 
 
@@ -194,22 +194,22 @@ def _read(text: str) -> Url:
     try:
         return canonical(text)
     except UrlError:
-        raise ProxyRefusal(400, f"{text[:200]!r} is no URL") from None
+        raise ProxyRefusal(400, f"{text[:200]!r} is not a URL") from None
 
 
-def _kept(fields: str) -> tuple[str, int]:
-    """Return the fields that are passed on, and how long the body is; the connection's own are not."""
+def _end_to_end(fields: str) -> tuple[str, int]:
+    """Return the header fields to pass on, without hop-by-hop fields, and the length of the body."""
     kept: list[str] = []
     length = 0
     for line in fields.removesuffix("\r\n\r\n").split("\r\n"):
         name, _, value = line.partition(":")
         match name.strip().lower():
             case "transfer-encoding":
-                raise ProxyRefusal(411, "a body without a length is not passed on")
+                raise ProxyRefusal(411, "a body without Content-Length is not passed on")
             case "content-length" if value.strip().isdecimal():
                 length = int(value)
                 kept.append(f"{line}\r\n")
-            case known if known and known not in _OURS:
+            case known if known and known not in _HOP_BY_HOP:
                 kept.append(f"{line}\r\n")
     return "".join(kept), length
 

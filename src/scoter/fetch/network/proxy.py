@@ -1,4 +1,4 @@
-"""The proxy of the configuration: which hosts it serves, how libcurl is told, what its sockets may reach."""
+"""The configured proxy: which hosts go through it, its libcurl options, and the check of its sockets."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ class Proxy(Struct, frozen=True):
 
     @classmethod
     def of(cls, config: Config) -> Proxy | None:
-        """Return the proxy that the settings name, if they name one."""
+        """Return the proxy of the settings, if any."""
         http = config.http
         if not http.proxy_host:
             return None
         port = http.proxy_port or _DEFAULT_PORT[http.proxy_type]
-        # SOCKS5 with the name resolved at the proxy: a closed network may know names only there.
+        # SOCKS5 with names resolved by the proxy: a closed network may know them only there.
         kind = pycurl.PROXYTYPE_SOCKS5_HOSTNAME if http.proxy_type == "socks" else pycurl.PROXYTYPE_HTTP
         addresses = _addresses(http.proxy_host)
         shown = f"[{addresses[0]}]" if ":" in addresses[0] else addresses[0]
@@ -48,11 +48,11 @@ class Proxy(Struct, frozen=True):
         return cls(addresses, port, tuple(http.proxy_exception_list), tuple(options))
 
     def serves(self, host: str) -> bool:
-        """Tell whether a host is asked through the proxy."""
+        """Tell whether requests to a host go through the proxy."""
         return not any(fnmatchcase(host, pattern.lower()) for pattern in self.exceptions)
 
     def checked(self, guard: Guard) -> Callable[[int, tuple[Any, ...]], str]:
-        """Return a check of sockets that lets the proxy itself pass, and judges every other address."""
+        """Return a socket check that allows the proxy itself and asks the guard about every other address."""
 
         def check(family: int, address: tuple[Any, ...]) -> str:
             if address[1:2] == (self.port,) and address[0] in self.addresses:
@@ -68,7 +68,7 @@ def _addresses(host: str) -> tuple[str, ...]:
     except ValueError:
         pass
     try:
-        # Once, at the start, of a name that the operator wrote: it need not wait for an event loop.
+        # Blocking is fine: this runs once, at the start, for a name that the operator wrote.
         found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
     except OSError as error:
         raise ConfigError(f"{host} cannot be resolved: {error.strerror or error}", where="http.proxy_host") from error

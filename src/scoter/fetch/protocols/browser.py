@@ -1,9 +1,9 @@
 """The protocol plug-in that renders pages which need JavaScript, in a headless Chromium.
 
-The page itself is fetched over HTTP like any other, with our name, our guard and our time limits; whatever is not a
-page (a redirect, a picture, an error) comes back as it is. Only a page is handed to the browser, which runs its scripts
-and gives back what they made of it. So a page costs its server one request for the page, not two, and a redirect is
-reported as one hop. What scripts ask for goes through a proxy of ours that connects to nothing the guard refuses.
+The page itself is fetched over HTTP like any other, with our User-Agent, guard and time limits. What is not a page (a
+redirect, an image, an error) is returned as it is. Only a page is handed to the browser, which runs its scripts and
+returns the result. So the page is requested once, not twice, and a redirect is reported as one hop. Requests of scripts
+go through our own proxy, which connects to nothing that the guard refuses.
 """
 
 from __future__ import annotations
@@ -24,22 +24,30 @@ from scoter.fetch.filters import untimed
 from scoter.fetch.network.forward_proxy import ForwardProxy
 from scoter.fetch.network.guard import Guard
 from scoter.fetch.network.resolver import CachingResolver, DnsResolver, Resolver
-from scoter.fetch.protocols.chromium import ERRANDS, Chromium, find_executable
+from scoter.fetch.protocols.chromium import BACKGROUND_HOSTS, Chromium, find_executable
 from scoter.fetch.protocols.http import HttpProtocol
 from scoter.fetch.protocols.renderer import NotRendered, PageRenderer, Rendered
 from scoter.fetch.protocols.request_headers import user_agents
 from scoter.plugins import FetchProtocol, Setup
 
 MARK = "X-Crawler-Rendered"
-"""The field that tells: 1 on a page as its scripts made it, 0 on one as the server sent it since they failed."""
+"""Header field of a page: 1 if its scripts ran, 0 if they failed and the page is as the server sent it."""
 
 _PAGES = ("text/html", "application/xhtml+xml")
-# What no longer holds once the body is another.
+# These no longer apply to a changed body.
 _CHANGED = frozenset({"content-type", "content-length", "content-encoding", "transfer-encoding", "trailer", "digest"})
+
+LITTLE_TEXT = 200
+"""Visible bytes below which a page with scripts counts as empty."""
+
+_WINDOW = 1 << 20  # bytes of a page that are examined
+_SPACE = b" \t\r\n\f\v"
+# The content of these is invisible, or visible only without scripts.
+_INVISIBLE = (b"script", b"style", b"noscript", b"template", b"title", b"svg", b"textarea")
 
 
 class BrowserProtocol:
-    """Fetches pages that need JavaScript, by rule, and gives them as their scripts made them."""
+    """Fetches pages that need JavaScript and returns them as their scripts made them."""
 
     schemes: tuple[str, ...] = ("http", "https")
 
@@ -56,9 +64,9 @@ class BrowserProtocol:
         self._settings = settings = config.browser
         if config.http.proxy_host:
             raise ConfigError(
-                "the browser cannot go through another proxy",
+                "the browser cannot be used with a proxy",
                 where="http.proxy_host",
-                hint='Take "browser" out of fetch.protocols, or do without the proxy.',
+                hint='Remove "browser" from fetch.protocols, or unset the proxy.',
             )
         self._executable = find_executable(settings)
         self._patterns = tuple(map(_compiled, settings.url_patterns))
@@ -68,7 +76,7 @@ class BrowserProtocol:
         self._language = config.http.accept_language
         self._lax_tls = not config.http.tls_certificates_check
         self._guard = guard or Guard(config, self.schemes)
-        self._resolver = resolver
+        self._resolver = resolver or CachingResolver(DnsResolver(), self._guard)
         self._http: FetchProtocol | HttpProtocol = http or HttpProtocol(
             setup, resolver=resolver, guard=self._guard, now=now
         )
@@ -81,23 +89,23 @@ class BrowserProtocol:
         return f"BrowserProtocol({self._chromium}, {self._proxy})"
 
     def claims(self, request: Request) -> bool:
-        """Take the pages that the rules name, and any that may turn out to be empty."""
+        """Claim pages that match ``browser.url_patterns``; with ``browser.when_empty`` all pages."""
         url = request.url
         if url.scheme not in self.schemes or url.target == "/robots.txt":
             return False
-        return self._settings.when_empty or self._is_named(url)
+        return self._settings.when_empty or self._is_selected(url)
 
     async def fetch(self, request: Request) -> Reply:
-        """Fetch a page, and render it if it is one that needs it."""
+        """Fetch a page, and render it if it needs scripts."""
         reply = await self._http.fetch(request)
         if not isinstance(reply, Fetched) or not _is_page(reply.exchange):
             return reply
         url, exchange = request.url, reply.exchange
         html = decode(exchange.body, content_codings(exchange.headers), self._limit).body
-        is_named = self._is_named(url)
-        if not is_named and not needs_scripts(html):
+        is_selected = self._is_selected(url)
+        if not is_selected and not needs_scripts(html):
             return reply
-        with untimed():  # other pages are open: that is not the server's fault
+        with untimed():  # waiting for a browser tab is not the server's fault
             await self._slots.acquire()
         try:
             began = time.monotonic()
@@ -112,10 +120,10 @@ class BrowserProtocol:
                 timings = replace(exchange.timings, total=exchange.timings.total + spent)
                 rendered = replace(_remade(exchange, made), truncation=cut or exchange.truncation, timings=timings)
                 return Fetched(rendered)
-            case NotRendered(reason=reason, detail=detail) if is_named:
+            case NotRendered(reason=reason, detail=detail) if is_selected:
                 return Failed(url, reason, detail, blames_host=False, exchange=exchange)
             case NotRendered():
-                # The guess that it is empty was ours; what the server sent is a page all the same.
+                # We only guessed that it is empty; return what the server sent.
                 return Fetched(_marked(exchange))
 
     async def close(self) -> None:
@@ -147,7 +155,7 @@ class BrowserProtocol:
         except (OSError, RuntimeError) as error:
             return NotRendered(Reason.BROKEN_PLUGIN, f"the browser failed: {error}")
         except Exception as error:
-            # Playwright has one family of errors, which can only be named where it is installed.
+            # Playwright's errors cannot be imported where it is not installed.
             if not type(error).__module__.startswith("playwright."):
                 raise
             return NotRendered(Reason.BROKEN_PLUGIN, f"the browser failed: {str(error).partition(chr(10))[0]}")
@@ -155,16 +163,14 @@ class BrowserProtocol:
     async def _started(self) -> tuple[ForwardProxy, Chromium]:
         async with self._starting:
             if self._proxy is None:
-                if self._resolver is None:
-                    self._resolver = CachingResolver(DnsResolver(), self._guard)
-                proxy = ForwardProxy(self._guard, self._resolver, patience=self._patience, deny=ERRANDS)
+                proxy = ForwardProxy(self._guard, self._resolver, timeout=self._patience, deny=BACKGROUND_HOSTS)
                 await proxy.start()
                 self._proxy = proxy
             if self._chromium is None:
                 self._chromium = Chromium(self._settings, self._executable)
             return self._proxy, self._chromium
 
-    def _is_named(self, url: Url) -> bool:
+    def _is_selected(self, url: Url) -> bool:
         return any(pattern.found(url.text) for pattern in self._patterns)
 
 
@@ -182,7 +188,7 @@ def _is_page(exchange: Exchange) -> bool:
 
 
 def _remade(exchange: Exchange, html: bytes) -> Exchange:
-    """Return the exchange with another body, and a head that fits it."""
+    """Return the exchange with another body and a matching head."""
     kept = tuple(field for field in exchange.headers if field[0].lower() not in _CHANGED)
     headers: Headers = (
         *kept,
@@ -206,17 +212,8 @@ def _head(exchange: Exchange, headers: Headers) -> bytes:
     )
 
 
-LITTLE_TEXT = 200
-"""Visible bytes below which a page with scripts is taken to be empty."""
-
-_WINDOW = 1 << 20  # of a page that are looked at: whatever has no text until there has none
-_SPACE = b" \t\r\n\f\v"
-# What stands in these is not seen, or only by those without scripts.
-_UNSEEN = (b"script", b"style", b"noscript", b"template", b"title", b"svg", b"textarea")
-
-
 def needs_scripts(html: bytes) -> bool:
-    """Tell whether a page has scripts and next to no text.
+    """Tell whether a page has scripts and hardly any text; a guess from its bytes, in one pass.
 
     >>> needs_scripts(b'<title>App</title><div id="root"></div><script src="/app.js"></script>')
     True
@@ -233,16 +230,16 @@ def needs_scripts(html: bytes) -> bool:
         seen += len(text[place:until].translate(None, _SPACE))
         if opening < 0:
             return seen < LITTLE_TEXT
-        place = _behind(text, opening)
+        place = _skip(text, opening)
     return False
 
 
-def _behind(text: bytes, opening: int) -> int:
-    """Return where the text goes on after a tag, a comment, or an element that is not seen."""
+def _skip(text: bytes, opening: int) -> int:
+    """Return where text continues after a tag, a comment, or an invisible element."""
     if text.startswith(b"<!--", opening):
         return _after(text, b"-->", opening + 4)
     end = _after(text, b">", opening)
-    for name in _UNSEEN:
+    for name in _INVISIBLE:
         if text.startswith(name, opening + 1) and not text[opening + 1 + len(name) : opening + 2 + len(name)].isalnum():
             return _after(text, b">", _after(text, b"</" + name, end))
     return end

@@ -1,8 +1,8 @@
-"""A headless Chromium: started, watched, and started anew when it has become old, large or silent.
+"""A headless Chromium that is restarted when it gets old or stops responding.
 
-It is driven by Playwright's package and reaches the network through one proxy only. Each page has a context of its own:
-no cookie, cache or storage outlives it. A watch looks at the memory of all its processes twice a second and kills the
-largest page when they have too much: the others go on.
+It is driven by Playwright and reaches the network through our proxy only. Each page has a context of its own: no
+cookie, cache or storage outlives it. Twice a second the memory of all its processes is checked; if they use too much,
+the largest page is killed and the others go on.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from playwright.async_api import Browser, BrowserContext, Playwright
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-ERRANDS = (
+BACKGROUND_HOSTS = (
     "accounts.google.com",
     "android.clients.google.com",
     "clients1.google.com",
@@ -41,40 +41,40 @@ ERRANDS = (
     "safebrowsing.googleapis.com",
     "update.googleapis.com",
 )
-"""Hosts that a Chromium asks of its own accord, whatever its flags say; nobody else crawls through it."""
+"""Hosts that Chromium contacts by itself, whatever its flags; the proxy refuses them."""
 
-_WATCH = 0.5  # seconds between two looks at the memory
-_CLOSE = 5.0  # seconds that Chromium has to close something
+_CHECK_EVERY = 0.5  # seconds between two checks of the memory
+_CLOSE = 5.0  # seconds to wait for Chromium to close something
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 _RENDERER = b"--type=renderer"
 
 
 class BrowserProcess(Struct, frozen=True):
-    """A process of ours: its parent, the bytes that are its own, and how it was called."""
+    """A process: its parent, private bytes, and command line."""
 
     pid: int
     parent: int
-    own: int
-    call: bytes
+    private: int
+    command: bytes
 
 
 class Chromium:
-    """Gives contexts of a browser that is kept running, one after the other."""
+    """Opens contexts in a browser that is kept running."""
 
     def __init__(self, settings: BrowserSettings, executable: str) -> None:
         self._settings = settings
         self._executable = executable
         self._lock = asyncio.Lock()
-        self._current: _Instance | None = None
+        self._current: _BrowserInstance | None = None
         self._ending: set[asyncio.Task[None]] = set()
         self.started = 0
 
     def __repr__(self) -> str:
-        return f"Chromium({self._executable}, started {self.started} times, now {self._current})"
+        return f"Chromium({self._executable}, started {self.started} times, current: {self._current})"
 
     @asynccontextmanager
     async def context(self, proxy_port: int, **options: Any) -> AsyncIterator[BrowserContext]:
-        """Give a fresh context, and take everything of it away afterwards."""
+        """Open a fresh context, and close everything in it afterwards."""
         instance = await self._instance(proxy_port)
         try:
             context = await instance.browser.new_context(**options)
@@ -84,7 +84,7 @@ class Chromium:
                 try:
                     async with asyncio.timeout(_CLOSE):
                         await context.close()
-                except Exception:  # a browser that cannot close a page is of no more use, whatever it says
+                except Exception:  # a browser that cannot close a page is unusable
                     instance.kill()
         finally:
             instance.active -= 1
@@ -98,7 +98,7 @@ class Chromium:
                 self._current = None
         await asyncio.gather(*self._ending, return_exceptions=True)
 
-    async def _instance(self, proxy_port: int) -> _Instance:
+    async def _instance(self, proxy_port: int) -> _BrowserInstance:
         async with self._lock:
             current = self._current
             if current is not None and (current.opened >= self._settings.restart_after or not current.is_alive):
@@ -112,7 +112,7 @@ class Chromium:
             current.active += 1
             return current
 
-    def _retire_if_done(self, instance: _Instance) -> None:
+    def _retire_if_done(self, instance: _BrowserInstance) -> None:
         if instance is self._current or instance.active:
             return
         task = asyncio.create_task(instance.close())
@@ -120,8 +120,8 @@ class Chromium:
         task.add_done_callback(self._ending.discard)
 
 
-class _Instance:
-    """One run of the browser."""
+class _BrowserInstance:
+    """One browser process with its children."""
 
     def __init__(self, playwright: Playwright, browser: Browser, mark: bytes, memory: int) -> None:
         self.playwright = playwright
@@ -140,62 +140,62 @@ class _Instance:
         return bool(self.browser.is_connected())
 
     def kill(self) -> None:
-        """End the browser at once, with all its processes."""
+        """Kill the browser and all its processes."""
         for process in self._processes():
             _kill(process.pid)
 
     async def close(self) -> None:
-        """End the browser, kindly first."""
+        """Close the browser, and kill what remains."""
         self._watching.cancel()
         for closing in (self.browser.close(), self.playwright.stop()):
             try:
                 async with asyncio.timeout(_CLOSE):
                     await closing
-            except Exception:  # whatever is still there is killed
+            except Exception:  # kill whatever remains
                 self.kill()
         self.kill()
 
     async def _watch(self) -> None:
         while True:
-            await asyncio.sleep(_WATCH)
+            await asyncio.sleep(_CHECK_EVERY)
             found = self._processes()
-            if sum(process.own for process in found) <= self._memory:
+            if sum(process.private for process in found) <= self._memory:
                 continue
-            pages = [process for process in found if _RENDERER in process.call]
+            pages = [process for process in found if _RENDERER in process.command]
             if pages:
-                _kill(max(pages, key=lambda page: page.own).pid)
+                _kill(max(pages, key=lambda page: page.private).pid)
             else:
                 self.kill()
 
     def _processes(self) -> tuple[BrowserProcess, ...]:
-        # By its mark each time: once it has ended, another process may have its number.
+        # Find it by its mark each time: after it has ended, another process may have its number.
         everything = processes()
-        pid = next((process.pid for process in everything if self._mark in process.call), 0)
+        pid = next((process.pid for process in everything if self._mark in process.command), 0)
         return family(pid, everything)
 
 
 def find_executable(settings: BrowserSettings) -> str:
-    """Return the Chromium to run, or say what is missing."""
+    """Return the path of Chromium; raise ``ConfigError`` if it or Playwright is missing."""
     if importlib.util.find_spec("playwright") is None:
         raise ConfigError(
-            '"browser" needs Playwright\'s package, which is not installed',
+            '"browser" needs the package playwright, which is not installed',
             where="fetch.protocols",
             hint="Install it with: pip install 'scoter[browser]'",
         )
     wanted = settings.executable
     found = next(filter(None, map(shutil.which, NAMES if wanted is None else (str(wanted),))), None)
     if found is None:
-        missing = f"{wanted} is not a program that can be run" if wanted else "no Chromium was found on the PATH"
+        missing = f"{wanted} is not an executable program" if wanted else "no Chromium found on the PATH"
         raise ConfigError(
             missing,
             where="browser.executable",
-            hint="Install Chromium (on Debian: apt-get install chromium), or name where it is.",
+            hint="Install Chromium (on Debian: apt-get install chromium), or set the path to it.",
         )
     return found
 
 
-async def _start(settings: BrowserSettings, executable: str, proxy_port: int) -> _Instance:
-    from playwright.async_api import async_playwright  # an extra: not everybody has it
+async def _start(settings: BrowserSettings, executable: str, proxy_port: int) -> _BrowserInstance:
+    from playwright.async_api import async_playwright  # an optional extra
 
     sandbox = settings.sandbox if settings.sandbox is not None else os.geteuid() != 0
     mark = f"--started-by={secrets.token_hex(8)}"
@@ -206,22 +206,22 @@ async def _start(settings: BrowserSettings, executable: str, proxy_port: int) ->
             headless=settings.headless,
             chromium_sandbox=sandbox,
             args=[mark, *arguments(proxy_port)],
-            # Not our environment: what stands there is no page's business.
+            # Not our own environment, which may hold secrets.
             env={"PATH": os.environ.get("PATH", os.defpath), "HOME": os.environ.get("HOME", "/"), "LANG": "C.UTF-8"},
             timeout=settings.timeout.total_seconds() * 1000,
         )
     except BaseException:
         await playwright.stop()
         raise
-    return _Instance(playwright, browser, mark.encode(), settings.memory_limit)
+    return _BrowserInstance(playwright, browser, mark.encode(), settings.memory_limit)
 
 
 def arguments(proxy_port: int) -> list[str]:
-    """Return how Chromium is called so that the proxy is its only way out."""
+    """Return command-line options that make the proxy Chromium's only way to the network."""
     return [
         f"--proxy-server=http://127.0.0.1:{proxy_port}",
-        "--proxy-bypass-list=<-loopback>",  # by default it would go to loopback directly
-        "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",  # the proxy resolves; it never does
+        "--proxy-bypass-list=<-loopback>",  # by default it would connect to loopback directly
+        "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",  # the proxy resolves names, Chromium never does
         "--webrtc-ip-handling-policy=disable_non_proxied_udp",
         "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
         "--disable-quic",
@@ -242,7 +242,7 @@ def arguments(proxy_port: int) -> list[str]:
 
 
 def family(pid: int, everything: tuple[BrowserProcess, ...]) -> tuple[BrowserProcess, ...]:
-    """Return a process and all that descend from it."""
+    """Return a process and all its descendants."""
     members = {pid} if pid else set()
     while True:
         more = {process.pid for process in everything if process.parent in members} - members
@@ -252,14 +252,14 @@ def family(pid: int, everything: tuple[BrowserProcess, ...]) -> tuple[BrowserPro
 
 
 def processes() -> tuple[BrowserProcess, ...]:
-    """Return all processes that can be seen; none where there is no /proc."""
+    """Return all visible processes; empty without /proc."""
     found: list[BrowserProcess] = []
     for folder in Path("/proc").glob("[0-9]*"):
         with suppress(OSError, ValueError, IndexError):  # it has ended meanwhile
             parent = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
             resident, shared = (folder / "statm").read_text().split()[1:3]
-            own = (int(resident) - int(shared)) * _PAGE
-            found.append(BrowserProcess(int(folder.name), parent, own, (folder / "cmdline").read_bytes()))
+            private = (int(resident) - int(shared)) * _PAGE
+            found.append(BrowserProcess(int(folder.name), parent, private, (folder / "cmdline").read_bytes()))
     return tuple(found)
 
 

@@ -1,4 +1,4 @@
-"""One libcurl handle: its fixed options, the transfer that it is making, and what libcurl saw."""
+"""A libcurl handle and the transfer it makes, and the memory budget for bodies."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from scoter.core.display import size
 from scoter.core.reply import Reason, Timings, Truncation
 from scoter.fetch.protocols.transfers import TransferLimits, TransferRequest, TransferResult
 
-_IDLE: Final = 30  # seconds after which an idle connection is not used again
+_IDLE: Final = 30  # seconds after which an idle connection is not reused
 _PAUSE: Final[int] = pycurl.WRITEFUNC_PAUSE
 _NO_SOCKET: Final[int] = pycurl.SOCKET_BAD
 _GO_AHEAD: Final[int] = pycurl.PREREQFUNC_OK
@@ -29,7 +29,7 @@ _VERSION: Final[int] = pycurl.INFO_HTTP_VERSION
 _FIRST_BYTE: Final[int] = pycurl.STARTTRANSFER_TIME
 _TOTAL: Final[int] = pycurl.TOTAL_TIME
 _SWITCHING: Final = 101
-_BROKE: Final = "the connection was closed instead of an answer"
+_BROKE: Final = "the connection was closed without an answer"
 
 _BROKEN: Final = frozenset({16, 18, 55, 56, 92})  # the connection ended, or its stream in HTTP/2
 _DISTRUST: Final = frozenset({51, 60})
@@ -50,10 +50,62 @@ _REASONS: Final[dict[int, Reason]] = {
     97: Reason.UNREACHABLE,  # proxy handshake
     **dict.fromkeys(_TLS_ERRORS, Reason.TLS),
 }
+_VERSIONS: Final = {
+    pycurl.CURL_HTTP_VERSION_1_0: "1.0",
+    pycurl.CURL_HTTP_VERSION_1_1: "1.1",
+    pycurl.CURL_HTTP_VERSION_2_0: "2",
+    pycurl.CURL_HTTP_VERSION_3: "3",
+}
+
+
+class BodyBudget:
+    """Bounds the bytes of all bodies in memory; further transfers pause until others have finished.
+
+    One paused transfer may always go on, so that they cannot all wait for each other: the budget may be exceeded by
+    one body.
+    """
+
+    def __init__(self, limit: int, soon: Callable[..., object]) -> None:
+        self._limit = limit
+        self._soon = soon
+        self._held = 0
+        self._paused: deque[CurlHandle] = deque()
+        self._exempt: CurlHandle | None = None
+
+    def __repr__(self) -> str:
+        return f"{self._held:,} of {self._limit:,} body bytes, {len(self._paused)} paused"
+
+    def take(self, handle: CurlHandle, size: int) -> bool:
+        """Charge a transfer for more bytes; return false if it must pause first."""
+        if self._held + size > self._limit:
+            if self._exempt is None:
+                self._exempt = handle
+            if self._exempt is not handle:
+                self._paused.append(handle)
+                return False
+        self._held += size
+        handle.charged += size
+        return True
+
+    def release(self, handle: CurlHandle) -> None:
+        """Release the bytes of a transfer, and let paused ones go on."""
+        self._held -= handle.charged
+        handle.charged = 0
+        if self._exempt is handle:
+            self._exempt = None
+        while self._paused and (self._exempt is None or self._held < self._limit):
+            waiting = self._paused.popleft()
+            if waiting.paused:
+                if self._exempt is None and self._held >= self._limit:
+                    self._exempt = waiting
+                waiting.paused = False
+                self._soon(waiting.resume)
+            if self._exempt is not None and self._held >= self._limit:
+                break
 
 
 class HandleOwner(Protocol):
-    """What a handle needs of the loop that runs it."""
+    """What a handle needs from the loop that runs it."""
 
     loop: asyncio.AbstractEventLoop
     limits: TransferLimits
@@ -66,15 +118,15 @@ class HandleOwner(Protocol):
 
 
 class CurlHandle:
-    """One libcurl handle, its fixed options, and the transfer it is making."""
+    """One libcurl handle, its fixed options, and the transfer in progress."""
 
     def __init__(self, owner: HandleOwner, options: tuple[tuple[int, Any], ...] = ()) -> None:
-        """``options`` are kept for all transfers of this handle."""
+        """``options`` apply to all transfers of this handle."""
         self._owner = owner
         self.options = options
         self._budget = owner.budget
         self._limits = owner.limits
-        self._usual = owner.limits.body if owner.limits.body is not None else sys.maxsize
+        self._default_limit = owner.limits.body if owner.limits.body is not None else sys.maxsize
         self._lines: list[bytes] = []  # of all heads and of trailers
         self.charged = 0
         self.paused = False
@@ -87,13 +139,13 @@ class CurlHandle:
             (pycurl.NOSIGNAL, 1),
             (pycurl.HTTP09_ALLOWED, 0),
             (pycurl.MAXAGE_CONN, _IDLE),
-            (pycurl.DNS_CACHE_TIMEOUT, 0),  # names are resolved by us; libcurl only ever sees addresses
+            (pycurl.DNS_CACHE_TIMEOUT, 0),  # we resolve names; libcurl only sees addresses
             (pycurl.CONNECTTIMEOUT_MS, _ms(self._limits.connect)),
             (pycurl.TIMEOUT_MS, _ms(self._limits.total) if self._limits.total else 0),
             (pycurl.LOW_SPEED_LIMIT, 1),
             (pycurl.LOW_SPEED_TIME, max(1, round(self._limits.silence.total_seconds()))),
-            (pycurl.PROXY, ""),  # not what the environment says
-            # No function of ours, since it is called for every line; libcurl itself ends a flood at 300 KiB.
+            (pycurl.PROXY, ""),  # ignore the environment
+            # Called for every line, so not a Python function; libcurl itself ends a flood at 300 KiB.
             (pycurl.HEADERFUNCTION, self._lines.append),
             (pycurl.WRITEFUNCTION, self._take_body),
             (pycurl.OPENSOCKETFUNCTION, self._open_socket),
@@ -102,38 +154,38 @@ class CurlHandle:
             *owner.options,
             *options,
         ):
-            # pycurl takes no text but ASCII; RFC 7617 2.1 would have names and passwords in UTF-8.
+            # pycurl takes only ASCII text; RFC 7617 2.1 wants names and passwords in UTF-8.
             curl.setopt(option, value.encode() if isinstance(value, str) else value)
         self._reset()
 
     def _reset(self) -> None:
         self._lines.clear()
-        self._head_lines = 0  # how many there were when the body began; what follows are trailers
+        self._head_lines = 0  # lines before the body; those after it are trailers
         self._body: list[bytes] = []
         self._size = 0
         self._cut = Truncation.NOT
         self._asked = False
         self._has_connected = False
-        self._fault: tuple[Reason, str] | None = None  # why we ended the transfer ourselves
+        self._fault: tuple[Reason, str] | None = None  # why we ended the transfer
         self._tls_seen = ""
 
-    def start(self, ask: TransferRequest) -> None:
+    def start(self, transfer: TransferRequest) -> None:
         """Set the handle up for one transfer."""
         self.waited: asyncio.Future[tuple[int, str]] = self._owner.loop.create_future()
-        self._check = ask.check
-        self._most = max(self._usual, ask.at_least)
-        curl, url = self.curl, ask.url
+        self._check = transfer.check
+        self._limit = max(self._default_limit, transfer.at_least)
+        curl, url = self.curl, transfer.url
         curl.setopt(_URL, url)
-        if ask.headers is not self._headers:
-            self._headers = ask.headers
-            curl.setopt(pycurl.HTTPHEADER, list(ask.headers))
-        if ask.cookie != self._cookie:
-            self._use_cookie(ask.cookie)
-        curl.setopt(_CONNECT_TO, [ask.connect_to] if ask.connect_to else [])
+        if transfer.headers is not self._headers:
+            self._headers = transfer.headers
+            curl.setopt(pycurl.HTTPHEADER, list(transfer.headers))
+        if transfer.cookie != self._cookie:
+            self._use_cookie(transfer.cookie)
+        curl.setopt(_CONNECT_TO, [transfer.connect_to] if transfer.connect_to else [])
         self._is_http = url.startswith("http")
         is_tls = url.startswith("https:")
         if is_tls or self.is_tls:
-            self._use_tls(is_tls, ask.verify)
+            self._use_tls(is_tls, transfer.verify)
 
     def _use_cookie(self, cookie: str) -> None:
         self._cookie = cookie
@@ -145,13 +197,13 @@ class CurlHandle:
     def _use_tls(self, is_tls: bool, verify: bool) -> None:
         if is_tls is not self.is_tls:
             self.is_tls = is_tls
-            self.curl.setopt(pycurl.VERBOSE, is_tls)  # only libcurl's own messages tell the TLS version
+            self.curl.setopt(pycurl.VERBOSE, is_tls)  # only libcurl's messages tell the TLS version
         if is_tls:
             self.curl.setopt(pycurl.SSL_VERIFYPEER, int(verify))
             self.curl.setopt(pycurl.SSL_VERIFYHOST, 2 if verify else 0)
 
     def clear(self) -> None:
-        """Forget the transfer, so that a waiting handle holds no body."""
+        """Forget the transfer, so that an idle handle holds no body."""
         self.paused = False
         self._reset()
 
@@ -160,11 +212,11 @@ class CurlHandle:
             return
         try:
             self.curl.pause(pycurl.PAUSE_CONT)
-        except pycurl.error as error:  # what libcurl had kept was too much, and the multi handle will not hear of it
+        except pycurl.error as error:  # libcurl's buffer was too full; the multi handle does not report this
             self._owner.end(self.curl, *error.args)
 
     def outcome(self, error: int, message: str) -> TransferResult:
-        """Return what libcurl saw."""
+        """Return the result of the transfer."""
         getinfo = self.curl.getinfo
         lines = b"".join(self._lines)
         if len(lines) > self._limits.head:
@@ -175,11 +227,13 @@ class CurlHandle:
         version = "1.1"
         if not head.startswith(b"HTTP/1.1 "):
             version = _VERSIONS.get(getinfo(_VERSION), "1.1")
-            if head.startswith((b"HTTP/2 ", b"HTTP/3 ")):  # as libcurl writes it: there is no such line in these
+            if head.startswith((b"HTTP/2 ", b"HTTP/3 ")):  # written by libcurl: these versions have no status line
                 head = b"HTTP/1.1 " + head.partition(b" ")[2]
         return TransferResult(
             reason=reason,
-            detail=self._fault[1] if self._fault is not None else message or _told(error),
+            detail=self._fault[1]
+            if self._fault is not None
+            else message or (f"libcurl error {error}" if error else ""),
             status=status,
             head=head,
             body=self._body[0] if len(self._body) == 1 else b"".join(self._body),
@@ -188,11 +242,11 @@ class CurlHandle:
             http_version=version,
             tls_version=self._owner.tls_of(getinfo(pycurl.CONN_ID), self._tls_seen) if self.is_tls else "",
             timings=self._timings(),
-            distrusts=error in _DISTRUST,
+            is_untrusted=error in _DISTRUST,
         )
 
     def _has_answered(self, status: int) -> bool:
-        """Tell whether there is a head that counts: not the proxy's to CONNECT, which has no status, nor only 103."""
+        """Tell whether a final response came: not just 103, or a proxy's answer to CONNECT, which has no status."""
         return status >= 200 or status == _SWITCHING or not self._is_http
 
     def _timings(self) -> Timings:
@@ -212,13 +266,13 @@ class CurlHandle:
         if self._fault is not None:
             return self._fault[0], Truncation.NOT
         if b"\0" in lines:
-            return Reason.MALFORMED, Truncation.NOT  # libcurl lets a NUL pass where it takes a line for an empty one
+            return Reason.MALFORMED, Truncation.NOT  # libcurl accepts a NUL where it takes a line for empty
         if error == pycurl.E_OK and not has_head and self._is_http:
-            return Reason.RESET, Truncation.NOT  # libcurl is content with a head that breaks off between two lines
+            return Reason.RESET, Truncation.NOT  # libcurl accepts a head that breaks off between two lines
         if error == pycurl.E_OK or self._cut is Truncation.LENGTH:
             return None, self._cut
         if error == pycurl.E_RECV_ERROR and "chunk" in message:
-            return Reason.MALFORMED, Truncation.NOT  # libcurl has one error for a broken connection and for a bad chunk
+            return Reason.MALFORMED, Truncation.NOT  # libcurl has the same error for a broken connection
         if error in _BROKEN and has_head:
             return None, Truncation.DISCONNECT
         if error == pycurl.E_OPERATION_TIMEDOUT and has_head:
@@ -226,7 +280,7 @@ class CurlHandle:
         return _REASONS.get(error, Reason.MALFORMED), Truncation.NOT
 
     def _head(self, whole: bytes) -> bytes:
-        """Return the head of the last response, without provisional ones and trailers; nothing if it broke off."""
+        """Return the head of the final response, without 1xx responses and trailers; empty if it broke off."""
         if not self._is_http:
             return whole
         lines = self._lines[: self._head_lines] if self._body else self._lines
@@ -243,8 +297,8 @@ class CurlHandle:
 
     def _take_body(self, data: bytes) -> int | None:
         size = self._size + len(data)
-        if size > self._most:
-            return self._take_last(data[: self._most - self._size])
+        if size > self._limit:
+            return self._take_last(data[: self._limit - self._size])
         if not self._budget.take(self, len(data)):
             self.paused = True
             return _PAUSE
@@ -262,13 +316,13 @@ class CurlHandle:
         return 0
 
     def _note_asked(self, *where: object) -> int:
-        self._asked = self._is_http  # FTP has a connection for each file
+        self._asked = self._is_http  # FTP opens a connection for each file
         return _GO_AHEAD
 
     def _open_socket(self, purpose: int, address: Any) -> socket.socket | int:
         if self._asked and not self.options:
-            # libcurl asks again at once when a connection that it used before broke; that would need another turn of
-            # the host. Proxies and authentication, which have options of their own, may need another connection.
+            # libcurl repeats a request at once if a reused connection broke; that would need another slot of the host.
+            # Proxies and authentication, which have options of their own, may need another connection.
             self._fault = Reason.RESET, _BROKE
             return _NO_SOCKET
         family, kind, protocol, where = address
@@ -286,77 +340,10 @@ class CurlHandle:
             self._tls_seen = data[21:].split(None, 1)[0].decode("ascii", "replace")
 
 
-_VERSIONS: Final = {
-    pycurl.CURL_HTTP_VERSION_1_0: "1.0",
-    pycurl.CURL_HTTP_VERSION_1_1: "1.1",
-    pycurl.CURL_HTTP_VERSION_2_0: "2",
-    pycurl.CURL_HTTP_VERSION_3: "3",
-}
-
-
 def _is_one_head(lines: bytes) -> bool:
-    """Tell whether lines that end with an empty one have no other, and begin as a response does."""
+    """Tell whether the lines are one head: they start with HTTP/ and only the last line is empty."""
     return lines.startswith(b"HTTP/") and lines.find(b"\n\r\n") == len(lines) - 3 and b"\n\n" not in lines
-
-
-def _told(error: int) -> str:
-    return f"libcurl error {error}" if error else ""
 
 
 def _ms(duration: timedelta) -> int:
     return max(1, round(duration.total_seconds() * 1000))
-
-
-class Pausable(Protocol):
-    """A transfer that can wait."""
-
-    charged: int
-    paused: bool
-
-    def resume(self) -> None: ...
-
-
-class BodyBudget:
-    """Bounds the bytes of all bodies in flight; transfers beyond it pause until others are done.
-
-    One of the paused always goes on, so that all of them cannot wait for each other: the budget may be exceeded by one
-    body.
-    """
-
-    def __init__(self, limit: int, soon: Callable[..., object]) -> None:
-        self._limit = limit
-        self._soon = soon
-        self._held = 0
-        self._paused: deque[Pausable] = deque()
-        self._going: Pausable | None = None
-
-    def __repr__(self) -> str:
-        return f"{self._held:,} of {self._limit:,} body bytes, {len(self._paused)} paused"
-
-    def take(self, handle: Pausable, size: int) -> bool:
-        """Charge a transfer for more bytes; false when it has to pause first."""
-        if self._held + size > self._limit:
-            if self._going is None:
-                self._going = handle
-            if self._going is not handle:
-                self._paused.append(handle)
-                return False
-        self._held += size
-        handle.charged += size
-        return True
-
-    def release(self, handle: Pausable) -> None:
-        """Give back what a transfer was charged, and let others go on."""
-        self._held -= handle.charged
-        handle.charged = 0
-        if self._going is handle:
-            self._going = None
-        while self._paused and (self._going is None or self._held < self._limit):
-            waiting = self._paused.popleft()
-            if waiting.paused:
-                if self._going is None and self._held >= self._limit:
-                    self._going = waiting
-                waiting.paused = False
-                self._soon(waiting.resume)
-            if self._going is not None and self._held >= self._limit:
-                break

@@ -1,8 +1,8 @@
 """libcurl on the running event loop.
 
-A ``CurlLoop`` runs many transfers at once, each on a handle that is used again. What comes out is a ``TransferResult``:
-what libcurl saw, untouched and unjudged. Nothing is followed, decoded, or resolved here: the caller says which address
-to connect to, and a hook looks at the address of every socket before it is opened.
+A ``CurlLoop`` runs many transfers at once, on handles that are reused. Each gives a ``TransferResult``: what libcurl
+saw. Nothing is followed, decoded or resolved here: the caller says which address to connect to, and a check sees the
+address of every socket before it is opened.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import Any
 
 import pycurl
 
+from scoter.core.bounded import BoundedMap
 from scoter.fetch.protocols.curl_handle import BodyBudget, CurlHandle
 from scoter.fetch.protocols.curl_sockets import sockets_on
 from scoter.fetch.protocols.transfers import TransferLimits, TransferRequest, TransferResult
@@ -37,17 +38,17 @@ class CurlLoop:
         self.options = tuple(options)
         self.budget = BodyBudget(budget, self.loop.call_soon)
         self._idle: list[CurlHandle] = []
-        # Those that have options of their own, which libcurl would not lose again: each is used for the same ones only.
+        # Handles with options of their own, which libcurl cannot unset: each is reused for the same options only.
         self._special: OrderedDict[tuple[tuple[int, Any], ...], list[CurlHandle]] = OrderedDict()
         self._specials = 0
         self._busy: dict[pycurl.Curl, CurlHandle] = {}
         self._kept = concurrency
         self._timer: asyncio.TimerHandle | None = None
         self._is_closed = False
-        self._due = math.inf  # when libcurl wants to be woken
-        self._wakes = math.inf  # when the timer fires, which is no later
+        self._due = math.inf  # when libcurl wants to be called
+        self._wakes = math.inf  # when the timer fires: at that time or earlier
         self._is_due_now = False
-        self._tls: OrderedDict[int, str] = OrderedDict()
+        self._tls: BoundedMap[int, str] = BoundedMap(_TLS_KNOWN)
         self._opened: list[socket.socket] = []
         self._multi = pycurl.CurlMulti()
         self._sockets = sockets_on(self.loop, self._act)
@@ -58,10 +59,10 @@ class CurlLoop:
     def __repr__(self) -> str:
         return f"CurlLoop({len(self._busy)} transfers, {self.budget!r})"
 
-    async def run(self, ask: TransferRequest) -> TransferResult:
+    async def run(self, transfer: TransferRequest) -> TransferResult:
         """Make one transfer."""
-        handle = self._special_handle(ask.options) if ask.options else self._idle_handle()
-        handle.start(ask)
+        handle = self._special_handle(transfer.options) if transfer.options else self._idle_handle()
+        handle.start(transfer)
         self._busy[handle.curl] = handle
         self._multi.add_handle(handle.curl)
         handle.is_running = True
@@ -90,15 +91,15 @@ class CurlLoop:
         self._close_opened()
 
     def _stop(self, handle: CurlHandle) -> None:
-        """Take a handle from libcurl, unless its transfer has ended: a cancellation may come at the same moment."""
+        """Remove a handle from libcurl, unless its transfer has ended at the same moment."""
         if handle.is_running:
             handle.is_running = False
             self._multi.remove_handle(handle.curl)
 
     def _take_back(self, handle: CurlHandle) -> None:
-        """Keep a handle for the next transfer; not before somebody has the body does it cease to count."""
+        """Keep a handle for the next transfer; its body counts against the budget until now."""
         if self._busy.pop(handle.curl, None) is None:
-            return  # closed meanwhile
+            return  # the loop was closed
         self._stop(handle)
         handle.clear()
         self.budget.release(handle)
@@ -130,7 +131,7 @@ class CurlLoop:
         return idle.pop()
 
     def _set_timer(self, milliseconds: int) -> None:
-        """Wake libcurl later; a timer that is set already and fires too early only looks again."""
+        """Call libcurl later; an earlier timer stays set and is renewed when it fires."""
         if milliseconds == 0:
             if not self._is_due_now:
                 self._is_due_now = True
@@ -139,7 +140,7 @@ class CurlLoop:
         if milliseconds < 0:
             self._due = math.inf
             return
-        # One more, lest it be woken a hair too early and not tell again.
+        # One millisecond more: called too early, libcurl would do nothing and not ask again.
         self._due = self.loop.time() + (milliseconds + 1) / 1000
         if self._wakes > self._due:
             self._wake_at_due()
@@ -162,11 +163,11 @@ class CurlLoop:
         self._is_due_now = False
         self._act(_TIME_IS_UP)
 
-    def _act(self, stirred: Sequence[tuple[int, int]]) -> None:
+    def _act(self, events: Sequence[tuple[int, int]]) -> None:
         if self._is_closed:
             return
         multi = self._multi
-        for fd, mask in stirred:
+        for fd, mask in events:
             multi.socket_action(fd, mask)
         if self._opened:
             self._close_opened()
@@ -179,26 +180,24 @@ class CurlLoop:
                 self.end(curl, error, message)
 
     def _close_opened(self) -> None:
-        """Close our side of new sockets: libcurl has taken copies of their descriptors."""
+        """Close our side of new sockets: libcurl has duplicated their descriptors."""
         while self._opened:
             self._opened.pop().close()
 
     def end(self, curl: pycurl.Curl, error: int, message: str) -> None:
-        """Take the outcome of a transfer that has ended."""
+        """Finish a transfer that has ended."""
         handle = self._busy[curl]
         self._stop(handle)
         if not handle.waited.done():
             handle.waited.set_result((error, message))
 
     def note_opened(self, opened: socket.socket) -> None:
-        """Take our side of a socket that libcurl is about to use."""
+        """Note our side of a socket that libcurl is about to use."""
         self._opened.append(opened)
         self._sockets.forget()
 
     def tls_of(self, connection: int, seen: str) -> str:
-        """Remember the TLS version of a new connection, or recall that of one that is used again."""
+        """Return the TLS version of a connection: ``seen`` for a new one, else the remembered one."""
         if seen:
-            self._tls[connection] = seen
-            if len(self._tls) > _TLS_KNOWN:
-                self._tls.popitem(last=False)
-        return self._tls.get(connection, "")
+            self._tls.put(connection, seen)
+        return self._tls.peek(connection) or ""

@@ -1,9 +1,9 @@
-"""How an event loop watches libcurl's sockets.
+"""How the event loop watches libcurl's sockets.
 
-libcurl says for every transfer when to begin and when to cease watching a socket. Telling the event loop each time
-costs more than the transfer itself, so on Linux the sockets stand behind one epoll descriptor, which is all that the
-loop watches. There a socket that libcurl no longer waits for stays registered until it stirs, since most connections
-are used again soon; one that was closed has left the set by itself.
+libcurl says for every transfer when to start and stop watching a socket. Passing that on to the event loop each time
+costs more than the transfer itself. So on Linux the loop watches a single epoll descriptor for all sockets. A socket
+that libcurl no longer waits for stays registered there until its next event, since most connections are reused soon; a
+closed socket leaves the set by itself.
 """
 
 from __future__ import annotations
@@ -17,25 +17,25 @@ from typing import Protocol, TypeAlias
 import pycurl
 
 Act: TypeAlias = Callable[[Sequence[tuple[int, int]]], None]
-"""Told the descriptors on which something happened, with libcurl's mask of what."""
+"""Gets the descriptors with events, and libcurl's mask of the events."""
 
 _READ: int = pycurl.CSELECT_IN
 _WRITE: int = pycurl.CSELECT_OUT
-_AT_ONCE = 256  # events taken in one go, so that other work of the loop is not kept waiting
+_MAX_EVENTS = 256  # per call, so that other work of the loop need not wait
 
 
 class Sockets(Protocol):
-    """The sockets of one multi handle; ``watch`` is what libcurl calls."""
+    """The sockets of one multi handle; libcurl calls ``watch``."""
 
     def watch(self, what: int, fd: int, multi: object, data: object) -> None: ...
     def forget(self) -> None:
-        """Take no socket for watched: one that was closed may have given its number to another."""
+        """Forget which sockets are registered: a new socket may have the number of a closed one."""
 
     def close(self) -> None: ...
 
 
 def sockets_on(loop: asyncio.AbstractEventLoop, act: Act) -> Sockets:
-    """Return the cheapest way to watch sockets that this machine has."""
+    """Return the cheapest way to watch sockets on this platform."""
     return EpollSockets(loop, act) if hasattr(select, "epoll") else LoopSockets(loop, act)
 
 
@@ -53,7 +53,7 @@ class EpollSockets:
             pycurl.POLL_OUT: select.EPOLLOUT,
             pycurl.POLL_INOUT: select.EPOLLIN | select.EPOLLOUT,
         }
-        loop.add_reader(self._epoll.fileno(), self._stir)
+        loop.add_reader(self._epoll.fileno(), self._on_events)
 
     def watch(self, what: int, fd: int, multi: object, data: object) -> None:
         events = self._events.get(what)
@@ -76,11 +76,11 @@ class EpollSockets:
         self._loop.remove_reader(self._epoll.fileno())
         self._epoll.close()
 
-    def _stir(self) -> None:
+    def _on_events(self) -> None:
         ready = []
-        for fd, events in self._epoll.poll(0, _AT_ONCE):
+        for fd, events in self._epoll.poll(0, _MAX_EVENTS):
             if fd in self._wanted:
-                # A socket that broke is readable: reading tells libcurl how.
+                # A broken socket counts as readable: libcurl learns the error by reading.
                 mask = _READ if events & ~select.EPOLLOUT else 0
                 ready.append((fd, mask | _WRITE if events & select.EPOLLOUT else mask))
             else:
@@ -91,7 +91,7 @@ class EpollSockets:
 
 
 class LoopSockets:
-    """Each socket watched by the event loop itself."""
+    """Each socket is watched by the event loop itself."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, act: Act) -> None:
         self._loop = loop
@@ -112,7 +112,7 @@ class LoopSockets:
             self._watched.pop(fd, None)
 
     def forget(self) -> None:
-        pass  # libcurl says of every socket when it ceases to be watched
+        pass  # libcurl says when to stop watching each socket
 
     def close(self) -> None:
         for fd, mask in self._watched.items():

@@ -1,4 +1,4 @@
-"""Which plug-in fetches a URL: by its scheme, or by a rule of its own that claims it."""
+"""Which protocol plug-in fetches a URL: the one of its scheme, or one that claims the URL."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _REPLIES: Final[tuple[type[Reply], ...]] = get_args(Reply)  # the frequent one f
 
 
 class Protocols:
-    """The innermost service: hands each request to the plug-in that fetches it.
+    """The innermost service of the stack: passes each request to a plug-in.
 
-    A plug-in may have ``claims(request)``, asked in the chain's order, to take single URLs of a scheme from another.
+    A plug-in may define ``claims(request)`` to take single URLs of a scheme from another; they are asked in order.
     """
 
     def __init__(self, chain: Sequence[tuple[str, FetchProtocol]]) -> None:
@@ -27,12 +27,12 @@ class Protocols:
         for name, plugin in chain:
             for scheme in () if hasattr(plugin, "claims") else plugin.schemes:
                 if scheme in self._by_scheme:
-                    raise ConfigError(f"{name!r} fetches {scheme}: as another does", where="fetch.protocols")
+                    raise ConfigError(f"{name!r} and another one both fetch {scheme}: URLs", where="fetch.protocols")
                 self._by_scheme[scheme] = plugin
 
     @property
     def schemes(self) -> tuple[str, ...]:
-        """All schemes that can be fetched."""
+        """The schemes that can be fetched."""
         return tuple(self._by_scheme)
 
     async def __call__(self, request: Request) -> Reply:
@@ -47,14 +47,14 @@ class Protocols:
                 return Failed(request.url, Reason.REFUSED_SCHEME, "no active protocol fetches it", blames_host=False)
             reply = await plugin.fetch(request)
             if not isinstance(reply, _REPLIES):
-                raise TypeError(f"{reply!r:.100} is no reply")
+                raise TypeError(f"{reply!r:.100} is not a reply")
             return reply
-        except Exception as error:  # somebody else's plug-in must not end a crawl
-            told = f"{type(plugin).__name__}: {type(error).__name__}: {error}"
-            return Failed(request.url, Reason.BROKEN_PLUGIN, told, blames_host=False)
+        except Exception as error:  # a broken plug-in must not end a crawl
+            detail = f"{type(plugin).__name__}: {type(error).__name__}: {error}"
+            return Failed(request.url, Reason.BROKEN_PLUGIN, detail, blames_host=False)
 
     async def close(self) -> None:
-        """Close whatever the plug-ins hold open; one that cannot keeps no other from it, nor a crawl from its end."""
+        """Close all plug-ins; one that fails does not affect the others."""
         for plugin in self._chain:
             close: Any = getattr(plugin, "close", None)
             if close is None:

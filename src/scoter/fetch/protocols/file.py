@@ -1,7 +1,7 @@
 """The protocol plug-in for file: URLs: files as they are, folders as pages of links.
 
-It is off unless ``fetch.protocols`` names it, and then a link on any page may lead to any file that this process may
-read; ``file.folders`` narrows that down. What would block or never end (pipes, devices, sockets) is not opened.
+It is off unless ``fetch.protocols`` names it. Then a link on any page may lead to any file that this process may read;
+``file.folders`` restricts that. Pipes, devices and sockets are not opened: reading them could block or never end.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ from scoter.core.reply import (
     Timings,
     Truncation,
 )
-from scoter.core.url import Url, canonical
-from scoter.fetch.protocols.listings import MOST_NAMES, FolderEntry, link_page, media_type, path_text
+from scoter.core.url import canonical
+from scoter.fetch.protocols.listings import MAX_NAMES, FolderEntry, link_page, media_type, path_text
 from scoter.plugins import Setup
 
-THREADS = 4  # a disk is not quicker with more, and a dead network file system holds no more than these
+THREADS = 4  # more do not make a disk faster, and a dead network file system blocks no more than these
 
 _READ = 1 << 20
 _GONE = {
@@ -65,13 +65,13 @@ class FileProtocol:
         self._threads: ThreadPoolExecutor | None = None
 
     async def fetch(self, request: Request) -> Reply:
-        """Read one file or folder, in a thread: a disk may be slow."""
+        """Read one file or folder in a thread, since a disk may be slow."""
         if self._threads is None:
             self._threads = ThreadPoolExecutor(THREADS, "file")
         return await asyncio.get_running_loop().run_in_executor(self._threads, self._read, request)
 
     async def close(self) -> None:
-        """Let go of the threads, without waiting for a disk that does not answer."""
+        """Release the threads without waiting for a disk that does not answer."""
         if self._threads is not None:
             self._threads.shutdown(wait=False, cancel_futures=True)
             self._threads = None
@@ -80,28 +80,28 @@ class FileProtocol:
         url = request.url
         path = unquote_to_bytes(url.path)
         if url.host:
-            return Gone(url, Reason.BAD_REQUEST, f"{url.host} is another machine; a file: URL names none")
+            return Gone(url, Reason.BAD_REQUEST, f"a file: URL must not name a host, but this one names {url.host}")
         if b"\0" in path:
-            return Gone(url, Reason.BAD_REQUEST, "no file name has a NUL in it")
+            return Gone(url, Reason.BAD_REQUEST, "a file name cannot contain NUL")
         try:
             return self._answer(request, path)
         except OSError as error:
-            told = error.strerror or str(error)
+            detail = error.strerror or str(error)
             if error.errno in _GONE:
-                return Gone(url, _GONE[error.errno], told)
+                return Gone(url, _GONE[error.errno], detail)
             if error.errno in (errno.EACCES, errno.EPERM):
-                return Failed(url, Reason.FORBIDDEN, told, blames_host=False)
-            return Failed(url, Reason.SERVER_ERROR, told, blames_host=False)
+                return Failed(url, Reason.FORBIDDEN, detail, blames_host=False)
+            return Failed(url, Reason.SERVER_ERROR, detail, blames_host=False)
 
     def _answer(self, request: Request, path: bytes) -> Reply:
         url, started, began = request.url, self._now(), time.monotonic()
         real = os.path.realpath(path, strict=True)
         if not self._may_read(real):
-            return Failed(url, Reason.FORBIDDEN, "it is not in file.folders", transient=False, blames_host=False)
+            return Failed(url, Reason.FORBIDDEN, "not in file.folders", transient=False, blames_host=False)
         facts = os.stat(real)  # noqa: PTH116 - a path of bytes
         is_folder = stat.S_ISDIR(facts.st_mode)
         if not is_folder and not stat.S_ISREG(facts.st_mode):
-            return Gone(url, Reason.BAD_REQUEST, "it is neither a file nor a folder")
+            return Gone(url, Reason.BAD_REQUEST, "neither a file nor a folder")
         if is_folder:
             real = real.rstrip(b"/") + b"/"
         modified = _moment(facts.st_mtime)
@@ -131,7 +131,7 @@ class FileProtocol:
         return Fetched(_with(base, began, headers=headers, body=body, truncation=cut))
 
     def _may_read(self, real: bytes) -> bool:
-        # realpath has followed every link: what is compared here is what is opened.
+        # realpath has resolved all links: this is the path that is opened.
         return not self._folders or any(
             real == folder or real.startswith(folder.rstrip(b"/") + b"/") for folder in self._folders
         )
@@ -140,25 +140,25 @@ class FileProtocol:
         items: list[FolderEntry] = []
         with os.scandir(folder) as entries:
             for entry in entries:
-                # A link to a folder is a name like any other: whoever asks for it is sent to the folder.
+                # List a link to a folder as a file: a request for it is redirected to the folder.
                 items.append(FolderEntry(entry.name, entry.is_dir(follow_symlinks=False)))
-                if len(items) > MOST_NAMES:
+                if len(items) > MAX_NAMES:
                     break
         above = os.path.dirname(folder.rstrip(b"/")) or b"/"  # noqa: PTH120 - a path of bytes
-        page = link_page(folder, items[:MOST_NAMES], parent=self._parent and self._may_read(above), limit=self._limit)
-        return page.body, Truncation.LENGTH if len(items) > MOST_NAMES else page.truncation
+        page = link_page(folder, items[:MAX_NAMES], parent=self._parent and self._may_read(above), limit=self._limit)
+        return page.body, Truncation.LENGTH if len(items) > MAX_NAMES else page.truncation
 
     def _contents(self, path: bytes) -> tuple[bytes, int, Truncation]:
-        # Without waiting: since it was looked at, a pipe that nobody writes to may have taken the file's place.
+        # Non-blocking: since the check, the file may have been replaced by a pipe that nobody writes to.
         handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC | os.O_NOFOLLOW)
         with io.FileIO(handle, "rb") as file:
             facts = os.fstat(handle)
             if not stat.S_ISREG(facts.st_mode):
-                raise FileNotFoundError(errno.ENOENT, "it is no longer a file")
+                raise FileNotFoundError(errno.ENOENT, "no longer a file")
             limit = self._limit
             pieces: list[bytes] = []
             size = 0
-            # One byte more than the limit tells whether there is more; a file may grow while it is read.
+            # One byte beyond the limit shows that there is more; a file may grow while it is read.
             while limit is None or size <= limit:
                 piece = file.read(_READ if limit is None else min(_READ, limit + 1 - size))
                 if not piece:
@@ -172,7 +172,7 @@ class FileProtocol:
 
 
 def _moment(seconds: float) -> datetime | None:
-    """Return a file's time, or none where it lies beyond any calendar, as some file systems let it."""
+    """Return a file's time, or ``None`` if it is out of range, which some file systems allow."""
     try:
         return datetime.fromtimestamp(int(seconds), UTC)
     except (ValueError, OverflowError, OSError):
@@ -188,7 +188,7 @@ def _with(
     body: bytes = b"",
     truncation: Truncation = Truncation.NOT,
 ) -> Exchange:
-    """Return an exchange with what was found, and how long it took."""
+    """Return an exchange with its result and duration."""
     return replace(
         base,
         status=status,
@@ -197,12 +197,3 @@ def _with(
         truncation=truncation,
         timings=Timings(total=time.monotonic() - began),
     )
-
-
-def url_of(path: Path) -> Url:
-    """Return the file: URL of a path.
-
-    >>> url_of(Path("/srv/a b"))
-    Url('file:///srv/a%20b')
-    """
-    return canonical(f"file://{path_text(os.fsencode(path))}")

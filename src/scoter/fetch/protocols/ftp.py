@@ -1,13 +1,12 @@
 """The protocol plug-in for ftp: URLs, on libcurl: files as they are, folders as pages of links.
 
-Only passive transfers are made, and to the address of the control connection whatever the server says: an answer to
-PASV that names somebody else's machine is of no use. Every socket, for commands and for data, meets the guard.
+Transfers are passive, and always go to the address of the control connection: an answer to PASV that names another
+machine has no effect. The guard checks every socket, for commands and for data.
 """
 
 from __future__ import annotations
 
 import re
-from collections import OrderedDict
 from collections.abc import Callable
 from datetime import UTC, datetime
 from email.utils import format_datetime
@@ -19,6 +18,7 @@ from urllib.parse import unquote_to_bytes
 import pycurl
 from msgspec.structs import replace
 
+from scoter.core.bounded import BoundedMap
 from scoter.core.dates import parse_date
 from scoter.core.domain import is_ip
 from scoter.core.reply import (
@@ -43,7 +43,7 @@ from scoter.fetch.protocols.transfers import SocketCheck, TransferLimits, Transf
 from scoter.plugins import Setup
 
 PORT = 21
-HOSTS_KNOWN = 10_000
+_KNOWN_HOSTS = 10_000
 _LOWEST_DATA_PORT = 1_024
 
 _MDTM = re.compile(rb"^213 ([0-9]{14})(?:\.[0-9]+)?\s*$", re.MULTILINE)
@@ -52,12 +52,12 @@ _BUSY = frozenset({421, 120})  # too many connections, not ready yet
 _NO_SUCH_COMMAND = frozenset({500, 501, 502, 504})
 
 
-class _Kind(Enum):
-    """What is asked for; libcurl has options for each that a handle cannot lose again."""
+class _FtpTransfer(Enum):
+    """Kinds of transfers; each sets libcurl options that a handle cannot unset."""
 
     FILE = "file"
     FOLDER = "folder"
-    PROBE = "probe"  # goes there and asks for the time, without any data
+    PROBE = "probe"  # enters the folder and asks for the time, without data
 
 
 class FtpProtocol:
@@ -76,10 +76,10 @@ class FtpProtocol:
         self._config = setup.config
         self._settings = setup.config.ftp
         self._guard = guard or Guard(setup.config, self.schemes)
-        self._resolver = resolver
+        self._resolver = resolver or CachingResolver(DnsResolver(), self._guard)
         self._now = now
-        self._loops: dict[_Kind, CurlLoop] = {}
-        self._without_mlsd: OrderedDict[str, None] = OrderedDict()
+        self._loops: dict[_FtpTransfer, CurlLoop] = {}
+        self._without_mlsd: BoundedMap[str, bool] = BoundedMap(_KNOWN_HOSTS)
 
     async def fetch(self, request: Request) -> Reply:
         """Fetch one file or folder."""
@@ -88,7 +88,7 @@ class FtpProtocol:
         if refusal is not None:
             return Failed(url, refusal.reason, refusal.detail, blames_host=False)
         if _CONTROL.search(unquote_to_bytes(url.path)):
-            return Gone(url, Reason.BAD_REQUEST, "a line break in a path would be a command of its own")
+            return Gone(url, Reason.BAD_REQUEST, "the path contains a line break, which would start a new command")
         if url.query:
             return Gone(url, Reason.BAD_REQUEST, "an ftp: URL has no query")
         where = await self._address(url)
@@ -105,15 +105,13 @@ class FtpProtocol:
         self._loops.clear()
 
     async def _address(self, url: Url) -> tuple[str, int, bool] | Failed:
-        """Return where to connect to, and whether the operator has said so."""
+        """Return where to connect, and whether ``fetch.connect_to`` says so."""
         port = url.port or PORT
         override = self._guard.override(url.host, port)
         if override is not None:
             return (*override, True)
         if is_ip(url.host):
             return url.host.strip("[]"), port, False
-        if self._resolver is None:
-            self._resolver = CachingResolver(DnsResolver(), self._guard)
         answer = await self._resolver.resolve(url.host.removesuffix("."))
         if isinstance(answer, NotResolved):
             if answer.refused:
@@ -124,19 +122,19 @@ class FtpProtocol:
     async def _file(self, request: Request, where: tuple[str, int, bool]) -> Reply:
         url, started, since = request.url, self._now(), request.modified_since
         if since is not None:
-            probed = await self._transfer(_Kind.PROBE, url.path, url, where)
+            probed = await self._transfer(_FtpTransfer.PROBE, url.path, url, where)
             modified = _modified(probed.head)
             if probed.reason is None and modified is not None and modified <= since:
                 return NotModified(_exchange(url, started, probed, 304, _last_modified(modified), b""))
-        told = await self._transfer(_Kind.FILE, url.path, url, where)
+        told = await self._transfer(_FtpTransfer.FILE, url.path, url, where)
         if told.reason is None and told.truncation is not Truncation.DISCONNECT:
             kind = media_type(unquote_to_bytes(url.path).decode("utf-8", "replace"))
             headers = (("Content-Type", kind), *_last_modified(_modified(told.head)))
             return Fetched(_exchange(url, started, told, 200, headers, told.body))
         failure = _failure(url, told)
         if isinstance(failure, Gone) and failure.reason is Reason.NOT_FOUND:
-            # Servers say the same of what is missing and of a folder: only going there tells them apart.
-            entered = await self._transfer(_Kind.PROBE, f"{url.path}/", url, where)
+            # Servers answer alike for a missing file and for a folder: only entering it tells them apart.
+            entered = await self._transfer(_FtpTransfer.PROBE, f"{url.path}/", url, where)
             if entered.reason is None:
                 target = canonical(f"{url.text}/")
                 return Moved(_exchange(url, started, entered, 301, (("Location", target.text),), b""), target, True)
@@ -147,11 +145,11 @@ class FtpProtocol:
         told = TransferResult(reason=Reason.MALFORMED, status=500)
         read = read_mlsd
         if url.host not in self._without_mlsd:
-            told = await self._transfer(_Kind.FOLDER, url.path, url, where, "MLSD")
+            told = await self._transfer(_FtpTransfer.FOLDER, url.path, url, where, "MLSD")
         if told.reason is not None and told.status in _NO_SUCH_COMMAND:
-            self._remember_without_mlsd(url.host)
+            self._without_mlsd.put(url.host, True)
             read = read_list
-            told = await self._transfer(_Kind.FOLDER, url.path, url, where, "LIST")
+            told = await self._transfer(_FtpTransfer.FOLDER, url.path, url, where, "LIST")
         if told.reason is not None or told.truncation is Truncation.DISCONNECT:
             return _failure(url, told)
         text = told.body if told.truncation is Truncation.NOT else told.body[: told.body.rfind(b"\n") + 1]
@@ -160,46 +158,41 @@ class FtpProtocol:
         exchange = _exchange(url, started, told, 200, headers, page.body)
         return Fetched(exchange if page.truncation is Truncation.NOT else replace(exchange, truncation=page.truncation))
 
-    def _remember_without_mlsd(self, host: str) -> None:
-        self._without_mlsd[host] = None
-        if len(self._without_mlsd) > HOSTS_KNOWN:
-            self._without_mlsd.popitem(last=False)
-
     async def _transfer(
-        self, kind: _Kind, path: str, url: Url, where: tuple[str, int, bool], command: str = ""
+        self, kind: _FtpTransfer, path: str, url: Url, where: tuple[str, int, bool], command: str = ""
     ) -> TransferResult:
-        address, port, is_named = where
+        address, port, is_override = where
         shown = f"[{address}]" if ":" in address else address
-        # libcurl would take ";type=a" at the end of a path for a wish to have the file translated.
+        # libcurl would take ";type=a" at the end of a path for a request to convert line ends.
         origin = url.text[: -len(url.target)]
         told = await self._loop(kind).run(
             TransferRequest(
                 url=f"{origin}{path.replace(';', '%3B')}",
                 connect_to=f"{url.host}:{url.port or PORT}:{shown}:{port}",
-                # Never without an option: the loop would take the socket for data for an attempt to ask again.
+                # Always with an option: otherwise the loop would take the data socket for a repeated request.
                 options=((pycurl.CUSTOMREQUEST, command),) if command else ((pycurl.COOKIE, ""),),
-                check=self._socket_check(address, port, is_named),
+                check=self._socket_check(address, port, is_override),
             )
         )
-        # What libcurl is content with and the loop is not: it misses the head of an HTTP response.
+        # libcurl reports success, but the loop misses the head of an HTTP response.
         return replace(told, reason=None) if told.reason is Reason.RESET and not told.detail else told
 
-    def _socket_check(self, address: str, port: int, is_named: bool) -> SocketCheck:
-        """Return the check of both sockets: that for data goes to a port which the server has chosen."""
+    def _socket_check(self, address: str, port: int, is_override: bool) -> SocketCheck:
+        """Return the check for both sockets; the server chooses the port of the data socket."""
         control = ip_address(address)
 
         def check(family: int, where: tuple[Any, ...]) -> str:
             match where:
                 case (str() as host, int() as to, *_) if ip_address(host) == control:
                     if to != port and to < _LOWEST_DATA_PORT:
-                        return f"port {to} is another service's, not one for data"
-                    return "" if is_named else self._guard.open_socket_check(family, where)
+                        return f"port {to} belongs to another service and is not used for data"
+                    return "" if is_override else self._guard.open_socket_check(family, where)
                 case _:
-                    return "the server sends us elsewhere for the data"
+                    return "the server names another machine for the data"
 
         return check
 
-    def _loop(self, kind: _Kind) -> CurlLoop:
+    def _loop(self, kind: _FtpTransfer) -> CurlLoop:
         found = self._loops.get(kind)
         if found is None:
             settings, fetch = self._settings, self._config.fetch
@@ -217,8 +210,8 @@ class FtpProtocol:
                 (pycurl.FTP_FILEMETHOD, pycurl.FTPMETHOD_SINGLECWD),
                 (pycurl.FTP_RESPONSE_TIMEOUT, max(1, round(settings.timeout.total_seconds()))),
                 (pycurl.FORBID_REUSE, int(not settings.keep_connection)),
-                (pycurl.OPT_FILETIME, int(kind is not _Kind.FOLDER)),
-                (pycurl.NOBODY, int(kind is _Kind.PROBE)),
+                (pycurl.OPT_FILETIME, int(kind is not _FtpTransfer.FOLDER)),
+                (pycurl.NOBODY, int(kind is _FtpTransfer.PROBE)),
             ]
             found = CurlLoop(limits, concurrency=fetch.threads, budget=fetch.body_budget, options=options)
             self._loops[kind] = found
@@ -226,11 +219,11 @@ class FtpProtocol:
 
 
 def _failure(url: Url, told: TransferResult) -> Gone | Failed:
-    """Return what a transfer that gave nothing means; the server's own number says more than libcurl's."""
+    """Return what a failed transfer means; the server's status says more than libcurl's error."""
     last = told.head.strip().rpartition(b"\n")[2].decode("latin-1").strip()
     detail = last if told.status >= 400 and last.startswith(str(told.status)) else told.detail
     if told.status in _BUSY:
-        return Failed(url, Reason.BUSY, detail)  # which libcurl takes for a time-out
+        return Failed(url, Reason.BUSY, detail)  # which libcurl reports as a timeout
     if told.reason in (Reason.REFUSED_ADDRESS, Reason.TIMEOUT, Reason.UNREACHABLE, Reason.UNRESOLVED):
         return Failed(url, told.reason, told.detail, blames_host=told.reason is not Reason.REFUSED_ADDRESS)
     match told.status:
@@ -243,7 +236,7 @@ def _failure(url: Url, told: TransferResult) -> Gone | Failed:
         case status if 400 <= status < 500:
             return Failed(url, Reason.SERVER_ERROR, detail)
         case _ if told.truncation is Truncation.DISCONNECT or told.body:
-            return Failed(url, Reason.RESET, "the file ended before its length")
+            return Failed(url, Reason.RESET, "the file ended before its announced length")
         case _:
             return Failed(url, told.reason or Reason.MALFORMED, detail)
 
@@ -251,7 +244,7 @@ def _failure(url: Url, told: TransferResult) -> Gone | Failed:
 def _exchange(
     url: Url, started: datetime, told: TransferResult, status: int, headers: Headers, body: bytes
 ) -> Exchange:
-    """Return what was found, without a head: the archive keeps it as a resource."""
+    """Return an exchange without a head: the archive stores it as a resource record."""
     return Exchange(
         url=url,
         started=started,
@@ -267,7 +260,7 @@ def _exchange(
 
 
 def _modified(head: bytes) -> datetime | None:
-    """Return what the server answered to MDTM; it stands before the answer to SIZE, which has the same number."""
+    """Return the time from the answer to MDTM; the answer to SIZE, which follows, has the same status."""
     match = _MDTM.search(head)
     return None if match is None else parse_date(match[1].decode())
 

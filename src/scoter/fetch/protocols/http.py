@@ -27,15 +27,15 @@ class HttpProtocol:
         options: Sequence[tuple[int, object]] = (),
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
-        """``options`` are told to libcurl for every transfer, beyond our own."""
+        """``options`` are additional libcurl options for every transfer."""
         config = setup.config
         guard = guard or Guard(config, self.schemes)
-        self._hops = HttpTransport(config, resolver=resolver, guard=guard, options=options, now=now)
+        self._transport = HttpTransport(config, resolver=resolver, guard=guard, options=options, now=now)
 
     def fetch(self, request: Request) -> Coroutine[Any, Any, Reply]:
-        """Make one hop."""
-        return self._hops.fetch(request)
+        """Make one request."""
+        return self._transport.fetch(request)
 
     async def close(self) -> None:
         """Close all connections."""
-        await self._hops.close()
+        await self._transport.close()

@@ -1,4 +1,8 @@
-"""A folder as a page of links: how the protocols that have folders show them to a parser."""
+"""Folders: the listings of FTP servers read, and folders shown as pages of links for the HTML parser.
+
+FTP has two listings. MLSD (RFC 3659) was made for programs and is asked for first. LIST was made for people and has no
+standard; lines in neither the Unix nor the DOS format are skipped.
+"""
 
 from __future__ import annotations
 
@@ -12,12 +16,12 @@ from msgspec import Struct
 
 from scoter.core.reply import Truncation
 
-MOST_NAMES = 100_000
-"""Names of one folder that are looked at."""
+MAX_NAMES = 100_000
+"""Names of one folder that are read."""
 
-# Of its own, without the system's files: the same name has the same type on every machine.
+# Without the system's files, so that a name has the same type on every machine.
 _TYPES = mimetypes.MimeTypes()
-_PACKED = {
+_COMPRESSED = {
     "gzip": "application/gzip",
     "bzip2": "application/x-bzip2",
     "xz": "application/x-xz",
@@ -25,10 +29,20 @@ _PACKED = {
 }
 _SAFE = "/~!$&'()*+,;=:@"
 _END = b"</ul></body></html>\n"
+# -rw-r--r--   1 owner group   1234 Nov 05 07:08 name; some omit the group, and the owner may contain spaces.
+_UNIX = re.compile(
+    rb"(?P<kind>[-dlbcps])[-rwxsStTlL]{9}[+.@]?\s{1,40}[^\n]{0,200}?"
+    rb"\s(?:[A-Z][a-z]{2}\s{1,4}[0-9]{1,2}|[0-9]{4}-[0-9]{2}-[0-9]{2})\s{1,4}(?:[0-9]{1,2}:[0-9]{2}|[0-9]{4})\s(?P<name>[^\n]+)"
+)
+# 11-05-26  07:08AM  <DIR>  name
+_DOS = re.compile(
+    rb"[0-9]{2}-[0-9]{2}-[0-9]{2,4}\s{1,8}[0-9]{2}:[0-9]{2}(?:[AP]M)?\s{1,20}(?P<size><[A-Z]{1,12}>|[0-9]{1,20})\s(?:\s{0,12})(?P<name>[^\n]+)"
+)
+_MAX_LINE = 4_096
 
 
 class FolderEntry(Struct, frozen=True, order=True):
-    """What stands in a folder: its name, in the bytes it has there, and whether it is a folder itself."""
+    """An entry of a folder: its name as bytes, and whether it is a folder itself."""
 
     name: bytes
     is_folder: bool = False
@@ -42,7 +56,7 @@ class LinkPage(Struct, frozen=True):
 
 
 def link_page(folder: bytes, items: Iterable[FolderEntry], *, parent: bool, limit: int | None) -> LinkPage:
-    """Return a page that links to everything in a folder, whose path ends with a slash; at most ``limit`` bytes.
+    """Return a page with links to all entries of a folder, whose path ends with a slash; at most ``limit`` bytes.
 
     >>> page = link_page(b"/a/", [FolderEntry(b"b c.txt"), FolderEntry(b"d", True)], parent=False, limit=None)
     >>> [line for line in page.body.decode().splitlines() if "href" in line]
@@ -66,19 +80,19 @@ def link_page(folder: bytes, items: Iterable[FolderEntry], *, parent: bool, limi
 
 
 def media_type(name: str) -> str:
-    """Return the media type that a file's name promises; a packed file is what it is packed by.
+    """Return the media type that a file name suggests; that of the compression for a compressed file.
 
     >>> media_type("a.html"), media_type("b.tar.gz"), media_type("README")
     ('text/html', 'application/gzip', 'application/octet-stream')
     """
     found, packed = _TYPES.guess_type(name.rpartition("/")[2])
     if packed:
-        return _PACKED.get(packed, "application/octet-stream")
+        return _COMPRESSED.get(packed, "application/octet-stream")
     return found or "application/octet-stream"
 
 
 def path_text(path: bytes) -> str:
-    """Return a path as a URL has it.
+    """Return a path, escaped for a URL.
 
     >>> path_text(b"/a b/?")
     '/a%20b/%3F'
@@ -94,20 +108,8 @@ def _shown(name: bytes) -> str:
     return name.decode("utf-8", "replace")
 
 
-# -rw-r--r--   1 owner group   1234 Nov 05 07:08 name; the group is missing at some, and the owner may have spaces.
-_UNIX = re.compile(
-    rb"(?P<kind>[-dlbcps])[-rwxsStTlL]{9}[+.@]?\s{1,40}[^\n]{0,200}?"
-    rb"\s(?:[A-Z][a-z]{2}\s{1,4}[0-9]{1,2}|[0-9]{4}-[0-9]{2}-[0-9]{2})\s{1,4}(?:[0-9]{1,2}:[0-9]{2}|[0-9]{4})\s(?P<name>[^\n]+)"
-)
-# 11-05-26  07:08AM  <DIR>  name
-_DOS = re.compile(
-    rb"[0-9]{2}-[0-9]{2}-[0-9]{2,4}\s{1,8}[0-9]{2}:[0-9]{2}(?:[AP]M)?\s{1,20}(?P<size><[A-Z]{1,12}>|[0-9]{1,20})\s(?:\s{0,12})(?P<name>[^\n]+)"
-)
-_LONGEST_LINE = 4_096
-
-
 def read_mlsd(text: bytes) -> list[FolderEntry]:
-    """Return what an answer to MLSD lists.
+    """Read an answer to MLSD.
 
     >>> read_mlsd(b"type=file;size=3; a b.txt\\r\\ntype=cdir; .\\r\\nType=dir; sub\\r\\n")
     [FolderEntry(name=b'a b.txt', is_folder=False), FolderEntry(name=b'sub', is_folder=True)]
@@ -123,7 +125,7 @@ def read_mlsd(text: bytes) -> list[FolderEntry]:
 
 
 def read_list(text: bytes) -> list[FolderEntry]:
-    """Return what an answer to LIST lists.
+    """Read an answer to LIST.
 
     >>> read_list(b"total 4\\r\\ndrwxr-xr-x  2 ftp ftp  4096 Nov 05 07:08 sub\\r\\n11-05-26  07:08AM   12 a.txt\\r\\n")
     [FolderEntry(name=b'sub', is_folder=True), FolderEntry(name=b'a.txt', is_folder=False)]
@@ -146,10 +148,10 @@ def read_list(text: bytes) -> list[FolderEntry]:
 
 
 def _lines(text: bytes) -> list[bytes]:
-    lines = (line.removesuffix(b"\r") for line in text.split(b"\n", MOST_NAMES)[:MOST_NAMES])
-    return [line for line in lines if 0 < len(line) <= _LONGEST_LINE]
+    lines = (line.removesuffix(b"\r") for line in text.split(b"\n", MAX_NAMES)[:MAX_NAMES])
+    return [line for line in lines if 0 < len(line) <= _MAX_LINE]
 
 
 def _is_name(name: bytes) -> bool:
-    """Tell whether a name stands for something in the folder itself, and can be asked for."""
+    """Tell whether a name is an entry of the folder itself that can be requested."""
     return name not in (b"", b".", b"..") and b"/" not in name and not any(byte < 32 or byte == 127 for byte in name)

@@ -1,7 +1,7 @@
-"""One page in the browser: served from what was fetched, left to its scripts for a while, and read.
+"""Renders one page in the browser: serves the fetched body, lets its scripts run for a while, and reads the result.
 
-A page may do what it likes with its own window: it is asked from a world of our own, which its scripts cannot reach,
-and given up when they do not let go. It cannot leave: a script that goes elsewhere is reported as a redirect.
+A page may change anything in its own window, so it is read from an isolated world that its scripts cannot reach, and
+abandoned if they never yield. It cannot navigate away: that is reported as a redirect.
 """
 
 from __future__ import annotations
@@ -22,11 +22,13 @@ from scoter.fetch.network.guard import Guard
 if TYPE_CHECKING:
     from playwright.async_api import BrowserContext, CDPSession, Page, Request, Route, WebSocketRoute
 
-# Nobody looks at the page; what only a viewer needs is not fetched.
-_UNSEEN = frozenset({"image", "media", "font", "texttrack", "manifest", "ping", "cspviolationreport", "eventsource"})
+# Resources that only a human viewer needs are not fetched.
+_VIEWER_ONLY = frozenset(
+    {"image", "media", "font", "texttrack", "manifest", "ping", "cspviolationreport", "eventsource"}
+)
 _NOT_PASSED_ON = frozenset({"content-encoding", "content-length", "transfer-encoding", "connection", "keep-alive"})
-_LOOK = 0.5  # seconds between two looks whether a page that is loading still answers
-# In a world of its own, so that nothing a page has redefined is called.
+_POLL = 0.5  # seconds between two checks whether a loading page still responds
+# Runs in an isolated world, so that nothing the page has redefined is called.
 _READ = """(limit => {
   const type = document.doctype ? new XMLSerializer().serializeToString(document.doctype) + "\\n" : "";
   const text = type + (document.documentElement ? document.documentElement.outerHTML : "");
@@ -35,7 +37,7 @@ _READ = """(limit => {
 
 
 class Rendered(Struct, frozen=True):
-    """What a page's scripts made of it; or where they went instead."""
+    """The rendered page, or where its scripts navigated instead."""
 
     html: bytes = b""
     truncation: Truncation = Truncation.NOT
@@ -43,14 +45,14 @@ class Rendered(Struct, frozen=True):
 
 
 class NotRendered(Struct, frozen=True):
-    """Why nothing came of it."""
+    """Why a page was not rendered."""
 
     reason: Reason
     detail: str
 
 
 class _Hung(Exception):
-    """A page does not answer."""
+    """A page does not respond."""
 
 
 class PageRenderer:
@@ -62,8 +64,8 @@ class PageRenderer:
         self._guard = guard
         self._limit = limit
         self._page: Page | None = None
-        self._served = False
-        self._asked = 0
+        self._is_served = False
+        self._requests = 0
         self._left_for = ""
         self._crashed = asyncio.Event()
         self._url = ""
@@ -71,12 +73,12 @@ class PageRenderer:
         self._html = b""
 
     async def run(self, exchange: Exchange, html: bytes) -> Rendered | NotRendered:
-        """Return the page as its scripts made it, within the time that it has."""
+        """Render a page within the time limit."""
         self._exchange, self._html, self._url = exchange, html, exchange.url.text
         seconds = self._settings.timeout.total_seconds()
-        # A little less than it has: the reading takes some time as well.
+        # Less than the limit: reading the result takes time as well.
         work = asyncio.create_task(self._work(time.monotonic() + 0.9 * seconds))
-        crash = asyncio.create_task(self._crashed.wait())  # a crashed page lets some calls wait for ever
+        crash = asyncio.create_task(self._crashed.wait())  # after a crash some calls never return
         try:
             await asyncio.wait((work, crash), timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
             if self._crashed.is_set():
@@ -85,7 +87,7 @@ class PageRenderer:
                 return NotRendered(Reason.TIMEOUT, f"not rendered within {seconds:g} s")
             return work.result()
         except _Hung:
-            return NotRendered(Reason.TIMEOUT, "its scripts did not come to an end")
+            return NotRendered(Reason.TIMEOUT, "its scripts did not end")
         finally:
             work.cancel()
             crash.cancel()
@@ -107,13 +109,13 @@ class PageRenderer:
         return await self._read(cdp)
 
     async def _settle(self, page: Page, cdp: CDPSession, until: float) -> None:
-        """Wait until the page has loaded and its scripts ask for nothing more, as long as it answers."""
+        """Wait until the page has loaded and its scripts make no more requests, while it responds."""
         while not self._left_for:
-            if await _reached(page, "load", min(_LOOK, _left(until))):
+            if await _reached(page, "load", min(_POLL, _left(until))):
                 break
             await self._ask(cdp, "Runtime.evaluate", expression="0")
-            if _left(until) < _LOOK:
-                return  # what there is by now is what it is going to be
+            if _left(until) < _POLL:
+                return  # take what has loaded so far
         delay = min(self._settings.page_load_delay.total_seconds(), _left(until) / 2)
         if delay > 0 and not self._left_for:
             await _reached(page, "networkidle", delay)
@@ -121,35 +123,35 @@ class PageRenderer:
     async def _read(self, cdp: CDPSession) -> Rendered:
         tree = await self._ask(cdp, "Page.getFrameTree")
         world = await self._ask(cdp, "Page.createIsolatedWorld", frameId=tree["frameTree"]["frame"]["id"])
-        told = await self._ask(
+        answer = await self._ask(
             cdp,
             "Runtime.evaluate",
             expression=f"{_READ}({self._limit})",
             contextId=world["executionContextId"],
             returnByValue=True,
         )
-        length, text = told["result"]["value"]
+        length, text = answer["result"]["value"]
         html: bytes = text.encode("utf-8", "replace")
         if length > self._limit or len(html) > self._limit:
-            # A character that was cut in two is left out.
+            # Drop a character that was split.
             return Rendered(html[: self._limit].decode("utf-8", "ignore").encode(), Truncation.LENGTH)
         return Rendered(html)
 
     async def _ask(self, cdp: CDPSession, method: str, **parameters: Any) -> Any:
-        """Ask the page's process; it must answer within the time that a script may run at a stretch."""
+        """Send a command to the page; it must answer within ``browser.javascript_timeout``."""
         try:
             async with asyncio.timeout(self._settings.javascript_timeout.total_seconds()):
                 return await cdp.send(method, parameters)
         except TimeoutError:
-            with suppress(Exception):  # of use only if it still listens
+            with suppress(Exception):  # works only if it still responds
                 async with asyncio.timeout(1):
                     await cdp.send("Runtime.terminateExecution")
             raise _Hung from None
 
     async def _decide(self, route: Route) -> None:
-        """Let a request of the page through, or not."""
+        """Allow or refuse a request of the page."""
         request = route.request
-        with suppress(Exception):  # the page may be gone by now; there is nobody to tell
+        with suppress(Exception):  # the page may be gone by now
             if self._is_main(request):
                 await self._navigate(route, request)
             elif self._may_ask(request):
@@ -159,17 +161,17 @@ class PageRenderer:
 
     async def _navigate(self, route: Route, request: Request) -> None:
         exchange = self._exchange
-        if self._served or exchange is None:
+        if self._is_served or exchange is None:
             if request.url.partition("#")[0] != self._url:
                 self._left_for = self._left_for or request.url
             await route.abort("aborted")
             return
-        self._served = True
+        self._is_served = True
         headers: dict[str, str] = {}
         for name, value in exchange.headers:
             key = name.lower()
             if key not in _NOT_PASSED_ON:
-                # Playwright's own way to give a field twice.
+                # Playwright's notation for a repeated field.
                 headers[key] = f"{headers[key]}\n{value}" if key in headers else value
         await route.fulfill(status=200, headers=headers, body=self._html)
 
@@ -177,8 +179,8 @@ class PageRenderer:
         return request.is_navigation_request() and self._page is not None and request.frame == self._page.main_frame
 
     def _may_ask(self, request: Request) -> bool:
-        self._asked += 1
-        if self._asked > self._settings.max_requests or request.resource_type in _UNSEEN:
+        self._requests += 1
+        if self._requests > self._settings.max_requests or request.resource_type in _VIEWER_ONLY:
             return False
         try:
             return self._guard.check_url(canonical(request.url)) is None
@@ -200,7 +202,7 @@ async def _refuse_socket(socket: WebSocketRoute) -> None:
 
 
 async def _reached(page: Page, state: Any, seconds: float) -> bool:
-    """Tell whether a page comes to a state of loading within some time."""
+    """Tell whether a page reaches a load state within some time."""
     from playwright.async_api import TimeoutError as TookTooLong
 
     try:

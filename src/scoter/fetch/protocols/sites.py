@@ -1,4 +1,4 @@
-"""What is the same for all requests to a site: where to connect, what to tell libcurl beside, how the host is named."""
+"""What all requests to one site share: where to connect, libcurl options, and the Host field."""
 
 from __future__ import annotations
 
@@ -11,16 +11,31 @@ from scoter.fetch.network.guard import WEB_PORTS, Guard
 from scoter.fetch.network.proxy import Proxy
 from scoter.fetch.protocols.credentials import KINDS, ByHost, Credential
 
-MOST_SITES = 16_384
+MAX_SITES = 16_384
 BY_NAME = ("",)
-"""The one route of a site that is only named to libcurl: it is behind a proxy."""
+"""The only route to a site behind a proxy: libcurl gets its name and no address."""
 
 _BEARER = 1 << 6  # CURLAUTH_BEARER, for which pycurl has no name
 _AUTH = {"basic": pycurl.HTTPAUTH_BASIC, "digest": pycurl.HTTPAUTH_DIGEST, "ntlm": pycurl.HTTPAUTH_NTLM}
 
 
+class HttpSite(Struct, frozen=True, kw_only=True):
+    """A scheme, host and port.
+
+    ``host_field`` is the value of the Host field, ``path_at`` where in a URL's text the path begins. ``routes`` say
+    where to connect, in libcurl's notation and in the order to try; ``None`` if the host must be resolved each time.
+    """
+
+    port: int
+    host_field: str
+    path_at: int
+    through_proxy: bool
+    routes: tuple[str, ...] | None
+    options: tuple[tuple[int, object], ...]
+
+
 class HttpSites:
-    """Remembers the sites that were asked lately."""
+    """A cache of the sites asked recently."""
 
     def __init__(self, guard: Guard, proxy: Proxy | None, credentials: ByHost[Credential]) -> None:
         self._guard = guard
@@ -29,12 +44,12 @@ class HttpSites:
         self._known: dict[str, HttpSite] = {}
 
     def get(self, url: Url) -> HttpSite:
-        """Return what is known of a URL's site."""
-        # The canonical form has a path, and no host is empty: the first slash after this many letters begins the path.
+        """Return the site of a URL."""
+        # A canonical URL has a path and a host, so the first slash after this many characters begins the path.
         origin = url.text[: url.text.index("/", len("https://"))]
         site = self._known.get(origin)
         if site is None:
-            if len(self._known) >= MOST_SITES:
+            if len(self._known) >= MAX_SITES:
                 self._known.clear()
             site = self._known[origin] = self._site(url, len(origin))
         return site
@@ -56,7 +71,7 @@ class HttpSites:
             options += _authentication(credential)
         return HttpSite(
             port=port,
-            shown=host if url.port is None else f"{host}:{url.port}",
+            host_field=host if url.port is None else f"{host}:{url.port}",
             path_at=path_at,
             through_proxy=through_proxy,
             routes=routes,
@@ -65,13 +80,13 @@ class HttpSites:
 
 
 def usable_kinds() -> tuple[str, ...]:
-    """Return the kinds of authentication that this libcurl has; newer ones come without NTLM."""
+    """Return the kinds of authentication that this libcurl supports; newer ones come without NTLM."""
     has_ntlm = pycurl.version_info()[4] & pycurl.VERSION_NTLM
     return tuple(kind for kind in KINDS if kind != "ntlm" or has_ntlm)
 
 
 def route(host: str, port: int, address: str, to: int) -> str:
-    """Say where to connect instead of a host and port.
+    """Return libcurl's notation for connecting to an address instead of a host and port.
 
     >>> route("example.org", 80, "2001:db8::1", 8080)
     'example.org:80:[2001:db8::1]:8080'
@@ -88,18 +103,3 @@ def _authentication(credential: Credential) -> tuple[tuple[int, object], ...]:
         (pycurl.USERNAME, credential.user),
         (pycurl.PASSWORD, credential.secret),
     )
-
-
-class HttpSite(Struct, frozen=True, kw_only=True):
-    """A scheme, host and port.
-
-    ``shown`` is what the Host field says, ``path_at`` where in a URL's text the path begins. ``routes`` say where to
-    connect, in libcurl's words, to be tried in order; none when the name must be resolved, each time anew.
-    """
-
-    port: int
-    shown: str
-    path_at: int
-    through_proxy: bool
-    routes: tuple[str, ...] | None
-    options: tuple[tuple[int, object], ...]

@@ -1,4 +1,4 @@
-"""What a transfer is told, what it may not exceed, and what came of it."""
+"""The records of a libcurl transfer: its limits, the request, and the result."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from msgspec import Struct
 from scoter.core.reply import Reason, Timings, Truncation
 
 SocketCheck = Callable[[int, tuple[Any, ...]], str]
-"""Given family and address of a socket to be opened: nothing, or why it must not be."""
+"""Gets family and address of a socket; returns why it must not be opened, or an empty text."""
 
 
 class TransferLimits(Struct, frozen=True, kw_only=True):
-    """What no transfer may exceed."""
+    """Limits of a transfer: bytes of body and head, time to connect, without data, and in total."""
 
     body: int | None = 1 << 20
     head: int = 256 * 1024
@@ -25,10 +25,10 @@ class TransferLimits(Struct, frozen=True, kw_only=True):
 
 
 class TransferRequest(Struct, frozen=True, kw_only=True):
-    """What libcurl is told for one transfer, beyond the options that all have.
+    """One transfer: what libcurl needs beyond the options that all transfers share.
 
-    ``cookie`` is sent together with those that libcurl keeps, as one field.
-    ``at_least`` is a number of bytes up to which the body is taken even if the limit for all is lower.
+    ``cookie`` is sent together with the cookies that libcurl keeps, in one field. ``at_least`` raises the body limit
+    for this transfer.
     """
 
     url: str
@@ -42,9 +42,9 @@ class TransferRequest(Struct, frozen=True, kw_only=True):
 
 
 class TransferResult(Struct, frozen=True, kw_only=True):
-    """What came of a transfer; ``reason`` is none when libcurl was content.
+    """The result of a transfer; ``reason`` is ``None`` if libcurl reported success.
 
-    ``distrusts`` says that the server's certificate was found wanting, and nothing else.
+    ``is_untrusted``: the transfer failed only because of the server's certificate.
     """
 
     reason: Reason | None = None
@@ -57,4 +57,4 @@ class TransferResult(Struct, frozen=True, kw_only=True):
     http_version: str = "1.1"
     tls_version: str = ""
     timings: Timings = Timings()
-    distrusts: bool = False
+    is_untrusted: bool = False
