@@ -62,19 +62,17 @@ def test_what_a_site_file_has_beyond_is_listed_with_the_reason() -> None:
 
     left = {(row.nutch, row.nutch_value): row.reason for row in imported.untranslated}
     assert left == {
-        ("plugin.includes", "my-own-plugin"): "no plug-in of that name is known",
-        ("mapreduce.task.timeout", "1800000"): "Hadoop's own; Scoter runs without it",
-        ("solr.server.url", "http://solr.example:8983/"): (
-            "an index writer's own; its settings stand in [plugin.NAME]"
-        ),
-        ("index.jexl.filter", 'doc.lang == "en"'): "a JEXL expression; write it anew as index.filter_expr",
-        ("our.own.property", "1"): "not a property of Nutch that Scoter knows",
+        ("plugin.includes", "my-own-plugin"): "unknown plug-in",
+        ("mapreduce.task.timeout", "1800000"): "belongs to Hadoop, which Scoter does not use",
+        ("solr.server.url", "http://solr.example:8983/"): ("belongs to an index writer; configure it in [plugin.NAME]"),
+        ("index.jexl.filter", 'doc.lang == "en"'): "a JEXL expression; rewrite it as index.filter_expr",
+        ("our.own.property", "1"): "unknown Nutch property",
         ("http.robots.redirect.max", "lots"): "not a number",
         ("http.proxy.port", "99999"): (
-            'http.proxy_port would accept a whole number from 1 to 65535, or "auto", such as 10'
+            'not valid for http.proxy_port, which accepts a whole number from 1 to 65535, or "auto", such as 10'
         ),
         ("hostdb.percentiles", "50,half"): "not a list of numbers",
-        ("file.content.limit", "${not.set}"): "it refers to ${not.set}, which this file does not set",
+        ("file.content.limit", "${not.set}"): "refers to ${not.set}, which this file does not set",
     }
     for name, _ in left:
         assert f"# {name} = " in imported.toml_text
@@ -130,7 +128,7 @@ def test_scoring_filters_that_are_not_built_are_listed_and_leave_a_file_that_wor
 
     assert [(row.setting, row.value) for row in imported.translated] == [("scoring.filter_order", '["opic"]')]
     assert [(row.nutch_value, row.reason) for row in imported.untranslated] == [
-        (name, "this scoring filter is not built yet") for name in ("scoring-link", "scoring-orphan", "urlmeta")
+        (name, "this scoring filter is not implemented yet") for name in ("scoring-link", "scoring-orphan", "urlmeta")
     ]
 
 
@@ -165,8 +163,8 @@ def test_references_are_followed_but_neither_in_circles_nor_without_end() -> Non
     done = {row.setting: row.value for row in imported.translated}
     left = {row.nutch: row.reason for row in imported.untranslated}
     assert done == {"fetch.delay": '"2s"', "fetch.min_crawl_delay": ""}
-    assert left["http.agent.name"] == "its references lead in a circle or are too many"
-    assert left["http.agent.email"] == "its references make it too long"
+    assert left["http.agent.name"] == "its references are circular or too many"
+    assert left["http.agent.email"] == "too long after expanding its references"
 
 
 def test_the_last_property_of_a_name_holds() -> None:
@@ -191,17 +189,17 @@ BOMB = '<!DOCTYPE x [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;&a;&a;">]><configuratio
 @pytest.mark.parametrize(
     ("xml", "told"),
     [
-        (BOMB, "site.xml:1: has a document type declaration"),
-        ("<html/>", "site.xml:1: begins with <html>, not with <configuration>"),
-        ("<configuration>\n<property></configuration>", "site.xml:2:13: is not well-formed XML: mismatched tag"),
-        ("", "site.xml:1:1: is not well-formed XML: no element found"),
-        ("fetch.delay = 5", "site.xml:1:1: is not well-formed XML: syntax error"),
-        ("<configuration>&lol;</configuration>", "site.xml:1:16: is not well-formed XML: undefined entity"),
-        ("<configuration>" + "<a>" * 50, "site.xml:1: is nested too deeply"),
-        ("<configuration>" + " " * 2**22, "site.xml: is larger than 4 MiB"),
-        (b"<?xml version='1.0' encoding='martian'?><configuration/>", "site.xml: cannot be read as XML text"),
-        ("<configuration>\ud800</configuration>", "site.xml: cannot be read as XML text"),
-        ("<configuration>" + "<property><name>a</name></property>" * 10_001, "site.xml:1: has more than 10000"),
+        (BOMB, "site.xml:1: document type declarations are not"),
+        ("<html/>", "site.xml:1: starts with <html> instead of <configuration>"),
+        ("<configuration>\n<property></configuration>", "site.xml:2:13: not well-formed XML: mismatched tag"),
+        ("", "site.xml:1:1: not well-formed XML: no element found"),
+        ("fetch.delay = 5", "site.xml:1:1: not well-formed XML: syntax error"),
+        ("<configuration>&lol;</configuration>", "site.xml:1:16: not well-formed XML: undefined entity"),
+        ("<configuration>" + "<a>" * 50, "site.xml:1: nested too deeply"),
+        ("<configuration>" + " " * 2**22, "site.xml: larger than 4 MiB"),
+        (b"<?xml version='1.0' encoding='martian'?><configuration/>", "site.xml: cannot read as XML"),
+        ("<configuration>\ud800</configuration>", "site.xml: cannot read as XML"),
+        ("<configuration>" + "<property><name>a</name></property>" * 10_001, "site.xml:1: more than 10,000"),
     ],
 )
 def test_what_is_no_site_file_is_refused(xml: str | bytes, told: str) -> None:
@@ -209,7 +207,7 @@ def test_what_is_no_site_file_is_refused(xml: str | bytes, told: str) -> None:
         import_nutch(xml, "site.xml")
 
     assert str(caught.value).startswith(told)
-    assert caught.value.hint == "Give a file such as Nutch's conf/nutch-site.xml."
+    assert caught.value.hint == "Pass a file such as Nutch's conf/nutch-site.xml."
 
 
 def test_a_site_file_in_another_encoding_is_read() -> None:

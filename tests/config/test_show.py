@@ -24,10 +24,10 @@ def test_the_complete_file_loads_as_exactly_the_defaults_and_names_every_setting
 
 def test_the_complete_file_shows_sentence_bounds_and_nutch_name_above_a_setting() -> None:
     assert (
-        "# Requests in progress at once, over all processes.\n"
+        "# Concurrent requests, over all processes.\n"
         "# Accepts a whole number from 1 to 10000.\n"
-        "# Nutch: fetcher.threads.fetch (a request costs no thread here, and Nutch's own crawl script asks\n"
-        "# for 50)\n"
+        "# Nutch: fetcher.threads.fetch (a request needs no thread here, and Nutch's own crawl script uses\n"
+        "# 50)\n"
         "threads = 50\n"
     ) in defaults_toml()
     assert '# min_crawl_delay = "5s"  # as fetch.delay\n' in defaults_toml()

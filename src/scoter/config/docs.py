@@ -1,4 +1,4 @@
-"""The page docs/settings.md, made from the declarations; ``python -m scoter.config.docs FILE`` writes it."""
+"""Generate docs/settings.md from the declarations: ``python -m scoter.config.docs [FILE]``."""
 
 from __future__ import annotations
 
@@ -17,31 +17,30 @@ PAGE = Path("docs/settings.md")
 _INTRODUCTION = """\
 # Settings
 
-<!-- Made from src/scoter/config by `make docs`; edit the declarations there. -->
+<!-- Generated from src/scoter/config by `make docs`; edit the declarations there. -->
 
-A setting has a section and a key. It can be given in three places, each stronger than the one before:
+A setting has a section and a key. It can be set in three places, each overriding the one before:
 
-| place | written as |
+| place | example |
 |---|---|
-| a TOML file, named with `-c FILE`, or `scoter.toml` in the working directory | `delay = "2s"` below `[fetch]` |
+| a TOML file: `-c FILE`, or `scoter.toml` in the working directory | `delay = "2s"` below `[fetch]` |
 | an environment variable | `SCOTER_FETCH__DELAY=2s` |
 | a flag | `-D fetch.delay=2s` |
 
-- **Durations** carry a unit: `ms`, `s`, `m`, `h`, `d` or `w`, as in `"1.5h"`. A plain number is seconds.
-- **Sizes** carry a unit: `B`, `KB`, `MB`, `GB` (by thousands), `KiB`, `MiB`, `GiB` (by 1024), as in `"64KiB"`.
+- **Durations** have a unit: `ms`, `s`, `m`, `h`, `d` or `w`, as in `"1.5h"`. A plain number is seconds.
+- **Sizes** have a unit: `B`, `KB`, `MB`, `GB` (powers of 1000), `KiB`, `MiB`, `GiB` (powers of 1024), as in `"64KiB"`.
   A plain number is bytes.
-- **Switching off**: where a setting accepts `"off"`, `-1` means the same.
-- **Paths** are taken from the folder of the file they stand in; in the environment and in flags, from the
+- **Off**: where a setting accepts `"off"`, `-1` means the same.
+- **Relative paths** start at the folder of the configuration file; in environment variables and flags, at the
   working directory.
-- **Flags and environment** take TOML values. Quotes may be left out, and a list may be written `a,b`.
-- **Plug-ins** have a table `[plugin.NAME]` each. In the environment that is `SCOTER_PLUGIN__NAME__KEY`, with `_`
-  for every `-` of the name.
-- **Followers**: a setting marked "as `other.setting`" takes that one's value until it is set itself.
+- **Flags and environment variables** take TOML values. Quotes may be omitted, and a list may be written as `a,b`.
+- **Plug-ins** have a table `[plugin.NAME]` each. As an environment variable: `SCOTER_PLUGIN__NAME__KEY`, with `_`
+  for `-` in the name.
+- **Followers**: a setting marked "as `other.setting`" has the value of that setting unless it is set itself.
 
-A name that is no setting, a value of the wrong kind or unit, or one out of its range is an error that says where it
-stands and what is accepted. `scoter config show` prints every value and where it came from;
-`scoter config show --defaults` prints a complete file to start from;
-`scoter config import-nutch nutch-site.xml` translates a Nutch site file.
+An unknown name, or a value of the wrong type, unit or range, is an error; the message says where it is and what is
+accepted. `scoter config show` prints every value and its origin, `scoter config show --defaults` a complete file to
+start from, and `scoter config import-nutch nutch-site.xml` translates a Nutch site file.
 """
 
 
@@ -78,7 +77,7 @@ def _nutch_names(field: Field) -> str:
 
 def _nutch() -> Iterator[str]:
     yield "## From Nutch to Scoter\n"
-    yield "Every property of Nutch 1.x that changes what a crawl does, and what became of it.\n"
+    yield "Every property of Nutch 1.x that affects a crawl, and its counterpart.\n"
     yield "| Nutch property | Scoter |"
     yield "|---|---|"
     rows = {nutch: _code(field.name) for field in fields().values() for nutch in field.setting.nutch}
@@ -97,7 +96,7 @@ def _code(text: str) -> str:
 
 
 def main(arguments: list[str]) -> None:
-    """Write the page to the file named, or to its usual place."""
+    """Write the page to the given file, by default docs/settings.md."""
     file = Path(arguments[0]) if arguments else PAGE
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(page(), encoding="utf-8")

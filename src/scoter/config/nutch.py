@@ -1,6 +1,6 @@
-"""A Nutch site file as a Scoter configuration, with a list of what has no counterpart and why.
+"""Translate a Nutch site file into a Scoter configuration, and list what has no counterpart and why.
 
-Values go through the same reader as any setting, so what is written here always loads.
+Values go through the same reader as any setting, so the result always loads. Hostile XML is rejected.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ NO_EFFECT: Final = "no effect yet"
 
 
 class Translated(msgspec.Struct, frozen=True):
-    """A property and the setting it became; ``value`` is TOML, empty where the default already follows."""
+    """A property and its setting; ``value`` is TOML, or empty if the default already follows."""
 
     nutch: str
     nutch_value: str
@@ -37,7 +37,7 @@ class Translated(msgspec.Struct, frozen=True):
 
 
 class Untranslated(msgspec.Struct, frozen=True):
-    """A property that became nothing, and why."""
+    """A property without counterpart, and why."""
 
     nutch: str
     nutch_value: str
@@ -45,7 +45,7 @@ class Untranslated(msgspec.Struct, frozen=True):
 
 
 class Imported(msgspec.Struct, frozen=True):
-    """What became of a site file."""
+    """The translation of a site file."""
 
     toml_text: str
     translated: tuple[Translated, ...]
@@ -53,8 +53,8 @@ class Imported(msgspec.Struct, frozen=True):
 
 
 def import_nutch(xml_text: str | bytes, source_name: str) -> Imported:
-    """Translate a Nutch site file; ``UsageError`` for what is no such file."""
-    # As in Hadoop, the last property of a name holds.
+    """Translate a Nutch site file; raise ``UsageError`` if it is not one."""
+    # As in Hadoop, the last property with a name wins.
     given = {item.name: item.value for item in properties(xml_text, source_name)}
     by_name = {nutch: field for field in fields().values() for nutch in field.setting.nutch}
     chains = chains_of(given.get("plugin.includes"), given.get("plugin.excludes"))
@@ -79,7 +79,7 @@ def import_nutch(xml_text: str | bytes, source_name: str) -> Imported:
 
 
 def _with_effect(row: Translated) -> Translated:
-    """Return the row, with a note if nothing asks for its setting yet."""
+    """Add a note if the setting has no effect yet."""
     if not fields()[row.setting].setting.planned:
         return row
     return msgspec.structs.replace(row, note="; ".join(filter(None, (row.note, NO_EFFECT))))
@@ -89,7 +89,7 @@ def _reason(name: str) -> str:
     if name in NO_COUNTERPART:
         return NO_COUNTERPART[name]
     family = next((reason for prefix, reason in FAMILIES.items() if name.startswith(prefix)), "")
-    return family or "not a property of Nutch that Scoter knows"
+    return family or "unknown Nutch property"
 
 
 def _shown(field: Field | None, raw: str) -> str:
@@ -108,7 +108,7 @@ def _translated(field: Field, name: str, raw: str, given: Mapping[str, str], cha
     try:
         typed = read(field, GivenValue(field.name, value, origin))
     except ValueError:
-        raise ValueError(f"{field.name} would accept {accepts(field)}") from None
+        raise ValueError(f"not valid for {field.name}, which accepts {accepts(field)}") from None
     written = write(field.type, typed, field.setting.none)
     return Translated(name, _shown(field, raw), field.name, written, note)
 
@@ -126,11 +126,11 @@ def _expanded(raw: str, given: Mapping[str, str]) -> str:
         if found is None:
             return text
         if found[1] not in given:
-            raise ValueError(f"it refers to ${{{found[1]}}}, which this file does not set")
+            raise ValueError(f"refers to ${{{found[1]}}}, which this file does not set")
         text = text[: found.start()] + given[found[1]] + text[found.end() :]
         if len(text) > _LONGEST_VALUE:
-            raise ValueError("its references make it too long")
-    raise ValueError("its references lead in a circle or are too many")
+            raise ValueError("too long after expanding its references")
+    raise ValueError("its references are circular or too many")
 
 
 def _chain_rows(raw: str, chains: Chains) -> list[Translated]:
@@ -168,7 +168,7 @@ def _one_line(text: Any) -> str:
 
 LARGEST: Final = 4 * 1_048_576
 _MOST_PROPERTIES: Final = 10_000
-_HINT: Final = "Give a file such as Nutch's conf/nutch-site.xml."
+_HINT: Final = "Pass a file such as Nutch's conf/nutch-site.xml."
 
 
 class Property(msgspec.Struct, frozen=True):
@@ -182,22 +182,22 @@ class Property(msgspec.Struct, frozen=True):
 def properties(xml: str | bytes, source: str) -> list[Property]:
     """Return the properties of a site file in their order."""
     if len(xml) > LARGEST:
-        raise UsageError("is larger than 4 MiB, so it is no Nutch site file", where=source, hint=_HINT)
+        raise UsageError("larger than 4 MiB: not a Nutch site file", where=source, hint=_HINT)
     reader = _NutchXmlReader(source)
     try:
         reader.parser.Parse(xml, True)
     except expat.ExpatError as error:
-        said = expat.errors.messages.get(error.code, "broken")
+        problem = expat.errors.messages.get(error.code, "broken")
         raise UsageError(
-            f"is not well-formed XML: {said}", where=f"{source}:{error.lineno}:{error.offset + 1}", hint=_HINT
+            f"not well-formed XML: {problem}", where=f"{source}:{error.lineno}:{error.offset + 1}", hint=_HINT
         ) from None
     except (ValueError, LookupError) as error:  # an encoding that Python does not know, or lone surrogates
-        raise UsageError(f"cannot be read as XML text: {error}", where=source, hint=_HINT) from None
+        raise UsageError(f"cannot read as XML: {error}", where=source, hint=_HINT) from None
     return reader.found
 
 
 class _NutchXmlReader:
-    """Collects ``configuration/property/{name,value}`` and refuses everything that is no such file."""
+    """Collects ``configuration/property/{name,value}`` and rejects other files."""
 
     def __init__(self, source: str) -> None:
         self.found: list[Property] = []
@@ -206,7 +206,7 @@ class _NutchXmlReader:
         self.parser.StartElementHandler = self._start
         self.parser.EndElementHandler = self._end
         self.parser.CharacterDataHandler = self._text
-        # Without a document type there are no entities, and so none that grow or read files.
+        # Without a document type there are no entities that expand or read files.
         self.parser.StartDoctypeDeclHandler = self._doctype
         self._source = source
         self._path: list[str] = []
@@ -217,14 +217,14 @@ class _NutchXmlReader:
         return UsageError(message, where=f"{self._source}:{self.parser.CurrentLineNumber}", hint=_HINT)
 
     def _doctype(self, *_: object) -> None:
-        raise self._refuse("has a document type declaration, which no Nutch site file needs")
+        raise self._refuse("document type declarations are not allowed")
 
     def _start(self, tag: str, _attributes: dict[str, str]) -> None:
         self._path.append(tag)
         if len(self._path) > 16:
-            raise self._refuse("is nested too deeply to be a Nutch site file")
+            raise self._refuse("nested too deeply: not a Nutch site file")
         if len(self._path) == 1 and tag != "configuration":
-            raise self._refuse(f"begins with <{tag[:40]}>, not with <configuration>")
+            raise self._refuse(f"starts with <{tag[:40]}> instead of <configuration>")
         if self._path == ["configuration", "property"]:
             self._parts, self._line = {}, self.parser.CurrentLineNumber
         elif self._path[:2] == ["configuration", "property"] and len(self._path) == 3:
@@ -237,7 +237,7 @@ class _NutchXmlReader:
     def _end(self, _tag: str) -> None:
         if self._path == ["configuration", "property"]:
             if len(self.found) >= _MOST_PROPERTIES:
-                raise self._refuse(f"has more than {_MOST_PROPERTIES} properties")
+                raise self._refuse(f"more than {_MOST_PROPERTIES:,} properties")
             name, value = ("".join(self._parts.get(part, [])).strip() for part in ("name", "value"))
             if name:
                 self.found.append(Property(name, value, self._line))

@@ -1,7 +1,7 @@
-"""What is known of Nutch's names beyond the settings that carry them.
+"""Nutch's names that are not declared with a setting.
 
-A property either stands in some setting's ``nutch=(...)`` or here, with the reason why Scoter
-has nothing like it. The names of classes and plug-ins are translated here as well.
+A property is either in a setting's ``nutch=(...)`` or here, with the reason why it has no counterpart. Class and
+plug-in names are translated here as well.
 """
 
 from __future__ import annotations
@@ -9,62 +9,62 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-_ALWAYS = "always recorded, with the raw answer in the WARC file"
-_NO_SCORING = "this scoring filter is not built yet"
-_TIKA = "Tika is not used; each type has a parser of its own"
-_RABBIT = "no RabbitMQ publisher is built in; a plug-in's settings stand in [plugin.NAME]"
-_BAYES = "the parse filter naivebayes is told in [plugin.parsefilter-naivebayes]: "
-_FIELDS = "the parse filter regex reads such rules from a file; see file in [plugin.parsefilter-regex]"
-_PACKAGES = "plug-ins are installed packages; the chains name those that are active"
+_ALWAYS = "always recorded, with the raw response, in the WARC file"
+_NO_SCORING = "this scoring filter is not implemented yet"
+_TIKA = "Tika is not used; each type has its own parser"
+_RABBIT = "there is no built-in RabbitMQ publisher; configure a plug-in in [plugin.NAME]"
+_BAYES = "configure the parse filter naivebayes in [plugin.parsefilter-naivebayes]: "
+_FIELDS = "the parse filter regex reads its rules from a file; see file in [plugin.parsefilter-regex]"
+_PACKAGES = "plug-ins are installed packages; settings such as urlfilter.order activate them"
 _GUARD = "the address guard is always on; see fetch.allow_networks"
-_RULES = "rules stand in a file; see "
-_BROWSER = "one kind of browser is driven, and directly; see [browser]"
-_HADOOP = "Hadoop's own; Scoter runs without it"
-_WRITER = "an index writer's own; its settings stand in [plugin.NAME]"
+_RULES = "write the rules in a file; see "
+_BROWSER = "only Chromium is supported, without a driver; see [browser]"
+_HADOOP = "belongs to Hadoop, which Scoter does not use"
+_WRITER = "belongs to an index writer; configure it in [plugin.NAME]"
 
 NO_COUNTERPART: Final[Mapping[str, str]] = {
-    "fetcher.threads.start.delay": "requests cost no threads whose start could be spread",
-    "fetcher.threads.timeout.divisor": "fetch.hung_after says the time itself",
-    "fetcher.follow.outlinks.depth.divisor": "it has no effect on what Nutch follows either",
-    "fetcher.publisher": "publishers named in publisher.order are told",
-    "http.auth.file": "credentials are written in another form; see http.auth_file",
-    "http.useHttp11": "HTTP/1.1 is always spoken; see http.http2",
+    "fetcher.threads.start.delay": "requests are not threads",
+    "fetcher.threads.timeout.divisor": "set the time itself: fetch.hung_after",
+    "fetcher.follow.outlinks.depth.divisor": "has no effect in Nutch either",
+    "fetcher.publisher": "publishers are active if publisher.order names them",
+    "http.auth.file": "the file format differs; see http.auth_file",
+    "http.useHttp11": "HTTP/1.1 is always supported; see http.http2",
     "http.accept.charset": "the header is obsolete (RFC 9110 12.5.2); http.headers can send it",
     "http.connection.pool.okhttp": "connections are pooled within fetch.threads",
     "http.filter.ipaddress.include": _GUARD,
     "http.filter.ipaddress.exclude": _GUARD,
-    "http.log.exceptions.suppress.stack": "what the web does wrong is logged without a stack",
-    "parse.plugin.file": "each parser names its types; see parse.parsers and parse.types",
-    "encodingdetector.charset.min.confidence": "the detector is asked only where nothing else tells",
+    "http.log.exceptions.suppress.stack": "errors of servers are logged without a stack trace",
+    "parse.plugin.file": "each parser declares its types; see parse.parsers and parse.types",
+    "encodingdetector.charset.min.confidence": "the detector is used only if nothing else reveals the encoding",
     "parser.html.impl": "there is one HTML parser, which follows the HTML standard",
     "parsefilter.naivebayes.trainfile": _BAYES + "train_file",
     "parsefilter.naivebayes.wordlist": _BAYES + "word_file",
     "parsefilter.regex.file": _FIELDS,
     "parsefilter.regex.rules": _FIELDS,
-    "creativecommons.exclude.unlicensed": "a page without a licence is a page; index.filter_expr can keep it out",
+    "creativecommons.exclude.unlicensed": "use index.filter_expr to leave out unlicensed pages",
     "tika.config.file": _TIKA,
     "tika.uppercase.element.names": _TIKA,
     "tika.extractor.boilerpipe.algorithm": "see parse.extractor",
     "tika.extractor.boilerpipe.mime.types": "see parse.extractor",
     "tika.parse.embedded": _TIKA,
-    "indexer.indexwriters.file": "index.writers names the writers, [plugin.NAME] holds their settings",
-    "exchanges.exchanges.file": "every document goes to each writer of index.writers",
+    "indexer.indexwriters.file": "list the writers in index.writers and configure them in [plugin.NAME]",
+    "exchanges.exchanges.file": "each writer in index.writers gets every document",
     "scoring.similarity.model": "cosine is the only one",
     "plugin.folders": _PACKAGES,
     "plugin.auto-activation": _PACKAGES,
-    "plugin.includes": "the chains name what is active; an import translates it into them",
-    "plugin.excludes": "the chains name what is active; an import leaves these out of them",
-    "urlnormalizer.basic.host.idn": "hosts are always kept in ASCII, as the URL standard does",
+    "plugin.includes": "settings such as urlfilter.order activate plug-ins; an import translates this property",
+    "plugin.excludes": "settings such as urlfilter.order activate plug-ins; an import leaves these out",
+    "urlnormalizer.basic.host.idn": "hosts are always in ASCII, as in the URL standard",
     "urlnormalizer.basic.host.idna2008": "the URL standard's IDNA processing is used",
-    "urlfilter.automaton.file": "the filter regex reads such rules, in linear time; see urlfilter.regex_file",
+    "urlfilter.automaton.file": "the filter regex reads these rules; see urlfilter.regex_file",
     "nutch.jexl.disable.sandbox": "expressions cannot run code",
-    "take.screenshot": "a page is kept as its browser made it, as HTML; no pictures are taken",
+    "take.screenshot": "rendered pages are stored as HTML, without screenshots",
     "store.ip.address": _ALWAYS,
     "store.http.request": _ALWAYS,
     "store.http.headers": _ALWAYS,
     "store.protocol.versions": _ALWAYS,
     "segment.reader.content.recode": "an option of readseg",
-    "htmlunit.enable.javascript": "the browser is there to run scripts; see [browser]",
+    "htmlunit.enable.javascript": "the browser always runs scripts; see [browser]",
     "selenium.driver": _BROWSER,
     "interactiveselenium.handlers": _BROWSER,
     "urlfilter.regex.rules": _RULES + "urlfilter.regex_file",
@@ -103,11 +103,11 @@ FAMILIES: Final[Mapping[str, str]] = {
     "webdriver.": _BROWSER,
     "htmlunit.": _BROWSER,
     "interactiveselenium.": _BROWSER,
-    "urlnormalizer.order.": "one chain serves every scope; see urlnormalizer.order",
-    "urlnormalizer.scope.": "one chain serves every scope; see urlnormalizer.order",
+    "urlnormalizer.order.": "there is one chain for all scopes; see urlnormalizer.order",
+    "urlnormalizer.scope.": "there is one chain for all scopes; see urlnormalizer.order",
 }
 
-# Classes and words that are not simply lower-cased or cut out of a class name.
+# Values that cannot be derived from a class name.
 WORDS: Final[Mapping[str, Mapping[str, str]]] = {
     "db.fetch_schedule_class": {
         "org.apache.nutch.crawl.DefaultFetchSchedule": "default",
@@ -122,7 +122,7 @@ WORDS: Final[Mapping[str, Mapping[str, str]]] = {
     "parse.extractor": {"boilerpipe": "resiliparse"},
 }
 
-# Packages of Nutch's classes whose plug-in has another name here.
+# Packages of Nutch classes whose plug-in has another name in Scoter.
 PACKAGES: Final[Mapping[str, str]] = {
     "staticfield": "static",
     "jexl": "expression",
@@ -131,7 +131,7 @@ PACKAGES: Final[Mapping[str, str]] = {
     "automaton": "regex",
 }
 
-# Plug-in ids that are not POINT-NAME, or whose name differs here; () means nothing to name.
+# Plug-in ids that are not POINT-NAME, or whose name differs; () means that none is needed.
 _NOT_NEEDED: Final[tuple[tuple[str, str], ...]] = ()
 PLUGINS: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
     "protocol-http": (("fetch.protocols", "http"),),
@@ -154,7 +154,7 @@ PLUGINS: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
         for name in ("basic", "regex", "pass", "ajax", "host", "protocol", "querystring", "slash")
     },
     **{f"parse-{name}": (("parse.parsers", name),) for name in ("html", "zip", "feed")},
-    # Tika reads whatever it is given; here each type has a parser of its own.
+    # Tika parses every type; Scoter has a parser for each.
     "parse-tika": tuple(
         ("parse.parsers", name) for name in ("html", "text", "feed", "xml", "pdf", "office", "zip", "image")
     ),
@@ -195,8 +195,8 @@ PLUGINS: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
 UNTRANSLATED_PLUGINS: Final[Mapping[str, str]] = {
     **{f"scoring-{name}": _NO_SCORING for name in ("link", "metadata", "orphan", "similarity")},
     "urlmeta": _NO_SCORING,
-    "parse-swf": "no browser shows Flash any more, and nothing here reads it",
-    "parsefilter-debug": "`scoter parsechecker` shows what is read of a page",
+    "parse-swf": "Flash is obsolete",
+    "parsefilter-debug": "use `scoter parsechecker`",
     "publish-rabbitmq": _RABBIT,
-    "exchange-jexl": "every document goes to each writer of index.writers",
+    "exchange-jexl": "each writer in index.writers gets every document",
 }

@@ -1,4 +1,4 @@
-"""A Nutch value in the words of a setting: units, switches, lists, class names."""
+"""Translate Nutch values: units, booleans, lists, class names and ``plugin.includes``."""
 
 from __future__ import annotations
 
@@ -22,19 +22,16 @@ _BYTES: Final = {"": 1, "kbit/s": 125}
 
 
 def native(field: Field, raw: str) -> tuple[Any, str]:
-    """Return the value as the setting's own reader takes it, and a remark for the reader.
-
-    ``ValueError`` says why there is none.
-    """
+    """Return the value in the form that the setting accepts, and a note; ``ValueError`` says why there is none."""
     type_, setting, text = field.type, field.setting, raw.strip()
     if setting.nutch_unit == "expression":
         if text:
-            raise ValueError(f"a JEXL expression; write it anew as {field.name}")
+            raise ValueError(f"a JEXL expression; rewrite it as {field.name}")
         return "", ""
     if type_.many:
         return _items(field, raw)
     if type_.item is Path:
-        return text, "taken from the folder of this file" if text and not text.startswith("/") else ""
+        return text, "relative to the folder of this file" if text and not text.startswith("/") else ""
     if type_.item is bool:
         return _switch(text), ""
     if type_.item is str:
@@ -56,7 +53,7 @@ def _word(field: Field, text: str) -> str:
         word = re.sub(r"^(by(?=[A-Z])|db_)", "", text).lower()
         return word or (field.setting.none if field.type.optional else word)
     if field.name in WORDS and "." in text:
-        raise ValueError(f"a class of one's own; name a plug-in as {field.name}")
+        raise ValueError(f"a custom class; name a plug-in in {field.name}")
     return text
 
 
@@ -96,7 +93,7 @@ def _items(field: Field, raw: str) -> tuple[Any, str]:
         elif (own := PACKAGES.get(found[1], found[1])) not in names:
             names.append(own)
     if foreign and not names:
-        raise ValueError(f"classes of one's own; name the plug-ins as {field.name}")
+        raise ValueError(f"custom classes; name plug-ins in {field.name}")
     return names, f"without {', '.join(foreign)}" if foreign else ""
 
 
@@ -113,20 +110,23 @@ _PLAIN: Final = re.compile(r"[A-Za-z0-9_*-]+", re.ASCII)
 
 
 class Chains(msgspec.Struct, frozen=True):
-    """The chains that a list of plug-ins gives, by setting, and the plug-ins that give none."""
+    """The active plug-ins by setting, and those without counterpart."""
 
     named: Mapping[str, tuple[str, ...]] = {}
     untranslated: tuple[tuple[str, str], ...] = ()
 
     def ordered(self, setting: str, order: Iterable[str]) -> tuple[str, ...]:
-        """Return the chain with the names of ``order`` first; in Nutch only active plug-ins run."""
+        """Return the plug-ins of a setting, those in ``order`` first; in Nutch only active plug-ins run."""
         active = self.named[setting]
         first = [name for name in order if name in active]
         return (*first, *(name for name in active if name not in first))
 
 
 def chains_of(includes: str | None, excludes: str | None) -> Chains:
-    """Return what the two expressions come to; nothing at all without the first."""
+    """Translate ``plugin.includes`` and ``plugin.excludes``, which are regular expressions over plug-in ids.
+
+    They are not run but spelt out: they nearly always list names, and an expression from a file must not run forever.
+    """
     if includes is None:
         return Chains()
     if len(includes) + len(excludes or "") > _LONGEST:
@@ -139,7 +139,7 @@ def chains_of(includes: str | None, excludes: str | None) -> Chains:
         if plugin in without:
             continue
         if plugin not in PLUGINS:
-            untranslated.append((plugin[:80], UNTRANSLATED_PLUGINS.get(plugin, "no plug-in of that name is known")))
+            untranslated.append((plugin[:80], UNTRANSLATED_PLUGINS.get(plugin, "unknown plug-in")))
         for setting, name in PLUGINS.get(plugin, ()):
             chain = named.setdefault(setting, [])
             if name not in chain:
@@ -148,7 +148,7 @@ def chains_of(includes: str | None, excludes: str | None) -> Chains:
 
 
 def _names(expression: str, known: Iterable[str]) -> list[str]:
-    """Return the plug-in ids an expression stands for, in its order, each once."""
+    """Return the plug-in ids that an expression matches, in its order, each once."""
     names: dict[str, None] = {}
     for piece in _spelt_out(re.sub(r"\s+", "", expression)):
         pattern = re.sub(r"\.[*+]", "*", piece)
@@ -162,7 +162,7 @@ def _names(expression: str, known: Iterable[str]) -> list[str]:
 def _spelt_out(expression: str) -> list[str]:
     """Return every alternative: ``a-(b|c)|d`` is ``a-b``, ``a-c`` and ``d``.
 
-    What is more than alternatives and groups stays in its piece, which then matches no name.
+    Anything other than alternatives and groups stays in its piece, which then matches no name.
     """
     done: list[str] = []
     rest = [expression]
@@ -181,7 +181,7 @@ def _spelt_out(expression: str) -> list[str]:
 
 
 def _split(expression: str) -> list[str]:
-    """Split at the ``|`` that stand outside every group."""
+    """Split at the ``|`` outside groups."""
     pieces, depth, start = [], 0, 0
     for at, character in enumerate(expression):
         depth += (character == "(") - (character == ")")

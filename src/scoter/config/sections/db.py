@@ -1,6 +1,6 @@
-"""The crawl database: which URLs are due, when they come again, and what becomes of new links."""
+"""The crawldb: which URLs are due, when they are fetched again, and which links are added."""
 
-# Without the annotations import: here annotations are data, and cheaper from bytecode than from text.
+# No `from __future__ import annotations`: the annotations are read at run time.
 from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Literal
@@ -11,24 +11,24 @@ _LONGEST_INTERVAL = timedelta(days=24_855)  # seconds of the crawldb's 32 bits: 
 
 
 class GenerateSettings(Section, frozen=True):
-    """Which due URLs go into the next segments."""
+    """Selection of due URLs for the next segments."""
 
     max_count: Annotated[
         int | None,
         Setting(
-            "URLs of one host or domain in a segment at most.",
+            "Maximum number of URLs of one host or domain in a segment.",
             nutch=("generate.max.count", "generate.max.per.host"),
             at_least=1,
         ),
     ] = None
     count_mode: Annotated[
         Literal["host", "domain"],
-        Setting("What generate.max_count counts by.", nutch=("generate.count.mode",)),
+        Setting("Whether generate.max_count applies per host or per domain.", nutch=("generate.count.mode",)),
     ] = "host"
     partition_mode: Annotated[
         Literal["host", "domain", "ip"],
         Setting(
-            "What must stand in one fetch list together, so that no two workers ask the same server.",
+            "What is kept together in one fetch list, so that no two workers request from the same server.",
             nutch=("partition.url.mode",),
             follows="fetch.queue_mode",
         ),
@@ -36,24 +36,18 @@ class GenerateSettings(Section, frozen=True):
     update_crawldb: Annotated[
         bool,
         Setting(
-            "Mark generated URLs in the crawldb, so that segments may be generated while others are fetched.",
+            "Leave out URLs of segments that are still being fetched, so that rounds may overlap.",
             nutch=("generate.update.crawldb",),
         ),
     ] = False
     mark_age: Annotated[
-        timedelta,
-        Setting("How long such a mark holds.", nutch=("crawl.gen.delay",), nutch_unit="ms"),
+        timedelta, Setting("How long a generated URL is left out.", nutch=("crawl.gen.delay",), nutch_unit="ms")
     ] = timedelta(days=7)
     min_score: Annotated[
-        float | None,
-        Setting("Sort value below which URLs are left out.", nutch=("generate.min.score",)),
+        float | None, Setting("URLs with a lower sort value are left out.", nutch=("generate.min.score",))
     ] = 0.0
     min_interval: Annotated[
-        timedelta | None,
-        Setting(
-            "URLs whose fetch interval is longer are left out.",
-            nutch=("generate.min.interval",),
-        ),
+        timedelta | None, Setting("URLs with a longer fetch interval are left out.", nutch=("generate.min.interval",))
     ] = None
     restrict_status: Annotated[
         Literal[
@@ -68,20 +62,16 @@ class GenerateSettings(Section, frozen=True):
             "parse_failed",
         ]
         | None,
-        Setting("Take only URLs of this status.", nutch=("generate.restrict.status",), none="any"),
+        Setting("Select only URLs with this status.", nutch=("generate.restrict.status",), none="any"),
     ] = None
     hostdb: Annotated[
         Path | None,
-        Setting(
-            "Folder of the hostdb that the two expressions below look into.",
-            nutch=("generate.hostdb",),
-            planned=True,
-        ),
+        Setting("Folder of the hostdb for the two expressions below.", nutch=("generate.hostdb",), planned=True),
     ] = None
     fetch_delay_expr: Annotated[
         str,
         Setting(
-            "Expression over a host's record that gives its fetch delay.",
+            "Expression over a host's record that gives its delay.",
             nutch=("generate.fetch.delay.expr",),
             nutch_unit="expression",
             planned=True,
@@ -90,7 +80,7 @@ class GenerateSettings(Section, frozen=True):
     max_count_expr: Annotated[
         str,
         Setting(
-            "Expression over a host's record that gives its own maximum count.",
+            "Expression over a host's record that gives its maximum count.",
             nutch=("generate.max.count.expr",),
             nutch_unit="expression",
             planned=True,
@@ -104,7 +94,7 @@ class CrawldbSettings(Section, frozen=True):
     fetch_interval_default: Annotated[
         timedelta,
         Setting(
-            "Time until a new URL is fetched again.",
+            "Interval after which a new URL is fetched again.",
             nutch=("db.fetch.interval.default", "db.default.fetch.interval"),
             at_least=timedelta(seconds=1),
             at_most=_LONGEST_INTERVAL,
@@ -113,7 +103,7 @@ class CrawldbSettings(Section, frozen=True):
     fetch_interval_max: Annotated[
         timedelta,
         Setting(
-            "Longest time until a URL is fetched again; whatever is scheduled later is brought forward.",
+            "Longest interval until a URL is fetched again; anything scheduled later is brought forward.",
             nutch=("db.fetch.interval.max", "db.max.fetch.interval"),
             at_least=timedelta(seconds=1),
             at_most=_LONGEST_INTERVAL,
@@ -122,7 +112,7 @@ class CrawldbSettings(Section, frozen=True):
     fetch_retry_max: Annotated[
         int,
         Setting(
-            "Passing failures after which a URL counts as gone.",
+            "Transient failures after which a URL counts as gone.",
             nutch=("db.fetch.retry.max",),
             at_least=0,
             at_most=127,
@@ -131,7 +121,7 @@ class CrawldbSettings(Section, frozen=True):
     fetch_schedule_class: Annotated[
         str,
         Setting(
-            "Name of the fetch schedule: default, adaptive, mime-adaptive, or a plug-in's.",
+            "Fetch schedule: default, adaptive, mime-adaptive, or a plug-in.",
             nutch=("db.fetch.schedule.class",),
             example='"adaptive"',
         ),
@@ -139,7 +129,7 @@ class CrawldbSettings(Section, frozen=True):
     fetch_schedule_adaptive_inc_rate: Annotated[
         float,
         Setting(
-            "Share by which the interval grows when a page has not changed.",
+            "Share by which the interval grows if a page has not changed.",
             nutch=("db.fetch.schedule.adaptive.inc_rate",),
             at_least=0,
             at_most=10,
@@ -148,7 +138,7 @@ class CrawldbSettings(Section, frozen=True):
     fetch_schedule_adaptive_dec_rate: Annotated[
         float,
         Setting(
-            "Share by which the interval shrinks when a page has changed.",
+            "Share by which the interval shrinks if a page has changed.",
             nutch=("db.fetch.schedule.adaptive.dec_rate",),
             at_least=0,
             at_most=1,
@@ -174,7 +164,7 @@ class CrawldbSettings(Section, frozen=True):
     fetch_schedule_adaptive_sync_delta: Annotated[
         bool,
         Setting(
-            "Move the next fetch towards the time at which the page is seen to change.",
+            "Move the next fetch towards the time at which the page changes.",
             nutch=("db.fetch.schedule.adaptive.sync_delta",),
         ),
     ] = True
@@ -190,7 +180,7 @@ class CrawldbSettings(Section, frozen=True):
     fetch_schedule_mime_file: Annotated[
         Path | None,
         Setting(
-            "File with a content type and its two rates a line, by tabs; empty means the list that ships with Scoter.",
+            "File with one content type and its two rates per line; empty means the built-in list.",
             nutch=("db.fetch.schedule.mime.file",),
         ),
     ] = None
@@ -201,7 +191,7 @@ class CrawldbSettings(Section, frozen=True):
     update_max_inlinks: Annotated[
         int,
         Setting(
-            "Links to a URL that an update looks at, best scores first.",
+            "Inlinks of a URL that an update considers, best scores first.",
             nutch=("db.update.max.inlinks",),
             at_least=1,
         ),
@@ -213,94 +203,78 @@ class CrawldbSettings(Section, frozen=True):
         bool, Setting("Drop orphaned URLs at the next update.", nutch=("db.update.purge.orphans",))
     ] = False
     url_normalizers: Annotated[
-        bool,
-        Setting("Run the URL normalisers over the crawldb at each update.", nutch=("crawldb.url.normalizers",)),
+        bool, Setting("Apply the URL normalisers to the crawldb at each update.", nutch=("crawldb.url.normalizers",))
     ] = False
     url_filters: Annotated[
-        bool, Setting("Run the URL filters over the crawldb at each update.", nutch=("crawldb.url.filters",))
+        bool, Setting("Apply the URL filters to the crawldb at each update.", nutch=("crawldb.url.filters",))
     ] = False
     preserve_backup: Annotated[
         bool,
-        Setting(
-            "Keep the version before the current one of the crawldb and the linkdb, to go back to.",
-            nutch=("db.preserve.backup",),
-        ),
+        Setting("Keep the previous version of the crawldb and the linkdb as a backup.", nutch=("db.preserve.backup",)),
     ] = True
     parsemeta_to_crawldb: Annotated[
         tuple[str, ...],
         Setting(
-            "Names of parse metadata that are copied into the crawldb.",
-            nutch=("db.parsemeta.to.crawldb",),
-            example='["lang"]',
+            "Parse metadata that is copied into the crawldb.", nutch=("db.parsemeta.to.crawldb",), example='["lang"]'
         ),
     ] = ()
 
     injector_overwrite: Annotated[
-        bool, Setting("Let an injected seed replace a known URL's record.", nutch=("db.injector.overwrite",))
+        bool, Setting("Let a seed replace the record of a known URL.", nutch=("db.injector.overwrite",))
     ] = False
     injector_update: Annotated[
         bool,
         Setting(
-            "Merge an injected seed's metadata, score and interval into a known URL's record.",
-            nutch=("db.injector.update",),
+            "Merge a seed's metadata, score and interval into the record of a known URL.", nutch=("db.injector.update",)
         ),
     ] = False
 
     ignore_internal_links: Annotated[
-        bool,
-        Setting("Drop links to the page's own host or domain.", nutch=("db.ignore.internal.links",)),
+        bool, Setting("Drop links to the page's own host or domain.", nutch=("db.ignore.internal.links",))
     ] = False
     ignore_external_links: Annotated[
         bool, Setting("Drop links to other hosts or domains.", nutch=("db.ignore.external.links",))
     ] = False
     ignore_external_links_mode: Annotated[
         Literal["host", "domain"],
-        Setting("What counts as one's own for the two rules above.", nutch=("db.ignore.external.links.mode",)),
+        Setting("Whether the two settings above compare hosts or domains.", nutch=("db.ignore.external.links.mode",)),
     ] = "host"
     ignore_also_redirects: Annotated[
-        bool, Setting("Hold redirect targets to the same rules.", nutch=("db.ignore.also.redirects",))
+        bool, Setting("Apply the settings above to redirect targets too.", nutch=("db.ignore.also.redirects",))
     ] = True
     ignore_external_exemptions_file: Annotated[
         Path | None,
         Setting(
-            "Rules for links that are kept although they lead elsewhere; needs a file when the exemption is active.",
+            "Rules for external links that are kept; required if the exemption ignoreexempt is active.",
             nutch=("db.ignore.external.exemptions.file",),
         ),
     ] = None
     max_outlinks_per_page: Annotated[
-        int | None,
-        Setting("Links kept from one page.", nutch=("db.max.outlinks.per.page",), at_least=0),
+        int | None, Setting("Maximum number of links kept per page.", nutch=("db.max.outlinks.per.page",), at_least=0)
     ] = 100
     max_outlink_length: Annotated[
         int | None,
         Setting(
-            "Longest link or redirect target that is kept, in characters.",
-            nutch=("db.max.outlink.length",),
-            at_least=1,
+            "Maximum length of a link or redirect target, in characters.", nutch=("db.max.outlink.length",), at_least=1
         ),
     ] = 4_096
 
-    score_injected: Annotated[float, Setting("Score of a seed that brings none.", nutch=("db.score.injected",))] = 1.0
+    score_injected: Annotated[float, Setting("Score of a seed without one.", nutch=("db.score.injected",))] = 1.0
     score_link_external: Annotated[
-        float,
-        Setting("Factor of the score that a link to another host passes on.", nutch=("db.score.link.external",)),
+        float, Setting("Factor for the score passed on by links to other hosts.", nutch=("db.score.link.external",))
     ] = 1.0
     score_link_internal: Annotated[
-        float,
-        Setting("Factor of the score that a link to the same host passes on.", nutch=("db.score.link.internal",)),
+        float, Setting("Factor for the score passed on by links to the same host.", nutch=("db.score.link.internal",))
     ] = 1.0
     score_count_filtered: Annotated[
         bool,
-        Setting(
-            "Divide a page's score by all its links, not only by those that are kept.",
-            nutch=("db.score.count.filtered",),
-        ),
+        Setting("Divide a page's score by all its links, not only by those kept.", nutch=("db.score.count.filtered",)),
     ] = False
 
     signature_class: Annotated[
         str,
         Setting(
-            "Name of the signature: md5, text-md5, text-profile, simhash, or a plug-in's.",
+            "Signature: md5, text-md5, text-profile, simhash, or a plug-in.",
             nutch=("db.signature.class",),
             example='"text-profile"',
         ),
@@ -308,7 +282,7 @@ class CrawldbSettings(Section, frozen=True):
     signature_text_profile_min_token_len: Annotated[
         int,
         Setting(
-            "Words of a text profile are longer than this.",
+            "Words of a text profile must be longer than this.",
             nutch=("db.signature.text_profile.min_token_len",),
             at_least=0,
         ),
@@ -316,7 +290,7 @@ class CrawldbSettings(Section, frozen=True):
     signature_text_profile_quant_rate: Annotated[
         float,
         Setting(
-            "Share of the most frequent word's count by which a text profile rounds its counts.",
+            "Share of the highest word count to which a text profile rounds its counts.",
             nutch=("db.signature.text_profile.quant_rate",),
             at_least=0,
             at_most=1,
@@ -324,10 +298,5 @@ class CrawldbSettings(Section, frozen=True):
     ] = 0.01
     stats_score_quantiles: Annotated[
         tuple[float, ...],
-        Setting(
-            "Quantiles of the score that readdb --stats shows.",
-            nutch=("db.stats.score.quantiles",),
-            at_least=0,
-            at_most=1,
-        ),
+        Setting("Score quantiles shown by readdb --stats.", nutch=("db.stats.score.quantiles",), at_least=0, at_most=1),
     ] = (0.01, 0.05, 0.1, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.7, 0.75, 0.8, 0.9, 0.95, 0.99)

@@ -1,6 +1,6 @@
-"""What the fetcher does with its queues, its time and the addresses it may speak to."""
+"""The fetcher: queues, delays, limits, redirects and allowed addresses."""
 
-# Without the annotations import: here annotations are data, and cheaper from bytecode than from text.
+# No `from __future__ import annotations`: the annotations are read at run time.
 from datetime import timedelta
 from typing import Annotated, Literal
 
@@ -17,68 +17,62 @@ _HOST_POLICY = r"\s*[^\s=]+(?:\s+[a-z_]+=[^\s=]+)+\s*"
 class FetchSettings(Section, frozen=True):
     """The polite fetch core: queues, delays, limits, redirects and the address guard."""
 
-    protocols: Annotated[
-        tuple[str, ...],
-        Setting("Names of the protocol plug-ins that may be used.", example='["http", "file"]'),
-    ] = ("http",)
+    protocols: Annotated[tuple[str, ...], Setting("Active protocol plug-ins.", example='["http", "file"]')] = ("http",)
 
     # Politeness
     delay: Annotated[
         timedelta,
         Setting(
-            "Pause between two requests to one queue when it has a single thread; a Crawl-delay in "
-            "robots.txt replaces it.",
+            "Pause between two requests to a queue with one thread; a Crawl-delay in robots.txt overrides it.",
             nutch=("fetcher.server.delay",),
         ),
     ] = timedelta(seconds=5)
     min_delay: Annotated[
         timedelta,
         Setting(
-            "Pause between two requests to one queue when it has more than one thread.",
-            nutch=("fetcher.server.min.delay",),
+            "Pause between two requests to a queue with more than one thread.", nutch=("fetcher.server.min.delay",)
         ),
     ] = timedelta(0)
     max_crawl_delay: Annotated[
         timedelta | None,
         Setting(
-            "Longest Crawl-delay that is waited for; pages of a host that asks for more are skipped, and "
-            "off obeys any length.",
+            "Longest Crawl-delay to respect; pages of hosts that ask for more are skipped, and off respects any delay.",
             nutch=("fetcher.max.crawl.delay",),
         ),
     ] = timedelta(seconds=30)
     min_crawl_delay: Annotated[
         timedelta,
         Setting(
-            "Shortest pause kept even where robots.txt asks for a shorter Crawl-delay.",
+            "Shortest pause, even if robots.txt has a shorter Crawl-delay.",
             nutch=("fetcher.min.crawl.delay",),
             follows="fetch.delay",
         ),
     ] = timedelta(seconds=5)
     adaptive_delay: Annotated[
         bool,
-        Setting("Lengthen a host's delay as its own answers become slower; it is never shortened."),
+        Setting("Increase the delay of a host that responds more slowly; it never becomes shorter than configured."),
     ] = True
     queue_mode: Annotated[
         Literal["host", "domain", "ip"],
         Setting(
-            "What shares one queue and so one delay: a host, a registered domain, or an IP address.",
+            "What shares a queue, and so a delay: a host, a registered domain or an IP address.",
             nutch=("fetcher.queue.mode",),
         ),
     ] = "host"
     threads: Annotated[
         int,
         Setting(
-            "Requests in progress at once, over all processes.",
+            "Concurrent requests, over all processes.",
             nutch=("fetcher.threads.fetch",),
             at_least=1,
             at_most=10_000,
-            departs="a request costs no thread here, and Nutch's own crawl script asks for 50",
+            departs="a request needs no thread here, and Nutch's own crawl script uses 50",
         ),
     ] = 50
     threads_per_queue: Annotated[
         int,
         Setting(
-            "Requests in progress at once in one queue; above 1 the minimum delay holds instead of the delay.",
+            "Concurrent requests in one queue; above 1, fetch.min_delay applies instead of fetch.delay.",
             nutch=("fetcher.threads.per.queue", "fetcher.threads.per.host"),
             at_least=1,
             at_most=1_000,
@@ -87,8 +81,7 @@ class FetchSettings(Section, frozen=True):
     hosts: Annotated[
         tuple[str, ...],
         Setting(
-            "Hosts treated otherwise, each with the hosts below it: delay, min_delay, threads and max_exceptions of "
-            "their queues.",
+            "Hosts, including their subdomains, with their own delay, min_delay, threads or max_exceptions.",
             pattern=_HOST_POLICY,
             form="a host and its settings",
             example='["example.org delay=10s threads=2"]',
@@ -96,27 +89,26 @@ class FetchSettings(Section, frozen=True):
     ] = ()
     processes: Annotated[
         int | None,
-        Setting("Worker processes of one fetch; auto takes one a core.", at_least=1, at_most=1_024, none="auto"),
+        Setting("Worker processes of a fetch; auto means one per core.", at_least=1, at_most=1_024, none="auto"),
     ] = None
 
     # Queues
     queue_depth_multiplier: Annotated[
         int,
         Setting(
-            "URLs kept in memory for each thread before the feeder waits.",
+            "URLs kept in memory per thread before the feeder waits.",
             nutch=("fetcher.queue.depth.multiplier",),
             at_least=1,
             at_most=100_000,
         ),
     ] = 50
     queue_buffer: Annotated[
-        Size,
-        Setting("Memory for queued URLs; a host beyond its share of it spills to disk.", at_least=2**16),
+        Size, Setting("Memory for queued URLs; a host that exceeds its share spills to disk.", at_least=2**16)
     ] = Size(8 * 2**20)
     max_exceptions_per_queue: Annotated[
         int | None,
         Setting(
-            "Failures after which a queue is emptied and refused for the rest of the run.",
+            "Failures after which a queue is emptied and takes no more URLs in this run.",
             nutch=("fetcher.max.exceptions.per.queue",),
             at_least=0,
         ),
@@ -124,7 +116,7 @@ class FetchSettings(Section, frozen=True):
     exceptions_per_queue_delay: Annotated[
         timedelta,
         Setting(
-            "First extra pause after a failure, doubled with each further one; 0 adds none.",
+            "Extra pause after a failure, doubled with each further one; 0 means none.",
             nutch=("fetcher.exceptions.per.queue.delay",),
             follows="fetch.delay",
         ),
@@ -132,14 +124,14 @@ class FetchSettings(Section, frozen=True):
     exceptions_per_queue_clear_after: Annotated[
         timedelta,
         Setting(
-            "Idle time after which an empty queue's failures are forgotten.",
+            "Idle time after which the failures of an empty queue are forgotten.",
             nutch=("fetcher.exceptions.per.queue.clear.after",),
         ),
     ] = timedelta(minutes=30)
     retry_budget: Annotated[
         float,
         Setting(
-            "Retries allowed as a share of all requests of a process, so that an outage is not met with a storm.",
+            "Retries as a share of all requests of a process, so that an outage does not cause a storm of retries.",
             at_least=0,
             at_most=1,
         ),
@@ -149,19 +141,18 @@ class FetchSettings(Section, frozen=True):
     time_limit: Annotated[
         timedelta | None,
         Setting(
-            "Wall-clock time of one fetch; what is left in the queues then is dropped and counted.",
+            "Wall-clock time limit of a fetch; URLs still queued then are dropped and counted.",
             nutch=("fetcher.timelimit.mins",),
             nutch_unit="min",
         ),
     ] = None
     hung_after: Annotated[
-        timedelta,
-        Setting("Time without any new request after which a fetch is taken to hang and is ended cleanly."),
+        timedelta, Setting("Time without a new request after which a fetch counts as hung and is stopped cleanly.")
     ] = timedelta(minutes=5)
     throughput_threshold_pages: Annotated[
         float | None,
         Setting(
-            "Pages a second below which a fetch is ended.",
+            "Pages per second below which a fetch is stopped.",
             nutch=("fetcher.throughput.threshold.pages",),
             at_least=0,
         ),
@@ -169,7 +160,7 @@ class FetchSettings(Section, frozen=True):
     throughput_threshold_retries: Annotated[
         int,
         Setting(
-            "Seconds below the throughput threshold that are tolerated before the fetch is ended.",
+            "Seconds below the throughput threshold before the fetch is stopped.",
             nutch=("fetcher.throughput.threshold.retries",),
             at_least=0,
         ),
@@ -177,7 +168,7 @@ class FetchSettings(Section, frozen=True):
     throughput_threshold_check_after: Annotated[
         timedelta,
         Setting(
-            "Time from the start of a fetch until its throughput is looked at.",
+            "Time from the start of a fetch until its throughput is checked.",
             nutch=("fetcher.throughput.threshold.check.after",),
             nutch_unit="min",
         ),
@@ -185,7 +176,7 @@ class FetchSettings(Section, frozen=True):
     bandwidth_target: Annotated[
         Size | None,
         Setting(
-            "Bytes a second to aim at; threads are added and removed to match.",
+            "Target bandwidth in bytes per second; threads are added and removed to match it.",
             nutch=("fetcher.bandwidth.target",),
             nutch_unit="kbit/s",
             at_least=1,
@@ -194,7 +185,7 @@ class FetchSettings(Section, frozen=True):
     bandwidth_target_check_every: Annotated[
         timedelta,
         Setting(
-            "How often the number of threads is fitted to the bandwidth target.",
+            "How often the number of threads is adjusted to the bandwidth target.",
             nutch=("fetcher.bandwidth.target.check.everyNSecs",),
             at_least=timedelta(seconds=1),
         ),
@@ -202,52 +193,44 @@ class FetchSettings(Section, frozen=True):
     max_num_threads: Annotated[
         int,
         Setting(
-            "Most threads that the bandwidth target may ask for.",
+            "Maximum number of threads for the bandwidth target.",
             nutch=("fetcher.maxNum.threads",),
             at_least=1,
             at_most=10_000,
-            departs="kept at two and a half times fetch.threads, as in Nutch",
+            departs="2.5 times fetch.threads, as in Nutch",
         ),
     ] = 125
 
     # Content
     content_limit: Annotated[
         Size | None,
-        Setting(
-            "Bytes of a body that are kept; a longer one is cut and marked as truncated.",
-            nutch=("http.content.limit",),
-        ),
+        Setting("Maximum size of a body; a longer one is truncated and marked as such.", nutch=("http.content.limit",)),
     ] = Size(2**20)
     body_budget: Annotated[
-        Size,
-        Setting("Body bytes in flight in one process; transfers pause above it.", at_least=2**20),
+        Size, Setting("Body bytes in memory per process; transfers pause above it.", at_least=2**20)
     ] = Size(64 * 2**20)
-    store_content: Annotated[
-        bool, Setting("Keep the raw answers in the segment.", nutch=("fetcher.store.content",))
-    ] = True
+    store_content: Annotated[bool, Setting("Store raw responses in the segment.", nutch=("fetcher.store.content",))] = (
+        True
+    )
     store_robotstxt: Annotated[
-        bool, Setting("Put the answers for robots.txt into the archive as well.", nutch=("fetcher.store.robotstxt",))
+        bool, Setting("Archive robots.txt responses as well.", nutch=("fetcher.store.robotstxt",))
     ] = False
-    parse: Annotated[bool, Setting("Parse pages as they arrive.", nutch=("fetcher.parse",))] = False
+    parse: Annotated[bool, Setting("Parse pages as they are fetched.", nutch=("fetcher.parse",))] = False
     signature: Annotated[
-        bool,
-        Setting(
-            "Compute the signature of the raw content in a fetch that does not parse.", nutch=("fetcher.signature",)
-        ),
+        bool, Setting("Compute the signature of raw content if the fetch does not parse.", nutch=("fetcher.signature",))
     ] = False
 
     # Which URLs
     filter_urls: Annotated[
-        bool, Setting("Run the URL filters over the fetch list again.", nutch=("fetcher.filter.urls",))
+        bool, Setting("Apply the URL filters to the fetch list again.", nutch=("fetcher.filter.urls",))
     ] = False
     normalize_urls: Annotated[
-        bool,
-        Setting("Run the URL normalisers over the fetch list again.", nutch=("fetcher.normalize.urls",)),
+        bool, Setting("Apply the URL normalisers to the fetch list again.", nutch=("fetcher.normalize.urls",))
     ] = False
     redirect_max: Annotated[
         int,
         Setting(
-            "Redirects followed at once; with 0 the target is recorded for a later round.",
+            "Redirects followed immediately; with 0 the target is recorded for a later round.",
             nutch=("http.redirect.max",),
             at_least=0,
             at_most=100,
@@ -256,21 +239,22 @@ class FetchSettings(Section, frozen=True):
     redirect_max_exceeded_skip: Annotated[
         bool,
         Setting(
-            "Drop the last target of a chain that is too long instead of recording it.",
+            "Drop the last target of a redirect chain that is too long instead of recording it.",
             nutch=("http.redirect.max.exceeded.skip",),
         ),
     ] = False
     redirect_dedupcache_age: Annotated[
         timedelta | None,
         Setting(
-            "How long a redirect target is remembered so that it is not followed twice; off: as long as a fetch runs.",
+            "How long a redirect target is remembered, so that it is not followed twice; off means until the "
+            "fetch ends.",
             nutch=("fetcher.redirect.dedupcache.seconds",),
         ),
     ] = None
     redirect_dedupcache_size: Annotated[
         int,
         Setting(
-            "Redirect targets remembered at most.",
+            "Maximum number of remembered redirect targets.",
             nutch=("fetcher.redirect.dedupcache.size",),
             at_least=1,
             at_most=10_000_000,
@@ -279,7 +263,7 @@ class FetchSettings(Section, frozen=True):
     follow_outlinks_depth: Annotated[
         int | None,
         Setting(
-            "Follow links inside one fetch to this depth; it needs fetch.parse.",
+            "Depth to which links are followed within one fetch; requires fetch.parse.",
             nutch=("fetcher.follow.outlinks.depth",),
             at_least=1,
             at_most=1_000,
@@ -288,7 +272,7 @@ class FetchSettings(Section, frozen=True):
     follow_outlinks_num_links: Annotated[
         int,
         Setting(
-            "Links followed from each page inside one fetch.",
+            "Links followed per page within one fetch.",
             nutch=("fetcher.follow.outlinks.num.links",),
             at_least=1,
             at_most=10_000,
@@ -297,7 +281,7 @@ class FetchSettings(Section, frozen=True):
     follow_outlinks_ignore_external: Annotated[
         bool,
         Setting(
-            "Stay on the page's own host when following links inside one fetch.",
+            "Stay on the page's own host when following links within one fetch.",
             nutch=("fetcher.follow.outlinks.ignore.external",),
         ),
     ] = True
@@ -306,19 +290,18 @@ class FetchSettings(Section, frozen=True):
     allow_networks: Annotated[
         tuple[Network, ...],
         Setting(
-            "Private networks that may be fetched from although the address guard would refuse them.",
+            "Private networks that may be fetched from, although the address guard would refuse them.",
             example='["127.0.0.0/8"]',
         ),
     ] = ()
     allow_ports: Annotated[
-        tuple[PortRange, ...],
-        Setting("Ports, or ranges of ports, that URLs may name.", example='[80, "8000-8999"]'),
+        tuple[PortRange, ...], Setting("Ports, or ranges of ports, that URLs may have.", example='[80, "8000-8999"]')
     ] = (PortRange(80, 80), PortRange(443, 443), PortRange(8080, 8080), PortRange(8443, 8443))
     connect_to: Annotated[
         tuple[str, ...],
         Setting(
-            "Where to connect instead, as name:port=address:port with * for any name; IP addresses in URLs "
-            "are never redirected by it.",
+            "Addresses to connect to instead, as name:port=address:port, with * for any name; not applied to"
+            " IP addresses in URLs.",
             pattern=_CONNECT_TO,
             form="name:port=address:port",
             example='["*:80=127.0.0.1:8080"]',

@@ -1,6 +1,6 @@
 """Who the crawler says it is, and how it speaks HTTP and reads robots.txt."""
 
-# Without the annotations import: here annotations are data, and cheaper from bytecode than from text.
+# No `from __future__ import annotations`: the annotations are read at run time.
 from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Final, Literal
@@ -15,12 +15,12 @@ _HEADER: Final = r"[A-Za-z0-9!#$%&'*+.^_`|~-]+:[^\x00-\x08\x0a-\x1f\x7f]*"
 
 
 class AgentSettings(Section, frozen=True):
-    """Who the crawler says it is; without a name nothing is fetched."""
+    """How the crawler identifies itself; nothing is fetched without a name."""
 
     name: Annotated[
         str,
         Setting(
-            "Product name of the crawler in User-Agent, matched in robots.txt; it must be set to fetch.",
+            "Product name of the crawler in User-Agent, matched in robots.txt; required for fetching.",
             nutch=("http.agent.name",),
             pattern=PRODUCT,
             form="a word without spaces and slashes",
@@ -34,17 +34,17 @@ class AgentSettings(Section, frozen=True):
             nutch=("http.agent.version",),
             pattern=PRODUCT,
             form="a word without spaces and slashes",
-            departs="Nutch names its own version",
+            departs="Nutch sends its own version",
         ),
     ] = ""
     description: Annotated[
         str,
-        Setting("A few words on the crawler in User-Agent.", nutch=("http.agent.description",), pattern=ONE_LINE),
+        Setting("Short description of the crawler in User-Agent.", nutch=("http.agent.description",), pattern=ONE_LINE),
     ] = ""
     url: Annotated[
         str,
         Setting(
-            "Page that tells the owners of sites about the crawler.",
+            "Page that describes the crawler to site owners.",
             nutch=("http.agent.url",),
             pattern=ONE_LINE,
             example='"https://example.org/bot"',
@@ -53,37 +53,37 @@ class AgentSettings(Section, frozen=True):
     email: Annotated[
         str,
         Setting(
-            "Address for complaints, also sent as From.",
+            "Address for complaints, also sent in the From header.",
             nutch=("http.agent.email",),
             pattern=ONE_LINE,
             example='"crawler@example.org"',
         ),
     ] = ""
     host: Annotated[
-        str,
-        Setting("Name of this machine for NTLM authentication.", nutch=("http.agent.host",), pattern=ONE_LINE),
+        str, Setting("Name of this machine for NTLM authentication.", nutch=("http.agent.host",), pattern=ONE_LINE)
     ] = ""
     host_cookie_file: Annotated[
         Path | None,
-        Setting("File with a host, a tab and its cookie a line.", nutch=("http.agent.host.cookie.file",)),
+        Setting(
+            "File with one host and its cookie per line, separated by a tab.", nutch=("http.agent.host.cookie.file",)
+        ),
     ] = None
     rotate: Annotated[
         bool,
-        Setting("Take a random User-Agent from the rotation file for each request.", nutch=("http.agent.rotate",)),
+        Setting("Send a random User-Agent from the rotation file with each request.", nutch=("http.agent.rotate",)),
     ] = False
     rotate_file: Annotated[
-        Path | None,
-        Setting("File with a User-Agent a line.", nutch=("http.agent.rotate.file",)),
+        Path | None, Setting("File with one User-Agent per line.", nutch=("http.agent.rotate.file",))
     ] = None
 
 
 class HttpSettings(Section, frozen=True):
-    """HTTP itself: time limits, headers, proxies, TLS and the treatment of robots.txt."""
+    """HTTP: timeouts, headers, proxies, TLS and robots.txt."""
 
     timeout: Annotated[
         timedelta,
         Setting(
-            "Longest wait for a connection and for the next bytes.",
+            "Timeout for connecting and for each wait for data.",
             nutch=("http.timeout",),
             nutch_unit="ms",
             at_least=timedelta(milliseconds=1),
@@ -92,16 +92,15 @@ class HttpSettings(Section, frozen=True):
     time_limit: Annotated[
         timedelta | None,
         Setting(
-            "Longest time for one whole download; what has arrived by then is cut and marked.",
+            "Time limit of one download; what has arrived by then is kept and marked as truncated.",
             nutch=("http.time.limit",),
-            departs="no download may go on for ever",
+            departs="no download may last forever",
         ),
     ] = timedelta(minutes=5)
     partial_truncated: Annotated[
         bool,
         Setting(
-            "Keep what has arrived of a broken download as truncated content.",
-            nutch=("http.partial.truncated",),
+            "Keep what has arrived of an interrupted download as truncated content.", nutch=("http.partial.truncated",)
         ),
     ] = False
     http2: Annotated[bool, Setting("Offer HTTP/2 to servers over TLS.", nutch=("http.useHttp2",))] = False
@@ -110,7 +109,7 @@ class HttpSettings(Section, frozen=True):
         Setting(
             "Refuse servers whose certificate is expired, self-signed or for another name.",
             nutch=("http.tls.certificates.check",),
-            departs="a forged page must not reach the archive, nor credentials a forger",
+            departs="a forged page must not reach the archive, nor credentials an attacker",
         ),
     ] = True
     accept: Annotated[str, Setting("Accept header.", nutch=("http.accept",), pattern=ONE_LINE)] = (
@@ -122,8 +121,8 @@ class HttpSettings(Section, frozen=True):
     headers: Annotated[
         tuple[str, ...],
         Setting(
-            "Further headers for every request, in place of those of the same name that are sent anyway; not the "
-            "User-Agent, which the agent settings say.",
+            "Further headers for every request, replacing default headers of the same name; set the "
+            "User-Agent in [agent].",
             pattern=_HEADER,
             example='["DNT: 1"]',
         ),
@@ -131,42 +130,38 @@ class HttpSettings(Section, frozen=True):
     enable_if_modified_since_header: Annotated[
         bool,
         Setting(
-            "Ask only for pages that changed since they were last fetched.",
+            "Request a page only if it has changed since it was last fetched.",
             nutch=("http.enable.if.modified.since.header",),
         ),
     ] = True
     enable_cookie_header: Annotated[
         bool,
         Setting(
-            "Send the cookies of the URL's metadata or of agent.host_cookie_file.",
+            "Send the cookies from the URL's metadata or from agent.host_cookie_file.",
             nutch=("http.enable.cookie.header",),
         ),
     ] = True
     keep_cookies: Annotated[
         bool,
         Setting(
-            "Keep the cookies that servers set, and send them back to the same host within one run; after 20,000 of"
-            " them all are forgotten."
+            "Keep cookies that servers set and send them back to the same host within one run; after 20,000 "
+            "cookies all are dropped."
         ),
     ] = False
     store_responsetime: Annotated[
         bool,
-        Setting(
-            "Keep the time each answer took in the crawldb, as _rs_ in milliseconds.",
-            nutch=("http.store.responsetime",),
-        ),
+        Setting("Store the response time in the crawldb, as _rs_ in milliseconds.", nutch=("http.store.responsetime",)),
     ] = True
-    auth_file: Annotated[Path | None, Setting("File with user names, passwords or tokens by host.")] = None
+    auth_file: Annotated[Path | None, Setting("File with user names, passwords or tokens per host.")] = None
 
-    proxy_type: Annotated[Literal["http", "socks"], Setting("Kind of proxy.", nutch=("http.proxy.type",))] = "http"
+    proxy_type: Annotated[Literal["http", "socks"], Setting("Type of the proxy.", nutch=("http.proxy.type",))] = "http"
     proxy_host: Annotated[
-        str,
-        Setting("Host of the proxy; empty means none.", nutch=("http.proxy.host",), pattern=ONE_LINE),
+        str, Setting("Host of the proxy; empty means none.", nutch=("http.proxy.host",), pattern=ONE_LINE)
     ] = ""
     proxy_port: Annotated[
         int | None,
         Setting(
-            "Port of the proxy; auto takes the usual one for its kind.",
+            "Port of the proxy; auto means the usual one for its type.",
             nutch=("http.proxy.port",),
             at_least=1,
             at_most=65_535,
@@ -175,11 +170,11 @@ class HttpSettings(Section, frozen=True):
     ] = None
     proxy_username: Annotated[str, Setting("User name for the proxy.", nutch=("http.proxy.username",))] = ""
     proxy_password: Annotated[str, Setting("Password for the proxy.", nutch=("http.proxy.password",), secret=True)] = ""
-    proxy_realm: Annotated[str, Setting("Realm, or NTLM domain, of the proxy.", nutch=("http.proxy.realm",))] = ""
+    proxy_realm: Annotated[str, Setting("Realm or NTLM domain of the proxy.", nutch=("http.proxy.realm",))] = ""
     proxy_exception_list: Annotated[
         tuple[str, ...],
         Setting(
-            "Hosts that are reached without the proxy; a * may stand at either end.",
+            "Hosts that bypass the proxy; a name may start or end with *.",
             nutch=("http.proxy.exception.list",),
             example='["*.example.org"]',
         ),
@@ -188,7 +183,7 @@ class HttpSettings(Section, frozen=True):
     robots_agents: Annotated[
         tuple[str, ...],
         Setting(
-            "Further product names to obey in robots.txt, after agent.name.",
+            "Further product names to look for in robots.txt, after agent.name.",
             nutch=("http.robots.agents",),
             pattern=PRODUCT,
             form="a word without spaces and slashes",
@@ -198,45 +193,33 @@ class HttpSettings(Section, frozen=True):
     robot_rules_allowlist: Annotated[
         tuple[str, ...],
         Setting(
-            "One's own hosts, for which robots.txt is not asked; subdomains are included.",
+            "Your own hosts, including subdomains, for which robots.txt is not fetched.",
             nutch=("http.robot.rules.allowlist", "http.robot.rules.whitelist"),
             example='["staging.example.org"]',
         ),
     ] = ()
     robots_403_allow: Annotated[
-        bool,
-        Setting("Take a 403 for robots.txt to allow everything.", nutch=("http.robots.403.allow",)),
+        bool, Setting("Treat a 403 response for robots.txt as allowing everything.", nutch=("http.robots.403.allow",))
     ] = True
     robots_503_defer_visits: Annotated[
         bool,
         Setting(
-            "Leave a host alone for a while when robots.txt is answered with 5xx or 429.",
-            nutch=("http.robots.503.defer.visits",),
+            "Put a host on hold if robots.txt is answered with 5xx or 429.", nutch=("http.robots.503.defer.visits",)
         ),
     ] = True
     robots_503_defer_visits_delay: Annotated[
         timedelta,
-        Setting(
-            "How long such a host is left alone.",
-            nutch=("http.robots.503.defer.visits.delay",),
-            nutch_unit="ms",
-        ),
+        Setting("How long such a host is on hold.", nutch=("http.robots.503.defer.visits.delay",), nutch_unit="ms"),
     ] = timedelta(minutes=5)
     robots_503_defer_visits_retries: Annotated[
         int,
         Setting(
-            "How often robots.txt is asked for again before the host's URLs are put off.",
+            "Retries of robots.txt before the host's URLs are postponed.",
             nutch=("http.robots.503.defer.visits.retries",),
             at_least=0,
             at_most=1_000,
         ),
     ] = 3
     robots_redirect_max: Annotated[
-        int,
-        Setting(
-            "Redirects followed for robots.txt.",
-            nutch=("http.robots.redirect.max",),
-            at_least=0,
-            at_most=20,
-        ),
+        int, Setting("Redirects followed for robots.txt.", nutch=("http.robots.redirect.max",), at_least=0, at_most=20)
     ] = 5

@@ -1,6 +1,6 @@
-"""How jobs run and what they leave on disk; sitemaps and publishers."""
+"""Jobs: the engine, files on disk, sitemaps and publishers."""
 
-# Without the annotations import: here annotations are data, and cheaper from bytecode than from text.
+# No `from __future__ import annotations`: the annotations are read at run time.
 from datetime import timedelta
 from typing import Annotated
 
@@ -9,15 +9,13 @@ from scoter.config.units import Size
 
 
 class EngineSettings(Section, frozen=True):
-    """Where the relational jobs run."""
+    """The engine that runs relational jobs."""
 
-    kind: Annotated[str, Setting("Name of the engine: duckdb, or one that a package adds.", example='"duckdb"')] = (
-        "duckdb"
-    )
+    kind: Annotated[str, Setting("Engine: duckdb, or one from a plug-in package.", example='"duckdb"')] = "duckdb"
     memory_limit: Annotated[
         Size | None,
         Setting(
-            "Memory of a job, beyond which it spills to disk; auto is 60 % of the machine's, or of its container's.",
+            "Memory of a job, above which it spills to disk; auto means 60 % of the machine's or container's memory.",
             at_least=2**26,
             none="auto",
         ),
@@ -28,12 +26,12 @@ class StoreSettings(Section, frozen=True):
     """Archives and tables on disk."""
 
     warc_size: Annotated[
-        Size, Setting("Size at which a WARC file is closed and the next one begun.", at_least=2**20)
+        Size, Setting("Size at which a WARC file is closed and a new one is started.", at_least=2**20)
     ] = Size(2**30)
     warc_age: Annotated[
         timedelta,
         Setting(
-            "Age at which a part with its WARC file is finished; a killed fetch loses at most this much.",
+            "Age at which a part and its WARC file are closed; a killed fetch loses at most this much.",
             at_least=timedelta(seconds=1),
         ),
     ] = timedelta(minutes=1)
@@ -44,20 +42,16 @@ class SitemapSettings(Section, frozen=True):
     """Sitemaps as a source of URLs."""
 
     strict_parsing: Annotated[
-        bool, Setting("Take only URLs below the sitemap's own place.", nutch=("sitemap.strict.parsing",))
+        bool, Setting("Accept only URLs below the sitemap's own path.", nutch=("sitemap.strict.parsing",))
     ] = True
     url_filter: Annotated[
-        bool, Setting("Run the URL filters over a sitemap's URLs.", nutch=("sitemap.url.filter",))
+        bool, Setting("Apply the URL filters to a sitemap's URLs.", nutch=("sitemap.url.filter",))
     ] = True
     url_normalize: Annotated[
-        bool, Setting("Run the URL normalisers over a sitemap's URLs.", nutch=("sitemap.url.normalize",))
+        bool, Setting("Apply the URL normalisers to a sitemap's URLs.", nutch=("sitemap.url.normalize",))
     ] = True
     url_default_sitemap_xml: Annotated[
-        bool,
-        Setting(
-            "Try /sitemap.xml where robots.txt names none.",
-            nutch=("sitemap.url.default.sitemap.xml",),
-        ),
+        bool, Setting("Try /sitemap.xml if robots.txt lists no sitemap.", nutch=("sitemap.url.default.sitemap.xml",))
     ] = True
     url_overwrite_existing: Annotated[
         bool,
@@ -67,18 +61,16 @@ class SitemapSettings(Section, frozen=True):
         ),
     ] = False
     redir_max: Annotated[
-        int,
-        Setting("Redirects followed for a sitemap.", nutch=("sitemap.redir.max",), at_least=0, at_most=20),
+        int, Setting("Redirects followed for a sitemap.", nutch=("sitemap.redir.max",), at_least=0, at_most=20)
     ] = 3
-    size_max: Annotated[Size, Setting("Largest sitemap that is read.", nutch=("sitemap.size.max",), at_least=1)] = Size(
+    size_max: Annotated[Size, Setting("Maximum size of a sitemap.", nutch=("sitemap.size.max",), at_least=1)] = Size(
         50 * 2**20
     )
 
 
 class PublisherSettings(Section, frozen=True):
-    """Who is told of a fetch's start, progress and end."""
+    """Publishers, which report the start, progress and end of a fetch."""
 
     order: Annotated[
-        tuple[str, ...],
-        Setting("Publishers; those named are told.", nutch=("publisher.order",), example='["file"]'),
+        tuple[str, ...], Setting("Active publishers.", nutch=("publisher.order",), example='["file"]')
     ] = ()

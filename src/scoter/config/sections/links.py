@@ -1,6 +1,6 @@
-"""What is known of links and hosts: linkdb, link graph, scoring and hostdb."""
+"""Links and hosts: linkdb, link graph, scoring and hostdb."""
 
-# Without the annotations import: here annotations are data, and cheaper from bytecode than from text.
+# No `from __future__ import annotations`: the annotations are read at run time.
 from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, ClassVar
@@ -9,11 +9,13 @@ from scoter.config.settings import Section, Setting
 
 
 class LinkdbSettings(Section, frozen=True):
-    """The linkdb: who links to a URL, and with which words."""
+    """The linkdb: the inlinks of a URL and their anchor texts."""
 
     max_inlinks: Annotated[
         int,
-        Setting("Links kept for one URL.", nutch=("linkdb.max.inlinks", "db.max.inlinks"), at_least=1),
+        Setting(
+            "Maximum number of inlinks stored per URL.", nutch=("linkdb.max.inlinks", "db.max.inlinks"), at_least=1
+        ),
     ] = 10_000
     ignore_internal_links: Annotated[
         bool, Setting("Skip links within one host.", nutch=("linkdb.ignore.internal.links",))
@@ -24,7 +26,7 @@ class LinkdbSettings(Section, frozen=True):
     max_anchor_length: Annotated[
         int,
         Setting(
-            "Characters kept of an anchor.",
+            "Characters of an anchor text that are stored.",
             nutch=("linkdb.max.anchor.length", "db.max.anchor.length"),
             at_least=0,
             at_most=2**31 - 1,
@@ -41,26 +43,24 @@ class LinkSettings(Section, frozen=True):
         bool, Setting("Leave links within one host out of the graph.", nutch=("link.ignore.internal.host",))
     ] = True
     ignore_internal_domain: Annotated[
-        bool,
-        Setting("Leave links within one domain out of the graph.", nutch=("link.ignore.internal.domain",)),
+        bool, Setting("Leave links within one domain out of the graph.", nutch=("link.ignore.internal.domain",))
     ] = True
-    ignore_limit_page: Annotated[
-        bool, Setting("Count one link from each page only.", nutch=("link.ignore.limit.page",))
-    ] = True
+    ignore_limit_page: Annotated[bool, Setting("Count only one link per page.", nutch=("link.ignore.limit.page",))] = (
+        True
+    )
     ignore_limit_domain: Annotated[
-        bool, Setting("Count one link from each domain only.", nutch=("link.ignore.limit.domain",))
+        bool, Setting("Count only one link per domain.", nutch=("link.ignore.limit.domain",))
     ] = True
     analyze_num_iterations: Annotated[
-        int,
-        Setting("Rounds of LinkRank.", nutch=("link.analyze.num.iterations",), at_least=1, at_most=10_000),
+        int, Setting("Iterations of LinkRank.", nutch=("link.analyze.num.iterations",), at_least=1, at_most=10_000)
     ] = 10
     analyze_initial_score: Annotated[
-        float, Setting("Rank of every page before the first round.", nutch=("link.analyze.initial.score",))
+        float, Setting("Initial rank of every page.", nutch=("link.analyze.initial.score",))
     ] = 1.0
     analyze_damping_factor: Annotated[
         float,
         Setting(
-            "Share of a rank that comes by links.",
+            "Share of a rank that is passed on through links.",
             nutch=("link.analyze.damping.factor",),
             at_least=0,
             at_most=1,
@@ -68,27 +68,26 @@ class LinkSettings(Section, frozen=True):
     ] = 0.85
     delete_gone: Annotated[bool, Setting("Drop gone pages from the graph.", nutch=("link.delete.gone",))] = False
     score_updater_clear_score: Annotated[
-        float,
-        Setting("Score of URLs that the graph does not hold.", nutch=("link.score.updater.clear.score",)),
+        float, Setting("Score of URLs that are not in the graph.", nutch=("link.score.updater.clear.score",))
     ] = 0.0
 
 
 class ScoringSettings(Section, frozen=True):
-    """The scoring filters and what each of them reads."""
+    """The scoring filters and their options."""
 
     filter_order: Annotated[
         tuple[str, ...],
         Setting(
-            "Scoring filters in their order; those named are active.",
+            "Active scoring filters, in order.",
             nutch=("scoring.filter.order",),
             example='["opic", "depth"]',
-            departs="Nutch takes the active plug-ins in any order when it is empty",
+            departs="Nutch runs the active plug-ins in any order if it is empty",
         ),
     ] = ("opic",)
     depth_max: Annotated[
         int,
         Setting(
-            "Steps from a seed beyond which links are dropped, for the filter depth.",
+            "Links from a seed beyond which links are dropped, for the filter depth.",
             nutch=("scoring.depth.max",),
             at_least=1,
             at_most=2**31 - 1,
@@ -97,23 +96,18 @@ class ScoringSettings(Section, frozen=True):
     depth_override_pattern: Annotated[
         str,
         Setting(
-            "Regular expression of URLs whose links get scoring.depth_max_override instead.",
+            "Regular expression of URLs to which scoring.depth_max_override applies.",
             nutch=("scoring.depth.override.pattern",),
         ),
     ] = ""
     depth_max_override: Annotated[
         int | None,
-        Setting(
-            "That other maximum depth.",
-            nutch=("scoring.depth.max.override",),
-            at_least=1,
-            at_most=2**31 - 1,
-        ),
+        Setting("Maximum depth for these URLs.", nutch=("scoring.depth.max.override",), at_least=1, at_most=2**31 - 1),
     ] = None
     similarity_ngrams: Annotated[
         tuple[int, ...],
         Setting(
-            "Least and greatest number of words in a term, for the filter similarity.",
+            "Minimum and maximum number of words per term, for the filter similarity.",
             nutch=("scoring.similarity.ngrams",),
             at_least=1,
             at_most=10,
@@ -124,7 +118,7 @@ class ScoringSettings(Section, frozen=True):
     cosine_goldstandard_file: Annotated[
         Path | None,
         Setting(
-            "Text that pages are compared with; needs a file when the filter similarity is active.",
+            "Text to compare pages with; required if the filter similarity is active.",
             nutch=("cosine.goldstandard.file",),
             planned=True,
         ),
@@ -132,7 +126,7 @@ class ScoringSettings(Section, frozen=True):
     similarity_stopword_file: Annotated[
         Path | None,
         Setting(
-            "Words that do not count in the comparison, one a line.",
+            "Words to ignore in the comparison, one per line.",
             nutch=("scoring.similarity.stopword.file",),
             planned=True,
         ),
@@ -140,7 +134,7 @@ class ScoringSettings(Section, frozen=True):
     orphan_mark_gone_after: Annotated[
         timedelta,
         Setting(
-            "Time without a link to it after which a URL is gone, for the filter orphan.",
+            "Time without inlinks after which a URL is gone, for the filter orphan.",
             nutch=("scoring.orphan.mark.gone.after",),
             not_above="scoring.orphan_mark_orphan_after",
             planned=True,
@@ -149,7 +143,7 @@ class ScoringSettings(Section, frozen=True):
     orphan_mark_orphan_after: Annotated[
         timedelta,
         Setting(
-            "Time without a link to it after which a URL is an orphan.",
+            "Time without inlinks after which a URL is an orphan.",
             nutch=("scoring.orphan.mark.orphan.after",),
             planned=True,
         ),
@@ -172,22 +166,20 @@ class ScoringSettings(Section, frozen=True):
     urlmeta_tags: Annotated[
         tuple[str, ...],
         Setting(
-            "Seed metadata carried along to links and index, for the filter urlmeta.",
-            nutch=("urlmeta.tags",),
-            planned=True,
+            "Seed metadata passed on to links and index, for the filter urlmeta.", nutch=("urlmeta.tags",), planned=True
         ),
     ] = ()
 
 
 class HostdbSettings(Section, frozen=True):
-    """The hostdb: one record a host, gathered from the crawldb."""
+    """The hostdb: one record per host, aggregated from the crawldb."""
 
     planned: ClassVar[bool] = True
 
     recheck_interval: Annotated[
         timedelta,
         Setting(
-            "Time until a failed host's name is looked up again, times its failures.",
+            "Time until a failed host is looked up again, multiplied by its failures.",
             nutch=("hostdb.recheck.interval",),
             nutch_unit="ms",
         ),
@@ -195,40 +187,32 @@ class HostdbSettings(Section, frozen=True):
     purge_failed_hosts_threshold: Annotated[
         int | None,
         Setting(
-            "Failed look-ups after which a host is removed.",
-            nutch=("hostdb.purge.failed.hosts.threshold",),
-            at_least=0,
+            "Failed lookups after which a host is removed.", nutch=("hostdb.purge.failed.hosts.threshold",), at_least=0
         ),
     ] = 3
     num_resolvers_threads: Annotated[
-        int,
-        Setting("Look-ups at once.", nutch=("hostdb.num.resolvers.threads",), at_least=1, at_most=10_000),
+        int, Setting("Concurrent lookups.", nutch=("hostdb.num.resolvers.threads",), at_least=1, at_most=10_000)
     ] = 25
     check_failed: Annotated[bool, Setting("Look up failed hosts again.", nutch=("hostdb.check.failed",))] = True
     check_new: Annotated[bool, Setting("Look up new hosts.", nutch=("hostdb.check.new",))] = True
     check_known: Annotated[bool, Setting("Look up known hosts again.", nutch=("hostdb.check.known",))] = True
     force_check: Annotated[
-        bool, Setting("Look up hosts whether their interval is over or not.", nutch=("hostdb.force.check",))
+        bool, Setting("Look up hosts even if their interval is not over.", nutch=("hostdb.force.check",))
     ] = False
-    url_filter: Annotated[bool, Setting("Run the URL filters before counting.", nutch=("hostdb.url.filter",))] = False
+    url_filter: Annotated[bool, Setting("Apply the URL filters before counting.", nutch=("hostdb.url.filter",))] = False
     url_normalize: Annotated[
-        bool, Setting("Run the URL normalisers before counting.", nutch=("hostdb.url.normalize",))
+        bool, Setting("Apply the URL normalisers before counting.", nutch=("hostdb.url.normalize",))
     ] = False
     numeric_fields: Annotated[
         tuple[str, ...],
-        Setting(
-            "Metadata gathered as minimum, maximum, mean and percentiles.",
-            nutch=("hostdb.numeric.fields",),
-        ),
+        Setting("Metadata aggregated as minimum, maximum, mean and percentiles.", nutch=("hostdb.numeric.fields",)),
     ] = ("_rs_",)
     string_fields: Annotated[
         tuple[str, ...], Setting("Metadata counted by value.", nutch=("hostdb.string.fields",))
     ] = ("Content-Type",)
     percentiles: Annotated[
-        tuple[int, ...],
-        Setting("Percentiles that are kept.", nutch=("hostdb.percentiles",), at_least=0, at_most=100),
+        tuple[int, ...], Setting("Percentiles to store.", nutch=("hostdb.percentiles",), at_least=0, at_most=100)
     ] = (50, 75, 95, 99)
     crawldatum_processors: Annotated[
-        tuple[str, ...],
-        Setting("Plug-ins that gather more for each host.", nutch=("hostdb.crawldatum.processors",)),
+        tuple[str, ...], Setting("Plug-ins that aggregate more data per host.", nutch=("hostdb.crawldatum.processors",))
     ] = ()

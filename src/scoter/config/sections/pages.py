@@ -1,6 +1,6 @@
 """From the bytes of a page to what is stored and indexed of it."""
 
-# Without the annotations import: here annotations are data, and cheaper from bytecode than from text.
+# No `from __future__ import annotations`: the annotations are read at run time.
 from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Literal
@@ -15,47 +15,45 @@ class ParseSettings(Section, frozen=True):
     parsers: Annotated[
         tuple[str, ...],
         Setting(
-            "Parsers in their order; the first that reads a page's type takes it, the next when it finds nothing.",
+            "Active parsers, in order; the first that supports a page's type parses it, the next one if it "
+            "finds nothing.",
             example='["html"]',
         ),
     ] = ("html", "text", "feed", "sitemap", "xml", "pdf", "office", "zip", "image", "script", "css")
     types: Annotated[
         tuple[str, ...],
         Setting(
-            "Parsers for a media type, in their order, instead of what they say they read, as type=parser,parser; "
-            "`image/*` is a family of types, `*/*` every type that has no parser else.",
+            "Parsers per media type, in order, as type=parser,parser, overriding the types that parsers "
+            "declare; `image/*` is a family of types, `*/*` every other type.",
             example='["application/pdf=command,pdf", "*/*=text"]',
         ),
     ] = ()
     filter_order: Annotated[
         tuple[str, ...],
         Setting(
-            "Parse filters in their order; those named are active.",
-            nutch=("htmlparsefilter.order",),
-            example='["metatags", "headings"]',
+            "Active parse filters, in order.", nutch=("htmlparsefilter.order",), example='["metatags", "headings"]'
         ),
     ] = ()
-    timeout: Annotated[timedelta | None, Setting("Longest time for parsing one page.", nutch=("parser.timeout",))] = (
+    timeout: Annotated[timedelta | None, Setting("Maximum time for parsing one page.", nutch=("parser.timeout",))] = (
         timedelta(seconds=30)
     )
     memory: Annotated[
-        Size, Setting("Most memory of the process that parses what may take long.", at_least=256 * 2**20)
+        Size, Setting("Memory limit of the process that parses what may take long.", at_least=256 * 2**20)
     ] = Size(2**30)
     mime_type_magic: Annotated[
-        bool,
-        Setting("Look at the first bytes for the type and not only at the header.", nutch=("mime.type.magic",)),
+        bool, Setting("Detect the type from the first bytes too, not only from the header.", nutch=("mime.type.magic",))
     ] = True
     character_encoding_default: Annotated[
         str,
         Setting(
-            "Encoding of a page that neither says nor shows its own.",
+            "Character encoding of pages that neither declare nor reveal one.",
             nutch=("parser.character.encoding.default",),
         ),
     ] = "windows-1252"
     caching_forbidden_policy: Annotated[
         Literal["none", "content", "all"],
         Setting(
-            "What a page's noarchive forbids to serve from the index: nothing, its content, or all of it.",
+            "What a page's noarchive keeps out of the index: nothing, its content, or the whole page.",
             nutch=("parser.caching.forbidden.policy",),
             planned=True,
         ),
@@ -64,65 +62,54 @@ class ParseSettings(Section, frozen=True):
     delete_failed_parse: Annotated[
         bool,
         Setting(
-            "Give pages that cannot be parsed a status of their own and delete them from the index.",
+            "Give pages that cannot be parsed a status of their own, and delete them from the index.",
             nutch=("parser.delete.failed.parse",),
         ),
     ] = False
     simhash: Annotated[
-        bool, Setting("Sign the text of pages so that near duplicates can be found (`scoter dedup --near`).")
+        bool, Setting("Compute a simhash of the text, so that near-duplicates can be found (`scoter dedup --near`).")
     ] = False
     store_text: Annotated[
         bool,
         Setting(
-            "Keep the text of pages; where it is not kept, and neither signature nor plug-in reads it, it is not made.",
+            "Store the text of pages; if off, it is extracted only if a signature or plug-in reads it.",
             nutch=("parser.store.text",),
         ),
     ] = True
     extractor: Annotated[
         Literal["none", "resiliparse", "trafilatura"],
         Setting(
-            "What finds the main text of a page, which stands beside the whole text; trafilatura is right more often "
-            "than resiliparse and takes three times as long.",
+            "Extractor of the main text, stored besides the whole text; trafilatura is more accurate than "
+            "resiliparse and takes three times as long.",
             nutch=("tika.extractor",),
         ),
     ] = "none"
-    markdown: Annotated[bool, Setting("Keep the main content of pages as Markdown.")] = False
+    markdown: Annotated[bool, Setting("Store the main content of pages as Markdown.")] = False
     metadata: Annotated[
-        bool,
-        Setting(
-            "Keep what pages say about themselves: OpenGraph, Twitter cards, JSON-LD, microdata and the like, as one "
-            "record."
-        ),
+        bool, Setting("Store page metadata (OpenGraph, Twitter cards, JSON-LD, microdata and others) as one record.")
     ] = False
     metadata_order: Annotated[
         tuple[str, ...],
         Setting(
-            "For a field of that record, the sources in the order they are believed, instead of the built-in order, as "
-            "field=source,source.",
+            "Order of precedence of the sources of a metadata field, as field=source,source.",
             example='["title=jsonld,opengraph,html"]',
         ),
     ] = ()
-    script_links: Annotated[
-        bool,
-        Setting("Take addresses in the scripts of a page as links."),
-    ] = False
+    script_links: Annotated[bool, Setting("Extract links from scripts.")] = False
     entries: Annotated[
-        int,
-        Setting("Entries of a feed, or members of a zip, that become pages of their own; 0 means none.", at_least=0),
+        int, Setting("Entries of a feed, or members of a zip, that become pages; 0 means none.", at_least=0)
     ] = 1000
-    filter_urls: Annotated[
-        bool, Setting("Run the URL filters over the links of pages.", nutch=("parse.filter.urls",))
-    ] = True
-    normalize_urls: Annotated[
-        bool, Setting("Run the URL normalisers over the links of pages.", nutch=("parse.normalize.urls",))
-    ] = True
+    filter_urls: Annotated[bool, Setting("Apply the URL filters to links.", nutch=("parse.filter.urls",))] = True
+    normalize_urls: Annotated[bool, Setting("Apply the URL normalisers to links.", nutch=("parse.normalize.urls",))] = (
+        True
+    )
     html_form_use_action: Annotated[
-        bool, Setting("Take the actions of forms as links.", nutch=("parser.html.form.use_action",))
+        bool, Setting("Extract links from the actions of forms.", nutch=("parser.html.form.use_action",))
     ] = False
     html_outlinks_ignore_tags: Annotated[
         tuple[str, ...],
         Setting(
-            "Elements whose links are not taken.",
+            "Elements whose links are ignored.",
             nutch=("parser.html.outlinks.ignore_tags",),
             example='["img", "script"]',
         ),
@@ -130,29 +117,25 @@ class ParseSettings(Section, frozen=True):
     html_outlinks_htmlnode_metadata_name: Annotated[
         str,
         Setting(
-            "Metadata name under which a link keeps the element it came from; empty means not kept.",
+            "Metadata key that stores the element a link came from; empty means none.",
             nutch=("parser.html.outlinks.htmlnode_metadata_name",),
         ),
     ] = ""
     html_line_separators: Annotated[
-        tuple[str, ...],
-        Setting("Elements that begin a new line of text.", nutch=("parser.html.line.separators",)),
+        tuple[str, ...], Setting("Elements that start a new line of text.", nutch=("parser.html.line.separators",))
     ] = (
         *("article", "aside", "blockquote", "canvas", "dd", "div", "dl", "dt", "fieldset", "figcaption"),
         *("figure", "footer", "form", "h1", "h2", "h3", "h4", "h5", "h6", "header", "hr", "li", "main"),
         *("nav", "noscript", "ol", "output", "p", "pre", "section", "table", "tfoot", "ul", "video"),
     )
     metatags_names: Annotated[
-        tuple[str, ...],
-        Setting("Meta elements that the parse filter metatags takes.", nutch=("metatags.names",)),
+        tuple[str, ...], Setting("Meta elements that the parse filter metatags stores.", nutch=("metatags.names",))
     ] = ("description", "keywords")
     headings: Annotated[
-        tuple[str, ...],
-        Setting("Elements that the parse filter headings takes.", nutch=("headings",)),
+        tuple[str, ...], Setting("Elements that the parse filter headings stores.", nutch=("headings",))
     ] = ("h1", "h2")
     headings_multivalued: Annotated[
-        bool,
-        Setting("Take every heading and not only the first.", nutch=("headings.multivalued",)),
+        bool, Setting("Store every heading, not only the first.", nutch=("headings.multivalued",))
     ] = False
 
 
@@ -162,23 +145,22 @@ class LanguageSettings(Section, frozen=True):
     extraction_policy: Annotated[
         tuple[Literal["detect", "identify"], ...],
         Setting(
-            "What tells the language, in this order: detect reads headers and markup, identify reads the text.",
+            "How the language is found, in order: detect uses headers and markup, identify uses the text.",
             nutch=("lang.extraction.policy",),
         ),
     ] = ("detect", "identify")
     analyze_max_length: Annotated[
         int,
         Setting(
-            "Characters of text that are looked at.",
+            "Characters of text used to identify the language.",
             nutch=("lang.analyze.max.length",),
             at_least=1,
             at_most=1_000_000,
-            departs="500 characters were measured to be enough",
+            departs="500 characters proved to be enough",
         ),
     ] = 500
     identification_only_certain: Annotated[
-        bool,
-        Setting("Keep only a language that is certain.", nutch=("lang.identification.only.certain",)),
+        bool, Setting("Store a language only if it is certain.", nutch=("lang.identification.only.certain",))
     ] = False
     index_languages: Annotated[
         tuple[str, ...],
@@ -197,30 +179,34 @@ class IndexSettings(Section, frozen=True):
     filter_order: Annotated[
         tuple[str, ...],
         Setting(
-            "Indexing filters in their order; those named are active.",
+            "Active indexing filters, in order.",
             nutch=("indexingfilter.order",),
             example='["basic", "anchor"]',
             planned=True,
         ),
     ] = ()
     writers: Annotated[
-        tuple[str, ...],
-        Setting("Index writers; every document goes to each of them.", example='["csv"]', planned=True),
+        tuple[str, ...], Setting("Active index writers; each gets every document.", example='["csv"]', planned=True)
     ] = ()
     score_power: Annotated[
-        float,
-        Setting("Exponent that turns a score into a document's boost.", nutch=("indexer.score.power",)),
+        float, Setting("Exponent that turns a score into a document's boost.", nutch=("indexer.score.power",))
     ] = 0.5
     max_title_length: Annotated[
         int | None,
         Setting(
-            "Characters of a title that are indexed.", nutch=("indexer.max.title.length",), at_least=0, planned=True
+            "Maximum length of an indexed title, in characters.",
+            nutch=("indexer.max.title.length",),
+            at_least=0,
+            planned=True,
         ),
     ] = 100
     max_content_length: Annotated[
         int | None,
         Setting(
-            "Characters of text that are indexed.", nutch=("indexer.max.content.length",), at_least=0, planned=True
+            "Maximum length of indexed text, in characters.",
+            nutch=("indexer.max.content.length",),
+            at_least=0,
+            planned=True,
         ),
     ] = None
     add_domain: Annotated[bool, Setting("Add the registered domain.", nutch=("indexer.add.domain",), planned=True)] = (
@@ -233,7 +219,7 @@ class IndexSettings(Section, frozen=True):
         bool, Setting("Delete gone, redirected and duplicate pages.", nutch=("indexer.delete",), planned=True)
     ] = False
     delete_robots_noindex: Annotated[
-        bool, Setting("Delete pages that say noindex.", nutch=("indexer.delete.robots.noindex",), planned=True)
+        bool, Setting("Delete pages with noindex.", nutch=("indexer.delete.robots.noindex",), planned=True)
     ] = False
     delete_skipped_by_indexingfilter: Annotated[
         bool,
@@ -246,7 +232,7 @@ class IndexSettings(Section, frozen=True):
     filter_expr: Annotated[
         str,
         Setting(
-            "Expression that says of a document whether it is indexed, for the filter expression.",
+            "Expression that selects the documents to index, for the filter expression.",
             nutch=("index.jexl.filter",),
             nutch_unit="expression",
             planned=True,
@@ -263,13 +249,13 @@ class IndexSettings(Section, frozen=True):
     ] = ()
     parse_md: Annotated[
         tuple[str, ...],
-        Setting("Parse metadata that become fields, for the filter metadata.", nutch=("index.parse.md",), planned=True),
+        Setting("Parse metadata to index as fields, for the filter metadata.", nutch=("index.parse.md",), planned=True),
     ] = ("metatag.description", "metatag.keywords")
     content_md: Annotated[
-        tuple[str, ...], Setting("Content metadata that become fields.", nutch=("index.content.md",), planned=True)
+        tuple[str, ...], Setting("Content metadata to index as fields.", nutch=("index.content.md",), planned=True)
     ] = ()
     db_md: Annotated[
-        tuple[str, ...], Setting("Crawldb metadata that become fields.", nutch=("index.db.md",), planned=True)
+        tuple[str, ...], Setting("Crawldb metadata to index as fields.", nutch=("index.db.md",), planned=True)
     ] = ()
     replace_regexp: Annotated[
         tuple[str, ...],
@@ -284,19 +270,20 @@ class IndexSettings(Section, frozen=True):
     more_index_mime_type_parts: Annotated[
         bool,
         Setting(
-            "Index the two halves of a content type as well, for the filter more.",
+            "Index the two parts of a content type separately as well, for the filter more.",
             nutch=("moreIndexingFilter.indexMimeTypeParts",),
             planned=True,
         ),
     ] = True
     more_map_mime_types: Annotated[
-        bool,
-        Setting("Group content types into kinds.", nutch=("moreIndexingFilter.mapMimeTypes",), planned=True),
+        bool, Setting("Group content types into categories.", nutch=("moreIndexingFilter.mapMimeTypes",), planned=True)
     ] = False
     anchor_deduplicate: Annotated[
         bool,
         Setting(
-            "Index each anchor once, for the filter anchor.", nutch=("anchorIndexingFilter.deduplicate",), planned=True
+            "Index each anchor text once, for the filter anchor.",
+            nutch=("anchorIndexingFilter.deduplicate",),
+            planned=True,
         ),
     ] = False
     links_outlinks_host_ignore: Annotated[
@@ -315,13 +302,12 @@ class IndexSettings(Section, frozen=True):
         bool, Setting("Index only the hosts of links.", nutch=("index.links.hosts.only",), planned=True)
     ] = False
     subcollection_default_fieldname: Annotated[
-        str,
-        Setting("Field of the filter subcollection.", nutch=("subcollection.default.fieldname",), planned=True),
+        str, Setting("Field of the filter subcollection.", nutch=("subcollection.default.fieldname",), planned=True)
     ] = "subcollection"
     mimetype_filter_file: Annotated[
         Path | None,
         Setting(
-            "Content types that are indexed or not; needs a file when the filter mimetype is active.",
+            "Content types to index or to leave out; required if the filter mimetype is active.",
             nutch=("mimetype.filter.file",),
             planned=True,
         ),
