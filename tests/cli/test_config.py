@@ -58,7 +58,7 @@ def test_nutch_site_file_is_converted_and_the_rest_listed(run: Run, tmp_path: Pa
     assert done.err == (
         "Converted 4 settings, skipped 1\n"
         "  index.writers: no effect yet\n"
-        "  my.own.property = 1: not a property of Nutch that Scoter knows\n"
+        "  my.own.property = 1: unknown Nutch property\n"
     )
     assert 'writers = ["solr"]  # plugin.includes (no effect yet)' in (tmp_path / "scoter.toml").read_text()
     shown = run("config", "show").out
