@@ -73,7 +73,7 @@ CASES: Final[dict[str, Case]] = {
     # The status line
     "no-status-line": Case("sends a page without a head (HTTP/0.9)", (b"<html>hello</html>",), "malformed"),
     "other-protocol": Case("speaks another protocol", (b"SSH-2.0-OpenSSH_9.0\r\n", HANG), "malformed"),
-    "status-word": Case("sends a status that is no number", (b"HTTP/1.1 abc OK\r\n\r\n",), "malformed"),
+    "status-word": Case("sends a status that is not a number", (b"HTTP/1.1 abc OK\r\n\r\n",), "malformed"),
     "status-short": Case("sends a status of two digits", (b"HTTP/1.1 20 OK\r\n\r\n",), "malformed"),
     "status-zero": Case("sends status 000", (b"HTTP/1.1 000 No\r\n" + LENGTH + b"\r\nhello",), "malformed"),
     "status-negative": Case("sends a negative status", (b"HTTP/1.1 -200 No\r\n\r\n",), "malformed"),
@@ -88,12 +88,12 @@ CASES: Final[dict[str, Case]] = {
     "length-twice": Case("sends Content-Length twice, the same", _with(LENGTH * 2), "fetched"),
     "length-two": Case("sends two different Content-Lengths", _with(LENGTH + b"Content-Length: 3\r\n"), "malformed"),
     "length-negative": Case("sends a negative Content-Length", _with(b"Content-Length: -5\r\n"), "malformed"),
-    "length-word": Case("sends a Content-Length that is no number", _with(b"Content-Length: five\r\n"), "malformed"),
+    "length-word": Case("sends a Content-Length that is not a number", _with(b"Content-Length: five\r\n"), "malformed"),
     "length-hex": Case("sends a hexadecimal Content-Length", _with(b"Content-Length: 0x5\r\n"), "malformed"),
     "length-empty": Case("sends an empty Content-Length", _with(b"Content-Length: \r\n"), "malformed"),
     "length-huge": Case("promises 2⁶³ bytes and closes", _with(b"Content-Length: 9223372036854775807\r\n"), "reset"),
     "length-beyond": Case(
-        "promises more bytes than there are numbers", _with(b"Content-Length: %s\r\n" % (b"9" * 30)), "fetched"
+        "promises more bytes than any integer type holds", _with(b"Content-Length: %s\r\n" % (b"9" * 30)), "fetched"
     ),
     "length-short": Case("sends more than its Content-Length", _with(b"Content-Length: 3\r\n"), "fetched", b"hel"),
     "length-long": Case("sends less than its Content-Length", _with(b"Content-Length: 50\r\n"), "reset"),
@@ -112,7 +112,7 @@ CASES: Final[dict[str, Case]] = {
     "nul-value": Case("sends NUL in a value", _with(b"X-Nul: a\0b\r\n" + LENGTH), "malformed"),
     "nul-name": Case("sends NUL in a name", _with(b"X\0Nul: a\r\n" + LENGTH), "malformed"),
     "nul-end": Case(
-        "ends a provisional head with NUL",
+        "ends a 1xx head with NUL",
         (b"HTTP/1.1 103 Hints\r\nLink: </x>\r\n\r\0\nHTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello",),
         "malformed",
     ),
@@ -133,7 +133,7 @@ CASES: Final[dict[str, Case]] = {
     "provisional-only": Case("sends 103 and nothing else", (b"HTTP/1.1 103 Hints\r\n\r\n",), "reset"),
     "switching": Case("switches protocols", (b"HTTP/1.1 101 Switching\r\nUpgrade: x\r\n\r\nhello",), "other_status"),
     # Chunks
-    "chunk-word": Case("sends a chunk size that is no number", _chunks(b"ZZ\r\nhello\r\n0\r\n\r\n"), "malformed"),
+    "chunk-word": Case("sends a chunk size that is not a number", _chunks(b"ZZ\r\nhello\r\n0\r\n\r\n"), "malformed"),
     "chunk-negative": Case("sends a negative chunk size", _chunks(b"-5\r\nhello\r\n0\r\n\r\n"), "malformed"),
     "chunk-beyond": Case("sends a chunk size beyond 2⁶⁴", _chunks(b"f" * 20 + b"\r\nhello"), "malformed"),
     "chunk-huge": Case("promises a chunk of 2⁶³ bytes and closes", _chunks(b"7fffffffffffffff\r\nhello"), "reset"),
@@ -149,12 +149,12 @@ CASES: Final[dict[str, Case]] = {
     ),
     "chunk-endless": Case("closes before the last chunk", _chunks(b"5\r\nhello\r\n"), "reset"),
     # Codings: the body is kept as it came
-    "gzip-short": Case("cuts gzip short", (ok(PACKED[:-20], b"Content-Encoding: gzip"),), "fetched", PACKED[:-20]),
-    "gzip-not": Case("calls plain text gzip", (ok(b"hello", b"Content-Encoding: gzip"),), "fetched"),
-    "encoding-unknown": Case("names an unknown coding", (ok(b"hello", b"Content-Encoding: banana"),), "fetched"),
+    "gzip-short": Case("truncates gzip data", (ok(PACKED[:-20], b"Content-Encoding: gzip"),), "fetched", PACKED[:-20]),
+    "gzip-not": Case("labels plain text as gzip", (ok(b"hello", b"Content-Encoding: gzip"),), "fetched"),
+    "encoding-unknown": Case("names an unknown content encoding", (ok(b"hello", b"Content-Encoding: banana"),), "fetched"),
     # The connection
-    "close-at-once": Case("closes instead of an answer", (Pause(0),), "reset"),
-    "reset-at-once": Case("resets instead of an answer", (RESET,), "reset"),
+    "close-at-once": Case("closes without an answer", (Pause(0),), "reset"),
+    "reset-at-once": Case("resets without an answer", (RESET,), "reset"),
     "close-in-status": Case("closes within the status line", (b"HTTP/1.",), "reset"),
     "close-in-head": Case("closes within a header", (HEAD + b"Content-Le",), "reset"),
     "no-final-line": Case("closes before the empty line", (HEAD + LENGTH,), "reset"),
@@ -163,7 +163,7 @@ CASES: Final[dict[str, Case]] = {
     "close-in-body": Case("closes within the body", (HEAD + LENGTH + b"\r\nhel",), "reset"),
     "reset-in-body": Case("resets within the body", (HEAD + LENGTH + b"\r\nhel", Pause(0.05), RESET), "reset"),
     "until-close": Case("ends the body by closing", _with(b""), "fetched"),
-    "until-reset": Case("ends a body without length by a reset", (*_with(b""), Pause(0.05), RESET), "reset"),
+    "until-reset": Case("ends a body of unknown length with a reset", (*_with(b""), Pause(0.05), RESET), "reset"),
     "no-content": Case(
         "sends a body after 204", (b"HTTP/1.1 204 No\r\n" + LENGTH + b"\r\nhello", KEEP), "fetched", b""
     ),
@@ -171,7 +171,7 @@ CASES: Final[dict[str, Case]] = {
         "sends a body after 304", (b"HTTP/1.1 304 No\r\n" + LENGTH + b"\r\nhello", KEEP), "not_modified", b""
     ),
     "junk": Case("sends junk after the response", (ok() + b"nobody asked\r\n\r\n", KEEP), "fetched"),
-    "second": Case("sends a second response unasked", (ok() + ok(b"evil!"), KEEP), "fetched"),
+    "second": Case("sends an unrequested second response", (ok() + ok(b"evil!"), KEEP), "fetched"),
     # Time and size
     "silent": Case("never answers", (HANG,), "timeout"),
     "silent-head": Case("falls silent before the empty line", (HEAD + LENGTH, HANG), "timeout"),
@@ -193,9 +193,9 @@ CASES: Final[dict[str, Case]] = {
         (b"HTTP/1.1 401 No\r\nWWW-Authenticate: Basic\r\n" + LENGTH + b"\r\nhello",),
         "unauthorized",
     ),
-    "proxy-challenge": Case("asks as a proxy would", (b"HTTP/1.1 407 No\r\n" + LENGTH + b"\r\nhello",), "other_status"),
+    "proxy-challenge": Case("asks for proxy authentication", (b"HTTP/1.1 407 No\r\n" + LENGTH + b"\r\nhello",), "other_status"),
     "busy-garbage": Case(
-        "is busy for no known time", (b"HTTP/1.1 503 No\r\nRetry-After: \xff soon\r\n" + LENGTH + b"\r\nhello",), "busy"
+        "is busy without Retry-After", (b"HTTP/1.1 503 No\r\nRetry-After: \xff soon\r\n" + LENGTH + b"\r\nhello",), "busy"
     ),
     "cookie-flood": Case(
         "sets a hundred large cookies",

@@ -1,4 +1,4 @@
-"""docs/faults.md says what the tests say."""
+"""The tables of docs/faults.md agree with the tests."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def reply_of(word: str) -> str:
 
 def hostile_rows() -> Iterator[str]:
     for case in CASES.values():
-        cut = f", cut by {case.truncation.value}" if case.truncation is not Truncation.NOT else ""
+        cut = f", truncated by {case.truncation.value}" if case.truncation is not Truncation.NOT else ""
         yield f"| {case.does} | {reply_of(case.word)}{cut} | {STATUS[case.word].name.lower()} |"
 
 
@@ -62,7 +62,7 @@ def tables() -> dict[str, str]:
     return {name: "\n".join((head, *rows)) for name, (head, rows) in heads.items()}
 
 
-def test_the_tables_of_the_page_are_those_of_the_tests() -> None:
+def test_tables_of_the_docs_match_the_test_cases() -> None:
     page = PAGE.read_text(encoding="utf-8")
 
     for name, table in tables().items():
