@@ -1,4 +1,4 @@
-"""What a feed says, whatever its format: texts and addresses as they stand there."""
+"""The content of a feed in any format, with texts and addresses as written."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from typing import Final
 from msgspec import Struct
 
 LONGEST_LINE: Final = 1_000
-"""Characters of a title, a name or a keyword."""
+"""Maximum characters of a title, name or keyword."""
 LONGEST_ADDRESS: Final = 8_192
 LONGEST_LANGUAGE: Final = 35  # RFC 5646 4.4.1
 MOST_BESIDE: Final = 50
-"""Authors, keywords, enclosures or links of one entry."""
+"""Maximum number of authors, keywords, enclosures or links per entry."""
 
 
 class Reference(Struct, frozen=True, kw_only=True):
-    """An address in a feed, and what it is."""
+    """An address in a feed and its role."""
 
     href: str
     rel: str = "alternate"
@@ -27,17 +27,14 @@ class Reference(Struct, frozen=True, kw_only=True):
 
 
 class Person(Struct, frozen=True):
-    """Who wrote something."""
+    """An author."""
 
     name: str
     url: str = ""
 
 
 class FeedEntry(Struct, frozen=True, kw_only=True):
-    """One entry. ``markup`` is its content as HTML, ``summary`` what it says of itself.
-
-    ``base`` is what addresses in the content are relative to, where the feed says so.
-    """
+    """One entry. ``markup`` is its content as HTML; ``base`` is the base of addresses in it, if declared."""
 
     link: str = ""
     title: str = ""
@@ -54,7 +51,7 @@ class FeedEntry(Struct, frozen=True, kw_only=True):
 
 
 class FeedFound(Struct, frozen=True, kw_only=True):
-    """A whole feed. ``base`` is what its addresses are relative to, where it says so."""
+    """A whole feed. ``base`` is the base of its addresses, if declared."""
 
     title: str = ""
     description: str = ""
@@ -73,7 +70,7 @@ class FeedFound(Struct, frozen=True, kw_only=True):
 
 
 def address_of(text: str) -> str:
-    """Return an address without the white space around it, or nothing if it is too long to be one."""
+    """Strip an address; return an empty string if it is too long."""
     text = text.strip()
     return text if len(text) <= LONGEST_ADDRESS else ""
 

@@ -1,4 +1,4 @@
-"""Feeds: the feed's own page, and one for each of its entries that has an address."""
+"""The feed parser: one page for the feed, and one for each entry with an address."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from scoter.parse.robots_meta import Directives, directives
 from scoter.plugins import Setup
 
 SOURCE: Final = "feed"
-"""What a page's metadata name as where they came from."""
+"""The source that a page's metadata name."""
 _JSON: Final = "application/feed+json"
 _LONGEST_DESCRIPTION: Final = 1_000
 
@@ -51,7 +51,7 @@ class FeedParser:
 
 
 def read_feed(content: Content, *, most: int) -> tuple[FeedFound | None, str]:
-    """Return the feed that a content is and its encoding, or nothing if it is none."""
+    """Return the feed in a content, or ``None`` if it is not a feed, and its character encoding."""
     if content.media_type in (_JSON, "application/json"):
         return read_json_feed(content.body, content.encoding, most=most), "utf-8"
     source = XmlSource(content.body, content.encoding)
@@ -62,14 +62,14 @@ def read_feed(content: Content, *, most: int) -> tuple[FeedFound | None, str]:
 
 
 class _Words(Struct, frozen=True):
-    """What stands in a piece of markup."""
+    """Text and links of a piece of markup."""
 
     text: str = ""
     links: tuple[Outlink, ...] = ()
 
 
 class _Pages:
-    """Makes pages of one feed."""
+    """Makes the pages of one feed."""
 
     def __init__(self, content: Content, feed: FeedFound, encoding: str, said: Directives, reader: HtmlReader) -> None:
         self._content = content
@@ -118,7 +118,7 @@ class _Pages:
         return (page, *below.values())
 
     def _entry(self, entry: FeedEntry, url: Url, title: str) -> Page:
-        # One base for the whole feed is often the site's, and the content as it stands on the entry's own page.
+        # A base for the whole feed is often the site's, while the content is copied from the entry's own page.
         base = self._join(entry.base) if entry.markup and entry.base != self._feed.base else None
         words = self._words(entry.markup or entry.summary, base or url)
         has_both = entry.markup and entry.summary and entry.markup != entry.summary
@@ -159,7 +159,7 @@ class _Pages:
         alternates: tuple[Alternate, ...] = (),
         doubt: str = "",
     ) -> Page:
-        # What the server asks for a feed it asks for all that stands in it.
+        # The server's robots directives for a feed apply to its entries.
         return Page(
             url=url,
             title=title,
@@ -227,7 +227,7 @@ class _Pages:
                 yield Media(url=url.text, kind=kind, media_type=media_type, seconds=each.seconds)
 
     def _line(self, text: str) -> str:
-        """Return a title or name as one line; many a feed has markup in it."""
+        """Return a title or name as one line; many feeds put markup in it."""
         plain = self._words(text).text if "<" in text or "&" in text else text
         return " ".join(plain.split())[:LONGEST_TITLE]
 

@@ -28,12 +28,12 @@ _VERSION: Final = "jsonfeed.org/version/1"
 
 
 def read_json_feed(body: bytes, charset: str = "", *, most: int) -> FeedFound | None:
-    """Return the feed that a JSON text is, with its first entries, or nothing if it is none.
+    """Return the feed in a JSON document with its first entries, or ``None`` if it is not a feed.
 
-    Values of the wrong type are left out; they are common, and the others are still good.
+    Values of the wrong type are skipped: they are common, and the rest is still useful.
     """
     if _VERSION.encode() not in body and b"\\/version\\/1" not in body:
-        return None  # spares the reading of a large JSON text that is something else
+        return None  # avoids parsing a large JSON document that is something else
     try:
         found = msgspec.json.decode(decoded(body, charset, "utf-8", markup=False).utf8)
     except (msgspec.DecodeError, RecursionError):
@@ -79,14 +79,14 @@ def _entry(item: dict[str, Any]) -> FeedEntry:
 
 
 def _text(value: Any, longest: int | None = LONGEST_LINE) -> str:
-    """Return a value that should be a text, or a number, or nothing; bounded unless ``longest`` is none."""
+    """Return a string or number as text, anything else as an empty string; ``longest`` of ``None`` means no limit."""
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         return ""
     return str(value)[:longest].strip()
 
 
 def _texts(values: Any) -> tuple[str, ...]:
-    """Return the texts in what should be a list of them, each once."""
+    """Return the distinct texts in a list; anything else is empty."""
     given = values[:MOST_BESIDE] if isinstance(values, list | tuple) else ()
     return tuple(dict.fromkeys(filter(None, map(_text, given))))
 

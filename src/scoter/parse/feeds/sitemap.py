@@ -1,7 +1,8 @@
-"""Sitemaps and indexes of sitemaps, plain and gzipped.
+"""Sitemaps and sitemap indexes, plain and gzipped, and whatever else may be found at a sitemap's address.
 
-Read as crawlers read them: namespaces may be wrong or missing, addresses relative, values nonsense; what cannot be
-understood is left out, and of a broken file what stands before the fault counts.
+Reading is lenient: namespaces may be wrong or missing, addresses relative, values invalid. What cannot be understood is
+skipped, and what precedes an error in a broken file is kept. Sites also list their pages in feeds and in plain text
+files (sitemaps.org); ``read_listing`` accepts all of them.
 """
 
 from __future__ import annotations
@@ -29,11 +30,11 @@ from scoter.plugins import Setup
 ROOTS: Final = frozenset(("urlset", "sitemapindex"))
 FREQUENCIES: Final = ("always", "hourly", "daily", "weekly", "monthly", "yearly", "never")
 MOST_ENTRIES: Final = 50_000
-"""Entries of a sitemap, and sitemaps of an index (sitemaps.org, "Sitemap file location")."""
+"""Maximum entries of a sitemap, or sitemaps of an index (sitemaps.org, "Sitemap file location")."""
 MOST_BESIDE: Final = 100_000
-"""Alternates and media of all entries together."""
+"""Maximum alternates and media of all entries together."""
 LONGEST: Final = 8_192
-"""Characters of a value; sitemaps.org allows an address 2,048."""
+"""Maximum characters of a value; sitemaps.org allows 2,048 for an address."""
 
 _ITEMS: Final = frozenset(("url", "sitemap"))
 _VALUES: Final = frozenset(("loc", "lastmod", "changefreq", "priority"))
@@ -50,7 +51,7 @@ class SitemapAlternate(Struct, frozen=True):
 
 
 class SitemapEntry(Struct, frozen=True, kw_only=True):
-    """What a sitemap says of a page. ``changefreq`` is empty, or one of ``FREQUENCIES``; ``priority`` is 0 to 1."""
+    """One page in a sitemap. ``changefreq`` is empty or one of ``FREQUENCIES``; ``priority`` is 0 to 1."""
 
     url: Url
     lastmod: datetime | None = None
@@ -61,10 +62,10 @@ class SitemapEntry(Struct, frozen=True, kw_only=True):
 
 
 class Sitemap(Struct, frozen=True, kw_only=True):
-    """What a sitemap holds: pages, or further sitemaps with the time of their last change.
+    """The content of a sitemap: pages, or further sitemaps with their modification dates.
 
-    ``not_urls`` counts the entries whose address is none; ``doubt`` tells what is wrong with a file of which only a
-    part could be read.
+    ``not_urls`` counts entries with an invalid address; ``doubt`` says what is wrong with a file that could only be
+    read in part.
     """
 
     entries: tuple[SitemapEntry, ...] = ()
@@ -82,9 +83,9 @@ def read_sitemap(
     size: int = MOST,
     beside: bool = True,
 ) -> Sitemap:
-    """Return what a sitemap holds, of its first ``size`` bytes after unpacking at most ``most`` entries.
+    """Return the content of a sitemap: at most ``most`` entries, from its first ``size`` bytes after decompression.
 
-    ``beside`` asks for what stands beside the addresses: alternates and media.
+    ``beside`` includes alternates and media.
 
     >>> from scoter.core.url import canonical
     >>> body = b"<urlset><url><loc>http://a.example/x</loc><priority>0.8</priority></url></urlset>"
@@ -96,7 +97,7 @@ def read_sitemap(
 
 
 def read_source(source: XmlSource, base: Url, *, most: int, beside: bool) -> Sitemap:
-    """Return what a sitemap holds of which the beginning has been read."""
+    """Return the content of a sitemap whose root element is known."""
     found = _SitemapReader(base, most, beside)
     doubt = walk(source, found) if source.root else source.doubt
     if found.full:
@@ -105,7 +106,7 @@ def read_source(source: XmlSource, base: Url, *, most: int, beside: bool) -> Sit
 
 
 class SitemapParser:
-    """Reads sitemaps: the links are to the pages, or sitemaps, that they name."""
+    """Reads sitemaps: the page's links are the listed pages or sitemaps."""
 
     media_types: tuple[str, ...] = ("application/xml", "text/xml", "application/gzip", "application/x-gzip")
 
@@ -129,7 +130,7 @@ class SitemapParser:
 
 
 def _outlinks(found: Sitemap) -> list[Outlink]:
-    """Return the pages first: they are what a sitemap is for, and the number of links is bounded."""
+    """Return links to the listed pages first, because the number of links is limited."""
     links = [Outlink(target=url, kind="sitemap") for url, _ in found.sitemaps]
     links += [Outlink(target=entry.url, kind="sitemap") for entry in found.entries]
     seen = {link.target.text for link in links}
@@ -146,7 +147,7 @@ def _outlinks(found: Sitemap) -> list[Outlink]:
 
 
 class _SitemapReader:
-    """Collects the items of a sitemap as a walk comes upon them."""
+    """Collects the items of a sitemap."""
 
     def __init__(self, base: Url, most: int, beside: bool) -> None:
         self.entries: list[SitemapEntry] = []
@@ -197,7 +198,7 @@ class _SitemapReader:
             self._item(name)
 
     def close(self) -> None:
-        """End the walk; what was begun and not ended does not count."""
+        """End the walk; items that have not ended are dropped."""
 
     def _alternate(self, said: Mapping[str, str]) -> None:
         if self._beside <= 0 or "alternate" not in said.get("rel", "").lower().split():
@@ -235,7 +236,7 @@ class _SitemapReader:
 
 def _priority(text: str) -> float | None:
     try:
-        found = float(text[:40].replace(",", "."))  # a decimal comma is a common slip
+        found = float(text[:40].replace(",", "."))  # some write a decimal comma
     except ValueError:
         return None
     return min(max(found, 0.0), 1.0) if found == found else None
@@ -244,7 +245,9 @@ def _priority(text: str) -> float | None:
 def read_listing(
     body: bytes, base: Url, *, charset: str = "", most: int = MOST_ENTRIES, size: int = MOST, cut: bool = False
 ) -> Sitemap | None:
-    """Return the pages that a file lists, or nothing if it is no such list; ``cut`` tells that its end is missing.
+    """Return the pages that a sitemap, feed or text file lists, or ``None`` if it is none of them.
+
+    ``cut`` tells that the file was truncated.
 
     >>> from scoter.core.url import canonical
     >>> found = read_listing(b"http://a.example/x", canonical("http://a.example/sitemap.txt"))
@@ -257,7 +260,7 @@ def read_listing(
         return None if feed is None or (source.root == "rdf" and not feed.entries) else _of_feed(feed, base, most)
     if source.root:
         found = read_source(source, base, most=most, beside=False)
-        # A page of HTML is what many servers answer with when there is no sitemap.
+        # Many servers answer with an HTML page if there is no sitemap.
         return found if source.root in ROOTS or found.entries or found.sitemaps else None
     return _of_lines(Unpacked(body, size), charset, base, most, cut)
 
@@ -276,11 +279,11 @@ def _of_feed(feed: FeedFound, base: Url, most: int) -> Sitemap:
 
 
 def _of_lines(file: Unpacked, charset: str, base: Url, most: int, cut: bool) -> Sitemap | None:
-    """Return the addresses of a text; a text whose first line is none lists nothing."""
+    """Return the addresses in a text file; its first line must be one."""
     text = decoded(b"".join(file.pieces()), charset, "utf-8", markup=False).utf8.decode("utf-8", "replace")
     doubt = file.doubt or ("its end is missing" if cut else "")
     if doubt:
-        text = text[: max(text.rfind("\n"), text.rfind("\r")) + 1]  # half an address is that of another page
+        text = text[: max(text.rfind("\n"), text.rfind("\r")) + 1]  # a truncated address would be that of another page
     entries: list[SitemapEntry] = []
     not_urls = 0
     for line in _LINE.finditer(text):

@@ -1,9 +1,9 @@
-"""A document as pieces of UTF-8 from its root element on, and a walk over them that builds no tree.
+"""Read an XML document as chunks of UTF-8 from its root element on, and walk it without building a tree.
 
-What a document declares is left out before a parser sees it: with the document type go all entities, so that none can
-blow up (billion laughs, quadratic blow-up) or lead elsewhere (external entities), and default values of attributes. The
-XML declaration goes too, since the pieces are UTF-8 whatever it said. On the way faults are mended that are common in
-what programs print together: an ampersand that stands alone, the entities of HTML, characters that XML does not allow.
+Declarations are removed before a parser sees them. With the document type go all entities, so none can expand (billion
+laughs, quadratic blow-up) or refer to other files, and default attribute values. The XML declaration is removed too,
+because the chunks are UTF-8 whatever it says. Common faults of generated XML are repaired: bare ampersands, HTML
+entities, characters that XML forbids.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from scoter.parse.encoding import codec_of, decoded, encoding_name, errors_of
 
 PIECE: Final = 64 * 1024
 MOST: Final = 64 * 1024 * 1024
-"""Bytes that are read of a document, after unpacking."""
+"""Maximum bytes read of a document, after decompression."""
 HEAD: Final = 1024 * 1024
-"""Characters before the root element; in a document with more of them, no root is looked for."""
+"""Maximum characters before the root element."""
 MOST_FAULTS: Final = 1_000
-"""Faults of a document after which its reading ends: the parser remembers each."""
+"""Maximum XML errors in a document: the parser stores each of them."""
 
 _GZIP: Final = b"\x1f\x8b"
 _GZIPPED: Final = 16 + zlib.MAX_WBITS
-_PACKED: Final = 16 * 1024  # bytes unpacked in one go; what they hold beyond a piece is copied for each piece
+_PACKED: Final = 16 * 1024  # bytes decompressed at once; the rest is copied for every chunk
 _DECLARED: Final = re.compile(rb"<\?xml[^>]{0,200}?encoding\s*=\s*[\"']([\w.:-]{1,40})[\"']", re.ASCII)
 _NOT_ALLOWED: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 _AMPERSAND: Final = re.compile(r"&(?:#([0-9]{1,8}|[xX][0-9a-fA-F]{1,7});|([A-Za-z][A-Za-z0-9]{1,31});)?", re.ASCII)
@@ -40,34 +40,34 @@ _OWN: Final = frozenset(("amp", "lt", "gt", "quot", "apos"))
 
 
 DEEPEST: Final = 500
-"""Elements inside each other."""
+"""Maximum nesting depth."""
 
 
 MOST_ELEMENTS: Final = 5_000_000
-"""Elements of a document; 50,000 entries of a sitemap with 90 alternates each are as many."""
+"""Maximum elements of a document: a sitemap with 50,000 entries and 90 alternates each."""
 
 
 class TooMuchError(ValueError):
-    """A document has more of something than anybody writes."""
+    """A document exceeds a limit."""
 
 
 class ElementCounter:
-    """Counts elements on the way through a document."""
+    """Enforces the limits on depth and number of elements."""
 
     def __init__(self) -> None:
         self._left = MOST_ELEMENTS
 
     def check(self, depth: int) -> None:
-        """Count one more element, which stands inside so many others."""
+        """Count one more element at this depth."""
         self._left -= 1
         if depth >= DEEPEST:
-            raise TooMuchError(f"more than {DEEPEST} elements inside each other")
+            raise TooMuchError(f"more than {DEEPEST} nested elements")
         if self._left < 0:
             raise TooMuchError(f"more than {MOST_ELEMENTS:,} elements")
 
 
 class XmlWalkTarget(Protocol):
-    """What a walk reports to. ``full`` ends it, and so does a ``TooMuchError``."""
+    """Receives the events of a walk. Setting ``full`` or raising ``TooMuchError`` ends it."""
 
     full: bool
 
@@ -78,7 +78,7 @@ class XmlWalkTarget(Protocol):
 
 
 class Unpacked:
-    """A file, out of its gzip if it is in one; ``doubt`` tells why the end is missing, once that was met."""
+    """A file, decompressed if it is gzipped; once read, ``doubt`` tells why its end is missing, if it is."""
 
     def __init__(self, body: bytes, most: int) -> None:
         self.doubt = ""
@@ -86,7 +86,7 @@ class Unpacked:
         self._most = most
 
     def pieces(self) -> Iterator[bytes]:
-        """Yield the file's first bytes, as many as were asked for."""
+        """Yield the file's first bytes, up to the limit."""
         left = self._most
         try:
             for piece in _inflated(self._body) if self._body.startswith(_GZIP) else _cut(self._body):
@@ -103,10 +103,10 @@ class Unpacked:
 
 
 class XmlSource:
-    """A document that is read once. ``root`` is the local name of its root element, nothing when it has none."""
+    """A document that is read once. ``root`` is the local name of its root element, or empty."""
 
     def __init__(self, body: bytes, charset: str = "", *, most: int = MOST) -> None:
-        """``charset`` is what the server says; a ``most`` of bytes is read, counted after unpacking."""
+        """``charset`` is the server's; at most ``most`` bytes are read, after decompression."""
         self.root = ""
         self._in_cdata = False
         self._file = Unpacked(body, most)
@@ -116,17 +116,17 @@ class XmlSource:
         declared = _DECLARED.search(first[:1_024])
         label = charset if encoding_name(charset) else declared[1].decode() if declared else ""
         self.encoding = decoded(first, label, "utf-8", markup=False).encoding
-        # "utf-16le" and its like are what a mark was found to mean; the mark itself stands before the root.
+        # A byte order mark yields "utf-16le" or similar; the mark itself precedes the root.
         self._decoder: Any = _decoder(self.encoding)(errors_of(self.encoding))
         self._head = self._find_root(self._text(first))
 
     @property
     def doubt(self) -> str:
-        """What is wrong with the file, as far as it was read."""
+        """What is wrong with the file, as far as it has been read."""
         return self._fault or self._file.doubt
 
     def pieces(self) -> Iterator[bytes]:
-        """Yield the document, once."""
+        """Yield the document; call once."""
         held = self._head
         for piece in self._rest:
             held += self._text(piece)
@@ -141,12 +141,12 @@ class XmlSource:
     def _text(self, piece: bytes, is_last: bool = False) -> str:
         try:
             return str(self._decoder.decode(piece, is_last))
-        except UnicodeError:  # the decoders of East Asian encodings lose patience with escapes that never end
+        except UnicodeError:  # East Asian decoders fail on endless escape sequences
             self._decoder.reset()
             return "\ufffd"
 
     def _find_root(self, text: str) -> str:
-        """Return the text from the root element on, having read as much as that needs; nothing if there is none."""
+        """Read up to the root element; return the text from there on, or an empty string."""
         place = 0
         while True:
             found = _after_prolog(text, place)
@@ -159,7 +159,7 @@ class XmlSource:
                     self.root = name[0].rpartition(":")[2].lower()
                     return text[found:]
                 if len(text) >= HEAD:
-                    self._fault = "too much stands before its root element"
+                    self._fault = "no root element within the first MiB"
                 self._rest = iter(())
                 return ""
             text += self._text(piece)
@@ -181,13 +181,13 @@ class XmlSource:
 
 
 def walk(source: XmlSource, target: XmlWalkTarget) -> str:
-    """Report a document to a target, element by element; return what is wrong with it, in a few words."""
+    """Feed a document to a target; return what is wrong with it, or an empty string."""
     from lxml import etree  # type: ignore[import-untyped]
 
     parser = etree.XMLParser(
         target=target,
         recover=True,
-        resolve_entities="internal",  # else attributes have &#38; for each ampersand; none are declared any more
+        resolve_entities="internal",  # otherwise ampersands in attributes stay escaped; no entity is declared any more
         no_network=True,
         load_dtd=False,
         huge_tree=False,
@@ -202,7 +202,7 @@ def walk(source: XmlSource, target: XmlWalkTarget) -> str:
         parser.close()
     except (etree.LxmlError, ValueError) as error:
         fault = str(error)
-    # A prefix that nobody declared is an error too, and no reason to doubt what was read.
+    # An undeclared prefix is an error too, but a harmless one.
     fatal = (each.message for each in parser.feed_error_log if each.level_name == "FATAL")
     fault = "" if target.full else next(fatal, fault)
     return source.doubt or (f"broken XML: {' '.join(fault.split())}"[:120] if fault else "")
@@ -223,14 +223,14 @@ def _cut(body: bytes) -> Iterator[bytes]:
 
 
 def _inflated(body: bytes) -> Iterator[bytes]:
-    """Yield what a gzip file holds, one member after another, as gzip itself reads them."""
+    """Decompress a gzip file, member by member."""
     member = zlib.decompressobj(_GZIPPED)
     for start in range(0, len(body), _PACKED):
         packed = body[start : start + _PACKED]
         while packed:
             if member.eof:
                 if not packed.startswith(_GZIP[: len(packed)]):
-                    return  # zeros fill up a tape, and whatever else is there is not ours to read
+                    return  # padding or other trailing data
                 member = zlib.decompressobj(_GZIPPED)
             if piece := member.decompress(packed, PIECE):
                 yield piece
@@ -240,7 +240,7 @@ def _inflated(body: bytes) -> Iterator[bytes]:
 
 
 def _after_prolog(text: str, place: int) -> int | None:
-    """Return where the root element begins; nothing when more is needed to tell."""
+    """Return where the root element begins, or ``None`` if more text is needed."""
     while (place := text.find("<", place)) >= 0:
         if text.startswith("<?", place):
             end = text.find("?>", place)
@@ -297,7 +297,7 @@ def _settled(found: re.Match[str]) -> str:
 
 
 def _decoder(encoding: str) -> Any:
-    try:  # x-user-defined is known to webencodings and not to Python
+    try:  # Python has no codec for x-user-defined
         return codec_of(encoding).incrementaldecoder
     except LookupError:
         return codecs.lookup("utf-8").incrementaldecoder

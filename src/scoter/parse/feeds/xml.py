@@ -1,4 +1,4 @@
-"""XML of any kind: text, a title by guess, and links."""
+"""XML of any kind: text, links and a guessed title."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class XmlParser:
 
 
 class _Open:
-    """An element that has begun: whether it stands inside a line of text, and whether it has any itself."""
+    """An open element: whether it is inside a line of text, and whether it has text of its own."""
 
     __slots__ = ("has_text", "inline", "name")
 
@@ -63,9 +63,9 @@ class _Open:
 
 
 class _XmlTextReader:
-    """Collects text and links as a walk comes upon them.
+    """Collects text and links.
 
-    An element ends a line, unless it stands in the middle of its parent's text (``un<em>real</em>``).
+    An element ends a line unless it is in the middle of its parent's text (``un<em>real</em>``).
     """
 
     full = False
@@ -109,7 +109,7 @@ class _XmlTextReader:
         self._flush(ending=True)
 
     def _flush(self, ending: bool = False) -> None:
-        """Take the text since the last tag; ``ending`` tells that it ends its element."""
+        """Add the text since the last tag; ``ending`` tells that its element ends."""
         text = "".join(self._run)
         self._run.clear()
         if not self._open or self._silent:
@@ -121,7 +121,7 @@ class _XmlTextReader:
             return
         first = not within.has_text and not within.inline
         within.has_text = True
-        # No empty line can stand in what is kept, so that one can stand for the end of a line.
+        # Kept text has no empty lines, so an empty line can mark the end of a line.
         self.text += ["\n\n" if first else "", " ".join(text.split("\n"))]
         if not ending:
             return

@@ -246,7 +246,7 @@ class _FeedReader:
             self._holder = _Holder(said.get("rdf:about", ""))
             self._item_depth = len(self._open) + 1
         elif len(self._open) >= DEEPEST:
-            self._doubt = self._doubt or f"more than {DEEPEST} elements inside each other"
+            self._doubt = self._doubt or f"more than {DEEPEST} nested elements"
             return
         parent = self._open[-1] if self._open else ""
         self._open.append(name)

@@ -1,8 +1,8 @@
-"""The blocks of a page as Markdown: headings, paragraphs, lists, quotations, code, tables, rules.
+"""Write the blocks of a page as Markdown: headings, paragraphs, lists, quotations, code, tables, rules.
 
-It calls itself once for each element that holds another, which the tree's depth bounds. Lists and quotations indent
-what is in them, so that they are nested eight deep at most, and what is deeper stands on the eighth level. What is
-written is charged to a budget; where that is used up the rest of the page is left out.
+The writer recurses once per nested element; the tree bounds the depth. Lists and quotations indent their content, so at
+most eight levels are nested, and deeper content stays on the eighth. Output is charged to a budget; when it is used up,
+the rest of the page is dropped.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ NESTED: Final = 8
 _HEADINGS: Final = {f"h{level}": "#" * level for level in range(1, 7)}
 _LISTS: Final = frozenset(("ul", "ol", "menu", "dir"))
 _LANGUAGE: Final = re.compile(r"(?:^|\s)(?:language|lang|highlight-source|brush:?|sourceCode)[-\s]\s*([\w+#.-]{1,30})")
-_HIGHLIGHTED: Final = re.compile(r"(?:^|\s)(?:highlight|hljs)[-\s]\s*([\w+#.-]{1,30})")  # by a class of one's own
+_HIGHLIGHTED: Final = re.compile(r"(?:^|\s)(?:highlight|hljs)[-\s]\s*([\w+#.-]{1,30})")  # by a class of its own
 _NO_LANGUAGE: Final = frozenset(
     (*("none", "default", "text", "plain", "plaintext", "nohighlight", "code", "block", "notranslate"),)
 )
-_SHORT_TERM: Final = 200  # characters of a definition that stands beside its term
+_SHORT_TERM: Final = 200  # characters of a definition that is written next to its term
 MOST_COLUMNS: Final = 50
-_LONG: Final = 300  # characters of a cell that is rather a column of a page
+_LONG: Final = 300  # characters; a longer cell suggests a layout table
 _PLACED: Final = frozenset(
     (
         *("table", "h1", "h2", "h3", "h4", "h5", "h6", "pre", "hr", "article", "section", "main", "form"),
@@ -35,7 +35,7 @@ _GROUPS: Final = frozenset(("thead", "tbody", "tfoot"))
 
 
 class MarkdownBlock:
-    """A block, and what it is: two lists of one kind in a row must not become one."""
+    """A block and its kind: two adjacent lists of one kind must not merge."""
 
     __slots__ = ("kind", "text")
 
@@ -45,7 +45,7 @@ class MarkdownBlock:
 
 
 class MarkdownWriter:
-    """Writes one page."""
+    """Writes one page as Markdown."""
 
     def __init__(self, base: Url, most: int, encoding: str = "utf-8") -> None:
         self._most = most
@@ -116,7 +116,7 @@ class MarkdownWriter:
             self._blocks(node.children, out)
 
     def _link(self, node: Element, out: list[MarkdownBlock]) -> None:
-        """Write a link around blocks as a link on the heading in it, else on the first of them that says something."""
+        """Write a link around blocks as a link on its heading, or on the first block with text."""
         self._href, self._on_heading = node.get("href"), any(inner.tag in _HEADINGS for inner in node.elements())
         self._blocks(node.children, out)
         self._href, self._on_heading = "", False
@@ -134,7 +134,7 @@ class MarkdownWriter:
         text = self._lines.line(node.children, self._href)
         if text:
             self._href, self._on_heading = "", False
-            if text.endswith("#"):  # else it would close the heading
+            if text.endswith("#"):  # a trailing # would close the heading
                 text = text[:-1] + "\\#"
             self._add(out, "h", f"{_HEADINGS[node.tag]} {text}")
 
@@ -144,7 +144,7 @@ class MarkdownWriter:
             if type(child) is Element and child.tag == "li":
                 items.append(child)
             elif type(child) is Element and items and child.tag in _LISTS:
-                # A list between the items of another belongs to the item before it.
+                # A list between the items of another belongs to the preceding item.
                 items[-1].children.append(child)
                 items[-1].blocky = True
             elif type(child) is Element or _is_words(child):
@@ -182,7 +182,7 @@ class MarkdownWriter:
         self._add_items(written, out, kind + after)
 
     def _add_items(self, written: list[tuple[str, list[MarkdownBlock]]], out: list[MarkdownBlock], kind: str) -> None:
-        """Append a list, without empty lines where every item is a paragraph and a list at most."""
+        """Append a list, without empty lines if every item is at most a paragraph and a list."""
         tight = all(
             len(inner) == 1 or (len(inner) == 2 and inner[0].kind == "p" and inner[1].kind[:2] in {"ul", "ol"})
             for _, inner in written
@@ -195,7 +195,7 @@ class MarkdownWriter:
             out.append(MarkdownBlock(kind, between.join(texts)))
 
     def _definitions(self, node: Element, out: list[MarkdownBlock]) -> None:
-        """Write terms as a list, each with what it means beside or under it."""
+        """Write terms as a list, each with its definition next to or below it."""
         if self._nested >= NESTED:
             self._blocks(node.children, out)
             return
@@ -230,7 +230,7 @@ class MarkdownWriter:
             out.append(MarkdownBlock("quote", "\n".join(f"> {line}" if line else ">" for line in text.split("\n"))))
 
     def _inner(self, nodes: list[Node], indent: int) -> list[MarkdownBlock]:
-        """Return the blocks of what is indented."""
+        """Return the blocks of indented content."""
         inner: list[MarkdownBlock] = []
         self._nested += 1
         self._indent += indent
@@ -270,7 +270,7 @@ class MarkdownWriter:
 
 
 def _groups(node: Element) -> list[tuple[list[Element], list[Element]]]:
-    """Return the terms of a definition list with their meanings, through the ``div`` that may be around each."""
+    """Return the terms of a definition list with their definitions; a ``div`` may wrap each group."""
     groups: list[tuple[list[Element], list[Element]]] = []
     for outer in node.children:
         inside = outer.children if type(outer) is Element and outer.tag == "div" else [outer]
@@ -289,9 +289,9 @@ def _groups(node: Element) -> list[tuple[list[Element], list[Element]]]:
 
 
 def _only_code(node: Element) -> Element | None:
-    """Return the ``pre`` of an element that shows nothing else: it may be the element that names the language."""
+    """Return the ``pre`` that is an element's only content: the element may name the language."""
     empty: list[Element] = []
-    for _ in range(6):  # a figure, and a table's cell in it
+    for _ in range(6):  # a figure with a table cell in it
         inner: list[Node] = []
         for child in node.children:
             if type(child) is Element and not child.size:
@@ -307,9 +307,9 @@ def _only_code(node: Element) -> Element | None:
 
 
 def _code_text(node: Element) -> str:
-    """Return code as it is shown, where each of its lines may be an element."""
+    """Return code as displayed; each of its lines may be an element."""
     parts: list[str] = []
-    todo: list[Node | None] = [*reversed(node.children)]  # nothing stands for the end of a block
+    todo: list[Node | None] = [*reversed(node.children)]  # None marks the end of a block
     while todo:
         here = todo.pop()
         if type(here) is Text:
@@ -329,7 +329,7 @@ def _code_text(node: Element) -> str:
 
 
 def _count(text: str, otherwise: int) -> int:
-    """Return the number that a list starts with or an item has."""
+    """Return the start number of a list or the number of an item."""
     return int(text) if text.isascii() and text.isdigit() and len(text) <= 6 else otherwise
 
 
@@ -343,7 +343,7 @@ def _is_words(node: Node) -> bool:
 
 
 def is_data(table: Element) -> bool:
-    """Tell whether a table relates its cells to one another, and does not only place them."""
+    """Tell whether a table holds data rather than layout."""
     if table.get("role") in {"presentation", "none"}:
         return False
     rows = _rows(table)
@@ -358,10 +358,10 @@ def is_data(table: Element) -> bool:
 
 
 def write_table(table: Element, lines: InlineWriter, left: int) -> str:
-    """Return a table of data as GitHub's Markdown has it, as many of its rows as there is room for."""
+    """Return a data table in GitHub's Markdown, with as many rows as fit into ``left`` characters."""
     rows = _rows(table)
     written: list[list[str]] = []
-    below: dict[int, int] = {}  # columns that a cell of an earlier row reaches into, and for how many rows
+    below: dict[int, int] = {}  # columns covered by a cell of an earlier row: rows left
     for _, row in rows:
         cells: list[str] = []
         for cell in row:
@@ -383,7 +383,7 @@ def write_table(table: Element, lines: InlineWriter, left: int) -> str:
         return ""
     has_head = rows[0][0] or all(cell.tag == "th" for cell in rows[0][1])
     if not has_head and any(cell.tag == "th" for _, row in rows for cell in row):
-        written.insert(0, [])  # its rows have heads of their own
+        written.insert(0, [])  # it has row headers only
     width = max(len(row) for row in written)
     written[0] += [""] * (width - len(written[0]))
     head, *body = [f"| {' | '.join(row)} |" for row in written]
@@ -391,14 +391,14 @@ def write_table(table: Element, lines: InlineWriter, left: int) -> str:
 
 
 def _fill(cells: list[str], below: dict[int, int]) -> None:
-    """Leave room for the cells that reach down from above."""
+    """Skip the columns covered by cells of earlier rows."""
     while (reach := below.get(len(cells), 0)) and len(cells) < MOST_COLUMNS:
         below[len(cells)] = reach - 1
         cells.append("")
 
 
 def _rows(table: Element) -> list[tuple[bool, list[Element]]]:
-    """Return the rows, each with whether it is of the head, and with its cells."""
+    """Return the rows, each with whether it belongs to the head, and its cells."""
     found: list[tuple[bool, list[Element]]] = []
     for group in table.children:
         if type(group) is not Element:

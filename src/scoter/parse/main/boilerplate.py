@@ -1,7 +1,7 @@
-"""What stands around the content of a page and is taken out: by element, by role, and by the names authors give.
+"""Remove boilerplate from a page: by element, by role, and by class names and ids.
 
-Names deceive, so that nothing is taken out for its name that holds most of the page's text: a ``has-sidebar`` on the
-element around everything, a form that is the whole page.
+Names can mislead, so nothing is removed for its name that holds most of the page's text: a ``has-sidebar`` on the
+outermost element, a form that is the whole page.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from typing import Final
 from scoter.parse.main.tree import INLINE, Element, Text, measure
 
 MAIN_SHARE: Final = 0.3
-"""Share of the text that a ``main`` element must hold to be believed."""
+"""Share of the text that a ``main`` element must hold to be trusted."""
 ARTICLE_SHARE: Final = 0.5
-MOST: Final = 0.5  # of the text: what holds more is no boilerplate, whatever it is called
-MOSTLY: Final = 0.6  # of an element's text in links
-ENOUGH: Final = 300  # characters that a page must have beside its comments to be more than a list of them
+MOST: Final = 0.5  # share of the text; an element with more is not boilerplate, whatever its name
+MOSTLY: Final = 0.6  # share of an element's text in links
+ENOUGH: Final = 300  # characters besides its comments that make a page more than a list of comments
 
 _ELEMENTS: Final = frozenset(("nav", "aside", "footer", "form", "menu", "search"))
 _ROLES: Final = frozenset(
@@ -40,7 +40,7 @@ _WORDS: Final = frozenset(
     )
 )
 _COMMENTS: Final = frozenset(("comment", "comments", "disqus", "respond", "replies"))
-# Content as often as not: taken out where they are mostly links.
+# Often content: removed only if mostly links.
 _IF_LINKS: Final = frozenset(
     (
         *("menu", "header", "topbar", "top", "bar", "tags", "tag", "categories", "category", "popular"),
@@ -62,7 +62,7 @@ _NOTES: Final = frozenset(
     )
 )
 _SURE, _OF_COMMENTS, _OF_LINKS, _OF_NOTES = 1, 2, 4, 8
-_COMMON: Final = 200  # characters of class and id that are remembered
+_COMMON: Final = 200  # characters of class and id up to which results are cached
 _LONGEST: Final = 1_000
 _FAR: Final = ("has-", "no-", "with-", "without-", "is-", "js-", "supports-")
 _PILCROWS: Final = frozenset(("¶", "#", "§", "🔗", "⚓", "↩", "↑"))
@@ -76,7 +76,7 @@ _SPARED: Final = frozenset(
 
 
 def main_part(body: Element) -> Element:
-    """Take the boilerplate out of a page, and return the part of the rest that is the main content."""
+    """Remove the boilerplate from a page and return the part of the rest that is the main content."""
     measure(body)
     mains, articles, titles = _prune(body)
     measure(body)
@@ -88,7 +88,7 @@ def main_part(body: Element) -> Element:
 
 
 def _with_title(part: Element, titles: list[Element]) -> Element:
-    """Return a part with the page's one title before it, when that stands elsewhere and the part has none."""
+    """Prepend the page's only title to a part that has none."""
     if len(titles) != 1 or any(element.tag == "h1" for element in part.elements()):
         return part
     both = Element("div", {})
@@ -98,7 +98,7 @@ def _with_title(part: Element, titles: list[Element]) -> Element:
 
 
 def _prune(body: Element) -> tuple[list[Element], list[Element], list[Element]]:
-    """Take out what is boilerplate; return the mains, the outermost articles and the titles that are left."""
+    """Remove boilerplate; return the remaining ``main`` elements, outermost articles and titles."""
     mains: list[Element] = []
     articles: list[Element] = []
     titles: list[Element] = []
@@ -137,7 +137,7 @@ def _is_boilerplate(element: Element, parent: Element, whole: int, inside: bool,
             return not large or element.size < ENOUGH
         return not large
     if tag == "button":
-        return element.size < parent.size  # beside a title, not the title
+        return element.size < parent.size  # a button next to a title, not the title itself
     if tag == "header" and not inside and not large:
         return many_titles or not _holds(element, "h1")
     if not attributes:
@@ -155,7 +155,7 @@ def _is_boilerplate(element: Element, parent: Element, whole: int, inside: bool,
 
 
 def _called_so(element: Element, whole: int) -> bool:
-    """Tell whether an element's names say that it is no content."""
+    """Tell whether an element's class and id mark it as boilerplate."""
     said = _names(element)
     if not said:
         return False
@@ -167,7 +167,7 @@ def _called_so(element: Element, whole: int) -> bool:
 
 
 def _names(element: Element) -> int:
-    """Return what an element's class and id say, as bits."""
+    """Return the categories that an element's class and id suggest, as bits."""
     attributes = element.attributes
     text = f"{attributes.get('class') or ''} {attributes.get('id') or ''}"
     return _said(text) if len(text) <= _COMMON else _said.__wrapped__(text[:_LONGEST])
@@ -181,7 +181,7 @@ def _said(text: str) -> int:
         lower = token.lower()
         if lower.startswith(_FAR):
             continue
-        # ``site-navBar`` says site, nav and bar.
+        # ``site-navBar`` contains site, nav and bar.
         found.update(lower.replace("_", "-").split("-"))
         if lower != token:
             found.update(_CAPITAL.sub("-", token).lower().replace("_", "-").split("-"))
@@ -195,7 +195,7 @@ def _said(text: str) -> int:
 
 
 def _is_reference(element: Element) -> bool:
-    """Tell whether all that is raised is a link to a note on the same page."""
+    """Tell whether a superscript is only a link to a note on the same page."""
     links = [child for child in element.children if type(child) is Element]
     return len(links) == 1 and links[0].tag == "a" and links[0].get("href").startswith("#")
 
@@ -206,4 +206,4 @@ def _holds(element: Element, tag: str) -> bool:
 
 def _text(element: Element) -> str:
     words = "".join(child.words for child in element.children if type(child) is Text)
-    return words.strip().rstrip("\ufe0e\ufe0f")  # as text or as a picture: the sign is the same
+    return words.strip().rstrip("\ufe0e\ufe0f")  # variation selectors: text or emoji style

@@ -1,7 +1,7 @@
-"""What stands within a line: words, emphasis, links, images, code.
+"""Write inline content as Markdown: words, emphasis, links, images, code; and escape text.
 
-A line is first taken apart into atoms, each with the emphasis it stands in as bits. Emphasis is then written over runs
-of atoms, and only where CommonMark reads it as such (section 6.2): ``**so:**so`` is none, and becomes plain words.
+A line is first split into pieces, each with its emphasis as bits. Emphasis is then written around runs of pieces, only
+where CommonMark recognises it (section 6.2): ``**so:**so`` is not emphasis and becomes plain words.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _UNSAFE: Final = re.compile(r"[()\\<> ]")
 _BREAKS: Final = re.compile(r" ?\n ?")
 _SPECIAL: Final = re.compile(r"[\\`*\[\]<~|_&]")
 _REFERENCE: Final = re.compile(r"&(?:#?\w{1,32};|\Z)")
-# What would begin a heading, a list, a quotation, a rule or the line under a table's header.
+# Characters that would start a heading, list, quotation, rule or table delimiter row.
 _AT_START: Final = re.compile(r"(?:[>#]|[-+=](?=[-+=\s]|\Z)|:(?=-))|(\d{1,9})(?=[.)](?:\s|\Z))")
 _CONTROL: Final = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ue000-\uf8ff\U000f0000-\U0010ffff\u200b\ufeff]"
@@ -46,7 +46,7 @@ _FENCE: Final = 3
 
 
 class InlinePiece:
-    """A piece of a line that is not parted: what is written, the emphasis it stands in, and the code if it is some."""
+    """An indivisible piece of a line: its Markdown, its emphasis, and its text if it is code."""
 
     __slots__ = ("bits", "code", "text")
 
@@ -57,7 +57,7 @@ class InlinePiece:
 
 
 class InlineWriter:
-    """Writes runs of inline elements; ``left`` is how much may still be written for addresses."""
+    """Writes runs of inline elements; ``left`` is the remaining budget for link targets."""
 
     def __init__(self, base: Url, left: int, encoding: str) -> None:
         self._base = base
@@ -66,7 +66,7 @@ class InlineWriter:
         self._in_cell = False
 
     def paragraphs(self, nodes: list[Node], href: str = "", bits: int = 0) -> list[str]:
-        """Return the paragraphs that inline elements make: two line ends in a row part them."""
+        """Return the paragraphs of inline content, split at double line breaks."""
         written = self._written(nodes, href, bits)
         if "\n" not in written:
             return [line_start(written)] if written else []
@@ -78,11 +78,11 @@ class InlineWriter:
         return found
 
     def line(self, nodes: list[Node], href: str = "", bits: int = 0) -> str:
-        """Return what inline elements say, on one line."""
+        """Return inline content as one line."""
         return self._written(nodes, href, bits).replace("\n", " ").replace("  ", " ").strip()
 
     def cell(self, nodes: list[Node]) -> str:
-        """Return what a cell of a table says."""
+        """Return the content of a table cell."""
         self._in_cell = True
         text = self.line(nodes)
         self._in_cell = False
@@ -136,7 +136,7 @@ class InlineWriter:
         if text[:1].isspace():
             _take_words(" ", bits, atoms)
         if code:
-            if atoms and atoms[-1].code:  # two spans of code side by side would be one with ticks in it
+            if atoms and atoms[-1].code:  # adjacent code spans would merge into one with backticks in it
                 before = atoms.pop()
                 code, bits = before.code + code, before.bits & bits
             atoms.append(InlinePiece(self._code(code), bits, code))
@@ -144,7 +144,7 @@ class InlineWriter:
             _take_words(" ", bits, atoms)
 
     def _code(self, text: str) -> str:
-        # In a cell a bar ends the cell, even within code.
+        # A bar ends a table cell, even within code.
         span = code_span(text)
         return span.replace("|", "\\|") if self._in_cell else span
 
@@ -159,7 +159,7 @@ class InlineWriter:
         target = self._target(node.get("href"))
         text = assembled(inside).replace("\n", " ") if target else ""
         if not text:
-            # Nowhere to go: the words alone, in the emphasis they stand in.
+            # No usable target: write the words alone, with their emphasis.
             for child in node.children:
                 self._take(child, bits, atoms, linked=True)
             return
@@ -183,7 +183,7 @@ class InlineWriter:
         return f"![{escaped(alt)}]({target})" if target else ""
 
     def _target(self, href: str) -> str:
-        """Return where a link leads as Markdown writes it; nothing for a place on this page, or none at all."""
+        """Return a link's target as Markdown, or nothing if it is on this page or unusable."""
         href = href.strip()
         if not href or href[0] == "#" or len(href) > LONGEST_URL:
             return ""
@@ -202,7 +202,7 @@ class InlineWriter:
 
 
 def assembled(atoms: list[InlinePiece]) -> str:
-    """Return a line of atoms with its emphasis."""
+    """Join the pieces of a line and write its emphasis."""
     atoms = _trimmed(atoms)
     if not any(atom.bits for atom in atoms):
         return _joined([atom.text for atom in atoms])
@@ -228,7 +228,7 @@ def _joined(parts: list[str]) -> str:
 
 
 def _spans(atoms: list[InlinePiece]) -> list[tuple[int, int, str]]:
-    """Return the runs of atoms that are emphasised, outer ones before those in them."""
+    """Return the emphasised runs of pieces, outer ones before inner ones."""
     found: list[tuple[int, int, str]] = []
     for bit, sign in _SIGNS.items():
         start = None
@@ -243,13 +243,13 @@ def _spans(atoms: list[InlinePiece]) -> list[tuple[int, int, str]]:
     found.sort(key=lambda span: (span[0], -span[1]))
     fit: list[tuple[int, int, str]] = []
     around: list[tuple[int, int, str]] = []
-    edged: set[tuple[int, int, str]] = set()  # those in which another begins or ends where they do
+    edged: set[tuple[int, int, str]] = set()  # spans that share a boundary with an inner one
     last_end = -1
     for span in found:
         while around and around[-1][1] <= span[0]:
             last_end = max(last_end, around.pop()[1])
         outer = around[-1] if around else None
-        # One that begins where another ends, or reaches beyond it, could be read in two ways; and so could two in one.
+        # Skip spans that are ambiguous: one begins where another ends or extends beyond it, or two share a boundary.
         if span[0] == last_end or outer in edged or (outer and span[1] > outer[1]):
             continue
         if outer and (span[0] == outer[0] or span[1] == outer[1]):
@@ -262,7 +262,7 @@ def _spans(atoms: list[InlinePiece]) -> list[tuple[int, int, str]]:
 
 
 def _fitting(atoms: list[InlinePiece], start: int, end: int, sign: str) -> tuple[int, int, str] | None:
-    """Return a run without the white space at its ends, if emphasis can begin and end there."""
+    """Trim white space from a run; return it if emphasis can begin and end there."""
     while start < end and atoms[start].text.isspace():
         start += 1
     while start < end and atoms[end - 1].text.isspace():
@@ -277,7 +277,7 @@ def _fitting(atoms: list[InlinePiece], start: int, end: int, sign: str) -> tuple
 
 
 def _leans(outside: str, inside: str) -> bool:
-    """Tell whether a sign between two characters belongs to the inner one."""
+    """Tell whether an emphasis delimiter between two characters binds to the inner one."""
     return outside.isspace() or not _is_punctuation(inside) or _is_punctuation(outside)
 
 
@@ -286,7 +286,7 @@ def _is_punctuation(char: str) -> bool:
 
 
 def _trimmed(atoms: list[InlinePiece]) -> list[InlinePiece]:
-    """Return atoms of which none is white space beside other white space."""
+    """Collapse adjacent white space."""
     found: list[InlinePiece] = []
     for atom in atoms:
         if atom.text == " " and (not found or found[-1].text in {" ", _BREAK}):
@@ -298,7 +298,7 @@ def _trimmed(atoms: list[InlinePiece]) -> list[InlinePiece]:
 
 
 def _take_words(words: str, bits: int, atoms: list[InlinePiece]) -> None:
-    """Append words, white space apart from them at either end."""
+    """Append words, with leading and trailing white space as separate pieces."""
     core = " ".join(words.split())
     if words[:1].isspace():
         atoms.append(InlinePiece(" ", bits))
@@ -312,7 +312,7 @@ def _take_words(words: str, bits: int, atoms: list[InlinePiece]) -> None:
 
 
 def _small(node: Element) -> str:
-    """Return raised or lowered figures by the characters there are for them."""
+    """Return superscript or subscript digits as Unicode characters, if all have one."""
     text = node.text().strip()
     small = text.translate(_SUPER if node.tag == "sup" else _SUB)
     return small if text and len(text) <= 8 and not any(a == b for a, b in zip(text, small, strict=True)) else ""
@@ -322,7 +322,7 @@ _END: Final = InlinePiece(" ", 0)
 
 
 def escaped(text: str) -> str:
-    r"""Return text in which no character means anything.
+    r"""Escape all characters that have a meaning in Markdown.
 
     >>> escaped("a * b_c [1] <br> &amp; _d_")
     'a \\* b_c \\[1\\] \\<br> \\&amp; \\_d\\_'
@@ -333,7 +333,7 @@ def escaped(text: str) -> str:
 def _spared(found: re.Match[str]) -> str:
     sign, text, place = found[0], found.string, found.start()
     if sign == "_":
-        # Within a word it is none of emphasis, and names of functions stay readable.
+        # Within a word it is not emphasis, and function names stay readable.
         if text[place - 1 : place].isalnum() and text[place + 1 : place + 2].isalnum():
             return sign
     elif sign == "&" and _REFERENCE.match(text, place) is None:
@@ -342,7 +342,7 @@ def _spared(found: re.Match[str]) -> str:
 
 
 def line_start(text: str) -> str:
-    r"""Return a line that begins no block of its own.
+    r"""Escape the start of a line so that it does not start a block.
 
     >>> line_start("1986. A good year"), line_start("# 1"), line_start("-5")
     ('1986\\. A good year', '\\# 1', '-5')
@@ -356,12 +356,12 @@ def line_start(text: str) -> str:
 
 
 def clean(text: str) -> str:
-    """Return text without characters that nothing shows: controls, and the private ones that icon fonts draw."""
+    """Remove invisible characters: controls, and private-use characters of icon fonts."""
     return _CONTROL.sub("", text)
 
 
 def code_span(text: str) -> str:
-    """Return text as code within a line.
+    """Return text as a code span.
 
     >>> code_span("a"), code_span("`a`")
     ('`a`', '`` `a` ``')
@@ -372,7 +372,7 @@ def code_span(text: str) -> str:
 
 
 def code_block(text: str, language: str) -> str:
-    """Return text as a fenced block of code, in a fence that nothing in it closes."""
+    """Return text as a fenced code block, with a fence longer than any in the text."""
     fence = "`" * max(_FENCE, 1 + _longest_run(text, of_length=_FENCE))
     return f"{fence}{language}\n{text}\n{fence}"
 

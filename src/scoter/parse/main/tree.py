@@ -1,7 +1,7 @@
-"""A copy of a page's body that holds what may be content, no deeper and no larger than is good for those who read it.
+"""A copy of a page's body with everything that may be content, bounded in depth and size.
 
-What comes after this may take time by depth times size, or call itself. Real pages are 35 elements deep at most (of
-150), one that means harm has thousands. What is deeper is read as if the elements around it were not there.
+Later steps recurse, or take time proportional to depth times size. Real pages are at most 35 elements deep (of 150
+examined); hostile ones thousands. Deeper content is read as if the elements around it were missing.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser, LexborNod
 
 DEEPEST: Final = 64
 MOST_NODES: Final = 100_000
-"""Elements and texts that are read; fewer than there are private characters to number them by (see ``verdict``)."""
+"""Limit on elements and texts; below the number of private characters that mark them (see ``extraction``)."""
 
 INLINE: Final = frozenset(
     (
@@ -23,7 +23,7 @@ INLINE: Final = frozenset(
         *("picture", "button"),
     )
 )
-"""Elements that stand within a line; every other one begins a block."""
+"""Inline elements; every other one starts a block."""
 _NEVER: Final = frozenset(
     (
         *("input", "textarea", "select", "button"),
@@ -33,18 +33,16 @@ _NEVER: Final = frozenset(
         *("source", "track", "param", "dialog", "-comment", "-undef", "!doctype"),
     )
 )
-_TITLES: Final = frozenset(
-    ("h1", "h2", "h3", "h4", "h5", "h6", "summary", "dt")
-)  # a button that is all of one is its words
+_TITLES: Final = frozenset(("h1", "h2", "h3", "h4", "h5", "h6", "summary", "dt"))  # a button inside one is its text
 _SAME: Final = {"amp-img": "img", "amp-anim": "img"}
 _OPTIONS: Final = LexborDocumentOptions.WO_EVENTS.value
 TASK: Final = "checked"
-"""The attribute of a list's item that is a task."""
+"""The attribute of a list item that is a task."""
 _UNSEEN: Final = ("display:none", "visibility:hidden")
 
 
 class Text:
-    """Words of a page, as they stand there; ``kept`` when they are of the main content."""
+    """Text of a page, unchanged; ``kept`` if it belongs to the main content."""
 
     __slots__ = ("kept", "words")
 
@@ -56,8 +54,8 @@ class Text:
 class Element:
     """An element that may hold content.
 
-    ``size`` counts the characters of its text, ``linked`` those of them in links, and ``blocky`` tells that there is a
-    block in it: all three as of the last ``measure``.
+    ``size`` counts the characters of its text, ``linked`` those in links, and ``blocky`` tells whether it contains a
+    block, all as of the last ``measure``.
     """
 
     __slots__ = ("attributes", "blocky", "children", "kept", "linked", "size", "tag")
@@ -71,11 +69,11 @@ class Element:
         self.blocky = False
 
     def get(self, name: str) -> str:
-        """Return an attribute's value, or nothing."""
+        """Return an attribute's value, or an empty string."""
         return self.attributes.get(name) or ""
 
     def elements(self) -> list[Element]:
-        """Return this element and all in it, in the order of the page."""
+        """Return this element and all its descendants in document order."""
         found: list[Element] = []
         todo = [self]
         while todo:
@@ -85,7 +83,7 @@ class Element:
         return found
 
     def text(self) -> str:
-        """Return the words that are kept in it, white space as it is; a ``br`` ends a line."""
+        """Return its kept text with white space unchanged; ``br`` becomes a line break."""
         parts: list[str] = []
         todo: list[Node] = [self]
         while todo:
@@ -104,13 +102,13 @@ Node: TypeAlias = Element | Text
 
 
 def read_tree(markup: bytes) -> Element:
-    """Return the body of a page without what is never shown."""
+    """Return the body of a page without elements that are never displayed."""
     tree = LexborHTMLParser(markup, options=_OPTIONS)
     body = tree.body
     root = Element("body", {})
     if body is None:
         return root
-    # An element, one that it implies (a tbody), a text after it: more are made only of formatting that was left open.
+    # A tag makes an element, an implied one (tbody) and a text; only unclosed formatting makes more.
     most = min(MOST_NODES, 3 * markup.count(b"<") + 100)
     count = 0
     here = root
@@ -148,7 +146,7 @@ def read_tree(markup: bytes) -> Element:
 
 
 def _check(attributes: dict[str, str | None], here: Element, around: Element) -> None:
-    """Let the item of a list of tasks have what its box says: ``x`` when it is done."""
+    """Record the checkbox of a task on its list item: ``x`` if done."""
     item = here if here.tag == "li" else around
     if item.tag != "li" or (attributes.get("type") or "").lower() != "checkbox":
         return
@@ -157,7 +155,7 @@ def _check(attributes: dict[str, str | None], here: Element, around: Element) ->
 
 
 def measure(root: Element) -> None:
-    """Count what is in every element."""
+    """Compute ``size``, ``linked`` and ``blocky`` of every element."""
     elements = root.elements()
     for element in elements:
         element.size = element.linked = 0
