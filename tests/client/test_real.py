@@ -42,7 +42,7 @@ async def test_a_message_goes_in_and_its_record_comes_out(bench: Bench, client: 
     receipt = await client.submit(f"see {A} and {B}.", priority="person")
     pending = await client.lookup(A)
     waiting = asyncio.create_task(client.lookup(A, wait=5))
-    while not len(bench.arrivals):
+    while not len(bench.waiters):
         await asyncio.sleep(0)
     await bench.work()
 
@@ -64,7 +64,7 @@ async def test_urls_are_looked_up_one_by_one_and_together(bench: Bench, client: 
 
 async def test_lookup_processes_answer_the_same(bench: Bench) -> None:
     await bench.know(A)
-    app = LookupApp(Lookup(bench.records, bench.pending), bench.gate, bench.app)
+    app = LookupApp(Lookup(bench.records, bench.pending), bench.access, bench.app)
     async with serving(app) as port, AsyncClient(f"http://127.0.0.1:{port}") as client:
         found = [await client.lookup(A), await client.lookup(B), *[each async for each in client.lookup_many([A, B])]]
 
@@ -171,7 +171,7 @@ async def test_keys_are_made_listed_and_revoked() -> None:
 
             revoked = await owner.revoke_key(made.id)
 
-            with pytest.raises(ClientError, match="not known"):
+            with pytest.raises(ClientError, match="API key is unknown"):
                 await dashboard.stats()
         with pytest.raises(ClientError, match="no such key"):
             await owner.revoke_key(made.id)

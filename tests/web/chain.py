@@ -40,10 +40,10 @@ async def chained(
 ) -> AsyncIterator[Chain]:
     """Serve both until the block ends."""
     bench = bench or Bench()
-    gate = AccessControl(bench.stores.keys, required=False)
-    counts = LookupMetrics(gate)
+    access = AccessControl(bench.stores.keys, required=False)
+    counts = LookupMetrics(access)
     pass_on = CoreProxy(folder / "core.sock", most=passed_on)
-    app = LookupApp(Lookup(bench.records, bench.pending), gate, pass_on, counts=counts)
+    app = LookupApp(Lookup(bench.records, bench.pending), access, pass_on, metrics=counts)
     async with (
         serving(bench.app, path=folder / "core.sock"),
         serving(app, limits=limits, note=counts.refused) as port,

@@ -77,32 +77,32 @@ class Bench:
             clock=self.clock, lease_clock=self.clock.monotonic, most_events=changes.pop("most_events", 1000)
         )
         self.fetching = FakeFetching()
-        self.arrivals = UrlWaiters(changes.pop("most_waiting", 100))
+        self.waiters = UrlWaiters(changes.pop("most_waiting", 100))
         self.streams = Streams(self.stores.events, most=most_streams, pace=pace)
-        self.measures = ServiceMetrics({"queue_depth": self._depth})
+        self.metrics = ServiceMetrics({"queue_depth": self._depth})
         self.pending: Callable[[str], bool] = lambda url: any(
             row.url == url for row in self.stores.journal._rows.values()
         )
         self.records = StoreRecords(self.stores.metadata)
-        gate = AccessControl(self.stores.keys, required=required, clock=self.clock.monotonic)
-        self.gate = gate
+        access = AccessControl(self.stores.keys, required=required, clock=self.clock.monotonic)
+        self.access = access
         services = Services(
-            taker=Acceptance(self.config, self.stores.journal, self.stores.journal, self.stores.rules),
+            sink=Acceptance(self.config, self.stores.journal, self.stores.journal, self.stores.rules),
             records=self.records,
             is_pending=self.pending,
-            arrivals=self.arrivals,
+            waiters=self.waiters,
             streams=self.streams,
             rules=self.stores.rules,
             fetching=self.fetching,
-            gate=gate,
+            access=access,
             keys=self.stores.keys,
-            measures=self.measures,
+            metrics=self.metrics,
             check_callback=callback_check(Guard(self.config)),
             clock=self.clock,
         )
         self.services = msgspec.structs.replace(services, **changes)
         self.app = Api(self.services)
-        self.document: dict[str, Any] = json.loads(self.app.described)
+        self.document: dict[str, Any] = json.loads(self.app.openapi)
         self.client = Client(self.app, self.document, (("Host", "127.0.0.1:8000"),))
 
     def _depth(self) -> dict[str, float]:
@@ -124,7 +124,7 @@ class Bench:
                 await self.stores.journal.record(
                     "test", [UrlOutcome(entry=entry, record=record, rows=[stored(record)])]
                 )
-            self.arrivals.note(entry.url for entry in entries)
+            self.waiters.note(entry.url for entry in entries)
         self.streams.wake()
         return count
 

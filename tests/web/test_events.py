@@ -146,7 +146,7 @@ async def test_a_store_that_cannot_be_read_for_a_while_loses_nothing(caplog: pyt
 
         events.since = fail  # type: ignore[method-assign]
         await happen(bench, 1)
-        while "events could not be read" not in caplog.text:
+        while "cannot read events" not in caplog.text:
             await asyncio.sleep(0)
         events.since = since  # type: ignore[method-assign]
         text = await stream.until(b"id: 1\n")

@@ -20,16 +20,16 @@ A = "http://a.example/"
 def bench_with_forced() -> Bench:
     found: list[Bench] = []
 
-    def is_renewed(url: str) -> bool:
+    def is_forced(url: str) -> bool:
         return any(row.url == url and row.message.force for row in found[0].stores.journal._rows.values())
 
-    found.append(Bench(is_renewed=is_renewed))
+    found.append(Bench(is_forced=is_forced))
     return found[0]
 
 
 async def asking(bench: Bench, wait: str) -> asyncio.Task[Any]:
     task = asyncio.create_task(bench.client.get(f"/v1/urls?url={A}&wait={wait}"))
-    while not len(bench.arrivals) and not task.done():
+    while not len(bench.waiters) and not task.done():
         await asyncio.sleep(0)
     return task
 
@@ -40,7 +40,7 @@ async def test_whoever_waits_for_a_new_fetch_is_told_of_that_one() -> None:
     await bench.client.post("/v1/messages", {"urls": [A], "force": True})
 
     waiting = await asking(bench, "5s")
-    bench.arrivals.note([A])  # the end of another message's entry, which was answered from the store
+    bench.waiters.note([A])  # the end of another message's entry, which was answered from the store
     for _ in range(20):
         await asyncio.sleep(0)
     assert not waiting.done()
@@ -66,12 +66,12 @@ async def test_a_new_fetch_that_is_not_done_in_time_is_pending_and_the_old_recor
 async def test_a_url_is_renewed_while_somebody_waits_for_a_new_fetch_of_it(tmp_path: Path) -> None:
     async with ServiceDb(tmp_path / "service.sqlite") as db:
         stores = SqliteStores(db)
-        is_renewed: Callable[[str], bool] = ForcedUrls(db.reader)
+        is_forced: Callable[[str], bool] = ForcedUrls(db.reader)
         await stores.journal.accept([(message("m"), [A])])
-        merely_wanted = is_renewed(A)
+        merely_wanted = is_forced(A)
         await stores.journal.accept([(message("n", force=True), [A])])
-        forced = is_renewed(A)
+        forced = is_forced(A)
         for entry in await stores.journal.open("r", 2, LEASE):
             await stores.outcomes.record("r", [done(entry)])
 
-        assert (merely_wanted, forced, is_renewed(A)) == (False, True, False)
+        assert (merely_wanted, forced, is_forced(A)) == (False, True, False)

@@ -121,7 +121,7 @@ async def test_one_key_does_not_slow_another() -> None:
 async def test_lookups_need_a_key_in_the_lean_application_too() -> None:
     bench = Bench(required=True)
     await bench.know("http://a.example/")
-    client = Client(LookupApp(Lookup(bench.records, bench.pending), bench.gate, _nobody), bench.document)
+    client = Client(LookupApp(Lookup(bench.records, bench.pending), bench.access, _nobody), bench.document)
     field = await key(bench, "read")
     submitter = await key(bench, "submit")
 

@@ -256,7 +256,7 @@ async def test_a_defect_is_an_answer_that_tells_nothing_of_it(caplog: pytest.Log
         async def take(self, messages: object) -> list[TakeResult]:
             raise ValueError("secret: hunter2")
 
-    bench = Bench(taker=Broken())
+    bench = Bench(sink=Broken())
     bench.client._document = None  # a defect is of no status that the document promises
 
     got = await bench.client.post("/v1/messages", {"text": "x"})

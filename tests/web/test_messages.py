@@ -121,7 +121,7 @@ async def test_a_full_service_answers_429_and_accepts_nothing() -> None:
     assert got.headers["retry-after"] == "30"
     assert "domain" not in got.json
     assert bench.stores.journal.waiting() == 1
-    assert bench.measures.refusals.values == {("service",): 1.0}
+    assert bench.metrics.refusals.values == {("service",): 1.0}
 
 
 async def test_a_full_domain_answers_429_and_says_which() -> None:

@@ -37,11 +37,11 @@ class Group:
         self.ticks = Ticks()
         self.keys = MemoryKeys(lambda: NOW)
         self.gates = [AccessControl(self.keys, required=True, clock=self.ticks) for _ in range(1 + count)]
-        self.counts = [LookupMetrics(gate, self.keys.take_uses) for gate in self.gates[1:]]
-        self.measures = ServiceMetrics()
+        self.counts = [LookupMetrics(access, self.keys.take_uses) for access in self.gates[1:]]
+        self.metrics = ServiceMetrics()
         self.uses: dict[str, datetime] = {}
         self.path = folder / "tally.sock"
-        self.hearing = MetricsReceiver(self.path, self.measures, self.gates[0], self._use)
+        self.hearing = MetricsReceiver(self.path, self.metrics, self.gates[0], self._use)
 
     def _use(self, uses: Mapping[str, datetime]) -> None:
         self.uses |= uses
@@ -51,8 +51,8 @@ class Group:
         gates = self.gates[1:]
         tasks = [asyncio.create_task(self.hearing.run())]
         tasks += [
-            asyncio.create_task(send_metrics(self.path, counts, gate, every=0.005))
-            for counts, gate in zip(self.counts, gates, strict=True)
+            asyncio.create_task(send_metrics(self.path, counts, access, every=0.005))
+            for counts, access in zip(self.counts, gates, strict=True)
         ]
         try:
             yield
@@ -62,9 +62,9 @@ class Group:
                 with suppress(asyncio.CancelledError):
                     await task
 
-    def admitted(self, token: str, gate: int) -> bool:
+    def admitted(self, token: str, access: int) -> bool:
         headers = [(b"authorization", f"Bearer {token}".encode())]
-        return isinstance(self.gates[gate].admit(headers, "read"), Admission)
+        return isinstance(self.gates[access].admit(headers, "read"), Admission)
 
 
 async def until(happened: object) -> None:
@@ -84,7 +84,7 @@ async def test_what_a_lookup_process_answers_is_shown_by_the_core(tmp_path: Path
     key, token = await group.keys.create("a client", ("read",))
     bench = Bench()
     await bench.know("http://a.example/")
-    app = LookupApp(Lookup(bench.records, bench.pending), group.gates[1], nobody, counts=group.counts[0])
+    app = LookupApp(Lookup(bench.records, bench.pending), group.gates[1], nobody, metrics=group.counts[0])
     client = Client(app, bench.document, (("Authorization", f"Bearer {token}"),))
 
     await client.get("/v1/urls?url=http://a.example/")
@@ -93,9 +93,9 @@ async def test_what_a_lookup_process_answers_is_shown_by_the_core(tmp_path: Path
     await Client(app, bench.document).get("/v1/urls?url=http://a.example/")
     group.counts[0].refused("not_http")
     async with group.talking():
-        await until(lambda: group.measures.requests.values)
+        await until(lambda: group.metrics.requests.values)
 
-    shown = group.measures.text().decode()
+    shown = group.metrics.text().decode()
     assert 'scoter_http_requests_total{route="/v1/urls",status="200"} 2' in shown
     assert 'scoter_http_requests_total{route="/v1/urls/lookup",status="200"} 1' in shown
     assert 'scoter_http_requests_total{route="/v1/urls",status="401"} 1' in shown
@@ -110,11 +110,11 @@ async def test_nothing_is_counted_twice(tmp_path: Path) -> None:
         for counts in group.counts * 3:
             counts.answered("/v1/urls", 200, counts.clock())
             await asyncio.sleep(0.01)
-        await until(lambda: group.measures.requests.values.get(("/v1/urls", "200")) == 6)
+        await until(lambda: group.metrics.requests.values.get(("/v1/urls", "200")) == 6)
         await asyncio.sleep(0.05)
 
-    assert group.measures.requests.values == {("/v1/urls", "200"): 6}
-    assert group.measures.request_seconds.count("/v1/urls") == 6
+    assert group.metrics.requests.values == {("/v1/urls", "200"): 6}
+    assert group.metrics.request_seconds.count("/v1/urls") == 6
 
 
 async def test_a_rate_holds_over_all_processes_on_average(tmp_path: Path) -> None:
@@ -122,13 +122,13 @@ async def test_a_rate_holds_over_all_processes_on_average(tmp_path: Path) -> Non
     _, token = await group.keys.create("a busy client", ("read",), rate=10.0)
     async with group.talking():
         # given what each process may let in at once before it hears of the others
-        first = sum(group.admitted(token, gate) for _ in range(20) for gate in range(4))
+        first = sum(group.admitted(token, access) for _ in range(20) for access in range(4))
         await asyncio.sleep(0.1)
         # when the client goes on at every door for ten seconds, and all are told of it as they go
         later = 0
         for _ in range(100):
             group.ticks.now += 0.1
-            later += sum(group.admitted(token, gate) for gate in range(4))
+            later += sum(group.admitted(token, access) for access in range(4))
             await asyncio.sleep(0.02)
 
     assert first == 40
@@ -160,7 +160,7 @@ async def test_a_process_that_ends_or_talks_nonsense_does_no_harm(tmp_path: Path
             assert await reader.read() == b""
             writer.close()
         group.counts[0].answered("/healthz", 200, group.counts[0].clock())
-        await until(lambda: group.measures.requests.values)
+        await until(lambda: group.metrics.requests.values)
 
 
 async def test_counting_goes_on_when_the_core_has_been_away(tmp_path: Path) -> None:
@@ -171,10 +171,10 @@ async def test_counting_goes_on_when_the_core_has_been_away(tmp_path: Path) -> N
 
     for _ in range(2):
         hearing = asyncio.create_task(group.hearing.run())
-        group.measures.requests.values.clear()
+        group.metrics.requests.values.clear()
         await asyncio.sleep(0.02)
         group.counts[0].answered("/healthz", 200, group.counts[0].clock())
-        await until(lambda: group.measures.requests.values)
+        await until(lambda: group.metrics.requests.values)
         hearing.cancel()
         with suppress(asyncio.CancelledError):
             await hearing

@@ -16,7 +16,7 @@ from tests.web.test_events import happen, numbers
 from scoter.web.asgi import ApiResponse, Receive, Scope, Send, send_reply
 from scoter.web.lookup_app import LookupApp
 from scoter.web.lookups import Lookup
-from scoter.web.proxy import CoreProxy, head_of
+from scoter.web.proxy import CoreProxy, request_head
 from scoter.web.streams import StreamTimings
 
 JSON = ("Content-Type", "application/json")
@@ -171,7 +171,7 @@ async def test_what_concerns_one_connection_is_not_passed_on() -> None:
     headers = (("Host", "x"), ("Connection", "close"), ("Upgrade", "h2c"), ("Expect", "100-continue"), ("X-Kept", "1"))
     exchange = Exchanging("GET", "/v1/stats?a=b", headers=headers)
 
-    head = head_of(exchange.scope, is_chunked=False)
+    head = request_head(exchange.scope, is_chunked=False)
 
     assert head == b"GET /v1/stats?a=b HTTP/1.1\r\nhost: x\r\nx-kept: 1\r\n\r\n"
 
@@ -180,7 +180,7 @@ async def test_a_lookup_process_answers_what_it_can_and_passes_on_the_rest(tmp_p
     bench = Bench(pace=StreamTimings(heartbeat=60, slow=5, look=0.01))
     await bench.know("http://a.example/")
     async with core(bench, tmp_path) as (_, passing):
-        lookup = LookupApp(Lookup(bench.records, bench.pending), bench.gate, passing)
+        lookup = LookupApp(Lookup(bench.records, bench.pending), bench.access, passing)
         async with serving(lookup) as port, connected(port) as client:
             client.say(b"GET /v1/urls?url=http://a.example/ HTTP/1.1\r\nHost: localhost\r\n\r\n")
             status, body = await client.answer()

@@ -34,7 +34,7 @@ expected-statuses = ["400", "404", "405", "413", "415", "422", "431"]
 
 
 @contextmanager
-def described(*options: str) -> Iterator[tuple[str, str]]:
+def openapi(*options: str) -> Iterator[tuple[str, str]]:
     """Serve in a process of its own; give the document's address and an admin's token."""
     command = [sys.executable, "-m", "tests.web.schema", *options]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
@@ -57,7 +57,7 @@ def test_every_request_that_the_document_allows_or_forbids_is_answered_as_it_say
 ) -> None:
     settings = tmp_path / "schemathesis.toml"
     settings.write_text(SETTINGS.format(here=HERE))
-    with described(*options) as (document, token):
+    with openapi(*options) as (document, token):
         done = subprocess.run(
             [
                 Path(sys.executable).with_name("schemathesis"),

@@ -57,7 +57,7 @@ async def test_a_flood_of_requests_whose_answers_nobody_awaits_is_cut_off() -> N
             text = b""
 
     assert text == b""
-    assert len(bench.arrivals) == 0
+    assert len(bench.waiters) == 0
 
 
 async def test_a_chunked_body_is_read_and_a_garbled_one_refused() -> None:

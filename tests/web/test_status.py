@@ -11,7 +11,7 @@ from scoter.core.url import canonical
 from scoter.live.context import Context
 from scoter.live.ports import JournalEntry
 from scoter.live.records import Priority
-from scoter.web.metrics import MOST_SERIES, Counter, Histogram, render
+from scoter.web.metrics import MAX_SERIES, Counter, Histogram, render
 
 
 def done(url: str = "http://a.example/") -> Context:
@@ -42,7 +42,7 @@ async def test_readiness_says_what_is_missing() -> None:
 async def test_a_url_that_is_done_is_counted_in_all_its_respects() -> None:
     bench = Bench()
 
-    bench.measures.done(done())
+    bench.metrics.done(done())
 
     text = (await bench.client.get("/metrics")).body.decode()
     assert 'scoter_urls_total{state="ok"} 1\n' in text
@@ -57,8 +57,8 @@ async def test_a_url_that_is_done_is_counted_in_all_its_respects() -> None:
 
 async def test_every_line_of_the_metrics_is_one_that_prometheus_reads() -> None:
     bench = Bench()
-    bench.measures.done(done())
-    bench.measures.errors.add('odd"\\\nreason')
+    bench.metrics.done(done())
+    bench.metrics.errors.add('odd"\\\nreason')
     await bench.client.get("/nowhere")
 
     text = (await bench.client.get("/metrics")).body.decode()
@@ -70,7 +70,7 @@ async def test_every_line_of_the_metrics_is_one_that_prometheus_reads() -> None:
 async def test_statistics_show_counts_depths_and_times() -> None:
     bench = Bench()
     await bench.client.post("/v1/messages", {"urls": ["http://a.example/"], "priority": "bulk"})
-    bench.measures.done(done())
+    bench.metrics.done(done())
 
     got = await bench.client.get("/v1/stats")
 
@@ -97,8 +97,8 @@ def test_a_histogram_counts_what_is_beyond_its_bounds() -> None:
 def test_labels_beyond_a_bound_are_counted_as_one() -> None:
     counter = Counter("c", "C.", ("of",))
 
-    for n in range(MOST_SERIES + 50):
+    for n in range(MAX_SERIES + 50):
         counter.add(str(n))
 
-    assert len(counter.values) == MOST_SERIES + 1
+    assert len(counter.values) == MAX_SERIES + 1
     assert counter.values[("other",)] == 50

@@ -29,7 +29,7 @@ def whole(bench: Bench) -> Client:
 
 
 def lean(bench: Bench) -> Client:
-    app = LookupApp(Lookup(bench.records, bench.pending), bench.gate, _nobody)
+    app = LookupApp(Lookup(bench.records, bench.pending), bench.access, _nobody)
     return Client(app, bench.document, HOST)
 
 
@@ -179,7 +179,7 @@ class _Broken:
 
 async def test_a_store_that_cannot_be_read_is_a_reason_to_come_again() -> None:
     bench = Bench(records=_Broken())
-    lean_client = Client(LookupApp(Lookup(_Broken(), bench.pending), bench.gate, _nobody), bench.document, HOST)
+    lean_client = Client(LookupApp(Lookup(_Broken(), bench.pending), bench.access, _nobody), bench.document, HOST)
 
     for client in (bench.client, lean_client):
         assert (await client.get("/v1/urls?url=http://a.example/")).status == 503
@@ -190,13 +190,13 @@ async def test_whoever_waits_is_answered_as_soon_as_the_url_is_known() -> None:
     bench = Bench()
     await bench.client.post("/v1/messages", {"urls": ["http://a.example/"]})
     asking = asyncio.create_task(bench.client.get("/v1/urls?url=HTTP://a.example&wait=20s"))
-    while not len(bench.arrivals):
+    while not len(bench.waiters):
         await asyncio.sleep(0)
 
     await bench.work()
 
     assert (await asking).status == 200
-    assert len(bench.arrivals) == 0
+    assert len(bench.waiters) == 0
 
 
 async def test_a_wait_that_was_in_vain_tells_pending_from_unknown() -> None:
@@ -222,10 +222,10 @@ async def test_whoever_waits_is_answered_when_the_service_ends(force: bool) -> N
     bench = Bench()
     await bench.client.post("/v1/messages", {"urls": ["http://a.example/"], "force": force})
     asking = asyncio.create_task(bench.client.get("/v1/urls?url=http://a.example/&wait=20s"))
-    while not len(bench.arrivals):
+    while not len(bench.waiters):
         await asyncio.sleep(0)
 
-    bench.arrivals.close()
+    bench.waiters.close()
 
     async with asyncio.timeout(5):
         assert (await asking).status == 202
@@ -244,15 +244,15 @@ async def test_a_client_that_gives_up_waiting_leaves_nothing_behind() -> None:
     bench = Bench()
     exchange = Exchanging("GET", "/v1/urls?url=http://a.example/&wait=20s", headers=HOST)
     asking = asyncio.create_task(bench.app(exchange.scope, exchange.receive, exchange.send))
-    while not len(bench.arrivals):
+    while not len(bench.waiters):
         await asyncio.sleep(0)
 
     exchange.leave()
     await asking
 
     assert exchange.status == 0
-    assert len(bench.arrivals) == 0
-    assert bench.arrivals._waiting == {}
+    assert len(bench.waiters) == 0
+    assert bench.waiters._waiting == {}
 
 
 @pytest.mark.parametrize(
@@ -274,7 +274,7 @@ async def test_the_lean_application_passes_on_what_it_does_not_answer(method: st
     async def pass_on(scope: MutableMapping[str, Any], receive: object, send: object) -> None:
         passed.append(scope["raw_path"])
 
-    app = LookupApp(Lookup(bench.records, bench.pending), bench.gate, pass_on)
+    app = LookupApp(Lookup(bench.records, bench.pending), bench.access, pass_on)
     asking = Exchanging(method, target, headers=HOST)
     await app(asking.scope, asking.receive, asking.send)
 

@@ -244,9 +244,9 @@ async def test_the_worker_runs_until_it_is_stopped_and_finishes_what_it_began() 
 def test_the_longest_wait_has_a_bound() -> None:
     backoff = DeliveryBackoff()
 
-    assert backoff.again_in(500, timedelta(), 1.0) == timedelta(hours=1)
-    assert backoff.again_in(0, timedelta(), 0.0) == timedelta(seconds=2.5)
-    assert backoff.again_in(100, timedelta(days=1), 1.0) is None
+    assert backoff.retry_in(500, timedelta(), 1.0) == timedelta(hours=1)
+    assert backoff.retry_in(0, timedelta(), 0.0) == timedelta(seconds=2.5)
+    assert backoff.retry_in(100, timedelta(days=1), 1.0) is None
 
 
 async def test_a_clock_that_is_set_forward_gives_nothing_up() -> None:

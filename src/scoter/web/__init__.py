@@ -1,12 +1,13 @@
-"""The HTTP API of the live service: bare ASGI, on ports.
+"""The HTTP API of the live service, as plain ASGI applications.
 
-- ``app``       the whole API, put together from the faces that it is given: start here
-- ``routes``    the table of routes: the one source of routing, validation and the OpenAPI document
-- ``asgi``, ``problems``, ``records``   what comes in, what goes out, and how it is said that something is wrong
-- ``handlers/`` one module a subject
-- ``lookup``    the lookup path alone, for processes that only look up; ``passing`` hands everything else on
-- ``streams``, ``waiting``   those who listen to events, and those who wait for one URL
-- ``keys``      who may come in; ``webhooks``, ``posting``   who is told
-- ``metrics``, ``measures``   what is counted
-- ``serving``, ``protocol``   the server under it, and the limits that it keeps
+- ``app``          the whole API, assembled from the services it is given: start here
+- ``routes``       the route table, from which routing, validation and the OpenAPI document (``openapi``) are derived
+- ``asgi``, ``problems``   requests, responses and error responses; the records are in ``scoter.api``
+- ``handlers/``    the handlers, one module per subject
+- ``lookups``, ``lookup_app``   lookups, and the application of processes that only answer lookups
+- ``proxy``        forwards everything else from those processes to the core
+- ``streams``, ``webhooks``   event streams, and deliveries to callbacks
+- ``keys``         access control; ``metrics`` counters for Prometheus
+- ``server``, ``protocol``   the HTTP server, and the limits it enforces
+- ``service/``     the processes of ``scoter serve``
 """

@@ -1,4 +1,4 @@
-"""The whole API as one ASGI application, put together from the faces that it is given."""
+"""The whole API as one ASGI application, assembled from the services it is given."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ from scoter.web.metrics import ServiceMetrics
 from scoter.web.openapi import document
 from scoter.web.problems import (
     DEFECT,
-    ENDING,
     NOT_FOUND,
     NOT_JSON,
+    SHUTTING_DOWN,
     TOO_LARGE,
     TOO_SLOW,
     UNAVAILABLE,
@@ -63,25 +63,24 @@ _log = logging.getLogger(__name__)
 
 
 class Services(Struct, frozen=True, kw_only=True):
-    """The faces that the API speaks to.
+    """What the API depends on.
 
-    ``is_pending`` tells whether a URL waits in the journal, ``is_renewed`` whether by somebody who wants it fetched
-    whatever is known; ``check_callback`` says why a callback must not be posted
-    to, or nothing; ``not_ready`` why the service cannot work now, or nothing.
+    ``is_pending`` tells whether a URL waits in the journal, ``is_forced`` whether it waits for a forced fetch.
+    ``check_callback`` returns why a callback is not allowed, ``not_ready`` why the service is not ready, or "".
     """
 
-    taker: MessageSink
+    sink: MessageSink
     records: RecordSource
     is_pending: Callable[[str], bool]
-    is_renewed: Callable[[str], bool] = lambda url: False
-    arrivals: UrlWaiters
+    is_forced: Callable[[str], bool] = lambda url: False
+    waiters: UrlWaiters
     streams: Streams
     rules: DomainRuleStore
     fetching: Fetching
     content: ContentStore | None = None
-    gate: AccessControl
+    access: AccessControl
     keys: ApiKeys
-    measures: ServiceMetrics
+    metrics: ServiceMetrics
     check_callback: Callable[[str], str]
     not_ready: Callable[[], str] = lambda: ""
     clock: Callable[[], datetime] = lambda: datetime.now(UTC)
@@ -92,29 +91,29 @@ class Services(Struct, frozen=True, kw_only=True):
 
 
 def routes(services: Services, describe: Callable[[], bytes]) -> list[Route]:
-    """Return every route, in the order in which the document shows them; ``describe`` returns that document."""
+    """Return all routes, in the order of the OpenAPI document, which ``describe`` returns."""
     return [
-        *MessageRoutes(services.taker, services.check_callback, services.measures, services.clock).routes(),
+        *MessageRoutes(services.sink, services.check_callback, services.metrics, services.clock).routes(),
         *UrlRoutes(
-            Lookup(services.records, services.is_pending), services.arrivals, services.longest_wait, services.is_renewed
+            Lookup(services.records, services.is_pending), services.waiters, services.longest_wait, services.is_forced
         ).routes(),
         *FetchRoutes(services.fetching, services.rules, services.content, services.fetch_limits).routes(),
         *EventRoutes(services.streams).routes(),
         *DomainRoutes(services.rules).routes(),
         *KeyRoutes(services.keys).routes(),
-        *StatusRoutes(services.measures, services.not_ready, describe).routes(),
+        *StatusRoutes(services.metrics, services.not_ready, describe).routes(),
     ]
 
 
 class Api:
-    """Finds a request's route, lets it in, reads it, and sends what its handler answers."""
+    """Routes a request, checks access, validates it, and sends the response of its handler."""
 
     def __init__(self, services: Services) -> None:
-        table = routes(services, lambda: self.described)
-        self.described = msgspec.json.encode(document(table, keys=services.gate.needs_key))
+        table = routes(services, lambda: self.openapi)
+        self.openapi = msgspec.json.encode(document(table, keys=services.access.needs_key))
         self._router = Router(table)
         self._services = services
-        self._measures = services.measures
+        self._metrics = services.metrics
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -125,30 +124,32 @@ class Api:
         answer = await self._answer(matched, scope, receive)
         name = matched.route.path if matched.route else "none"
         if isinstance(answer, ApiStream):
-            self._measures.requests.add(name, "200")
+            self._metrics.requests.add(name, "200")
             await (send_head(send, answer) if scope["method"] == "HEAD" else answer.run(receive, send))
             return
         if answer is None:
             return
-        self._measures.requests.add(name, str(answer.status))
-        self._measures.request_seconds.observe(name, time.perf_counter() - began)
+        self._metrics.requests.add(name, str(answer.status))
+        self._metrics.request_seconds.observe(name, time.perf_counter() - began)
         await send_reply(send, answer)
 
     async def _answer(self, matched: RouteMatch, scope: Scope, receive: Receive) -> ApiResponse | ApiStream | None:
         try:
             answer = await self._handle(matched, scope, receive)
-        except asyncio.CancelledError:  # this process ends, and waits for nothing any more
-            answer = ENDING
+        except asyncio.CancelledError:  # the process is shutting down
+            answer = SHUTTING_DOWN
         except Defect:
-            _log.exception("a request found a defect: %s %s", scope["method"], scope["raw_path"])
+            _log.exception("defect in a request: %s %s", scope["method"], scope["raw_path"])
             answer = DEFECT
-        except Unavailable as error:  # a full disk or a locked database: nothing was half done; others have logged it
-            answer = msgspec.structs.replace(UNAVAILABLE, detail=f"Nothing can be kept: {error.message}.")
+        except (
+            Unavailable
+        ) as error:  # a full disk or a locked database: nothing was changed, and it is logged elsewhere
+            answer = msgspec.structs.replace(UNAVAILABLE, detail=f"Nothing can be stored: {error.message}.")
         except ScoterError as error:
-            _log.warning("a request could not be answered: %s", error)
+            _log.warning("a request failed: %s", error)
             answer = UNAVAILABLE
         except Exception:
-            _log.exception("a request found a defect: %s %s", scope["method"], scope["raw_path"])
+            _log.exception("defect in a request: %s %s", scope["method"], scope["raw_path"])
             answer = DEFECT
         return refusal(answer, matched.allowed) if isinstance(answer, Problem) else answer
 
@@ -156,10 +157,10 @@ class Api:
         route = matched.route
         if route is None:
             return _wrong_method(matched.allowed) if matched.allowed else NOT_FOUND
-        admitted = self._services.gate.admit(scope["headers"], route.scope)
+        admitted = self._services.access.admit(scope["headers"], route.scope)
         if isinstance(admitted, Problem):
             return admitted
-        if route.shows_key and admitted.key is None:
+        if route.needs_key and admitted.key is None:
             return KEY_NEEDED
         headers = dict(scope["headers"])
         query = None if route.query is None else read_query(scope["query_string"], route.query)
@@ -178,7 +179,7 @@ class Api:
     async def _body(
         self, decode: Callable[[bytes], Any], headers: Mapping[bytes, bytes], receive: Receive
     ) -> Any | Problem | Disconnected:
-        # A page in a browser can send JSON elsewhere unasked only under other names than its own.
+        # Without CORS approval a web page can send JSON to other origins only under another content type.
         if headers.get(b"content-type", b"").partition(b";")[0].strip().lower() != b"application/json":
             return NOT_JSON
         services = self._services
@@ -193,4 +194,4 @@ class Api:
 
 
 def _wrong_method(allowed: Sequence[str]) -> Problem:
-    return problem(405, "method", "This path has no such method.", f"It has {', '.join(allowed)}.")
+    return problem(405, "method", "The path does not support this method.", f"It supports {', '.join(allowed)}.")

@@ -1,4 +1,4 @@
-"""What an ASGI server hands in and takes out, in the few shapes that this API needs."""
+"""The few ASGI shapes that this API needs: requests, responses, streams, and reading a body."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ PROBLEM: Final = b"application/problem+json"
 Body = TypeVar("Body")
 Result = TypeVar("Result")
 
-_PATIENCE: Final = 16  # times the largest body that are read only to be thrown away
+_MAX_DISCARDED: Final = 16  # times the largest body: how much of a too large body is read and discarded
 
 
 class ApiRequest(Struct, Generic[Body], frozen=True, kw_only=True):
-    """One request as a handler sees it: everything in it has been checked against its route."""
+    """A request as a handler sees it, validated against its route."""
 
     body: Body
     query: Any = None
@@ -36,7 +36,7 @@ class ApiRequest(Struct, Generic[Body], frozen=True, kw_only=True):
 
 
 class ApiResponse(Struct, frozen=True):
-    """An answer that is ready to be sent."""
+    """A complete response."""
 
     body: bytes = b""
     status: int = 200
@@ -45,34 +45,34 @@ class ApiResponse(Struct, frozen=True):
 
 
 class ApiStream(Struct, frozen=True):
-    """An answer that goes on for as long as somebody listens; ``fields`` are those of its head."""
+    """A response that continues as long as the client is connected; ``fields`` are its headers."""
 
     run: Callable[[Receive, Send], Awaitable[None]]
     fields: tuple[tuple[bytes, bytes], ...]
 
 
 class TooLarge(Struct, frozen=True):
-    """A body of more bytes than are taken."""
+    """The body exceeds the size limit."""
 
 
 class TooSlow(Struct, frozen=True):
-    """A body that did not come in time."""
+    """The body did not arrive in time."""
 
 
 class Disconnected(Struct, frozen=True):
-    """A client that left before it had said all."""
+    """The client disconnected before it sent the whole request."""
 
 
 async def read_body(
     receive: Receive, headers: Fields, *, most: int, within: float
 ) -> bytes | TooLarge | TooSlow | Disconnected:
-    """Return a request's body, unless it is too large, too slow or never ends.
+    """Return the body of a request, unless it is too large or too slow.
 
-    What is too large, but not by far, is read to its end and thrown away: many clients read no answer before they have
-    sent all, and would only see their connection break.
+    A body that is somewhat too large is read to its end and discarded: many clients do not read the response before
+    they have sent everything, and would only see a broken connection.
     """
-    declared, is_asking = _length(headers)
-    if declared > (most if is_asking else most * _PATIENCE):
+    declared, expects_continue = _length(headers)
+    if declared > (most if expects_continue else most * _MAX_DISCARDED):
         return TooLarge()
     parts: list[bytes] = []
     size = 0
@@ -86,7 +86,7 @@ async def read_body(
                 size += len(part)
                 if size > most:
                     parts.clear()
-                    if size > most * _PATIENCE:
+                    if size > most * _MAX_DISCARDED:
                         return TooLarge()
                 else:
                     parts.append(part)
@@ -100,37 +100,37 @@ async def read_body(
 
 
 def _length(headers: Fields) -> tuple[int, bool]:
-    """Return how long a body says it is, and whether its client asks before it sends it."""
-    length, is_asking = 0, False
+    """Return the declared length of a body, and whether the client waits for 100 Continue."""
+    length, expects_continue = 0, False
     for name, value in headers:
-        # Digits alone: int() would take signs, blanks and underscores too. The server has checked it already.
+        # Digits only: int() also accepts signs, spaces and underscores. The server has checked it already.
         if name == b"content-length" and value.isdigit():
             length = int(value[:20])
         elif name == b"expect":
-            is_asking = True
-    return length, is_asking
+            expects_continue = True
+    return length, expects_continue
 
 
 async def unless_disconnected(work: Coroutine[Any, Any, Result], receive: Receive) -> Result | None:
-    """Return what a piece of work comes to; nothing when the client leaves before, which ends it."""
-    working, leaving = asyncio.ensure_future(work), asyncio.ensure_future(disconnected(receive))
+    """Return the result of ``work``; cancel it and return ``None`` if the client disconnects first."""
+    working, gone = asyncio.ensure_future(work), asyncio.ensure_future(disconnected(receive))
     try:
-        await asyncio.wait((working, leaving), return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait((working, gone), return_when=asyncio.FIRST_COMPLETED)
         return working.result() if working.done() else None
     finally:
         working.cancel()
-        leaving.cancel()
-        await asyncio.gather(working, leaving, return_exceptions=True)
+        gone.cancel()
+        await asyncio.gather(working, gone, return_exceptions=True)
 
 
 async def disconnected(receive: Receive) -> None:
-    """Return when the client has left."""
+    """Return when the client has disconnected."""
     while (await receive())["type"] != "http.disconnect":
         pass
 
 
 async def send_reply(send: Send, reply: ApiResponse) -> None:
-    """Send an answer whole."""
+    """Send a complete response."""
     await send(
         {
             "type": "http.response.start",
@@ -146,13 +146,13 @@ async def send_reply(send: Send, reply: ApiResponse) -> None:
 
 
 async def send_head(send: Send, stream: ApiStream) -> None:
-    """Send what a stream begins with, and nothing of it."""
+    """Send the head of a stream, for HEAD requests."""
     await send({"type": "http.response.start", "status": 200, "headers": list(stream.fields)})
     await send({"type": "http.response.body", "body": b""})
 
 
 async def decline_other(scope: Scope, receive: Receive, send: Send) -> None:
-    """Answer what is no HTTP request: the server's start and end are acknowledged, a WebSocket is closed."""
+    """Handle what is not HTTP: acknowledge the server's start and end, close a WebSocket."""
     if scope["type"] != "lifespan":
         await send({"type": "websocket.close", "code": 1000})
         return

@@ -1,7 +1,7 @@
-"""The lookup path alone, as lean as it can be: for processes that look up, and hand everything else on.
+"""The application of lookup processes: answers lookups with little overhead, and forwards everything else.
 
-It answers ``GET /v1/urls?url=…`` without ``wait``, ``POST /v1/urls/lookup`` and ``/healthz``, in the same words as the
-whole API. A request costs what the server under it costs, and a few microseconds.
+It handles ``GET /v1/urls?url=…`` without ``wait``, ``POST /v1/urls/lookup`` and ``/healthz``, with the same responses
+as the whole API. A request costs a few microseconds more than the HTTP server itself.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ from scoter.web.lookups import Lookup, decode_lookups
 from scoter.web.metrics import LookupMetrics
 from scoter.web.problems import NOT_JSON, TOO_LARGE, TOO_SLOW, UNAVAILABLE, problem, read_json, refusal, reply_of
 
-_ONE: Final = b"/v1/urls"
-_MANY: Final = b"/v1/urls/lookup"
-_HEALTH: Final = b"/healthz"
-_READING: Final = ("GET", "HEAD")  # of the answer to HEAD, the server leaves out the body
+_ONE_PATH: Final = b"/v1/urls"
+_MANY_PATH: Final = b"/v1/urls/lookup"
+_HEALTH_PATH: Final = b"/healthz"
+_READ_METHODS: Final = ("GET", "HEAD")  # the server omits the body of a response to HEAD
 
 
 class LookupApp:
@@ -46,17 +46,17 @@ class LookupApp:
     def __init__(
         self,
         lookup: Lookup,
-        gate: AccessControl,
-        pass_on: App,
+        access: AccessControl,
+        forward: App,
         *,
-        counts: LookupMetrics | None = None,
+        metrics: LookupMetrics | None = None,
         body_limit: int = BODY_LIMIT,
         body_within: float = BODY_WITHIN,
     ) -> None:
         self._lookup = lookup
-        self._gate = gate
-        self._pass_on = pass_on
-        self._counts = counts or LookupMetrics(gate)
+        self._access = access
+        self._forward = forward
+        self._metrics = metrics or LookupMetrics(access)
         self._body_limit = body_limit
         self._body_within = body_within
 
@@ -65,32 +65,32 @@ class LookupApp:
             await decline_other(scope, receive, send)
             return
         path, method = scope["raw_path"], scope["method"]
-        began = self._counts.clock()
-        if path == _ONE and method in _READING:
+        began = self._metrics.clock()
+        if path == _ONE_PATH and method in _READ_METHODS:
             query: bytes = scope["query_string"]
             if query.startswith(b"url=") and b"&" not in query:
                 await self._send("/v1/urls", began, self._one(scope, query), send)
                 return
-        elif path == _MANY and method == "POST":
+        elif path == _MANY_PATH and method == "POST":
             reply = await self._many(scope, receive)
             if reply is not None:
                 await self._send("/v1/urls/lookup", began, reply, send)
             return
-        elif path == _HEALTH and method in _READING:
+        elif path == _HEALTH_PATH and method in _READ_METHODS:
             await self._send("/healthz", began, HEALTHY, send)
             return
-        await self._pass_on(scope, receive, send)
+        await self._forward(scope, receive, send)
 
     async def _send(self, route: str, began: float, reply: ApiResponse, send: Send) -> None:
-        self._counts.answered(route, reply.status, began)
+        self._metrics.answered(route, reply.status, began)
         await send_reply(send, reply)
 
     def _one(self, scope: Scope, query: bytes) -> ApiResponse:
-        admitted = self._gate.admit(scope["headers"], "read")
+        admitted = self._access.admit(scope["headers"], "read")
         if not isinstance(admitted, Admission):
             return refusal(admitted)
         try:
-            text = unquoted(query[4:])
+            text = unquote_value(query[4:])
         except UnicodeDecodeError:
             return reply_of(problem(400, "malformed", "The query string cannot be read."))
         if not 0 < len(text) <= LONGEST:
@@ -101,7 +101,7 @@ class LookupApp:
             return reply_of(UNAVAILABLE)
 
     async def _many(self, scope: Scope, receive: Receive) -> ApiResponse | None:
-        admitted = self._gate.admit(scope["headers"], "read")
+        admitted = self._access.admit(scope["headers"], "read")
         if not isinstance(admitted, Admission):
             return refusal(admitted)
         kind = b""
@@ -123,12 +123,12 @@ class LookupApp:
             return reply_of(UNAVAILABLE)
 
 
-def unquoted(text: bytes) -> str:
-    """Return a value of a query string.
+def unquote_value(text: bytes) -> str:
+    """Decode a value of a query string.
 
-    >>> unquoted(b"http%3A%2F%2Fa.example%2F%C3%A9+x%")
+    >>> unquote_value(b"http%3A%2F%2Fa.example%2F%C3%A9+x%")
     'http://a.example/é x%'
     """
-    # Of a URL hardly anything else is escaped. No colon and no slash is part of an escape, so the rest stays as it was.
+    # Fast path: usually only colons and slashes are escaped, and neither can be part of another escape.
     plain = text.replace(b"%3A", b":").replace(b"%2F", b"/").decode("ascii")
     return unquote_plus(plain, errors="strict") if "%" in plain or "+" in plain else plain

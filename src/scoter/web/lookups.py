@@ -1,4 +1,4 @@
-"""What is known of URLs, as ready-made JSON: the same for the whole API and for the processes that only look up."""
+"""Lookups as encoded JSON, shared by the whole API and the lookup processes; and waiting for records."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class LookupResults(Struct, frozen=True):
 
 
 class RecordSource(Protocol):
-    """Ready-made JSON by URL: what ``live.sqlite.metadata.MetadataReader`` has beside the port's own methods."""
+    """Encoded records by URL: what ``live.sqlite.metadata.MetadataReader`` has beside the methods of its port."""
 
     def value(self, url: str) -> bytes | None: ...
 
@@ -37,7 +37,7 @@ class RecordSource(Protocol):
 
 
 class StoreRecords:
-    """The same of any metadata store."""
+    """Encoded records of any metadata store."""
 
     def __init__(self, store: MetadataStore) -> None:
         self._store = store
@@ -51,15 +51,15 @@ class StoreRecords:
 
 
 class Lookup:
-    """Answers lookups. ``is_pending`` tells whether a URL was accepted and is not done; it is asked on a miss alone."""
+    """Answers lookups. ``is_pending`` tells whether a URL is accepted and unfinished; it is called on a miss only."""
 
     def __init__(self, records: RecordSource, is_pending: Callable[[str], bool]) -> None:
         self._records = records
         self._is_pending = is_pending
 
     def known(self, text: str) -> bytes | None:
-        """Return the record of a URL."""
-        # What is stored is stored under canonical URLs alone: one that is found as it stands needs no parsing.
+        """Return the record of a URL, in any spelling."""
+        # Records are stored under canonical URLs only: a URL that is found as given needs no parsing.
         found = self._records.value(text)
         if found is None:
             url = canonical_text(text)
@@ -72,24 +72,24 @@ class Lookup:
         return self._why(canonical_text(text))
 
     def one(self, text: str) -> ApiResponse:
-        """Answer for one URL."""
+        """Respond for one URL."""
         value = self.known(text)
         return ApiResponse(value) if value is not None else self.without(text)
 
     def without(self, text: str) -> ApiResponse:
-        """Answer for a URL that has no record."""
+        """Respond for a URL without a record."""
         absence = self.absence(text)
         if absence is Absence.PENDING:
             return ApiResponse(_encode(Missing(text, absence)), 202)
         if absence is Absence.UNUSABLE:
             return reply_of(problem(422, "invalid", "This is not a URL.", where="?url"))
-        return reply_of(problem(404, "unknown-url", "Nothing is known of this URL, and nobody has submitted it."))
+        return reply_of(problem(404, "unknown-url", "This URL is unknown; it was never submitted."))
 
     def many(self, urls: Sequence[str]) -> ApiResponse:
-        """Answer for several URLs, in their order."""
+        """Respond for several URLs, in their order."""
         found = self._records.values(urls)
-        is_whole = len(found) == len(urls)
-        results = [found[url] for url in urls] if is_whole else self._with_missing(urls, found)
+        is_complete = len(found) == len(urls)
+        results = [found[url] for url in urls] if is_complete else self._with_missing(urls, found)
         return ApiResponse(b'{"results":[%b]}' % b",".join(results))
 
     def _with_missing(self, urls: Sequence[str], found: Mapping[str, bytes]) -> list[bytes]:
@@ -109,7 +109,7 @@ class Lookup:
 
 
 def canonical_text(text: str) -> str:
-    """Return the canonical form of a URL, or nothing for one that is none or longer than any that is taken."""
+    """Return the canonical form of a URL, or "" if it is invalid or too long."""
     try:
         url = canonical(text).text
     except UrlError:
@@ -117,13 +117,13 @@ def canonical_text(text: str) -> str:
     return url if len(url) <= LONGEST else ""
 
 
-MOST: Final = 10_000
+MAX_WAITERS: Final = 10_000
 
 
 class UrlWaiters:
-    """Who waits for what; ``note`` is told of every URL that was stored."""
+    """Requests that wait for URLs; ``note`` must be called for every URL that is stored."""
 
-    def __init__(self, most: int = MOST) -> None:
+    def __init__(self, most: int = MAX_WAITERS) -> None:
         self._most = most
         self._count = 0
         self._waiting: dict[str, set[asyncio.Future[None]]] = {}
@@ -137,7 +137,7 @@ class UrlWaiters:
         return self._count >= self._most
 
     def note(self, urls: Iterable[str]) -> None:
-        """Wake those who wait for any of these."""
+        """Wake the requests that wait for any of these URLs."""
         if not self._waiting:
             return
         for url in urls:
@@ -146,12 +146,12 @@ class UrlWaiters:
                     future.set_result(None)
 
     def close(self) -> None:
-        """Wake everybody, and let nobody wait any more: the service ends."""
+        """Wake all, and let no request wait any more: the service is shutting down."""
         self._is_closing = True
         self.note(tuple(self._waiting))
 
     async def wait(self, url: str, seconds: float) -> bool:
-        """Wait until a URL is noted; tell whether it was in time."""
+        """Wait until a URL is stored; return whether it was in time."""
         if self._is_closing:
             return False
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()

@@ -1,4 +1,9 @@
-"""Counters, gauges and histograms, and their text for Prometheus (format 0.0.4)."""
+"""Metrics of the service and of lookup processes, in the Prometheus text format (0.0.4).
+
+Lookup processes report to the core about once a second, so counting a request costs only an addition; what was not
+reported is lost if a process is killed. In return a process learns how many requests others admitted per key, and
+charges the key for them: within one process a key can use its rate, across all of them it gets its rate on average.
+"""
 
 from __future__ import annotations
 
@@ -16,86 +21,86 @@ from scoter.live.context import Context
 from scoter.web.keys import AccessControl
 
 Labels: TypeAlias = tuple[str, ...]
-Sorted: TypeAlias = tuple[list[int], float]
-"""How many durations fell into each bucket, and their sum."""
+Buckets: TypeAlias = tuple[list[int], float]
+"""The number of durations in each bucket, and their sum."""
 
 MEDIA_TYPE: Final = b"text/plain; version=0.0.4; charset=utf-8"
 BOUNDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
-MOST_SERIES: Final = 1_000
+MAX_SERIES: Final = 1_000
 _OTHER: Final = "other"
 
 
 class Metric(Protocol):
-    """Something that has lines to show."""
+    """Something with lines in the text format."""
 
     def lines(self) -> Iterator[str]: ...
 
 
 class Counter:
-    """Counts up. Beyond a bound, new combinations of labels are counted as one."""
+    """A counter. Beyond a bound, new combinations of labels are counted together."""
 
-    def __init__(self, name: str, told: str, labels: Sequence[str] = ()) -> None:
+    def __init__(self, name: str, help_text: str, labels: Sequence[str] = ()) -> None:
         self.name = name
-        self.told = told
+        self.help_text = help_text
         self._labels = tuple(labels)
         self.values: dict[Labels, float] = {} if labels else {(): 0.0}
 
     def add(self, *labels: str, by: float = 1.0) -> None:
-        """Count one more, or ``by``."""
-        if labels not in self.values and len(self.values) >= MOST_SERIES:
+        """Increase the counter of a combination of labels."""
+        if labels not in self.values and len(self.values) >= MAX_SERIES:
             labels = (_OTHER,) * len(self._labels)
         self.values[labels] = self.values.get(labels, 0.0) + by
 
     def lines(self) -> Iterator[str]:
-        yield from _head(self.name, self.told, "counter")
+        yield from _head(self.name, self.help_text, "counter")
         for labels, value in self.values.items():
             yield f"{self.name}{_braces(zip(self._labels, labels, strict=True))} {_number(value)}"
 
 
 class Gauge:
-    """Shows what is the case when it is asked."""
+    """Values that are read on demand."""
 
-    def __init__(self, name: str, told: str, label: str, ask: Callable[[], Mapping[str, float]]) -> None:
+    def __init__(self, name: str, help_text: str, label: str, ask: Callable[[], Mapping[str, float]]) -> None:
         self.name = name
-        self.told = told
+        self.help_text = help_text
         self._label = label
         self.ask = ask
 
     def lines(self) -> Iterator[str]:
-        yield from _head(self.name, self.told, "gauge")
+        yield from _head(self.name, self.help_text, "gauge")
         for value_of, value in self.ask().items():
             labels = [(self._label, value_of)] if self._label else []
             yield f"{self.name}{_braces(labels)} {_number(value)}"
 
 
 class Histogram:
-    """Sorts durations into buckets, by one label."""
+    """Durations in buckets, by one label."""
 
-    def __init__(self, name: str, told: str, label: str, bounds: Sequence[float] = BOUNDS) -> None:
+    def __init__(self, name: str, help_text: str, label: str, bounds: Sequence[float] = BOUNDS) -> None:
         self.name = name
-        self.told = told
+        self.help_text = help_text
         self._label = label
         self._bounds = tuple(bounds)
         self._buckets: dict[str, list[int]] = {}
         self._sums: dict[str, float] = {}
 
     def observe(self, label: str, seconds: float) -> None:
-        """Note one duration."""
+        """Record one duration."""
         buckets = self._buckets.get(label)
         if buckets is None:
-            if len(self._buckets) >= MOST_SERIES:
+            if len(self._buckets) >= MAX_SERIES:
                 label = _OTHER
             buckets = self._buckets.setdefault(label, [0] * (len(self._bounds) + 1))
         buckets[bisect_left(self._bounds, seconds)] += 1
         self._sums[label] = self._sums.get(label, 0.0) + seconds
 
-    def sorted(self) -> Mapping[str, Sorted]:
-        """Return all of it by label, for ``add``."""
+    def buckets(self) -> Mapping[str, Buckets]:
+        """Return the buckets by label, for ``add``."""
         return {label: (buckets, self._sums[label]) for label, buckets in self._buckets.items()}
 
-    def add(self, sorted_elsewhere: Mapping[str, Sorted]) -> None:
-        """Add what another of the same bounds has sorted."""
-        for label, (more, total) in sorted_elsewhere.items():
+    def add(self, others: Mapping[str, Buckets]) -> None:
+        """Add the buckets of a histogram with the same bounds."""
+        for label, (more, total) in others.items():
             buckets = self._buckets.setdefault(label, [0] * (len(self._bounds) + 1))
             for at, count in enumerate(more):
                 buckets[at] += count
@@ -108,7 +113,7 @@ class Histogram:
         return sum(self._buckets[label])
 
     def within(self, label: str, share: float) -> float | None:
-        """Return the least bound that so great a share stayed within; none where that is beyond the last bound."""
+        """Return the smallest bound that covers a share of the durations; ``None`` if it is beyond the last bound."""
         buckets = self._buckets[label]
         wanted, seen = share * sum(buckets), 0
         for bound, count in zip(self._bounds, buckets, strict=False):
@@ -118,7 +123,7 @@ class Histogram:
         return None
 
     def lines(self) -> Iterator[str]:
-        yield from _head(self.name, self.told, "histogram")
+        yield from _head(self.name, self.help_text, "histogram")
         for label, buckets in self._buckets.items():
             total = 0
             for bound, count in zip((*map(_number, self._bounds), "+Inf"), buckets, strict=True):
@@ -129,12 +134,12 @@ class Histogram:
 
 
 def render(metrics: Iterable[Metric]) -> bytes:
-    """Return metrics as Prometheus reads them."""
+    """Return metrics in the Prometheus text format."""
     return "".join(f"{line}\n" for metric in metrics for line in metric.lines()).encode()
 
 
-def _head(name: str, told: str, kind: str) -> Iterator[str]:
-    yield f"# HELP {name} {told}"
+def _head(name: str, help_text: str, kind: str) -> Iterator[str]:
+    yield f"# HELP {name} {help_text}"
     yield f"# TYPE {name} {kind}"
 
 
@@ -155,7 +160,7 @@ _ROBOTS = ("robots_denied", "robots_unreachable", "crawl_delay")
 
 
 class ServiceMetrics:
-    """Everything that is counted; ``gauges`` names what can be asked for at any moment, by group and name."""
+    """All metrics of the service; ``gauges`` maps groups to functions that return current values by name."""
 
     def __init__(
         self,
@@ -166,17 +171,17 @@ class ServiceMetrics:
         self._began = clock()
         self.requests = Counter("scoter_http_requests_total", "Requests answered.", ("route", "status"))
         self.request_seconds = Histogram("scoter_http_request_seconds", "Time to answer a request.", "route")
-        self.messages = Counter("scoter_messages_total", "Messages that came in.", ("outcome",))
-        self.refusals = Counter("scoter_refusals_total", "Messages that were refused for want of room.", ("of",))
-        self.urls = Counter("scoter_urls_total", "URLs that are done.", ("state",))
-        self.robots = Counter("scoter_robots_total", "URLs that robots.txt kept us from.", ("reason",))
-        self.errors = Counter("scoter_fetch_errors_total", "URLs that could not be had.", ("reason",))
-        self.bytes = Counter("scoter_fetched_bytes_total", "Bytes of bodies.")
+        self.messages = Counter("scoter_messages_total", "Messages received.", ("outcome",))
+        self.refusals = Counter("scoter_refusals_total", "Messages refused because a queue was full.", ("of",))
+        self.urls = Counter("scoter_urls_total", "Finished URLs.", ("state",))
+        self.robots = Counter("scoter_robots_total", "URLs not fetched because of robots.txt.", ("reason",))
+        self.errors = Counter("scoter_fetch_errors_total", "URLs that could not be fetched.", ("reason",))
+        self.bytes = Counter("scoter_fetched_bytes_total", "Bytes of bodies received.")
         self.stages = Histogram("scoter_stage_seconds", "Time in each stage of the pipeline.", "stage")
-        self.deliveries = Counter("scoter_deliveries_total", "Webhook deliveries tried.", ("outcome",))
+        self.deliveries = Counter("scoter_deliveries_total", "Attempts to deliver to webhooks.", ("outcome",))
         self.refused = Counter(
             "scoter_connections_refused_total",
-            "Connections that were turned away or ended for what their clients did.",
+            "Connections refused or closed because of what their clients did.",
             ("reason",),
         )
         self._gauges = {
@@ -185,7 +190,7 @@ class ServiceMetrics:
         }
 
     def done(self, context: Context) -> None:
-        """Note a URL that went through the pipeline (a face for ``Scheduler.on_done``)."""
+        """Count a URL that went through the pipeline (for ``Scheduler.on_done``)."""
         if context.record is not None:
             self.urls.add(context.record.state.value)
         for stage, seconds in context.timings:
@@ -200,24 +205,24 @@ class ServiceMetrics:
         for exchange in context.exchanges:
             self.bytes.add(by=len(exchange.body))
 
-    def add(self, tally: MetricsReport) -> None:
-        """Add what a lookup process has counted."""
-        for labels, count in tally.requests:
+    def add(self, report: MetricsReport) -> None:
+        """Add the report of a lookup process."""
+        for labels, count in report.requests:
             self.requests.add(*labels, by=count)
-        for labels, count in tally.refused:
+        for labels, count in report.refused:
             self.refused.add(*labels, by=count)
-        self.request_seconds.add(tally.seconds)
+        self.request_seconds.add(report.seconds)
 
     def metrics(self) -> list[Metric]:
         counters = (self.requests, self.messages, self.refusals, self.urls, self.robots, self.errors, self.bytes)
         return [*counters, self.refused, self.deliveries, self.request_seconds, self.stages, *self._gauges.values()]
 
     def text(self) -> bytes:
-        """Return all of it as Prometheus reads it."""
+        """Return all metrics in the Prometheus text format."""
         return render(self.metrics())
 
     def statistics(self) -> Statistics:
-        """Return all of it as a record."""
+        """Return all metrics as a record."""
         counts: dict[str, float] = {}
         for metric in self.metrics():
             if isinstance(metric, Counter):
@@ -237,26 +242,26 @@ class ServiceMetrics:
 
 
 class MetricsReport(Struct, frozen=True, kw_only=True):
-    """What a process has counted since it last told; ``admitted`` are requests by key, of keys that have a rate."""
+    """What a process counted since its last report; ``admitted`` are requests by key, for keys with a rate limit."""
 
     requests: list[tuple[tuple[str, ...], float]] = []
-    seconds: Mapping[str, Sorted] = {}
+    seconds: Mapping[str, Buckets] = {}
     refused: list[tuple[tuple[str, ...], float]] = []
     uses: Mapping[str, datetime] = {}
     admitted: Mapping[str, int] = {}
 
 
 class LookupMetrics:
-    """The counters of a process that only looks up."""
+    """The counters of a lookup process."""
 
     def __init__(
         self,
-        gate: AccessControl,
+        access: AccessControl,
         take_uses: Callable[[], Mapping[str, datetime]] = dict,
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
         self.clock = clock
-        self._gate = gate
+        self._access = access
         self._take_uses = take_uses
         self._begin()
 
@@ -266,22 +271,22 @@ class LookupMetrics:
         self._refused = Counter("refused", "", ("reason",))
 
     def answered(self, route: str, status: int, began: float) -> None:
-        """Note a request that was answered here."""
+        """Count a request that was answered here."""
         self._requests.add(route, str(status))
         self._seconds.observe(route, self.clock() - began)
 
     def refused(self, reason: str) -> None:
-        """Note a connection that was turned away or ended."""
+        """Count a connection that was refused or closed."""
         self._refused.add(reason)
 
     def take(self) -> MetricsReport:
-        """Return what was counted, and begin anew."""
-        tally = MetricsReport(
+        """Return the counts and reset them."""
+        report = MetricsReport(
             requests=list(self._requests.values.items()),
-            seconds=self._seconds.sorted(),
+            seconds=self._seconds.buckets(),
             refused=list(self._refused.values.items()),
             uses=self._take_uses(),
-            admitted=self._gate.take_admitted(),
+            admitted=self._access.take_admitted(),
         )
         self._begin()
-        return tally
+        return report

@@ -1,4 +1,4 @@
-"""The OpenAPI document, made from the table of routes and the types that it names."""
+"""The OpenAPI document, generated from the route table and its types."""
 
 from __future__ import annotations
 
@@ -17,37 +17,37 @@ from scoter.web.routes import ResponseSpec, Route
 
 _REF: Final = "#/components/schemas/{name}"
 _PARAMETER: Final = re.compile(r"\{([a-z]+)\}")
-_TOLD: Final = {
-    400: "The body or the query cannot be read.",
-    401: "No key, or none that is known.",
+_DESCRIPTIONS: Final = {
+    400: "The body or the query string is malformed.",
+    401: "The API key is missing or unknown.",
     403: "Not allowed.",
-    404: "There is nothing, or nothing is known.",
-    408: "The body did not come in time.",
-    409: "It does not go together with what there is.",
+    404: "Not found, or not known.",
+    408: "The body did not arrive in time.",
+    409: "It conflicts with the current state.",
     413: "The body is too large.",
     415: "The body is not application/json.",
-    421: "Without keys, the service answers only to loopback names.",
-    422: "The request says something that is not understood.",
-    429: "Too much; Retry-After tells when to come again.",
-    503: "Not now; Retry-After tells when to come again.",
-    504: "It took too long.",
+    421: "Without keys, the service answers to loopback names only.",
+    422: "The request is invalid.",
+    429: "Too many requests; Retry-After says when to retry.",
+    503: "Temporarily unavailable; Retry-After says when to retry.",
+    504: "Timeout.",
 }
-_LATER: Final = {"Retry-After": {"type": "integer", "minimum": 1}}
-_FIELDS: Final[Mapping[int, Mapping[str, Any]]] = {
+_RETRY_AFTER: Final = {"Retry-After": {"type": "integer", "minimum": 1}}
+_HEADERS: Final[Mapping[int, Mapping[str, Any]]] = {
     401: {"WWW-Authenticate": {"type": "string"}},
-    429: _LATER,
-    503: _LATER,
+    429: _RETRY_AFTER,
+    503: _RETRY_AFTER,
 }
 
 
 def document(routes: Sequence[Route], *, keys: bool = False) -> dict[str, Any]:
-    """Return the document of an API; with ``keys`` nobody comes in without one."""
+    """Return the OpenAPI document; ``keys`` tells whether every request needs an API key."""
     kinds = list(dict.fromkeys(_kinds(routes)))
     made: dict[Any, Any] = {}
     plain = [_plain(kind, made) for kind in kinds]
     schemas, components = msgspec.json.schema_components(plain, ref_template=_REF)
     by_kind = dict(zip(kinds, schemas, strict=True))
-    # A record or its absence, side by side: msgspec cannot say that of two structs, since it could not read it.
+    # A record or its absence: msgspec does not support a union of two untagged structs.
     record = components["LookupResults"]["properties"]["results"]["items"]
     components["LookupResults"]["properties"]["results"]["items"] = {"anyOf": [record, by_kind[Missing]]}
     paths: dict[str, dict[str, Any]] = {}
@@ -55,7 +55,7 @@ def document(routes: Sequence[Route], *, keys: bool = False) -> dict[str, Any]:
         paths.setdefault(route.path, {})[route.method.lower()] = _operation(route, by_kind, keys)
     return {
         "openapi": "3.1.0",
-        "info": {"title": "Scoter", "version": "1", "description": "Links in, what they lead to out."},
+        "info": {"title": "Scoter", "version": "1", "description": "Submit links, get what they lead to."},
         "paths": paths,
         "components": {
             "schemas": components,
@@ -75,7 +75,7 @@ def _kinds(routes: Iterable[Route]) -> Iterable[Any]:
 def _operation(route: Route, schemas: Mapping[Any, dict[str, Any]], keys: bool) -> dict[str, Any]:
     name = route.path.strip("/").replace("/", "_").replace("{", "").replace("}", "")
     operation: dict[str, Any] = {
-        "summary": route.told,
+        "summary": route.summary,
         "operationId": f"{route.method.lower()}_{name}",
         "responses": {str(status): _response(each, schemas) for status, each in route.responses.items()},
     }
@@ -88,17 +88,21 @@ def _operation(route: Route, schemas: Mapping[Any, dict[str, Any]], keys: bool) 
         content = {"application/json": {"schema": schemas[route.body]}}
         operation["requestBody"] = {"required": True, "content": content}
     if route.scope is not None:
-        operation["security"] = [{"key": []}] if keys or route.shows_key else [{"key": []}, {}]
+        operation["security"] = [{"key": []}] if keys or route.needs_key else [{"key": []}, {}]
         operation["x-scope"] = route.scope
     refusal = {"application/problem+json": {"schema": schemas[Problem]}}
     for status in _problems(route):
-        operation["responses"][str(status)] = {"description": _TOLD[status], "content": refusal, **_fields(status)}
-    operation["responses"]["default"] = {"description": "Something is wrong.", "content": refusal}
+        operation["responses"][str(status)] = {
+            "description": _DESCRIPTIONS[status],
+            "content": refusal,
+            **_headers(status),
+        }
+    operation["responses"]["default"] = {"description": "An error.", "content": refusal}
     return operation
 
 
-def _fields(status: int) -> dict[str, Any]:
-    found = _FIELDS.get(status, {})
+def _headers(status: int) -> dict[str, Any]:
+    found = _HEADERS.get(status, {})
     return {"headers": {name: {"required": True, "schema": schema} for name, schema in found.items()}} if found else {}
 
 
@@ -117,7 +121,7 @@ def _problems(route: Route) -> list[int]:
 
 def _response(response: ResponseSpec, schemas: Mapping[Any, dict[str, Any]]) -> dict[str, Any]:
     schema = {"type": "string"} if response.body is None else schemas[response.body]
-    return {"description": response.told, "content": {response.media_type: {"schema": schema}}}
+    return {"description": response.description, "content": {response.media_type: {"schema": schema}}}
 
 
 def _path_parameter(name: str) -> dict[str, Any]:
@@ -137,14 +141,14 @@ def _query_parameters(kind: type[Struct]) -> list[dict[str, Any]]:
 
 
 def _plain(kind: Any, made: dict[Any, Any]) -> Any:
-    """Return a type with structs whose defaults are all of JSON: a default that is a read-only mapping is not."""
+    """Return a type whose structs have JSON defaults only: msgspec does not accept a read-only mapping as one."""
     if isinstance(kind, type) and issubclass(kind, Struct):
         if kind not in made:
             made[kind] = _plain_struct(kind, made)
         return made[kind]
     origin, inner = typing.get_origin(kind), typing.get_args(kind)
     if origin in (typing.Union, types.UnionType):
-        return typing.Union[tuple(_plain(each, made) for each in inner)]  # noqa: UP007  made at run time
+        return typing.Union[tuple(_plain(each, made) for each in inner)]  # noqa: UP007  built at run time
     if origin is typing.Annotated:
         return typing.Annotated[(_plain(inner[0], made), *inner[1:])]
     if origin in (None, typing.Literal):
@@ -156,15 +160,15 @@ def _plain_struct(kind: type[Struct], made: dict[Any, Any]) -> type[Struct]:
     hints = typing.get_type_hints(kind, include_extras=True)
     fields: list[Any] = []
     for field in msgspec.structs.fields(kind):
-        told = _plain(hints[field.name], made)
+        annotation = _plain(hints[field.name], made)
         if field.required:
-            fields.append((field.encode_name, told))
+            fields.append((field.encode_name, annotation))
         elif isinstance(field.default, types.MappingProxyType):
-            fields.append((field.encode_name, told, {}))
+            fields.append((field.encode_name, annotation, {}))
         elif field.default is not msgspec.NODEFAULT:
-            fields.append((field.encode_name, told, field.default))
+            fields.append((field.encode_name, annotation, field.default))
         else:
-            fields.append((field.encode_name, told, msgspec.field(default_factory=field.default_factory)))
+            fields.append((field.encode_name, annotation, msgspec.field(default_factory=field.default_factory)))
     config = kind.__struct_config__
     namespace = {"__doc__": kind.__doc__}
     return msgspec.defstruct(

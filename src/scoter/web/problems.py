@@ -1,4 +1,4 @@
-"""How a client is told that something is wrong: problem+json (RFC 9457), with the place of the mistake."""
+"""Error responses as problem+json (RFC 9457), with the position of the mistake in the request."""
 
 from __future__ import annotations
 
@@ -21,29 +21,29 @@ _MAX_PARAMETERS: Final = 20
 _PREFIX: Final = "urn:scoter:problem:"
 _AT: Final = re.compile(r" - at `(?:key in )?\$(?P<path>[^`]*)`$")
 _STEP: Final = re.compile(r"\.(?P<name>[^.\[\]]+)|\[(?P<index>[^\[\]]*)\]")
-# msgspec tells of a pattern as it is written.
-_SAID: Final = {f"Expected `str` matching regex {pattern!r}": words for pattern, words in PATTERN_MESSAGES.items()}
+# msgspec quotes the pattern itself.
+_FRIENDLY: Final = {f"Expected `str` matching regex {pattern!r}": words for pattern, words in PATTERN_MESSAGES.items()}
 
 
 def problem(
     status: int, name: str, title: str, detail: str = "", *, where: str = "", retry_after: float | None = None
 ) -> Problem:
-    """Return a problem of a kind that has a name."""
+    """Return a problem of a named type."""
     return Problem(type=_PREFIX + name, title=title, status=status, detail=detail, where=where, retry_after=retry_after)
 
 
 def reply_of(found: Problem, *headers: tuple[bytes, bytes]) -> ApiResponse:
-    """Return a problem as an answer. No text of a client's ever gets into a header."""
+    """Return a problem as a response. Text from a client never gets into a header."""
     if found.retry_after is not None:
         headers = (*headers, (b"retry-after", b"%d" % max(1, math.ceil(found.retry_after))))
     return ApiResponse(msgspec.json.encode(found), found.status, PROBLEM, headers)
 
 
 def refusal(found: Problem, allowed: Sequence[str] = ()) -> ApiResponse:
-    """Return a problem as an answer, with the fields that its status asks for."""
+    """Return a problem as a response, with the headers that its status requires."""
     if found.status == 401:
         return reply_of(found, (b"www-authenticate", b"Bearer"))
-    if found.status in (408, 413):  # what is left of the body is not read
+    if found.status in (408, 413):  # the rest of the body is not read
         return reply_of(found, (b"connection", b"close"))
     if found.status == 405:
         return reply_of(found, (b"allow", ", ".join(allowed).encode()))
@@ -51,19 +51,19 @@ def refusal(found: Problem, allowed: Sequence[str] = ()) -> ApiResponse:
 
 
 def invalid(error: msgspec.ValidationError, *, parameter: bool = False) -> Problem:
-    """Return what is wrong with a body, or with a parameter, that was read but is not what was asked for."""
+    """Return what is wrong with a body or a parameter that does not match its schema."""
     text = str(error)
     at = _AT.search(text)
     detail = text[: at.start()] if at else text
-    detail = _SAID.get(detail, detail)
+    detail = _FRIENDLY.get(detail, detail)
     where = pointer(at["path"]) if at else ""
     if parameter:
         where = where.replace("/", "?", 1)
-    return problem(422, "invalid", "The request says something that is not understood.", detail, where=where)
+    return problem(422, "invalid", "The request is invalid.", detail, where=where)
 
 
 def pointer(path: str) -> str:
-    """Return a path in msgspec's words as a JSON pointer.
+    """Return a path of msgspec as a JSON pointer.
 
     >>> pointer(".messages[3].urls[...]")
     '/messages/3/urls/-'
@@ -72,18 +72,18 @@ def pointer(path: str) -> str:
     return "".join("/" + ("-" if step == "..." else step.replace("~", "~0").replace("/", "~1")) for step in steps)
 
 
-NOT_FOUND: Final = problem(404, "no-such-path", "There is nothing at this path.")
+NOT_FOUND: Final = problem(404, "no-such-path", "There is no such path.")
 MALFORMED: Final = problem(400, "malformed", "The body is not JSON.")
-TOO_LARGE: Final = problem(413, "too-large", "The body is larger than is taken.")
-TOO_SLOW: Final = problem(408, "too-slow", "The body did not come in time.")
-NOT_JSON: Final = problem(415, "not-json", "A body must come as application/json.")
+TOO_LARGE: Final = problem(413, "too-large", "The body is too large.")
+TOO_SLOW: Final = problem(408, "too-slow", "The body did not arrive in time.")
+NOT_JSON: Final = problem(415, "not-json", "The content type of the body must be application/json.")
 UNAVAILABLE: Final = problem(503, "unavailable", "The service cannot do this now.", retry_after=5)
-ENDING: Final = problem(503, "ending", "The service ends; what was asked is not done.", retry_after=5)
-DEFECT: Final = problem(500, "defect", "The service made a mistake; its log tells more.")
+SHUTTING_DOWN: Final = problem(503, "ending", "The service is shutting down.", retry_after=5)
+DEFECT: Final = problem(500, "defect", "Internal error; see the log of the service.")
 
 
 def read_json(raw: bytes, decode: Callable[[bytes], Any]) -> Any | Problem:
-    """Return what a body says, or what is wrong with it."""
+    """Decode a body, or return what is wrong with it."""
     try:
         return decode(raw)
     except msgspec.ValidationError as error:
@@ -93,13 +93,13 @@ def read_json(raw: bytes, decode: Callable[[bytes], Any]) -> Any | Problem:
 
 
 def read_query(raw: bytes, kind: type[Struct]) -> Struct | Problem:
-    """Return what a query string says, or what is wrong with it."""
+    """Decode a query string, or return what is wrong with it."""
     try:
         pairs = parse_qsl(raw.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=_MAX_PARAMETERS)
     except ValueError:
-        return problem(400, "malformed", "The query string cannot be read.")
+        return problem(400, "malformed", "The query string is malformed.")
     if len(dict(pairs)) < len(pairs):
-        return problem(422, "invalid", "A parameter is given twice.", where="?")
+        return problem(422, "invalid", "A parameter occurs twice.", where="?")
     try:
         return msgspec.convert(dict(pairs), kind, strict=False)
     except msgspec.ValidationError as error:

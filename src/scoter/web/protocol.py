@@ -1,8 +1,8 @@
 """HTTP/1.1 on uvicorn's parser, with the limits that it lacks.
 
-The parser takes a head of any size for any time, and a client that does not read is waited for without end. Here a
-head has a size and a time, a connection that stands still is ended, and those beyond a number are turned away politely.
-What clients do wrong is counted and answered, not logged: they could write our log full.
+The parser accepts heads of any size for any time, and waits forever for a client that does not read. Here the size and
+time of a head are limited, stalled connections are closed, and connections beyond a number get 503. What clients do
+wrong is counted and answered, but not logged, so that they cannot flood the log.
 """
 
 from __future__ import annotations
@@ -25,30 +25,30 @@ from scoter.web.problems import problem, reply_of
 _CROWDED: Final = reply_of(
     problem(503, "crowded", "There are too many connections.", retry_after=5), (b"connection", b"close")
 )
-_STEADY: Final = 65_536  # bytes: who reads as much in the time of a stall is slow, and does not stand still
+_PROGRESS: Final = 65_536  # bytes: a client that reads as much within the stall time is slow, not stalled
 _UNFINISHED: Final = "ASGI callable returned without completing response."
 
 RefusalCounter: TypeAlias = Callable[[str], None]
-"""Told in a word why a connection was turned away or ended."""
+"""Called with the reason why a connection was refused or closed."""
 
 
-def _last(found: Problem) -> bytes:
-    """Return an answer after which the connection ends, as it goes over the wire."""
+def _final_response(found: Problem) -> bytes:
+    """Return the bytes of a response after which the connection is closed."""
     reply = reply_of(found, (b"connection", b"close"))
     fields = ((b"content-type", reply.media_type), (b"content-length", b"%d" % len(reply.body)), *reply.headers)
     head = b"HTTP/1.1 %d %b\r\n" % (reply.status, HTTPStatus(reply.status).phrase.encode())
     return head + b"".join(b"%b: %b\r\n" % field for field in fields) + b"\r\n" + reply.body
 
 
-_HEAD_TOO_LARGE: Final = _last(problem(431, "head-too-large", "The head of the request is larger than is taken."))
-_HEAD_TOO_SLOW: Final = _last(problem(408, "too-slow", "The head of the request did not come in time."))
-_NOT_HTTP: Final = _last(problem(400, "not-http", "This is no request of HTTP/1.1."))
+_HEAD_TOO_LARGE: Final = _final_response(problem(431, "head-too-large", "The head of the request is too large."))
+_HEAD_TOO_SLOW: Final = _final_response(problem(408, "too-slow", "The head of the request did not arrive in time."))
+_NOT_HTTP: Final = _final_response(problem(400, "not-http", "This is not an HTTP/1.1 request."))
 
 
 class ServerLimits(Struct, frozen=True, kw_only=True):
-    """What a client may do: bytes and seconds for a head, seconds without reading, connections in all.
+    """What a client may do: bytes and seconds for a head, seconds without reading, connections in total.
 
-    ``pipelined`` requests may wait for the answer to the first.
+    ``pipelined`` requests may wait for the response to the first.
     """
 
     head: int = 32 * 1024
@@ -59,7 +59,7 @@ class ServerLimits(Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, web: WebSettings) -> ServerLimits:
-        """Return the limits that are set."""
+        """Return the configured limits."""
         return cls(
             head=web.head_size,
             head_within=web.head_time.total_seconds(),
@@ -69,16 +69,16 @@ class ServerLimits(Struct, frozen=True, kw_only=True):
 
 
 async def crowded(scope: Scope, receive: Receive, send: Send) -> None:
-    """Turn a request away."""
+    """Refuse a request."""
     await send_reply(send, _CROWDED)
 
 
 class _HeadTooLarge(Exception):
-    """Ends the parser's work on a head."""
+    """Stops the parser in the middle of a head."""
 
 
 class _QuietLogger(logging.LoggerAdapter[logging.Logger]):
-    """uvicorn's log without what clients can bring about; an answer that the core did not finish is not ours either."""
+    """uvicorn's log without what clients can cause, and without responses that the core did not finish."""
 
     level = logging.WARNING
 
@@ -91,19 +91,19 @@ class _QuietLogger(logging.LoggerAdapter[logging.Logger]):
 
 
 def limited_protocol(limits: ServerLimits, note: RefusalCounter = lambda why: None) -> type[HttpToolsProtocol]:
-    """Return a protocol that keeps limits; ``note`` is told of whatever they end."""
+    """Return a protocol that enforces limits; ``note`` is called with the reason for each connection it closes."""
 
     class LimitedProtocol(HttpToolsProtocol):
         """One connection."""
 
         _head = 0
-        _told = 0  # bytes of the head that the parser has made out
+        _parsed = 0  # bytes of the head that the parser has reported
         _is_head = True
-        _is_mixed = False  # the piece that came last has the end of one request and the beginning of the next
-        _unoffered = b""  # a head that offered another protocol, without the offer
+        _is_mixed = False  # the last chunk has the end of one request and the start of the next
+        _plain_head = b""  # a head that offered a protocol upgrade, without the offer
         _timer: asyncio.TimerHandle | None = None
         _stall: asyncio.TimerHandle | None = None
-        _unread = 0  # bytes, when that time began
+        _unread = 0  # bytes, when the stall timer started
         _trickle: asyncio.TimerHandle | None = None
         _running: RequestResponseCycle | None = None
 
@@ -119,7 +119,7 @@ def limited_protocol(limits: ServerLimits, note: RefusalCounter = lambda why: No
             for timer in (self._timer, self._stall, self._trickle):
                 if timer is not None:
                     timer.cancel()
-            # With requests behind it, the one that is being answered would not hear that its client has left.
+            # With pipelined requests, uvicorn does not tell the running one that its client disconnected.
             if self._running is not None and not self._running.response_complete:
                 self._running.disconnected = True
                 self._running.message_event.set()
@@ -127,25 +127,25 @@ def limited_protocol(limits: ServerLimits, note: RefusalCounter = lambda why: No
 
         def on_message_begin(self) -> None:
             self._is_head = True
-            self._told = 0
+            self._parsed = 0
             super().on_message_begin()
 
         def on_url(self, url: bytes) -> None:
             super().on_url(url)
-            self._count_told(len(url))
+            self._count_parsed(len(url))
 
         def on_header(self, name: bytes, value: bytes) -> None:
             super().on_header(name, value)
-            self._count_told(len(name) + len(value) + 4)
+            self._count_parsed(len(name) + len(value) + 4)
 
-        def _count_told(self, more: int) -> None:
-            self._told += more
-            if self._told > limits.head:
+        def _count_parsed(self, more: int) -> None:
+            self._parsed += more
+            if self._parsed > limits.head:
                 raise _HeadTooLarge
 
         def send_400_response(self, msg: str) -> None:
-            """Answer what the parser does not take, unless another answer is just being sent."""
-            is_large = self._told > limits.head
+            """Respond to what the parser rejects, unless another response is being sent."""
+            is_large = self._parsed > limits.head
             note("head_too_large" if is_large else "not_http")
             running = self._running
             if running is None or not running.response_started or running.response_complete:
@@ -159,7 +159,7 @@ def limited_protocol(limits: ServerLimits, note: RefusalCounter = lambda why: No
             if self.parser.should_upgrade() and method != b"CONNECT":
                 fields = (b"%b: %b\r\n" % field for field in self.headers if field[0] != b"upgrade")
                 start = b"%b %b HTTP/%b\r\n" % (method, self.url, self.parser.get_http_version().encode())
-                self._unoffered = start + b"".join(fields) + b"\r\n"
+                self._plain_head = start + b"".join(fields) + b"\r\n"
                 return
             super().on_headers_complete()
             if not self.pipeline:
@@ -167,7 +167,7 @@ def limited_protocol(limits: ServerLimits, note: RefusalCounter = lambda why: No
 
         def on_message_complete(self) -> None:
             self._is_mixed = True
-            if self._unoffered:
+            if self._plain_head:
                 return
             super().on_message_complete()
             if self._trickle is not None:
@@ -175,7 +175,7 @@ def limited_protocol(limits: ServerLimits, note: RefusalCounter = lambda why: No
                 self._trickle = None
 
         def on_response_complete(self) -> None:
-            # Answered before all of it came: the rest is read for a while, lest the client miss the answer.
+            # Answered before the whole body arrived: read on for a while, so that the client sees the response.
             if self._running is not None and self._running.more_body and self._trickle is None:
                 self._trickle = self.loop.call_later(limits.head_within, self._end)
             self._running = self.pipeline[-1][0] if self.pipeline else None
@@ -185,7 +185,9 @@ def limited_protocol(limits: ServerLimits, note: RefusalCounter = lambda why: No
             self._is_mixed = False
             self._feed(data)
             if self._is_head:
-                self._count_head(1 if self._is_mixed else len(data))  # what ended before the head is none of it
+                self._count_head(
+                    1 if self._is_mixed else len(data)
+                )  # the end of the previous request is not part of the head
             elif self._timer is not None:
                 self._timer.cancel()
                 self._timer = None
@@ -194,9 +196,9 @@ def limited_protocol(limits: ServerLimits, note: RefusalCounter = lambda why: No
                 self.transport.abort()
 
         def _feed(self, data: bytes) -> None:
-            """Hand on what came. No other protocol is spoken, so that an offer of one is passed over (RFC 9110 7.8).
+            """Feed the parser. An offer to upgrade the protocol is ignored (RFC 9110 7.8).
 
-            The parser takes a body after an offer for that protocol's: it is given the head again, without the offer.
+            The parser would take a body after an offer for the other protocol, so it gets the head again without it.
             """
             self._unset_keepalive_if_required()
             rest = memoryview(data)
@@ -206,7 +208,7 @@ def limited_protocol(limits: ServerLimits, note: RefusalCounter = lambda why: No
                         self.parser.feed_data(rest)
                         return
                     except httptools.HttpParserUpgrade as offer:
-                        head, self._unoffered = self._unoffered, b""
+                        head, self._plain_head = self._plain_head, b""
                         rest = rest[offer.args[0] :]
                         self.parser.feed_data(head)
             except httptools.HttpParserError:
@@ -233,7 +235,7 @@ def limited_protocol(limits: ServerLimits, note: RefusalCounter = lambda why: No
             self._end()
 
         def _end(self) -> None:
-            """Close; what the client does not read in time is thrown away."""
+            """Close; what the client does not read in time is discarded."""
             self.transport.close()
             self._abort_later()
 
@@ -244,7 +246,7 @@ def limited_protocol(limits: ServerLimits, note: RefusalCounter = lambda why: No
 
         def _abort(self) -> None:
             self._stall = None
-            if self._unread - self.transport.get_write_buffer_size() >= _STEADY:  # a long answer, and a slow line
+            if self._unread - self.transport.get_write_buffer_size() >= _PROGRESS:  # a long response on a slow line
                 self._abort_later()
                 return
             note("stalled")
@@ -264,24 +266,27 @@ def limited_protocol(limits: ServerLimits, note: RefusalCounter = lambda why: No
 
 
 def uvicorn_options(limits: ServerLimits, note: RefusalCounter) -> dict[str, Any]:
-    """Return what uvicorn is told beside its application."""
+    """Return the settings of uvicorn."""
     return {
         "http": limited_protocol(limits, note),
         "ws": "none",
         "lifespan": "off",
         "log_config": None,
         "access_log": False,
-        "proxy_headers": False,  # who asks is told by keys, never by a header
+        "proxy_headers": False,  # clients are identified by keys, never by a header
         "server_header": False,
         "timeout_graceful_shutdown": 5,
     }
 
 
-_MOST: Final = 65_536  # bytes that are held back: more is written at once, lest a client that does not read goes unseen
+_MAX_BUFFERED: Final = 65_536  # bytes: more is written at once, so that back-pressure works
 
 
 class BufferedTransport(asyncio.Transport):
-    """A transport that holds back what is written until its loop's next turn."""
+    """A transport that sends everything written within one iteration of the event loop in one system call.
+
+    uvloop writes at once. Waking the other side for a head, only to wait for the body, costs more than most requests.
+    """
 
     def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
         self._transport = transport
@@ -290,7 +295,7 @@ class BufferedTransport(asyncio.Transport):
         self._size = 0
 
     def __repr__(self) -> str:
-        return f"Joined({self._transport!r}, {self._size} bytes held back)"
+        return f"BufferedTransport({self._transport!r}, {self._size} bytes buffered)"
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
         if not data:
@@ -299,16 +304,16 @@ class BufferedTransport(asyncio.Transport):
             self._loop.call_soon(self.flush)
         self._parts.append(bytes(data))
         self._size += len(data)
-        if self._size > _MOST:
+        if self._size > _MAX_BUFFERED:
             self.flush()
 
     def flush(self) -> None:
-        """Write what was held back."""
+        """Write what is buffered."""
         parts = self._parts
         if not parts:
             return
         self._parts, self._size = [], 0
-        if not self._transport.is_closing():  # it may be gone meanwhile, and uvloop takes that for our mistake
+        if not self._transport.is_closing():  # uvloop logs a warning for a write after close
             self._transport.write(parts[0] if len(parts) == 1 else b"".join(parts))
 
     def close(self) -> None:
@@ -322,7 +327,7 @@ class BufferedTransport(asyncio.Transport):
     def get_write_buffer_size(self) -> int:
         return self._size + self._transport.get_write_buffer_size()
 
-    # As it is
+    # Delegated
 
     def is_closing(self) -> bool:
         return self._transport.is_closing()

@@ -1,7 +1,7 @@
-"""Hands requests on to the core over its Unix socket, as they come, and its answers back, as they come.
+"""Forwards requests to the core over its Unix socket, and streams its responses back.
 
-Nothing is gathered: a body goes on part by part, and a stream of events for as long as both ends want it. A client that
-does not read holds up its own connection to the core, which then drops it.
+Nothing is buffered: bodies are forwarded chunk by chunk, event streams as long as both ends stay. A client that does
+not read blocks its own connection to the core, which then closes it.
 """
 
 from __future__ import annotations
@@ -20,24 +20,24 @@ from scoter.web.problems import problem, reply_of
 from scoter.web.protocol import BufferedTransport
 
 _CHUNK: Final = 65_536
-_IDLE: Final = 30.0  # shorter than the core keeps a connection, so that none is used which it is about to close
-_KEPT: Final = 64
-# RFC 9110 7.6.1: what concerns one connection alone is not passed on.
-_OWN: Final = frozenset(
+_IDLE: Final = 30.0  # shorter than the core keeps a connection open, so that none is reused that it is about to close
+_MAX_IDLE: Final = 64
+# RFC 9110 7.6.1: hop-by-hop headers are not forwarded.
+_HOP_BY_HOP: Final = frozenset(
     (b"connection", b"keep-alive", b"proxy-connection", b"te", b"trailer", b"transfer-encoding", b"upgrade", b"expect")
 )
-_OWN_ANSWER: Final = _OWN | {b"date"}  # the server here sends one of its own
-_GONE: Final = reply_of(problem(503, "core-away", "The core of the service does not answer.", retry_after=2))
-_CROWDED: Final = reply_of(problem(503, "crowded", "Too many requests are under way.", retry_after=2))
+_NOT_RETURNED: Final = _HOP_BY_HOP | {b"date"}  # the server adds its own
+_UNREACHABLE: Final = reply_of(problem(503, "core-away", "The core of the service does not respond.", retry_after=2))
+_CROWDED: Final = reply_of(problem(503, "crowded", "Too many requests are in progress.", retry_after=2))
 
 
 class _CoreConnection(asyncio.Protocol):
-    """One connection to the core, and the parser of what comes over it."""
+    """A connection to the core, and the parser of its responses."""
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
-        self._changed: asyncio.Future[None] | None = None  # who waits for the answer
-        self._flowing: asyncio.Future[None] | None = None  # who waits for room to write
+        self._changed: asyncio.Future[None] | None = None  # waits for more of the response
+        self._flowing: asyncio.Future[None] | None = None  # waits until more can be written
         self._is_paused = False
         self.is_lost = False
         self.since = time.monotonic()
@@ -49,11 +49,11 @@ class _CoreConnection(asyncio.Protocol):
         self.parts: list[bytes] = []
         self._size = 0
         self.has_head = False
-        self.is_asked = False  # all of the request has been sent
-        self.is_whole = False  # all of the answer has come
+        self.is_asked = False  # the whole request was sent
+        self.is_whole = False  # the whole response was received
         self.is_kept = False
         self._is_left = False
-        self._has_news = False  # something has come since the last time that somebody waited for it
+        self._has_news = False  # something arrived since ``changed`` was last awaited
 
     @property
     def is_usable(self) -> bool:
@@ -62,24 +62,24 @@ class _CoreConnection(asyncio.Protocol):
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing more comes, or nobody is there for it."""
+        """Whether the response has ended, or its client is gone."""
         return self.is_whole or self.is_lost or self._is_left
 
     async def changed(self) -> None:
-        """Wait for more of the answer, or its end; not for what came while its client was being waited for."""
+        """Wait for more of the response or its end; return at once if something arrived since the last call."""
         if not self._has_news and not self.is_over:
             self._changed = self._loop.create_future()
             await self._changed
         self._has_news = False
 
     def leave(self, asked: httptools.HttpResponseParser) -> None:
-        """Let nobody wait any more for the answer that a parser reads; a later one is somebody else's."""
+        """Stop waiting for the response that ``asked`` parses; a later one belongs to another request."""
         if asked is self.parser:
             self._is_left = True
             self._wake()
 
     def take(self) -> bytes:
-        """Return what has come of the answer's body since the last time."""
+        """Return what arrived of the body since the last call."""
         parts, self.parts, self._size = self.parts, [], 0
         if self._is_paused and not self.is_lost:
             self._is_paused = False
@@ -90,7 +90,7 @@ class _CoreConnection(asyncio.Protocol):
         self._transport.write(data)
 
     async def drained(self) -> None:
-        """Wait until there is room to write; for what is lost there always is."""
+        """Wait until more can be written; a lost connection never blocks."""
         if self._flowing is not None:
             await self._flowing
 
@@ -102,7 +102,7 @@ class _CoreConnection(asyncio.Protocol):
         if self._changed is not None and not self._changed.done():
             self._changed.set_result(None)
 
-    # The parser's side
+    # Callbacks of the parser
 
     def on_header(self, name: bytes, value: bytes) -> None:
         self.headers.append((name.lower(), value))
@@ -121,7 +121,7 @@ class _CoreConnection(asyncio.Protocol):
         else:
             self.headers.clear()
 
-    # asyncio's side
+    # Callbacks of asyncio
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = BufferedTransport(cast(asyncio.Transport, transport), self._loop)
@@ -158,10 +158,10 @@ class _CoreConnection(asyncio.Protocol):
 
 
 class CoreProxy:
-    """Passes requests on to whoever listens at a Unix socket; at most ``most`` at a time."""
+    """Forwards requests to a Unix socket, at most ``most`` at a time."""
 
     def __init__(self, path: Path, *, most: int = 5_000, note: Callable[[], None] = lambda: None) -> None:
-        """``note`` is called for each that is refused here."""
+        """``note`` is called for each request that is refused here."""
         self._path = str(path)
         self._note = note
         self._most = most
@@ -177,20 +177,20 @@ class CoreProxy:
             return
         self._count += 1
         try:
-            await self._pass(scope, receive, send)
+            await self._forward(scope, receive, send)
         finally:
             self._count -= 1
 
     def close(self) -> None:
-        """Close the connections that are kept."""
+        """Close the idle connections."""
         while self._idle:
             self._idle.pop().close()
 
-    async def _pass(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _forward(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
             connection = await self._connect()
         except OSError:
-            await self._refuse(send, _GONE)
+            await self._refuse(send, _UNREACHABLE)
             return
         try:
             asking = asyncio.create_task(_ask(connection, scope, receive))
@@ -198,17 +198,17 @@ class CoreProxy:
             asking.add_done_callback(lambda _: connection.leave(asked))
             try:
                 await _answer(connection, send, scope["method"] == "HEAD")
-            except asyncio.CancelledError:  # this process ends, and waits for the core no longer
+            except asyncio.CancelledError:  # this process is shutting down
                 if connection.has_head:
                     raise
             finally:
                 if asking.done() and not asking.cancelled():
                     asking.result()
-                asking.cancel()  # the answer has ended: what is left of the request is of no use
+                asking.cancel()  # the response has ended: the rest of the request is not needed
         finally:
-            self._take_back(connection)
+            self._release(connection)
         if not connection.has_head:
-            await self._refuse(send, _GONE)
+            await self._refuse(send, _UNREACHABLE)
 
     async def _refuse(self, send: Send, reply: ApiResponse) -> None:
         self._note()
@@ -224,8 +224,8 @@ class CoreProxy:
         _, opened = await asyncio.get_running_loop().create_unix_connection(_CoreConnection, self._path)
         return opened
 
-    def _take_back(self, connection: _CoreConnection) -> None:
-        if connection.is_asked and connection.is_whole and connection.is_kept and len(self._idle) < _KEPT:
+    def _release(self, connection: _CoreConnection) -> None:
+        if connection.is_asked and connection.is_whole and connection.is_kept and len(self._idle) < _MAX_IDLE:
             connection.since = time.monotonic()
             self._idle.append(connection)
         else:
@@ -233,11 +233,11 @@ class CoreProxy:
 
 
 async def _ask(connection: _CoreConnection, scope: Scope, receive: Receive) -> None:
-    """Send a request, part by part; return when the client has left."""
+    """Send a request chunk by chunk; return when the client has disconnected."""
     is_chunked = _is_chunked(scope["headers"])
-    connection.write(head_of(scope, is_chunked))
+    connection.write(request_head(scope, is_chunked))
     while (message := await receive())["type"] == "http.request":
-        # The core may answer and close before it has read all: its answer is read meanwhile, and counts.
+        # The core may respond and close before it has read everything; its response still counts.
         if connection.is_lost or connection.is_asked:
             continue
         part, more = message.get("body", b""), message.get("more_body", False)
@@ -250,21 +250,21 @@ async def _ask(connection: _CoreConnection, scope: Scope, receive: Receive) -> N
 
 
 async def _answer(connection: _CoreConnection, send: Send, is_head: bool) -> None:
-    """Send an answer back, part by part; one that the core did not finish is not finished here either."""
+    """Return a response chunk by chunk; one that the core did not finish is not finished here either."""
     has_begun = False
     while True:
         await connection.changed()
         if connection.has_head and not has_begun:
             has_begun = True
-            headers = [field for field in connection.headers if field[0] not in _OWN_ANSWER]
-            if (b"connection", b"close") in connection.headers:  # the core has not read all, and nobody else will
+            headers = [field for field in connection.headers if field[0] not in _NOT_RETURNED]
+            if (b"connection", b"close") in connection.headers:  # the core did not read the whole request
                 headers.append((b"connection", b"close"))
             status = connection.parser.get_status_code()
             await send({"type": "http.response.start", "status": status, "headers": headers})
         if connection.has_head and is_head:
             connection.is_whole, connection.is_kept = True, False
         if connection.has_head and (connection.parts or connection.is_whole):
-            is_whole = connection.is_whole  # before it waits for the client: what comes meanwhile is sent after this
+            is_whole = connection.is_whole  # before waiting for the client: what arrives meanwhile is sent next
             await send({"type": "http.response.body", "body": connection.take(), "more_body": not is_whole})
             if is_whole:
                 return
@@ -272,11 +272,11 @@ async def _answer(connection: _CoreConnection, send: Send, is_head: bool) -> Non
             return
 
 
-def head_of(scope: Scope, is_chunked: bool) -> bytes:
-    """Return the head of a request, without what concerned the client's own connection."""
+def request_head(scope: Scope, is_chunked: bool) -> bytes:
+    """Return the head of a request, without hop-by-hop headers."""
     target = scope["raw_path"] + (b"?" + scope["query_string"] if scope["query_string"] else b"")
     lines = [b"%b %b HTTP/1.1" % (scope["method"].encode("ascii"), target)]
-    lines += [b"%b: %b" % field for field in scope["headers"] if field[0] not in _OWN]
+    lines += [b"%b: %b" % field for field in scope["headers"] if field[0] not in _HOP_BY_HOP]
     if is_chunked:
         lines.append(b"transfer-encoding: chunked")
     return b"\r\n".join((*lines, b"", b""))

@@ -1,7 +1,7 @@
-"""Events for those who listen (Server-Sent Events), each from where it left off.
+"""Event streams (Server-Sent Events) that clients can resume.
 
-One reader asks the store for what is new and keeps the latest as ready-made text; a stream that is further behind
-reads the store itself, a little at a time. A client that does not read what it is sent is dropped.
+One reader polls the store for new events and keeps the latest ones encoded; a stream that is further behind reads the
+store itself, a little at a time. A client that does not read is disconnected.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from scoter.web.routes import HandlerResult, ResponseSpec, Route
 
 _log = logging.getLogger(__name__)
 STREAM_HEADERS: Final = ((b"content-type", b"text/event-stream"), (b"cache-control", b"no-store"))
-_KEPT: Final = 1_000
-_AT_ONCE: Final = 100
+_CACHED: Final = 1_000
+_BATCH: Final = 100
 _encode: Final = msgspec.json.Encoder().encode
 
 
 class StreamTimings(Struct, frozen=True, kw_only=True):
-    """How streams behave: seconds between signs of life, until a slow client is dropped, and between looks."""
+    """Seconds between heartbeats, until a slow client is disconnected, and between polls of the store."""
 
     heartbeat: float = 15.0
     slow: float = 10.0
@@ -40,14 +40,14 @@ class StreamTimings(Struct, frozen=True, kw_only=True):
 
 
 class Streams:
-    """All who listen to events."""
+    """All open event streams."""
 
     def __init__(self, events: Events, *, most: int = 1_000, pace: StreamTimings = StreamTimings()) -> None:  # noqa: B008  frozen
         self._events = events
         self._most = most
         self._pace = pace
         self._count = 0
-        # The latest events: their numbers, and beside them their text.
+        # The latest events: their numbers, and their encoded text.
         self._numbers: list[int] = []
         self._frames: list[bytes] = []
         self._last = events.last()
@@ -63,11 +63,11 @@ class Streams:
         return self._count >= self._most or self._is_closing
 
     def wake(self) -> None:
-        """Look for new events now: something was announced."""
+        """Poll the store now: something was announced."""
         self._stirred.set()
 
     def close(self) -> None:
-        """End every stream; clients come back by themselves."""
+        """End every stream; clients reconnect by themselves."""
         self._is_closing = True
         self._stirred.set()
         self._announce()
@@ -78,48 +78,48 @@ class Streams:
             self._stirred.clear()
             try:
                 if self._advance():
-                    self._stirred.set()  # there may be more; the streams come first
+                    self._stirred.set()  # there may be more, but first let the streams run
             except ScoterError as error:
-                _log.warning("events could not be read: %s", error)
+                _log.warning("cannot read events: %s", error)
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(self._pace.look):
                     await self._stirred.wait()
 
     def _advance(self) -> bool:
-        """Take in what is new; tell whether there may be more."""
+        """Read new events; return whether there may be more."""
         if not self._count:
             self._numbers, self._frames = [], []
             self._last = self._events.last()
             return False
-        found = self._events.since(self._last, _AT_ONCE)
+        found = self._events.since(self._last, _BATCH)
         if not found:
             return False
         self._numbers += [event.number for event in found]
         self._frames += map(frame, found)
-        if len(self._numbers) > 2 * _KEPT:
-            del self._numbers[:-_KEPT], self._frames[:-_KEPT]
+        if len(self._numbers) > 2 * _CACHED:
+            del self._numbers[:-_CACHED], self._frames[:-_CACHED]
         self._last = found[-1].number
         self._announce()
-        return len(found) == _AT_ONCE
+        return len(found) == _BATCH
 
     def _announce(self) -> None:
         moved, self._moved = self._moved, asyncio.Event()
         moved.set()
 
     async def serve(self, after: int | None, receive: Receive, send: Send) -> None:
-        """Send events after a number until the client leaves, falls behind, or the service ends."""
+        """Send events after a number until the client disconnects or stalls, or the service shuts down."""
         self._count += 1
         try:
             await unless_disconnected(self._send(after, send), receive)
-        except ScoterError as error:  # the store cannot be read: the client comes back, and may find it mended
-            _log.warning("a stream ends: %s", error)
+        except ScoterError as error:  # the store cannot be read; the client will reconnect
+            _log.warning("an event stream ends: %s", error)
         finally:
             self._count -= 1
 
     async def _send(self, after: int | None, send: Send) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": list(STREAM_HEADERS)})
         at, text = self._resume(after)
-        # The number lets a client that hears nothing before the line breaks come back to where it began.
+        # The ID lets a client resume here even if the connection breaks before the first event.
         text = b"id: %d\nretry: 2000\n\n" % at + text
         while await self._is_taken(send, text) and not self._is_closing:
             moved = self._moved
@@ -145,25 +145,25 @@ class Streams:
         last = self._events.last()
         if after is None:
             return last, b""
-        if after > last:  # a number of another database: what it stood for cannot be told
+        if after > last:  # a number from another database: nobody knows what it stood for
             return last, _gap(after, last + 1)
         return after, b""
 
     def _next(self, at: int) -> tuple[int, bytes]:
-        """Return what comes after a number, and up to which; nothing when there is nothing new."""
+        """Return the text of the events after a number, and the last number in it; empty if there is nothing new."""
         if self._numbers and self._numbers[0] <= at + 1:
             start = bisect_right(self._numbers, at)
-            ready = self._frames[start : start + _AT_ONCE]
+            ready = self._frames[start : start + _BATCH]
             return (self._numbers[start + len(ready) - 1], b"".join(ready)) if ready else (at, b"")
         lost, first = b"", self._events.first()
         if at + 1 < first:
             at, lost = first - 1, _gap(at, first)
-        found = self._events.since(at, _AT_ONCE)
+        found = self._events.since(at, _BATCH)
         return found[-1].number if found else at, lost + b"".join(map(frame, found))
 
 
 def frame(event: Event) -> bytes:
-    """Return an event as a stream has it."""
+    """Return an event in the stream format."""
     return b"id: %d\nevent: url\ndata: %b\n\n" % (event.number, _encode(event))
 
 
@@ -175,7 +175,7 @@ _MOST_DIGITS = 18
 
 
 class EventRoutes:
-    """Opens streams of events, so many and no more."""
+    """Opens event streams, up to a limit."""
 
     def __init__(self, streams: Streams) -> None:
         self._streams = streams
@@ -186,11 +186,11 @@ class EventRoutes:
                 method="GET",
                 path="/v1/events",
                 run=self.listen,
-                told="Listen to events (SSE), from Last-Event-ID or `after` on.",
+                summary="Stream events (SSE), starting after Last-Event-ID or `after`.",
                 query=EventsQuery,
                 responses={
                     200: ResponseSpec(
-                        "Events `url`, and `gap` where some are no longer kept.", StreamedEvent, "text/event-stream"
+                        "Events `url`, and `gap` if some are no longer kept.", StreamedEvent, "text/event-stream"
                     )
                 },
                 problems=(503,),
@@ -198,14 +198,14 @@ class EventRoutes:
         ]
 
     async def listen(self, call: ApiRequest[None]) -> HandlerResult:
-        """Begin where the client left off."""
+        """Open a stream where the client left off."""
         query: EventsQuery = call.query
         after = query.after
         last = call.headers.get(b"last-event-id", b"").strip()
-        if last:  # a browser that comes back sends the same query as before, and where it has got to in this field
+        if last:  # a browser that reconnects repeats the query, and sends its position in this header
             if not last.isdigit() or len(last) > _MOST_DIGITS:
                 return problem(422, "invalid", "Last-Event-ID is not the number of an event.", where="Last-Event-ID")
             after = int(last)
         if self._streams.is_full:
-            return problem(503, "crowded", "Too many are listening.", retry_after=30)
+            return problem(503, "crowded", "Too many event streams are open.", retry_after=30)
         return ApiStream(partial(self._streams.serve, after), STREAM_HEADERS)

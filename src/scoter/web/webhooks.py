@@ -1,8 +1,8 @@
-"""Tells callbacks what became of their URLs: signed, with a delivery's id, again and again for a day.
+"""Delivers events to callbacks: signed, identified by a delivery ID, and retried for a day.
 
 The body is the event as JSON. ``Scoter-Signature: t=<seconds>,v1=<hex>`` is the HMAC-SHA256 of ``<seconds>.<body>``
-under the service's secret; ``Scoter-Delivery`` names the delivery, which may come more than once. Any status from 200
-to 299 is a receipt; a redirect is none, and is not followed.
+with the service's secret; ``Scoter-Delivery`` identifies the delivery, which may arrive more than once. Any status from
+200 to 299 acknowledges it; redirects do not, and are not followed.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ from scoter.live.ports import Deliveries, Delivery
 from scoter.web.metrics import ServiceMetrics
 
 _log = logging.getLogger(__name__)
-_DETAIL: Final = 300
-_MANY: Final = 1_000
+_LONGEST_REASON: Final = 300
+_MAX_COUNTED: Final = 1_000
 
 
 class PostResult(Struct, frozen=True):
-    """What came of a post: a status, or why there is none; ``is_refused`` when it must not be tried again."""
+    """The result of a post: a status, or why there is none; ``is_refused`` if it must not be retried."""
 
     status: int = 0
     why: str = ""
@@ -50,26 +50,26 @@ class PostResult(Struct, frozen=True):
 
 
 class CallbackPoster(Protocol):
-    """Posts to callbacks: to public addresses only, one hop, and never fails: what goes wrong is an answer."""
+    """Posts to callbacks, at public addresses only, without following redirects. Failures are results."""
 
     async def post(self, url: Url, headers: Sequence[tuple[str, str]], body: bytes) -> PostResult: ...
 
 
 class DeliveryBackoff(Struct, frozen=True, kw_only=True):
-    """When to try again: twice as late after each failure, by chance between half and all of it; in all for a day."""
+    """Exponential back-off with jitter (50 to 100 %), for a day in total."""
 
     first: timedelta = timedelta(seconds=5)
     longest: timedelta = timedelta(hours=1)
     until: timedelta = timedelta(days=1)
 
-    def again_in(self, tries: int, age: timedelta, chance: float) -> timedelta | None:
-        """Return how long to wait after a try with so many that failed before; none when it is time to give up.
+    def retry_in(self, tries: int, age: timedelta, chance: float) -> timedelta | None:
+        """Return how long to wait after ``tries`` earlier failures; ``None`` to give up.
 
-        ``age`` is by the wall's clock, which may have been set, and counts those days in which no service ran: so it
-        counts for no more than the pauses between the tries.
+        ``age`` is measured by the wall clock, which may have been set, and includes the time in which no service ran.
+        So it counts for no more than the sum of the pauses.
         """
         wait = self._longest_after(tries) * (0.5 + chance / 2)
-        spent = sum((self._longest_after(each) for each in range(min(tries, _MANY))), timedelta())
+        spent = sum((self._longest_after(each) for each in range(min(tries, _MAX_COUNTED))), timedelta())
         return wait if min(age, spent) + wait <= self.until else None
 
     def _longest_after(self, tries: int) -> timedelta:
@@ -77,9 +77,9 @@ class DeliveryBackoff(Struct, frozen=True, kw_only=True):
 
 
 class DeliveryLimits(Struct, frozen=True, kw_only=True):
-    """How many deliveries are under way, in all and to one host; how long one is held; how often is looked.
+    """Simultaneous deliveries, in total and per host; the lease and timeout of one; seconds between polls.
 
-    One for which its host has no room comes again when it is likely to have some, and ``soon`` at the latest.
+    A delivery to a busy host is postponed until a slot is likely to be free, at most ``soon`` seconds.
     """
 
     most: int = 50
@@ -91,29 +91,29 @@ class DeliveryLimits(Struct, frozen=True, kw_only=True):
 
 
 class _CallbackHost(Struct):
-    """A host to which deliveries are under way: how long one takes, and until when those take that were put off."""
+    """A host with deliveries in progress: how long one takes, and until when its slots are taken."""
 
     busy: int = 0
     seconds: float = 0.1
     taken_until: float = 0.0
 
-    def next_turn(self, now: float, pace: DeliveryLimits) -> timedelta:
-        """Return when there is likely to be room for one more.
+    def next_slot(self, now: float, pace: DeliveryLimits) -> timedelta:
+        """Return when a slot is likely to be free for one more delivery.
 
-        All at once would be too early for most of them: to come again and be put off again is work for the database.
+        Retrying all at the same time would be too early for most, and postponing them again costs database writes.
         """
-        turn = max(now, self.taken_until) + self.seconds / pace.per_host
-        self.taken_until = min(turn, now + pace.soon)
+        free = max(now, self.taken_until) + self.seconds / pace.per_host
+        self.taken_until = min(free, now + pace.soon)
         return timedelta(seconds=self.taken_until - now)
 
-    def took(self, seconds: float) -> None:
-        """Note the end of a delivery."""
+    def finished(self, seconds: float) -> None:
+        """Record the end of a delivery."""
         self.busy -= 1
         self.seconds += (seconds - self.seconds) / 8
 
 
 class Webhooks:
-    """The worker that empties the list of deliveries."""
+    """Delivers what is due."""
 
     def __init__(
         self,
@@ -121,7 +121,7 @@ class Webhooks:
         post: CallbackPoster,
         secret: bytes,
         *,
-        measures: ServiceMetrics | None = None,
+        metrics: ServiceMetrics | None = None,
         backoff: DeliveryBackoff = DeliveryBackoff(),  # noqa: B008  frozen
         pace: DeliveryLimits = DeliveryLimits(),  # noqa: B008  frozen
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
@@ -131,7 +131,7 @@ class Webhooks:
         self._deliveries = deliveries
         self._post = post
         self._secret = secret
-        self._measures = measures or ServiceMetrics()
+        self._metrics = metrics or ServiceMetrics()
         self._backoff = backoff
         self._pace = pace
         self._clock = clock
@@ -146,11 +146,11 @@ class Webhooks:
         return len(self._tasks)
 
     def wake(self) -> None:
-        """Look for deliveries now."""
+        """Look for due deliveries now."""
         self._stirred.set()
 
     def stop(self) -> None:
-        """Take no more; what is under way is finished by ``run``."""
+        """Start no more; ``run`` finishes the deliveries in progress."""
         self._is_stopping = True
         self._stirred.set()
 
@@ -165,33 +165,33 @@ class Webhooks:
         await self.finish()
 
     async def finish(self) -> None:
-        """Wait for what is under way."""
+        """Wait for the deliveries in progress."""
         if self._tasks:
             await asyncio.wait(tuple(self._tasks))
 
     async def deliver(self) -> int:
-        """Begin what is due, as far as there is room; return how many."""
+        """Start due deliveries, up to the limit; return how many."""
         room = self._pace.most - len(self._tasks)
         if room <= 0:
             return 0
         try:
             due = await self._deliveries.due(room, self._pace.lease)
         except ScoterError as error:
-            _log.warning("deliveries could not be read: %s", error)
+            _log.warning("cannot read deliveries: %s", error)
             return 0
-        # What its host has no room for is not waited for: deliveries to one slow host would soon take all there is.
+        # Do not wait for a busy host: deliveries to one slow host would soon take all slots.
         crowded: dict[str, timedelta] = {}
         for delivery in due:
             if (pause := self._begin(delivery)) is not None:
                 crowded[delivery.id] = pause
         if crowded:
-            await self._put_off(crowded)
-            if len(due) >= room:  # behind them may be others that there is room for
+            await self._postpone(crowded)
+            if len(due) >= room:  # there may be others behind them that can start
                 self._stirred.set()
         return len(due) - len(crowded)
 
     def _begin(self, delivery: Delivery) -> timedelta | None:
-        """Begin a delivery; or, if as many to its host are under way as may be, return when to come again."""
+        """Start a delivery, or return how long to postpone it if its host is busy."""
         try:
             url = canonical(delivery.callback)
         except UrlError as error:
@@ -199,7 +199,7 @@ class Webhooks:
         else:
             host = self._hosts.setdefault(url.host, _CallbackHost())
             if host.busy >= self._pace.per_host:
-                return host.next_turn(self._timer(), self._pace)
+                return host.next_slot(self._timer(), self._pace)
             host.busy += 1
             work = self._deliver(url, host, delivery)
         task = asyncio.create_task(work)
@@ -211,14 +211,14 @@ class Webhooks:
         self._tasks.discard(task)
         self._stirred.set()
         if not task.cancelled() and (error := task.exception()) is not None:
-            _log.error("a delivery found a defect", exc_info=error)
+            _log.error("defect in a delivery", exc_info=error)
 
     async def _deliver(self, url: Url, host: _CallbackHost, delivery: Delivery) -> None:
         began = self._timer()
         try:
             await self._note(delivery, await self._posted(url, delivery))
         finally:
-            host.took(self._timer() - began)
+            host.finished(self._timer() - began)
             if not host.busy:
                 del self._hosts[url.host]
 
@@ -233,31 +233,31 @@ class Webhooks:
             async with asyncio.timeout(self._pace.within):
                 return await self._post.post(url, headers, body)
         except TimeoutError:
-            return PostResult(why="no answer in time")
+            return PostResult(why="timed out")
 
-    async def _put_off(self, crowded: Mapping[str, timedelta]) -> None:
+    async def _postpone(self, crowded: Mapping[str, timedelta]) -> None:
         try:
             await self._deliveries.put_off(crowded)
-        except ScoterError as error:  # their leases run out, and they come again
-            _log.warning("deliveries could not be put off: %s", error)
+        except ScoterError as error:  # their leases expire, and they become due again
+            _log.warning("cannot postpone deliveries: %s", error)
 
     async def _note(self, delivery: Delivery, posted: PostResult) -> None:
         try:
             if 200 <= posted.status < 300:
-                self._measures.deliveries.add("delivered")
+                self._metrics.deliveries.add("delivered")
                 await self._deliveries.delivered([delivery.id])
                 return
             why = posted.why or f"status {posted.status}"
             age = self._clock() - delivery.event.at
-            again = None if posted.is_refused else self._backoff.again_in(delivery.tries, age, self._chance())
-            self._measures.deliveries.add("given_up" if again is None else "failed")
-            await self._deliveries.failed(delivery.id, again, why[:_DETAIL])
-        except ScoterError as error:  # its lease runs out, and it is tried again
-            _log.warning("a delivery could not be noted: %s", error)
+            again = None if posted.is_refused else self._backoff.retry_in(delivery.tries, age, self._chance())
+            self._metrics.deliveries.add("given_up" if again is None else "failed")
+            await self._deliveries.failed(delivery.id, again, why[:_LONGEST_REASON])
+        except ScoterError as error:  # its lease expires, and it is retried
+            _log.warning("cannot record a delivery: %s", error)
 
 
 def signature(secret: bytes, at: int, body: bytes) -> str:
-    """Return the value of the signature's field.
+    """Return the value of the signature header.
 
     >>> signature(b"secret", 1, b"{}")[:12]
     't=1,v1=11227'
@@ -265,7 +265,7 @@ def signature(secret: bytes, at: int, body: bytes) -> str:
     return f"t={at},v1={hmac.new(secret, b'%d.%b' % (at, body), sha256).hexdigest()}"
 
 
-# Sooner than ``webhooks.Pace`` gives a delivery up: a receiver that has said 200 and does not end is one that has it.
+# Shorter than ``DeliveryLimits.within``: a receiver that sent 200 and does not close has the delivery.
 POST_LIMITS: Final = TransferLimits(
     body=64 * 1024, connect=timedelta(seconds=10), silence=timedelta(seconds=10), total=timedelta(seconds=20)
 )
@@ -274,7 +274,7 @@ _REFUSALS: Final = (Reason.REFUSED_ADDRESS, Reason.REFUSED_PORT, Reason.REFUSED_
 
 
 def callback_check(guard: Guard) -> Callable[[str], str]:
-    """Return what says why a callback must not be posted to, as far as its URL tells, or nothing."""
+    """Return a function that says why a callback URL is not allowed, or ""."""
 
     def check(text: str) -> str:
         try:
@@ -284,8 +284,8 @@ def callback_check(guard: Guard) -> Callable[[str], str]:
         if url.scheme not in WEB_PORTS:
             return f"{url.scheme}: is not http or https"
         parts = ada_url.URL(text)
-        if parts.username or parts.password:  # a canonical URL has none: every post would come without them
-            return "it has a user name or a password, which are never sent; the signature tells who posts"
+        if parts.username or parts.password:  # canonical URLs have none, so posts would lack them
+            return "it contains a user name or password, which are never sent; check the signature instead"
         refusal = guard.check_url(url)
         return refusal.detail if refusal else ""
 
@@ -293,7 +293,7 @@ def callback_check(guard: Guard) -> Callable[[str], str]:
 
 
 class CurlPoster:
-    """Posts one hop at a time; libcurl never follows a redirect of its own."""
+    """Posts with libcurl, behind the guard of all fetches: for the URL, the DNS answer and the socket."""
 
     def __init__(
         self,
@@ -310,7 +310,7 @@ class CurlPoster:
         self._curl: CurlLoop | None = None
 
     async def post(self, url: Url, headers: Sequence[tuple[str, str]], body: bytes) -> PostResult:
-        """Post a body; whatever goes wrong is an answer."""
+        """Post a body; failures are results."""
         refusal = self._guard.check_url(url)
         if refusal is not None:
             return PostResult(why=refusal.detail, is_refused=True)
@@ -323,9 +323,9 @@ class CurlPoster:
         else:
             answer = await self._resolver.resolve(url.host.removesuffix("."))
             if isinstance(answer, NotResolved):
-                return PostResult(why=answer.reason)  # even if refused: who moves a name may move it back
+                return PostResult(why=answer.reason)  # even if the address is refused: the DNS entry may change back
             connect_to = route(url.host, port, answer.addresses[0], port)
-        told = await self._loop().run(
+        transfer = await self._loop().run(
             TransferRequest(
                 url=url.text,
                 headers=(self._agent, "Expect:", *(f"{name}: {value}" for name, value in headers)),
@@ -334,9 +334,9 @@ class CurlPoster:
                 options=((pycurl.POST, 1), (pycurl.POSTFIELDSIZE, len(body)), (pycurl.POSTFIELDS, body)),
             )
         )
-        if told.status:
-            return PostResult(told.status)
-        return PostResult(why=told.detail, is_refused=told.reason in _REFUSALS)
+        if transfer.status:
+            return PostResult(transfer.status)
+        return PostResult(why=transfer.detail, is_refused=transfer.reason in _REFUSALS)
 
     async def close(self) -> None:
         """Close all connections."""
@@ -347,6 +347,6 @@ class CurlPoster:
     def _loop(self) -> CurlLoop:
         if self._curl is None:
             options = ((pycurl.PROTOCOLS, pycurl.PROTO_HTTP | pycurl.PROTO_HTTPS), (pycurl.PATH_AS_IS, 1))
-            # No handle is kept for the next post: libcurl cannot be told to forget what one was given to send.
+            # No handle is reused: libcurl cannot forget the body it was given.
             self._curl = CurlLoop(self._limits, concurrency=0, budget=_BUDGET, options=options)
         return self._curl

@@ -41,22 +41,22 @@ async def stores(tmp_path: Path) -> AsyncIterator[SqliteStores]:
 async def test_a_disk_below_its_floor_refuses_messages_and_takes_them_again_when_there_is_room() -> None:
     free = 99
     floor = DiskFloor(Path("/"), 100, every=0.0, free=lambda path: free)
-    taker = RoomCheckedSink(Taking(), floor)
+    sink = RoomCheckedSink(Taking(), floor)
 
     with pytest.raises(StoreUnavailable, match="nearly full"):
-        await taker.take([message("one"), message("two")])
+        await sink.take([message("one"), message("two")])
     free = 100
-    taken = await taker.take([message("one")])
+    taken = await sink.take([message("one")])
 
     assert [type(each) for each in taken] == [Taken]
 
 
 async def test_below_the_floor_a_message_that_came_before_is_known_and_the_others_of_its_list_are_refused() -> None:
     floor = DiskFloor(Path("/"), 100, every=0.0, free=lambda path: 99)
-    taker = RoomCheckedSink(Taking(), floor, is_known=lambda name: name == "old")
+    sink = RoomCheckedSink(Taking(), floor, is_known=lambda name: name == "old")
 
-    alone = await taker.take([message("old")])
-    among_others = await taker.take([message("new"), message("old")])
+    alone = await sink.take([message("old")])
+    among_others = await sink.take([message("new"), message("old")])
 
     assert [type(each) for each in alone] == [Taken]
     assert [type(each) for each in among_others] == [Overloaded, Taken]
@@ -67,7 +67,7 @@ async def test_there_are_so_many_rules_and_no_more_until_one_is_taken_back() -> 
     for name in ("a.example", "b.example", "a.example"):
         await rules.put(DomainRule(domain=name, blocked=True))
 
-    with pytest.raises(StoreUnavailable, match="2 rules already"):
+    with pytest.raises(StoreUnavailable, match="already 2 rules"):
         await rules.put(DomainRule(domain="c.example", blocked=True))
     await rules.put(DomainRule(domain="a.example"))
     await rules.put(DomainRule(domain="c.example", blocked=True))
@@ -78,12 +78,12 @@ async def test_there_are_so_many_rules_and_no_more_until_one_is_taken_back() -> 
 async def test_while_too_many_announcements_wait_for_callbacks_only_messages_without_one_are_taken() -> None:
     waiting, now = 10, 0.0
     floor = DiskFloor(Path("/"), 0)
-    taker = RoomCheckedSink(Taking(), floor, waiting_callbacks=lambda: waiting, most_callbacks=10, timer=lambda: now)
+    sink = RoomCheckedSink(Taking(), floor, waiting_callbacks=lambda: waiting, most_callbacks=10, timer=lambda: now)
     messages = [replace(message("told"), callback="http://me.example/"), message("quiet")]
 
-    answers = await taker.take(messages)
+    answers = await sink.take(messages)
     waiting, now = 9, 1.0
-    later = await taker.take(messages)
+    later = await sink.take(messages)
 
     assert [type(each) for each in answers] == [Overloaded, Taken]
     assert [type(each) for each in later] == [Taken, Taken]
@@ -91,10 +91,10 @@ async def test_while_too_many_announcements_wait_for_callbacks_only_messages_wit
 
 async def test_a_message_with_a_callback_that_came_before_needs_no_room_for_announcements() -> None:
     floor = DiskFloor(Path("/"), 0)
-    taker = RoomCheckedSink(Taking(), floor, waiting_callbacks=lambda: 1, is_known=lambda name: name == "old")
+    sink = RoomCheckedSink(Taking(), floor, waiting_callbacks=lambda: 1, is_known=lambda name: name == "old")
     messages = [replace(message(name), callback="http://me.example/") for name in ("old", "new")]
 
-    answers = await taker.take(messages)
+    answers = await sink.take(messages)
 
     assert [type(each) for each in answers] == [Taken, Overloaded]
 

@@ -46,18 +46,18 @@ class Task:
         pass
 
 
-class FakeParts:
+class FakeComponents:
     def __init__(self, failure: Exception | None = None) -> None:
         self.scheduler = Task(failure)
         self.fetchers = Task()
         self.webhooks = Task()
         self.streams = Task()
         self.log = Task()
-        self.upkeep = Task()
-        self.hearing = Task()
+        self.cleanup = Task()
+        self.metrics_receiver = Task()
 
 
-def running(parts: FakeParts) -> CoreProcess:
+def running(parts: FakeComponents) -> CoreProcess:
     serving = Task()
     whole = CoreProcess(cast(CoreComponents, parts), cast(HttpServer, serving))
     serving.stop = lambda: (Task.stop(serving), parts.streams.stop())[0]  # type: ignore[method-assign,func-returns-value]
@@ -70,7 +70,7 @@ async def test_a_core_says_that_it_is_ready_and_ends_when_the_supervisor_has() -
         theirs.setblocking(False)
         joint = SupervisorLink(theirs)
         listener = asyncio.create_task(joint.listen())
-        work = asyncio.create_task(running(FakeParts()).until(joint))
+        work = asyncio.create_task(running(FakeComponents()).until(joint))
 
         said = await asyncio.to_thread(ours.recv, 100)
         ours.close()
@@ -86,7 +86,7 @@ async def test_a_supervisor_that_dies_with_signs_of_life_unread_is_missed() -> N
     with ours, theirs:
         theirs.setblocking(False)
         joint = SupervisorLink(theirs)
-        beating = asyncio.create_task(joint.say_alive(60.0))
+        beating = asyncio.create_task(joint.send_heartbeats(60.0))
         listener = asyncio.create_task(joint.listen())
         await asyncio.sleep(0)
         ours.close()
@@ -101,11 +101,11 @@ async def test_a_supervisor_that_dies_with_signs_of_life_unread_is_missed() -> N
 async def test_a_task_that_fails_takes_the_core_with_it_and_is_named(caplog: pytest.LogCaptureFixture) -> None:
     ours, theirs = socket.socketpair()
     with ours, theirs, caplog.at_level(logging.CRITICAL):
-        code = await asyncio.wait_for(running(FakeParts(RuntimeError("boom"))).until(SupervisorLink(theirs)), 5)
+        code = await asyncio.wait_for(running(FakeComponents(RuntimeError("boom"))).until(SupervisorLink(theirs)), 5)
 
     _forget_the_deadline()
     assert code == DEFECT
-    assert "its task 'scheduler' did" in caplog.text
+    assert "its task 'scheduler' ended" in caplog.text
     assert "boom" in caplog.text
 
 
@@ -166,7 +166,7 @@ def test_a_folder_for_sockets_that_is_open_to_others_is_refused(tmp_path: Path) 
     folder.run.chmod(0o777)
 
     try:
-        with pytest.raises(UsageError, match="open to others"):
+        with pytest.raises(UsageError, match="accessible to others"):
             folder.create()
     finally:
         folder.run.rmdir()

@@ -79,7 +79,7 @@ def test_on_a_full_disk_messages_are_refused_what_was_accepted_waits_and_nothing
         live.record(PAGES[55])
         assert live.stop() == 0
 
-        assert "Nothing can be kept" in why
+        assert "Nothing can be stored" in why
         assert {record["state"] for record in records} == {"ok"}
         assert announced(live, "before") == Counter(PAGES[:20])
         archives = sorted((live.folder / "content").glob("*.warc.gz"))

@@ -37,7 +37,7 @@ class Watched:
             self.used += busy * SILENCE / HEARTBEATS
             if beats:
                 self.watch.heard()
-            if self.watch.stands_still():
+            if self.watch.is_stalled():
                 return (step + 1) * SILENCE / HEARTBEATS
         return None
 
@@ -88,7 +88,7 @@ def test_a_watcher_that_was_away_itself_blames_nobody() -> None:
     watched.silent_for(2)
     watched.now += 3_600
 
-    assert not watched.watch.stands_still()
+    assert not watched.watch.is_stalled()
     assert watched.silent_for(100) == SILENCE
 
 

@@ -1,1 +1,1 @@
-"""What is answered at each path, one module a subject; each brings its lines of the table of routes."""
+"""The handlers of the API: each class has the routes of one subject."""

@@ -1,4 +1,4 @@
-"""What holds for one domain beyond the configuration."""
+"""Domain rules and API keys, changed while the service runs."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _DOMAIN_PATH = "/v1/domains/{domain}"
 _ADDRESS = re.compile(r"^\[[0-9A-Fa-f:.]+\]$")
 _LONGEST_NAME = 253  # RFC 1035 2.3.4, without the last dot
 _FOREIGN = "/?#@\\:[]"
-_NO_DOMAIN = problem(422, "invalid", "This is not a domain.", where="/domain")
+_NO_DOMAIN = problem(422, "invalid", "This is not a domain name.", where="/domain")
 
 
 class DomainRoutes:
-    """Shows and sets rules of registered domains."""
+    """Returns and sets the rules of registered domains."""
 
     def __init__(self, rules: DomainRuleStore) -> None:
         self._rules = rules
@@ -36,17 +36,17 @@ class DomainRoutes:
                 method="GET",
                 path=_DOMAIN_PATH,
                 run=self.show,
-                told="Show what was set for a domain.",
-                responses={200: ResponseSpec("Its rule; only the name where nothing was set.", DomainRule)},
+                summary="Return the rule of a domain.",
+                responses={200: ResponseSpec("The rule; only the name if none is set.", DomainRule)},
             ),
             Route(
                 method="PUT",
                 path=_DOMAIN_PATH,
                 run=self.set,
-                told="Set a domain's rate, or block it.",
+                summary="Set the rate limit of a domain, or block it.",
                 scope="admin",
                 body=DomainChange,
-                responses={200: ResponseSpec("The rule that holds now.", DomainRule)},
+                responses={200: ResponseSpec("The new rule.", DomainRule)},
             ),
         ]
 
@@ -73,8 +73,8 @@ class DomainRoutes:
 
 
 def registered_name(text: str) -> str | Problem:
-    """Return a registered domain in canonical form, or what is wrong with it."""
-    # The URL parser forgives much (a port of the scheme's own, blanks, line breaks): a name has none of it.
+    """Return a registered domain in canonical form, or a problem."""
+    # The URL parser tolerates default ports, spaces and line breaks; a name has none of them.
     if (
         len(text) > _LONGEST_NAME
         or not text.isprintable()
@@ -87,18 +87,18 @@ def registered_name(text: str) -> str | Problem:
         return _NO_DOMAIN
     domain = registered_domain(url.host)
     if domain != url.host:
-        detail = f"Rules hold for registered domains: {url.host} is of {domain}."
+        detail = f"Rules apply to registered domains: {url.host} belongs to {domain}."
         return problem(422, "not-registered", "This is not a registered domain.", detail, where="/domain")
     return domain
 
 
 _KEYS_PATH: Final = "/v1/keys"
-# A token is shown once: nothing between here and there may keep it.
-_UNKEPT: Final = ((b"cache-control", b"no-store"),)
+# A token is shown once: no proxy may cache it.
+_NO_STORE: Final = ((b"cache-control", b"no-store"),)
 
 
 class KeyRoutes:
-    """Shows, makes and revokes keys, for those who show one with the scope ``admin``."""
+    """Lists, creates and revokes API keys; always requires a key with the scope ``admin``."""
 
     def __init__(self, keys: ApiKeys) -> None:
         self._keys = keys
@@ -109,30 +109,30 @@ class KeyRoutes:
                 method="GET",
                 path=_KEYS_PATH,
                 run=self.show,
-                told="List the API keys.",
+                summary="List the API keys.",
                 scope="admin",
-                shows_key=True,
-                responses={200: ResponseSpec("Every key, without its token.", KeyList)},
+                needs_key=True,
+                responses={200: ResponseSpec("All keys, without their tokens.", KeyList)},
             ),
             Route(
                 method="POST",
                 path=_KEYS_PATH,
                 run=self.make,
-                told="Make an API key; its token is shown this once.",
+                summary="Create an API key; its token is shown only once.",
                 scope="admin",
-                shows_key=True,
+                needs_key=True,
                 body=KeyOrder,
-                responses={201: ResponseSpec("The key, with its token.", NewKey)},
+                responses={201: ResponseSpec("The key with its token.", NewKey)},
                 problems=(409,),
             ),
             Route(
                 method="DELETE",
                 path=_KEYS_PATH + "/{id}",
                 run=self.revoke,
-                told="Revoke an API key: from now on it lets nobody in.",
+                summary="Revoke an API key at once.",
                 scope="admin",
-                shows_key=True,
-                responses={200: ResponseSpec("The key that was revoked.", KeyInfo)},
+                needs_key=True,
+                responses={200: ResponseSpec("The revoked key.", KeyInfo)},
             ),
         ]
 
@@ -143,9 +143,9 @@ class KeyRoutes:
     async def make(self, call: ApiRequest[KeyOrder]) -> HandlerResult:
         order = call.body
         if len(self._keys.all()) >= MOST_KEYS:
-            return problem(409, "too-many-keys", f"There are {MOST_KEYS:,} keys already.", "Revoke some of them.")
+            return problem(409, "too-many-keys", f"There are already {MOST_KEYS:,} keys.", "Revoke some of them.")
         key, token = await self._keys.create(order.name, tuple(dict.fromkeys(order.scopes)), order.rate)
-        return ApiResponse(msgspec.json.encode(NewKey(**_facts(key), token=token)), 201, headers=_UNKEPT)
+        return ApiResponse(msgspec.json.encode(NewKey(**_facts(key), token=token)), 201, headers=_NO_STORE)
 
     async def revoke(self, call: ApiRequest[None]) -> HandlerResult:
         identity = call.path["id"]

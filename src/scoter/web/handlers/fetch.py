@@ -1,4 +1,4 @@
-"""One URL is fetched now, politely, for whoever asks."""
+"""Direct fetches: fetch one URL now, politely."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from scoter.web.routes import HandlerResult, ResponseSpec, Route
 
 
 class FetchLimits(Struct, frozen=True, kw_only=True):
-    """How many fetches may be under way for clients, and for how many seconds one may take with all its hops."""
+    """The number of simultaneous direct fetches, and the seconds that one may take with all its hops."""
 
     most: int = 64
     within: float = 60.0
 
 
 class FetchRoutes:
-    """Fetches for clients, each hop in the turn of its domain."""
+    """Fetches for clients, each hop within the rate limit of its domain."""
 
     def __init__(
         self, fetching: Fetching, rules: DomainRuleStore, content: ContentStore | None, limits: FetchLimits
@@ -47,33 +47,33 @@ class FetchRoutes:
                 method="POST",
                 path="/v1/fetch",
                 run=self.fetch,
-                told="Fetch one URL now, in its domain's turn.",
+                summary="Fetch one URL now, within its domain's rate limit.",
                 scope="submit",
                 body=FetchOrder,
-                responses={200: ResponseSpec("What came of it.", FetchAnswer)},
+                responses={200: ResponseSpec("The result.", FetchAnswer)},
                 problems=(403, 503, 504),
                 waits=True,
             )
         ]
 
     async def fetch(self, call: ApiRequest[FetchOrder]) -> HandlerResult:
-        """Make one fetch; whatever the web does is an answer, not an error."""
+        """Make one fetch; whatever the server does is a result, not an error."""
         order = call.body
         try:
             url = canonical(order.url)
         except UrlError as error:
             return problem(422, "invalid", "This is not a URL.", error.message, where="/url")
         if order.body == "reference" and self._content is None:
-            return problem(422, "invalid", "This service keeps no archive.", where="/body")
+            return problem(422, "invalid", "This service has no archive.", where="/body")
         if self._count >= self._limits.most:
-            return problem(503, "crowded", "Too many fetches are under way.", retry_after=2)
+            return problem(503, "crowded", "Too many fetches are in progress.", retry_after=2)
         self._count += 1
         try:
             async with asyncio.timeout(self._limits.within):
                 answer = await self._follow(url, order)
         except TimeoutError:
-            detail = "Its domain's turn did not come, or its server did not answer."
-            return problem(504, "fetch-time", "The fetch took too long.", detail, retry_after=30)
+            detail = "The domain had no free slot, or its server did not respond in time."
+            return problem(504, "fetch-time", "The fetch timed out.", detail, retry_after=30)
         finally:
             self._count -= 1
         return answer if isinstance(answer, Problem) else ApiResponse(msgspec.json.encode(answer))
@@ -84,7 +84,9 @@ class FetchRoutes:
         while True:
             rule = self._rules.get(url.domain)
             if rule is not None and rule.blocked:
-                return problem(403, "blocked", "The domain is blocked here.", f"{rule.domain} is not asked.")
+                return problem(
+                    403, "blocked", "The domain is blocked.", f"This service makes no requests to {rule.domain}."
+                )
             made = await self._fetching.fetch(Request(url=url), Priority[order.priority.upper()])
             waited += made.waited
             reply = made.reply
@@ -92,10 +94,10 @@ class FetchRoutes:
                 break
             hops.append(FetchHop(url.text, reply.exchange.status))
             url = reply.target
-        answer = await self._told(reply, order)
+        answer = await self._answer(reply, order)
         return msgspec.structs.replace(answer, hops=hops, waited=waited, seconds=time.monotonic() - began)
 
-    async def _told(self, reply: Reply, order: FetchOrder) -> FetchAnswer:
+    async def _answer(self, reply: Reply, order: FetchOrder) -> FetchAnswer:
         match reply:
             case Fetched(exchange):
                 answer = FetchAnswer(url=reply.url.text, outcome="fetched")
@@ -110,9 +112,9 @@ class FetchRoutes:
                 answer = FetchAnswer(url=url.text, outcome="failed", reason=reason.value, detail=detail)
             case _:
                 assert_never(reply)
-        return answer if exchange is None else await self._with(answer, exchange, order)
+        return answer if exchange is None else await self._with_exchange(answer, exchange, order)
 
-    async def _with(self, answer: FetchAnswer, exchange: Exchange, order: FetchOrder) -> FetchAnswer:
+    async def _with_exchange(self, answer: FetchAnswer, exchange: Exchange, order: FetchOrder) -> FetchAnswer:
         body, truncated = b"", bool(exchange.truncation)
         archived: Archived | None = None
         if order.body == "inline":

@@ -1,4 +1,4 @@
-"""Messages come in."""
+"""Submission of messages."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ from scoter.web.routes import HandlerResult, ResponseSpec, Route
 
 
 class MessageSink(Protocol):
-    """Takes messages in: ``live.acceptance.Acceptance``."""
+    """Accepts messages: ``live.acceptance.Acceptance``."""
 
     async def take(self, messages: Sequence[Message]) -> Sequence[Acceptance]: ...
 
 
 class MessageRoutes:
-    """Takes messages, one or many."""
+    """Accepts messages, one or several."""
 
     def __init__(
         self,
-        taker: MessageSink,
+        sink: MessageSink,
         check_callback: Callable[[str], str],
-        measures: ServiceMetrics,
+        metrics: ServiceMetrics,
         clock: Callable[[], datetime],
     ) -> None:
-        self._taker = taker
+        self._sink = sink
         self._check = check_callback
-        self._measures = measures
+        self._metrics = metrics
         self._clock = clock
 
     def routes(self) -> list[Route]:
@@ -47,29 +47,29 @@ class MessageRoutes:
                 method="POST",
                 path="/v1/messages",
                 run=self.submit,
-                told="Submit a message, or several.",
+                summary="Submit one message or several.",
                 scope="submit",
                 body=Submission | Submissions,
-                responses={202: ResponseSpec("What became of each message.", Receipts)},
+                responses={202: ResponseSpec("What happened to each message.", Receipts)},
                 problems=(429,),
             )
         ]
 
     async def submit(self, call: ApiRequest[Submission | list[Submission]]) -> HandlerResult:
-        """Accept messages for good; refuse them together only if there was room for none."""
+        """Accept messages durably; respond with an error only if all of them are refused."""
         several = isinstance(call.body, list)
         orders = call.body if isinstance(call.body, list) else [call.body]
         for at, order in enumerate(orders):
             if order.callback and (why := self._check(order.callback)):
                 where = f"/{at}/callback" if several else "/callback"
-                return problem(422, "callback", "The callback cannot be posted to.", why, where=where)
+                return problem(422, "callback", "The callback is not allowed.", why, where=where)
         messages = [self._message(order) for order in orders]
-        answers = await self._taker.take(messages)
+        answers = await self._sink.take(messages)
         receipts = [_receipt(message, answer) for message, answer in zip(messages, answers, strict=True)]
         for receipt in receipts:
-            self._measures.messages.add(receipt.status.value)
+            self._metrics.messages.add(receipt.status.value)
             if receipt.status is Outcome.REFUSED:
-                self._measures.refusals.add("domain" if receipt.domain else "service")
+                self._metrics.refusals.add("domain" if receipt.domain else "service")
         if all(receipt.status is Outcome.REFUSED for receipt in receipts):
             return _overloaded(receipts)
         later = [receipt.retry_after for receipt in receipts if receipt.retry_after is not None]
@@ -107,11 +107,9 @@ def _receipt(message: Message, answer: Acceptance) -> Receipt:
 
 
 def _overloaded(receipts: Sequence[Receipt]) -> Problem:
-    # Each may come again as soon as its own domain has room; the client that waits for the first asks least in vain.
+    # Each can be retried as soon as the queue of its domain has space: tell the client the first of these times.
     soonest = min(receipts, key=lambda receipt: receipt.retry_after or 0.0)
     domain = soonest.domain if len({receipt.domain for receipt in receipts}) == 1 else ""
     title = f"Too many URLs of {domain} are waiting." if domain else "Too many URLs are waiting."
-    found = problem(
-        429, "overloaded", title, "Nothing was accepted; come again later.", retry_after=soonest.retry_after
-    )
+    found = problem(429, "overloaded", title, "Nothing was accepted; retry later.", retry_after=soonest.retry_after)
     return msgspec.structs.replace(found, domain=domain)

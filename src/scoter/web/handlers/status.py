@@ -1,4 +1,4 @@
-"""How the service is: for people, for Prometheus, for whoever starts and stops it; and what it can do."""
+"""Statistics, metrics, health checks and the OpenAPI document."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ HEALTHY = ApiResponse(msgspec.json.encode(Health()))
 
 
 class StatusRoutes:
-    """Tells how the service is; ``describe`` returns the OpenAPI document."""
+    """Reports the state of the service; ``describe`` returns the OpenAPI document."""
 
-    def __init__(self, measures: ServiceMetrics, not_ready: Callable[[], str], describe: Callable[[], bytes]) -> None:
-        self._measures = measures
+    def __init__(self, metrics: ServiceMetrics, not_ready: Callable[[], str], describe: Callable[[], bytes]) -> None:
+        self._metrics = metrics
         self._not_ready = not_ready
         self._describe = describe
 
@@ -29,55 +29,55 @@ class StatusRoutes:
                 method="GET",
                 path="/v1/stats",
                 run=self.stats,
-                told="Show the service in figures.",
-                responses={200: ResponseSpec("Counts, gauges, and times by stage.", Statistics)},
+                summary="Return statistics of the service.",
+                responses={200: ResponseSpec("Counts, gauges and times by stage.", Statistics)},
             ),
             Route(
                 method="GET",
                 path="/metrics",
                 run=self.metrics,
-                told="Show all metrics as Prometheus reads them.",
+                summary="Return all metrics in the Prometheus text format.",
                 responses={200: ResponseSpec("The metrics.", None, "text/plain")},
             ),
             Route(
                 method="GET",
                 path="/healthz",
                 run=self.health,
-                told="Tell that the process answers.",
+                summary="Check that the process responds.",
                 scope=None,
-                responses={200: ResponseSpec("It does.", Health)},
+                responses={200: ResponseSpec("It responds.", Health)},
             ),
             Route(
                 method="GET",
                 path="/readyz",
                 run=self.ready,
-                told="Tell whether the service can work.",
+                summary="Check whether the service is ready.",
                 scope=None,
-                responses={200: ResponseSpec("It can.", Health)},
+                responses={200: ResponseSpec("It is ready.", Health)},
                 problems=(503,),
             ),
             Route(
                 method="GET",
                 path="/v1/openapi.json",
-                run=self.described,
-                told="Describe this API.",
+                run=self.openapi,
+                summary="Describe this API.",
                 scope=None,
                 responses={200: ResponseSpec("An OpenAPI document.", dict)},
             ),
         ]
 
     async def stats(self, call: ApiRequest[None]) -> HandlerResult:
-        return ApiResponse(msgspec.json.encode(self._measures.statistics()))
+        return ApiResponse(msgspec.json.encode(self._metrics.statistics()))
 
     async def metrics(self, call: ApiRequest[None]) -> HandlerResult:
-        return ApiResponse(self._measures.text(), media_type=MEDIA_TYPE)
+        return ApiResponse(self._metrics.text(), media_type=MEDIA_TYPE)
 
     async def health(self, call: ApiRequest[None]) -> HandlerResult:
         return HEALTHY
 
     async def ready(self, call: ApiRequest[None]) -> HandlerResult:
         why = self._not_ready()
-        return problem(503, "not-ready", "The service cannot work now.", why, retry_after=5) if why else HEALTHY
+        return problem(503, "not-ready", "The service is not ready.", why, retry_after=5) if why else HEALTHY
 
-    async def described(self, call: ApiRequest[None]) -> HandlerResult:
+    async def openapi(self, call: ApiRequest[None]) -> HandlerResult:
         return ApiResponse(self._describe())

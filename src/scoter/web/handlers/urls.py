@@ -1,4 +1,4 @@
-"""What is known of URLs."""
+"""Lookups of URLs."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ from scoter.web.problems import problem
 from scoter.web.routes import HandlerResult, ResponseSpec, Route
 
 _SIZE = (
-    "What a page says about itself takes at most `live.about_size` bytes (32 KiB): longer texts and lists are cut."
+    "The metadata of a page has at most `live.about_size` bytes (32 KiB): longer texts and lists are truncated."
     " No URL has more than 8,192 characters."
 )
 
 
 class UrlRoutes:
-    """Looks URLs up, and waits for them."""
+    """Looks up URLs, and waits for them."""
 
     def __init__(
         self,
         lookup: Lookup,
-        arrivals: UrlWaiters,
+        waiters: UrlWaiters,
         longest: float = MAX_WAIT,
-        is_renewed: Callable[[str], bool] = lambda url: False,
+        is_forced: Callable[[str], bool] = lambda url: False,
     ) -> None:
-        """``is_renewed`` tells that what is known of a URL is about to be replaced, since somebody wishes so."""
-        self._is_renewed = is_renewed
+        """``is_forced`` tells whether a forced fetch is about to replace the record of a URL."""
+        self._is_forced = is_forced
         self._lookup = lookup
-        self._arrivals = arrivals
+        self._waiters = waiters
         self._longest = longest
 
     def routes(self) -> list[Route]:
@@ -43,11 +43,11 @@ class UrlRoutes:
                 method="GET",
                 path="/v1/urls",
                 run=self.one,
-                told="Look a URL up; with wait, until it is known.",
+                summary="Look up a URL; with wait, wait for its record.",
                 query=LookupQuery,
                 responses={
-                    200: ResponseSpec(f"What is known of it. {_SIZE}", UrlRecord),
-                    202: ResponseSpec("It was accepted and is not done yet.", PendingUrl),
+                    200: ResponseSpec(f"The record. {_SIZE}", UrlRecord),
+                    202: ResponseSpec("Accepted, not finished yet.", PendingUrl),
                 },
                 problems=(404, 503),
                 waits=True,
@@ -56,37 +56,37 @@ class UrlRoutes:
                 method="POST",
                 path="/v1/urls/lookup",
                 run=self.many,
-                told="Look up to 300 URLs up.",
+                summary="Look up to 300 URLs at once.",
                 body=LookupBatch,
-                responses={200: ResponseSpec(f"What is known of each, in the order asked. {_SIZE}", LookupResults)},
+                responses={200: ResponseSpec(f"One result per URL, in the order given. {_SIZE}", LookupResults)},
             ),
         ]
 
     async def one(self, call: ApiRequest[None]) -> HandlerResult:
-        """Answer for one URL, at once or when it is known."""
+        """Respond for one URL, at once or when its record is there."""
         query: LookupQuery = call.query
         seconds = min(wait_seconds(query.wait), self._longest)
         url = canonical_text(query.url)
-        # Before the lookup: what is known afterwards is the new record, or its fetch is seen to be open.
-        is_renewed = bool(seconds and url) and self._is_renewed(url)
+        # Checked before the lookup: the record found afterwards is the new one, or its fetch is still seen as pending.
+        is_forced = bool(seconds and url) and self._is_forced(url)
         answer = self._lookup.one(query.url)
-        if not seconds or not url or (answer.status == 200 and not is_renewed):
+        if not seconds or not url or (answer.status == 200 and not is_forced):
             return answer
-        if self._arrivals.is_full:
-            return problem(503, "crowded", "Too many are waiting for URLs.", retry_after=2)
+        if self._waiters.is_full:
+            return problem(503, "crowded", "Too many lookups are waiting.", retry_after=2)
         loop = asyncio.get_running_loop()
         until = loop.time() + seconds
-        while await self._arrivals.wait(url, until - loop.time()) and self._is_renewed(url):
+        while await self._waiters.wait(url, until - loop.time()) and self._is_forced(url):
             pass
-        return self._lookup.without(url) if self._is_renewed(url) else self._lookup.one(url)
+        return self._lookup.without(url) if self._is_forced(url) else self._lookup.one(url)
 
     async def many(self, call: ApiRequest[LookupBatch]) -> HandlerResult:
-        """Answer for several URLs."""
+        """Respond for several URLs."""
         return self._lookup.many(call.body.urls)
 
 
 def wait_seconds(text: str) -> float:
-    """Return for how long to wait; never for longer than anybody may.
+    """Return the seconds to wait, at most ``MAX_WAIT``.
 
     >>> wait_seconds("500ms"), wait_seconds("5"), wait_seconds("10m")
     (0.5, 5.0, 30.0)

@@ -1,14 +1,14 @@
-"""The live service as processes: ``scoter serve``.
+"""The processes of ``scoter serve``.
 
-- ``plan``        what every process is told, and where the service keeps what
-- ``supervisor``  starts the others, starts again what dies, ends all
-- ``door``        the public port
-- ``core``        the core process: pipeline, stores, and the whole API on a Unix socket
-- ``parts``       how the core is put together; ``figures`` what it shows of itself; ``upkeep`` what it clears away
-- ``intake``      what stands before acceptance, and what a new rule must reach
-- ``lookups``     the processes on the public port: they look up, and pass everything else on to the core
-- ``joining``     how a process is told its plan, says that it is ready, and hears that it must end
-- ``keys``        API keys, made while no service runs
+- ``plan``            the settings of every process, and the files of a service
+- ``supervisor``      starts the processes, restarts those that die or hang, stops them all
+- ``process``         how a process gets its plan, reports that it is ready and alive, and is stopped
+- ``core``            the core process: pipeline, stores, and the whole API on a Unix socket
+- ``components``      how the core is assembled, and its gauges; ``cleanup`` what it removes over time
+- ``admission``       checks before acceptance, and cached domain rules
+- ``lookup_process``  the processes on the public port: they answer lookups and forward the rest to the core
+- ``metrics_channel`` how they report their metrics to the core
+- ``keys``            API keys, managed through the service's directory
 
-Whatever is killed comes again, and nothing that was accepted is lost: it is in the journal until its outcome is.
+A killed process is restarted, and nothing accepted is lost: it stays in the journal until its outcome is stored.
 """

@@ -1,4 +1,4 @@
-"""What stands before acceptance, and what a new rule must reach."""
+"""Checks before messages are accepted, cached domain rules, and queries on the journal."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from scoter.live.sqlite.database import DatabaseReader
 from scoter.web.handlers.messages import MessageSink
 
 MOST_RULES: Final = 100_000
-_LATER: Final = 60.0
-_COUNTED: Final = 1.0  # seconds for which a count holds: it takes some milliseconds
+_RETRY_AFTER: Final = 60.0
+_COUNT_VALID: Final = 1.0  # seconds; counting takes some milliseconds
 
 
 class RoomCheckedSink:
-    """Takes messages in while there is room for what comes of them, so that what was accepted can be finished."""
+    """Accepts messages while there is disk space and room for callbacks, so that what was accepted can be finished."""
 
     def __init__(
         self,
-        taker: MessageSink,
+        sink: MessageSink,
         floor: DiskFloor,
         *,
         waiting_callbacks: Callable[[], int] = lambda: 0,
@@ -35,11 +35,11 @@ class RoomCheckedSink:
         is_known: Callable[[str], bool] = lambda message: False,
         timer: Callable[[], float] = time.monotonic,
     ) -> None:
-        """``waiting_callbacks`` tells how many announcements wait to be delivered; it is asked once a second.
+        """``waiting_callbacks`` returns the number of waiting deliveries; it is called once a second.
 
-        ``is_known`` tells whether a message came before: nothing more comes of it, so that it needs no room.
+        ``is_known`` tells whether a message was submitted before: it needs no space.
         """
-        self._taker = taker
+        self._sink = sink
         self._floor = floor
         self._waiting = waiting_callbacks
         self._most_callbacks = most_callbacks
@@ -53,23 +53,23 @@ class RoomCheckedSink:
             if not any(has_room):
                 raise StoreUnavailable("the disk is nearly full")
         elif not any(message.callback for message in messages) or self._has_callback_room():
-            return await self._taker.take(messages)
+            return await self._sink.take(messages)
         else:
             has_room = [not message.callback or self._is_known(message.id) for message in messages]
-        others = iter(await self._taker.take(list(compress(messages, has_room))))
-        return [next(others) if has else Overloaded(_LATER) for has in has_room]
+        others = iter(await self._sink.take(list(compress(messages, has_room))))
+        return [next(others) if has else Overloaded(_RETRY_AFTER) for has in has_room]
 
     def _has_callback_room(self) -> bool:
         now = self._timer()
-        if self._counted is None or now - self._counted[0] >= _COUNTED:
+        if self._counted is None or now - self._counted[0] >= _COUNT_VALID:
             self._counted = now, self._waiting()
         return self._counted[1] < self._most_callbacks
 
 
 class CachedDomainRules:
-    """Rules that are kept, and then hold: ``apply`` tells those who act by them.
+    """Domain rules, cached in memory and applied when set: ``apply`` passes a new rule on.
 
-    They are asked for several times for each URL, and nobody else sets them: so they are read once.
+    They are read several times per URL, and only this process changes them.
     """
 
     def __init__(self, rules: DomainRuleStore, apply: Callable[[DomainRule], None], most: int = MOST_RULES) -> None:
@@ -86,9 +86,9 @@ class CachedDomainRules:
 
     async def put(self, rule: DomainRule) -> None:
         if len(self._known) >= self._most and rule.domain not in self._known:
-            raise StoreUnavailable(f"there are {self._most:,} rules already, and no more are kept")
+            raise StoreUnavailable(f"there are already {self._most:,} rules")
         await self._rules.put(rule)
-        found = self._rules.get(rule.domain)  # none, where the rule said nothing
+        found = self._rules.get(rule.domain)  # ``None`` if the rule was empty
         if found is None:
             self._known.pop(rule.domain, None)
         else:
@@ -97,20 +97,20 @@ class CachedDomainRules:
 
 
 class PendingUrls:
-    """Tells whether a URL waits in the journal, to whoever can read the database."""
+    """Tells whether a URL waits in the journal, from any process that can read the database."""
 
     def __init__(self, reader: DatabaseReader) -> None:
         self._reader = reader
 
     def __call__(self, url: str) -> bool:
-        # Most URLs of which nothing is known are of domains of which nothing waits.
+        # Most unknown URLs belong to domains without waiting URLs.
         if self._reader.one("SELECT 1 FROM backlog WHERE domain = ?", (domain_of(url),)) is None:
             return False
         return self._reader.one("SELECT 1 FROM entries WHERE url = ? LIMIT 1", (url,)) is not None
 
 
 class ForcedUrls:
-    """Tells whether a URL waits in the journal to be fetched whatever is known of it."""
+    """Tells whether a URL waits in the journal for a forced fetch."""
 
     def __init__(self, reader: DatabaseReader) -> None:
         self._reader = reader

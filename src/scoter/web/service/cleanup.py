@@ -1,4 +1,4 @@
-"""What goes when its time has come, a little at a time."""
+"""Removes what has expired or is too much, a little at a time."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _EVERY: Final = 30.0
 _SOON: Final = 1.0
 _LONG_LOG: Final = 512 * 2**20
 _STEADY: Final = 600.0
-_ASTRAY: Final = 60.0  # seconds: clocks that are kept right are moved by less
+_MAX_ADJUSTMENT: Final = 60.0  # seconds: time synchronisation moves a clock by less
 _log = logging.getLogger(__name__)
 
 
 class Cleanup:
-    """Clears away what was kept long enough or is too much; announcements only when the log has them."""
+    """Removes expired and excess data; events only once they are in the log."""
 
     def __init__(
         self,
@@ -32,9 +32,9 @@ class Cleanup:
         *,
         is_steady: Callable[[], bool] = lambda: True,
     ) -> None:
-        """``is_steady`` tells whether the clock can be believed that says what is past its time.
+        """``is_steady`` tells whether the wall clock can be trusted to decide what has expired.
 
-        While it cannot, what is bounded by number or size goes all the same.
+        While it cannot, limits on number and size still apply.
         """
         self._stores = stores
         self._retention = retention
@@ -42,7 +42,7 @@ class Cleanup:
         self._is_steady = is_steady
 
     async def run(self) -> None:
-        """Sweep now and then, until this is cancelled."""
+        """Sweep periodically until cancelled."""
         while True:
             has_more = await self._has_more()
             await asyncio.sleep(_SOON if has_more else _EVERY)
@@ -50,29 +50,31 @@ class Cleanup:
     async def _has_more(self) -> bool:
         try:
             return await self.sweep()
-        except ScoterError as error:  # a full disk, say: what is past its time stays a little longer
-            _log.warning("nothing could be cleared away: %s", error)
+        except ScoterError as error:  # a full disk, for example; try again later
+            _log.warning("cleanup failed: %s", error)
             return False
 
     async def sweep(self) -> bool:
-        """Remove a bounded number of everything; tell whether there may be more."""
+        """Remove a bounded number of each; return whether there may be more."""
         by_age = self._is_steady()
         if (size := self._stores.db.log_bytes) > _LONG_LOG:
-            _log.warning("the database's log of changes has %d bytes: some program has been reading it for long", size)
+            _log.warning(
+                "the write-ahead log of the database has %d bytes: some program has been reading it for long", size
+            )
         swept = await self._retention.sweep(by_age=by_age)
         messages = await self._stores.journal.prune(self._at_once, by_age=by_age)
         deliveries = await self._stores.deliveries.prune(self._at_once, by_age=by_age)
         await self._stores.keys.note_uses()
         gone = (swept.records, swept.events, messages, deliveries)
         if any(gone) or swept.archives or swept.log_files:
-            _log.info("cleared away: %s, %d messages, %d deliveries", swept, messages, deliveries)
+            _log.info("removed: %s, %d messages, %d deliveries", swept, messages, deliveries)
         return max(gone) >= self._at_once
 
 
 class SteadyClock:
-    """Whether the wall's clock can be believed: it has run with the machine's own for ten minutes.
+    """Whether the wall clock can be trusted: it has run in step with the monotonic clock for ten minutes.
 
-    One that is set a year ahead by mistake makes everything look old, and nothing brings back what is removed for it.
+    If it is set a year ahead by mistake, everything looks expired, and what is removed cannot be restored.
     """
 
     def __init__(self, clock: Callable[[], datetime] = utc_now, lease_clock: Callable[[], float] = lease_now) -> None:
@@ -83,8 +85,8 @@ class SteadyClock:
 
     def __call__(self) -> bool:
         apart = self._difference()
-        if abs(apart - self._apart) > _ASTRAY:
-            _log.warning("the clock was set by %.0f s: nothing is cleared away by age for a while", apart - self._apart)
+        if abs(apart - self._apart) > _MAX_ADJUSTMENT:
+            _log.warning("the clock was set by %.0f s: nothing is removed by age for ten minutes", apart - self._apart)
             self._apart, self._since = apart, self._lease_clock()
         return self._lease_clock() - self._since >= _STEADY
 

@@ -1,4 +1,4 @@
-"""How the core is put together: every part once, and what each is told of the others."""
+"""How the core is assembled, and the gauges that show its state."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ from scoter.web.webhooks import CurlPoster, Webhooks, callback_check
 
 
 class CoreComponents:
-    """The parts of a core; the stores, the fetchers, the archive and the parser are opened and closed by others."""
+    """The components of a core; the caller opens and closes stores, fetchers, archive and parser."""
 
     def __init__(
         self,
@@ -62,7 +62,7 @@ class CoreComponents:
         self.stores = stores
         self.fetchers = fetchers
         self.is_stopping = False
-        self.measures = ServiceMetrics(gauges(self))
+        self.metrics = ServiceMetrics(gauges(self))
         self.floor = DiskFloor(folder.root, config.store.disk_floor)
         self.timings = OutcomeTimings()
         self.log = FetchLog(folder.log, stores.events, self.timings)
@@ -73,11 +73,11 @@ class CoreComponents:
             metadata=stores.metadata,
             events=stores.events,
         )
-        self.upkeep = Cleanup(stores, retention, is_steady=SteadyClock())
+        self.cleanup = Cleanup(stores, retention, is_steady=SteadyClock())
         self.streams = Streams(stores.events, most=config.web.streams)
-        self.arrivals = UrlWaiters(config.web.waiting)
+        self.waiters = UrlWaiters(config.web.waiting)
         self.post = CurlPoster(config, guard=guard)
-        self.webhooks = Webhooks(stores.deliveries, self.post, folder.secret(), measures=self.measures)
+        self.webhooks = Webhooks(stores.deliveries, self.post, folder.secret(), metrics=self.metrics)
         rules = CachedDomainRules(stores.rules, fetchers.set_rule)
         reader = f"core-{os.getpid()}-{secrets.token_hex(4)}"
         way = pipeline(
@@ -102,11 +102,11 @@ class CoreComponents:
             on_done=self._done,
         )
         acceptance = Acceptance(config, stores.journal, stores.journal, rules, on_accepted=self.scheduler.wake)
-        gate = AccessControl(stores.keys, required=plan.needs_keys, any_host=plan.any_host)
-        self.hearing = MetricsReceiver(folder.tallies, self.measures, gate, stores.keys.add_uses)
+        access = AccessControl(stores.keys, required=plan.needs_keys, any_host=plan.any_host)
+        self.metrics_receiver = MetricsReceiver(folder.metrics_socket, self.metrics, access, stores.keys.add_uses)
         self.api = Api(
             Services(
-                taker=RoomCheckedSink(
+                sink=RoomCheckedSink(
                     acceptance,
                     self.floor,
                     waiting_callbacks=lambda: stores.deliveries.waiting(live.callbacks_most),
@@ -115,15 +115,15 @@ class CoreComponents:
                 ),
                 records=stores.metadata,
                 is_pending=PendingUrls(stores.db.reader),
-                is_renewed=ForcedUrls(stores.db.reader),
-                arrivals=self.arrivals,
+                is_forced=ForcedUrls(stores.db.reader),
+                waiters=self.waiters,
                 streams=self.streams,
                 rules=rules,
                 fetching=fetchers,
                 content=content,
                 keys=stores.keys,
-                gate=gate,
-                measures=self.measures,
+                access=access,
+                metrics=self.metrics,
                 check_callback=callback_check(guard),
                 not_ready=self.not_ready,
                 clock=utc_now,
@@ -135,26 +135,26 @@ class CoreComponents:
         )
 
     def not_ready(self) -> str:
-        """Tell why the service cannot work now, or nothing."""
+        """Return why the service is not ready, or ""."""
         if self.is_stopping:
-            return "The service ends."
+            return "The service is shutting down."
         if not self.fetchers.is_ready:
-            return "No fetching process is there yet."
+            return "No fetcher is running yet."
         if not self.floor.has_room():
-            return "The disk is nearly full; nothing is taken in."
+            return "The disk is nearly full; messages are refused."
         if why := self.scheduler.trouble or self.stores.db.trouble:
-            return f"Nothing can be kept: {why}."
+            return f"Nothing can be stored: {why}."
         return ""
 
-    def let_go(self) -> None:
-        """Answer those who listen or wait: the service ends."""
+    def release_clients(self) -> None:
+        """End streams and waiting lookups: the service is shutting down."""
         self.streams.close()
-        self.arrivals.close()
+        self.waiters.close()
 
     def _done(self, context: Context) -> None:
-        self.measures.done(context)
+        self.metrics.done(context)
         self.timings.note(context)
-        self.arrivals.note({context.url.text, *(row.url for row in context.rows)})
+        self.waiters.note({context.url.text, *(row.url for row in context.rows)})
         if len(self.streams):
             self.streams.wake()
         if context.entry.callback:
@@ -162,7 +162,7 @@ class CoreComponents:
 
 
 def live_config(config: Config) -> Config:
-    """Return the settings of a live service: it wants the metadata of pages, and not their links or text."""
+    """Return the settings for a live service, which needs the metadata of pages but not their links or text."""
     fetch = config.fetch
     return replace(
         config,
@@ -170,7 +170,7 @@ def live_config(config: Config) -> Config:
         parse=replace(
             config.parse,
             metadata=True,
-            html_outlinks_ignore_tags=tuple(KINDS),  # a third of what a page of 12 KB costs to read
+            html_outlinks_ignore_tags=tuple(KINDS),  # saves a third of the cost of parsing a page of 12 KB
             script_links=False,
             store_text=False,
             simhash=False,
@@ -181,13 +181,13 @@ def live_config(config: Config) -> Config:
 
 
 def retention_limits(config: Config) -> RetentionLimits:
-    """Return how long what is kept."""
+    """Return how long content and log are kept."""
     live = config.live
     return RetentionLimits(content_for=live.content_for, content_size=live.content_size, log_for=live.log_for)
 
 
 def archive_info(config: Config) -> ArchiveInfo:
-    """Return what the archive says of this service."""
+    """Return the description of this service for its archive."""
     agent = config.agent
     return ArchiveInfo(
         software=f"Scoter/{version('scoter')}", agent=user_agent(config), operator=agent.email or agent.url
@@ -197,33 +197,33 @@ def archive_info(config: Config) -> ArchiveInfo:
 Gauges: TypeAlias = Mapping[str, Callable[[], Mapping[str, float]]]
 
 
-def gauges(parts: CoreComponents) -> Gauges:
-    """Return what can be asked of the core, by group and name."""
+def gauges(core: CoreComponents) -> Gauges:
+    """Return the gauges of the core, by group and name."""
     return {
         "journal_entries": lambda: {
-            priority.name.lower(): count for priority, count in parts.stores.journal.depth().items()
+            priority.name.lower(): count for priority, count in core.stores.journal.depth().items()
         },
-        "journal_oldest_seconds": lambda: {"entry": _oldest(parts)},
-        "pipeline": lambda: {"under_way": parts.scheduler.under_way, "held": parts.scheduler.held},
-        "fetching": lambda: _fetching(parts),
-        "fetchers": lambda: _fetchers(parts),
-        "store": lambda: _store(parts),
-        "writer": lambda: _writer(parts),
-        "clients": lambda: {"streams": len(parts.streams), "waiting": len(parts.arrivals)},
-        "webhooks": lambda: {"under_way": len(parts.webhooks)},
-        "log": lambda: {"behind": parts.stores.events.last() - parts.log.number},
-        "disk_bytes": lambda: {"free": parts.floor.free, "floor": parts.floor.floor},
+        "journal_oldest_seconds": lambda: {"entry": _oldest(core)},
+        "pipeline": lambda: {"under_way": core.scheduler.under_way, "held": core.scheduler.held},
+        "fetching": lambda: _fetching(core),
+        "fetchers": lambda: _fetchers(core),
+        "store": lambda: _store(core),
+        "writer": lambda: _writer(core),
+        "clients": lambda: {"streams": len(core.streams), "waiting": len(core.waiters)},
+        "webhooks": lambda: {"under_way": len(core.webhooks)},
+        "log": lambda: {"behind": core.stores.events.last() - core.log.number},
+        "disk_bytes": lambda: {"free": core.floor.free, "floor": core.floor.floor},
         "core": _core,
     }
 
 
-def _oldest(parts: CoreComponents) -> float:
-    found = parts.stores.journal.oldest()
+def _oldest(core: CoreComponents) -> float:
+    found = core.stores.journal.oldest()
     return found.total_seconds() if found is not None else 0.0
 
 
-def _fetching(parts: CoreComponents) -> Mapping[str, float]:
-    view = parts.fetchers.snapshot()
+def _fetching(core: CoreComponents) -> Mapping[str, float]:
+    view = core.fetchers.snapshot()
     return {
         "waiting": view.waiting,
         "under_way": view.under_way,
@@ -233,9 +233,9 @@ def _fetching(parts: CoreComponents) -> Mapping[str, float]:
     }
 
 
-def _fetchers(parts: CoreComponents) -> Mapping[str, float]:
+def _fetchers(core: CoreComponents) -> Mapping[str, float]:
     found: dict[str, float] = {}
-    for number, report in parts.fetchers.snapshot().fetchers.items():
+    for number, report in core.fetchers.snapshot().fetchers.items():
         if report is not None:
             found[f"{number}.cpu_seconds"] = report.cpu
             found[f"{number}.memory_bytes"] = report.memory
@@ -244,8 +244,8 @@ def _fetchers(parts: CoreComponents) -> Mapping[str, float]:
     return found
 
 
-def _store(parts: CoreComponents) -> Mapping[str, float]:
-    size = parts.stores.metadata.size()
+def _store(core: CoreComponents) -> Mapping[str, float]:
+    size = core.stores.metadata.size()
     return {
         "records": size.records,
         "collisions": size.collisions,
@@ -254,8 +254,8 @@ def _store(parts: CoreComponents) -> Mapping[str, float]:
     }
 
 
-def _writer(parts: CoreComponents) -> Mapping[str, float]:
-    db = parts.stores.db
+def _writer(core: CoreComponents) -> Mapping[str, float]:
+    db = core.stores.db
     return {
         "waiting": db.waiting,
         "writes": db.counts.writes,
@@ -265,6 +265,6 @@ def _writer(parts: CoreComponents) -> Mapping[str, float]:
 
 
 def _core() -> Mapping[str, float]:
-    # The most it ever had: Linux tells it in kilobytes (getrusage(2)).
+    # Peak memory; Linux reports kilobytes (getrusage(2)).
     most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     return {"cpu_seconds": time.process_time(), "most_memory_bytes": most}

@@ -1,4 +1,4 @@
-"""The core process: ``python -m scoter.web.service.core FD``, told by the supervisor over the socket FD."""
+"""The core process: ``python -m scoter.web.service.core FD``; FD is the socket to the supervisor."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from scoter.web.service.components import CoreComponents, archive_info, live_con
 from scoter.web.service.plan import ServicePlan
 from scoter.web.service.process import DEFECT, SupervisorLink, run_process
 
-_DELIVERIES_WITHIN: Final = 3.0
-_log = logging.getLogger("scoter.web.service.core")  # here __name__ is "__main__"
+_DELIVERY_GRACE: Final = 3.0
+_log = logging.getLogger("scoter.web.service.core")  # __name__ is "__main__"
 
 
-async def work(plan: ServicePlan, joint: SupervisorLink) -> int:
-    """Be the core until told to stop; return its exit code."""
+async def work(plan: ServicePlan, link: SupervisorLink) -> int:
+    """Run the core until told to stop; return its exit code."""
     config = live_config(plan.config)
     limit_arrow_memory()
     keep_memory()
@@ -50,69 +50,69 @@ async def work(plan: ServicePlan, joint: SupervisorLink) -> int:
         )
         parsing = stack.enter_context(ContentParser(config))
         fetchers = await stack.enter_async_context(WorkerDispatcher(config, folder.run, rules=stores.rules.all()))
-        parts = CoreComponents(plan, config, stores=stores, fetchers=fetchers, content=content, parsing=parsing)
-        stack.push_async_callback(parts.post.close)
-        serving = HttpServer(
-            parts.api,
+        components = CoreComponents(plan, config, stores=stores, fetchers=fetchers, content=content, parsing=parsing)
+        stack.push_async_callback(components.post.close)
+        server = HttpServer(
+            components.api,
             [listen_locally(folder.socket)],
             limits=ServerLimits.of(config.web),
-            before_stop=parts.let_go,
-            note=parts.measures.refused.add,
+            before_stop=components.release_clients,
+            note=components.metrics.refused.add,
         )
         collect_less()
-        return await CoreProcess(parts, serving).until(joint)
+        return await CoreProcess(components, server).until(link)
 
 
 class CoreProcess:
-    """The tasks of a core. None of them ends by itself: one that does takes the core with it."""
+    """The tasks of a core. None should end by itself: if one does, the core ends too."""
 
-    def __init__(self, parts: CoreComponents, serving: HttpServer) -> None:
-        self._parts = parts
-        self._serving = serving
+    def __init__(self, components: CoreComponents, server: HttpServer) -> None:
+        self._components = components
+        self._server = server
         self._tasks = [
-            _named("API", serving.run()),
-            _named("scheduler", parts.scheduler.run()),
-            _named("event streams", parts.streams.run()),
-            _named("webhooks", parts.webhooks.run()),
-            _named("fetch log", parts.log.run()),
-            _named("upkeep", parts.upkeep.run()),
-            _named("tallies", parts.hearing.run()),
+            _named("API", server.run()),
+            _named("scheduler", components.scheduler.run()),
+            _named("event streams", components.streams.run()),
+            _named("webhooks", components.webhooks.run()),
+            _named("fetch log", components.log.run()),
+            _named("cleanup", components.cleanup.run()),
+            _named("metrics", components.metrics_receiver.run()),
         ]
 
-    async def until(self, joint: SupervisorLink) -> int:
-        """Work until told to stop, or until a task ends; return the exit code."""
-        ready = _named("readiness", self._say_when_ready(joint))
-        stopping = asyncio.create_task(joint.stopping.wait())
+    async def until(self, link: SupervisorLink) -> int:
+        """Run until told to stop or until a task ends; return the exit code."""
+        ready = _named("readiness", self._report_ready(link))
+        stopping = asyncio.create_task(link.stopping.wait())
         await asyncio.wait((stopping, *self._tasks), return_when=asyncio.FIRST_COMPLETED)
         failed = [task for task in self._tasks if task.done()]
         for task in failed:
-            _log.critical("the core ends, since its task %r did", task.get_name(), exc_info=task.exception())
-        joint.stop()
+            _log.critical("the core ends because its task %r ended", task.get_name(), exc_info=task.exception())
+        link.stop()
         for each in (ready, stopping):
             each.cancel()
         await self._end()
         return DEFECT if failed else 0
 
-    async def _say_when_ready(self, joint: SupervisorLink) -> None:
-        await self._parts.fetchers.ready()
-        joint.say_ready()
-        _log.info("the core is ready: %r", self._parts.fetchers)
+    async def _report_ready(self, link: SupervisorLink) -> None:
+        await self._components.fetchers.ready()
+        link.report_ready()
+        _log.info("the core is ready: %r", self._components.fetchers)
 
     async def _end(self) -> None:
-        """Take nothing more, give back what is under way, and write what is not written yet."""
-        parts = self._parts
-        parts.is_stopping = True
-        self._serving.stop()
-        parts.scheduler.stop()
-        parts.webhooks.stop()
+        """Accept nothing more, return unfinished work, and write what is not on disk yet."""
+        components = self._components
+        components.is_stopping = True
+        self._server.stop()
+        components.scheduler.stop()
+        components.webhooks.stop()
         api, scheduler, streams, webhooks, *others = self._tasks
         for task in others:
             task.cancel()
-        await asyncio.wait((webhooks,), timeout=_DELIVERIES_WITHIN)
-        webhooks.cancel()  # what is under way is tried again by the next core
+        await asyncio.wait((webhooks,), timeout=_DELIVERY_GRACE)
+        webhooks.cancel()  # unfinished deliveries are retried by the next core
         await asyncio.gather(api, scheduler, streams, webhooks, *others, return_exceptions=True)
-        with suppress(ScoterError):  # the next core writes it
-            await parts.log.flush()
+        with suppress(ScoterError):  # the next core will write it
+            await components.log.flush()
 
 
 def _named(name: str, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:

@@ -1,4 +1,4 @@
-"""API keys by way of the service's directory, whether it runs or not: whoever may write there may make them."""
+"""API keys managed through the service's directory, whether it runs or not."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SCOPES: Final = get_args(KeyScope)
 
 
 def parse_scopes(text: str) -> tuple[str, ...]:
-    """Return the scopes that are named, separated by commas.
+    """Parse scopes separated by commas.
 
     >>> scopes_in("read, submit")
     ('read', 'submit')
@@ -26,38 +26,38 @@ def parse_scopes(text: str) -> tuple[str, ...]:
     for name in found:
         if name not in SCOPES:
             close = nearest(name, SCOPES)
-            hint = f"Did you mean {close}?" if close else f"There are {', '.join(SCOPES)}."
+            hint = f"Did you mean {close}?" if close else f"The scopes are {', '.join(SCOPES)}."
             raise UsageError(f"{name!r} is not a scope", where="--scopes", hint=hint)
     if not found:
-        raise UsageError("no scope is named", where="--scopes", hint=f"There are {', '.join(SCOPES)}.")
+        raise UsageError("no scope given", where="--scopes", hint=f"The scopes are {', '.join(SCOPES)}.")
     return found
 
 
 async def make_key(folder: ServiceFolder, name: str, scopes: Sequence[str], rate: float | None) -> tuple[ApiKey, str]:
-    """Make a key; return it with its token, which cannot be shown again."""
+    """Create a key; return it with its token, which cannot be shown again."""
     if not name.strip() or not name.isprintable() or len(name) > LONGEST_KEY_NAME:
         raise UsageError(
-            "a key needs a name that can be printed", where="--new-key", hint=f"At most {LONGEST_KEY_NAME} characters."
+            "a key needs a printable name", where="--new-key", hint=f"At most {LONGEST_KEY_NAME} characters."
         )
     if len(known_keys(folder)) >= MOST_KEYS:
-        raise UsageError(f"there are {MOST_KEYS:,} keys already", where=str(folder.root), hint="Revoke some of them.")
+        raise UsageError(f"there are already {MOST_KEYS:,} keys", where=str(folder.root), hint="Revoke some of them.")
     folder.create()
     async with _keys(folder) as keys:
         return await keys.create(name, scopes, rate)
 
 
 async def revoke_key(folder: ServiceFolder, identity: str) -> bool:
-    """Remove a key by its id; tell whether there was one."""
+    """Revoke a key by its ID; return whether it existed."""
     async with _keys(folder) as keys:
         return await keys.revoke(identity)
 
 
 @asynccontextmanager
 async def _keys(folder: ServiceFolder) -> AsyncIterator[SqliteKeys]:
-    """Open the keys, whether a service runs or not."""
+    """Open the key store, whether a service runs or not."""
     try:
         beside = ExternalDatabase(folder.database)
-    except UsageError:  # there is no database yet, or one of an earlier version: then no service of this one has it
+    except UsageError:  # no database yet, or an older one, which no running service uses
         async with ServiceDb(folder.database) as db:
             yield SqliteKeys(db)
         return
@@ -68,7 +68,7 @@ async def _keys(folder: ServiceFolder) -> AsyncIterator[SqliteKeys]:
 
 
 def upgrade_database(folder: ServiceFolder) -> None:
-    """Bring the database up to date, if it is an earlier version's or was not finished: readers expect that."""
+    """Upgrade an older or unfinished database, as readers expect."""
     if folder.database.exists():
         try:
             DatabaseReader(folder.database).close()
@@ -77,7 +77,7 @@ def upgrade_database(folder: ServiceFolder) -> None:
 
 
 def known_keys(folder: ServiceFolder) -> Sequence[ApiKey]:
-    """Return every key, in the order of their making; a running service is no hindrance."""
+    """Return all keys, oldest first; works while a service runs."""
     if not folder.database.exists():
         return ()
     reader = DatabaseReader(folder.database)

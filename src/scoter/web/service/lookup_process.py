@@ -1,8 +1,7 @@
 """A lookup process: ``python -m scoter.web.service.lookup_process FD PORT``, one of several on the public port.
 
-PORT is the socket on which it listens, which stays open when it ends.
-
-It reads the database beside the core that writes it, and goes on answering lookups while there is no core.
+FD is the socket to the supervisor, PORT the one to listen on; the latter stays open when the process ends. The process
+reads the database directly and keeps answering lookups while there is no core.
 """
 
 from __future__ import annotations
@@ -27,37 +26,37 @@ from scoter.web.service.plan import ServicePlan
 from scoter.web.service.process import SupervisorLink, run_process
 
 
-async def work(plan: ServicePlan, joint: SupervisorLink) -> int:
+async def work(plan: ServicePlan, link: SupervisorLink) -> int:
     """Answer lookups until told to stop."""
     folder, web = plan.folder, plan.config.web
     reader = DatabaseReader(folder.database)
     keys = SqliteKeyReader(reader)
-    gate = AccessControl(
+    access = AccessControl(
         keys,
         required=plan.needs_keys,
         any_host=plan.any_host,
     )
     with open_readonly(folder.database, mapped=plan.config.live.lookup_mapped) as records:
-        counts = LookupMetrics(gate, keys.take_uses)
-        pass_on = CoreProxy(
-            folder.socket, most=web.passed_on, note=lambda: counts.answered("passed on", 503, counts.clock())
+        metrics = LookupMetrics(access, keys.take_uses)
+        proxy = CoreProxy(
+            folder.socket, most=web.passed_on, note=lambda: metrics.answered("passed on", 503, metrics.clock())
         )
         app = LookupApp(
             Lookup(records, PendingUrls(reader)),
-            gate,
-            pass_on,
-            counts=counts,
+            access,
+            proxy,
+            metrics=metrics,
             body_limit=web.body_size,
             body_within=web.body_time.total_seconds(),
         )
-        listening = socket.socket(fileno=int(sys.argv[2]))
+        public = socket.socket(fileno=int(sys.argv[2]))
         keep_alive = round(web.kept_alive.total_seconds())
-        server = HttpServer(app, [listening], limits=ServerLimits.of(web), keep_alive=keep_alive, note=counts.refused)
-        telling = asyncio.create_task(send_metrics(folder.tallies, counts, gate))
-        joint.say_ready()
-        await server.run_until(joint.stopping)
-        telling.cancel()
-        pass_on.close()
+        server = HttpServer(app, [public], limits=ServerLimits.of(web), keep_alive=keep_alive, note=metrics.refused)
+        reporting = asyncio.create_task(send_metrics(folder.metrics_socket, metrics, access))
+        link.report_ready()
+        await server.run_until(link.stopping)
+        reporting.cancel()
+        proxy.close()
     reader.close()
     return 0
 

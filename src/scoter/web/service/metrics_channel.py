@@ -1,4 +1,4 @@
-"""How lookup processes tell the core what they counted: over a Unix socket of their own, which no client can reach."""
+"""How lookup processes report their metrics to the core: over a Unix socket that no client can reach."""
 
 from __future__ import annotations
 
@@ -20,43 +20,43 @@ from scoter.web.metrics import LookupMetrics, MetricsReport, ServiceMetrics
 
 REPORT_INTERVAL: Final = 1.0
 _LENGTH: Final = struct.Struct("!I")
-_MOST: Final = 2**22
+_MAX_FRAME: Final = 2**22
 _log = logging.getLogger(__name__)
 
 
 class KeyUse(Struct, frozen=True):
-    """How many requests other processes let in, by key."""
+    """The requests that other processes admitted, by key."""
 
     admitted: Mapping[str, int] = {}
 
 
 _encode: Final = msgspec.msgpack.Encoder().encode
-_read_tally: Final = msgspec.msgpack.Decoder(MetricsReport).decode
-_read_elsewhere: Final = msgspec.msgpack.Decoder(KeyUse).decode
+_decode_report: Final = msgspec.msgpack.Decoder(MetricsReport).decode
+_decode_key_use: Final = msgspec.msgpack.Decoder(KeyUse).decode
 
 
 class MetricsReceiver:
-    """The core's end: adds what it is told to its own counters, and tells each process of the others' requests."""
+    """The core's end: adds reports to its own metrics, and tells each process what the others admitted."""
 
     def __init__(
         self,
         path: Path,
-        measures: ServiceMetrics,
-        gate: AccessControl,
+        metrics: ServiceMetrics,
+        access: AccessControl,
         add_uses: Callable[[Mapping[str, datetime]], None],
     ) -> None:
         self._path = path
-        self._measures = measures
-        self._gate = gate
+        self._metrics = metrics
+        self._access = access
         self._add_uses = add_uses
-        self._untold: dict[int, Counter[str]] = {}
+        self._unsent: dict[int, Counter[str]] = {}
         self._writers: set[asyncio.StreamWriter] = set()
 
     async def run(self) -> None:
-        """Listen until this is cancelled."""
+        """Listen until cancelled."""
         with suppress(FileNotFoundError):
             self._path.unlink()
-        # Nobody else gets at it: its folder is open to this user alone.
+        # Only this user can reach it: its folder is private.
         server = await asyncio.start_unix_server(self._serve, str(self._path))
         try:
             await asyncio.Event().wait()
@@ -67,59 +67,59 @@ class MetricsReceiver:
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._writers.add(writer)
-        self._untold[id(writer)] = Counter()
+        self._unsent[id(writer)] = Counter()
         try:
             while True:
-                self._hear(id(writer), _read_tally(await _frame(reader)))
-                told, self._untold[id(writer)] = self._untold[id(writer)], Counter()
-                writer.write(_framed(_encode(KeyUse(told))))
+                self._add(id(writer), _decode_report(await _read_frame(reader)))
+                sent, self._unsent[id(writer)] = self._unsent[id(writer)], Counter()
+                writer.write(_frame(_encode(KeyUse(sent))))
                 await writer.drain()
         except (OSError, EOFError):  # the process has ended
             pass
         except msgspec.MsgspecError as error:
-            _log.error("a lookup process told nonsense: %s", error)
+            _log.error("invalid report from a lookup process: %s", error)
         finally:
-            del self._untold[id(writer)]
+            del self._unsent[id(writer)]
             self._writers.discard(writer)
             writer.close()
 
-    def _hear(self, speaker: int, tally: MetricsReport) -> None:
-        self._measures.add(tally)
-        self._add_uses(tally.uses)
-        for key, count in tally.admitted.items():
-            self._gate.charge(key, count)
-        own = self._gate.take_admitted()
-        for listener, untold in self._untold.items():
-            untold.update(own)
-            if listener != speaker:
-                untold.update(tally.admitted)
+    def _add(self, sender: int, report: MetricsReport) -> None:
+        self._metrics.add(report)
+        self._add_uses(report.uses)
+        for key, count in report.admitted.items():
+            self._access.charge(key, count)
+        own = self._access.take_admitted()
+        for receiver, unsent in self._unsent.items():
+            unsent.update(own)
+            if receiver != sender:
+                unsent.update(report.admitted)
 
 
 async def send_metrics(
-    path: Path, counts: LookupMetrics, gate: AccessControl, *, every: float = REPORT_INTERVAL
+    path: Path, metrics: LookupMetrics, access: AccessControl, *, every: float = REPORT_INTERVAL
 ) -> None:
-    """Tell the core what was counted, again and again until this is cancelled; wait for it while it is not there."""
+    """Report to the core until cancelled; wait while it is not running."""
     while True:
         with suppress(OSError, EOFError, msgspec.MsgspecError):
             reader, writer = await asyncio.open_unix_connection(str(path))
             try:
                 while True:
-                    writer.write(_framed(_encode(counts.take())))
+                    writer.write(_frame(_encode(metrics.take())))
                     await writer.drain()
-                    for key, count in _read_elsewhere(await _frame(reader)).admitted.items():
-                        gate.charge(key, count)
+                    for key, count in _decode_key_use(await _read_frame(reader)).admitted.items():
+                        access.charge(key, count)
                     await asyncio.sleep(every)
             finally:
                 writer.close()
         await asyncio.sleep(every)
 
 
-def _framed(data: bytes) -> bytes:
+def _frame(data: bytes) -> bytes:
     return _LENGTH.pack(len(data)) + data
 
 
-async def _frame(reader: asyncio.StreamReader) -> bytes:
+async def _read_frame(reader: asyncio.StreamReader) -> bytes:
     (length,) = _LENGTH.unpack(await reader.readexactly(_LENGTH.size))
-    if length > _MOST:
+    if length > _MAX_FRAME:
         raise msgspec.DecodeError(f"{length} bytes")
     return await reader.readexactly(length)

@@ -1,4 +1,4 @@
-"""What every process of a service is told, and where the service keeps what."""
+"""The plan that every process of a service gets, and the files of a service."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SECRET: Final = 32
 
 
 class ServiceFolder(Struct, frozen=True):
-    """A service's directory."""
+    """The directory of a service."""
 
     root: Path
 
@@ -39,10 +39,10 @@ class ServiceFolder(Struct, frozen=True):
 
     @property
     def run(self) -> Path:
-        """Sockets and locks of processes: of no use when none runs.
+        """The folder of sockets and locks, not needed while no process runs.
 
-        The path of a socket must be short. Where the directory's own is not, they lie elsewhere, always in the same
-        place: a service that starts must find the processes that an earlier one left.
+        Paths of sockets must be short. If the directory's path is too long, the folder is elsewhere, always at the same
+        path: a service that starts must find the processes that an earlier one left.
         """
         near = self.root / "run"
         if len(os.fsencode(near)) <= MAX_FOLDER_BYTES:
@@ -55,7 +55,7 @@ class ServiceFolder(Struct, frozen=True):
         return self.run / "core.sock"
 
     @property
-    def tallies(self) -> Path:
+    def metrics_socket(self) -> Path:
         return self.run / "tally.sock"
 
     @property
@@ -63,23 +63,23 @@ class ServiceFolder(Struct, frozen=True):
         return self.root / "webhook.secret"
 
     def create(self) -> None:
-        """Make what is not there yet."""
+        """Create what does not exist yet."""
         check_utf8_path(self.root)
         with disk_errors("create the service's directory", self.root):
-            # Messages, callbacks and answers lie there. A directory that somebody else made is as open as he wants it.
+            # It contains messages, callbacks and responses. The mode of an existing directory is not changed.
             self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
             self.log.mkdir(exist_ok=True)
             self.run.mkdir(mode=0o700, exist_ok=True)
             found = self.run.lstat()
         if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o077:
             raise UsageError(
-                "the folder for the service's sockets belongs to somebody else, or is open to others",
+                "the folder for the service's sockets belongs to another user, or is accessible to others",
                 where=str(self.run),
                 hint="Remove it, or choose another directory for the service.",
             )
 
     def secret(self) -> bytes:
-        """Return the secret by which callbacks are signed, made when it is asked for first."""
+        """Return the secret that signs callbacks; created on first use."""
         path = self.secret_path
         with disk_errors("read the secret of callbacks", path):
             if not path.exists():
@@ -91,12 +91,12 @@ class ServiceFolder(Struct, frozen=True):
                 draft.rename(path)
             found = path.read_bytes().strip()
         if not found:
-            raise UsageError("the secret is empty", where=str(path), hint="Write one into it, or remove the file.")
+            raise UsageError("the secret is empty", where=str(path), hint="Write a secret to the file, or remove it.")
         return found
 
 
 class ServicePlan(Struct, frozen=True, kw_only=True):
-    """A service: its settings, where it keeps what, and who may come in."""
+    """A service: its settings, its directory, and its access rules."""
 
     config: Config
     root: str

@@ -1,7 +1,7 @@
-"""Starts the processes of a service, starts again what dies or stands still, and ends all when it is told to.
+"""Starts the processes of a service, restarts those that die or hang, and stops them all when told to.
 
-It does nothing else, so that nothing else can bring it down. If it is killed all the same, the others end: each is
-joined to it by a socket.
+It does nothing else, so that nothing else can bring it down. If it is killed nevertheless, the others end: each is
+connected to it by a socket.
 """
 
 from __future__ import annotations
@@ -34,26 +34,26 @@ LOOKUPS: Final = "scoter.web.service.lookup_process"
 _FIRST_PAUSE: Final = 0.1
 _LONGEST_PAUSE: Final = 10.0
 _MOST_DOUBLINGS: Final = 10
-_LIVED_WELL: Final = 10.0
-_GRACE: Final = 2.0  # seconds for a process to bring its own end about
-_TELLING: Final = 0.5  # seconds for a process that hangs to write where it stands
+_STABLE_AFTER: Final = 10.0
+_GRACE: Final = 2.0  # seconds for a process to stop by itself
+_TRACEBACK_TIME: Final = 0.5  # seconds for a hanging process to write its traceback
 _log = logging.getLogger(__name__)
 
 
-def pause_after(quick_ends: int) -> float:
-    """Return the seconds before a process is started again that has ended soon so many times.
+def pause_after(early_ends: int) -> float:
+    """Return the seconds to wait before restarting a process that ended early so many times.
 
     >>> pause_after(0), pause_after(3), pause_after(5_000)
     (0.1, 0.8, 10.0)
     """
-    return min(_FIRST_PAUSE * 2.0 ** min(quick_ends, _MOST_DOUBLINGS), _LONGEST_PAUSE)
+    return min(_FIRST_PAUSE * 2.0 ** min(early_ends, _MOST_DOUBLINGS), _LONGEST_PAUSE)
 
 
 class SupervisedProcess:
-    """A process that is started again whenever it ends, after a pause that grows while it ends soon."""
+    """A process that is restarted whenever it ends, after a pause that grows while it keeps ending early."""
 
     def __init__(self, name: str, module: str, plan: ServicePlan, listening: socket.socket | None = None) -> None:
-        """``listening`` is a socket that it is given each time, so that whoever connects meanwhile waits for it."""
+        """``listening`` is a socket passed to each new process, so that connections wait in the meantime."""
         self.name = name
         self._listening = listening
         self.ready = asyncio.Event()
@@ -61,31 +61,31 @@ class SupervisedProcess:
         self._plan = plan
         self._silence = plan.config.live.silence
         self._process: Process | None = None
-        self._quick_ends = 0
+        self._early_ends = 0
         self._stopping = asyncio.Event()
 
     async def keep(self) -> int:
-        """Run it until ``stop``, or until it ends without ever having been ready; return its last exit code."""
+        """Run it until ``stop``, or until it ends without ever being ready; return its last exit code."""
         while True:
             began = time.monotonic()
             try:
                 code = await self._run()
-            except OSError as error:  # no memory, no more processes or files: that passes
+            except OSError as error:  # out of memory, processes or files: temporary
                 if not self.ready.is_set():
                     raise
-                _log.warning("the %s cannot be started now: %s", self.name, error)
+                _log.warning("cannot start the %s now: %s", self.name, error)
             else:
                 if self._stopping.is_set() or not self.ready.is_set():
                     return code
-                _log.warning("the %s ended (%s), and is started again", self.name, _told(code))
-            self._quick_ends = self._quick_ends + 1 if time.monotonic() - began < _LIVED_WELL else 0
+                _log.warning("restarting the %s, which ended (%s)", self.name, _describe_exit(code))
+            self._early_ends = self._early_ends + 1 if time.monotonic() - began < _STABLE_AFTER else 0
             with suppress(TimeoutError):
-                async with asyncio.timeout(pause_after(self._quick_ends)):
+                async with asyncio.timeout(pause_after(self._early_ends)):
                     await self._stopping.wait()
                     return 0
 
     def stop(self) -> None:
-        """Ask it to end, and to stay so."""
+        """Stop it, and do not restart it."""
         self._stopping.set()
         self._signal(signal.SIGTERM)
 
@@ -101,17 +101,17 @@ class SupervisedProcess:
         with ours:
             with theirs:
                 given = [theirs.fileno(), *([self._listening.fileno()] if self._listening is not None else ())]
-                # A group of its own: a person's Ctrl-C is for the supervisor, which ends the others in order.
+                # Its own process group: Ctrl-C goes to the supervisor only, which stops the others in order.
                 self._process = process = await asyncio.create_subprocess_exec(
                     sys.executable, "-m", self._module, *map(str, given), pass_fds=given, process_group=0
                 )
-            with suppress(OSError):  # it has ended already
+            with suppress(OSError):  # it has already ended
                 send_plan(ours, self._plan)
             ours.setblocking(False)
-            watch = self._watch_of(process)
-            tasks = [asyncio.create_task(self._join(ours, watch))]
-            if watch is not None:
-                tasks.append(asyncio.create_task(self._end_if_still(watch)))
+            detector = self._detector_of(process)
+            tasks = [asyncio.create_task(self._join(ours, detector))]
+            if detector is not None:
+                tasks.append(asyncio.create_task(self._kill_if_stalled(detector)))
             if self._stopping.is_set():
                 self.stop()
             try:
@@ -121,27 +121,27 @@ class SupervisedProcess:
                     task.cancel()
                 self._process = None
 
-    async def _join(self, link: socket.socket, watch: StallDetector | None) -> None:
+    async def _join(self, link: socket.socket, detector: StallDetector | None) -> None:
         while said := await receive(link):
-            if watch is not None:
-                watch.heard()
+            if detector is not None:
+                detector.heard()
             if READY in said:
                 self.ready.set()
-                if watch is not None:
-                    watch.is_ready()
+                if detector is not None:
+                    detector.is_ready()
 
-    def _watch_of(self, process: Process) -> StallDetector | None:
+    def _detector_of(self, process: Process) -> StallDetector | None:
         if not self._silence:
             return None
         return StallDetector(self._silence.total_seconds(), lambda: cpu_time(process.pid))
 
-    async def _end_if_still(self, watch: StallDetector) -> None:
-        assert self._silence is not None  # noqa: S101 - otherwise nobody watches
-        while not watch.stands_still():  # noqa: ASYNC110 - that nothing happens is not an event
+    async def _kill_if_stalled(self, detector: StallDetector) -> None:
+        assert self._silence is not None  # noqa: S101 - otherwise nobody detectores
+        while not detector.is_stalled():  # noqa: ASYNC110 - that nothing happens is not an event
             await asyncio.sleep(self._silence.total_seconds() / HEARTBEATS)
-        _log.error("the %s (pid %s) stands still, and is killed", self.name, self.pid)
-        self._signal(signal.SIGQUIT)  # it says where it stands, if it can
-        await asyncio.sleep(_TELLING)
+        _log.error("killing the %s (pid %s), which hangs", self.name, self.pid)
+        self._signal(signal.SIGQUIT)  # makes it write a traceback
+        await asyncio.sleep(_TRACEBACK_TIME)
         self.kill()
 
     def _signal(self, sign: signal.Signals) -> None:
@@ -154,7 +154,7 @@ class Supervisor:
     """The processes of one service."""
 
     def __init__(self, plan: ServicePlan, listening: Sequence[socket.socket], ready: Callable[[], None]) -> None:
-        """Each of the sockets gets a lookup process; ``ready`` is called when the service can be used."""
+        """Each socket gets a lookup process; ``ready`` is called when the service is ready."""
         self._ready = ready
         self._core = SupervisedProcess("core", CORE, plan)
         self._lookups = [
@@ -165,7 +165,7 @@ class Supervisor:
         self._stopping = asyncio.Event()
 
     async def run(self) -> int:
-        """Serve until a signal comes, or until a process cannot be started; return the exit code."""
+        """Serve until a signal arrives or a process cannot be started; return the exit code."""
         loop = asyncio.get_running_loop()
         for sign in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(sign, self._stop)
@@ -179,57 +179,57 @@ class Supervisor:
         return serving.result() if failed else 0
 
     def _stop(self) -> None:
-        if self._stopping.is_set():  # whoever asks twice is in a hurry, and nothing is lost by it
+        if self._stopping.is_set():  # the second signal kills at once; nothing is lost
             self._kill()
         self._stopping.set()
 
     async def _serve(self) -> int:
-        """Start everything; return the exit code of the first that cannot be kept."""
-        # The core first: it makes the database that the others read.
+        """Start all processes; return the exit code of the first that cannot be kept running."""
+        # The core first: it creates the database that the others read.
         core = self._keep(self._core)
         if not await _is_ready(self._core, core):
-            return _as_exit(core.result())
-        lookups = [(kept, self._keep(kept)) for kept in self._lookups]
-        for kept, task in lookups:
-            if not await _is_ready(kept, task):
-                return _as_exit(task.result())
+            return _exit_code(core.result())
+        lookups = [(process, self._keep(process)) for process in self._lookups]
+        for process, task in lookups:
+            if not await _is_ready(process, task):
+                return _exit_code(task.result())
         self._ready()
         ended, _ = await asyncio.wait(self._tasks, return_when=asyncio.FIRST_COMPLETED)
-        return _as_exit(ended.pop().result())
+        return _exit_code(ended.pop().result())
 
-    def _keep(self, kept: SupervisedProcess) -> asyncio.Task[int]:
-        task = asyncio.create_task(kept.keep())
+    def _keep(self, process: SupervisedProcess) -> asyncio.Task[int]:
+        task = asyncio.create_task(process.keep())
         self._tasks.append(task)
         return task
 
     async def _end(self) -> None:
-        # All at once: whoever streams events through a lookup process is let go by the core.
-        for kept in (self._core, *self._lookups):
-            kept.stop()
+        # All at once: the core ends the event streams that pass through lookup processes.
+        for process in (self._core, *self._lookups):
+            process.stop()
         if not self._tasks:
             return
         _, late = await asyncio.wait(self._tasks, timeout=END_WITHIN + _GRACE)
         if late:
-            _log.error("%d processes did not end in time, and are killed", len(late))
+            _log.error("killing %d processes that did not end in time", len(late))
             self._kill()
             await asyncio.wait(late)
 
     def _kill(self) -> None:
-        for kept in (self._core, *self._lookups):
-            kept.kill()
+        for process in (self._core, *self._lookups):
+            process.kill()
 
 
-async def _is_ready(kept: SupervisedProcess, task: asyncio.Task[int]) -> bool:
-    """Wait until a process is ready, or has ended for good."""
-    ready = asyncio.create_task(kept.ready.wait())
+async def _is_ready(process: SupervisedProcess, task: asyncio.Task[int]) -> bool:
+    """Wait until a process is ready or has ended for good; return whether it is ready."""
+    ready = asyncio.create_task(process.ready.wait())
     await asyncio.wait((ready, task), return_when=asyncio.FIRST_COMPLETED)
     ready.cancel()
     return not task.done()
 
 
-def _as_exit(code: int) -> int:
+def _exit_code(code: int) -> int:
     return code if code >= 0 else DEFECT
 
 
-def _told(code: int) -> str:
+def _describe_exit(code: int) -> str:
     return f"killed by {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
