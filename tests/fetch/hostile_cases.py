@@ -151,7 +151,9 @@ CASES: Final[dict[str, Case]] = {
     # Codings: the body is kept as it came
     "gzip-short": Case("truncates gzip data", (ok(PACKED[:-20], b"Content-Encoding: gzip"),), "fetched", PACKED[:-20]),
     "gzip-not": Case("labels plain text as gzip", (ok(b"hello", b"Content-Encoding: gzip"),), "fetched"),
-    "encoding-unknown": Case("names an unknown content encoding", (ok(b"hello", b"Content-Encoding: banana"),), "fetched"),
+    "encoding-unknown": Case(
+        "names an unknown content encoding", (ok(b"hello", b"Content-Encoding: banana"),), "fetched"
+    ),
     # The connection
     "close-at-once": Case("closes without an answer", (Pause(0),), "reset"),
     "reset-at-once": Case("resets without an answer", (RESET,), "reset"),
@@ -193,9 +195,13 @@ CASES: Final[dict[str, Case]] = {
         (b"HTTP/1.1 401 No\r\nWWW-Authenticate: Basic\r\n" + LENGTH + b"\r\nhello",),
         "unauthorized",
     ),
-    "proxy-challenge": Case("asks for proxy authentication", (b"HTTP/1.1 407 No\r\n" + LENGTH + b"\r\nhello",), "other_status"),
+    "proxy-challenge": Case(
+        "asks for proxy authentication", (b"HTTP/1.1 407 No\r\n" + LENGTH + b"\r\nhello",), "other_status"
+    ),
     "busy-garbage": Case(
-        "is busy without Retry-After", (b"HTTP/1.1 503 No\r\nRetry-After: \xff soon\r\n" + LENGTH + b"\r\nhello",), "busy"
+        "sends 503 with an invalid Retry-After",
+        (b"HTTP/1.1 503 No\r\nRetry-After: \xff soon\r\n" + LENGTH + b"\r\nhello",),
+        "busy",
     ),
     "cookie-flood": Case(
         "sets a hundred large cookies",
