@@ -247,5 +247,5 @@ def test_the_fact_about_a_url_of_nobody_is_that_it_is_not_found() -> None:
 
 
 def test_a_url_that_cannot_be_of_this_web_is_a_usage_error() -> None:
-    with pytest.raises(UsageError, match="begins with http://"):
+    with pytest.raises(UsageError, match="begin with http://"):
         fact(SimWeb(WebSpec(hosts=1, pages=1)), "gopher://x/")

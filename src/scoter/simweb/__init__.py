@@ -1,7 +1,7 @@
-"""A synthetic web on one loopback port, for trials, tests and benchmarks.
+"""A synthetic web on one loopback port, for demos, tests and benchmarks.
 
-It is deterministic by seed, keeps a ledger of every request, and knows the truth about each of its URLs. It shares
-no code with the crawler, so that the one can be checked against the other. docs/simweb.md is its manual.
+It is deterministic for a given seed, logs every request in a ledger, and knows the expected result for each of its
+URLs. It shares no code with the crawler, so that each can be checked against the other. See docs/simweb.md.
 
 >>> with running(WebSpec(hosts=2, pages=4)) as server:
 ...     server.ledger.count()

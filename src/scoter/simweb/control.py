@@ -1,4 +1,4 @@
-"""The reserved host: what a person or a test can ask the synthetic web about itself, as JSON."""
+"""The control host: a JSON API through which people and tests inspect the synthetic web."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ _LONGEST_PAGE = 100_000
 
 _HELP = {
     "GET /": "this list",
-    "GET /spec": "what was asked for",
-    "GET /seeds": "start URLs; ?format=text for one a line",
+    "GET /spec": "the specification of this web",
+    "GET /seeds": "seed URLs; ?format=text for one per line",
     "GET /hosts": "the names of all hosts",
-    "GET /ledger": "requests; ?since=NUMBER&limit=COUNT, ?host=NAME, ?format=jsonl for all of them as lines",
-    "GET /ledger/summary": "per host: count, shortest gap, largest concurrency",
+    "GET /ledger": "requests; ?since=NUMBER&limit=COUNT, ?host=NAME, ?format=jsonl for all of them as JSON lines",
+    "GET /ledger/summary": "per host: count, shortest gap, highest concurrency",
     "POST /ledger/reset": "forget all requests",
-    "GET /truth": "facts about every URL as lines; ?host=NAME, ?url=URL for one, ?config for the settings",
+    "GET /truth": "facts about every URL as JSON lines; ?host=NAME, ?url=URL for one, ?config for the settings",
     "GET /clock": "simulated time",
-    "POST /clock": "?advance=7d lets simulated time pass (s, m, h, d, w)",
+    "POST /clock": "?advance=7d advances simulated time (s, m, h, d, w)",
 }
 
 
 class ControlReply(msgspec.Struct, frozen=True):
-    """An answer of the reserved host: a body at once, or blocks one after another."""
+    """A response of the control host: a complete body, or blocks to stream."""
 
     status: int
     content_type: str
@@ -46,7 +46,7 @@ class ControlReply(msgspec.Struct, frozen=True):
 
 
 class ControlHost:
-    """Answers for the reserved host of one server."""
+    """The control host of one server."""
 
     def __init__(self, web: SimWeb, ledger: SimLedger, clock: SimClock) -> None:
         self._web = web
@@ -81,8 +81,8 @@ class ControlHost:
     def _unknown(self, path: str) -> ControlReply:
         methods = [route.split()[0] for route in self._routes if route.split()[1] == path]
         if methods:
-            return _error(405, f"{path} is asked for with {' or '.join(methods)}")
-        return _error(404, f"nothing at {path[:100]}; GET / lists what there is")
+            return _error(405, f"{path} requires {' or '.join(methods)}")
+        return _error(404, f"nothing at {path[:100]}; GET / lists all requests")
 
     def _seeds(self, query: dict[str, str]) -> ControlReply:
         if _choice(query, "format", ("json", "text")) == "text":
@@ -123,7 +123,7 @@ class ControlHost:
 
     def _advance(self, query: dict[str, str]) -> ControlReply:
         if "advance" not in query:
-            return _error(400, "say how far: POST /clock?advance=7d")
+            return _error(400, "missing duration: POST /clock?advance=7d")
         self._clock.advance(seconds(query["advance"]))
         return self._time()
 
@@ -154,12 +154,12 @@ def _number(query: dict[str, str], name: str, default: int, low: int, high: int)
     if text is None:
         return default
     if not (text.isascii() and text.isdecimal() and len(text) < 16 and low <= int(text) <= high):
-        raise UsageError(f"{name}={text[:40]!r} is not accepted: it is a whole number from {low} to {high}")
+        raise UsageError(f"{name}={text[:40]!r} is invalid: it must be an integer from {low} to {high}")
     return int(text)
 
 
 def _choice(query: dict[str, str], name: str, known: tuple[str, ...]) -> str:
     text = query.get(name, known[0])
     if text not in known:
-        raise UsageError(f"{name}={text[:40]!r} is not accepted: it is {' or '.join(known)}")
+        raise UsageError(f"{name}={text[:40]!r} is invalid: it must be {' or '.join(known)}")
     return text

@@ -1,4 +1,4 @@
-"""Writing the static part of a web as files with a configuration for nginx, as a fast server for benchmarks."""
+"""Export the static part of a web as files with an nginx configuration, for benchmarks with a fast server."""
 
 from __future__ import annotations
 
@@ -26,35 +26,35 @@ _RULES = "".join(
 
 
 class StaticExport(msgspec.Struct, frozen=True):
-    """What was written, and what could not be."""
+    """What was written and what was skipped."""
 
     files: int
     bytes: int
     redirects: int
-    #: How many resources a static server cannot show, by their answer class.
+    #: Number of resources that a static server cannot serve, by answer class.
     left_out: dict[str, int]
     config: Path
 
 
 def export(web: SimWeb, directory: Path | str, port: int = 8080) -> StaticExport:
-    """Write every static resource below a directory, with an ``nginx.conf`` that serves them on one port.
+    """Write every static resource to a directory, with an ``nginx.conf`` that serves them on one port.
 
-    Simulated time stands at its start. Start it with ``nginx -p DIRECTORY -c nginx.conf``.
+    Pages are as at the start of simulated time. Run ``nginx -p DIRECTORY -c nginx.conf`` to serve them.
     """
     root = Path(directory).absolute()
     if not 1 <= port <= 65535:
-        raise UsageError(f"port={port} is not accepted: it is a whole number from 1 to 65535", where="simweb")
+        raise UsageError(f"port={port} is invalid: it must be an integer from 1 to 65535", where="simweb")
     try:
         root.mkdir(parents=True, exist_ok=True)
         if any(root.iterdir()):
-            raise UsageError(f"{root} is not empty", where="simweb", hint="Name a directory that is new or empty.")
+            raise UsageError(f"{root} is not empty", where="simweb", hint="Choose a new or empty directory.")
         return _NginxExport(web, root).write(port)
     except OSError as failure:
         raise UsageError(f"cannot write {failure.filename}: {failure.strerror}", where="simweb") from failure
 
 
 class _NginxExport:
-    """One export: files as they come, and the lines of the configuration that they ask for."""
+    """Writes one export: the files, and the configuration that they need."""
 
     def __init__(self, web: SimWeb, root: Path) -> None:
         self._web = web
@@ -107,10 +107,10 @@ class _NginxExport:
     def _file(self, resource: Resource) -> None:
         place = self._root / "sites" / resource.host / _decoded(resource)[1:]
         if "?" in resource.path and place.exists():
-            return  # a static server knows no queries; such resources are equal without theirs
+            return  # a static server ignores queries; such resources are identical without them
         if place.parent not in self._folders:
             place.parent.mkdir(parents=True, exist_ok=True)
-            # Folders are few beside files, save in a trap; forgetting them costs one call each.
+            # Folders are few compared to files, except in a trap; forgetting one costs one system call.
             if len(self._folders) > 10_000:
                 self._folders.clear()
             self._folders.add(place.parent)
@@ -124,20 +124,20 @@ class _NginxExport:
 
 
 def _precoded(resource: Resource) -> bool:
-    """Whether the answer has headers of its own, which a plain file has not."""
+    """Tell whether the body is already encoded, which a plain file cannot express."""
     return any(name == "Content-Encoding" for name, _ in resource.headers)
 
 
 def _decoded(resource: Resource) -> str:
-    """The path as nginx compares it: without the query, percent-escapes decoded, a folder's page by name."""
+    """Return the path as nginx compares it: without query, percent-decoded, with an index file for a folder."""
     path = unquote(resource.path.partition("?")[0])
     return f"{path}index.html" if path.endswith("/") else path
 
 
 def _location(resource: Resource) -> str:
-    """An exception to the host's content type."""
+    """Return the location block for a resource whose content type differs from its host's."""
     path = _decoded(resource)
-    # nginx keeps the length of an exact location in one byte; a longer path is named by how it begins.
+    # nginx stores the length of an exact location in one byte; longer paths are matched by prefix.
     place = f'= "{path}"' if len(path.encode()) < 200 else f'^~ "{path[:100]}"'
     headers = "".join(f' add_header {name} "{value}";' for name, value in resource.headers)
     return f'    location {place} {{ default_type "{resource.content_type}";{headers} }}\n'

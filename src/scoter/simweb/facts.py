@@ -1,4 +1,4 @@
-"""The facts about one URL of the synthetic web, before anything of it is sent."""
+"""The description of one URL of the synthetic web, independent of how it is sent."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from enum import StrEnum
 
 import msgspec
 
-#: A body, by the number of the page's version.
+#: Returns the body of a version.
 Body = Callable[[int], bytes]
 
 
 class AnswerClass(StrEnum):
-    """What a URL answers, as a crawler that asks for it would sum it up."""
+    """How a URL responds, from a crawler's point of view."""
 
     PAGE = "page"
     TEXT = "text"
@@ -45,7 +45,7 @@ class AnswerClass(StrEnum):
 
 
 class SimVerdict(StrEnum):
-    """What a host's robots.txt says of a URL to a crawler that no group names."""
+    """What a host's robots.txt says about a URL, to a crawler that no group names."""
 
     ALLOWED = "allowed"
     DENIED = "denied"
@@ -53,7 +53,7 @@ class SimVerdict(StrEnum):
 
 
 class WireBehaviour(StrEnum):
-    """How an answer goes over the wire."""
+    """How a response is sent."""
 
     LENGTH = "length"
     CHUNKED = "chunked"
@@ -79,7 +79,7 @@ class Validators(StrEnum):
 
 
 class SimLink(msgspec.Struct, frozen=True):
-    """A link as a page means it: ``url`` is canonical however the page spells it."""
+    """A link; ``url`` is canonical, however the page spells it."""
 
     url: str
     text: str = ""
@@ -88,12 +88,12 @@ class SimLink(msgspec.Struct, frozen=True):
 
 
 def no_body(version: int) -> bytes:
-    """The body of an answer that has none."""
+    """Return an empty body."""
     return b""
 
 
 class Resource(msgspec.Struct, frozen=True, kw_only=True):
-    """One URL: what it answers, where it leads, and what to render when it is asked for."""
+    """One URL: its response, its links, and how to render its body."""
 
     host: str
     path: str
@@ -101,33 +101,33 @@ class Resource(msgspec.Struct, frozen=True, kw_only=True):
     status: int = 200
     content_type: str = ""
     body: Body = no_body
-    #: Links in the order of the page; a redirect's or a meta refresh's target is not among them.
+    #: Links in page order, without the target of a redirect or meta refresh.
     links: tuple[SimLink, ...] = ()
-    #: The page says ``nofollow`` in its meta robots: none of its links is to be followed.
+    #: The page has ``nofollow`` in its robots meta element.
     nofollow: bool = False
     noindex: bool = False
-    #: Location as it is sent, and the canonical URL it means.
+    #: The Location header as sent, and its canonical target.
     location: str = ""
     target: str = ""
     verdict: SimVerdict = SimVerdict.ALLOWED
     #: Reachable from the seeds through links and redirects that may be followed.
     expected: bool = True
-    #: The bodies of one duplicate group are equal; those of a near group differ in a few words.
+    #: Bodies in a duplicate group are identical; those in a near-duplicate group differ in a few words.
     duplicate: str = ""
     near: str = ""
     title: str = ""
     language: str = ""
     encoding: str = ""
-    #: The name under which the tables of the documentation list it.
+    #: The feature that it demonstrates, as listed in docs/simweb.md.
     shows: str = ""
-    #: Seconds of simulated time between two versions (0: it never changes) and the age of the first.
+    #: Seconds of simulated time between versions (0: never changes), and the age of the first version.
     period: int = 0
     age: int = 0
     validators: Validators = Validators.NONE
     compress: bool = False
     wire: WireBehaviour = WireBehaviour.LENGTH
     headers: tuple[tuple[str, str], ...] = ()
-    #: ``status`` is sent for this many requests, then the page itself with 200.
+    #: ``status`` is sent for this many requests, then the page with 200.
     failures: int = 0
 
     @property
@@ -136,9 +136,9 @@ class Resource(msgspec.Struct, frozen=True, kw_only=True):
         return f"http://{self.host}{self.path}"
 
     def version(self, now: float) -> int:
-        """The number of the version that is served at ``now`` seconds of simulated time."""
+        """Return the number of the version at ``now`` seconds of simulated time."""
         return int(now + self.age) // self.period if self.period else 0
 
     def modified(self, now: float) -> int:
-        """When that version appeared, in seconds of simulated time (negative: before the start)."""
+        """Return when that version appeared, in seconds of simulated time; negative means before the start."""
         return self.version(now) * self.period - self.age if self.period else -self.age

@@ -1,6 +1,6 @@
-"""Hosts with faults: for each kind of fault, the resources that show it.
+"""Hosts with faults: the resources that demonstrate each kind of fault.
 
-A front page that works links to all of them. What a crawler is expected to make of each is in ``truth``.
+A working front page links to all of them. ``truth`` says how a crawler should handle each.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _BOMB_BYTES = 100 * 1024 * 1024
 _OVERLONG_BYTES = 3 * 1024 * 1024
 _LONG_CHAIN = 12
 
-#: Where redirects to private addresses and files lead: as it is spelled, and the canonical URL.
+#: Targets of redirects to private addresses and files: as spelled, and canonical.
 PRIVATE_TARGETS: tuple[tuple[str, str], ...] = (
     ("http://10.0.0.1/", "http://10.0.0.1/"),
     ("http://169.254.169.254/latest/meta-data/", "http://169.254.169.254/latest/meta-data/"),
@@ -39,14 +39,14 @@ _Maker = Callable[[SimSites, SimSite], Iterator[SpecialResource]]
 
 
 def faults(sites: SimSites, site: SimSite) -> Iterator[SpecialResource]:
-    """Every special resource of a faulty host."""
+    """Yield the special resources of a faulty host."""
     make = _MAKERS.get(site.fault)
     if make is not None:
         yield from make(sites, site)
 
 
 def refused_urls(site: SimSite) -> tuple[str, ...]:
-    """URLs beyond this web that a crawler meets here and must not fetch."""
+    """Return URLs outside this web that a crawler finds here and must not fetch."""
     if site.fault != "redirect-private":
         return ()
     return (*(url for _, url in PRIVATE_TARGETS), PRIVATE_LINK)
@@ -130,7 +130,7 @@ def _sent(
 
 def _bomb(sites: SimSites, site: SimSite) -> Iterator[SpecialResource]:
     special = _flawed(sites, site, "/bomb.html", AnswerClass.BOMB)
-    # Sent to everybody, whether gzip was asked for or not.
+    # Sent whether the client accepts gzip or not.
     headers = (("Content-Encoding", "gzip"),)
     yield SpecialResource(replace(special.resource, body=lambda version: bomb(), headers=headers))
 
@@ -161,10 +161,10 @@ def _empty(sites: SimSites, site: SimSite) -> Iterator[SpecialResource]:
 
 @lru_cache(maxsize=1)
 def bomb() -> bytes:
-    """A gzip file of about 100 KB that unfolds to 100 MiB.
+    """Return a gzip file of about 100 KB that decompresses to 100 MiB.
 
-    One mebibyte is compressed once up to a full flush, after which deflate knows nothing of what came before;
-    so its bytes can be repeated within one stream.
+    One mebibyte is compressed once up to a full flush. After a full flush deflate refers to nothing before it, so the
+    compressed bytes can be repeated within one stream.
     """
     head = b"<!DOCTYPE html>\n<title>Small parcel</title>\n<p>"
     block = b"x" * (1024 * 1024)
@@ -176,7 +176,7 @@ def bomb() -> bytes:
     for _ in range(count):
         checksum = zlib.crc32(block, checksum)
     size = len(head) + count * len(block)
-    # RFC 1952: ten bytes of header, the stream with an empty last block, CRC-32 and size.
+    # RFC 1952: a header of ten bytes, the stream with an empty last block, CRC-32 and size.
     return (
         b"\x1f\x8b\x08\0\0\0\0\0\0\xff"
         + start

@@ -14,29 +14,29 @@ from scoter.simweb.clock import START, moment
 from scoter.simweb.facts import SimLink
 
 _SITEMAP_NS = "http://www.sitemaps.org/schemas/sitemap/0.9"
-#: How many sentences stand in one paragraph.
+#: Sentences per paragraph.
 _PARAGRAPH = 6
 
 
 class PageMarkup(msgspec.Struct, frozen=True, kw_only=True):
-    """What is to be said in a page, and the profile with which its host says it."""
+    """The content of an HTML page and how its host writes it."""
 
     url: str
     title: str
     language: str = "en"
-    #: The charset the page itself names, or "" for none.
+    #: The character encoding that the page declares, or "".
     charset: str = "utf-8"
     description: str = ""
     sentences: tuple[str, ...] = ()
     gap: str = " "
     links: tuple[SimLink, ...] = ()
-    #: Random bits that choose how each link is spelled.
+    #: Random bits that select how each link is spelled.
     rolls: tuple[int, ...] = (0,)
     canonical: str = ""
-    #: The path that <base href> names, or "" for no such tag.
+    #: The path in <base href>, or "" for none.
     base: str = ""
     robots: str = ""
-    #: The content of a meta refresh, as in "0; url=/there".
+    #: The content of a meta refresh, such as "0; url=/there".
     refresh: str = ""
     image: str = ""
     head: str = ""
@@ -44,7 +44,7 @@ class PageMarkup(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def encode(text: str, encoding: str) -> bytes:
-    """Encode a page; what the encoding lacks becomes a character reference.
+    """Encode a page; characters that the encoding lacks become character references.
 
     >>> encode("\\u00e9", "windows-1252"), encode("a", "utf-16")
     (b'\\xe9', b'\\xff\\xfea\\x00')
@@ -55,7 +55,7 @@ def encode(text: str, encoding: str) -> bytes:
 
 
 def relative(path: str, folder: str) -> str:
-    """Spell a path as seen from a folder of the same host.
+    """Return a path relative to a folder of the same host.
 
     >>> relative("/a/b.html", "/a/"), relative("/c/", "/a/"), relative("/a/", "/a/")
     ('b.html', '../c/', './')
@@ -66,9 +66,9 @@ def relative(path: str, folder: str) -> str:
 
 
 def spell(url: str, origin: str, folder: str, roll: int) -> str:
-    """Choose one of the ways in which a page may write a URL."""
+    """Return one of the ways in which a page may write a URL."""
     if not url.startswith(origin) or url[len(origin) : len(origin) + 1] != "/":
-        # Other hosts: now and then without the scheme, or with a fragment.
+        # Other hosts: sometimes without the scheme, or with a fragment.
         if roll & 15 == 0:
             return url[5:]
         return f"{url}#top" if roll & 15 == 1 else url
@@ -85,14 +85,14 @@ def spell(url: str, origin: str, folder: str, roll: int) -> str:
 
 
 def anchor(link: SimLink, href: str) -> str:
-    """One link as HTML, by its tag."""
+    """Return a link as HTML."""
     rel = ' rel="nofollow"' if link.nofollow else ""
     spelled = escape(href)
     match link.tag:
         case "img":
             return f'<img src="{spelled}" alt="{escape(link.text)}">'
         case "link":
-            return ""  # these stand in the head
+            return ""  # written in the head
         case "iframe":
             return f'<iframe src="{spelled}" title="{escape(link.text)}"></iframe>'
         case "area":
@@ -102,7 +102,7 @@ def anchor(link: SimLink, href: str) -> str:
 
 
 def html(page: PageMarkup) -> str:
-    """Write the page."""
+    """Return the page as HTML."""
     origin, path = _split(page.url)
     folder = page.base or path[: path.rindex("/", 0, path.find("?") if "?" in path else len(path)) + 1]
     rolls = page.rolls
@@ -141,7 +141,7 @@ def html(page: PageMarkup) -> str:
 
 
 def _paragraphs(page: PageMarkup, spelled: Sequence[str]) -> list[str]:
-    """Sentences in paragraphs with a link at the end of each, and the links left over as a list."""
+    """Return paragraphs with one link each, and the remaining links as a list."""
     starts = range(0, len(page.sentences), _PARAGRAPH)
     parts = []
     for place, start in enumerate(starts):
@@ -162,7 +162,7 @@ def _split(url: str) -> tuple[str, str]:
 
 
 def rss(home: str, title: str, items: Iterable[tuple[str, str]]) -> bytes:
-    """An RSS 2.0 feed of (URL, title) pairs."""
+    """Return an RSS 2.0 feed of (URL, title) pairs."""
     entries = "".join(
         f"<item><title>{escape(name)}</title><link>{escape(url)}</link>"
         f'<guid isPermaLink="true">{escape(url)}</guid>'
@@ -177,7 +177,7 @@ def rss(home: str, title: str, items: Iterable[tuple[str, str]]) -> bytes:
 
 
 def atom(home: str, title: str, items: Iterable[tuple[str, str]]) -> bytes:
-    """An Atom feed (RFC 4287) of (URL, title) pairs."""
+    """Return an Atom feed (RFC 4287) of (URL, title) pairs."""
     entries = "".join(
         f'<entry><title>{escape(name)}</title><link href="{escape(url)}"/><id>{escape(url)}</id>'
         f"<updated>{moment(-3600 * place):%Y-%m-%dT%H:%M:%SZ}</updated></entry>\n"
@@ -192,7 +192,7 @@ def atom(home: str, title: str, items: Iterable[tuple[str, str]]) -> bytes:
 
 
 def sitemap(urls: Sequence[str], *, packed: bool = False) -> bytes:
-    """A sitemap, gzipped if asked for."""
+    """Return a sitemap, optionally gzipped."""
     entries = "".join(
         f"<url><loc>{escape(url)}</loc><lastmod>{moment(-86400 * (place % 90)):%Y-%m-%d}</lastmod>"
         f"<changefreq>{('daily', 'weekly', 'monthly')[place % 3]}</changefreq>"
@@ -205,14 +205,14 @@ def sitemap(urls: Sequence[str], *, packed: bool = False) -> bytes:
 
 
 def sitemap_index(urls: Iterable[str]) -> bytes:
-    """A sitemap of sitemaps."""
+    """Return a sitemap index."""
     entries = "".join(f"<sitemap><loc>{escape(url)}</loc></sitemap>\n" for url in urls)
     text = f'<?xml version="1.0" encoding="UTF-8"?>\n<sitemapindex xmlns="{_SITEMAP_NS}">\n{entries}</sitemapindex>\n'
     return text.encode()
 
 
 def png(colour: tuple[int, int, int], comment: str, side: int = 48) -> bytes:
-    """A square PNG of one colour with a text chunk, which makes each host's image its own."""
+    """Return a square PNG of one colour; the text chunk makes each host's image unique."""
 
     def chunk(name: bytes, data: bytes) -> bytes:
         return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
@@ -228,13 +228,13 @@ def png(colour: tuple[int, int, int], comment: str, side: int = 48) -> bytes:
 
 
 def icon(colour: tuple[int, int, int], comment: str) -> bytes:
-    """A favicon: an ICO file with one PNG in it."""
+    """Return a favicon: an ICO file with one PNG."""
     image = png(colour, comment, side=16)
     return struct.pack("<HHHBBBBHHII", 0, 1, 1, 16, 16, 0, 0, 1, 24, len(image), 22) + image
 
 
 def pdf(title: str, lines: Sequence[str]) -> bytes:
-    """A PDF of one page with the lines as text (ASCII)."""
+    """Return a one-page PDF with the given lines (ASCII)."""
 
     def quoted(text: str) -> str:
         return text.replace("\\", "\\\\").replace("(", "\\(").replace(")", "\\)")

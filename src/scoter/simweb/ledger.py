@@ -1,7 +1,7 @@
-"""The ledger: every request with its host, path and times, from which tests read politeness and completeness.
+"""The ledger: a log of every request with host, path and times, used to check politeness and completeness.
 
-Times are seconds since the server started. A request starts when its head has been read and ends when the last
-byte of its answer has been handed to the socket; an answer takes no time unless the web has a latency.
+Times are seconds since the server started. A request starts when its head has been read and ends when the last byte of
+the response has been passed to the socket. Responses take no time unless the web has a latency.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ import msgspec
 
 _METHODS = ("GET", "HEAD", "POST", "OTHER")
 _LIMIT = 2_000_000
-#: Paths are kept up to this length, and up to this many bytes together.
+#: Maximum length of a logged path, and maximum bytes of all paths.
 _PATH_LENGTH = 4096
 _PATHS_BYTES = 512 * 1024 * 1024
 
 
 class LoggedRequest(msgspec.Struct, frozen=True):
-    """One request. ``end`` and ``status`` are None and 0 while it is being answered."""
+    """One request. While it is being answered, ``end`` is None and ``status`` is 0."""
 
     number: int
     host: str
@@ -36,17 +36,17 @@ class LoggedRequest(msgspec.Struct, frozen=True):
 
 
 class HostSummary(msgspec.Struct, frozen=True):
-    """What the ledger says of one host."""
+    """The ledger's statistics for one host."""
 
     host: str
     count: int
-    #: The shortest time from the start of one request to the start of the next; None with fewer than two.
+    #: Shortest time between the starts of two successive requests; None with fewer than two.
     min_gap: float | None
     max_concurrency: int
 
 
 class SimLedger:
-    """Requests in the order in which they started, in about 45 bytes each and their path."""
+    """Logs requests in start order, using about 45 bytes each plus the path."""
 
     def __init__(self, limit: int = _LIMIT, time: Callable[[], float] = monotonic) -> None:
         self._limit = limit
@@ -73,12 +73,12 @@ class SimLedger:
         self._path_end = array("Q")
 
     def reset(self) -> None:
-        """Forget every request; those under way are not entered when they end."""
+        """Delete all requests; those in progress are not logged when they end."""
         self._generation += 1
         self._clear()
 
     def begin(self, host: str, path: str, method: str, port: int) -> int:
-        """Enter a request that starts now; return the ticket with which to end it."""
+        """Log a request that starts now; return the ticket for ``end``."""
         number = len(self._path_end)
         if number >= self._limit or len(self._paths) >= _PATHS_BYTES:
             self.dropped += 1
@@ -91,12 +91,12 @@ class SimLedger:
         self._port.append(port & 0xFFFF)
         self._method.append(_METHODS.index(method) if method in _METHODS else len(_METHODS) - 1)
         self._paths += path[:_PATH_LENGTH].encode("utf-8", "surrogateescape")
-        # Last, since readers in another thread go by the length of this column.
+        # Last, because readers in other threads use the length of this column.
         self._path_end.append(len(self._paths))
         return self._generation << 40 | number
 
     def end(self, ticket: int, status: int, size: int) -> None:
-        """Note that the request's answer has been sent."""
+        """Log that the response has been sent."""
         if ticket < 0 or ticket >> 40 != self._generation:
             return
         number = ticket & 0xFFFFFFFFFF
@@ -108,20 +108,20 @@ class SimLedger:
         number = self._hosts.get(host)
         if number is None:
             number = len(self._names)
-            # The name first, since readers in another thread look names up by number.
+            # The name first, because readers in other threads look names up by number.
             self._names.append(host)
             self._hosts[host] = number
         return number
 
     def count(self, host: str | None = None) -> int:
-        """How many requests there were, to one host or to all."""
+        """Return the number of requests to one host or to all."""
         if host is None:
             return len(self._path_end)
         number = self._hosts.get(host)
         return 0 if number is None else self._host[: len(self._path_end)].count(number)
 
     def requests(self, host: str | None = None, since: int = 0) -> Iterator[LoggedRequest]:
-        """The entries from number ``since`` on, of one host or of all."""
+        """Yield the requests from number ``since`` on, to one host or to all."""
         wanted = None if host is None else self._hosts.get(host, -1)
         for number in range(max(since, 0), len(self._path_end)):
             if wanted is None or self._host[number] == wanted:
@@ -143,18 +143,18 @@ class SimLedger:
         )
 
     def gaps(self, *hosts: str) -> list[float]:
-        """The times from the start of each request to the start of the next one.
+        """Return the times between the starts of successive requests.
 
-        Several hosts count as one (those of a domain, say); none means all.
+        Several hosts count as one (for example those of a domain); none means all.
         """
         return _gaps(self._times_of(hosts)[0])
 
     def max_concurrency(self, *hosts: str) -> int:
-        """The largest number of requests that were being answered at one moment, by one, several or all hosts."""
+        """Return the highest number of concurrent requests to the given hosts, or to all."""
         return _concurrency(*self._times_of(hosts))
 
     def summary(self) -> list[HostSummary]:
-        """One line a host, in the order in which they were first asked."""
+        """Return statistics per host, in order of first request."""
         return [
             HostSummary(
                 host=self._names[number],
@@ -166,14 +166,14 @@ class SimLedger:
         ]
 
     def _times_of(self, hosts: tuple[str, ...]) -> tuple[list[float], list[float]]:
-        """Starts and ends; what is still being answered ends never."""
+        """Return starts and ends; requests in progress end at infinity."""
         wanted = {self._hosts.get(host, -1) for host in hosts}
         every = range(len(self._path_end))
         numbers = [n for n in every if self._host[n] in wanted] if hosts else list(every)
         return [self._start[n] for n in numbers], [self._ended(n) for n in numbers]
 
     def _times(self) -> dict[int, tuple[list[float], list[float]]]:
-        """The same by the number of the host, in one pass."""
+        """Return starts and ends by host number, in one pass."""
         found: dict[int, tuple[list[float], list[float]]] = {}
         for number in range(len(self._path_end)):
             starts, ends = found.setdefault(self._host[number], ([], []))
@@ -194,7 +194,7 @@ def _concurrency(starts: list[float], ends: list[float]) -> int:
     done, most = 0, 0
     ordered = sorted(ends)
     for begun, start in enumerate(starts, start=1):
-        # A request that starts at the very moment another one ends does not overlap with it.
+        # A request that starts exactly when another ends does not overlap with it.
         while ordered[done] <= start and done < begun - 1:
             done += 1
         most = max(most, begun - done)

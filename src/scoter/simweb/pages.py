@@ -1,4 +1,4 @@
-"""Ordinary pages: the numbered ones of each host, and short ones for special places."""
+"""Ordinary pages: the numbered pages of each host, and short pages for special resources."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ from scoter.simweb.sites import BRANCHES, SHUT_LINKED, SimSite, SimSites
 
 DAY = 86_400
 _PERIODS = (DAY, 7 * DAY, 30 * DAY)
-#: What a page's head and one link weigh, roughly; the text makes up the rest of the size asked for.
+#: Approximate size of a page's head and of a link; text fills the rest of the requested size.
 _HEAD_CHARS = 1150
 _LINK_CHARS = 75
 LOGO = "/images/logo.png"
 
 
 def meta_robots(site: SimSite, number: int) -> str:
-    """What a numbered page says to robots; pages that others hang below never keep anybody from following."""
+    """Return the robots meta value of a numbered page; only pages without children have one."""
     if not site.leaf(number) or number == 0:
         return ""
     return {5: "nofollow", 6: "noindex"}.get(number % 23, "")
 
 
 def is_followed(site: SimSite, number: int) -> bool:
-    """Whether links from this page are followed by everybody, so that it may be the only way to something."""
+    """Tell whether every crawler follows links from this page, so that it may be the only way to a resource."""
     return not site.shut and not site.in_private_folder(number) and meta_robots(site, number) != "nofollow"
 
 
 def number_of(path: str) -> int:
-    """The number at the end of a numbered page's path, or -1.
+    """Return the number at the end of a numbered page's path, or -1.
 
     >>> number_of("/guide/tall-tower-12.html"), number_of("/guide/tall-tower.html")
     (12, -1)
@@ -45,7 +45,7 @@ def number_of(path: str) -> int:
 
 
 def page(sites: SimSites, site: SimSite, number: int, extras: tuple[SimLink, ...] = ()) -> Resource:
-    """A numbered page; ``extras`` are further links, which it shows first."""
+    """Return a numbered page; ``extras`` are additional links at its top."""
     spec, path, bits = sites.spec, site.path(number), site.bits(number)
     text = prose(site.profile.language, spec.seed)
     robots = meta_robots(site, number)
@@ -99,7 +99,7 @@ def _links(sites: SimSites, site: SimSite, number: int) -> list[SimLink]:
 
 
 def side_page_links(origin: str, number: int) -> list[SimLink]:
-    """Links to things that only this page leads to: dead ends, redirects, and what is not to be followed."""
+    """Return links to extra pages that only this page links to."""
     links = []
     if number % 25 == 7:
         links.append(SimLink(f"{origin}/old/{number}.html", "…"))
@@ -118,7 +118,7 @@ def _body(sites: SimSites, site: SimSite, number: int, title: str, links: tuple[
     room = wanted - (_HEAD_CHARS + _LINK_CHARS * len(links)) * per_char
     count = max(4, min(round(room / _sentence_bytes(profile.language, spec.seed, profile.encoding)), 20_000))
     rolls = random_ints(count, spec.seed, site.index, number, 0x7E47)
-    # The first sentences are news; a new version of the page brings other news.
+    # The first sentences change with each version of the page.
     news = random_ints(3, spec.seed, site.index, number, version, 0x4E75)
     pool = text.sentences
     sentences = text.sayings((*news, *rolls[3:]), bits)
@@ -154,13 +154,13 @@ def _body(sites: SimSites, site: SimSite, number: int, title: str, links: tuple[
 
 
 def feed_of(site: SimSite) -> tuple[str, str]:
-    """The kind of a host's feed and its path."""
+    """Return the format and path of a host's feed."""
     return ("rss", "/feed.xml") if site.index % 2 == 0 else ("atom", "/atom.xml")
 
 
 @lru_cache(maxsize=256)
 def _sentence_bytes(language: str, seed: int, encoding: str) -> float:
-    """What a sentence with its place weighs on average over some pages."""
+    """Return the average size of a sentence, sampled from some pages."""
     text = prose(language, seed)
     sayings = [saying for page in range(40) for saying in text.sayings(random_ints(24, page), page)]
     return len(encode(text.gap.join(sayings), encoding)) / len(sayings)
@@ -176,9 +176,9 @@ def short_page(
     document: PageMarkup | None = None,
     shows: str = "",
 ) -> Resource:
-    """A short page in English and UTF-8 at a special path.
+    """Return a short English page in UTF-8.
 
-    ``key`` names its text (two notes with one key read alike); ``document`` brings further markup.
+    Pages with the same ``key`` have the same text; ``document`` adds further markup.
     """
     bits = crc32((key or f"{site.name}{path}").encode())
     given = document or PageMarkup(url=site.origin + path, title="")
@@ -187,7 +187,7 @@ def short_page(
         host=site.name,
         path=path,
         content_type="text/html; charset=utf-8",
-        body=partial(_note_body, sites, given, title, links, bits),
+        body=partial(_short_body, sites, given, title, links, bits),
         links=links,
         nofollow="nofollow" in given.robots,
         noindex="noindex" in given.robots,
@@ -202,7 +202,7 @@ def short_page(
     )
 
 
-def _note_body(
+def _short_body(
     sites: SimSites, given: PageMarkup, title: str, links: tuple[SimLink, ...], bits: int, version: int
 ) -> bytes:
     pool = prose("en", sites.spec.seed).sentences

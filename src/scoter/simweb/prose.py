@@ -1,4 +1,4 @@
-"""Text that reads like text: sentences in seven languages, and the words that paths are made of."""
+"""Generate text: sentences in seven languages, and words for paths and domains."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from scoter.simweb.rng import mix, random_ints
 
 LANGUAGES = ("en", "de", "fr", "ru", "zh", "ja", "ko")
 
-#: Sentences kept ready for each language. Pages share them, as pages of one site share phrases.
+#: Sentences per language, shared by all pages, as pages of one site share phrases.
 _POOL = 512
-#: So many of them occur in one page.
+#: Number of them that occur in one page.
 _SUBJECT = 24
 #: Languages that put no space between sentences.
 _UNSPACED = frozenset({"zh", "ja"})
@@ -29,12 +29,12 @@ def _lexicon() -> dict[str, Any]:
 
 
 def words(name: str) -> tuple[str, ...]:
-    """A list of names: ``sections``, ``first``, ``second``, ``domains`` or ``international``."""
+    """Return a word list: ``sections``, ``first``, ``second``, ``domains`` or ``international``."""
     return tuple(_lexicon()["names"][name])
 
 
 class Phrasebook:
-    """The sentences of one language under one seed."""
+    """The sentences of one language for one seed."""
 
     def __init__(self, language: str, seed: int) -> None:
         self.language = language
@@ -49,11 +49,11 @@ class Phrasebook:
         return f"Phrasebook({self.language!r}, {len(self.sentences)} sentences)"
 
     def sayings(self, numbers: Sequence[int], bits: int) -> tuple[str, ...]:
-        """Sentences that the numbers choose, each with the place it comes from, as in a newspaper's digest.
+        """Return the sentences selected by the numbers, each preceded by a place name, as in a news digest.
 
-        The bits choose what a page is about: two dozen sentences, and the names of its places. If every page drew
-        from all sentences, pages of one language would have the same phrases in the same proportions, and a
-        fingerprint of phrases would take them for near duplicates.
+        The bits select the subject of a page: two dozen sentences and the place names. If every page drew from all
+        sentences, pages of one language would contain the same phrases in the same proportions, and a fingerprint of
+        phrases would take them for near-duplicates.
         """
         rolls = random_ints(_SUBJECT + 16, bits)
         pool, syllables = self.sentences, self._syllables
@@ -65,16 +65,16 @@ class Phrasebook:
         return tuple([places[number & 15] + said[(number >> 4) % _SUBJECT] for number in numbers])
 
     def title(self, bits: int) -> str:
-        """A title."""
+        """Return a title."""
         return self.titles[bits % len(self.titles)]
 
     def slug(self, bits: int) -> str:
-        """A word for a path in the language itself, percent-encoded as canonical URLs are."""
+        """Return a path segment in this language, percent-encoded as in canonical URLs."""
         return quote(self.titles[bits % len(self.titles)].lower().replace(" ", "-"), safe="-")
 
     @property
     def native_slugs(self) -> bool:
-        """Whether this language's sites like paths in their own script."""
+        """Tell whether sites in this language use paths in their own script."""
         return self.language in _NATIVE_SLUGS
 
 
@@ -93,12 +93,12 @@ def _sentence(table: dict[str, Any], language: str, seed: int, number: int) -> s
 
 @lru_cache(maxsize=64)
 def prose(language: str, seed: int) -> Phrasebook:
-    """The prose of a language, made once and kept."""
+    """Return the phrasebook of a language, cached."""
     return Phrasebook(language, seed)
 
 
 def slug(bits: int) -> str:
-    """Two words for a path.
+    """Return two words for a path.
 
     >>> slug(0)
     'amber-anchor'
@@ -113,7 +113,7 @@ def _slug_words() -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 
 def domain(seed: int, number: int, international: bool) -> str:
-    """The registered domain with this number, in its ASCII form."""
+    """Return the registered domain with this number, in ASCII form."""
     pool = words("international" if international else "domains")
     word = pool[mix(seed, number, 0xD0) % len(pool)]
     label = f"{word}{number}"

@@ -1,7 +1,7 @@
-"""The robots.txt files of the synthetic web, and what each of them means, written down by hand.
+"""The robots.txt files of the synthetic web, and the verdicts they imply, written by hand.
 
-The verdicts here are no parser's work: for every kind of file the meaning is stated beside the text, so that a
-crawler's parser can be checked against it.
+No parser computes the verdicts: for every kind of file the meaning is stated next to the text, so that a crawler's
+parser can be checked against it.
 """
 
 from __future__ import annotations
@@ -10,16 +10,16 @@ from enum import StrEnum
 
 from scoter.simweb.facts import SimVerdict
 
-#: RFC 9309 section 2.5: a parser reads at least 500 kibibytes; Scoter reads exactly so many.
+#: RFC 9309 section 2.5: a parser reads at least 500 KiB; Scoter reads exactly that.
 PARSE_LIMIT = 500 * 1024
 
-#: The folder that robots.txt files close where they close a folder.
+#: The folder that some robots.txt files disallow.
 PRIVATE = "/private/"
-#: A folder inside it that a longer rule opens again.
+#: A folder inside it that a longer rule allows again.
 PRESS = "/private/press/"
 EARLY = "/early/"
 LATE = "/late/"
-#: Where a redirected robots.txt is to be found: on the same host, or on the first one.
+#: Targets of redirected robots.txt files: on the same host, or on the first host.
 MOVED_HERE_PATH = "/well/robots-rules.txt"
 MOVED_AWAY_PATH = "/well/robots-shared.txt"
 _FOLDER_RULES = (
@@ -35,7 +35,7 @@ _FOLDER_RULES = (
 
 
 class RobotsKind(StrEnum):
-    """What a host's robots.txt is like. The first nine occur in a plain web, the others with faults."""
+    """The kind of a host's robots.txt. The first nine occur without faults, the others only with them."""
 
     ABSENT = "absent"
     FORBIDDEN = "forbidden"
@@ -53,7 +53,7 @@ class RobotsKind(StrEnum):
     HUGE = "huge"
 
 
-#: Nothing on such a host is ever fetched, so its pages lead nowhere.
+#: Hosts from which nothing is ever fetched, so links on their pages do not count.
 SHUT = frozenset(
     {
         RobotsKind.CLOSED,
@@ -68,18 +68,18 @@ _WITH_FOLDER_RULES = frozenset({RobotsKind.FOLDER, RobotsKind.BOM, RobotsKind.MO
 
 
 def shared_rules() -> bytes:
-    """The rules to which redirected robots.txt files lead."""
+    """Return the rules that redirected robots.txt files lead to."""
     return _FOLDER_RULES.encode()
 
 
 def rules(kind: RobotsKind, sitemap: str = "") -> bytes:
-    """The text of a robots.txt that is answered with 200."""
+    """Return the text of a robots.txt that is served with 200."""
     line = f"Sitemap: {sitemap}\n" if sitemap else ""
     match kind:
         case RobotsKind.OPEN:
             return f"User-agent: *\nDisallow:\n\n{line}".encode()
         case RobotsKind.BOM:
-            # Without its BOM the first line is a group of its own; read with it, the group is lost.
+            # A parser that does not skip the BOM misses the first line and with it the group.
             return (
                 b"\xef\xbb\xbf"
                 + f"User-agent: *\nDisallow: {PRIVATE}\nAllow: {PRESS}\n".encode()
@@ -100,7 +100,7 @@ def rules(kind: RobotsKind, sitemap: str = "") -> bytes:
 def _huge() -> bytes:
     head = f"User-agent: *\nDisallow: {EARLY}\n".encode()
     filler = b"".join(b"# line %06d of a list that somebody keeps in the wrong place\n" % n for n in range(9000))
-    # Padding up to the limit with whole comment lines, so that no parser sees half a rule.
+    # Pad up to the limit with whole comment lines, so that no parser sees a partial rule.
     room = PARSE_LIMIT - len(head)
     padding = filler[: filler.rindex(b"\n", 0, room) + 1]
     padding += b"#" * (room - len(padding) - 1) + b"\n"
@@ -108,7 +108,7 @@ def _huge() -> bytes:
 
 
 def verdict(kind: RobotsKind, path: str) -> SimVerdict:
-    """What the file of this kind says of a path, to a crawler that obeys and waits 30 s at the most."""
+    """Return the verdict of this kind of file on a path, for an obedient crawler that waits at most 30 s."""
     if path == "/robots.txt":
         # RFC 9309 section 2.2.2: the file itself is always allowed.
         return SimVerdict.ALLOWED
@@ -121,7 +121,7 @@ def verdict(kind: RobotsKind, path: str) -> SimVerdict:
         case RobotsKind.SERVER_ERROR | RobotsKind.BUSY | RobotsKind.HANG_UP:
             return SimVerdict.UNREACHABLE
         case RobotsKind.HUGE:
-            # The rule for /late/ lies beyond the limit and does not count.
+            # The rule for /late/ is beyond the limit and does not count.
             return SimVerdict.DENIED if path.startswith(EARLY) else SimVerdict.ALLOWED
         case _:
             return SimVerdict.ALLOWED

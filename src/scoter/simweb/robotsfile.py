@@ -1,4 +1,4 @@
-"""The robots.txt of each host as a resource, and the files to which redirected ones lead."""
+"""The robots.txt of each host as a resource, and the targets of redirected ones."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _PATH = "/robots.txt"
 
 
 def robots_files(sites: SimSites, site: SimSite) -> Iterator[Resource]:
-    """What a host answers at /robots.txt, if anything, and any shared rules it keeps."""
+    """Yield a host's robots.txt, if it has one, and any shared rules that it serves."""
     kind = site.profile.robots
     if site.index == 0:
         yield _shared(site, MOVED_AWAY_PATH)

@@ -1,4 +1,4 @@
-"""Serving a synthetic web on one loopback port, in an event loop, in a thread, or until interrupted."""
+"""Serve a synthetic web on one loopback port, in an event loop, in a thread, or until interrupted."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from scoter.simweb.web import SimWeb
 
 _ADDRESS = "127.0.0.1"
 _BACKLOG = 4096
-_THREAD_STARTS_WITHIN = 30.0
+_THREAD_TIMEOUT = 30.0
 
 
 class SimServer:
-    """A web that is being served: where, what was asked of it so far, and what time it is there."""
+    """A running server: its address, its ledger and its clock."""
 
     def __init__(self, web: SimWeb) -> None:
         self.web = web
@@ -40,12 +40,12 @@ class SimServer:
 
     @property
     def address(self) -> str:
-        """Address and port, as a crawler's override of connections wants them."""
+        """Address and port, in the form of a crawler's connection override."""
         return f"{_ADDRESS}:{self.port}"
 
     def attempt(self, url: str) -> int:
-        """Count a request for a URL that recovers; return how many came before."""
-        # Only URLs that recover are counted, and there are a handful of them.
+        """Count a request for a recovering URL; return how many came before."""
+        # Only recovering URLs are counted, and there are only a few.
         before = self._attempts.get(url, 0)
         self._attempts[url] = before + 1
         return before
@@ -53,9 +53,9 @@ class SimServer:
 
 @asynccontextmanager
 async def serve(web: SimWeb, port: int = 0) -> AsyncIterator[SimServer]:
-    """Serve a web on loopback; port 0 takes a free one. Works on uvloop and on asyncio's own loop."""
+    """Serve a web on loopback; port 0 selects a free port. Works with uvloop and asyncio's own loop."""
     if not 0 <= port <= 65535:
-        raise UsageError(f"port={port} is not accepted: it is a whole number from 0 to 65535", where="simweb")
+        raise UsageError(f"port={port} is invalid: it must be an integer from 0 to 65535", where="simweb")
     loop = asyncio.get_running_loop()
     server = SimServer(web)
     try:
@@ -94,7 +94,7 @@ def run_forever(web: SimWeb, port: int = 0, ready: Callable[[SimServer], None] |
 
 @contextmanager
 def running(spec: WebSpec | None = None, port: int = 0) -> Iterator[SimServer]:
-    """Serve a web from a thread, for code that is not asynchronous."""
+    """Serve a web from a thread, for synchronous code."""
     web = SimWeb(spec)
     started = threading.Event()
     handed: list[SimServer] = []
@@ -113,20 +113,20 @@ def running(spec: WebSpec | None = None, port: int = 0) -> Iterator[SimServer]:
     def work() -> None:
         try:
             uvloop.run(run())
-        except BaseException as failure:  # handed over to the thread that waits
+        except BaseException as failure:  # re-raised in the waiting thread
             failed.append(failure)
         finally:
             started.set()
 
     thread = threading.Thread(target=work, name="simweb", daemon=True)
     thread.start()
-    started.wait(_THREAD_STARTS_WITHIN)
+    started.wait(_THREAD_TIMEOUT)
     if not handed:
         raise failed[0] if failed else UsageError("the server did not start in time", where="simweb")
     try:
         yield handed[0]
     finally:
         stops[0]()
-        thread.join(_THREAD_STARTS_WITHIN)
+        thread.join(_THREAD_TIMEOUT)
     if failed:
         raise failed[0]

@@ -1,7 +1,7 @@
 """The hosts: their names, sizes and profiles, the faults some of them show, and the index of all of them.
 
-The first twenty have profile written by hand, so that every plain feature occurs in a web of twenty hosts; those
-after them draw theirs from the quick ones among these.
+The first twenty profiles are written by hand, so that a web of twenty hosts shows every feature without faults. Later
+hosts draw theirs from the fast ones among these.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from scoter.simweb.rng import fraction, mix
 from scoter.simweb.robots import PRIVATE, SHUT, RobotsKind
 from scoter.simweb.spec import WebSpec
 
-#: Every page n has the pages 8n+1 to 8n+8 as its children: a host of a million pages is seven deep.
+#: Page n has the children 8n+1 to 8n+8, so a host with a million pages is seven levels deep.
 BRANCHES = 8
-#: So many pages of a host that lets nobody in are linked from elsewhere.
+#: Pages of a closed host that are linked from elsewhere.
 SHUT_LINKED = 3
-#: A host with a crawl delay, or one that lets nobody in, stays small, lest it set the pace of a whole crawl.
+#: Hosts that are closed or have a Crawl-delay stay small, so that they do not dominate the duration of a crawl.
 _SMALL = 12
 
 CONTROL = "control.simweb.test"
@@ -33,7 +33,7 @@ _LEN, _CHUNK, _CLOSE = WireBehaviour.LENGTH, WireBehaviour.CHUNKED, WireBehaviou
 _R = RobotsKind
 _LABELS = ("www.", "blog.", "shop.", "www.", "")
 _DOMAIN_STEPS = (0, 0, 0, 1, 2)
-#: Faults of robots.txt: the whole host is concerned.
+#: Faults of robots.txt, which affect the whole host.
 ROBOTS_FAULTS: dict[str, RobotsKind] = {
     "robots-500": RobotsKind.SERVER_ERROR,
     "robots-429": RobotsKind.BUSY,
@@ -65,10 +65,10 @@ FAULTS: tuple[str, ...] = (*ROBOTS_FAULTS, *ANSWER_FAULTS)
 
 
 class SiteProfile(msgspec.Struct, frozen=True):
-    """How a host writes and answers."""
+    """How a host writes and serves its pages."""
 
     language: str = "en"
-    #: The encoding of its pages, the one its header names ("" for none), and the one its meta tag names.
+    #: The encoding of its pages, and those that the header and the meta element declare ("" for none).
     encoding: str = "utf-8"
     header: str = "utf-8"
     meta: str = "utf-8"
@@ -108,24 +108,24 @@ _QUICK = tuple(
 
 
 class SimSite(msgspec.Struct, frozen=True, kw_only=True):
-    """One host: ``size`` numbered pages, and what it is like."""
+    """One host: its profile and the number of its pages."""
 
     seed: int
     index: int
     name: str
     size: int
     profile: SiteProfile
-    #: The kind of fault it shows; "" for the hosts of the plain web.
+    #: The fault that it demonstrates, or "".
     fault: str = ""
 
     @property
     def origin(self) -> str:
-        """Scheme and host, as its URLs begin."""
+        """Scheme and host."""
         return f"http://{self.name}"
 
     @property
     def shut(self) -> bool:
-        """Whether a crawler that obeys fetches nothing from it."""
+        """Whether an obedient crawler fetches nothing from it."""
         return self.profile.robots in SHUT
 
     @property
@@ -134,15 +134,15 @@ class SimSite(msgspec.Struct, frozen=True, kw_only=True):
         return f"text/html; charset={self.profile.header}" if self.profile.header else "text/html"
 
     def leaf(self, number: int) -> bool:
-        """Whether no page hangs below this one."""
+        """Tell whether a page has no children."""
         return BRANCHES * number + 1 >= self.size
 
     def bits(self, number: int) -> int:
-        """The page's own random bits."""
+        """Return the random bits of a page."""
         return mix(self.seed, self.index, number)
 
     def path(self, number: int) -> str:
-        """The path of a numbered page."""
+        """Return the path of a numbered page."""
         if number == 0:
             return "/"
         bits = self.bits(number)
@@ -154,7 +154,7 @@ class SimSite(msgspec.Struct, frozen=True, kw_only=True):
         return f"/{sections[(bits >> 40) % len(sections)]}/{word}-{number}.html"
 
     def in_private_folder(self, number: int) -> bool:
-        """Whether the page lies in the folder that some robots.txt files close."""
+        """Tell whether a page is in the folder that some robots.txt files disallow."""
         return number % 9 == 5 and self.leaf(number)
 
 
@@ -164,24 +164,24 @@ def _sections() -> tuple[str, ...]:
 
 
 def plain_name(seed: int, index: int) -> str:
-    """The name of a plain host: five of them share three registered domains."""
+    """Return the name of a host without fault: five of them share three registered domains."""
     group, rest = divmod(index, 5)
     number = group * 3 + _DOMAIN_STEPS[rest]
     return _LABELS[rest] + domain(seed, number, international=number % 7 == 2)
 
 
 def profile_of(seed: int, index: int) -> SiteProfile:
-    """The profile of a plain host."""
+    """Return the profile of a host without fault."""
     if index < len(PROFILES):
         return PROFILES[index]
     return _QUICK[mix(seed, index, 0x4AB) % len(_QUICK)]
 
 
 class SiteSizes:
-    """How many pages each plain host has: by Zipf's law, summing up to the number asked for."""
+    """The number of pages of each host without fault, by Zipf's law; the sum is as specified."""
 
     def __init__(self, spec: WebSpec) -> None:
-        # The exponent is a little below 1, so that the last of 20 hosts still has some ten pages out of 500.
+        # The exponent is slightly below 1, so that the last of 20 hosts still gets about ten of 500 pages.
         weights = [1.0 / (rank + 1) ** 0.8 for rank in range(spec.hosts)]
         scale = (spec.pages - spec.hosts) / sum(weights)
         self._counts = array("q", (1 + int(weight * scale) for weight in weights))
@@ -195,13 +195,13 @@ class SiteSizes:
         return self._counts[index]
 
     def draw(self, share: float) -> int:
-        """The host on which a share of all links from 0 to 1 ends: the larger, the more often."""
+        """Map a fraction from 0 to 1 to a host, larger hosts more often."""
         heaps = self._heaps
         return min(bisect_right(heaps, share * heaps[-1]), len(heaps) - 1)
 
 
 def fault_name(fault: str) -> str:
-    """The name of the host that shows a fault; each has a domain of its own, so that none slows another.
+    """Return the name of the host with a fault; each has its own domain, so that none slows another.
 
     >>> fault_name("reset")
     'www.reset-fault.test'
@@ -210,17 +210,17 @@ def fault_name(fault: str) -> str:
 
 
 def fault_profile(fault: str) -> SiteProfile:
-    """English, UTF-8, and nothing unusual but the fault."""
+    """Return a profile with nothing unusual but the fault."""
     return SiteProfile(robots=ROBOTS_FAULTS.get(fault, RobotsKind.ABSENT))
 
 
 def fault_size(fault: str) -> int:
-    """How many ordinary pages stand beside the fault."""
+    """Return the number of ordinary pages of a host with this fault."""
     return SHUT_LINKED if ROBOTS_FAULTS.get(fault) in SHUT else 1
 
 
 class SimSites:
-    """Every host of a web. It holds a name and a number per host, and nothing per page."""
+    """Index of all hosts of a web. It stores a name and a number per host, and nothing per page."""
 
     def __init__(self, spec: WebSpec) -> None:
         self.spec = spec
@@ -232,7 +232,7 @@ class SimSites:
         self._places = {name: place for place, name in enumerate(names)}
         self.site = lru_cache(maxsize=4096)(self._site)
         self.url = lru_cache(maxsize=32768)(self._url)
-        # Hosts on which special resources can be shown: quick ones, the first of them always among them.
+        # Hosts for special resources: fast ones, always including the first.
         self._special_hosts = tuple(
             index
             for index, profile in enumerate(PROFILES[: spec.hosts])
@@ -243,30 +243,30 @@ class SimSites:
         return f"SimSites({len(self.names)} hosts, {self.spec.pages} pages)"
 
     def find(self, name: str) -> SimSite | None:
-        """The host with this name."""
+        """Return the host with this name."""
         place = self._places.get(name)
         return None if place is None else self.site(place)
 
     def all(self) -> Iterator[SimSite]:
-        """Every host, the plain ones first."""
+        """Yield every host, those without faults first."""
         return map(self.site, range(len(self.names)))
 
     def host_for(self, number: int) -> SimSite:
-        """The host that shows the special resource with this number."""
+        """Return the host for the special resources with this number."""
         return self.site(self._special_hosts[number % len(self._special_hosts)])
 
     def hosts_for(self, number: int, count: int) -> tuple[SimSite, ...]:
-        """Up to ``count`` different hosts, for what has to be seen on several."""
+        """Return up to ``count`` different hosts, for resources that several hosts share."""
         count = min(count, len(self._special_hosts))
         return tuple(self.host_for(number + step) for step in range(count))
 
     def drawn(self, site: SimSite, first: int, second: int) -> str:
-        """The URL of a page drawn by Zipf's law: half of the time on the same host."""
+        """Return the URL of a page drawn by Zipf's law, half of the time on the same host."""
         index = site.index if first & 1 and not site.fault else self.sizes.draw(fraction(first))
         target = self.site(index)
         if target.shut:
             return self.url(index, 0)
-        # A power with a uniform exponent is distributed as 1/n: few pages get most of the links.
+        # A power with a uniform exponent is distributed as 1/n, so few pages get most of the links.
         return self.url(index, min(int(target.size ** fraction(second)) - 1, target.size - 1))
 
     def _url(self, index: int, number: int) -> str:

@@ -1,6 +1,6 @@
-"""Special resources of the plain web, each kind on a host of its own as far as there are hosts.
+"""Special resources of hosts without faults, each kind on its own host if there are enough.
 
-A front page links to those of its host that are ``linked``; the others are found by way of these.
+The front page links to its host's ``linked`` resources; the others are reached through these.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class SpecialResource(msgspec.Struct, frozen=True):
 
 
 def special_resources(sites: SimSites, site: SimSite) -> Iterator[SpecialResource]:
-    """Every special resource of a plain host."""
+    """Yield the special resources of a host without fault."""
     yield from _everywhere(sites, site)
     if site.profile.robots is RobotsKind.OPEN:
         yield from _sitemaps(sites, site)
@@ -45,7 +45,7 @@ def special_resources(sites: SimSites, site: SimSite) -> Iterator[SpecialResourc
         yield from _ruled(sites, site)
     shows = (_dead, _redirects, _refreshes, _media, _meta, _canonical, _framed)
     for number, show in enumerate(shows):
-        # Stages 3 and 4 belong to the traps, so these start at 0, 1, 2 and go on from 6.
+        # Numbers 3 and 4 belong to the traps and 5 to the odd pages, so these use 0, 1, 2 and continue with 6.
         if site.index == sites.host_for(number if number < 3 else number + 3).index:
             yield from show(sites, site)
     if site.index == sites.host_for(5).index:
@@ -54,14 +54,14 @@ def special_resources(sites: SimSites, site: SimSite) -> Iterator[SpecialResourc
 
 
 def front_page_link(special: SpecialResource) -> SimLink:
-    """The link by which a front page shows an special."""
+    """Return the front page's link to a special resource."""
     return SimLink(special.resource.url, special.resource.title or special.resource.shows)
 
 
 def plain_file(
     site: SimSite, path: str, content_type: str, body: bytes | partial[bytes], *, answer: AnswerClass, shows: str
 ) -> Resource:
-    """A file that is no page."""
+    """Return a file that is not a page."""
     return Resource(
         host=site.name,
         path=path,
@@ -91,7 +91,7 @@ def _everywhere(sites: SimSites, site: SimSite) -> Iterator[SpecialResource]:
         answer=AnswerClass.IMAGE,
         shows="favicon",
     )
-    # Only the host with the media links to its icon; browsers ask for the others unbidden, crawlers do not.
+    # Only the host with the media links to its icon; browsers request the others unasked, crawlers do not.
     media = site.index == sites.host_for(6).index
     yield SpecialResource(favicon if media else replace(favicon, expected=False), linked=media)
     kind, path = feed_of(site)
@@ -253,7 +253,7 @@ def _framed(sites: SimSites, site: SimSite) -> Iterator[SpecialResource]:
         SimLink(inner[1], "mapped", tag="area"),
     )
     path = "/base/framed.html"
-    # Bits of 1 spell every link relative to the base.
+    # Bits of 1 make every link relative to the base.
     document = PageMarkup(url=site.origin + path, title="", base="/base/inner/", rolls=(1, 1))
     yield SpecialResource(short_page(sites, site, path, links=links, document=document, shows="base-href"))
 
@@ -263,13 +263,13 @@ def _copies(sites: SimSites, site: SimSite) -> Iterator[SpecialResource]:
     home = (SimLink(f"{first}/", "Where it was first"),)
     if site.index in {stage.index for stage in sites.hosts_for(9, 3)}:
         for number in (0, 1):
-            # The same bytes everywhere: hence the first host's URL in it, and links spelled in full (bits of 0).
+            # Identical bytes on all hosts: hence the first host's URL in it, and absolute links (bits of 0).
             path = f"/copies/{number}.html"
             document = PageMarkup(url=first + path, title=f"A tale told twice {number}", rolls=(0, 0))
             page = short_page(sites, site, path, links=home, key=f"copy {number}", document=document, shows="duplicate")
             yield SpecialResource(replace(page, duplicate=f"copy-{number}"))
     if site.index in {stage.index for stage in sites.hosts_for(12, 3)}:
-        # Long, so that one changed sentence weighs little.
+        # Long, so that one changed sentence matters little.
         pool = prose("en", sites.spec.seed).sentences[:120]
         path = "/almost/tale.html"
         sentences = (*pool, f"This copy is kept by {site.name}.")
@@ -279,7 +279,7 @@ def _copies(sites: SimSites, site: SimSite) -> Iterator[SpecialResource]:
 
 
 def _odd_pages(sites: SimSites, site: SimSite) -> list[Resource]:
-    """The odd pages of a host."""
+    """Return pages that are odd in form: very deep nesting, a very long path, and many spellings of one URL."""
     return [
         _nested(sites, site),
         short_page(sites, site, _deep_path(), shows="deep-path"),
@@ -297,12 +297,12 @@ def _nested(sites: SimSites, site: SimSite) -> Resource:
 
 
 def _deep_path() -> str:
-    # Segments differ, so that a rule against repeated segments does not catch this page.
+    # Segments differ, so that a rule against repeated segments does not match this page.
     return "/odd/" + "".join(f"{slug(level * 7919)}-{level}/" for level in range(_PATH_DEPTH)) + "end.html"
 
 
 def _spellings(sites: SimSites, site: SimSite) -> Resource:
-    """A page whose links are all one of three URLs, or no links at all, however they look."""
+    """Return a page whose links are all spellings of three URLs, or not links at all."""
     host, path = site.name, "/odd/spellings.html"
     plain, accent, home = (f"{site.origin}{target}" for target in (_PLAIN, _ACCENT, "/"))
     spelled: tuple[tuple[str, str], ...] = (

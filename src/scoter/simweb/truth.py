@@ -1,7 +1,7 @@
-"""The truth: what is so about each URL, and the status it must have after a complete crawl.
+"""The truth: the facts about each URL, and the status that it must have after a complete crawl.
 
-The table below is written by hand from the rules that users of Apache Nutch rely on and from Scoter's own
-departures from them; it shares no code with the crawler. docs/simweb.md gives the reason for each line.
+The table below is written by hand from the rules that users of Apache Nutch rely on and from Scoter's deviations. It
+shares no code with the crawler. docs/simweb.md gives the reason for each line.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ STATUS: dict[AnswerClass, str] = {
     AnswerClass.REFUSED: "gone",
 }
 
-#: The configuration under which ``STATUS`` holds, as the values of ``-D name=value``.
+#: The settings under which ``STATUS`` holds, as values of ``-D name=value``.
 SETTINGS: dict[str, str] = {
     "fetch.redirect_max": "0",
     "fetch.delay": "0",
@@ -63,7 +63,7 @@ SETTINGS: dict[str, str] = {
 
 
 class LinkFact(msgspec.Struct, frozen=True):
-    """A link: its canonical target, whether it may be followed, and the tag it stands in."""
+    """A link: its canonical target, whether it is nofollow, and its tag."""
 
     url: str
     nofollow: bool
@@ -71,16 +71,16 @@ class LinkFact(msgspec.Struct, frozen=True):
 
 
 class Fact(msgspec.Struct, frozen=True, kw_only=True):
-    """All that is so about one URL."""
+    """The facts about one URL."""
 
     url: str
     host: str
     answer: AnswerClass
     http_status: int
     verdict: SimVerdict
-    #: Whether a complete crawl finds it: by links and redirects that may be followed, from the seeds.
+    #: Whether a complete crawl finds it, through links and redirects from the seeds that may be followed.
     expected: bool
-    #: Its status after a complete crawl; None when it is not expected.
+    #: Its status after a complete crawl; None if it is not expected.
     status: str | None
     target: str = ""
     noindex: bool = False
@@ -96,7 +96,7 @@ class Fact(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def truth(web: SimWeb, host: str | None = None) -> Iterator[Fact]:
-    """The facts about every URL of a web, or of one host; nothing is kept in memory."""
+    """Yield the facts about every URL of a web or of one host."""
     for name in web.hosts() if host is None else (host,):
         for resource in web.resources(name):
             yield _fact(resource)
@@ -105,11 +105,11 @@ def truth(web: SimWeb, host: str | None = None) -> Iterator[Fact]:
 
 
 def fact(web: SimWeb, url: str) -> Fact:
-    """The facts about one URL, whether it is of this web or not."""
+    """Return the facts about a URL, whether it belongs to this web or not."""
     if url in set(web.refused()):
         return _refused(url)
     if not url.startswith("http://"):
-        raise UsageError(f"{url[:100]!r} is not of this web: every URL of it begins with http://", where="simweb")
+        raise UsageError(f"{url[:100]!r} is not in this web: all its URLs begin with http://", where="simweb")
     host, _, rest = url[7:].partition("/")
     path = f"/{rest.partition('#')[0]}"
     resource = web.find(host.lower().removesuffix(":80"), path)
@@ -151,13 +151,13 @@ def _fact(resource: Resource) -> Fact:
 
 def _status(resource: Resource) -> str:
     if resource.verdict is not SimVerdict.ALLOWED:
-        # Denied: gone at once. Unreachable: tried again until the retries are used up, then gone.
+        # Denied: gone at once. Unreachable: gone when the retries are used up.
         return "gone"
     return STATUS[resource.answer]
 
 
 def _refused(url: str) -> Fact:
-    """A URL at a private address, or a file: the guard refuses to fetch it as often as it is tried."""
+    """Return the facts about a URL with a private address or a file: the guard refuses every attempt."""
     return Fact(
         url=url,
         host=url.partition("://")[2].partition("/")[0],

@@ -1,4 +1,4 @@
-"""The synthetic web as a pure description: what every URL of it answers, and nothing that runs."""
+"""The synthetic web as a pure description: the response of every URL, without a server."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SEED_HOSTS = 10
 
 
 class SimWeb:
-    """A whole web, deterministic by its spec: ask it for any host and path.
+    """A whole web, determined by its specification.
 
     >>> web = SimWeb(WebSpec(hosts=3, pages=9))
     >>> web.answer(web.hosts()[0], "/").status
@@ -31,7 +31,7 @@ class SimWeb:
     def __init__(self, spec: WebSpec | None = None) -> None:
         self.spec = spec or WebSpec()
         self.sites = SimSites(self.spec)
-        # A host's special resources are few; keeping them for some hosts saves work on each request.
+        # A host has few special resources; caching them saves work on each request.
         self._specials = lru_cache(maxsize=256)(self._make_specials)
         self._fronts = lru_cache(maxsize=256)(self._make_front)
 
@@ -39,16 +39,16 @@ class SimWeb:
         return f"SimWeb({self.spec!r})"
 
     def hosts(self) -> tuple[str, ...]:
-        """The names of all hosts, the plain ones first."""
+        """Return the names of all hosts, those without faults first."""
         return self.sites.names
 
     def seeds(self) -> tuple[str, ...]:
-        """Front pages from which everything expected can be reached."""
+        """Return the front pages from which all expected URLs can be reached."""
         first = (self.sites.site(index) for index in range(min(self.spec.hosts, _SEED_HOSTS)))
         return tuple(f"{site.origin}/" for site in first if not site.shut)
 
     def find(self, host: str, path: str) -> Resource | None:
-        """The resource at a host's path (with its query), or None where nothing is."""
+        """Return the resource at a host's path (including the query), or ``None``."""
         site = self.sites.find(host)
         if site is None:
             return None
@@ -65,7 +65,7 @@ class SimWeb:
         return find_extra_page(self.sites, site, path)
 
     def resources(self, host: str) -> Iterator[Resource]:
-        """Every resource of a host; what its pages link to on other hosts is listed there."""
+        """Yield every resource of a host."""
         site = self.sites.find(host)
         if site is None:
             return
@@ -78,14 +78,14 @@ class SimWeb:
             yield from extra_pages(self.sites, site)
 
     def refused(self) -> Iterator[str]:
-        """URLs that pages or redirects of this web name and nobody may fetch: private addresses, files."""
+        """Yield URLs in links and redirects of this web that must not be fetched: private addresses, files."""
         for index in range(self.spec.hosts, len(self.sites.names)):
             yield from refused_urls(self.sites.site(index))
 
     def answer(self, host: str, path: str, now: float = 0.0, attempt: int = 0) -> SimResponse:
-        """What is to be sent for a GET at ``now`` seconds of simulated time.
+        """Return the response to a GET at ``now`` seconds of simulated time.
 
-        ``attempt`` counts the earlier requests for the same URL: some answers recover.
+        ``attempt`` counts earlier requests for the same URL, because some URLs recover.
         """
         resource = self.find(host, path)
         if resource is None:
