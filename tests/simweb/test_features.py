@@ -260,7 +260,7 @@ def test_ten_million_pages_need_no_memory_of_their_own() -> None:
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"hosts": 0}, "hosts=0 is invalid: it must be a integer from 1 to 200000"),
+        ({"hosts": 0}, "hosts=0 is invalid: it must be an integer from 1 to 200000"),
         ({"pages": 2.5}, "pages=2.5 is invalid: it must be an integer"),
         ({"changing": 2}, "changing=2 is invalid: it must be a number from 0 to 1"),
         ({"latency": float("nan")}, "latency=nan is invalid"),
