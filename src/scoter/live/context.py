@@ -16,7 +16,7 @@ from scoter.live.ports import JournalEntry, StoredRecord
 from scoter.live.records import ContentSummary, Hop, Related, UrlRecord
 
 
-class RecordSource(StrEnum):
+class OutcomeSource(StrEnum):
     """Where a record comes from."""
 
     FETCHED = "fetched"
@@ -52,7 +52,7 @@ class Context(Struct, frozen=True, kw_only=True):
     archived: Sequence[Archived | None] = ()
     record: UrlRecord | None = None
     rows: tuple[StoredRecord, ...] = ()
-    source: RecordSource = RecordSource.FETCHED
+    source: OutcomeSource = OutcomeSource.FETCHED
     is_recorded: bool = False
     waited: float = 0.0
     remote: float = 0.0

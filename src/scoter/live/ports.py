@@ -138,16 +138,18 @@ class Deliveries(Protocol):
 
 
 class HopReply(Struct, frozen=True):
-    """What came of one hop, and the seconds for which it waited for its domain's turn.
+    """The reply to one hop.
 
-    ``read`` is what it holds, if it was read where it was fetched; ``is_deadly`` tells that somebody may have died of
-    reading it.
+    ``waited`` is the seconds it waited for a slot of its domain, or for a hop that it shares; ``remote`` the seconds
+    that only the server took. ``read`` summarises the content if the worker has parsed it. ``is_deadly`` means that a
+    worker may have crashed while parsing it.
     """
 
     reply: Reply
     waited: float = 0.0
     read: ContentSummary | None = None
     is_deadly: bool = False
+    remote: float = 0.0
 
 
 class Fetching(Protocol):

@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 from tests.live.fakes import READER, Bench, ScriptedWeb, moved, page, picture, simulated
 
-from scoter.live.context import Context, RecordSource
+from scoter.live.context import Context, OutcomeSource
 from scoter.live.ports import JournalEntry
 from scoter.live.records import Priority, State
 
@@ -37,7 +37,7 @@ async def test_what_is_known_is_answered_without_a_fetch() -> None:
 
     assert bench.web.asked == [A]
     assert second.record == first.record
-    assert (second.source, second.is_recorded) == (RecordSource.KNOWN, True)
+    assert (second.source, second.is_recorded) == (OutcomeSource.KNOWN, True)
     assert [event.message for event in bench.events] == ["m1", "m2"]
 
 
@@ -49,7 +49,7 @@ async def test_what_is_known_is_fetched_again_when_that_is_asked_for() -> None:
     again = await bench.submit(A, force=True)
 
     assert bench.web.asked == [A, A]
-    assert again.source is RecordSource.FETCHED
+    assert again.source is OutcomeSource.FETCHED
 
 
 @simulated
@@ -88,7 +88,7 @@ async def test_a_record_that_cannot_be_read_any_more_is_not_known() -> None:
 
     again = await bench.submit(A)
 
-    assert again.source is RecordSource.FETCHED
+    assert again.source is OutcomeSource.FETCHED
 
 
 @simulated
@@ -99,7 +99,7 @@ async def test_those_who_ask_at_the_same_time_share_one_fetch_and_are_each_told(
     done = await asyncio.gather(*working(bench, entries))
 
     assert bench.web.asked == [A]
-    assert [each.source for each in done] == [RecordSource.FETCHED, RecordSource.JOINED, RecordSource.JOINED]
+    assert [each.source for each in done] == [OutcomeSource.FETCHED, OutcomeSource.JOINED, OutcomeSource.JOINED]
     assert {each.record and each.record.fetch for each in done} == {done[0].fetch}
     assert [event.message for event in bench.events] == ["m1", "m2", "m3"]
     assert [len(each.exchanges) for each in done] == [1, 0, 0]  # a fetch is counted once
@@ -121,7 +121,7 @@ def test_one_that_comes_between_fetch_and_record_joins(seconds: float) -> None:
 
         await task
         assert bench.web.asked == [A]
-        assert later.source in (RecordSource.JOINED, RecordSource.KNOWN)
+        assert later.source in (OutcomeSource.JOINED, OutcomeSource.KNOWN)
         assert len(bench.events) == 2
 
     check()
@@ -173,7 +173,7 @@ async def test_one_may_join_until_what_came_is_kept_by_somebody() -> None:
 
     await asyncio.gather(one, two)
     assert bench.web.asked == [A]
-    assert joined.source is RecordSource.JOINED
+    assert joined.source is OutcomeSource.JOINED
     assert len(bench.events) == 2
 
 
@@ -330,7 +330,7 @@ async def test_a_person_who_joins_a_bulk_loads_fetch_hurries_it_and_all_that_fol
     told = await bench.work(person)
 
     await loading
-    assert told.source is RecordSource.JOINED
+    assert told.source is OutcomeSource.JOINED
     assert bench.web.hurried == [(A, Priority.PERSON)]
     assert bench.web.priorities == [Priority.BULK, Priority.PERSON, Priority.PERSON]
 
@@ -376,7 +376,7 @@ async def test_what_had_come_before_a_new_fetch_was_asked_for_is_not_its_answer(
     assert bench.web.asked == [A, A]
     assert done.record is not None
     assert done.record.fetched_at > forced.accepted
-    assert done.source is RecordSource.FETCHED
+    assert done.source is OutcomeSource.FETCHED
 
 
 IMAGE = "http://images.example/i.png"

@@ -6,7 +6,7 @@ import pytest
 from tests.live.fakes import Bench, ScriptedWeb, failed, moved, page, refresh, simulated
 
 from scoter.core.reply import Reason
-from scoter.live.context import RecordSource
+from scoter.live.context import OutcomeSource
 from scoter.live.records import State
 
 A, B, C, D = (f"http://{name}.example/" for name in "abcd")
@@ -38,7 +38,7 @@ async def test_a_later_message_for_a_hop_is_answered_without_a_fetch_and_under_i
 
     assert bench.web.asked == [A, B]
     assert second.record is not None
-    assert (second.record.url, second.record.fetch, second.source) == (B, first.fetch, RecordSource.KNOWN)
+    assert (second.record.url, second.record.fetch, second.source) == (B, first.fetch, OutcomeSource.KNOWN)
     assert [event.url for event in bench.events] == [A, B]
 
 
@@ -95,7 +95,7 @@ async def test_a_page_is_known_under_its_canonical_url_within_its_domain() -> No
     assert not alias.is_direct
     later = await bench.submit("https://a.example/x")
     assert later.record is not None
-    assert (later.record.url, later.source) == ("https://a.example/x", RecordSource.KNOWN)
+    assert (later.record.url, later.source) == ("https://a.example/x", OutcomeSource.KNOWN)
     assert later.record.resolved == "http://www.a.example/x?s=1"
     assert len(bench.web.asked) == 1
 

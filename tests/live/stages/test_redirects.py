@@ -19,7 +19,7 @@ from tests.live.fakes import (
 
 from scoter.api import DomainRule
 from scoter.core.reply import NotModified, Reason
-from scoter.live.context import RecordSource
+from scoter.live.context import OutcomeSource
 from scoter.live.records import ContentKind, Hop, Priority, State, UrlRecord
 
 A, B, C, D = (f"http://{name}.example/" for name in "abcd")
@@ -242,7 +242,7 @@ async def test_a_chain_that_comes_to_a_known_url_ends_with_what_is_known_of_it()
     assert done.record.metadata == known.metadata
     assert bench.known(A) == done.record
     assert bench.known(B) == known
-    assert done.source is RecordSource.FETCHED
+    assert done.source is OutcomeSource.FETCHED
 
 
 @simulated

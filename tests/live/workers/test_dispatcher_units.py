@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import signal
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +15,10 @@ from tests.live.workers.webs import all_joined, config_for
 from scoter.core.reply import Request
 from scoter.core.url import canonical
 from scoter.live.records import Priority
-from scoter.live.workers import pool
 from scoter.live.workers.dispatcher import WorkerDispatcher
 from scoter.live.workers.domains import DomainQueue, QueuedHop
 from scoter.live.workers.limits import WorkerLimits
-from scoter.live.workers.pool import WorkerHandle
+from scoter.live.workers.pool import START_TIMEOUT, WorkerHandle
 from scoter.live.workers.wire import HopDone, HopRefused, MakeHop, RefusalReason, WireMessage
 
 
@@ -42,9 +40,29 @@ class Fake(WorkerHandle):
         return [message.request.url.text for message in self.told if isinstance(message, MakeHop)]
 
 
+class StuckWorker(Fake):
+    """A worker that never becomes ready."""
+
+    def __init__(self, number: int, now: float, on_death: Callable[[WorkerHandle], None]) -> None:
+        super().__init__()
+        self.number = number
+        self.has_joined = False
+        self.started_at = now
+        self.is_killed = False
+        self._on_death = on_death
+
+    @property
+    def pid(self) -> int:
+        return 4_711
+
+    def kill(self) -> None:
+        self.is_killed = True
+        asyncio.get_running_loop().call_soon(self._on_death, self)
+
+
 def fetchers_with(fake: Fake, folder: Path, monkeypatch: pytest.MonkeyPatch, **bounds: Any) -> WorkerDispatcher:
     found = WorkerDispatcher(config_for(1), folder, bounds=WorkerLimits(**bounds))
-    monkeypatch.setattr(found._household, "owner", lambda shard: fake)
+    monkeypatch.setattr(found._pool, "owner", lambda shard: fake)
     return found
 
 
@@ -73,8 +91,8 @@ async def test_a_process_that_cannot_be_started_is_started_later(
             return popen(*args, **options)
 
         monkeypatch.setattr(subprocess, "Popen", failing)
-        next(iter(fetchers._household)).kill()
-        async with asyncio.timeout(8):
+        next(iter(fetchers._pool)).kill()
+        async with asyncio.timeout(60):
             await all_joined(fetchers, 1, apart_from=first)
 
     assert not failures
@@ -90,7 +108,7 @@ async def test_after_any_number_of_quick_deaths_a_process_is_started_again(
 
     async with WorkerDispatcher(config_for(1), tmp_path) as fetchers:
         await all_joined(fetchers, 1)
-        pool = fetchers._household
+        pool = fetchers._pool
         monkeypatch.setattr(pool, "_start_again", note)
         pool._quick_deaths = 2_000  # some hours of them
         victim = next(iter(pool))
@@ -101,15 +119,34 @@ async def test_after_any_number_of_quick_deaths_a_process_is_started_again(
     assert pauses == [10.0]
 
 
-async def test_a_process_that_never_begins_is_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pool, "LONGEST_START", 3.0, raising=False)
-    async with WorkerDispatcher(config_for(1), tmp_path) as fetchers:
-        stopped = next(iter(fetchers._household._members.values())).pid
-        os.kill(stopped, signal.SIGSTOP)
-        async with asyncio.timeout(12):
-            await all_joined(fetchers, 1, apart_from=[stopped])
+async def test_worker_that_does_not_start_in_time_is_killed_and_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started: list[StuckWorker] = []
+    restarts: list[float] = []
+    now = 1_000.0
 
-    assert stopped not in fetchers.pids()
+    async def start(number: int, now: float, on_message: object, on_death: Callable[[WorkerHandle], None]) -> Fake:
+        started.append(StuckWorker(number, now, on_death))
+        return started[-1]
+
+    async def restart(seconds: float) -> None:
+        restarts.append(seconds)
+
+    monkeypatch.setattr(WorkerHandle, "start", start)
+    pool = WorkerDispatcher(config_for(1), tmp_path, now=lambda: now)._pool
+    monkeypatch.setattr(pool, "_start_again", restart)
+    await pool._start()
+    now += START_TIMEOUT
+    pool._tick()
+    in_time = started[0].is_killed
+    now += 0.1
+    pool._tick()
+    for _ in range(3):  # its death, then the restart
+        await asyncio.sleep(0)
+
+    assert (in_time, started[0].is_killed) == (False, True)
+    assert len(restarts) == 1
 
 
 async def test_a_former_holder_that_is_late_does_not_shorten_a_domains_rest(
@@ -119,7 +156,7 @@ async def test_a_former_holder_that_is_late_does_not_shorten_a_domains_rest(
     fetchers = fetchers_with(old, tmp_path, monkeypatch)
     asking = [ask(fetchers, "http://a.example/1")]
     await asyncio.sleep(0)
-    monkeypatch.setattr(fetchers._household, "owner", lambda shard: new)
+    monkeypatch.setattr(fetchers._pool, "owner", lambda shard: new)
     asking.append(ask(fetchers, "http://a.example/2"))
     await asyncio.sleep(0)
     answered(fetchers, new, rest=100.0, pause=30.0)

@@ -34,21 +34,21 @@ class Case:
     """A gate with its surroundings."""
 
     def __init__(self, pause: float = 0.0) -> None:
-        self.web, self.tenure, self.now = Web(), ShardLease(), 100.0
+        self.web, self.lease, self.now = Web(), ShardLease(), 100.0
         self.idle = 0
         self.is_there = asyncio.Event()
         self.is_there.set()
         self.gate = LeasedTransport(
             [("web", self.web)],
-            tenure=self.tenure,
+            lease=self.lease,
             shards=1,
             now=lambda: self.now,
             pause_of=lambda domain: pause,
-            elsewhere=self._elsewhere,
+            forward=self._forward,
             on_idle=self._note_idle,
         )
 
-    async def _elsewhere(self, request: Request) -> Reply:
+    async def _forward(self, request: Request) -> Reply:
         await self.is_there.wait()
         return answer(request.url, 200, b"there")
 
@@ -74,13 +74,13 @@ def body(reply: Reply) -> bytes:
 
 async def test_without_a_valid_lease_a_request_waits_for_one() -> None:
     case = Case()
-    case.tenure.granted([SHARD], since=0.0)
-    case.tenure.renewed(99.9)
+    case.lease.granted([SHARD], since=0.0)
+    case.lease.renewed(99.9)
 
     asking = case.ask()
     await turn_over()
     assert case.web.asked == []
-    case.tenure.renewed(102.0)
+    case.lease.renewed(102.0)
     case.gate.look()
 
     assert body(await asking) == b"here"
@@ -88,8 +88,8 @@ async def test_without_a_valid_lease_a_request_waits_for_one() -> None:
 
 async def test_a_process_that_slept_past_its_lease_asks_nothing_when_it_wakes() -> None:
     case = Case()
-    case.tenure.granted([SHARD], since=0.0)
-    case.tenure.renewed(102.0)
+    case.lease.granted([SHARD], since=0.0)
+    case.lease.renewed(102.0)
     assert body(await case.ask()) == b"here"
 
     case.now = 110.0
@@ -103,11 +103,11 @@ async def test_a_process_that_slept_past_its_lease_asks_nothing_when_it_wakes() 
 
 async def test_what_is_recalled_while_it_waits_is_asked_by_its_new_holder() -> None:
     case = Case()
-    case.tenure.granted([SHARD], since=0.0)
+    case.lease.granted([SHARD], since=0.0)
 
     asking = case.ask()
     await turn_over()
-    case.tenure.recalled([SHARD])
+    case.lease.recalled([SHARD])
     case.gate.look()
 
     assert body(await asking) == b"there"
@@ -117,12 +117,12 @@ async def test_what_is_recalled_while_it_waits_is_asked_by_its_new_holder() -> N
 async def test_what_is_asked_elsewhere_is_asked_here_when_its_shard_comes_meanwhile() -> None:
     case = Case()
     case.is_there.clear()
-    case.tenure.renewed(200.0)
+    case.lease.renewed(200.0)
 
     asking = case.ask()
     await turn_over()
     assert not asking.done()
-    case.tenure.granted([SHARD], since=0.0)
+    case.lease.granted([SHARD], since=0.0)
     case.gate.look()
 
     assert body(await asking) == b"here"
@@ -130,8 +130,8 @@ async def test_what_is_asked_elsewhere_is_asked_here_when_its_shard_comes_meanwh
 
 async def test_a_domain_is_left_alone_as_long_as_after_a_request_of_the_last_holder() -> None:
     case = Case(pause=0.05)
-    case.tenure.granted([SHARD], since=99.99)
-    case.tenure.renewed(200.0)
+    case.lease.granted([SHARD], since=99.99)
+    case.lease.renewed(200.0)
 
     asking = case.ask()
     await turn_over()
@@ -143,13 +143,13 @@ async def test_a_domain_is_left_alone_as_long_as_after_a_request_of_the_last_hol
 
 async def test_a_recalled_shard_is_idle_when_its_last_request_has_ended() -> None:
     case = Case()
-    case.tenure.granted([SHARD], since=0.0)
-    case.tenure.renewed(200.0)
+    case.lease.granted([SHARD], since=0.0)
+    case.lease.renewed(200.0)
     case.web.go.clear()
     asking = case.ask()
     await turn_over()
 
-    case.tenure.recalled([SHARD])
+    case.lease.recalled([SHARD])
     assert not case.gate.is_idle(SHARD)
     case.now = 105.0
     case.web.go.set()

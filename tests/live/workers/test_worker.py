@@ -66,7 +66,7 @@ class Core:
     def __init__(self) -> None:
         self.heard: list[WireMessage] = []
         self.frames: FrameConnection
-        self.tenant: FetchWorker
+        self.fetch_worker: FetchWorker
         self._last = 0
 
     def say(self, *messages: WireMessage) -> None:
@@ -79,7 +79,7 @@ class Core:
         return self._last
 
     async def until(self, is_so: Callable[[], bool]) -> None:
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(30):
             while not is_so():
                 await asyncio.sleep(0.005)
 
@@ -100,18 +100,18 @@ async def _unread(exchange: Exchange) -> ContentSummary | None:
 
 @asynccontextmanager
 async def core_of(web: Web, monkeypatch: pytest.MonkeyPatch, *settings: str) -> AsyncIterator[Core]:
-    """Run a tenant of the only shard that there is."""
+    """Run a worker of the only shard that there is."""
     monkeypatch.setattr(worker, "chain", lambda point, config: [("web", web)])
     ours, theirs = socket.socketpair()
     ours.setblocking(False)
     theirs.setblocking(False)
     core = Core()
     core.frames = await frames_over(ours, core.heard.append, lambda: None)
-    up = await frames_over(theirs, lambda message: core.tenant.receive(message), lambda: None)
+    up = await frames_over(theirs, lambda message: core.fetch_worker.receive(message), lambda: None)
     config = load(
         overrides=["agent.name=t", 'http.robot_rules_allowlist=["example"]', "fetch.adaptive_delay=false", *settings]
     )
-    core.tenant = FetchWorker(
+    core.fetch_worker = FetchWorker(
         worker_config(config, 1, 2_000),
         up,
         version=1,
@@ -123,13 +123,13 @@ async def core_of(web: Web, monkeypatch: pytest.MonkeyPatch, *settings: str) -> 
         now=clock.lease_now,
         reading=_unread,
     )
-    running = asyncio.create_task(core.tenant.run())
+    running = asyncio.create_task(core.fetch_worker.run())
     core.say(GrantShards(SHARDS, 0.0), RenewLease(clock.lease_now() + 60.0))
     await core.until(lambda: core.has(WorkerReady))
     try:
         yield core
     finally:
-        core.tenant.stop(0.0)
+        core.fetch_worker.stop(0.0)
         await running
         up.close()
         core.frames.close()
@@ -192,7 +192,7 @@ async def test_those_who_waited_for_a_lease_begin_one_after_the_other(monkeypatc
     pause = 0.2
     async with core_of(web, monkeypatch, "fetch.delay=0", "fetch.min_crawl_delay=0s") as core:
         core.say(SetRule(DomainRule(domain="a.example", delay=pause, concurrency=3)))
-        core.tenant._tenure.until = clock.lease_now()  # the core was away
+        core.fetch_worker._lease.until = clock.lease_now()  # the core was away
         for number in range(4):
             core.ask(f"http://a.example/{number}")
         await asyncio.sleep(0.5)
@@ -214,7 +214,7 @@ async def test_a_domain_that_is_blocked_is_not_asked_directly_either(monkeypatch
         said: list[WireMessage] = []
         asker = await frames_over(ours, said.append, lambda: None)
         ends: list[FrameConnection] = []
-        ends.append(await frames_over(theirs, lambda message: core.tenant.ask(message, ends[0]), lambda: None))  # type: ignore[arg-type]
+        ends.append(await frames_over(theirs, lambda message: core.fetch_worker.ask(message, ends[0]), lambda: None))  # type: ignore[arg-type]
         await asyncio.sleep(0.02)
         asker.send(MakeHop(1, Request(url=canonical("http://a.example/")), Priority.PERSON))
         await core.until(lambda: bool(said))
@@ -247,7 +247,7 @@ async def test_waiting_for_a_lease_is_not_taken_for_a_servers_silence(monkeypatc
     monkeypatch.setattr("scoter.fetch.stack.GRACE", timedelta(0))
     settings = ("fetch.delay=0", "http.time_limit=0.1s", "http.timeout=0.1s")
     async with core_of(web, monkeypatch, *settings) as core:
-        core.tenant._tenure.until = clock.lease_now()  # the core was away
+        core.fetch_worker._lease.until = clock.lease_now()  # the core was away
         core.ask("http://a.example/1")
         await asyncio.sleep(0.5)
         core.say(RenewLease(clock.lease_now() + 60.0))

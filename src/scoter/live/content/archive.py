@@ -17,7 +17,7 @@ from typing import Final, Self
 from scoter.api import Archived
 from scoter.core.reply import Exchange
 from scoter.errors import ContentUnavailable, Defect, ScoterError, UsageError, UserError
-from scoter.live.settling import Asked, settle
+from scoter.live.threaded_calls import ThreadedCall, deliver_results
 from scoter.store.disk import disk_errors
 from scoter.store.warc import (
     ArchivedResponse,
@@ -174,7 +174,7 @@ class LiveWarcWriter(WarcWriter):
                 recover(part.draft)
 
 
-class ArchiveJob(Asked):
+class ArchiveJob(ThreadedCall):
     """Exchanges of one call on their way into the archive; where they lie, or why not, goes to the call's future."""
 
     __slots__ = ("exchanges",)
@@ -212,7 +212,7 @@ class ArchiveThread:
             batch, more = self._gather()
             for work in batch:
                 self._write(work)
-            settle(batch)
+            deliver_results(batch)
             self._look_after()
         try:
             self._archive.close()

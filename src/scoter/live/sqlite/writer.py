@@ -19,7 +19,7 @@ from typing import Any, Final, TypeAlias, TypeVar
 from msgspec import Struct
 
 from scoter.errors import Defect, ScoterError, StoreUnavailable
-from scoter.live.settling import Asked, settle
+from scoter.live.threaded_calls import ThreadedCall, deliver_results
 
 T = TypeVar("T")
 Change: TypeAlias = Callable[[sqlite3.Connection], T]
@@ -37,7 +37,7 @@ class WriterCounts(Struct):
     failures: int = 0
 
 
-class _QueuedChange(Asked):
+class _QueuedChange(ThreadedCall):
     """A change on its way: what it gave, or why it failed, goes to its future."""
 
     __slots__ = ("change", "durable")
@@ -106,7 +106,7 @@ class DatabaseWriter:
             batch, more = self._gather()
             if batch:
                 self._carry_out(batch)
-                settle(batch)
+                deliver_results(batch)
         self._connection.close()
 
     def _gather(self) -> tuple[list[_QueuedChange], bool]:

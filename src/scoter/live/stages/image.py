@@ -9,10 +9,11 @@ from scoter.core.reply import Fetched, Moved
 from scoter.core.url import Url, canonical
 from scoter.errors import UrlError
 from scoter.live.context import Context
+from scoter.live.ports import HopReply
 from scoter.live.records import ContentSummary, Related, State
 from scoter.live.stages.outcome import state_of
 from scoter.live.stages.parser import ResponseParser
-from scoter.live.stages.requests import Asked, HopFetcher, Postponed
+from scoter.live.stages.requests import HopFetcher, Postponed
 
 
 class FetchImage:
@@ -40,7 +41,7 @@ class FetchImage:
             return context
         return await self._told(context, about.image, asked)
 
-    async def _followed(self, context: Context, url: Url) -> tuple[Context, Asked]:
+    async def _followed(self, context: Context, url: Url) -> tuple[Context, HopReply]:
         been = {hop.url for hop in context.hops}
         for _ in range(self._most + 1):
             been.add(url.text)
@@ -58,7 +59,7 @@ class FetchImage:
             url = onward
         return context, asked
 
-    async def _told(self, context: Context, image: Image, asked: Asked) -> Context:
+    async def _told(self, context: Context, image: Image, asked: HopReply) -> Context:
         reply, read = asked.reply, asked.read
         state, size = state_of(reply), 0
         withheld = context.withheld

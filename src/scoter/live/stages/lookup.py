@@ -10,7 +10,7 @@ import msgspec
 from msgspec.structs import replace
 
 from scoter.compose import Service
-from scoter.live.context import Context, RecordSource
+from scoter.live.context import Context, OutcomeSource
 from scoter.live.ports import MetadataStore
 from scoter.live.records import UrlRecord
 
@@ -56,4 +56,4 @@ class AnswerKnown:
         context = context.timed("known", self._timer() - began)
         if found is None:
             return await service(context)
-        return await self._record(replace(context, record=found, source=RecordSource.KNOWN))
+        return await self._record(replace(context, record=found, source=OutcomeSource.KNOWN))

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from scoter.core.extract import LONGEST
 from scoter.core.reply import Fetched, Moved
 from scoter.core.url import Url
-from scoter.live.context import Context, RecordSource
+from scoter.live.context import Context, OutcomeSource
 from scoter.live.records import Hop, UrlRecord
 from scoter.live.stages.lookup import FreshRecords
 from scoter.live.stages.parser import ResponseParser
@@ -44,7 +44,7 @@ class ResolveRedirects:
         # Once more: this may be a moment later, in which another chain that came through here was recorded.
         found = None if context.entry.force else self._lately.get(url.text)
         if found is not None:
-            return replace(_ending_with(context, found), source=RecordSource.KNOWN)
+            return replace(_ending_with(context, found), source=OutcomeSource.KNOWN)
         while True:
             context = await self._hop(context, url)
             onward = _onward(context)

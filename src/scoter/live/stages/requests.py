@@ -5,15 +5,15 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from msgspec import Struct
+from msgspec.structs import replace
 
 from scoter.compose import Service
-from scoter.core.reply import Failed, Reason, Reply, Request
+from scoter.core.reply import Failed, Reason, Request
 from scoter.core.url import Url
 from scoter.errors import ScoterError
 from scoter.live.context import Context
 from scoter.live.ports import DomainRuleStore, HopReply, RequestQueues
-from scoter.live.records import ContentSummary, Priority
+from scoter.live.records import Priority
 from scoter.live.stages.shared_fetch import SharedTask
 
 _SCHEMES = frozenset({"http", "https"})
@@ -21,19 +21,6 @@ _SCHEMES = frozenset({"http", "https"})
 
 class Postponed(ScoterError):
     """A hop was not made, by no fault of the web. Nothing is recorded; the URL comes again."""
-
-
-class Asked(Struct, frozen=True):
-    """What came of a hop, the seconds for which others were waited for, and those which only the server took.
-
-    ``read`` and ``is_deadly`` are the answer's own.
-    """
-
-    reply: Reply
-    waited: float = 0.0
-    remote: float = 0.0
-    read: ContentSummary | None = None
-    is_deadly: bool = False
 
 
 class HopFetcher:
@@ -79,10 +66,10 @@ class HopFetcher:
                 if shared.is_going_on:
                     self._fetching.hurry(url, priority)
 
-    async def ask(self, context: Context, url: Url) -> Asked:
+    async def ask(self, context: Context, url: Url) -> HopReply:
         """Make a hop for a chain, or share in one that is made, or was made by a chain that has not ended."""
         if (refused := self._refused(url)) is not None:
-            return Asked(refused)
+            return HopReply(refused)
         began, priority = self._timer(), self._urgency.get(context.fetch, context.entry.priority)
         shared = self._hops.get(url.text)
         is_mine = shared is None or not (shared.is_going_on or (shared.value is not None and not context.entry.force))
@@ -97,9 +84,9 @@ class HopFetcher:
         if isinstance(reply, Failed) and reply.reason is Reason.STOPPED:
             raise Postponed(f"{url.text} was not asked for: {reply.detail or reply.reason.value}")
         if not is_mine:
-            return Asked(reply, self._timer() - began, 0.0, answer.read, answer.is_deadly)
+            return replace(answer, waited=self._timer() - began)
         remote = 0.0 if reply.exchange is None else reply.exchange.timings.total
-        return Asked(reply, answer.waited, remote, answer.read, answer.is_deadly)
+        return replace(answer, remote=remote)
 
     def _refused(self, url: Url) -> Failed | None:
         if url.scheme not in _SCHEMES:

@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeVar
 from msgspec.structs import replace
 
 from scoter.compose import Service
-from scoter.live.context import Context, RecordSource
+from scoter.live.context import Context, OutcomeSource
 from scoter.live.records import Priority
 
 
@@ -70,7 +70,7 @@ class JoinFetch:
         context = context.timed("joined", self._timer() - began)
         # What was kept is not kept again: it may have been replaced by something newer.
         rows = () if done.is_recorded else done.rows
-        return await self._record(replace(context, record=done.record, rows=rows, source=RecordSource.JOINED))
+        return await self._record(replace(context, record=done.record, rows=rows, source=OutcomeSource.JOINED))
 
 
 def _can_be_joined(shared: SharedTask[Context], context: Context) -> bool:

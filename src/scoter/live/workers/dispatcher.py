@@ -87,17 +87,17 @@ class WorkerDispatcher:
         self._bounds = bounds
         self._patience = bounds.patience.total_seconds()
         self._now = now
-        self._household = WorkerPool(config, folder, self, bounds, now)
+        self._pool = WorkerPool(config, folder, self, bounds, now)
         self._domains = DomainQueues(bounds.idle)
         self._stalled: dict[int, set[DomainQueue]] = {}  # those who wait for a holder, by shard
         self._last = 0
         self._is_stopping = False
 
     def __repr__(self) -> str:
-        return f"Fetchers({self._household!r}, {self._domains!r})"
+        return f"WorkerDispatcher({self._pool!r}, {self._domains!r})"
 
     async def __aenter__(self) -> Self:
-        await self._household.open()
+        await self._pool.open()
         return self
 
     async def __aexit__(
@@ -108,7 +108,7 @@ class WorkerDispatcher:
     async def close(self, within: float = 5.0) -> None:
         """End all processes; whoever still waits is told ``Failed(STOPPED)``."""
         self._is_stopping = True
-        await self._household.close(within)
+        await self._pool.close(within)
         for domain in tuple(self._domains):
             for pending in domain.waiting:
                 self._answer(pending, stopping_reply(pending.request))
@@ -116,11 +116,11 @@ class WorkerDispatcher:
 
     async def ready(self) -> None:
         """Return when a process is there that fetches; that they all end before they begin is a ``UsageError``."""
-        await self._household.ready()
+        await self._pool.ready()
 
     @property
     def is_ready(self) -> bool:
-        return any(True for _ in self._household)
+        return any(True for _ in self._pool)
 
     async def fetch(self, request: Request, priority: Priority, *, is_read: bool = False) -> HopReply:
         """Make one hop in its domain's turn; what goes wrong is a reply. What comes may be read where it is fetched."""
@@ -135,8 +135,8 @@ class WorkerDispatcher:
     def set_rule(self, rule: DomainRule) -> None:
         """Treat a domain so from now on; what waits for one that is blocked is answered."""
         self._rules[rule.domain] = rule
-        for member in self._household:
-            member.send(SetRule(rule))
+        for worker in self._pool:
+            worker.send(SetRule(rule))
         domain = self._domains.get(rule.domain)
         if domain is not None:
             # How much of its rest was by the rule before, and ends with it, its fetcher knows.
@@ -157,18 +157,18 @@ class WorkerDispatcher:
 
     def snapshot(self) -> DispatcherView:
         """Return how all fetchers stand."""
-        members = list(self._household)
+        workers = list(self._pool)
         return DispatcherView(
-            fetchers={member.number: member.report for member in members},
+            fetchers={worker.number: worker.report for worker in workers},
             waiting=sum(len(domain.waiting) for domain in self._domains),
-            under_way=sum(len(member.under_way) for member in members),
+            under_way=sum(len(worker.under_way) for worker in workers),
             domains=len(self._domains),
-            restarts=self._household.restarts,
+            restarts=self._pool.restarts,
         )
 
     def pids(self) -> list[int]:
         """Return the processes that fetch."""
-        return [member.pid for member in self._household]
+        return [worker.pid for worker in self._pool]
 
     # In
 
@@ -205,21 +205,21 @@ class WorkerDispatcher:
             if rest > max(self._patience, domain.pause or 0.0):
                 self._answer(domain.pop(), on_hold_reply(pending.request, rest))
                 continue
-            member = self._household.owner(domain.shard)
-            if member is None:
+            worker = self._pool.owner(domain.shard)
+            if worker is None:
                 self._stalled.setdefault(domain.shard, set()).add(domain)
                 return
-            if len(member.under_way) >= bounds.per_fetcher and not pending.is_bare:
-                member.line_up(domain, pending)
+            if len(worker.under_way) >= bounds.per_fetcher and not pending.is_bare:
+                worker.line_up(domain, pending)
                 return
             domain.pop()
             domain.under_way += 1
             domain.asked += 1
             pending.sent = now
-            member.under_way[pending.id] = pending
+            worker.under_way[pending.id] = pending
             # What a fetcher may have died of is not read by another one.
             is_read = pending.is_read and not pending.deaths
-            member.send(MakeHop(pending.id, pending.request, pending.priority, pending.is_bare, is_read))
+            worker.send(MakeHop(pending.id, pending.request, pending.priority, pending.is_bare, is_read))
 
     def _most_there(self, domain: DomainQueue, rule: DomainRule | None) -> int:
         """Return how many requests of a domain may be with its fetcher.
@@ -235,30 +235,30 @@ class WorkerDispatcher:
             return self._bounds.per_domain
         return min(2 * threads, self._bounds.per_domain)
 
-    def _advance_line(self, member: WorkerHandle) -> None:
-        while len(member.under_way) < self._bounds.per_fetcher and (domain := member.next_in_line()) is not None:
+    def _advance_line(self, worker: WorkerHandle) -> None:
+        while len(worker.under_way) < self._bounds.per_fetcher and (domain := worker.next_in_line()) is not None:
             self._advance(domain)
 
     # Out
 
-    def _done(self, member: WorkerHandle, done: HopDone[Reply]) -> None:
-        pending = member.under_way.pop(done.id, None)
+    def _done(self, worker: WorkerHandle, done: HopDone[Reply]) -> None:
+        pending = worker.under_way.pop(done.id, None)
         if pending is None:
             return
         domain = pending.domain
         domain.under_way -= 1
         # A former holder may be late with what it says: then it does not know how its successor fared.
         domain.rest_until = max(domain.rest_until, self._now() + done.rest)
-        if domain.pause is None or self._household.owner(domain.shard) in (member, None):
+        if domain.pause is None or self._pool.owner(domain.shard) in (worker, None):
             domain.pause = done.pause
         domain.failed += isinstance(done.reply, Failed | Gone)
         self._answer(pending, done.reply, done.waited, done.read)
-        self._advance_line(member)  # first: those of its domain that come after it would take its place for ever
+        self._advance_line(worker)  # first: those of its domain that come after it would take its place for ever
         self._advance(domain)
         self._domains.settle(domain, self._now())  # whoever asked may be gone
 
-    def _refused(self, member: WorkerHandle, refused: HopRefused) -> None:
-        pending = member.under_way.pop(refused.id, None)
+    def _refused(self, worker: WorkerHandle, refused: HopRefused) -> None:
+        pending = worker.under_way.pop(refused.id, None)
         if pending is None:
             return
         domain = pending.domain
@@ -271,12 +271,12 @@ class WorkerDispatcher:
         else:
             pending.refusals += refused.why is RefusalReason.MOVED
             domain.push(pending)
-        if refused.why is RefusalReason.BUSY or self._household.owner(domain.shard) is member:
+        if refused.why is RefusalReason.BUSY or self._pool.owner(domain.shard) is worker:
             # The queue is full, or the fetcher is about to end: it is known a moment later.
             asyncio.get_running_loop().call_later(_BUSY_AGAIN, self._advance, domain)
         else:
             self._advance(domain)
-        self._advance_line(member)
+        self._advance_line(worker)
         self._domains.settle(domain, self._now())
 
     def _answer(
@@ -286,32 +286,32 @@ class WorkerDispatcher:
             waited += pending.sent - pending.entered
             pending.answered.set_result(HopReply(reply, waited, read, is_deadly=pending.deaths > 0))
 
-    # What the household asks
+    # What the pool asks
 
-    def receive(self, member: WorkerHandle, message: WireMessage) -> None:
+    def receive(self, worker: WorkerHandle, message: WireMessage) -> None:
         match message:
             case HopDone():
-                self._done(member, message)
+                self._done(worker, message)
             case HopRefused():
-                self._refused(member, message)
+                self._refused(worker, message)
             case Heartbeat():
                 pass
             case RobotsQuery(origin):
-                self._household.spawn(self._look_up(member, origin))
+                self._pool.spawn(self._look_up(worker, origin))
             case RobotsUpdate(origin, stored):
-                self._household.spawn(self._robots.put(origin, stored))
+                self._pool.spawn(self._robots.put(origin, stored))
             case CrawlDelayNotice(name, pause):
                 domain = self._domains.busy(name, shard_of(name, self._shards))
                 domain.pause = pause
                 self._domains.settle(domain, self._now())
             case MakeHop(number, request, priority):
-                self._household.spawn(self._on_behalf(member, number, request, priority))
+                self._pool.spawn(self._on_behalf(worker, number, request, priority))
             case _:
                 raise ValueError(f"a fetcher does not say {type(message).__name__}")
 
-    def welcome(self, member: WorkerHandle) -> None:
+    def welcome(self, worker: WorkerHandle) -> None:
         for rule in self._rules.values():
-            member.send(SetRule(rule))
+            worker.send(SetRule(rule))
 
     def rests(self, shards: frozenset[int], since: float) -> tuple[DomainHold, ...]:
         now, rests = self._now(), []
@@ -328,9 +328,9 @@ class WorkerDispatcher:
             for domain in self._stalled.pop(shard, ()):
                 self._advance(domain)
 
-    def lost(self, member: WorkerHandle) -> None:
+    def lost(self, worker: WorkerHandle) -> None:
         domains: set[DomainQueue] = set()
-        for pending in member.under_way.values():
+        for pending in worker.under_way.values():
             pending.domain.under_way -= 1
             pending.deaths += 1
             if self._is_stopping:
@@ -340,22 +340,22 @@ class WorkerDispatcher:
             else:
                 pending.domain.push(pending)
             domains.add(pending.domain)
-        while (domain := member.next_in_line()) is not None:
+        while (domain := worker.next_in_line()) is not None:
             domains.add(domain)
         if not self._is_stopping:
             for domain in domains:
                 self._advance(domain)
                 self._domains.settle(domain, self._now())
 
-    async def _look_up(self, member: WorkerHandle, origin: str) -> None:
-        member.send(RobotsAnswer(origin, await self._robots.get(origin)))
+    async def _look_up(self, worker: WorkerHandle, origin: str) -> None:
+        worker.send(RobotsAnswer(origin, await self._robots.get(origin)))
 
-    async def _on_behalf(self, member: WorkerHandle, number: int, request: Request, priority: Priority) -> None:
+    async def _on_behalf(self, worker: WorkerHandle, number: int, request: Request, priority: Priority) -> None:
         answer = await self._fetch(request, priority, is_bare=True)
-        member.send(HopDone(number, answer.reply, answer.waited))
+        worker.send(HopDone(number, answer.reply, answer.waited))
 
     def _view(self, domain: DomainQueue) -> DomainView:
-        owner = self._household.owner(domain.shard)
+        owner = self._pool.owner(domain.shard)
         return DomainView(
             domain=domain.name,
             waiting=len(domain.waiting),

@@ -64,7 +64,7 @@ class QueuedHop:
         return (not self.is_bare, self.priority, self.id) < (not other.is_bare, other.priority, other.id)
 
     def __repr__(self) -> str:
-        return f"Pending({self.id}, {self.request.url.text!r}, {self.priority.name})"
+        return f"QueuedHop({self.id}, {self.request.url.text!r}, {self.priority.name})"
 
 
 class DomainView(Struct, frozen=True, kw_only=True):
@@ -97,7 +97,7 @@ class DomainQueue:
         self.failed = 0
 
     def __repr__(self) -> str:
-        return f"Domain({self.name}, {len(self.waiting)} waiting, {self.under_way} under way)"
+        return f"DomainQueue({self.name}, {len(self.waiting)} waiting, {self.under_way} under way)"
 
     @property
     def is_idle(self) -> bool:
@@ -134,7 +134,7 @@ class DomainQueues:
         self._idle: OrderedDict[str, None] = OrderedDict()
 
     def __repr__(self) -> str:
-        return f"Domains({len(self._all)}, {len(self._idle)} of them idle)"
+        return f"DomainQueues({len(self._all)}, {len(self._idle)} of them idle)"
 
     def __len__(self) -> int:
         return len(self._all)

@@ -20,7 +20,7 @@ from scoter.live import clock
 class ShardLease:
     """The shards that a fetcher holds, and until when it may ask them.
 
-    Losing the core does not end a tenure. Shards change hands by the core's word alone; a dead core gives none, and a
+    Losing the core does not end a lease. Shards change hands by the core's word alone; a dead core gives none, and a
     new one begins by making sure that every fetcher of the old one has ended. So ``orphaned`` lifts the lease: until
     this process is told to end, nobody else can hold its shards.
     """
@@ -30,7 +30,7 @@ class ShardLease:
         self.until = -math.inf
 
     def __repr__(self) -> str:
-        return f"Tenure({len(self._since)} shards until {self.until:.1f})"
+        return f"ShardLease({len(self._since)} shards until {self.until:.1f})"
 
     def __contains__(self, shard: int) -> bool:
         return shard in self._since

@@ -1,4 +1,4 @@
-"""The fetching processes of a core: started, given their shards, watched, buried and replaced."""
+"""The worker pool: starts the processes that fetch, assigns their shards, watches and replaces them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -40,43 +39,43 @@ from scoter.live.workers.wire import (
     frames_over,
 )
 
-SILENCE: Final = 3.0  # seconds after which a fetcher is taken for dead; its shards move within five
-MAX_FOLDER_BYTES: Final = 80  # bytes; a Unix socket's path has 107 in all
-START_TIMEOUT: Final = 60.0  # seconds after which a fetcher that has not said hello does not begin any more
-_MOST_FAILED_STARTS: Final = 3
-_TICKS: Final = 4  # within a lease
+SILENCE: Final = 3.0  # seconds without a message after which a worker is killed; its shards move within five
+MAX_FOLDER_BYTES: Final = 80  # a Unix socket's path has 107 bytes in all
+START_TIMEOUT: Final = 60.0  # seconds
+_MAX_FAILED_STARTS: Final = 3
+_TICKS_PER_LEASE: Final = 4
 _FIRST_RESTART: Final = 0.1
 _SLOWEST_RESTART: Final = 10.0
-_MOST_DOUBLINGS: Final = 10
-_LIVED_WELL: Final = 10.0
+_MAX_DOUBLINGS: Final = 10
+_LONG_LIFE: Final = 10.0  # seconds; a worker that lives longer ends the back-off of restarts
 
 _log = logging.getLogger(__name__)
 
 
 class PoolOwner(Protocol):
-    """Who has work for the household."""
+    """The dispatcher, as the pool sees it."""
 
-    def receive(self, member: WorkerHandle, message: WireMessage) -> None:
-        """Take what a fetcher says, other than what concerns its shards."""
+    def receive(self, worker: WorkerHandle, message: WireMessage) -> None:
+        """Handle a message from a worker that is not about its shards."""
 
-    def welcome(self, member: WorkerHandle) -> None:
-        """Tell a new fetcher what it must know before it is given shards."""
+    def welcome(self, worker: WorkerHandle) -> None:
+        """Send a new worker what it must know before it gets shards."""
 
     def rests(self, shards: frozenset[int], since: float) -> tuple[DomainHold, ...]:
-        """Return the domains of shards that are to be left alone for longer than from ``since`` by their policy."""
+        """Return the domains of these shards that are on hold for longer than their policy says."""
 
     def moved(self, shards: Sequence[int]) -> None:
-        """Note that shards have a holder again."""
+        """Handle that shards have a holder again."""
 
-    def lost(self, member: WorkerHandle) -> None:
-        """Take back what a dead fetcher had."""
+    def lost(self, worker: WorkerHandle) -> None:
+        """Take back the requests of a dead worker."""
 
 
 class WorkerPool:
-    """Keeps as many fetchers as the configuration says, and each shard with one of them."""
+    """Keeps the configured number of workers running, and each shard with one of them."""
 
     def __init__(
-        self, config: Config, folder: Path, keeper: PoolOwner, bounds: WorkerLimits, now: Callable[[], float]
+        self, config: Config, folder: Path, owner: PoolOwner, bounds: WorkerLimits, now: Callable[[], float]
     ) -> None:
         live = config.live
         self._config = worker_config(config, live.processes, bounds.per_fetcher)
@@ -84,12 +83,12 @@ class WorkerPool:
         self._shards = live.shards
         self._lease = live.shard_lease.total_seconds()
         self._folder = folder
-        self._keeper = keeper
+        self._owner = owner
         self._bounds = bounds
         self._now = now
         self._assignment = ShardAssignment(self._shards, lease=self._lease, silence=SILENCE)
-        self._members: dict[int, WorkerHandle] = {}
-        self._dead: list[Path] = []  # locks of the dead, kept until somebody else has made a promise
+        self._workers: dict[int, WorkerHandle] = {}
+        self._dead: list[Path] = []  # lock files of dead workers, kept until another worker has written its own
         self._tasks: set[asyncio.Task[None]] = set()
         self._quick_deaths = 0
         self._is_stopping = False
@@ -98,65 +97,65 @@ class WorkerPool:
         self._failed_starts = 0
 
     def __repr__(self) -> str:
-        return f"Household({len(self._members)} processes, {self._assignment!r})"
+        return f"WorkerPool({len(self._workers)} processes, {self._assignment!r})"
 
     def __iter__(self) -> Iterator[WorkerHandle]:
-        """Yield the fetchers that have said hello."""
-        return (member for member in self._members.values() if member.has_joined)
+        """Yield the workers that are ready."""
+        return (worker for worker in self._workers.values() if worker.has_joined)
 
     @property
     def restarts(self) -> int:
         return max(self.started - self._processes, 0)
 
     def owner(self, shard: int) -> WorkerHandle | None:
-        """Return who holds a shard; nobody while it is on its way."""
+        """Return the worker that holds a shard, or ``None`` while the shard moves."""
         number = self._assignment.owner(shard)
-        return None if number is None else self._members.get(number)
+        return None if number is None else self._workers.get(number)
 
     async def open(self) -> None:
-        """End whoever is left of an earlier core, and start the processes."""
+        """End the workers of an earlier core, and start new ones."""
         if len(os.fsencode(self._folder)) > MAX_FOLDER_BYTES:
             raise UsageError(
-                "the path is too long for the fetching processes' sockets",
+                "the path is too long for the sockets of the worker processes",
                 where=str(self._folder),
-                hint=f"Choose a folder with at most {MAX_FOLDER_BYTES} characters.",
+                hint=f"Choose a folder whose path has at most {MAX_FOLDER_BYTES} bytes.",
             )
         since = await take_over(self._folder, self._now)
         self._assignment = ShardAssignment(self._shards, lease=self._lease, silence=SILENCE, since=since)
-        self.spawn(self._tick())
+        self.spawn(self._run_ticks())
         for _ in range(self._processes):
             await self._start()
 
     async def ready(self) -> None:
-        """Return when a process is there that fetches; that they all end before they begin is a ``UsageError``."""
+        """Wait until a worker is ready; raise ``UsageError`` if they all fail to start."""
         await self._joined.wait()
-        if self._failed_starts >= _MOST_FAILED_STARTS:
+        if self._failed_starts >= _MAX_FAILED_STARTS:
             raise UsageError(
-                "the fetching processes end before they begin",
+                "the worker processes end before they are ready",
                 where="live",
-                hint="What they have written to the error output tells why; a plug-in may not be found there.",
+                hint="See their error output for the cause, for example a plug-in that cannot be imported there.",
             )
 
     async def close(self, within: float) -> None:
-        """End all processes."""
+        """End all workers."""
         self._is_stopping = True
-        members = list(self._members.values())
-        for member in members:
-            member.send(StopWorker(within))
+        workers = list(self._workers.values())
+        for worker in workers:
+            worker.send(StopWorker(within))
         with suppress(TimeoutError):
             async with asyncio.timeout(within + 1.0):
-                await asyncio.gather(*(member.gone.wait() for member in members))
+                await asyncio.gather(*(worker.gone.wait() for worker in workers))
         tasks = list(self._tasks)
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        members = list(self._members.values())
-        for member in members:
-            member.kill()
-        await asyncio.gather(*(member.gone.wait() for member in members))
+        workers = list(self._workers.values())
+        for worker in workers:
+            worker.kill()
+        await asyncio.gather(*(worker.gone.wait() for worker in workers))
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> None:
-        """Do something in the background, until the household is closed."""
+        """Run a coroutine in the background until the pool is closed."""
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -164,10 +163,10 @@ class WorkerPool:
     async def _start(self) -> None:
         self.started += 1
         number = self.started
-        member = await WorkerHandle.start(number, self._receive, self._bury)
-        self._members[number] = member
+        worker = await WorkerHandle.start(number, self._now(), self._receive, self._remove)
+        self._workers[number] = worker
         bounds = self._bounds
-        member.send(
+        worker.send(
             StartWorker(
                 VERSION,
                 pickle.dumps(self._config),
@@ -184,88 +183,94 @@ class WorkerPool:
             await asyncio.sleep(seconds)
             try:
                 await self._start()
-            except (OSError, RuntimeError) as error:  # no memory, no more files, processes or threads: that passes
-                _log.warning("no fetcher can be started now: %s", error)
+            except (OSError, RuntimeError) as error:  # out of memory, files, processes or threads: retry
+                _log.warning("cannot start a worker now: %s", error)
                 seconds = min(2 * seconds, _SLOWEST_RESTART)
             else:
                 return
 
-    async def _tick(self) -> None:
+    async def _run_ticks(self) -> None:
         while True:
-            await asyncio.sleep(self._lease / _TICKS)
-            self._do(self._assignment.tick(self._now()))
-            for member in self._members.values():
-                if not member.has_joined and member.lived() > START_TIMEOUT:
-                    _log.warning("fetcher %d (pid %d) does not begin, and is killed", member.number, member.pid)
-                    member.kill()
+            await asyncio.sleep(self._lease / _TICKS_PER_LEASE)
+            self._tick()
 
-    def _receive(self, member: WorkerHandle, message: WireMessage) -> None:
+    def _tick(self) -> None:
         now = self._now()
-        self._assignment.heard(member.number, now)
+        self._do(self._assignment.tick(now))
+        for worker in self._workers.values():
+            if not worker.has_joined and now - worker.started_at > START_TIMEOUT:
+                _log.warning("killing worker %d (pid %d): it did not start in time", worker.number, worker.pid)
+                worker.kill()
+
+    def _receive(self, worker: WorkerHandle, message: WireMessage) -> None:
+        now = self._now()
+        self._assignment.heard(worker.number, now)
         match message:
             case WorkerReady(version, _):
-                self._welcome(member, version)
+                self._welcome(worker, version)
             case ShardsReturned(since):
-                self._assignment.returned(member.number, since)
+                self._assignment.returned(worker.number, since)
                 self._do(self._assignment.tick(now))
             case WorkerReport():
-                member.report = message
+                worker.report = message
             case _:
-                self._keeper.receive(member, message)
+                self._owner.receive(worker, message)
 
-    def _welcome(self, member: WorkerHandle, version: int) -> None:
+    def _welcome(self, worker: WorkerHandle, version: int) -> None:
         if version != VERSION:
-            raise Defect(f"a fetcher of version {version} has been started by a core of version {VERSION}")
-        member.has_joined = True
-        self._keeper.welcome(member)
+            raise Defect(f"worker has protocol version {version}, the core has {VERSION}")
+        worker.has_joined = True
+        self._owner.welcome(worker)
         for path in self._dead:
             path.unlink(missing_ok=True)
         self._dead.clear()
-        self._assignment.join(member.number, self._now())
+        self._assignment.join(worker.number, self._now())
         self._do(self._assignment.tick(self._now()))
         self._failed_starts = 0
         self._joined.set()
 
-    def _bury(self, member: WorkerHandle) -> None:
+    def _remove(self, worker: WorkerHandle) -> None:
         now = self._now()
-        self._members.pop(member.number, None)
-        self._assignment.died(member.number, now)
-        lock = self._folder / f"fetcher-{member.pid}.lock"
+        self._workers.pop(worker.number, None)
+        self._assignment.died(worker.number, now)
+        lock = self._folder / f"fetcher-{worker.pid}.lock"
         self._dead.append(lock)
         lock.with_suffix(".sock").unlink(missing_ok=True)
         if not self._is_stopping:
-            _log.warning("fetcher %d (pid %d) ended with %d requests", member.number, member.pid, len(member.under_way))
-            self._failed_starts += not member.has_joined
-            if self._failed_starts >= _MOST_FAILED_STARTS:
+            _log.warning(
+                "worker %d (pid %d) ended with %d requests under way", worker.number, worker.pid, len(worker.under_way)
+            )
+            self._failed_starts += not worker.has_joined
+            if self._failed_starts >= _MAX_FAILED_STARTS:
                 self._joined.set()
-            self._quick_deaths = self._quick_deaths + 1 if member.lived() < _LIVED_WELL else 0
-            pause = min(_FIRST_RESTART * 2.0 ** min(self._quick_deaths, _MOST_DOUBLINGS), _SLOWEST_RESTART)
+            self._quick_deaths = self._quick_deaths + 1 if now - worker.started_at < _LONG_LIFE else 0
+            pause = min(_FIRST_RESTART * 2.0 ** min(self._quick_deaths, _MAX_DOUBLINGS), _SLOWEST_RESTART)
             self.spawn(self._start_again(pause))
             self._do(self._assignment.tick(now))
-        self._keeper.lost(member)
+        self._owner.lost(worker)
 
     def _do(self, orders: Sequence[Order]) -> None:
         for order in orders:
-            member = self._members.get(order.fetcher)
-            if member is None:
+            worker = self._workers.get(order.fetcher)
+            if worker is None:
                 continue
             match order:
                 case Renew(_, until):
-                    member.send(RenewLease(until))
+                    worker.send(RenewLease(until))
                 case Grant(_, shards, since):
-                    member.send(GrantShards(shards, since, self._keeper.rests(frozenset(shards), since)))
-                    self._keeper.moved(shards)
+                    worker.send(GrantShards(shards, since, self._owner.rests(frozenset(shards), since)))
+                    self._owner.moved(shards)
                 case Recall(_, shards):
-                    member.send(RecallShards(shards))
+                    worker.send(RecallShards(shards))
                 case Kill():
-                    _log.warning("fetcher %d (pid %d) is silent, and is killed", member.number, member.pid)
-                    member.kill()
+                    _log.warning("killing worker %d (pid %d): no heartbeat", worker.number, worker.pid)
+                    worker.kill()
 
 
 class WorkerHandle:
-    """A fetching process. ``on_death`` is told when it is gone and everything that it said has been read."""
+    """A worker process. ``on_death`` is called when it has ended and all its messages have been read."""
 
-    def __init__(self, number: int, process: subprocess.Popen[bytes]) -> None:
+    def __init__(self, number: int, process: subprocess.Popen[bytes], started_at: float) -> None:
         self.number = number
         self.under_way: dict[int, QueuedHop] = {}
         self.has_joined = False
@@ -273,21 +278,22 @@ class WorkerHandle:
         self._process = process
         self._frames: FrameConnection | None = None
         self._backlog: list[tuple[int, int, DomainQueue]] = []
-        self._left = 2  # the process and its socket, each of which has an end
+        self._left = 2  # ends to wait for: the process and its socket
         self.gone = asyncio.Event()
-        self._since = time.monotonic()
+        self.started_at = started_at
 
     def __repr__(self) -> str:
-        return f"Member({self.number}, pid {self.pid}, {len(self.under_way)} under way)"
+        return f"WorkerHandle({self.number}, pid {self.pid}, {len(self.under_way)} under way)"
 
     @classmethod
     async def start(
         cls,
         number: int,
+        now: float,
         on_message: Callable[[WorkerHandle, WireMessage], None],
         on_death: Callable[[WorkerHandle], None],
     ) -> Self:
-        """Start a process, which says hello when it is ready."""
+        """Start a process, which sends ``WorkerReady`` when it is ready."""
         ours, theirs = socket.socketpair()
         try:
             process = subprocess.Popen(  # noqa: ASYNC220, S603 - our own module, and begun in a millisecond
@@ -303,33 +309,33 @@ class WorkerHandle:
         finally:
             theirs.close()
         ours.setblocking(False)
-        member, loop = cls(number, process), asyncio.get_running_loop()
+        worker, loop = cls(number, process, now), asyncio.get_running_loop()
 
         def left() -> None:
-            member._left -= 1
-            if not member._left:
-                member.gone.set()
-                on_death(member)
+            worker._left -= 1
+            if not worker._left:
+                worker.gone.set()
+                on_death(worker)
             else:
-                member.kill()  # one that has closed its socket is of no use any more
+                worker.kill()  # a worker without its socket is useless
 
         def wait() -> None:
             process.wait()
-            with suppress(RuntimeError):  # the loop is closed: nobody is interested
+            with suppress(RuntimeError):  # the loop is closed
                 loop.call_soon_threadsafe(left)
 
         try:
-            member._frames = await frames_over(ours, lambda message: on_message(member, message), left)
+            worker._frames = await frames_over(ours, lambda message: on_message(worker, message), left)
             threading.Thread(target=wait, name=f"wait-{process.pid}", daemon=True).start()
         except BaseException:
-            if member._frames is None:
+            if worker._frames is None:
                 ours.close()
             else:
-                member._frames.close()
+                worker._frames.close()
             process.kill()
             process.wait()
             raise
-        return member
+        return worker
 
     @property
     def pid(self) -> int:
@@ -341,18 +347,14 @@ class WorkerHandle:
             raise RuntimeError("the process has not been started")
         return self._frames
 
-    def lived(self) -> float:
-        """Return for how many seconds the process has been there."""
-        return time.monotonic() - self._since
-
     def send(self, message: WireMessage) -> None:
         self.frames.send(message)
 
     def kill(self) -> None:
-        """See to it that the process runs no further; one that is stopped ends, too."""
+        """Kill the process, even if it is stopped."""
         self._process.send_signal(signal.SIGKILL)  # does nothing once it has been waited for
 
-    # Domains that have something to send, while there is no room for it
+    # Domains that wait for room at this worker
 
     def line_up(self, domain: DomainQueue, first: QueuedHop) -> None:
         heapq.heappush(self._backlog, (first.priority, first.id, domain))

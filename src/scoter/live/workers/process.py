@@ -40,40 +40,40 @@ class WorkerStartup:
 
     def __init__(self) -> None:
         self.begun: asyncio.Future[StartWorker] = asyncio.get_running_loop().create_future()
-        self.tenant: FetchWorker | None = None
+        self.worker: FetchWorker | None = None
         self._early: list[WireMessage] = []
         self._is_lost = False
 
     def receive(self, message: WireMessage) -> None:
         if isinstance(message, StartWorker):
             self.begun.set_result(message)
-        elif self.tenant is None:
+        elif self.worker is None:
             self._early.append(message)
         else:
-            self.tenant.receive(message)
+            self.worker.receive(message)
 
     def lose_core(self) -> None:
         self._is_lost = True
-        if self.tenant is not None:
-            self.tenant.lose_core()
+        if self.worker is not None:
+            self.worker.lose_core()
         elif not self.begun.done():
             self.begun.cancel()
 
-    def settle(self, tenant: FetchWorker) -> None:
+    def settle(self, worker: FetchWorker) -> None:
         """Hand over what came meanwhile."""
-        self.tenant = tenant
+        self.worker = worker
         for message in self._early:
-            tenant.receive(message)
+            worker.receive(message)
         self._early.clear()
         if self._is_lost:
-            tenant.lose_core()
+            worker.lose_core()
 
 
 class DirectRequests:
     """Those who ask directly, at the process's own Unix socket."""
 
-    def __init__(self, tenant: FetchWorker) -> None:
-        self._tenant = tenant
+    def __init__(self, worker: FetchWorker) -> None:
+        self._tenant = worker
         self._count = 0
 
     def accept(self) -> FrameConnection:
@@ -106,11 +106,11 @@ async def serve(sock: socket.socket) -> None:
 async def _work(begin: StartWorker, process: WorkerStartup, core: FrameConnection) -> None:
     loop = asyncio.get_running_loop()
     folder = Path(begin.folder)
-    pledge = WorkerLock(folder)
+    lock = WorkerLock(folder)
     config = pickle.loads(begin.config)  # noqa: S301 - from the process that started this one, over a socket of the two
     keep_memory()
     parsing = ContentParser(config)  # only what needs no process of its own is parsed here
-    tenant = FetchWorker(
+    worker = FetchWorker(
         config,
         core,
         version=VERSION,
@@ -118,18 +118,18 @@ async def _work(begin: StartWorker, process: WorkerStartup, core: FrameConnectio
         deepest=begin.deepest,
         patience=begin.patience,
         alone_for=begin.alone_for,
-        promise=pledge.promise,
+        promise=lock.promise,
         now=clock.lease_now,
         reading=InPlaceParser(ResponseParser(config, parsing).at_once),
     )
-    loop.add_signal_handler(signal.SIGTERM, partial(tenant.stop, 0.0))
+    loop.add_signal_handler(signal.SIGTERM, partial(worker.stop, 0.0))
     path = folder / f"fetcher-{os.getpid()}.sock"
     path.unlink(missing_ok=True)
-    listening = await loop.create_unix_server(DirectRequests(tenant).accept, path=str(path))
+    listening = await loop.create_unix_server(DirectRequests(worker).accept, path=str(path))
     try:
-        process.settle(tenant)
+        process.settle(worker)
         collect_less()
-        await tenant.run()
+        await worker.run()
     finally:
         parsing.close()
         listening.close()

@@ -75,7 +75,7 @@ class ShardAssignment:
         """A fetcher not heard for ``silence`` seconds is killed; before ``since`` others may have asked."""
         self._lease = lease
         self._silence = silence
-        self._members: dict[int, _WorkerState] = {}
+        self._workers: dict[int, _WorkerState] = {}
         self._holder: list[int | None] = [None] * shards
         self._since = [since] * shards
         self._recalled: set[int] = set()
@@ -83,12 +83,12 @@ class ShardAssignment:
 
     def __repr__(self) -> str:
         free = sum(1 for holder in self._holder if holder is None)
-        return f"Assignment({len(self._members)} fetchers, {len(self._holder)} shards, {free} free)"
+        return f"ShardAssignment({len(self._workers)} fetchers, {len(self._holder)} shards, {free} free)"
 
     def owner(self, shard: int) -> int | None:
         """Return whom to send a shard's requests to; nobody while it is free, on its way, or its holder doomed."""
         holder = None if shard in self._recalled else self._holder[shard]
-        return holder if holder is not None and not self._members[holder].is_doomed else None
+        return holder if holder is not None and not self._workers[holder].is_doomed else None
 
     def held(self, fetcher: int) -> tuple[int, ...]:
         """Return the shards of a fetcher."""
@@ -96,13 +96,13 @@ class ShardAssignment:
 
     def join(self, fetcher: int, now: float) -> None:
         """Count on a fetcher that is ready."""
-        self._members[fetcher] = _WorkerState(now)
+        self._workers[fetcher] = _WorkerState(now)
 
     def heard(self, fetcher: int, now: float) -> None:
         """Note a sign of life."""
-        member = self._members.get(fetcher)
-        if member is not None:
-            member.heard = now
+        worker = self._workers.get(fetcher)
+        if worker is not None:
+            worker.heard = now
 
     def returned(self, fetcher: int, since: Mapping[int, float]) -> None:
         """Take shards back that a fetcher no longer asks, nor has after these times."""
@@ -112,7 +112,7 @@ class ShardAssignment:
 
     def died(self, fetcher: int, now: float) -> None:
         """Take all of a fetcher that is dead: it has asked nothing after this moment."""
-        self._members.pop(fetcher, None)
+        self._workers.pop(fetcher, None)
         for shard in self.held(fetcher):
             self._free(shard, now)
 
@@ -120,21 +120,21 @@ class ShardAssignment:
         """Return what is to be done now."""
         if self._ticked is not None and now - self._ticked > self._silence / 2:
             # It was the core that was away, paused or starved: it cannot say who was silent meanwhile.
-            for member in self._members.values():
-                member.heard = now
+            for worker in self._workers.values():
+                worker.heard = now
         self._ticked = now
         orders: list[Order] = []
-        for fetcher, member in self._members.items():
-            if member.is_doomed:
-                if now >= member.until:
+        for fetcher, worker in self._workers.items():
+            if worker.is_doomed:
+                if now >= worker.until:
                     for shard in self.held(fetcher):
-                        self._free(shard, member.until)
-            elif now - member.heard > self._silence:
-                member.is_doomed = True
+                        self._free(shard, worker.until)
+            elif now - worker.heard > self._silence:
+                worker.is_doomed = True
                 orders.append(Kill(fetcher))
             else:
-                member.until = now + self._lease
-                orders.append(Renew(fetcher, member.until))
+                worker.until = now + self._lease
+                orders.append(Renew(fetcher, worker.until))
         return orders + self._hand_out() + self._level()
 
     def _free(self, shard: int, since: float) -> None:
@@ -143,7 +143,7 @@ class ShardAssignment:
         self._since[shard] = max(self._since[shard], since)
 
     def _loads(self) -> dict[int, int]:
-        loads = {fetcher: 0 for fetcher, member in self._members.items() if not member.is_doomed}
+        loads = {fetcher: 0 for fetcher, worker in self._workers.items() if not worker.is_doomed}
         for holder in self._holder:
             if holder is not None and holder in loads:
                 loads[holder] += 1

@@ -24,32 +24,32 @@ class LeasedTransport(Protocols):
     """The transport of a fetcher that holds some shards only.
 
     Without a valid lease a request waits here, in its turn, for the next one. What belongs to another process (the
-    target of a redirected robots.txt, or what was recalled just now) is asked of ``elsewhere``.
+    target of a redirected robots.txt, or what was recalled just now) is asked of ``forward``.
     """
 
     def __init__(
         self,
         chain: Sequence[tuple[str, FetchProtocol]],
         *,
-        tenure: ShardLease,
+        lease: ShardLease,
         shards: int,
         now: Callable[[], float],
         pause_of: Callable[[str], float],
-        elsewhere: Callable[[Request], Awaitable[Reply]],
+        forward: Callable[[Request], Awaitable[Reply]],
         on_idle: Callable[[], None],
-        away: Callable[[], AbstractContextManager[None]] = nullcontext,
+        delegated: Callable[[], AbstractContextManager[None]] = nullcontext,
         begin_late: Callable[[str], float] = lambda domain: 0.0,
         refusal: Callable[[Request, str], Reply | None] = lambda request, domain: None,
     ) -> None:
         """``refusal`` is the answer for a domain that is not to be asked, whoever leads there."""
         super().__init__(chain)
-        self._tenure = tenure
+        self._lease = lease
         self._shards = shards
         self._now = now
         self._pause_of = pause_of
-        self._elsewhere = elsewhere
+        self._forward = forward
         self._on_idle = on_idle
-        self._away = away
+        self._delegated = delegated
         self._begin_late = begin_late
         self._refusal = refusal
         self._active: Counter[int] = Counter()
@@ -58,7 +58,7 @@ class LeasedTransport(Protocols):
         self.began: dict[bytes, float] = {}
 
     def __repr__(self) -> str:
-        return f"Gate({self._active.total()} under way, {self._tenure!r})"
+        return f"LeasedTransport({self._active.total()} under way, {self._lease!r})"
 
     async def __call__(self, request: Request) -> Reply:
         domain = queue_key(request.url, "domain")
@@ -69,7 +69,7 @@ class LeasedTransport(Protocols):
         if not self._is_ready(shard, domain):
             with untimed():  # it is not the server that we wait for
                 while not await self._admits(shard, domain):
-                    reply = await self._ask_elsewhere(request, shard)
+                    reply = await self._ask_forward(request, shard)
                     if reply is not None:
                         return reply
         self._active[shard] += 1
@@ -82,7 +82,7 @@ class LeasedTransport(Protocols):
             self._last[shard] = self._now()
             if not self._active[shard]:
                 del self._active[shard]
-                if shard not in self._tenure:
+                if shard not in self._lease:
                     self._on_idle()
 
     def is_idle(self, shard: int) -> bool:
@@ -94,29 +94,29 @@ class LeasedTransport(Protocols):
         return self._last.get(shard, 0.0)
 
     def look(self) -> None:
-        """Look again who may ask: the tenure has changed."""
+        """Look again who may ask: the lease has changed."""
         if self._changed is not None:
             self._changed.set_result(None)
             self._changed = None
 
-    def _calm(self, shard: int, domain: str, now: float) -> float:
+    def _hold_left(self, shard: int, domain: str, now: float) -> float:
         """Return for how many seconds a domain is still left alone after what others asked."""
-        since = self._tenure.since(shard)
+        since = self._lease.since(shard)
         return since + self._pause_of(domain) - now if now - since < _SETTLED else 0.0
 
     def _is_ready(self, shard: int, domain: str) -> bool:
         now = self._now()
-        return self._tenure.may_ask(shard, now) and self._calm(shard, domain, now) <= 0
+        return self._lease.may_ask(shard, now) and self._hold_left(shard, domain, now) <= 0
 
     async def _admits(self, shard: int, domain: str) -> bool:
         has_waited = False
-        while shard in self._tenure:
+        while shard in self._lease:
             now = self._now()
-            calm = self._calm(shard, domain, now)
-            if calm > 0:
+            hold = self._hold_left(shard, domain, now)
+            if hold > 0:
                 has_waited = True
-                await asyncio.wait([self._change()], timeout=calm)  # a rule may shorten it
-            elif not self._tenure.may_ask(shard, now):
+                await asyncio.wait([self._change()], timeout=hold)  # a rule may shorten it
+            elif not self._lease.may_ask(shard, now):
                 has_waited = True
                 await asyncio.wait([self._change()])
             elif has_waited and (later := self._begin_late(domain)) > 0:
@@ -126,16 +126,16 @@ class LeasedTransport(Protocols):
                 return True
         return False
 
-    async def _ask_elsewhere(self, request: Request, shard: int) -> Reply | None:
+    async def _ask_forward(self, request: Request, shard: int) -> Reply | None:
         """Return what another process got; none if the shard has come here meanwhile.
 
         Then the request would come back to this process, and wait for the very turn in which it waits here.
         """
-        asking = asyncio.ensure_future(self._elsewhere(request))
+        asking = asyncio.ensure_future(self._forward(request))
         try:
-            with self._away():
+            with self._delegated():
                 while not asking.done():
-                    if shard in self._tenure:
+                    if shard in self._lease:
                         return None
                     either: list[asyncio.Future[Any]] = [asking, self._change()]
                     await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)

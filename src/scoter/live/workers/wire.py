@@ -278,7 +278,7 @@ class FrameConnection(asyncio.Protocol):
         self.is_open = False
 
     def __repr__(self) -> str:
-        return f"Frames({'open' if self.is_open else 'closed'}, {len(self._begun)} bytes of a frame)"
+        return f"FrameConnection({'open' if self.is_open else 'closed'}, {len(self._begun)} bytes of a frame)"
 
     @property
     def has_room(self) -> bool:

@@ -89,26 +89,26 @@ class FetchWorker:
         self._promise = promise
         self._now = now
         self._reading = reading
-        self._tenure = ShardLease()
+        self._lease = ShardLease()
         self._returning: set[int] = set()
         self._robots = CoreRobotsCache(core)
-        self._elsewhere = ForwardedHops(core)
+        self._forwarded = ForwardedHops(core)
         self._policies = policies_of(config.fetch)
-        self._gate = LeasedTransport(
+        self._transport = LeasedTransport(
             chain("protocol", config),
-            tenure=self._tenure,
+            lease=self._lease,
             shards=shards,
             now=now,
             pause_of=lambda domain: self._fetcher.hold(domain)[1],
-            elsewhere=self._elsewhere,
+            forward=self._forwarded,
             on_idle=self._give_back_soon,
-            away=lambda: self._fetcher.delegated(),
+            delegated=lambda: self._fetcher.delegated(),
             begin_late=lambda domain: self._fetcher.begin_late(domain),
             refusal=self._refusal,
         )
         self._fetcher = Fetcher(
             config,
-            protocols=self._gate,
+            protocols=self._transport,
             robots_cache=self._robots,
             deepest=deepest,
             on_snapshot=self._report,
@@ -123,19 +123,19 @@ class FetchWorker:
         self._ending = asyncio.Event()
 
     def __repr__(self) -> str:
-        return f"Tenant({len(self._open)} requests, {self._tenure!r})"
+        return f"FetchWorker({len(self._open)} requests, {self._lease!r})"
 
     async def run(self) -> None:
         """Serve until the end."""
         self._core.send(WorkerReady(self._version, os.getpid()))
-        beating = asyncio.create_task(self._beat())
+        heartbeats = asyncio.create_task(self._send_heartbeats())
         try:
             await self._fetcher.run(self._until_the_end(), self._deliver)
         finally:
-            beating.cancel()
+            heartbeats.cancel()
             for task in self._bare:
                 task.cancel()
-            await asyncio.gather(beating, *self._bare, return_exceptions=True)
+            await asyncio.gather(heartbeats, *self._bare, return_exceptions=True)
 
     def stop(self, within: float = STOP_WITHIN) -> None:
         """Begin nothing more; what is under way has so many seconds."""
@@ -149,22 +149,22 @@ class FetchWorker:
                 self.ask(message, self._core)
             case RenewLease(until):
                 self._promise(until)
-                self._tenure.renewed(until)
-                self._gate.look()
+                self._lease.renewed(until)
+                self._transport.look()
             case RobotsAnswer():
                 self._robots.found(message)
             case HopDone(number, reply):
-                self._elsewhere.answered(number, reply)
+                self._forwarded.answered(number, reply)
             case GrantShards(shards, since, rests):
-                self._tenure.granted(shards, since)
+                self._lease.granted(shards, since)
                 for rest in rests:
                     self._fetcher.defer(rest.domain, rest.until - self._now())
-                self._gate.look()
+                self._transport.look()
             case RecallShards(shards):
                 self._recall(frozenset(shards))
             case SetRule(rule):
                 self._fetcher.set_policy(rule.domain, rule_policy(rule, self._policies(rule.domain)))
-                self._gate.look()
+                self._transport.look()
                 if rule.blocked:
                     self._blocked[rule.domain] = rule
                     self._fetcher.hand_back(rule.domain)
@@ -177,23 +177,23 @@ class FetchWorker:
 
     def lose_core(self) -> None:
         """Go on for those who ask directly, if there is anything this process may ask; what the core wanted is gone."""
-        if not len(self._tenure) or self._ending.is_set():
+        if not len(self._lease) or self._ending.is_set():
             self.stop(within=0.0)
             return
         self._promise(float("inf"))
-        self._tenure.orphaned()
+        self._lease.orphaned()
         for key in self._fetcher.queues():
             self._fetcher.hand_back(key)
         self._robots.lose_core()
-        self._elsewhere.lose_core()
-        self._gate.look()
+        self._forwarded.lose_core()
+        self._transport.look()
 
     def ask(self, ask: MakeHop, asker: FrameConnection) -> None:
         """Make a hop and answer the asker, now or later."""
         request, now = ask.request, self._now()
         domain = queue_key(request.url, "domain")
         shard = shard_of(domain, self._shards)
-        if shard not in self._tenure:
+        if shard not in self._lease:
             asker.send(HopRefused(ask.id, RefusalReason.MOVED))
             return
         refused = self._refusal(request, domain)
@@ -201,10 +201,10 @@ class FetchWorker:
             asker.send(HopDone(ask.id, refused))
             return
         rest, pause = self._fetcher.hold(domain)
-        calm = self._tenure.since(shard) + pause - now
-        if calm > rest:
-            self._fetcher.defer(domain, calm, by_policy=True)
-            rest = calm
+        hold = self._lease.since(shard) + pause - now
+        if hold > rest:
+            self._fetcher.defer(domain, hold, by_policy=True)
+            rest = hold
         if rest > max(self._patience, pause):
             asker.send(HopRefused(ask.id, RefusalReason.RESTING, rest))
             return
@@ -220,7 +220,7 @@ class FetchWorker:
         self._last += 1
         mark = self._last.to_bytes(8, "big")
         self._open[mark] = asked
-        self._gate.began[mark] = 0.0
+        self._transport.began[mark] = 0.0
         if self._fetcher.add(replace(request, context=mark), asked.priority) is not None:
             self._forget(mark)
             asked.asker.send(HopRefused(asked.id, RefusalReason.BUSY))
@@ -272,18 +272,18 @@ class FetchWorker:
 
     def _forget(self, mark: bytes) -> tuple[_AcceptedHop, float] | None:
         asked = self._open.pop(mark, None)
-        began = self._gate.began.pop(mark, 0.0)
+        began = self._transport.began.pop(mark, 0.0)
         return None if asked is None else (asked, began)
 
     # Shards
 
     def _recall(self, shards: frozenset[int]) -> None:
-        self._tenure.recalled(shards)
+        self._lease.recalled(shards)
         self._returning |= shards
         for key in self._fetcher.queues():
             if shard_of(key, self._shards) in shards:
                 self._fetcher.hand_back(key)
-        self._gate.look()
+        self._transport.look()
         self._give_back_idle()
 
     def _refusal(self, request: Request, domain: str) -> Reply | None:
@@ -295,7 +295,7 @@ class FetchWorker:
         asyncio.get_running_loop().call_soon(self._give_back_idle)
 
     def _give_back_idle(self) -> None:
-        idle = {shard: self._gate.asked_last(shard) for shard in self._returning if self._gate.is_idle(shard)}
+        idle = {shard: self._transport.asked_last(shard) for shard in self._returning if self._transport.is_idle(shard)}
         if idle:
             self._returning.difference_update(idle)
             self._core.send(ShardsReturned(idle))
@@ -309,7 +309,7 @@ class FetchWorker:
             self._delays[key] = seconds
             self._core.send(CrawlDelayNotice(key, self._fetcher.hold(key)[1]))
 
-    async def _beat(self) -> None:
+    async def _send_heartbeats(self) -> None:
         while True:
             await asyncio.sleep(HEARTBEAT_EVERY)
             self._core.send(Heartbeat())
@@ -323,7 +323,7 @@ class FetchWorker:
         used = resource.getrusage(resource.RUSAGE_SELF)
         self._core.send(
             WorkerReport(
-                snapshot, len(queues), len(self._tenure), used.ru_utime + used.ru_stime, _resident(used.ru_maxrss)
+                snapshot, len(queues), len(self._lease), used.ru_utime + used.ru_stime, _resident(used.ru_maxrss)
             )
         )
 

@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import Any
 
 
-class Asked:
+class ThreadedCall:
     """Work that a coroutine waits for; the thread fills in ``result`` or ``error``."""
 
     __slots__ = ("error", "future", "loop", "result")
@@ -20,14 +20,14 @@ class Asked:
         self.error: BaseException | None = None
 
 
-def settle(batch: Sequence[Asked]) -> None:
+def deliver_results(batch: Sequence[ThreadedCall]) -> None:
     """Tell the callers, with one call into each event loop."""
     for loop in {work.loop for work in batch}:
         with suppress(RuntimeError):  # the loop was closed: nobody waits any more
             loop.call_soon_threadsafe(_tell, [work for work in batch if work.loop is loop])
 
 
-def _tell(batch: Sequence[Asked]) -> None:
+def _tell(batch: Sequence[ThreadedCall]) -> None:
     for work in batch:
         if work.future.done():  # its caller was cancelled
             continue
