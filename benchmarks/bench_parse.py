@@ -32,7 +32,7 @@ from scoter.core.url import canonical
 from scoter.heap import collect_less, keep_memory
 from scoter.parse import LinkRules
 from scoter.parse.html import HtmlOptions, HtmlReader
-from scoter.parse.prescan import harmless
+from scoter.parse.prescan import is_harmless
 
 LOADED = (np, pa)  # a process that fetches for a crawl has them for its tables, and makes some searches by them
 PAGES = 20
@@ -137,7 +137,7 @@ def main() -> int:
                 "bare selectolax: tree and hrefs": bare,
                 "reading": ours.read,
                 "reading, links kept, signature": ours.everything,
-                "the pre-scan": lambda content: harmless(content.body),
+                "the pre-scan": lambda content: is_harmless(content.body),
                 "reading with metadata": ours.metadata,
             },
             contents,

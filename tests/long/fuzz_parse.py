@@ -28,7 +28,7 @@ from scoter.core.page import Content, Page
 from scoter.core.url import Url, canonical
 from scoter.errors import UserError
 from scoter.parse import Parsed, ParseFailed
-from scoter.parse.mediatype import decided
+from scoter.parse.mediatype import decide_type
 from scoter.parse.parser_process import ParserProcess
 from scoter.parse.records import ParseOutcome
 
@@ -99,7 +99,7 @@ class ParseFuzz:
     def case(self, number: int) -> ParseOutcome:
         chance = random.Random(f"{self._seed}/{number}")
         content = damaged(chance)
-        decided(chance.choice(SAID), content.url, content.body)
+        decide_type(chance.choice(SAID), content.url, content.body)
         began = time.monotonic()
         outcome = self._process.parse(content)
         self.slowest = max(self.slowest, (time.monotonic() - began, number))

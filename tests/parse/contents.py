@@ -1,4 +1,4 @@
-"""Contents and chains for the tests of parsing."""
+"""Contents and parser chains for tests."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def read(body: bytes | str, options: HtmlOptions | None = None, robots: str = ""
 
 
 def built_in(config: Config) -> ParserChain:
-    """The chain of the built-in parsers; a function of a module, so that it can go to another process."""
+    """Return the chain of the built-in parsers; a module-level function, so that it can be pickled."""
     setup = Setup(config)
     return ParserChain([("html", HtmlParser(setup)), ("text", TextParser(setup))])
 

@@ -1,4 +1,4 @@
-"""What a crawl calls: the right parser, the filters, and the process for what may be hostile."""
+"""ContentParser and ParserChain: choice of parsers, parse filters, and the process for suspicious contents."""
 
 from __future__ import annotations
 
@@ -28,22 +28,22 @@ PARSERS: Sequence[tuple[str, Parser]] = [("html", HtmlParser(Setup(CONFIG))), ("
 SUSPICIOUS = b"<div>" * 9_000 + b"end"
 
 
-class Loud:
-    """A parse filter that raises its voice."""
+class UpperCaseFilter:
+    """A parse filter that converts the text to upper case."""
 
     def refine(self, content: Content, page: Page) -> Page:
         return replace(page, text=page.text.upper())
 
 
-class Broken:
-    """A parse filter that does not work."""
+class FailingFilter:
+    """A parse filter that always fails."""
 
     def refine(self, content: Content, page: Page) -> Page:
         raise KeyError("oops")
 
 
-class Watched(ParserProcess):
-    """A process that counts what it is given."""
+class CountingProcess(ParserProcess):
+    """A parser process that counts its contents."""
 
     def __init__(self) -> None:
         super().__init__(made_of_built_in())
@@ -94,14 +94,14 @@ def test_truncated_content_is_skipped_if_configured() -> None:
 
 
 def test_parse_filters_get_the_parsed_page() -> None:
-    outcome = parsing(("loud", Loud())).parse(content(b"<p>seal"))
+    outcome = parsing(("loud", UpperCaseFilter())).parse(content(b"<p>seal"))
 
     assert isinstance(outcome, Parsed)
     assert outcome.page.text == "SEAL"
 
 
 def test_failure_names_the_broken_filter() -> None:
-    outcome = parsing(("loud", Loud()), ("broken", Broken())).parse(content(b"<p>seal"))
+    outcome = parsing(("loud", UpperCaseFilter()), ("broken", FailingFilter())).parse(content(b"<p>seal"))
 
     assert outcome == ParseFailed("broken_plugin", "broken: KeyError: 'oops'")
 
@@ -111,7 +111,7 @@ def test_filter_that_returns_no_page_fails_the_content() -> None:
         def refine(self, content: Content, page: Page) -> Page:
             return None  # type: ignore[return-value]
 
-    outcome = parsing(("forgetful", Forgetful()), ("loud", Loud())).parse(content(b"<p>seal"))
+    outcome = parsing(("forgetful", Forgetful()), ("loud", UpperCaseFilter())).parse(content(b"<p>seal"))
 
     assert outcome == ParseFailed("broken_plugin", "forgetful: TypeError: None is no page")
 
@@ -132,7 +132,7 @@ def test_next_parser_is_tried_if_one_returns_no_pages() -> None:
 
 
 def test_only_suspicious_pages_are_parsed_in_the_process() -> None:
-    watched = Watched()
+    watched = CountingProcess()
     with ContentParser(CONFIG, PARSERS, process=watched) as both:
         ordinary = both.parse(content(b"<p>words"))
         assert watched.given == 0
@@ -147,7 +147,7 @@ def test_only_suspicious_pages_are_parsed_in_the_process() -> None:
 
 async def test_suspicious_page_does_not_block_the_event_loop() -> None:
     steps = 0
-    with ContentParser(CONFIG, PARSERS, process=Watched()) as both:
+    with ContentParser(CONFIG, PARSERS, process=CountingProcess()) as both:
         parse = asyncio.create_task(both.parse_async(content(SUSPICIOUS)))
         while not parse.done():
             steps += 1
@@ -158,8 +158,8 @@ async def test_suspicious_page_does_not_block_the_event_loop() -> None:
 
 
 async def test_close_does_not_wait_for_a_hostile_page() -> None:
-    both = ContentParser(CONFIG, PARSERS, process=Watched())
-    await both.parse_async(content(SUSPICIOUS))  # the process has started
+    both = ContentParser(CONFIG, PARSERS, process=CountingProcess())
+    await both.parse_async(content(SUSPICIOUS))  # starts the process
     hostile = asyncio.create_task(both.parse_async(content(b"<div>" * 200_000)))
     done, _ = await asyncio.wait([hostile], timeout=0.1)
     assert not done
@@ -192,14 +192,14 @@ def test_configured_parsers_run_in_place_and_in_the_process() -> None:
     assert suspicious.page.text == "end"
 
 
-class Reads:
-    """A parser that knows only what begins with its own name."""
+class PrefixParser:
+    """A parser that accepts only contents that begin with its name."""
 
-    def __init__(self, name: str, *kinds: str, vouches: bool = False) -> None:
+    def __init__(self, name: str, *kinds: str, is_quick: bool = False) -> None:
         self.media_types: tuple[str, ...] = kinds
         self.asked = 0
         self._name = name
-        self._vouches = vouches
+        self._is_quick = is_quick
 
     def parse(self, content: Content) -> Sequence[Page]:
         self.asked += 1
@@ -208,17 +208,17 @@ class Reads:
         return [Page(url=content.url, text=self._name)] if content.body.startswith(self._name.encode()) else ()
 
     def in_place(self, content: Content) -> bool:
-        return self._vouches
+        return self._is_quick
 
 
 def read_by(chain: ParserChain, body: bytes, kind: str) -> str:
-    """Return who read a content, or why nobody did."""
+    """Return the name of the parser that parsed a content, or why none did."""
     outcome = chain.parse(content(body, kind))
     return outcome.page.text if isinstance(outcome, Parsed) else f"{outcome.reason}: {outcome.detail}"
 
 
 def test_next_parser_is_tried_if_one_finds_no_page() -> None:
-    feed, sitemap = Reads("feed", "application/xml"), Reads("sitemap", "application/xml")
+    feed, sitemap = PrefixParser("feed", "application/xml"), PrefixParser("sitemap", "application/xml")
     chain = ParserChain([("feed", feed), ("sitemap", sitemap)])
 
     assert read_by(chain, b"feed", "application/xml") == "feed"
@@ -229,7 +229,7 @@ def test_next_parser_is_tried_if_one_finds_no_page() -> None:
 
 def test_first_failed_parser_is_named_if_no_other_succeeds() -> None:
     text = TextParser(Setup(CONFIG))
-    broken = ("odd", Reads("odd", "text/plain"))
+    broken = ("odd", PrefixParser("odd", "text/plain"))
 
     assert read_by(ParserChain([broken, ("text", text)]), b"bad", "text/plain") == "bad"
     assert read_by(ParserChain([broken]), b"bad", "text/plain") == "broken_plugin: odd: ValueError: bad"
@@ -239,7 +239,7 @@ def test_first_failed_parser_is_named_if_no_other_succeeds() -> None:
     ("kind", "readers"),
     [
         ("image/png", ["exact", "family"]),
-        ("image/x-png", ["exact", "family"]),  # another name for it
+        ("image/x-png", ["exact", "family"]),  # an alias
         ("image/gif", ["family"]),
         ("application/xml", ["markup"]),
         ("text/xml", ["markup"]),
@@ -249,7 +249,7 @@ def test_first_failed_parser_is_named_if_no_other_succeeds() -> None:
 )
 def test_parsers_are_found_by_type_family_and_suffix(kind: str, readers: list[str]) -> None:
     named = {"exact": "image/png", "family": "image/*", "markup": "text/xml"}
-    chain = ParserChain([(name, Reads(name, types)) for name, types in named.items()])
+    chain = ParserChain([(name, PrefixParser(name, types)) for name, types in named.items()])
 
     assert [name for name, _ in chain.parsers(kind)] == readers
     assert chain.reads(kind) == bool(readers)
@@ -267,7 +267,7 @@ def test_parsers_are_found_by_type_family_and_suffix(kind: str, readers: list[st
     ],
 )
 def test_other_text_types_fall_back_to_plain_text(kind: str, readers: list[str]) -> None:
-    chain = ParserChain([("text", Reads("text", "text/plain")), ("table", Reads("table", "text/csv"))])
+    chain = ParserChain([("text", PrefixParser("text", "text/plain")), ("table", PrefixParser("table", "text/csv"))])
 
     assert [name for name, _ in chain.parsers(kind)] == readers
 
@@ -283,8 +283,8 @@ def test_other_text_types_fall_back_to_plain_text(kind: str, readers: list[str])
     ],
 )
 def test_configured_types_override_those_of_parsers(kind: str, readers: list[str]) -> None:
-    first = ("first", Reads("first", "image/png", "image/gif", "text/html", "application/pdf"))
-    second, third = ("second", Reads("second")), ("third", Reads("third"))
+    first = ("first", PrefixParser("first", "image/png", "image/gif", "text/html", "application/pdf"))
+    second, third = ("second", PrefixParser("second")), ("third", PrefixParser("third"))
     types = {
         "image/*": [second, first],
         "image/png": [second],
@@ -334,12 +334,12 @@ def test_wildcard_type_is_the_fallback() -> None:
 
 
 @pytest.mark.parametrize(
-    ("vouching", "body", "confined"),
+    ("quick", "body", "in_process"),
     [
         ((True,), b"first", False),
         ((False,), b"first", True),
         ((True, False), b"first", False),  # the second is not needed
-        ((True, False), b"second", True),  # it is, and does not vouch
+        ((True, False), b"second", True),  # it is needed, and not sure to be quick
         ((True, True), b"second", False),
         ((False, True), b"second", True),
         ((True, True), b"none", False),
@@ -347,16 +347,16 @@ def test_wildcard_type_is_the_fallback() -> None:
     ],
 )
 def test_contents_not_sure_to_be_quick_are_parsed_in_the_process(
-    vouching: tuple[bool, ...], body: bytes, confined: bool
+    quick: tuple[bool, ...], body: bytes, in_process: bool
 ) -> None:
     names = ("first", "second")
-    parsers = [(name, Reads(name, "a/b", vouches=each)) for name, each in zip(names, vouching, strict=False)]
+    parsers = [(name, PrefixParser(name, "a/b", is_quick=each)) for name, each in zip(names, quick, strict=False)]
 
     outcome = ParserChain(parsers).parse_in_place(content(body, "a/b"))
 
-    assert (outcome is None) == confined
-    if confined:
-        assert all(parser.asked == 0 for (_, parser), vouches in zip(parsers, vouching, strict=True) if not vouches)
+    assert (outcome is None) == in_process
+    if in_process:
+        assert all(parser.asked == 0 for (_, parser), is_quick in zip(parsers, quick, strict=True) if not is_quick)
 
 
 @pytest.mark.parametrize(
@@ -381,7 +381,7 @@ def test_text_is_extracted_only_if_something_uses_it(settings: Sequence[str], ma
 
 
 class Weighing:
-    """A scoring filter of somebody else's that looks at pages."""
+    """A third-party scoring filter that uses pages."""
 
     def __init__(self, setup: Setup) -> None: ...
 
@@ -390,7 +390,7 @@ class Weighing:
 
 
 class Own:
-    """A signature of somebody else's, who says nothing of what it looks at."""
+    """A third-party signature that does not declare whether it uses the text."""
 
     def __init__(self, setup: Setup) -> None: ...
 

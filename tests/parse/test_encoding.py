@@ -1,4 +1,4 @@
-"""In which characters a page is written: the cases of the HTML standard's sniffing algorithm, and some real ones."""
+"""Character encodings: the cases of the HTML standard's sniffing algorithm and some from real pages."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scoter.parse.encoding import PRESCAN, decoded, is_utf8, prescan
+from scoter.parse.encoding import PRESCAN, decode_page, is_utf8, prescan
 
 RUSSIAN = "Серый тюлень плавает вдоль берега и ловит рыбу, а потом спит на тёплых камнях. " * 6
 JAPANESE = "灰色アザラシは海岸に沿って泳ぎ、魚を捕まえてから温かい岩の上で眠ります。" * 6
@@ -25,12 +25,12 @@ KOREAN = "회색 물범은 해안을 따라 헤엄치며 물고기를 잡은 다
         (b'<meta http-equiv="Content-Type" content="text/html; charset=euc-kr">', "euc-kr"),
         (b"<meta content='text/html;charset=koi8-r' http-equiv=content-type>", "koi8-r"),
         (b"<meta http-equiv=content-type content=\"text/html; charset = 'euc-jp' \">", "euc-jp"),
-        (b'<meta content="text/html; charset=gbk">', ""),  # without the pragma it does not count
+        (b'<meta content="text/html; charset=gbk">', ""),  # needs the http-equiv
         (b'<meta http-equiv=refresh content="0; charset=gbk">', ""),
         (b"<meta name=charset content=gbk>", ""),
         (b"<meta charset=klingon>", ""),
         (b"<meta charset=klingon><meta charset=gbk>", "gbk"),
-        (b"<meta charset=gbk charset=big5>", "gbk"),  # the first of a name counts
+        (b"<meta charset=gbk charset=big5>", "gbk"),  # the first of repeated attributes counts
         (b"<meta charset=utf-16>", "utf-8"),
         (b"<meta charset=utf-16be>", "utf-8"),
         (b"<meta charset=x-user-defined>", "windows-1252"),
@@ -44,8 +44,8 @@ KOREAN = "회색 물범은 해안을 따라 헤엄치며 물고기를 잡은 다
         (b"<p title='<meta charset=gbk>'>", ""),
         (b"</p x='<meta charset=gbk>'>", ""),
         (b"<metadata charset=gbk>", ""),
-        (b"<script><meta charset=gbk></script>", "gbk"),  # the prescan knows no elements
-        (b"<meta charset=gbk", ""),  # it may go on as gbk2312 beyond what is seen
+        (b"<script><meta charset=gbk></script>", "gbk"),  # the prescan does not know elements
+        (b"<meta charset=gbk", ""),  # it may continue after the prescanned bytes
         (b"text < 3 <meta charset=gbk>", "gbk"),
         (b"<title>x</title>\n<meta charset='gb18030'/>", "gb18030"),
     ],
@@ -57,7 +57,7 @@ def test_prescan_follows_the_standard(head: bytes, name: str) -> None:
 def test_declaration_after_the_first_kilobyte_is_ignored() -> None:
     body = b" " * PRESCAN + b"<meta charset=koi8-r>" + RUSSIAN.encode("utf-8")
 
-    assert decoded(body).encoding == "utf-8"
+    assert decode_page(body).encoding == "utf-8"
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_declaration_after_the_first_kilobyte_is_ignored() -> None:
     ],
 )
 def test_encoding_evidence_has_an_order_of_precedence(body: bytes, http: str, name: str, why: str) -> None:
-    found = decoded(body, http)
+    found = decode_page(body, http)
 
     assert (found.encoding, found.why) == (name, why)
 
@@ -93,7 +93,7 @@ def test_encoding_evidence_has_an_order_of_precedence(body: bytes, http: str, na
 def test_declared_encoding_is_used(label: str, text: str) -> None:
     body = f"<meta charset={label}><p>{text}".encode(label)
 
-    assert decoded(body).utf8.decode() == f"<meta charset={label}><p>{text}"
+    assert decode_page(body).utf8.decode() == f"<meta charset={label}><p>{text}"
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ def test_declared_encoding_is_used(label: str, text: str) -> None:
     [("windows-1251", RUSSIAN), ("koi8-r", RUSSIAN), ("shift_jis", JAPANESE), ("euc-jp", JAPANESE), ("gbk", CHINESE)],
 )
 def test_undeclared_encoding_is_detected(label: str, text: str) -> None:
-    found = decoded(f"<html><body><p>{text}".encode(label))
+    found = decode_page(f"<html><body><p>{text}".encode(label))
 
     assert found.why == "detector"
     assert text in found.utf8.decode()
@@ -111,27 +111,27 @@ def test_undeclared_encoding_is_detected(label: str, text: str) -> None:
 def test_valid_utf8_overrides_the_declaration(declared: str) -> None:
     body = f"<meta charset={declared}><p>{RUSSIAN}".encode()
 
-    assert decoded(body).encoding == "utf-8"
-    assert decoded(body, http=declared).encoding == "utf-8"
+    assert decode_page(body).encoding == "utf-8"
+    assert decode_page(body, http=declared).encoding == "utf-8"
 
 
 def test_gbk_that_is_valid_utf8_by_chance_stays_gbk() -> None:
     body = "通通".encode("gbk")
     assert is_utf8(body)
 
-    assert decoded(body, http="gbk").utf8.decode() == "通通"
+    assert decode_page(body, http="gbk").utf8.decode() == "通通"
 
 
 def test_mostly_invalid_utf8_declaration_is_ignored() -> None:
     body = "<p>Le café était fermé; où déjeuner à présent? Très étrange, ces drôles de fenêtres.".encode("windows-1252")
 
-    assert decoded(body, http="utf-8").utf8.decode().startswith("<p>Le café était fermé")
+    assert decode_page(body, http="utf-8").utf8.decode().startswith("<p>Le café était fermé")
 
 
 def test_few_invalid_bytes_keep_declared_utf8() -> None:
     body = f"<p>{RUSSIAN}".encode() + b"\xe9"
 
-    found = decoded(body + b"</p>", http="utf-8")
+    found = decode_page(body + b"</p>", http="utf-8")
 
     assert (found.encoding, found.why) == ("utf-8", "http")
     assert found.utf8.decode().endswith("\ufffd</p>")
@@ -141,24 +141,24 @@ def test_page_truncated_within_a_character_is_still_utf8() -> None:
     body = "<p>grüße".encode() + "ü".encode()[:1]
 
     assert is_utf8(body)
-    assert decoded(body).utf8.decode() == "<p>grüße\ufffd"
+    assert decode_page(body).utf8.decode() == "<p>grüße\ufffd"
 
 
 def test_utf8_passes_through_unchanged() -> None:
     body = "<p>grüße".encode()
 
-    assert decoded(body).utf8 is body
+    assert decode_page(body).utf8 is body
 
 
 def test_meta_in_plain_text_is_ignored() -> None:
-    assert decoded(b"<meta charset=gbk>", markup=False).encoding == "utf-8"
+    assert decode_page(b"<meta charset=gbk>", markup=False).encoding == "utf-8"
 
 
 @given(
     st.binary(max_size=3_000), st.sampled_from(["", "utf-8", "gbk", "utf-16", "iso-2022-jp", "replacement", "é", "x"])
 )
 def test_result_is_always_valid_utf8(body: bytes, http: str) -> None:
-    decoded(body, http).utf8.decode()
+    decode_page(body, http).utf8.decode()
 
 
 @given(st.binary(max_size=1_024).map(lambda tail: b"<meta " + tail))
@@ -174,7 +174,7 @@ def test_prescan_accepts_any_bytes(head: bytes) -> None:
     ],
 )
 def test_vendor_extensions_of_jis_are_decoded(name: str, body: bytes) -> None:
-    found = decoded(b"<p>" + body, name)
+    found = decode_page(b"<p>" + body, name)
 
     assert (found.encoding, found.replaced) == (name, 0)
     assert found.utf8.decode() == f"<p>{JAPANESE}① ㈱ 髙②あ"
@@ -182,4 +182,4 @@ def test_vendor_extensions_of_jis_are_decoded(name: str, body: bytes) -> None:
 
 @pytest.mark.parametrize("broken", [b"\xad", b"\xad\xa1\xad", b"\xad\xfe\xad\x21", b"\xf9\xff", b"\x8f\xad\xa1"])
 def test_unassigned_jis_codes_become_the_replacement_character(broken: bytes) -> None:
-    assert decoded(JAPANESE.encode("euc_jp") + broken + b"\n", "euc-jp").replaced > 0
+    assert decode_page(JAPANESE.encode("euc_jp") + broken + b"\n", "euc-jp").replaced > 0

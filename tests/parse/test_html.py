@@ -1,4 +1,4 @@
-"""What is read of an HTML page."""
+"""The HTML reader: text, links, robots directives and refresh."""
 
 from __future__ import annotations
 

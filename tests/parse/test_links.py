@@ -1,4 +1,4 @@
-"""Which links of a page are kept."""
+"""LinkRules: which links of a page are kept."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ HOME = "http://www.a.example/"
 
 
 class Only:
-    """A filter that keeps what holds a word, and remembers what it was asked."""
+    """A filter that keeps URLs with a word and records its calls."""
 
     def __init__(self, word: str) -> None:
         self.word = word
@@ -29,7 +29,7 @@ class Only:
 
 
 class Without:
-    """A normaliser that takes a word out, and finds no URL in what has another."""
+    """A normaliser that removes one word and rejects URLs with another."""
 
     def __init__(self, word: str, no_url: str = "nothing") -> None:
         self.word, self.no_url = word, no_url
@@ -41,7 +41,7 @@ class Without:
 
 
 class Exempt:
-    """Lets links to one host leave."""
+    """Exempts links to one host."""
 
     def exempts(self, source: Url, target: Url) -> bool:
         return target.host == "cdn.b.example"

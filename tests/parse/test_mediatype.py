@@ -1,4 +1,4 @@
-"""What the bytes are."""
+"""Media types by header, bytes, extension and signature."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.parse.contents import URL
 
 from scoter.core.url import canonical
 from scoter.parse.filetypes import DOCX, PPTX, XLSX
-from scoter.parse.mediatype import Decision, decided, declared, received, sniffed, usual
+from scoter.parse.mediatype import Decision, decide_type, parse_content_type, make_content, sniff_type, usual_type
 
 HERE = canonical(URL)
 OCTETS = "application/octet-stream"
@@ -23,7 +23,7 @@ RDF_FEED = b'<?xml version="1.0"?>\n<rdf:RDF xmlns:rdf="http://www.w3.org/" xmln
 
 
 def zip_of(*names: str, first: str = "", last: str = "") -> bytes:
-    """A zip of empty members; ``first`` is what its member mimetype says, ``last`` the same from one packed anew."""
+    """Make a zip of empty members; ``first`` or ``last`` is the content of its member mimetype and where it is."""
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
         if first:
@@ -64,9 +64,9 @@ def at(path: str) -> str:
     ],
 )
 def test_declared_type_is_used_unless_plainly_wrong(said: str, body: bytes, found: str) -> None:
-    why = "header" if found == usual(said) else "default" if found == OCTETS else "bytes"
+    why = "header" if found == usual_type(said) else "default" if found == OCTETS else "bytes"
 
-    decision = decided(said, HERE, body)
+    decision = decide_type(said, HERE, body)
     assert (decision.media_type, decision.why) == (found, why)
 
 
@@ -107,7 +107,7 @@ def test_declared_type_is_used_unless_plainly_wrong(said: str, body: bytes, foun
     ],
 )
 def test_bytes_decide_if_the_declared_type_is_vague(vague: str, body: bytes, found: str) -> None:
-    assert decided(vague, canonical("http://a.example/"), body) == Decision(found, "bytes")
+    assert decide_type(vague, canonical("http://a.example/"), body) == Decision(found, "bytes")
 
 
 @pytest.mark.parametrize("said", ["text/html", "text/xml", "application/xml", "text/plain", ""])
@@ -127,13 +127,13 @@ def test_feed_is_recognised_despite_its_declared_type(said: str, body: bytes, fo
     if said.endswith("/xml") and found == "application/feed+json":
         said = "application/json"
 
-    assert decided(said, HERE, body).media_type == found
+    assert decide_type(said, HERE, body).media_type == found
 
 
 def test_html_served_as_xml_is_html() -> None:
-    assert decided("text/xml", HERE, b"<!DOCTYPE html><html>") == Decision("text/html", "bytes")
-    assert decided("text/xml", HERE, XHTML) == Decision("application/xhtml+xml", "bytes")
-    assert decided("application/xml", HERE, b"<other/>") == Decision("application/xml", "header")
+    assert decide_type("text/xml", HERE, b"<!DOCTYPE html><html>") == Decision("text/html", "bytes")
+    assert decide_type("text/xml", HERE, XHTML) == Decision("application/xhtml+xml", "bytes")
+    assert decide_type("application/xml", HERE, b"<other/>") == Decision("application/xml", "header")
 
 
 @pytest.mark.parametrize("said", ["application/zip", "", OCTETS, "application/x-zip-compressed", "text/html"])
@@ -157,14 +157,14 @@ def test_html_served_as_xml_is_html() -> None:
     ],
 )
 def test_office_documents_are_recognised_by_zip_members(said: str, body: bytes, found: str) -> None:
-    assert decided(said, HERE, body).media_type == found
+    assert decide_type(said, HERE, body).media_type == found
 
 
 def test_wrong_office_type_is_corrected_by_zip_members() -> None:
     book = zip_of("xl/workbook.xml")
 
-    assert decided("application/msword", HERE, book) == Decision(XLSX, "bytes")
-    assert decided("application/vnd.ms-excel", HERE, b"\xd0\xcf\x11\xe0") == Decision(
+    assert decide_type("application/msword", HERE, book) == Decision(XLSX, "bytes")
+    assert decide_type("application/vnd.ms-excel", HERE, b"\xd0\xcf\x11\xe0") == Decision(
         "application/vnd.ms-excel", "header"
     )
 
@@ -177,13 +177,13 @@ def test_wrong_office_type_is_corrected_by_zip_members() -> None:
         ("data.json", b"{}", Decision("application/json", "extension")),
         ("notes.md", b"# words", Decision("text/markdown", "extension")),
         ("page.html", b"words", Decision("text/html", "extension")),
-        ("page.html", b"\0\1", Decision(OCTETS, "default")),  # that is no text
+        ("page.html", b"\0\1", Decision(OCTETS, "default")),  # not text
         ("style.css", b"<html>", Decision("text/html", "bytes")),
         ("old.doc", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1\0", Decision("application/msword", "extension")),
         ("old", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1\0", Decision("application/x-ole-storage", "bytes")),
         ("book.epub", zip_of("a"), Decision("application/epub+zip", "extension")),
         ("files.zip", zip_of("a"), Decision("application/zip", "bytes")),
-        ("picture.png", b"\0\1\2", Decision(OCTETS, "default")),  # a picture would begin as one
+        ("picture.png", b"\0\1\2", Decision(OCTETS, "default")),  # without the signature of an image
         ("x.djvu", b"\0\1\2", Decision("image/vnd.djvu", "extension")),
         ("v1.2", b"words", Decision("text/plain", "bytes")),
         ("x.exe", b"\0\1\2", Decision(OCTETS, "default")),
@@ -193,14 +193,14 @@ def test_wrong_office_type_is_corrected_by_zip_members() -> None:
     ],
 )
 def test_extension_and_puremagic_are_the_fallbacks(path: str, body: bytes, found: Decision) -> None:
-    assert decided(OCTETS, canonical(at(path)), body) == found
+    assert decide_type(OCTETS, canonical(at(path)), body) == found
 
 
 def test_compressed_sitemap_is_gzip() -> None:
     packed = gzip.compress(b"<urlset/>")
 
-    assert decided("application/x-gzip", canonical(at("sitemap.xml.gz")), packed).media_type == "application/gzip"
-    assert decided("text/xml", canonical(at("sitemap.xml.gz")), packed) == Decision("application/gzip", "bytes")
+    assert decide_type("application/x-gzip", canonical(at("sitemap.xml.gz")), packed).media_type == "application/gzip"
+    assert decide_type("text/xml", canonical(at("sitemap.xml.gz")), packed) == Decision("application/gzip", "bytes")
 
 
 @pytest.mark.parametrize(
@@ -216,7 +216,7 @@ def test_compressed_sitemap_is_gzip() -> None:
     ],
 )
 def test_content_type_has_a_media_type_and_a_charset(field: str, found: tuple[str, str]) -> None:
-    assert declared(field) == found
+    assert parse_content_type(field) == found
 
 
 def test_received_makes_a_content_of_a_response() -> None:
@@ -226,15 +226,15 @@ def test_received_makes_a_content_of_a_response() -> None:
         ("x-robots-tag", "otherbot: nofollow"),
     )
 
-    content = received(HERE, headers, b"<p>", truncated=True)
+    content = make_content(HERE, headers, b"<p>", truncated=True)
 
     assert (content.media_type, content.encoding, content.truncated) == ("text/html", "GBK", True)
     assert content.robots == "noindex\notherbot: nofollow"
 
 
 def test_declared_type_is_final_without_sniffing() -> None:
-    assert received(HERE, (("Content-Type", "text/html"),), b"%PDF-", sniff=False).media_type == "text/html"
-    assert received(HERE, (), b"<html>", sniff=False).media_type == OCTETS
+    assert make_content(HERE, (("Content-Type", "text/html"),), b"%PDF-", sniff=False).media_type == "text/html"
+    assert make_content(HERE, (), b"<html>", sniff=False).media_type == OCTETS
 
 
 @given(
@@ -245,10 +245,10 @@ def test_declared_type_is_final_without_sniffing() -> None:
     st.binary(max_size=2_000),
 )
 def test_any_bytes_have_a_type(said: str, start: bytes, rest: bytes) -> None:
-    found = decided(said, canonical(at("x.bin")), start + rest)
+    found = decide_type(said, canonical(at("x.bin")), start + rest)
 
     assert "/" in found.media_type
-    assert "/" in sniffed(start + rest)
+    assert "/" in sniff_type(start + rest)
 
 
 def test_language_and_robots_headers_are_kept() -> None:
@@ -259,7 +259,7 @@ def test_language_and_robots_headers_are_kept() -> None:
         ("x-robots-tag", "a: b"),
     )
 
-    content = received(canonical("http://a.example/"), headers, b"<p>")
+    content = make_content(canonical("http://a.example/"), headers, b"<p>")
 
     assert (content.metadata, content.robots) == ({"content-language": "de"}, "noindex\na: b")
 
@@ -269,11 +269,11 @@ def test_zip_member_with_a_mimetype_prefix_is_ignored() -> None:
     with zipfile.ZipFile(file, "w") as archive:
         archive.writestr("mimetype.txt", ODT)
 
-    assert sniffed(file.getvalue()) == "application/zip"
+    assert sniff_type(file.getvalue()) == "application/zip"
 
 
 @pytest.mark.parametrize(
     "body", [bytes((1, 0, 2, 0, 255, 0, 7, 0)) * 20, b"a\0b\0", b"BLOB\0\0\0\1\0\0\0\2\0\0\0\3" * 9]
 )
 def test_binary_data_with_zeros_is_not_utf16_text(body: bytes) -> None:
-    assert sniffed(body) == OCTETS
+    assert sniff_type(body) == OCTETS

@@ -1,4 +1,4 @@
-"""A hostile content costs its own limit, and only itself."""
+"""ParserProcess: limits, crashes and replacement of the process."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class Peculiar:
             case b"child":
                 sleeper = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
                 return [Page(url=content.url, text=str(sleeper.pid))]
-            case b"later":  # a predecessor has done the harm
+            case b"later":  # fails from the second content on
                 self.kept.append(b"")
                 if len(self.kept) > 1:
                     os.abort()
@@ -225,7 +225,7 @@ def test_cpu_time_and_wall_time_are_limited_separately(body: bytes, reason: str)
 
 def test_cpu_time_is_counted_per_content() -> None:
     process = ParserProcess(made_of_built_in(), timedelta(seconds=60), cpu=timedelta(seconds=0.6))
-    slow = content(b"<div>" * 5_000 + b"x")  # some 40 ms
+    slow = content(b"<div>" * 5_000 + b"x")  # takes about 40 ms
 
     outcomes = [process.parse(slow) for _ in range(20)]
     process.close()

@@ -1,4 +1,4 @@
-"""Pages that could take long are told from those that cannot."""
+"""The pre-scan: which pages are sure to parse quickly."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.effort import seconds_of
 from tests.parse.contents import read
 
-from scoter.parse.prescan import LARGEST, MOST_TAGS, harmless
+from scoter.parse.prescan import LARGEST, MOST_TAGS, is_harmless
 
 PAGE = b"<div class='row'><p>words and <a href=\"/x\">a link</a>, and words</p></div>\n"
 NAMES = [b"%x" % number for number in range(20_000)]
@@ -22,7 +22,7 @@ def tag(names: list[bytes]) -> bytes:
 
 
 def hidden(names: list[bytes], quote: bytes) -> bytes:
-    """A tag whose many attributes are hidden behind values that look like the end of it."""
+    """A tag whose many attributes are hidden behind values that look like its end."""
     return (
         b"<p ' "
         + b" ".join(name + b"=" + quote + b">'<" + quote if n % 40 == 0 else name for n, name in enumerate(names))
@@ -35,7 +35,7 @@ def test_ordinary_page_is_harmless(size: int) -> None:
     block = b"<p>" + b"words that fill a paragraph, as they do. " * 12 + b"</p>\n"
     body = (PAGE + block) * (size // len(PAGE + block))
 
-    assert harmless(body)
+    assert is_harmless(body)
 
 
 @pytest.mark.parametrize(
@@ -50,7 +50,7 @@ def test_ordinary_page_is_harmless(size: int) -> None:
     ids=["image", "style", "state", "script", "text"],
 )
 def test_embedded_data_is_harmless(inside: bytes) -> None:
-    assert harmless(PAGE * 50 + inside + PAGE * 50)
+    assert is_harmless(PAGE * 50 + inside + PAGE * 50)
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_embedded_data_is_harmless(inside: bytes) -> None:
     ],
 )
 def test_slow_and_undecidable_pages_are_not_harmless(body: bytes) -> None:
-    assert not harmless(body)
+    assert not is_harmless(body)
 
 
 FILL: list[Callable[[int], bytes]] = [
@@ -99,7 +99,7 @@ FILL: list[Callable[[int], bytes]] = [
 @pytest.mark.parametrize("fill", FILL, ids=range(len(FILL)))
 def test_slowest_harmless_page_is_read_in_two_seconds(fill: Callable[[int], bytes]) -> None:
     body = fill(MOST_TAGS - 10)
-    assert harmless(body)
+    assert is_harmless(body)
 
     assert seconds_of(lambda: read(body)) < 2
 
@@ -110,4 +110,4 @@ def test_tag_with_many_attributes_is_found_anywhere(pieces: list[str]) -> None:
     names = b" ".join(NAMES)
     closed = b"".join(itertools.chain([b"<p>\"'>"], [piece.encode() for piece in pieces], [b"\"'>"]))
 
-    assert not harmless(closed + b"<p " + names)
+    assert not is_harmless(closed + b"<p " + names)

@@ -1,4 +1,4 @@
-"""What a page asks of robots."""
+"""Robots directives in meta elements and X-Robots-Tag."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pages of the synthetic web say to the reader what its truth, which shares no code with it, says of them."""
+"""Pages of the synthetic web are parsed as generated; the generator shares no code with the parser."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 
 from scoter.core.url import canonical
 from scoter.parse.html import HtmlReader
-from scoter.parse.mediatype import received
+from scoter.parse.mediatype import make_content
 from scoter.simweb import WebSpec
 from scoter.simweb.facts import AnswerClass
 from scoter.simweb.web import SimWeb
@@ -24,12 +24,12 @@ def test_synthetic_pages_are_parsed_as_generated(seed: int) -> None:
             if resource.answer not in (AnswerClass.PAGE, AnswerClass.REFRESH_NOW, AnswerClass.REFRESH_LATER):
                 continue
             headers = (("Content-Type", resource.content_type), *resource.headers)
-            content = received(canonical(resource.url), headers, resource.body(0))
+            content = make_content(canonical(resource.url), headers, resource.body(0))
             if content.media_type != "text/html":
                 continue
             page = reader.read(content)
             pages += 1
-            # A page's own canonical link and its feeds are no links of its truth's.
+            # The generator does not list canonical links and feeds as links.
             told = [link for link in page.outlinks if link.rel not in ("canonical", "alternate")]
             found = {(link.target.text, "nofollow" in link.rel) for link in told}
             links = {(link.url, link.nofollow) for link in resource.links if link.url.startswith("http")}

@@ -1,4 +1,4 @@
-"""What is searched in pages, whether numpy and Arrow are there to help or not."""
+"""Byte searches with and without numpy and Arrow."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from scoter.core.url import canonical
 from scoter.parse.html import HtmlReader
 from scoter.parse.vectors import count_byte, is_whole_utf8, may_have_two_blanks
 
-LOADED = (np, pa)  # they are loaded, as in a process that fetches for a crawl
+LOADED = (np, pa)  # imported, as in a process that fetches for a crawl
 LONG = "word " * 500
 PIECES = st.lists(st.sampled_from(["a", "bc", " ", "  ", "\n", "\xa0", "é", "東京", "😀", "\x00"]), max_size=30).map(
     "".join
@@ -62,7 +62,7 @@ def test_bytes_are_counted_the_same_without_numpy(data: bytes, byte: int) -> Non
         assert count_byte(data, byte) == helped == data.count(bytes([byte]))
 
 
-# What is and is not UTF-8 (RFC 3629): the ends of each length, overlong forms, surrogates, beyond U+10FFFF, pieces.
+# Valid and invalid UTF-8 (RFC 3629): limits of each length, overlong forms, surrogates, beyond U+10FFFF, fragments.
 SEQUENCES = st.sampled_from(
     [
         *(b"a", b"\xc2\x80", b"\xdf\xbf", b"\xe0\xa0\x80", b"\xed\x9f\xbf", b"\xee\x80\x80", b"\xef\xbf\xbf"),

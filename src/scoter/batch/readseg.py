@@ -30,8 +30,8 @@ from scoter.core.url import canonical
 from scoter.engine import Engine, TableSource
 from scoter.errors import UsageError, typed
 from scoter.fetch.decode import content_codings, decode
-from scoter.parse.encoding import decoded
-from scoter.parse.mediatype import declared
+from scoter.parse.encoding import decode_page
+from scoter.parse.mediatype import parse_content_type
 from scoter.plugins import chain
 from scoter.store.disk import scratch_of_reader
 from scoter.store.tables import PartSet
@@ -104,9 +104,9 @@ class SegmentArchive:
         found = self._reader.at(offset)
         plain = decode(found.body, content_codings(found.headers), None)
         body = plain.body
-        media_type, charset = declared(header(found.headers, "Content-Type"))
+        media_type, charset = parse_content_type(header(found.headers, "Content-Type"))
         if self._recode and (media_type.startswith("text/") or media_type.endswith(("xml", "json"))):
-            body = decoded(body, charset, markup=media_type != "text/plain").utf8
+            body = decode_page(body, charset, markup=media_type != "text/plain").utf8
         return ArchivedContent(status=found.status, headers=found.headers, body=body, problem=plain.problem)
 
     def close(self) -> None:

@@ -17,7 +17,7 @@ Nothing here fetches or stores.
 from scoter.parse.content_parser import ContentParser, Parsed, ParseFailed
 from scoter.parse.html import HtmlOptions
 from scoter.parse.links import LinkRules
-from scoter.parse.mediatype import received
+from scoter.parse.mediatype import make_content
 from scoter.parse.records import DropReason, KeptLinks
 
 __all__ = [
@@ -28,5 +28,5 @@ __all__ = [
     "LinkRules",
     "ParseFailed",
     "Parsed",
-    "received",
+    "make_content",
 ]

@@ -14,7 +14,7 @@ from scoter.config import Config
 from scoter.core.page import Content, Page
 from scoter.errors import ConfigError, UserError, nearest
 from scoter.parse.filetypes import TYPE, XML
-from scoter.parse.mediatype import TEXT, usual
+from scoter.parse.mediatype import TEXT, usual_type
 from scoter.parse.records import Parsed, ParseFailed, ParseOutcome
 from scoter.plugins import POINTS, ParseFilter, Parser, chain, find, installed
 
@@ -60,7 +60,7 @@ class ParserChain:
     def parsers(self, media_type: str) -> Sequence[Named]:
         """Return the named parsers for a media type in the order they are tried."""
         found = self._by_type.get(media_type)
-        return found if found is not None else self._by_family(usual(media_type))
+        return found if found is not None else self._by_family(usual_type(media_type))
 
     def parse(self, content: Content) -> ParseOutcome:
         """Parse a content. An exception of a plug-in becomes a ``ParseFailed``, so that it cannot stop a crawl."""
@@ -135,13 +135,13 @@ def _is_quick(parser: Parser, content: Content) -> bool:
 
 def _by_type(parsers: Sequence[Named], types: Mapping[str, Sequence[Named]]) -> dict[str, tuple[Named, ...]]:
     """Return the parsers by media type. Parsers of a family are added to each type of it that any parser declares."""
-    kinds = {usual(kind): None for _, parser in parsers for kind in parser.media_types}
+    kinds = {usual_type(kind): None for _, parser in parsers for kind in parser.media_types}
     found = {}
     for kind in kinds:
         family = f"{kind.partition('/')[0]}/*"
         if kind != ANY and family in types:
             continue
-        readers = [each for each in parsers if {kind, family} & {usual(name) for name in each[1].media_types}]
+        readers = [each for each in parsers if {kind, family} & {usual_type(name) for name in each[1].media_types}]
         found[kind] = tuple(readers)
     return {**found, **{kind: tuple(readers) for kind, readers in types.items()}}
 
@@ -155,7 +155,7 @@ def read_types(entries: Sequence[str], known: Sequence[str]) -> dict[str, tuple[
     found: dict[str, tuple[str, ...]] = {}
     for entry in entries:
         kind, equals, rest = entry.partition("=")
-        kind = usual(kind.strip().lower())
+        kind = usual_type(kind.strip().lower())
         names = tuple(name.strip() for name in rest.split(","))
         if not equals or not _is_type(kind) or not all(names):
             raise ConfigError(

@@ -52,12 +52,12 @@ _NON_ASCII = re.compile(r"[^\x00-\x7f]+")
 _QUERY_SAFE: Final = "!$%&()*+,-./:;=?@[\\]^_`{|}~"  # ASCII that is not percent-encoded in a query (URL standard, 1.3)
 
 
-def decoded(body: bytes, http: str = "", default: str = "windows-1252", *, markup: bool = True) -> DecodedPage:
+def decode_page(body: bytes, http: str = "", default: str = "windows-1252", *, markup: bool = True) -> DecodedPage:
     """Return a page as UTF-8; invalid characters become U+FFFD.
 
     Pass ``markup=False`` for plain text, in which a ``<meta>`` has no meaning.
 
-    >>> decoded("naïve".encode("latin-1"), http="ISO-8859-1")
+    >>> decode_page("naïve".encode("latin-1"), http="ISO-8859-1")
     DecodedPage(utf8=b'na\\xc3\\xafve', encoding='windows-1252', why='http', replaced=0)
     """
     for mark, name in _BOMS:

@@ -95,11 +95,11 @@ _TEXTUAL: Final = frozenset({"application/json", "application/ld+json", XML, "te
 OLD_OFFICE: Final = frozenset({"application/msword", "application/vnd.ms-excel", "application/vnd.ms-powerpoint"})
 
 
-def sign(body: bytes, *, binary: bool = False) -> str:
+def type_by_signature(body: bytes, *, binary: bool = False) -> str:
     """Return the type for the signature of a body; ``binary`` adds signatures that words may begin with."""
     for place, start, kind in _SIGNS:
         if body.startswith(start, place):
-            return zipped(body) if kind == ZIP else kind
+            return zip_type(body) if kind == ZIP else kind
     if not binary:
         return ""
     if body[4:8] == b"ftyp":
@@ -113,7 +113,7 @@ def sign(body: bytes, *, binary: bool = False) -> str:
     return found or ("application/pdf" if b"%PDF-" in body[:1_024] else "")
 
 
-def zipped(body: bytes) -> str:
+def zip_type(body: bytes) -> str:
     """Return the type of a zip by its member names, both the first ones and those in the directory."""
     for part, mark, offset in ((body[:_ZIPPED], b"PK\x03\x04", 30), (body[-_ZIPPED:], b"PK\x01\x02", 46)):
         place = part.find(mark)
@@ -148,7 +148,7 @@ def _named(body: bytes, part: bytes, place: int, offset: int) -> str:
     return named[0].lower() if named and named[0].startswith("application/") else ""
 
 
-def by_extension(url: Url, *, textual: bool) -> str:
+def type_by_extension(url: Url, *, textual: bool) -> str:
     """Return the type for the extension of a URL if it is, or is not, a text type."""
     _, dot, ending = url.path.rpartition("/")[2].rpartition(".")
     found = _extensions().get(f".{ending.lower()}", "") if dot else ""
@@ -163,7 +163,7 @@ def _extensions() -> dict[str, str]:
     return {**mimetypes.MimeTypes().types_map[True], **_EXTENSIONS}
 
 
-def by_magic(body: bytes) -> str:
+def type_by_magic(body: bytes) -> str:
     """Return the type from puremagic's table of signatures, or an empty string."""
     import puremagic  # the import takes 40 ms, and one content in thousands needs it
 

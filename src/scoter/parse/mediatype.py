@@ -30,13 +30,13 @@ from scoter.parse.filetypes import (
     XHTML,
     XML,
     ZIP,
-    by_extension,
-    by_magic,
-    sign,
-    zipped,
+    type_by_extension,
+    type_by_magic,
+    type_by_signature,
+    zip_type,
 )
 
-__all__ = ["BINARY", "HTML", "TEXT", "XHTML", "XML", "Decision", "decided", "declared", "received", "sniffed", "usual"]
+__all__ = ["BINARY", "HTML", "TEXT", "XHTML", "XML", "Decision", "decide_type", "parse_content_type", "make_content", "sniff_type", "usual_type"]
 
 LANGUAGE: Final = "content-language"
 """Key of the Content-Language header in the metadata of a content."""
@@ -106,11 +106,11 @@ class Decision(Struct, frozen=True):
     why: TypeEvidence
 
 
-def received(url: Url, headers: Headers, body: bytes, *, truncated: bool = False, sniff: bool = True) -> Content:
+def make_content(url: Url, headers: Headers, body: bytes, *, truncated: bool = False, sniff: bool = True) -> Content:
     """Make the content for the parsers from a body whose content coding has been removed."""
-    said, charset = declared(header(headers, "content-type"))
+    said, charset = parse_content_type(header(headers, "content-type"))
     if not (sniff and said == HTML and body[:2] in _PLAINLY_HTML):
-        said = decided(said, url, body).media_type if sniff else said or BINARY
+        said = decide_type(said, url, body).media_type if sniff else said or BINARY
     robots: list[str] = []
     metadata: Mapping[str, str] = EMPTY
     for name, value in headers:
@@ -130,10 +130,10 @@ def received(url: Url, headers: Headers, body: bytes, *, truncated: bool = False
 
 
 @lru_cache(maxsize=1_024)
-def declared(field: str) -> tuple[str, str]:
+def parse_content_type(field: str) -> tuple[str, str]:
     """Return the media type and the charset of a Content-Type field, each empty if missing.
 
-    >>> declared('Text/HTML; charset="UTF-8"')
+    >>> parse_content_type('Text/HTML; charset="UTF-8"')
     ('text/html', 'UTF-8')
     """
     kind = TYPE.match(field.strip())
@@ -141,10 +141,10 @@ def declared(field: str) -> tuple[str, str]:
     return kind[0].lower() if kind else "", next(filter(None, charset.groups()), "") if charset else ""
 
 
-def usual(name: str) -> str:
+def usual_type(name: str) -> str:
     """Return the usual name of a media type with several names.
 
-    >>> usual("image/jpg"), usual("text/html")
+    >>> usual_type("image/jpg"), usual_type("text/html")
     ('image/jpeg', 'text/html')
     """
     return _USUAL.get(name, name)
@@ -154,39 +154,39 @@ def usual(name: str) -> str:
 _PLAINLY_HTML: Final = frozenset({b"<!", b"<h", b"<H"})
 
 
-def decided(said: str, url: Url, body: bytes) -> Decision:
+def decide_type(said: str, url: Url, body: bytes) -> Decision:
     """Return the media type, given the declared type, and what it is based on.
 
     >>> from scoter.core.url import canonical
-    >>> decided("text/html", canonical("http://a.example/x"), b"%PDF-1.7")
+    >>> decide_type("text/html", canonical("http://a.example/x"), b"%PDF-1.7")
     Decision(media_type='application/pdf', why='bytes')
     """
-    said = usual(said)
+    said = usual_type(said)
     if said not in _VAGUE:
         found = _corrected(said, body)
         return Decision(found, "bytes") if found and found != said else Decision(said, "header")
     head = _readable(body[:_SNIFFED])
-    found = (_feed(head) if said == TEXT else _markup(head)) or sign(body)
+    found = (_feed(head) if said == TEXT else _markup(head)) or type_by_signature(body)
     if found and found not in (OLE, ZIP):
         return Decision(found, "bytes")
     if not found and _is_text(head, body):
         if said == TEXT:
             return Decision(TEXT, "header")  # may be markup shown as text; browsers believe the server, too
-        named = by_extension(url, textual=True)
+        named = type_by_extension(url, textual=True)
         return Decision(named, "extension") if named else Decision(TEXT, "bytes")
     return _binary(url, body)
 
 
-def sniffed(body: bytes) -> str:
+def sniff_type(body: bytes) -> str:
     """Return the media type judged by the bytes alone.
 
-    >>> sniffed(b"  <HTML>"), sniffed(b"words"), sniffed(bytes(20))
+    >>> sniff_type(b"  <HTML>"), sniff_type(b"words"), sniff_type(bytes(20))
     ('text/html', 'text/plain', 'application/octet-stream')
     """
     head = _readable(body[:_SNIFFED])
-    if found := _markup(head) or sign(body):
+    if found := _markup(head) or type_by_signature(body):
         return found
-    return TEXT if _is_text(head, body) else sign(body, binary=True) or BINARY
+    return TEXT if _is_text(head, body) else type_by_signature(body, binary=True) or BINARY
 
 
 def _is_text(head: bytes, body: bytes) -> bool:
@@ -215,24 +215,24 @@ def _corrected(said: str, body: bytes) -> str:
     if said == HTML:
         if body[:2] in _PLAINLY_HTML:
             return ""
-        return _feed(_readable(body[:_SNIFFED])) or sign(body)
+        return _feed(_readable(body[:_SNIFFED])) or type_by_signature(body)
     if said == XML:
         head = _readable(body[:_SNIFFED])
-        return _feed(head, among_xml=True) or (HTML if _MARKUP.match(head) else sign(body))
+        return _feed(head, among_xml=True) or (HTML if _MARKUP.match(head) else type_by_signature(body))
     if said == "application/json":
         return _feed(_readable(body[:_SNIFFED]))
     if said.startswith("image/"):
-        found = sign(body, binary=True)
+        found = type_by_signature(body, binary=True)
         return found if found.startswith("image/") else ""
     if body.startswith(b"PK\x03\x04") and (said == ZIP or said.startswith(_OFFICE)):
-        found = zipped(body)
+        found = zip_type(body)
         return "" if found == ZIP else found
     return ""
 
 
 def _binary(url: Url, body: bytes) -> Decision:
-    found = sign(body, binary=True)
-    named = by_extension(url, textual=False)
+    found = type_by_signature(body, binary=True)
+    named = type_by_extension(url, textual=False)
     if found == OLE and named in OLD_OFFICE:
         return Decision(named, "extension")
     if found == ZIP and named.startswith("application/") and named not in KNOWN:
@@ -241,7 +241,7 @@ def _binary(url: Url, body: bytes) -> Decision:
         return Decision(found, "bytes")
     if named and named not in KNOWN:  # a type with a known signature, which these bytes lack
         return Decision(named, "extension")
-    found = usual(by_magic(body))
+    found = usual_type(type_by_magic(body))
     return Decision(found, "magic") if found else Decision(BINARY, "default")
 
 

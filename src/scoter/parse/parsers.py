@@ -9,12 +9,12 @@ from msgspec.structs import asdict, replace
 
 from scoter.core.page import Content, Outlink, Page
 from scoter.core.url import Url, join
-from scoter.parse.encoding import decoded
+from scoter.parse.encoding import decode_page
 from scoter.parse.html import MOST_LINKS, HtmlOptions, HtmlReader
 from scoter.parse.html.options import is_text_needed
 from scoter.parse.html.reader import doubt_about
 from scoter.parse.mediatype import HTML, TEXT, XHTML
-from scoter.parse.prescan import harmless
+from scoter.parse.prescan import is_harmless
 from scoter.parse.robots_meta import directives
 from scoter.parse.scripts import css_addresses, script_addresses
 from scoter.plugins import Setup
@@ -39,7 +39,7 @@ class HtmlParser:
 
     def in_place(self, content: Content) -> bool:
         """Tell whether the page is sure to parse quickly, so that it needs no separate process."""
-        return not self._can_take_long and harmless(content.body)
+        return not self._can_take_long and is_harmless(content.body)
 
 
 class TextParser:
@@ -52,7 +52,7 @@ class TextParser:
         self._agents = HtmlOptions.of(setup.config).agents
 
     def parse(self, content: Content) -> Sequence[Page]:
-        source = decoded(content.body, content.encoding, self._default, markup=False)
+        source = decode_page(content.body, content.encoding, self._default, markup=False)
         page = Page(
             url=content.url,
             text=source.utf8.decode().replace("\r\n", "\n").strip(),
@@ -80,7 +80,7 @@ class ScriptParser:
         self._agents = HtmlOptions.of(setup.config).agents
 
     def parse(self, content: Content) -> Sequence[Page]:
-        source = decoded(content.body, content.encoding, "utf-8", markup=False)
+        source = decode_page(content.body, content.encoding, "utf-8", markup=False)
         page = Page(
             url=content.url,
             outlinks=_outlinks(self._addresses(source.utf8.decode("utf-8", "replace")), content.url, self._kind),

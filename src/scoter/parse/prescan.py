@@ -88,10 +88,10 @@ def without_comments(markup: bytes) -> bytes:
     return found
 
 
-def harmless(body: bytes) -> bool:
+def is_harmless(body: bytes) -> bool:
     """Tell whether parsing a page is sure to take no more than about a second and 200 MB.
 
-    >>> harmless(b"<p>words</p>" * 100), harmless(b"<div>" * 100_000)
+    >>> is_harmless(b"<p>words</p>" * 100), is_harmless(b"<div>" * 100_000)
     (True, False)
     """
     size = len(body)

@@ -1,4 +1,4 @@
-"""Pages in every encoding of the web, declared rightly, wrongly and not at all, with what is to be read.
+"""Pages in every encoding of the web, declared correctly, wrongly and not at all, with the expected text.
 
 Each row: a name; the bytes; what the server says; the encoding that is found and why; words that must come out.
 """

@@ -1,11 +1,11 @@
-"""Every encoding of the web is read, whoever declares it, rightly or wrongly."""
+"""Every encoding of the web is decoded, with correct, wrong and missing declarations."""
 
 from __future__ import annotations
 
 import pytest
 from tests.parse.encodings.cases import ALL, DECLARED, UNDECLARED, UNICODE, WRONG, Case
 
-from scoter.parse.encoding import decoded
+from scoter.parse.encoding import decode_page
 
 GROUPS = [
     pytest.param(case, id=f"{group}: {case.name}")
@@ -16,7 +16,7 @@ GROUPS = [
 
 @pytest.mark.parametrize("case", GROUPS)
 def test_page_is_decoded_in_its_encoding(case: Case) -> None:
-    found = decoded(case.body, case.http)
+    found = decode_page(case.body, case.http)
 
     assert (found.encoding, found.why) == (case.encoding, case.why)
     assert case.words in found.utf8.decode()
@@ -24,7 +24,7 @@ def test_page_is_decoded_in_its_encoding(case: Case) -> None:
 
 @pytest.mark.parametrize("case", GROUPS)
 def test_replaced_characters_are_counted(case: Case) -> None:
-    found = decoded(case.body, case.http)
+    found = decode_page(case.body, case.http)
 
     assert found.replaced == found.utf8.decode().count("\ufffd")
 

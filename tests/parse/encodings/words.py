@@ -1,4 +1,4 @@
-"""Sentences about seals in many languages, in characters that the encodings of their countries have."""
+"""Sentences about seals in many languages, in characters of the encodings used there."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Contents that mean harm: each is small or plain to see, and costs a parser that trusts it minutes or gigabytes."""
+"""Hostile contents: each is small or simple, and costs a naive parser minutes or gigabytes."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ _MB: Final = 1_000_000
 
 
 class Case(Struct, frozen=True):
-    """A hostile content: what it is, and whether parsers get through it by themselves or are stopped."""
+    """A hostile content, and whether parsers finish it or are stopped by a limit."""
 
     name: str
     media_type: str
     body: Callable[[], bytes]
-    stopped: bool | None = False  # None: either will do
+    stopped: bool | None = False  # None: either
 
 
 def zipped(**members: bytes) -> bytes:
@@ -41,7 +41,7 @@ def zipped(**members: bytes) -> bytes:
 
 
 def nested_zip(levels: int, copies: int) -> bytes:
-    """Zips in zips, each level with copies of the one below it."""
+    """Nested zips, each level with copies of the one below."""
     inner = zipped(**{"seal.txt": b"words " * 1_000})
     for _ in range(levels):
         inner = zipped(**{f"{number}.zip": inner for number in range(copies)})
@@ -49,7 +49,7 @@ def nested_zip(levels: int, copies: int) -> bytes:
 
 
 def overlapping_zip(members: int, size: int) -> bytes:
-    """A directory whose entries all lead to the same compressed bytes."""
+    """A zip directory whose entries all point to the same compressed bytes."""
     packer = zlib.compressobj(9, zlib.DEFLATED, -15)
     data = packer.compress(bytes(size)) + packer.flush()
     crc = zlib.crc32(bytes(size))
@@ -90,7 +90,7 @@ def word(body: str) -> bytes:
 
 
 def pdf(*objects: bytes, trailer: bytes = b"") -> bytes:
-    """A PDF of these objects, the first of which is its catalogue."""
+    """A PDF of these objects; the first is its catalogue."""
     body, places = b"%PDF-1.4\n", []
     for number, each in enumerate(objects, 1):
         places.append(len(body))

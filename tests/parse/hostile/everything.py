@@ -1,4 +1,4 @@
-"""A chain of all built-in parsers, in the order that a crawl has them."""
+"""A chain of all built-in parsers in the order of a crawl."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from scoter.parse.parsers import CssParser, HtmlParser, ScriptParser, TextParser
 from scoter.plugins import Parser, Setup
 
 EVERYTHING = ("parse.metadata=true", "parse.markdown=true", "parse.extractor=resiliparse", "parse.script_links=true")
-"""Settings with which a page is read in every way that there is."""
+"""Settings that switch on everything that can be read from a page."""
 
 
 def all_parsers(config: Config) -> ParserChain:
-    """The chain; a function of a module, so that it can go to another process."""
+    """Return the chain; a module-level function, so that it can be pickled."""
     setup = Setup(config)
     outer: list[tuple[str, Parser]] = [
         ("html", HtmlParser(setup)),

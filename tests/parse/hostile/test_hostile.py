@@ -1,4 +1,4 @@
-"""Whatever a content is made of, it costs no more than its limits, and only itself."""
+"""Hostile contents stay within their limits and do not affect the next content."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from scoter.parse import Parsed, ParseFailed
 from scoter.parse.parser_process import ParserProcess, frame
 
 CPU = timedelta(seconds=3)
-WALL = timedelta(seconds=30)  # others may have the processors
+WALL = timedelta(seconds=30)  # the machine may be busy
 MEMORY = 700 * 1024 * 1024
 LARGEST = 64 * 1024 * 1024
 STOPPED = ("timeout", "cpu", "memory", "crash")
@@ -40,7 +40,7 @@ def test_hostile_content_is_limited_in_time_and_memory(everything: ParserProcess
 
     assert isinstance(good, Parsed)
     assert good.page.title == "Seals"
-    assert took < 2 * WALL.total_seconds()  # what dies in a process that was used is tried again
+    assert took < 2 * WALL.total_seconds()  # a content may be retried in a fresh process
     assert resident_mib() - before < 400
     if isinstance(outcome, ParseFailed):
         assert outcome.reason in (*STOPPED, "empty"), outcome

@@ -1,4 +1,4 @@
-"""Meta refresh, by the cases of the HTML standard's algorithm."""
+"""Meta refresh, by the cases of the HTML standard, and srcset."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scoter.core.url import canonical
-from scoter.parse.html.attributes import read_refresh
+from scoter.parse.html.attributes import largest, read_refresh
 
 BASE = canonical("http://a.example/dir/")
 
@@ -44,3 +44,26 @@ def test_refresh_without_target_is_none(content: str) -> None:
 @given(st.text())
 def test_refresh_accepts_any_text(content: str) -> None:
     read_refresh(content, BASE)
+
+
+@pytest.mark.parametrize(
+    ("srcset", "found"),
+    [
+        ("", ""),
+        ("a.png", "a.png"),
+        ("a.png,b.png 2x", "a.png,b.png"),
+        ("a.png 1x,b.png 3x,c.png 2x", "b.png"),
+        ("a.png 100w 50h, b.png 50w", "a.png"),
+        ("a.png 2x, b.png 2x", "a.png"),
+        ("a.png -1x, b.png NaNx, c.png ٣x", "a.png"),
+        (",,a.png,,", "a.png"),
+        ("data:image/png;base64,AAAA 2x, b.png", "data:image/png;base64,AAAA"),
+    ],
+)
+def test_largest_srcset_candidate_is_chosen(srcset: str, found: str) -> None:
+    assert largest(srcset) == found
+
+
+@given(st.text(max_size=200))
+def test_srcset_accepts_any_text(srcset: str) -> None:
+    assert largest(srcset) in ("", *srcset.replace(",", " ").split()) or largest(srcset) in srcset

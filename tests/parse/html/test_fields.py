@@ -1,4 +1,4 @@
-"""What a page says about itself beside text and links: headings, metas, alternates, language, robots, doubts."""
+"""Fields other than text and links: headings, metas, alternates, language, robots directives, doubt."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from tests.parse.contents import content, read
 from scoter.core.page import Alternate, Heading
 from scoter.core.url import canonical
 from scoter.parse.html import HtmlOptions, HtmlReader
-from scoter.parse.html.attributes import largest
 from scoter.parse.html.page_parts import LONGEST_HEADING, LONGEST_META, MOST_ALTERNATES, MOST_HEADINGS, MOST_METAS
 
 ATTRIBUTES = [
@@ -179,29 +178,6 @@ def test_doubt_names_the_problems_of_a_page(body: bytes, doubt: str) -> None:
 
 def test_doubt_names_truncation() -> None:
     assert HtmlReader().read(replace(content("<p>x"), truncated=True)).doubt == "truncated"
-
-
-@pytest.mark.parametrize(
-    ("srcset", "found"),
-    [
-        ("", ""),
-        ("a.png", "a.png"),
-        ("a.png,b.png 2x", "a.png,b.png"),
-        ("a.png 1x,b.png 3x,c.png 2x", "b.png"),
-        ("a.png 100w 50h, b.png 50w", "a.png"),
-        ("a.png 2x, b.png 2x", "a.png"),
-        ("a.png -1x, b.png NaNx, c.png ٣x", "a.png"),
-        (",,a.png,,", "a.png"),
-        ("data:image/png;base64,AAAA 2x, b.png", "data:image/png;base64,AAAA"),
-    ],
-)
-def test_largest_srcset_candidate_is_chosen(srcset: str, found: str) -> None:
-    assert largest(srcset) == found
-
-
-@given(st.text(max_size=200))
-def test_srcset_accepts_any_text(srcset: str) -> None:
-    assert largest(srcset) in ("", *srcset.replace(",", " ").split()) or largest(srcset) in srcset
 
 
 @given(

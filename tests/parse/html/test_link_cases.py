@@ -1,4 +1,4 @@
-"""Links and how pages write them: markup, and what is to be found in it, case by case."""
+"""Links in the many ways that pages write them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from scoter.core.page import Content
 from scoter.core.url import canonical
 from scoter.parse.html import MOST_LINKS, HtmlOptions, HtmlReader
 
-# What it is about, the markup, and the links in their order: kind and target. The page is http://a.example/dir/page.html.
+# Name of the case, markup, and expected links in order: kind and target. The page is http://a.example/dir/page.html.
 CASES: list[tuple[str, str, list[str]]] = [
     ("base href", '<base href="/other/"><a href="x">', ["a http://a.example/other/x"]),
     ("base after the link", '<a href="x">1</a><base href="http://b.example/">', ["a http://b.example/x"]),

@@ -1,4 +1,4 @@
-"""What the HTML parser vouches for, and what it is asked for by settings."""
+"""The HTML and text parsers: parsing in place, and options from the configuration."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from tests.parse.main.rendering import BASE, main_of, markdown
 from scoter.errors import ConfigError
 from scoter.parse.main import MainContent, main_content
 from scoter.parse.main.tree import DEEPEST, MOST_NODES, read_tree
-from scoter.parse.prescan import harmless
+from scoter.parse.prescan import is_harmless
 
 LONG = "<p>" + "Words that are the page. " * 20 + "</p>"
 WORDS = ("Words that are the page. " * 20).strip()
@@ -156,7 +156,7 @@ def test_a_hard_page_is_written_soon_and_small(page: str) -> None:
 
 
 def test_the_hard_pages_are_such_as_are_parsed_in_place() -> None:
-    assert sum(harmless(page.encode()) for page in HARD.values()) >= len(HARD) - 1
+    assert sum(is_harmless(page.encode()) for page in HARD.values()) >= len(HARD) - 1
 
 
 def test_cells_of_several_lines_are_apart_without_tabs_which_code_keeps() -> None:

@@ -1,8 +1,8 @@
-"""Pages that say it in their content: microformats, plain elements, and pictures."""
+"""Pages with metadata in their content: microformats, plain elements and images."""
 
 from __future__ import annotations
 
-from tests.parse.metadata.truth import Case, case
+from tests.parse.metadata.expectation import Case, case
 
 LONG = "Grey seals have come back to the islands off the coast, and those who count them say that they will stay."
 CASES: tuple[Case, ...] = (

@@ -1,10 +1,10 @@
-"""Pages whose sources contradict each other, and orders that settle it otherwise."""
+"""Pages whose sources contradict each other, with the default and other orders."""
 
 from __future__ import annotations
 
 from typing import Any, Final
 
-from tests.parse.metadata.truth import Case, case, ld
+from tests.parse.metadata.expectation import Case, case, ld
 
 _OG: Final = """<meta property="og:title" content="og"><meta property="og:description" content="og">
 <meta property="og:image" content="/og.jpg"><meta property="og:url" content="/og"><meta property="og:type" content="og">

@@ -1,8 +1,8 @@
-"""Pages that speak in schema.org's words: JSON-LD, whole and broken, microdata, and RDFa."""
+"""Pages with schema.org metadata: valid and broken JSON-LD, microdata and RDFa."""
 
 from __future__ import annotations
 
-from tests.parse.metadata.truth import Case, case, ld
+from tests.parse.metadata.expectation import Case, case, ld
 
 ANN = {"name": "Ann Doe", "url": "https://a.example/ann"}
 CASES: tuple[Case, ...] = (

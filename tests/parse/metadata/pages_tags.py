@@ -1,8 +1,8 @@
-"""Pages that speak in meta and link elements: OpenGraph, Twitter cards, Dublin Core, rels, and plain names."""
+"""Pages with metadata in meta and link elements: Open Graph, Twitter cards, Dublin Core, rels and plain names."""
 
 from __future__ import annotations
 
-from tests.parse.metadata.truth import Case, case
+from tests.parse.metadata.expectation import Case, case
 
 AT = "2024-03-05T09:00:00Z"
 CASES: tuple[Case, ...] = (

@@ -1,4 +1,4 @@
-"""Whatever bytes a page is made of: no failure, absolute addresses, bounded texts, a source for each field."""
+"""For any page: no failure, absolute URLs, limited texts, a source for each field."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any
 
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from tests.parse.metadata.expectation import ld, read
 from tests.parse.metadata.pages_conflicts import EVERY
-from tests.parse.metadata.truth import ld, read
 
 from scoter.core.metadata import PageMetadata
 from scoter.core.url import canonical
@@ -19,7 +19,7 @@ ADDRESSES = ("canonical", "license")
 
 
 def check(found: PageMetadata) -> None:
-    """Hold a record to what is promised of every one."""
+    """Check what must hold for every record."""
     there = {name for name in found.__struct_fields__ if name != "sources" and getattr(found, name)}
     assert set(found.sources) == there
     for name, longest in TEXTS.items():

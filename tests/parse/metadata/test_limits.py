@@ -1,11 +1,11 @@
-"""Pages that say too much: what is read of them is bounded, and so is the time it takes."""
+"""Limits on the size of metadata and the time to read it."""
 
 from __future__ import annotations
 
 from functools import partial
 
 from tests.effort import seconds_of
-from tests.parse.metadata.truth import ld, read
+from tests.parse.metadata.expectation import ld, read
 
 
 def test_title_and_description_are_truncated() -> None:

@@ -1,4 +1,4 @@
-"""The order of sources, as the configuration changes it."""
+"""The configurable order of sources."""
 
 from __future__ import annotations
 

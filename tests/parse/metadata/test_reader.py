@@ -1,11 +1,11 @@
-"""What holds for every reading: the tree stays as it is, and what is relative is relative to the base."""
+"""The metadata reader: unchanged trees, relative URLs, and how texts are cleaned."""
 
 from __future__ import annotations
 
 import pytest
 from selectolax.lexbor import LexborHTMLParser
+from tests.parse.metadata.expectation import URL, as_expected_fields, read
 from tests.parse.metadata.pages_conflicts import EVERY
-from tests.parse.metadata.truth import URL, read, told
 
 from scoter.core.url import canonical
 from scoter.parse.metadata import PageMetadataReader
@@ -38,7 +38,7 @@ def test_reader_keeps_nothing_between_pages() -> None:
     before = reader.read(first, url, url)
     between = reader.read(LexborHTMLParser("<title>Seals</title>"), url, url)
 
-    assert told(between) == {"title": ("html", "Seals")}
+    assert as_expected_fields(between) == {"title": ("html", "Seals")}
     assert reader.read(first, url, url) == before
 
 
@@ -77,7 +77,7 @@ def test_entity_in_a_name_does_not_split_the_author() -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "count", "told"),
+    ("value", "count", "expected"),
     [
         ("4,7", "1.204", (4.7, 1204)),
         ("4.7", "1,204", (4.7, 1204)),
@@ -85,20 +85,20 @@ def test_entity_in_a_name_does_not_split_the_author() -> None:
         ("4", "7.0", (4, 7)),
     ],
 )
-def test_ratings_accept_decimal_points_and_commas(value: str, count: str, told: tuple[float, int]) -> None:
+def test_ratings_accept_decimal_points_and_commas(value: str, count: str, expected: tuple[float, int]) -> None:
     rating = f'{{"@type": "AggregateRating", "ratingValue": "{value}", "reviewCount": "{count}"}}'
     thing = f'{{"@context": "https://schema.org", "@type": "Product", "name": "Kettle", "aggregateRating": {rating}}}'
 
     found = read(f'<script type="application/ld+json">{thing}</script>').product
 
     assert found is not None
-    assert (found.rating, found.ratings) == told
+    assert (found.rating, found.ratings) == expected
 
 
 def test_page_without_elements_has_no_metadata() -> None:
     url = canonical(URL)
 
-    assert told(PageMetadataReader().read(LexborHTMLParser(""), url, url)) == {}
+    assert as_expected_fields(PageMetadataReader().read(LexborHTMLParser(""), url, url)) == {}
 
 
 def test_article_inside_main_is_read_once() -> None:

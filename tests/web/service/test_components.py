@@ -15,7 +15,7 @@ import pytest
 from scoter.config import load
 from scoter.core.url import canonical
 from scoter.errors import UsageError
-from scoter.parse import ContentParser, Parsed, received
+from scoter.parse import ContentParser, Parsed, make_content
 from scoter.web.server import HttpServer, open_sockets
 from scoter.web.service.components import CoreComponents, live_config
 from scoter.web.service.core import CoreProcess
@@ -185,7 +185,7 @@ def test_of_a_page_the_metadata_are_read_whatever_the_settings_say_and_links_are
     markup = (
         b"<title>T</title><link rel=canonical href=/c><a href=/a>a</a><img src=/i><script>'http://x.test/'</script>"
     )
-    content = received(canonical("http://example.org/"), (("Content-Type", "text/html"),), markup)
+    content = make_content(canonical("http://example.org/"), (("Content-Type", "text/html"),), markup)
 
     with ContentParser(config) as parsing:
         outcome = parsing.parse(content)

@@ -36,7 +36,7 @@ from scoter.fetch.fetcher import Fetcher
 from scoter.fetch.progress import Snapshot
 from scoter.fetch.robots import MAX_AGE
 from scoter.parse.feeds.sitemap import Sitemap, read_listing
-from scoter.parse.mediatype import declared
+from scoter.parse.mediatype import parse_content_type
 
 MAX_DEPTH = 3
 """Indexes one below the other; sitemaps.org allows one."""
@@ -230,7 +230,7 @@ class SitemapCrawler:
     def _read_now(self, exchange: Exchange, way: SitemapRequest) -> Sitemap | None:
         decoded = decode(exchange.body, content_codings(exchange.headers), self._size)
         cut = bool(exchange.truncation or decoded.truncation)
-        _, charset = declared(exchange.header("content-type"))
+        _, charset = parse_content_type(exchange.header("content-type"))
         found = read_listing(decoded.body, exchange.url, charset=charset, size=self._size, cut=cut)
         if found is None:
             return None

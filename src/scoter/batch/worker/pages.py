@@ -21,7 +21,7 @@ from scoter.core.url import Url
 from scoter.fetch.decode import content_codings, decode
 from scoter.parse.content_parser import ContentParser, ParseFailed, ParseOutcome
 from scoter.parse.links import LinkRules
-from scoter.parse.mediatype import received
+from scoter.parse.mediatype import make_content
 from scoter.plugins import chain
 
 # Nothing is wrong with such a page: we have no parser for it, or not all of it.
@@ -58,7 +58,7 @@ class PageProcessor:
         decoded = decode(body, codings, self._limit) if codings else None
         plain = body if decoded is None else decoded.body
         truncated = bool(cut or (decoded is not None and decoded.truncation))
-        found = received(url, headers, plain, truncated=truncated, sniff=self._sniffs)
+        found = make_content(url, headers, plain, truncated=truncated, sniff=self._sniffs)
         return self._scoring.before_parsing(url, datum, found)
 
     def sign(self, content: Content, text: str) -> bytes:

@@ -17,7 +17,7 @@ from scoter.core.robots_cache import StoredRobots
 from scoter.core.url import Url, canonical
 from scoter.fetch.decode import content_codings, decode
 from scoter.fetch.fetcher import Fetcher
-from scoter.parse.mediatype import Decision, decided, declared, received
+from scoter.parse.mediatype import Decision, decide_type, parse_content_type, make_content
 
 FROM_STDIN = "https://stdin.invalid/"
 """URL of a document on standard input without ``--as-url``."""
@@ -195,10 +195,10 @@ def _content(
 ) -> tuple[Content, Decision | None]:
     """Return the content for the parsers and how its type was decided; ``None`` if the type is forced."""
     sniffs = config.parse.mime_type_magic
-    media_type, charset = declared(header(headers, "Content-Type"))
+    media_type, charset = parse_content_type(header(headers, "Content-Type"))
     if force_as:
         forced = (("Content-Type", f'{force_as}; charset="{charset}"' if charset else force_as),)
         kept = tuple(field for field in headers if field[0].lower() != "content-type")
-        return received(url, forced + kept, body, truncated=truncated, sniff=False), None
-    found = received(url, headers, body, truncated=truncated, sniff=sniffs)
-    return found, decided(media_type, url, body) if sniffs else None
+        return make_content(url, forced + kept, body, truncated=truncated, sniff=False), None
+    found = make_content(url, headers, body, truncated=truncated, sniff=sniffs)
+    return found, decide_type(media_type, url, body) if sniffs else None

@@ -18,7 +18,7 @@ from scoter.core.page import Content, Outlink, Page
 from scoter.core.url import Url
 from scoter.errors import PluginError
 from scoter.parse import ContentParser, DropReason, LinkRules, Parsed, ParseFailed
-from scoter.parse.encoding import decoded
+from scoter.parse.encoding import decode_page
 from scoter.parse.mediatype import TEXT
 from scoter.plugins import POINTS, active, chain, installed
 
@@ -97,7 +97,7 @@ def _encoding(config: Config, content: Content, page: Page) -> DetectedEncoding 
     if not page.encoding:
         return None
     default = config.parse.character_encoding_default
-    found = decoded(content.body, content.encoding, default, markup=content.media_type != TEXT)
+    found = decode_page(content.body, content.encoding, default, markup=content.media_type != TEXT)
     return (
         DetectedEncoding(page.encoding, found.why, found.replaced)
         if found.encoding == page.encoding

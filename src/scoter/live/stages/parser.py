@@ -16,7 +16,7 @@ from scoter.core.reply import Exchange
 from scoter.core.url import Url
 from scoter.fetch.decode import content_codings, decode
 from scoter.live.records import ContentKind, ContentSummary
-from scoter.parse import ContentParser, HtmlOptions, Parsed, ParseFailed, received
+from scoter.parse import ContentParser, HtmlOptions, Parsed, ParseFailed, make_content
 from scoter.parse.robots_meta import directives
 
 _FAMILIES: Mapping[str, ContentKind] = {
@@ -54,7 +54,7 @@ class ResponseParser:
         plain = decode(exchange.body, codings, self._limit) if codings else None
         body = exchange.body if plain is None else plain.body
         cut = bool(exchange.truncation or (plain is not None and plain.truncation))
-        return received(exchange.url, exchange.headers, body, truncated=cut, sniff=self._sniffs)
+        return make_content(exchange.url, exchange.headers, body, truncated=cut, sniff=self._sniffs)
 
     def _told(self, content: Content, outcome: Parsed | ParseFailed) -> ContentSummary:
         if isinstance(outcome, ParseFailed):

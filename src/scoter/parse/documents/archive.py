@@ -14,7 +14,7 @@ import zlib
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from scoter.parse.encoding import codec_of, decoded, is_utf8
+from scoter.parse.encoding import codec_of, decode_page, is_utf8
 
 MOST_BYTES: Final = 128 * 1024 * 1024
 """Total bytes decompressed from one archive, including nested ones."""
@@ -136,7 +136,7 @@ def _read(raw: bytes, otherwise: str, codec: Any) -> str:
 
 def _codec(names: bytes) -> Any:
     """Return the codec of an East Asian encoding if the names are clearly in one: few wide characters stand alone."""
-    found = decoded(names, markup=False)
+    found = decode_page(names, markup=False)
     if found.encoding not in _EAST_ASIAN or found.replaced:
         return None
     text = found.utf8.decode()

@@ -30,7 +30,7 @@ from scoter.config.units import Size
 from scoter.core.page import Content, Page
 from scoter.errors import ConfigError
 from scoter.parse.documents.pages import DocumentContent, DocumentLink, PageMaker, about
-from scoter.parse.encoding import decoded
+from scoter.parse.encoding import decode_page
 from scoter.parse.mediatype import HTML
 from scoter.parse.parsers import HtmlParser
 from scoter.plugins import Setup
@@ -120,7 +120,7 @@ class CommandParser:
             return replace(page, media_type=content.media_type, doubt=ended.doubt or page.doubt)
         if self._settings.output == "json":
             return self._maker.page(content, _answer(ended))
-        text = decoded(ended.output, "", self._default, markup=False).utf8.decode()
+        text = decode_page(ended.output, "", self._default, markup=False).utf8.decode()
         return self._maker.page(content, DocumentContent(text=text, doubt=ended.doubt))
 
 

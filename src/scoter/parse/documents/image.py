@@ -18,7 +18,7 @@ from scoter.core.dates import parse_date
 from scoter.core.page import Content, Page
 from scoter.parse.documents.embedded_metadata import read_iptc, read_xmp
 from scoter.parse.documents.pages import DocumentContent, PageMaker, about, authors, keywords
-from scoter.parse.mediatype import sniffed
+from scoter.parse.mediatype import sniff_type
 from scoter.plugins import Setup
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ def _opened(body: bytes) -> ImageFile | DocumentContent | None:
             return Image.open(io.BytesIO(body), formats=tuple(set(_FORMATS.values())))
     except UnidentifiedImageError:
         return (
-            DocumentContent(doubt="damaged: its header cannot be read") if sniffed(body).startswith("image/") else None
+            DocumentContent(doubt="damaged: its header cannot be read") if sniff_type(body).startswith("image/") else None
         )
     except Image.DecompressionBombError:
         return DocumentContent(doubt="bomb: larger than any image that can be displayed")

@@ -23,7 +23,7 @@ from scoter.parse.chain import ParserChain
 from scoter.parse.documents.archive import LONGEST_NAME, ByteBudget, UnreadableArchive, ZipArchive
 from scoter.parse.documents.pages import MOST_TEXT, DocumentContent, PageMaker, one_line
 from scoter.parse.html import MOST_LINKS
-from scoter.parse.mediatype import decided
+from scoter.parse.mediatype import decide_type
 from scoter.parse.records import Parsed, ParseFailed
 from scoter.plugins import Setup
 
@@ -139,7 +139,7 @@ class _ZipReader:
             return
         inner = Content(
             url=url,
-            media_type=decided("", url, body).media_type,
+            media_type=decide_type("", url, body).media_type,
             body=body,
             robots=content.robots,
             metadata={_DEPTH: str(depth + 1)},

@@ -15,7 +15,7 @@ from scoter.parse.feeds.entries import FeedEntry, FeedFound, Person, Reference
 from scoter.parse.feeds.jsonfeeds import read_json_feed
 from scoter.parse.feeds.source import XmlSource
 from scoter.parse.feeds.xmlfeeds import FEED_ROOTS, read_xml_feed
-from scoter.parse.filetypes import by_extension
+from scoter.parse.filetypes import type_by_extension
 from scoter.parse.html import LONGEST_ANCHOR, LONGEST_TITLE, MOST_LINKS, HtmlOptions, HtmlReader
 from scoter.parse.robots_meta import Directives, directives
 from scoter.plugins import Setup
@@ -221,7 +221,7 @@ class _Pages:
             url = self._join(each.href)
             if url is None:
                 continue
-            media_type = each.media_type or by_extension(url, textual=False)
+            media_type = each.media_type or type_by_extension(url, textual=False)
             kind = media_type.partition("/")[0].lower()
             if kind in ("video", "audio"):
                 yield Media(url=url.text, kind=kind, media_type=media_type, seconds=each.seconds)

@@ -10,7 +10,7 @@ import msgspec
 
 from scoter.core.dates import parse_date, parse_duration
 from scoter.core.display import count
-from scoter.parse.encoding import decoded
+from scoter.parse.encoding import decode_page
 from scoter.parse.feeds.entries import (
     LONGEST_ADDRESS,
     LONGEST_LANGUAGE,
@@ -35,7 +35,7 @@ def read_json_feed(body: bytes, charset: str = "", *, most: int) -> FeedFound | 
     if _VERSION.encode() not in body and b"\\/version\\/1" not in body:
         return None  # avoids parsing a large JSON document that is something else
     try:
-        found = msgspec.json.decode(decoded(body, charset, "utf-8", markup=False).utf8)
+        found = msgspec.json.decode(decode_page(body, charset, "utf-8", markup=False).utf8)
     except (msgspec.DecodeError, RecursionError):
         return None
     if not isinstance(found, dict) or _VERSION not in _text(found.get("version")):

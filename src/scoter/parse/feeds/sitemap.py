@@ -19,7 +19,7 @@ from scoter.core.dates import parse_date
 from scoter.core.display import count
 from scoter.core.page import Content, Outlink, Page
 from scoter.core.url import Url, join
-from scoter.parse.encoding import decoded
+from scoter.parse.encoding import decode_page
 from scoter.parse.feeds.entries import FeedFound
 from scoter.parse.feeds.source import MOST, ElementCounter, Unpacked, XmlSource, local, walk
 from scoter.parse.feeds.xmlfeeds import FEED_ROOTS, read_xml_feed
@@ -280,7 +280,7 @@ def _of_feed(feed: FeedFound, base: Url, most: int) -> Sitemap:
 
 def _of_lines(file: Unpacked, charset: str, base: Url, most: int, cut: bool) -> Sitemap | None:
     """Return the addresses in a text file; its first line must be one."""
-    text = decoded(b"".join(file.pieces()), charset, "utf-8", markup=False).utf8.decode("utf-8", "replace")
+    text = decode_page(b"".join(file.pieces()), charset, "utf-8", markup=False).utf8.decode("utf-8", "replace")
     doubt = file.doubt or ("its end is missing" if cut else "")
     if doubt:
         text = text[: max(text.rfind("\n"), text.rfind("\r")) + 1]  # a truncated address would be that of another page

@@ -16,7 +16,7 @@ from html.entities import html5
 from typing import Any, Final, Protocol
 
 from scoter.core.display import size
-from scoter.parse.encoding import codec_of, decoded, encoding_name, errors_of
+from scoter.parse.encoding import codec_of, decode_page, encoding_name, errors_of
 
 PIECE: Final = 64 * 1024
 MOST: Final = 64 * 1024 * 1024
@@ -115,7 +115,7 @@ class XmlSource:
         first = next(self._rest, b"")
         declared = _DECLARED.search(first[:1_024])
         label = charset if encoding_name(charset) else declared[1].decode() if declared else ""
-        self.encoding = decoded(first, label, "utf-8", markup=False).encoding
+        self.encoding = decode_page(first, label, "utf-8", markup=False).encoding
         # A byte order mark yields "utf-16le" or similar; the mark itself precedes the root.
         self._decoder: Any = _decoder(self.encoding)(errors_of(self.encoding))
         self._head = self._find_root(self._text(first))

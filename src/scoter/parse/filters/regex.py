@@ -37,7 +37,7 @@ from scoter.core.pattern import (
 )
 from scoter.core.rule_lines import rule_lines, shown
 from scoter.errors import RuleError
-from scoter.parse.encoding import decoded
+from scoter.parse.encoding import decode_page
 from scoter.parse.filters.values import MOST_VALUES, join_values, with_metadata
 from scoter.parse.mediatype import TEXT
 from scoter.plugins import Setup
@@ -113,7 +113,7 @@ class RegexFilter:
                 if page.url != content.url or not page.encoding:
                     return b""
                 markup = content.media_type != TEXT
-                return decoded(content.body, content.encoding, self._default, markup=markup).utf8
+                return decode_page(content.body, content.encoding, self._default, markup=markup).utf8
 
     def _value(self, rule: FieldRule, text: bytes, end: float) -> str | None:
         """Return a rule's value for a text, or ``None`` if it was aborted or found nothing to keep."""

@@ -14,7 +14,7 @@ from selectolax.lexbor import LexborCSSSelector, LexborDocumentOptions, LexborHT
 
 from scoter.core.page import Content, Outlink, Page, Refresh
 from scoter.core.url import Url, join
-from scoter.parse.encoding import decoded
+from scoter.parse.encoding import decode_page
 from scoter.parse.html.attributes import largest, read_refresh
 from scoter.parse.html.elements import (
     ANCHOR,
@@ -94,7 +94,7 @@ class HtmlReader:
         """Read a page; any bytes give a result."""
         options = self._options
         url = content.url
-        source = decoded(content.body, content.encoding, options.default_encoding)
+        source = decode_page(content.body, content.encoding, options.default_encoding)
         markup = without_comments(source.utf8)
         tree = LexborHTMLParser(markup, options=_OPTIONS)
         about = None

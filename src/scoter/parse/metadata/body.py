@@ -14,6 +14,7 @@ from scoter.parse.metadata.field_values import (
     LONGEST_ADDRESS,
     LONGEST_NAME,
     LONGEST_TITLE,
+    MOST_MEDIA,
     authors,
     clean,
     image,
@@ -23,10 +24,9 @@ from scoter.parse.metadata.field_values import (
     side,
     words,
 )
-from scoter.parse.metadata.page_elements import MOST_CLIMBS, Attributes, PageElements, shown, within
+from scoter.parse.metadata.page_elements import MOST_CLIMBS, Attributes, PageElements, visible_text, within
 
 MOST_NODES: Final = 30
-MOST_MEDIA: Final = 10
 LONGEST_OPENING: Final = 500
 _SHORTEST_OPENING: Final = 60
 _SHORTEST_DAY: Final = 8  # characters; a bare year or month is not a publication date
@@ -61,7 +61,7 @@ def title(elements: PageElements) -> str:
     if elements.title:
         return elements.title
     for node in elements.find("h1")[:5]:
-        if text := clean(shown(node, 4 * LONGEST_TITLE), LONGEST_TITLE):
+        if text := clean(visible_text(node, 4 * LONGEST_TITLE), LONGEST_TITLE):
             return text
     return ""
 
@@ -83,7 +83,7 @@ def people(elements: PageElements) -> tuple[Author, ...]:
     listed = _listed(elements) if nodes else frozenset()
     return authors(
         Author(
-            name=clean(shown(node, 4 * LONGEST_NAME), LONGEST_NAME),
+            name=clean(visible_text(node, 4 * LONGEST_NAME), LONGEST_NAME),
             url=elements.address(node.attributes.get("href")),
         )
         for node in nodes
@@ -119,7 +119,7 @@ def modified(elements: PageElements) -> datetime | None:
 
 def tags(elements: PageElements) -> tuple[str, ...]:
     """Return the texts of ``rel=tag`` links."""
-    return words(shown(node, 500).replace(",", " ") for node in elements.find('a[rel~="tag" i]')[:MOST_NODES])
+    return words(visible_text(node, 500).replace(",", " ") for node in elements.find('a[rel~="tag" i]')[:MOST_NODES])
 
 
 def media(elements: PageElements) -> tuple[Media, ...]:
@@ -157,7 +157,7 @@ def opening(elements: PageElements) -> str:
     """Return the first real paragraph: long enough, more text than links, inside the content."""
     for query in ("article p,main p", "p"):
         for node in elements.some(query, MOST_NODES):
-            text = clean(shown(node, 4 * LONGEST_OPENING), 4 * LONGEST_OPENING)
+            text = clean(visible_text(node, 4 * LONGEST_OPENING), 4 * LONGEST_OPENING)
             if _length(text) < _SHORTEST_OPENING or "cookie" in text.lower():
                 continue
             linked = sum(len(link.text_lexbor()) for link in elements.find("a", node)[:MOST_NODES])
@@ -174,7 +174,7 @@ def _length(text: str) -> int:
 def _without_marks(elements: PageElements, node: LexborNode, text: str) -> str:
     """Remove references to footnotes, such as ``[1]``."""
     for raised in elements.find("sup", node)[:MOST_NODES]:
-        mark = clean(shown(raised, 100), 100)
+        mark = clean(visible_text(raised, 100), 100)
         if mark.startswith("["):
             text = text.replace(mark, "", 1)
     return clean(text, 4 * LONGEST_OPENING)
@@ -213,7 +213,7 @@ def _when(node: LexborNode) -> datetime | None:
     attributes = node.attributes
     if "datetime" in attributes:
         return plausible_date(attributes["datetime"])
-    text = shown(node, 100).strip()
+    text = visible_text(node, 100).strip()
     return plausible_date(text) if len(text) >= _SHORTEST_DAY else None
 
 

@@ -17,7 +17,7 @@ from selectolax.lexbor import LexborNode
 from scoter.core.metadata import Author
 from scoter.parse.metadata.body import headings, leads_away
 from scoter.parse.metadata.field_values import LONGEST_NAME, authors, clean, plausible_date
-from scoter.parse.metadata.page_elements import PageElements, ancestors, shown, within
+from scoter.parse.metadata.page_elements import PageElements, ancestors, visible_text, within
 
 MOST_LOOKED_AT: Final = 60
 MOST_LINES: Final = 8
@@ -137,7 +137,7 @@ def _leads_home(elements: PageElements, heading: LexborNode) -> bool:
 
 
 def _text(node: LexborNode) -> str:
-    text = clean(shown(node, 4 * LONGEST), 2 * LONGEST)
+    text = clean(visible_text(node, 4 * LONGEST), 2 * LONGEST)
     return text if len(text) <= LONGEST else ""
 
 
@@ -157,8 +157,8 @@ def _people(elements: PageElements, node: LexborNode, text: str) -> tuple[Author
     names = [name.strip() for other in others for name in other.split(",")] + [last.partition(",")[0].strip()]
     if not all(_is_name(name, 1 if by else 2) for name in names):
         return ()
-    links = {clean(shown(link, LONGEST), LONGEST_NAME): link for link in elements.find("a[href]", node)[:5]}
-    links |= {clean(shown(node, LONGEST), LONGEST_NAME): node} if node.tag == "a" else {}
+    links = {clean(visible_text(link, LONGEST), LONGEST_NAME): link for link in elements.find("a[href]", node)[:5]}
+    links |= {clean(visible_text(node, LONGEST), LONGEST_NAME): node} if node.tag == "a" else {}
     return authors(
         Author(name=name, url=elements.address(links[name].attributes.get("href")) if name in links else "")
         for name in names

@@ -21,6 +21,7 @@ LONGEST_WORD: Final = 100  # a keyword, a type, an article number
 LONGEST_ADDRESS: Final = 4_096
 MOST_AUTHORS: Final = 20
 MOST_KEYWORDS: Final = 50
+MOST_MEDIA: Final = 10
 LARGEST_SIDE: Final = 100_000  # pixels
 EARLIEST_YEAR: Final = 1970
 LATEST_YEAR: Final = 2100
@@ -49,12 +50,12 @@ def clean(text: str, longest: int) -> str:
     return words if len(words) <= longest else words[:longest].rstrip()
 
 
-def unmarked(text: str, longest: int) -> str:
+def strip_markup(text: str, longest: int) -> str:
     """Return a text without tags and entities, for sources whose values are often HTML.
 
-    >>> unmarked("<p>Seals &amp; terns</p>", 100)
+    >>> strip_markup("<p>Seals &amp; terns</p>", 100)
     'Seals & terns'
-    >>> unmarked("Fast <b>swimm</b>ers.<br>Slow walkers.", 100)
+    >>> strip_markup("Fast <b>swimm</b>ers.<br>Slow walkers.", 100)
     'Fast swimmers. Slow walkers.'
     """
     text = text[: 8 * longest]
@@ -183,7 +184,7 @@ def words(values: Iterable[str]) -> tuple[str, ...]:
         if "&" in text:
             text = html.unescape(text)  # before splitting: an entity ends in a semicolon
         for piece in _COMMAS.split(text):
-            word = unmarked(piece, LONGEST_WORD)
+            word = strip_markup(piece, LONGEST_WORD)
             if word:
                 found.setdefault(word.casefold(), word)
         if len(found) >= MOST_KEYWORDS:
@@ -206,10 +207,10 @@ def authors(found: Iterable[Author]) -> tuple[Author, ...]:
     return tuple(kept.values())
 
 
-def named(values: Iterable[str]) -> tuple[Author, ...]:
+def split_authors(values: Iterable[str]) -> tuple[Author, ...]:
     """Return the authors in texts, which may hold several separated by semicolons."""
     return authors(
-        Author(name=unmarked(name, LONGEST_NAME))
+        Author(name=strip_markup(name, LONGEST_NAME))
         for value in values
         for name in html.unescape(value[:5_000]).split(";")
     )

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, TypeAlias
 
-from scoter.parse.metadata.field_values import unmarked
+from scoter.parse.metadata.field_values import strip_markup
 
 Thing: TypeAlias = Mapping[str, Any]
 
@@ -104,7 +104,7 @@ class Graph:
 def text_of(value: object, longest: int) -> str:
     """Return a value as text; for a thing, its name."""
     if isinstance(value, str):
-        return unmarked(value, longest)
+        return strip_markup(value, longest)
     if isinstance(value, bool) or value is None:
         return ""
     if isinstance(value, int | float):

@@ -14,21 +14,21 @@ from scoter.parse.metadata.field_values import (
     LONGEST_NAME,
     LONGEST_TITLE,
     LONGEST_WORD,
+    MOST_MEDIA,
     clean,
     colour,
     first_date,
     image,
     language,
     media_type,
-    named,
+    split_authors,
     plausible_date,
     side,
-    unmarked,
+    strip_markup,
     words,
 )
 from scoter.parse.metadata.page_elements import PageElements
 
-MOST_MEDIA: Final = 10
 _PRICES: Final = ("product:price:amount", "og:price:amount", "product:sale_price:amount")
 _CURRENCIES: Final = ("product:price:currency", "og:price:currency", "product:sale_price:currency")
 _FRAMED: Final = frozenset({"text/html", "application/xhtml+xml", "application/x-shockwave-flash"})
@@ -62,11 +62,11 @@ def opengraph_claims(elements: PageElements) -> PageMetadata:
     groups = _media_groups(elements.groups) if elements.groups else []
     return PageMetadata(
         title=clean(first("og:title"), LONGEST_TITLE),
-        description=unmarked(first("og:description"), LONGEST_DESCRIPTION),
+        description=strip_markup(first("og:description"), LONGEST_DESCRIPTION),
         image=_opengraph_image(elements, groups),
         canonical=elements.address(first("og:url")),
         site_name=clean(first("og:site_name", "og:site-name"), LONGEST_NAME),
-        authors=named(every("article:author", "og:article:author", "book:author", "music:musician")),
+        authors=split_authors(every("article:author", "og:article:author", "book:author", "music:musician")),
         published=plausible_date(
             first("article:published_time", "og:article:published_time", "article:published", "og:published_time")
         )
@@ -149,10 +149,10 @@ def twitter_claims(elements: PageElements) -> PageMetadata:
     creator = clean(first("twitter:creator"), LONGEST_NAME)
     return PageMetadata(
         title=clean(first("twitter:title"), LONGEST_TITLE),
-        description=unmarked(first("twitter:description"), LONGEST_DESCRIPTION),
+        description=strip_markup(first("twitter:description"), LONGEST_DESCRIPTION),
         image=_twitter_image(elements),
         canonical=elements.address(first("twitter:url")),
-        authors=named([creator]) if len(creator) > 1 else (),
+        authors=split_authors([creator]) if len(creator) > 1 else (),
         media=_twitter_media(elements),
     )
 
@@ -198,10 +198,10 @@ def dublincore_claims(elements: PageElements) -> PageMetadata:
 
     return PageMetadata(
         title=clean(first("title", "title.main"), LONGEST_TITLE),
-        description=unmarked(first("description", "description.abstract", "abstract"), LONGEST_DESCRIPTION),
+        description=strip_markup(first("description", "description.abstract", "abstract"), LONGEST_DESCRIPTION),
         canonical=_web_address(elements, first("identifier", "identifier.uri", "identifier.url")),
         site_name=clean(first("publisher"), LONGEST_NAME),
-        authors=named([*terms.get("creator", ()), *terms.get("creator.personalname", ())]),
+        authors=split_authors([*terms.get("creator", ()), *terms.get("creator.personalname", ())]),
         published=first_date(map(first, _DC_PUBLISHED)),
         modified=first_date(map(first, _DC_MODIFIED)),
         language=language(first("language", "language.iso")),
@@ -223,10 +223,10 @@ def plain_claims(elements: PageElements) -> PageMetadata:
     icon = elements.address(first("msapplication-tileimage"))
     return PageMetadata(
         title=clean(first("citation_title", "title", "parsely-title", "sailthru.title"), LONGEST_TITLE),
-        description=unmarked(first("description"), LONGEST_DESCRIPTION),
+        description=strip_markup(first("description"), LONGEST_DESCRIPTION),
         image=Image(url=picture) if picture else None,
         site_name=clean(first("application-name", "apple-mobile-web-app-title"), LONGEST_NAME),
-        authors=named(
+        authors=split_authors(
             every("citation_author") or every("author") or every("parsely-author") or every("sailthru.author")
         ),
         published=first_date(map(first, _PLAIN_PUBLISHED)),

@@ -9,7 +9,7 @@ from selectolax.lexbor import LexborNode
 
 from scoter.parse.metadata.graph import Graph, local
 from scoter.parse.metadata.main_entity import is_page
-from scoter.parse.metadata.page_elements import LONGEST_VALUE, MOST_CLIMBS, Attributes, PageElements, shown
+from scoter.parse.metadata.page_elements import LONGEST_VALUE, MOST_CLIMBS, Attributes, PageElements, visible_text
 
 MOST_PROPERTIES: Final = 1_000
 """Elements with properties read from a page."""
@@ -189,6 +189,6 @@ class _ItemBuilder:
     def _text(self, node: LexborNode) -> str:
         if self._left <= 0:
             return ""
-        text = shown(node, LONGEST_VALUE)
+        text = visible_text(node, LONGEST_VALUE)
         self._left -= len(text) + 1
         return text

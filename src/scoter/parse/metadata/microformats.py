@@ -19,7 +19,7 @@ from scoter.parse.metadata.field_values import (
     plausible_date,
     words,
 )
-from scoter.parse.metadata.page_elements import MOST_CLIMBS, PageElements, ancestors, shown
+from scoter.parse.metadata.page_elements import MOST_CLIMBS, PageElements, ancestors, visible_text
 
 _NOTHING: Final = PageMetadata()
 MOST_NODES: Final = 200
@@ -69,7 +69,7 @@ def claims(elements: PageElements) -> PageMetadata:
         published=plausible_date(_when(said, "published")),
         modified=plausible_date(_when(said, "updated")),
         type=kind,
-        keywords=words(shown(node, 1_000) for node in said.get("category", ())),
+        keywords=words(visible_text(node, 1_000) for node in said.get("category", ())),
         product=_product(said, title) if kind == "h-product" else None,
     )
 
@@ -110,14 +110,14 @@ def _text(said: dict[str, list[LexborNode]], name: str, longest: int) -> str:
 def _shown(node: LexborNode, longest: int) -> str:
     attributes = node.attributes
     said = attributes.get("value") or attributes.get("title") or attributes.get("alt")
-    return said[:longest] if said else shown(node, longest)
+    return said[:longest] if said else visible_text(node, longest)
 
 
 def _when(said: dict[str, list[LexborNode]], name: str) -> str:
     for node in said.get(name, ()):
         attributes = node.attributes
         found = attributes.get("datetime") or attributes.get("title") or attributes.get("value")
-        if text := found or shown(node, 200):
+        if text := found or visible_text(node, 200):
             return text
     return ""
 
@@ -138,7 +138,7 @@ def _person(elements: PageElements, node: LexborNode) -> Author:
     name = next(iter(elements.find(".p-name,.fn", node)), node)
     links = [node, *elements.some(".u-url,.url,a[href]", 3, node)]
     url = next(filter(None, (elements.address(_href(link)) for link in links)), "")
-    return Author(name=clean(shown(name, 4 * LONGEST_NAME), LONGEST_NAME), url=url)
+    return Author(name=clean(visible_text(name, 4 * LONGEST_NAME), LONGEST_NAME), url=url)
 
 
 def _only_card(elements: PageElements) -> tuple[Author, ...]:

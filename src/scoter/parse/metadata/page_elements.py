@@ -162,7 +162,7 @@ class PageElements:
             self.links.append((frozenset(rel[:500].lower().split()), attributes))
 
 
-def shown(node: LexborNode, longest: int) -> str:
+def visible_text(node: LexborNode, longest: int) -> str:
     """Return the visible text of an element; line breaks and blocks separate words.
 
     At most ``longest`` characters and 500 nodes are read.

@@ -17,6 +17,7 @@ from scoter.parse.metadata.field_values import (
     LONGEST_NAME,
     LONGEST_TITLE,
     LONGEST_WORD,
+    MOST_MEDIA,
     authors,
     image,
     language,
@@ -37,7 +38,6 @@ _PRODUCT_TYPES: Final = frozenset(
 _PRODUCT_NUMBERS: Final = ("sku", "mpn", "productID", "gtin", "gtin13", "gtin14", "gtin12", "gtin8", "isbn")
 _THOUSANDS: Final = re.compile(r"(?<=[0-9])[.\s](?=[0-9]{3}(?![0-9]))")
 _CURRENCY: Final = re.compile(r"[A-Z]{3}")
-MOST_MEDIA: Final = 10
 _AUDIO_TYPES: Final = frozenset({"audioobject", "musicrecording", "podcastepisode", "audiobook", "radioepisode"})
 _VIDEO_TYPES: Final = frozenset({"videoobject", "movie", "tvepisode", "episode", "clip", "musicvideoobject"})
 _MEDIA_PROPERTIES: Final = ("video", "audio", "associatedMedia", "encoding", "trailer", "subjectOf", "sharedContent")

@@ -1,4 +1,4 @@
-"""Pages with the truth beside each: every field that is there, with its source and its value, and no other."""
+"""Pages with their expected metadata: the source and value of each field."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ URL = "https://a.example/news/seals.html"
 
 
 class Case(Struct, frozen=True):
-    """A page, and what it says: the fields as ``field=(source, value)``."""
+    """A page and its expected fields as ``field=(source, value)``."""
 
     name: str
     page: str
-    truth: dict[str, tuple[str, Any]]
+    expected: dict[str, tuple[str, Any]]
     order: tuple[str, ...] = ()
     header_language: str = ""
 
 
-def case(name: str, page: str, **truth: tuple[str, Any]) -> Case:
-    return Case(name, page, truth)
+def case(name: str, page: str, **expected: tuple[str, Any]) -> Case:
+    return Case(name, page, expected)
 
 
 def ld(text: str) -> str:
@@ -38,8 +38,8 @@ def read(page: str | bytes, order: tuple[str, ...] = (), header_language: str = 
     return reader.read(LexborHTMLParser(page), url, url, header_language=header_language)
 
 
-def told(found: PageMetadata) -> dict[str, tuple[str, Any]]:
-    """Return a record in the form of the truth."""
+def as_expected_fields(found: PageMetadata) -> dict[str, tuple[str, Any]]:
+    """Return a record in the form of the expected fields."""
     record = json.decode(json.encode(found))
     sources = record.pop("sources", {})
     return {name: (sources.get(name, ""), value) for name, value in record.items()}

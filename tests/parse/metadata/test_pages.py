@@ -1,10 +1,10 @@
-"""Every page of the tables says what the truth beside it says, and nothing else."""
+"""Every page of the tables has exactly the expected metadata."""
 
 from __future__ import annotations
 
 import pytest
 from tests.parse.metadata import pages_body, pages_conflicts, pages_schema, pages_tags
-from tests.parse.metadata.truth import Case, read, told
+from tests.parse.metadata.expectation import Case, as_expected_fields, read
 
 CASES = (*pages_tags.CASES, *pages_schema.CASES, *pages_body.CASES, *pages_conflicts.CASES)
 
@@ -13,7 +13,7 @@ CASES = (*pages_tags.CASES, *pages_schema.CASES, *pages_body.CASES, *pages_confl
 def test_metadata_and_sources_are_as_expected(case: Case) -> None:
     found = read(case.page, case.order, case.header_language)
 
-    assert told(found) == case.truth
+    assert as_expected_fields(found) == case.expected
 
 
 def test_cases_are_many_and_have_unique_names() -> None:
