@@ -13,7 +13,7 @@ from tests.parse.contents import URL
 
 from scoter.core.url import canonical
 from scoter.parse.filetypes import DOCX, PPTX, XLSX
-from scoter.parse.mediatype import Decision, decide_type, parse_content_type, make_content, sniff_type, usual_type
+from scoter.parse.mediatype import Decision, decide_type, make_content, parse_content_type, sniff_type, usual_type
 
 HERE = canonical(URL)
 OCTETS = "application/octet-stream"

@@ -36,7 +36,19 @@ from scoter.parse.filetypes import (
     zip_type,
 )
 
-__all__ = ["BINARY", "HTML", "TEXT", "XHTML", "XML", "Decision", "decide_type", "parse_content_type", "make_content", "sniff_type", "usual_type"]
+__all__ = [
+    "BINARY",
+    "HTML",
+    "TEXT",
+    "XHTML",
+    "XML",
+    "Decision",
+    "decide_type",
+    "make_content",
+    "parse_content_type",
+    "sniff_type",
+    "usual_type",
+]
 
 LANGUAGE: Final = "content-language"
 """Key of the Content-Language header in the metadata of a content."""

@@ -17,7 +17,7 @@ from scoter.core.robots_cache import StoredRobots
 from scoter.core.url import Url, canonical
 from scoter.fetch.decode import content_codings, decode
 from scoter.fetch.fetcher import Fetcher
-from scoter.parse.mediatype import Decision, decide_type, parse_content_type, make_content
+from scoter.parse.mediatype import Decision, decide_type, make_content, parse_content_type
 
 FROM_STDIN = "https://stdin.invalid/"
 """URL of a document on standard input without ``--as-url``."""

@@ -105,7 +105,9 @@ def _opened(body: bytes) -> ImageFile | DocumentContent | None:
             return Image.open(io.BytesIO(body), formats=tuple(set(_FORMATS.values())))
     except UnidentifiedImageError:
         return (
-            DocumentContent(doubt="damaged: its header cannot be read") if sniff_type(body).startswith("image/") else None
+            DocumentContent(doubt="damaged: its header cannot be read")
+            if sniff_type(body).startswith("image/")
+            else None
         )
     except Image.DecompressionBombError:
         return DocumentContent(doubt="bomb: larger than any image that can be displayed")

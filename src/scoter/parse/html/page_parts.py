@@ -145,7 +145,7 @@ class PageParts:
             if (url := join(base, each.get("href") or "")) is not None
         )
 
-    def declared(self, metas: Mapping[str, tuple[str, ...]]) -> str:
+    def declared_language(self, metas: Mapping[str, tuple[str, ...]]) -> str:
         """Return the declared language, such as ``en-GB``; empty if it is not a valid tag."""
         said = self.language or metas.get("content-language", ("",))[0].partition(",")[0]
         said = said.strip()

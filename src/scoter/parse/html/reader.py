@@ -126,7 +126,7 @@ class HtmlReader:
             refresh=refresh,
             base=None if base is url else base,
             encoding=source.encoding,
-            language=parts.declared(metas),
+            language=parts.declared_language(metas),
             media_type=content.media_type,
             main_text=main_text,
             markdown=markdown,

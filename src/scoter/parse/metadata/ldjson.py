@@ -37,17 +37,17 @@ def graph(elements: PageElements) -> Graph:
         if len(script) > left:
             continue
         left -= len(script)
-        for document in decoded(script):
+        for document in parse_documents(script):
             found.add(document)
     return found
 
 
-def decoded(script: str) -> list[Any]:
+def parse_documents(script: str) -> list[Any]:
     """Return the JSON documents of a script; more than one, or none, if it is broken.
 
-    >>> decoded('{"name": "Seals",}')
+    >>> parse_documents('{"name": "Seals",}')
     [{'name': 'Seals'}]
-    >>> decoded("no JSON")
+    >>> parse_documents("no JSON")
     []
     """
     if not script or script.isspace():

@@ -21,9 +21,9 @@ from scoter.parse.metadata.field_values import (
     image,
     language,
     media_type,
-    split_authors,
     plausible_date,
     side,
+    split_authors,
     strip_markup,
     words,
 )
