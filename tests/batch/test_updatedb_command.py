@@ -27,7 +27,7 @@ def test_what_is_not_done_yet_is_brought_in_once(tmp_path: Path, capsys: pytest.
 
     assert scoter("updatedb", crawl.path) == 0
     assert capsys.readouterr().out.splitlines()[0] == (
-        f"{segment.name}: 1 fetched, 1 links; 1 new URLs, 2 in the crawldb"
+        f"{segment.name}: 1 fetched, 1 link; 1 new URL, 2 in the crawldb"
     )
 
     assert scoter("updatedb", crawl.path) == 1

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from scoter.cli.inject import print_complaints
-from scoter.cli.invocation import NOTHING_TO_DO, AtMost, invocation
+from scoter.cli.invocation import NOTHING_TO_DO, AtMost, invocation, off_switch
 from scoter.cli.output import note, print_json
 from scoter.cli.session import crawl_session
 from scoter.core.display import ago, count
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _FETCHERS = click.option(
     "--fetchers",
+    "lists",
     type=click.IntRange(1, 1_024),
     metavar="N",
     help="Split each segment into N fetch lists, one per fetching process (default: fetch.processes).",
@@ -36,22 +37,12 @@ _FETCHERS = click.option(
     "--add-days", type=click.IntRange(min=0), default=0, metavar="N", help="Also select URLs due within N days."
 )
 @click.option("--expr", default="", metavar="E", help="Only select URLs for which this expression is true.")
-@click.option("--no-filter", is_flag=True, help="Do not apply the URL filters.")
+@off_switch("filter", "Do not apply the URL filters.")
 @click.option("--normalize", is_flag=True, help="Normalise URLs before counting them for generate.max_count.")
 @click.option(
     "--force", is_flag=True, help="With generate.update_crawldb: also select URLs of segments that await updatedb."
 )
-def command(
-    directory: str,
-    top_n: int | None,
-    fetchers: int | None,
-    max_segments: int,
-    add_days: int,
-    expr: str,
-    no_filter: bool,
-    normalize: bool,
-    force: bool,
-) -> int:
+def command(directory: str, **options: Any) -> int:
     """Generate segments from the URLs that are due.
 
     Prints the names of the segments, one per line, for `scoter fetch`. The schedule, the URL filters and the generate.*
@@ -66,30 +57,17 @@ def command(
     with crawl_session("generate", directory) as session:
         from scoter.batch.generate import generate
 
-        done = generate(
-            session.crawl,
-            session.engine,
-            session.scoped_config,
-            now=session.now,
-            top_n=top_n,
-            lists=fetchers,
-            max_segments=max_segments,
-            add_days=add_days,
-            expr=expr,
-            filter=not no_filter,
-            normalize=normalize,
-            force=force,
-        )
+        done = generate(session.crawl, session.engine, session.scoped_config, now=session.now, **options)
     return _print_segments(done, _summary(done) if done.segments else why_nothing(done, session.now))
 
 
 @click.command()
 @click.argument("directory", metavar="DIR")
 @click.argument("files", nargs=-1, required=True)
-@click.option("--filter", "filters", is_flag=True, help="Drop URLs that the URL filters reject.")
+@click.option("--filter", is_flag=True, help="Drop URLs that the URL filters reject.")
 @click.option("--normalize", is_flag=True, help="Run the URLs through the normalisers.")
 @_FETCHERS
-def freegen(directory: str, files: tuple[str, ...], filters: bool, normalize: bool, fetchers: int | None) -> int:
+def freegen(directory: str, files: tuple[str, ...], **options: Any) -> int:
     """Generate a segment from lists of URLs, ignoring the crawldb.
 
     FILES are seed lists as for `scoter inject`, folders of such files, or - for stdin. The crawldb is neither read nor
@@ -105,16 +83,7 @@ def freegen(directory: str, files: tuple[str, ...], filters: bool, normalize: bo
     with crawl_session("freegen", directory, create=True) as session:
         from scoter.batch.freegen import freegen as generate_freely
 
-        done = generate_freely(
-            session.crawl,
-            session.engine,
-            session.config,
-            files,
-            now=session.now,
-            filter=filters,
-            normalize=normalize,
-            lists=fetchers,
-        )
+        done = generate_freely(session.crawl, session.engine, session.config, files, now=session.now, **options)
     bad = count(done.not_urls, "line that is not a URL", "lines that are not URLs")
     code = _print_segments(done, f"{count(done.urls, 'URL')}, {done.filtered:,} dropped by filters, {bad}.")
     if not invocation().quiet:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from scoter.cli.invocation import NOTHING_TO_DO, invocation
+from scoter.cli.invocation import NOTHING_TO_DO, invocation, off_switch
 from scoter.cli.output import note, print_json, visible
 from scoter.cli.session import crawl_session
 
@@ -21,20 +21,12 @@ if TYPE_CHECKING:
 @click.argument("seeds", nargs=-1, required=True)
 @click.option("--overwrite", is_flag=True, default=None, help="Replace the records of known URLs.")
 @click.option("--update", is_flag=True, default=None, help="Merge seeds into the records of known URLs.")
-@click.option("--no-filter", is_flag=True, help="Do not apply the URL filters to seeds.")
-@click.option("--no-normalize", is_flag=True, help="Do not normalise seeds.")
+@off_switch("filter", "Do not apply the URL filters to seeds.")
+@off_switch("normalize", "Do not normalise seeds.")
 @click.option(
     "--filter-normalize-all", is_flag=True, help="Also run the URLs in the crawldb through the normalisers and filters."
 )
-def command(
-    directory: str,
-    seeds: tuple[str, ...],
-    overwrite: bool | None,
-    update: bool | None,
-    no_filter: bool,
-    no_normalize: bool,
-    filter_normalize_all: bool,
-) -> int:
+def command(directory: str, seeds: tuple[str, ...], **options: Any) -> int:
     """Add seed URLs to the crawldb.
 
     SEEDS are URLs, files, folders of files, or - for stdin. A file has one URL per line, optionally followed by
@@ -53,18 +45,7 @@ def command(
     with crawl_session("inject", directory, create=True) as session:
         from scoter.batch.inject import inject
 
-        done = inject(
-            session.crawl,
-            session.engine,
-            session.config,
-            seeds,
-            now=session.now,
-            overwrite=overwrite,
-            update=update,
-            filter=not no_filter,
-            normalize=not no_normalize,
-            filter_normalize_all=filter_normalize_all,
-        )
+        done = inject(session.crawl, session.engine, session.config, seeds, now=session.now, **options)
     if invocation().json:
         print_json(done)
     else:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
-from scoter.cli.invocation import NOTHING_TO_DO
+from scoter.cli.invocation import NOTHING_TO_DO, off_switch
 from scoter.cli.output import note
 from scoter.cli.results import print_result
 from scoter.cli.session import crawl_session
@@ -14,10 +16,10 @@ from scoter.core.display import count
 @click.command()
 @click.argument("directory")
 @click.argument("segments", nargs=-1, metavar="[SEGMENT]...")
-@click.option("--no-filter", is_flag=True, help="Do not apply the URL filters.")
-@click.option("--no-normalize", is_flag=True, help="Do not normalise URLs.")
+@off_switch("filter", "Do not apply the URL filters.")
+@off_switch("normalize", "Do not normalise URLs.")
 @click.option("--force", is_flag=True, help="Also add segments that are already in the linkdb.")
-def command(directory: str, segments: tuple[str, ...], no_filter: bool, no_normalize: bool, force: bool) -> int:
+def command(directory: str, segments: tuple[str, ...], **options: Any) -> int:
     """Update the linkdb from parsed segments.
 
     Without SEGMENT, adds all parsed segments that are not in the linkdb yet. When a page was parsed again, its new
@@ -33,18 +35,9 @@ def command(directory: str, segments: tuple[str, ...], no_filter: bool, no_norma
 
         chosen = [session.crawl.segment(name) for name in segments] or pending(session.crawl)
         if not chosen:
-            note("The linkdb already contains all parsed segments.")
+            note("There is no parsed segment that is not in the linkdb yet.")
             return NOTHING_TO_DO
-        done = invertlinks(
-            session.crawl,
-            session.engine,
-            session.config,
-            chosen,
-            now=session.now,
-            filter=not no_filter,
-            normalize=not no_normalize,
-            force=force,
-        )
+        done = invertlinks(session.crawl, session.engine, session.config, chosen, now=session.now, **options)
     urls = f"{count(done.urls, 'URL')} with inlinks, {done.urls_before:,} before"
     print_result(done, f"Added {count(len(done.segments), 'segment')} to the linkdb: {urls}")
     return 0

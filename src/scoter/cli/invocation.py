@@ -106,6 +106,11 @@ def setting_option(name: str, setting: str, text: str, *, metavar: str | None = 
 agent_option = setting_option("--agent", "agent.name", "Name of the crawler in its requests", metavar="NAME")
 
 
+def off_switch(name: str, text: str, *, default: bool | None = True) -> Decorator:
+    """Add an option ``--no-NAME`` that sets the parameter NAME to false."""
+    return click.option(f"--no-{name}", name, is_flag=True, flag_value=False, default=default, help=text)
+
+
 def service_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add ``--server`` and ``--key``, and name the server in client errors."""
 

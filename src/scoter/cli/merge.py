@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from scoter.cli.invocation import NOTHING_TO_DO, AtMost, invocation
@@ -12,8 +14,8 @@ from scoter.core.display import count
 
 _OUT = click.argument("out")
 _DIRECTORIES = click.argument("directories", metavar="DIR...", nargs=-1, required=True)
-_FILTER = click.option("--filter", "filters", is_flag=True, help="Drop URLs that the URL filters reject.")
-_NORMALIZE = click.option("--normalize", "normalizes", is_flag=True, help="Run the URLs through the normalisers.")
+_FILTER = click.option("--filter", is_flag=True, help="Drop URLs that the URL filters reject.")
+_NORMALIZE = click.option("--normalize", is_flag=True, help="Run the URLs through the normalisers.")
 
 
 @click.command()
@@ -21,7 +23,7 @@ _NORMALIZE = click.option("--normalize", "normalizes", is_flag=True, help="Run t
 @_DIRECTORIES
 @_FILTER
 @_NORMALIZE
-def mergedb(out: str, directories: tuple[str, ...], filters: bool, normalizes: bool) -> None:
+def mergedb(out: str, directories: tuple[str, ...], **options: Any) -> None:
     """Merge several crawldbs into a new one.
 
     If a URL has several records, the one fetched last wins; its metadata overrides that of the others. OUT must be a
@@ -39,7 +41,7 @@ def mergedb(out: str, directories: tuple[str, ...], filters: bool, normalizes: b
     for each in crawls:
         open_crawldb(each, invocation().config).close()
     with crawl_session("mergedb", out, create=True) as run:
-        done = merge(run.crawl, crawls, run.engine, run.config, now=run.now, filter=filters, normalize=normalizes)
+        done = merge(run.crawl, crawls, run.engine, run.config, now=run.now, **options)
     merged = count(len(crawls), "crawldb")
     print_result(done, f"Merged {count(done.records, 'record')} from {merged} into {count(done.urls, 'URL')}")
 
@@ -49,7 +51,7 @@ def mergedb(out: str, directories: tuple[str, ...], filters: bool, normalizes: b
 @_DIRECTORIES
 @_FILTER
 @_NORMALIZE
-def mergelinkdb(out: str, directories: tuple[str, ...], filters: bool, normalizes: bool) -> None:
+def mergelinkdb(out: str, directories: tuple[str, ...], **options: Any) -> None:
     """Merge several linkdbs into a new one.
 
     A URL gets the inlinks from all linkdbs, up to linkdb.max_inlinks. OUT must be a directory that does not exist yet,
@@ -67,7 +69,7 @@ def mergelinkdb(out: str, directories: tuple[str, ...], filters: bool, normalize
     for each in crawls:
         open_linkdb(each).close()
     with crawl_session("mergelinkdb", out, create=True) as run:
-        done = merge(run.crawl, crawls, run.engine, run.config, now=run.now, filter=filters, normalize=normalizes)
+        done = merge(run.crawl, crawls, run.engine, run.config, now=run.now, **options)
     merged = count(len(crawls), "linkdb")
     print_result(done, f"Merged {count(done.records, 'record')} from {merged} into {count(done.urls, 'URL')}")
 
@@ -75,10 +77,10 @@ def mergelinkdb(out: str, directories: tuple[str, ...], filters: bool, normalize
 @click.command()
 @_OUT
 @_DIRECTORIES
-@click.option("--filter", "filters", is_flag=True, help="Drop pages and links that the URL filters reject.")
+@click.option("--filter", is_flag=True, help="Drop pages and links that the URL filters reject.")
 @_NORMALIZE
-@click.option("--slice", "most", type=AtMost(min=1), metavar="N", help="Split the result into segments of N URLs.")
-def mergesegs(out: str, directories: tuple[str, ...], filters: bool, normalizes: bool, most: int | None) -> int:
+@click.option("--slice", type=AtMost(min=1), metavar="N", help="Split the result into segments of N URLs.")
+def mergesegs(out: str, directories: tuple[str, ...], **options: Any) -> int:
     """Merge segments into new ones.
 
     Keeps the newest fetch of each page with its text, links and archived bytes. Drops fetches that will be retried
@@ -104,8 +106,7 @@ def mergesegs(out: str, directories: tuple[str, ...], filters: bool, normalizes:
         note("There is no completely fetched segment to merge.")
         return NOTHING_TO_DO
     with crawl_session("mergesegs", out, create=True) as run:
-        options = {"filter": filters, "normalize": normalizes}
-        done = merge(run.crawl, segments, run.engine, run.config, now=run.now, slice=most, **options)
+        done = merge(run.crawl, segments, run.engine, run.config, now=run.now, **options)
     merged = f"Merged {count(len(segments), 'segment')} into {', '.join(done.segments)}"
     print_result(done, f"{merged}: {count(done.urls, 'page')}")
     return 0

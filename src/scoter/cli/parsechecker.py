@@ -13,7 +13,7 @@ from scoter.cli.output import note, print_json, visible
 from scoter.errors import UsageError
 
 if TYPE_CHECKING:
-    from scoter.cli.parsecheck.document import Document
+    from scoter.cli.parsecheck.document import CheckedDocument
     from scoter.cli.parsecheck.examination import Examination
     from scoter.core.url import Url
 
@@ -87,7 +87,7 @@ def _turn_on_settings(options: Invocation) -> None:
 
 def _get(
     options: Invocation, name: str, as_url: str | None, force_as: str, follows: bool, check_robots: bool
-) -> Document:
+) -> CheckedDocument:
     from scoter.cli.parsecheck import document
     from scoter.core.url import canonical
     from scoter.fetch.pages import MAX_HOPS
@@ -132,7 +132,7 @@ def _dump(found: Examination, name: str) -> None:
         note(f"The page has no {name.replace('_', ' ')}.")
 
 
-def _show(source: Document, found: Examination | None, all_links: bool, check_robots: bool, only: bool) -> None:
+def _show(source: CheckedDocument, found: Examination | None, all_links: bool, check_robots: bool, only: bool) -> None:
     from scoter.cli.parsecheck.layout import readable, show
     from scoter.cli.parsecheck.report import lines, verdict
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from scoter.cli.inject import counts
-from scoter.cli.invocation import NOTHING_TO_DO, invocation
+from scoter.cli.invocation import NOTHING_TO_DO, invocation, off_switch
 from scoter.cli.output import note, print_json, visible
 from scoter.cli.session import crawl_session
 from scoter.core.display import count
@@ -20,19 +20,11 @@ if TYPE_CHECKING:
 @click.argument("directory", metavar="DIR")
 @click.argument("urls", metavar="[URL]...", nargs=-1)
 @click.option("--hosts", metavar="FILE", multiple=True, help="Check the sites listed in this file, one per line.")
-@click.option("--no-strict", is_flag=True, help="Accept URLs that a sitemap has no authority over.")
-@click.option("--no-filter", is_flag=True, help="Do not apply the URL filters.")
-@click.option("--no-normalize", is_flag=True, help="Do not normalise URLs.")
-@click.option("--overwrite", is_flag=True, help="Change score, interval and modified time of known URLs.")
-def command(
-    directory: str,
-    urls: tuple[str, ...],
-    hosts: tuple[str, ...],
-    no_strict: bool,
-    no_filter: bool,
-    no_normalize: bool,
-    overwrite: bool,
-) -> int:
+@off_switch("strict", "Accept URLs that a sitemap has no authority over.", default=None)
+@off_switch("filter", "Do not apply the URL filters.", default=None)
+@off_switch("normalize", "Do not normalise URLs.", default=None)
+@click.option("--overwrite", is_flag=True, default=None, help="Change score, interval and modified time of known URLs.")
+def command(directory: str, urls: tuple[str, ...], hosts: tuple[str, ...], **options: Any) -> int:
     """Add the URLs listed in sitemaps to the crawldb.
 
     Without URL, checks the robots.txt of every site in the crawldb for sitemaps, and /sitemap.xml where it names none.
@@ -62,10 +54,7 @@ def command(
             urls,
             now=session.now,
             hosts=hosts,
-            strict=False if no_strict else None,
-            filter=False if no_filter else None,
-            normalize=False if no_normalize else None,
-            overwrite=overwrite or None,
+            **options,
             tell=lambda snapshot, kept: session.status.show(
                 f"sitemap {count(kept, 'URL')}, {count(snapshot.fetched, 'file')}, {snapshot.queued:,} to fetch"
             ),

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from scoter.cli.invocation import NOTHING_TO_DO, invocation
+from scoter.cli.invocation import NOTHING_TO_DO, invocation, off_switch
 from scoter.cli.output import note, print_json
 from scoter.cli.results import print_table
 from scoter.cli.session import crawl_session
@@ -19,13 +19,11 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("directory", metavar="DIR")
 @click.argument("segments", nargs=-1, metavar="[SEGMENT]...")
-@click.option("--no-additions", is_flag=True, help="Do not add new URLs.")
-@click.option("--filter", "filter_", is_flag=True, help="Apply the URL filters to every URL.")
-@click.option("--normalize", is_flag=True, help="Run every URL through the normalisers.")
+@off_switch("additions", "Do not add new URLs.", default=None)
+@click.option("--filter", is_flag=True, default=None, help="Apply the URL filters to every URL.")
+@click.option("--normalize", is_flag=True, default=None, help="Run every URL through the normalisers.")
 @click.option("--force", is_flag=True, help="Also use segments that are incomplete or already in the crawldb.")
-def command(
-    directory: str, segments: tuple[str, ...], no_additions: bool, filter_: bool, normalize: bool, force: bool
-) -> int:
+def command(directory: str, segments: tuple[str, ...], **options: Any) -> int:
     """Update the crawldb from fetched segments.
 
     Without SEGMENT, uses all fetched segments that are not in the crawldb yet. Fetched URLs get a new status, score and
@@ -36,27 +34,16 @@ def command(
       scoter updatedb mycrawl
       scoter updatedb mycrawl 20261115033000 --no-additions
     """
-    options = invocation()
     with crawl_session("updatedb", directory) as session:
         from scoter.batch.updatedb import pending, updatedb
 
         chosen = [session.crawl.segment(name) for name in segments] if segments else pending(session.crawl)
         if not chosen:
-            if not options.quiet:
-                note("The crawldb already contains all fetched segments.")
+            if not invocation().quiet:
+                note("There is no fetched segment that is not in the crawldb yet.")
             return NOTHING_TO_DO
-        done = updatedb(
-            session.crawl,
-            session.engine,
-            session.scoped_config,
-            chosen,
-            now=session.now,
-            additions=False if no_additions else None,
-            filter=True if filter_ else None,
-            normalize=True if normalize else None,
-            force=force,
-        )
-    if options.json:
+        done = updatedb(session.crawl, session.engine, session.scoped_config, chosen, now=session.now, **options)
+    if invocation().json:
         print_json(done)
     else:
         _print_summary(done)

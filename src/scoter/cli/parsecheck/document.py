@@ -40,7 +40,7 @@ class RobotsVerdict(Struct, frozen=True, kw_only=True):
     sitemaps: tuple[str, ...] = ()
 
 
-class Document(Struct, frozen=True, kw_only=True):
+class CheckedDocument(Struct, frozen=True, kw_only=True):
     """A document, or the problem that prevented getting it.
 
     ``asked`` is what the person gave, ``url`` the final URL after redirects, ``wire`` the length of the body as
@@ -65,10 +65,10 @@ class Document(Struct, frozen=True, kw_only=True):
     is_file: bool = False
 
 
-def read(config: Config, body: bytes, asked: str, url: Url, force_as: str = "") -> Document:
+def read(config: Config, body: bytes, asked: str, url: Url, force_as: str = "") -> CheckedDocument:
     """Return the document in a file's bytes."""
     content, decision = _content(config, url, (), body, False, force_as)
-    return Document(asked=asked, url=url, content=content, decision=decision, wire=len(body), is_file=True)
+    return CheckedDocument(asked=asked, url=url, content=content, decision=decision, wire=len(body), is_file=True)
 
 
 def file_url(file: Path) -> Url:
@@ -76,7 +76,7 @@ def file_url(file: Path) -> Url:
     return canonical(FROM_STDIN) if str(file) in ("-", "/dev/stdin") else canonical(file.resolve().as_uri())
 
 
-def fetch(config: Config, url: Url, asked: str, *, hops: int = 0, force_as: str = "") -> Document:
+def fetch(config: Config, url: Url, asked: str, *, hops: int = 0, force_as: str = "") -> CheckedDocument:
     """Fetch a document politely, following up to ``hops`` redirects."""
     return asyncio.run(_DocumentFetch(config, hops, asked, force_as).run(url))
 
@@ -106,7 +106,7 @@ class _DocumentFetch:
         self._hops: list[RedirectHop] = []
         self._last: Reply | None = None
 
-    async def run(self, url: Url) -> Document:
+    async def run(self, url: Url) -> CheckedDocument:
         self._fetcher = Fetcher(self._config, robots_cache=self._robots_files)
         began = time.monotonic()
         await self._fetcher.run(_one(Request(url=url)), self._take)
@@ -121,13 +121,13 @@ class _DocumentFetch:
             if reply.target.text not in been and self._fetcher.add(Request(url=reply.target)) is None:
                 self._hops.append(RedirectHop(request.url.text, reply.exchange.status))
 
-    def _document(self, reply: Reply, spent: float) -> Document:
+    def _document(self, reply: Reply, spent: float) -> CheckedDocument:
         exchange, url = reply.exchange, reply.url
         problem, hint = self._problem(reply)
         robots = self._robots(url)
         if exchange is None:
             hops = tuple(self._hops)
-            return Document(
+            return CheckedDocument(
                 asked=self._asked, url=url, problem=problem, hint=hint, robots=robots, hops=hops, waited=spent
             )
         content = decision = None
@@ -136,7 +136,7 @@ class _DocumentFetch:
             plain = decode(exchange.body, content_codings(exchange.headers), self._config.fetch.content_limit)
             cut, coding_problem = bool(exchange.truncation or plain.truncation), plain.problem
             content, decision = _content(self._config, url, exchange.headers, plain.body, cut, self._force_as)
-        return Document(
+        return CheckedDocument(
             asked=self._asked,
             url=url,
             content=content,

@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from scoter.cli.parsecheck.document import Document
+from scoter.cli.parsecheck.document import CheckedDocument
 from scoter.config import Config
 from scoter.core.chain import trace_filters, trace_normalize
 from scoter.core.page import Content, Outlink, Page
@@ -159,7 +159,7 @@ def _signatures(config: Config, content: Content, text: str) -> dict[str, bytes]
     return found
 
 
-def as_object(document: Document, found: Examination | None) -> dict[str, Any]:
+def as_object(document: CheckedDocument, found: Examination | None) -> dict[str, Any]:
     """Return the result as a JSON object; ``problem`` says why a document was not fetched or parsed."""
     content = document.content
     about: dict[str, Any] = {
@@ -250,7 +250,7 @@ def _outlink(link: Outlink) -> dict[str, Any]:
     return {"url": link.target.text, "kind": link.kind, "anchor": link.anchor, "rel": link.rel}
 
 
-def _timings(document: Document, found: Examination | None) -> dict[str, Any]:
+def _timings(document: CheckedDocument, found: Examination | None) -> dict[str, Any]:
     parse = {} if found is None else {"parse": found.first, "parse_again": found.again}
     fetch = {} if document.timings is None else {"fetch": document.timings, "waited": document.waited}
     return {**fetch, **parse}

@@ -8,7 +8,7 @@ from typing import Final
 
 from scoter.batch.crawldir.export import utc_text
 from scoter.cli.output import width
-from scoter.cli.parsecheck.document import Document, file_url
+from scoter.cli.parsecheck.document import CheckedDocument, file_url
 from scoter.cli.parsecheck.examination import Examination, InnerPage, LinkOutcome
 from scoter.cli.parsecheck.layout import LABEL_WIDTH, TextLine, clipped, columns, excerpt, fact, title, wrapped
 from scoter.core.display import count, duration, size
@@ -70,7 +70,7 @@ _SAMPLE = 500  # characters that decide whether a text is East Asian
 
 
 def lines(
-    document: Document, found: Examination | None, *, all_links: bool = False, robots: bool = False
+    document: CheckedDocument, found: Examination | None, *, all_links: bool = False, robots: bool = False
 ) -> Iterator[TextLine]:
     """Yield the whole report; ``robots`` adds details about robots.txt."""
     yield TextLine(document.url.text, is_title=True)
@@ -96,7 +96,7 @@ def lines(
     yield from _timings(document, found)
 
 
-def verdict(document: Document, found: Examination | None) -> str:
+def verdict(document: CheckedDocument, found: Examination | None) -> str:
     """Return the result in one sentence."""
     if found is None:
         return f"not fetched: {document.problem}"
@@ -129,7 +129,7 @@ def _wrapped_lines(text: str) -> Iterator[TextLine]:
         yield TextLine(piece)
 
 
-def _document(document: Document, found: Examination | None, robots: bool) -> Iterator[TextLine]:
+def _document(document: CheckedDocument, found: Examination | None, robots: bool) -> Iterator[TextLine]:
     if document.is_file:
         has_url = document.url.text != file_url(Path(document.asked)).text
         yield from fact("file", document.asked, "" if has_url else "to set its URL, use --as-url")
@@ -264,7 +264,7 @@ def _entries(entries: tuple[InnerPage, ...]) -> Iterator[TextLine]:
     yield from _more(len(entries) - _MOST_ENTRIES, "to see them: --json")
 
 
-def _timings(document: Document, found: Examination) -> Iterator[TextLine]:
+def _timings(document: CheckedDocument, found: Examination) -> Iterator[TextLine]:
     yield from title("Time")
     if document.timings is not None:
         at = document.timings
