@@ -1,8 +1,8 @@
-"""The questions that have a name: what each asks of a service's log, and of a crawl's tables where these can answer.
+"""The named reports: SQL over a service's log and, where possible, over a crawl's tables.
 
-``$since`` and ``$until`` are moments, ``$site`` a host or a domain above it, ``$limit`` a number of rows.
+``$since`` and ``$until`` are times, ``$site`` is a host or a parent domain, ``$limit`` a number of rows.
 """
-# ruff: noqa: S608 - what is put into the texts stands here, what people say goes in as values
+# ruff: noqa: S608 - only constants of this module are formatted into the SQL; user input is bound as parameters
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _USUAL = "('success', 'notmodified', 'redir_temp', 'redir_perm')"
 
 
 class Question(Struct, frozen=True, kw_only=True):
-    """A question: one sentence, and its SQL over a service's views and over a crawl's; nothing: it has no answer."""
+    """A named report: its SQL over a service's views and over a crawl's, which is empty if a crawl cannot answer."""
 
     name: str
     sentence: str
@@ -34,7 +34,7 @@ class Question(Struct, frozen=True, kw_only=True):
 _ALL: Final = (
     Question(
         name="images-per-day",
-        sentence="Count the images that were linked, and those that pages show of themselves, day by day.",
+        sentence="Count linked images and the preview images of pages per day.",
         service=f"""
             SELECT strftime(time, '%Y-%m-%d') AS day,
                    count(*) FILTER (kind = 'image') AS image_links,
@@ -49,7 +49,7 @@ _ALL: Final = (
     ),
     Question(
         name="most-linked-sites",
-        sentence="Show the sites that most messages, or pages of a crawl, link to.",
+        sentence="Show the sites that most messages, or crawled pages, link to.",
         service=f"""
             SELECT domain AS site, count(DISTINCT message_id) AS messages, count(*) AS links,
                    count(DISTINCT resolved) AS pages
@@ -63,7 +63,7 @@ _ALL: Final = (
     ),
     Question(
         name="pages-from",
-        sentence="List the pages of a site, those that most messages link to first.",
+        sentence="List the pages of a site, the most linked first.",
         service=f"""
             SELECT resolved AS page, count(DISTINCT message_id) AS messages, min(time) AS first_seen,
                    arg_max(title, number) AS title
@@ -78,7 +78,7 @@ _ALL: Final = (
     ),
     Question(
         name="slowest-sites",
-        sentence="Show the sites whose servers take longest to answer.",
+        sentence="Show the sites with the slowest servers.",
         service=f"""
             SELECT domain AS site, count(*) AS fetches, round(median(remote_ms), 1) AS median_ms,
                    round(quantile_cont(remote_ms, 0.9), 1) AS p90_ms, round(max(remote_ms), 1) AS longest_ms
@@ -92,7 +92,7 @@ _ALL: Final = (
     ),
     Question(
         name="errors",
-        sentence="Count what went wrong, by state, reason and status, with an example of each.",
+        sentence="Count failures by state, reason and status, with an example of each.",
         service=f"""
             SELECT state, reason, status, count(*) AS fetches, count(DISTINCT domain) AS sites,
                    arg_max(resolved, number) AS example
@@ -107,22 +107,22 @@ _ALL: Final = (
     ),
     Question(
         name="latency",
-        sentence="Show how long fetches take, stage by stage, in milliseconds: median, 99th percentile, longest.",
+        sentence="Show how long each stage of a fetch takes in milliseconds: median, 99th percentile, maximum.",
         service=f"""
             WITH timed AS (SELECT * FROM fetches WHERE total_ms IS NOT NULL AND {_FETCHED}),
             stages AS (
                 SELECT generate_subscripts(map_keys(stages), 1) AS place, unnest(map_keys(stages)) AS span,
                        unnest(map_values(stages)) AS ms
                 FROM timed
-                UNION ALL SELECT 1001, 'waiting for a turn', waited_ms FROM timed
+                UNION ALL SELECT 1001, 'waiting for a slot', waited_ms FROM timed
                 UNION ALL SELECT 1002, 'waiting for servers', remote_ms FROM timed
-                UNION ALL SELECT 1003, 'our own share', greatest(0, total_ms - waited_ms - remote_ms) FROM timed
+                UNION ALL SELECT 1003, 'our own time', greatest(0, total_ms - waited_ms - remote_ms) FROM timed
                 UNION ALL SELECT 1004, 'message to record', total_ms FROM timed
             )
             SELECT span AS stage, count(*) AS fetches, round(median(ms), 1) AS median_ms,
                    round(quantile_cont(ms, 0.99), 1) AS p99_ms, round(max(ms), 1) AS longest_ms
             FROM stages GROUP BY span ORDER BY max(place), span""",
-        why_not="a crawl has no messages that wait; `slowest-sites` tells how long servers take",
+        why_not="a crawl has no messages; use `slowest-sites` to see how long servers take",
     ),
 )
 QUESTIONS: Final = {question.name: question for question in _ALL}
