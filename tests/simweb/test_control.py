@@ -38,7 +38,7 @@ def control() -> Iterator[ControlClient]:
         asking.client.close()
 
 
-def test_the_reserved_host_says_what_it_offers_and_each_of_it_works(control: ControlClient) -> None:
+def test_control_host_lists_its_requests_and_all_work(control: ControlClient) -> None:
     offered = control.json("/")["requests"]
     for line in offered:
         method, path = line.split()
@@ -107,7 +107,7 @@ def test_the_truth_is_streamed_as_lines_for_all_or_one_host_or_url(control: Cont
         ("GET", "/ledger?" + "a=1&" * 50, 400, "fields"),
     ],
 )
-def test_wrong_use_gets_an_error_as_json(
+def test_invalid_request_gets_a_json_error(
     control: ControlClient, method: str, path: str, status: int, message: str
 ) -> None:
     assert message in control.json(path, method, status)["error"]
@@ -158,7 +158,7 @@ def test_etags_take_precedence_over_dates(control: ControlClient) -> None:
     assert ask(url, headers={"If-Modified-Since": "yesterday"}).status == 200
 
 
-def test_about_the_share_asked_for_changes() -> None:
+def test_specified_share_of_pages_changes() -> None:
     with running(WebSpec(hosts=1, pages=400, changing=0.5)) as server:
         web, site = server.web, server.web.sites.site(0)
         paths = [site.path(number) for number in range(400)]

@@ -269,7 +269,7 @@ def test_ten_million_pages_need_no_memory_of_their_own() -> None:
         ({"hosts": 9, "pages": 8}, "pages=8 is less than hosts=9"),
     ],
 )
-def test_a_wrong_spec_is_a_usage_error_that_says_what_is_accepted(wrong: dict[str, Any], message: str) -> None:
+def test_invalid_spec_is_a_usage_error_that_names_the_range(wrong: dict[str, Any], message: str) -> None:
     with pytest.raises(UsageError) as caught:
         WebSpec(**wrong)
     assert message in str(caught.value)

@@ -34,7 +34,7 @@ def _filled(spans: list[tuple[float, float]], host: str = "a.test") -> SimLedger
     return ledger
 
 
-def test_an_entry_says_all_there_is_to_say() -> None:
+def test_sitemap_entry_has_all_fields() -> None:
     time = FakeTime()
     ledger = SimLedger(time=time)
     time.now += 1.5
@@ -76,13 +76,13 @@ def test_requests_that_follow_each_other_at_once_do_not_overlap() -> None:
 
 
 @given(st.lists(st.tuples(st.integers(0, 30), st.integers(1, 10)), max_size=30))
-def test_concurrency_is_what_counting_by_hand_gives(spans: list[tuple[int, int]]) -> None:
+def test_concurrency_matches_brute_force(spans: list[tuple[int, int]]) -> None:
     ledger = _filled([(float(start), float(start + length)) for start, length in spans])
     by_hand = [sum(start <= moment < start + length for start, length in spans) for moment in range(45)]
     assert ledger.max_concurrency("a.test") == max(by_hand)
 
 
-def test_beyond_its_limit_the_ledger_counts_what_it_drops() -> None:
+def test_full_ledger_counts_dropped_requests() -> None:
     ledger = SimLedger(limit=2)
     tickets = [ledger.begin("a.test", f"/{n}", "GET", 1) for n in range(5)]
     for ticket in tickets:
@@ -91,7 +91,7 @@ def test_beyond_its_limit_the_ledger_counts_what_it_drops() -> None:
     assert [entry.path for entry in ledger.requests()] == ["/0", "/1"]
 
 
-def test_a_request_from_before_a_reset_is_not_entered_when_it_ends() -> None:
+def test_request_started_before_reset_is_not_logged() -> None:
     ledger = SimLedger()
     old = ledger.begin("a.test", "/old", "GET", 1)
     ledger.reset()

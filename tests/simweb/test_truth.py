@@ -177,7 +177,7 @@ def test_near_duplicates_are_much_alike_and_other_pages_are_not(walk: Walk) -> N
     assert max(_likeness(others[0], other) for other in others[1:]) < 0.5
 
 
-def test_a_crawl_of_the_faulty_web_ends_as_the_truth_tells(faulty: SimServer, faulty_client: Client) -> None:
+def test_crawl_of_faulty_web_matches_the_truth(faulty: SimServer, faulty_client: Client) -> None:
     walk = Walk(faulty, faulty_client)
 
     told = _expected(walk)
@@ -240,7 +240,7 @@ def test_every_answer_class_has_a_status() -> None:
     assert set(STATUS.values()) == {"fetched", "gone", "redir_temp", "redir_perm"}
 
 
-def test_the_fact_about_a_url_of_nobody_is_that_it_is_not_found() -> None:
+def test_unknown_url_is_not_found() -> None:
     web = SimWeb(WebSpec(hosts=1, pages=1))
     found = fact(web, "http://nobody.test/x")
     assert (found.answer, found.expected, found.status) == ("not_found", False, None)

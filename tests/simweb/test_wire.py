@@ -80,7 +80,7 @@ def test_requests_may_arrive_in_any_pieces(plain: SimServer, cuts: list[int]) ->
     assert answer.endswith(plain.web.answer(host, "/robots.txt").body)
 
 
-def test_a_client_that_reads_late_gets_everything_all_the_same(faulty: SimServer) -> None:
+def test_slow_reader_gets_the_whole_response(faulty: SimServer) -> None:
     # Given answers larger than any socket's buffer, asked for in one go
     host, path = fault_name("overlong"), "/long.html"
     size = len(faulty.web.answer(host, path).body)
@@ -139,7 +139,7 @@ def test_gzip_is_sent_to_those_who_accept_it_by_the_hosts_that_can(plain: SimSer
         (b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 70000\r\n\r\n" + b"c" * 70_000, b"413"),
     ],
 )
-def test_what_cannot_be_read_is_refused(plain: SimServer, data: bytes, status: bytes) -> None:
+def test_unreadable_requests_get_an_error(plain: SimServer, data: bytes, status: bytes) -> None:
     with socket.create_connection(("127.0.0.1", plain.port), timeout=10) as sock:
         sock.sendall(data)
         assert sock.recv(65536).startswith(b"HTTP/1.1 " + status)
@@ -162,7 +162,7 @@ def test_a_request_for_a_proxy_is_answered_like_any_other(plain: SimServer) -> N
     assert answer.endswith(plain.web.answer(host, "/robots.txt").body)
 
 
-def test_an_offer_to_upgrade_is_declined_politely(plain: SimServer) -> None:
+def test_upgrade_offer_is_declined(plain: SimServer) -> None:
     host = plain.web.hosts()[0]
     offer = "Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABk\r\n"
     answer = _talk(plain, _get(host, close=False, more=offer) + _get(host))
@@ -175,7 +175,7 @@ def test_an_unknown_host_is_not_found(client: Client) -> None:
 
 
 @pytest.mark.parametrize("path", ["/at-once.html", "/midway.html"])
-def test_a_reset_is_a_reset(faulty: SimServer, path: str) -> None:
+def test_reset_fault_resets_the_connection(faulty: SimServer, path: str) -> None:
     with pytest.raises(ConnectionResetError):
         _talk(faulty, _fault("reset", path))
 
@@ -189,20 +189,20 @@ def test_truncated_bodies_end_halfway(faulty: SimServer) -> None:
     assert not chunks.endswith(b"0\r\n\r\n")
 
 
-def test_bad_chunking_has_a_size_that_is_no_number(faulty: SimServer) -> None:
+def test_bad_chunking_has_an_invalid_chunk_size(faulty: SimServer) -> None:
     head, body = _split(_talk(faulty, _fault("chunking", "/chunks.html")))
     assert b"Transfer-Encoding: chunked" in head
     assert b"\r\nzz\r\n" in body
 
 
-def test_a_drip_is_slow_but_whole(faulty: SimServer, faulty_client: Client) -> None:
+def test_drip_is_slow_but_complete(faulty: SimServer, faulty_client: Client) -> None:
     started = time.monotonic()
     got = faulty_client.ask(f"http://{fault_name('drip')}/drip.html")
     assert time.monotonic() - started >= FAULTY.drip_seconds
     assert got.body == faulty.web.answer(fault_name("drip"), "/drip.html").body
 
 
-def test_silence_is_broken_only_by_hanging_up(faulty: SimServer) -> None:
+def test_silent_host_closes_after_its_time(faulty: SimServer) -> None:
     started = time.monotonic()
     assert _talk(faulty, _fault("silent", "/silent.html")) == b""
     assert time.monotonic() - started >= FAULTY.silence_seconds
@@ -214,7 +214,7 @@ def test_the_header_flood_is_two_mebibytes(faulty: SimServer) -> None:
     assert head.count(b"\r\nX-Flood-") > 15_000
 
 
-def test_the_bomb_is_small_and_unfolds_to_a_hundred_mebibytes(faulty_client: Client) -> None:
+def test_bomb_is_small_and_decompresses_to_100_mib(faulty_client: Client) -> None:
     got = faulty_client.ask(f"http://{fault_name('bomb')}/bomb.html")
     assert (got.headers["content-encoding"], len(got.body) < 120_000) == ("gzip", True)
     # zlib checks CRC and size at the end of the file.
@@ -226,7 +226,7 @@ def test_the_bomb_is_small_and_unfolds_to_a_hundred_mebibytes(faulty_client: Cli
     assert size > 100 * 1024 * 1024
 
 
-def test_some_answers_recover_and_say_when_to_come_back() -> None:
+def test_recovering_urls_send_retry_after() -> None:
     with running(FAULTY) as server:
         client = Client(server.port)
         for fault, status in (("busy", 429), ("overloaded", 503)):
@@ -249,11 +249,11 @@ def test_the_huge_robots_file_has_one_rule_before_and_one_after_the_limit(faulty
     assert body[late - 1 : late] == b"\n"
 
 
-def test_a_hung_up_robots_file_is_no_answer_at_all(faulty: SimServer) -> None:
+def test_closed_connection_for_robots_txt_sends_nothing(faulty: SimServer) -> None:
     assert _talk(faulty, _fault("robots-unreachable", "/robots.txt")) == b""
 
 
-def test_faults_in_the_body_do_not_concern_head() -> None:
+def test_head_requests_are_not_affected_by_body_faults() -> None:
     web = SimWeb(FAULTY)
     for fault, path in (("truncated", "/length.html"), ("drip", "/drip.html"), ("reset", "/midway.html")):
         plan = wire_script(web.answer(fault_name(fault), path), FramingOptions(head_only=True), web.spec)
@@ -288,7 +288,7 @@ def test_a_port_that_is_taken_is_a_usage_error(plain: SimServer) -> None:
         pass
 
 
-def test_a_client_that_goes_away_leaves_the_server_well_and_a_line_in_the_ledger(faulty: SimServer) -> None:
+def test_disconnecting_client_is_logged_and_does_not_harm_the_server(faulty: SimServer) -> None:
     host = fault_name("silent")
     before = faulty.ledger.count(host)
     with socket.create_connection(("127.0.0.1", faulty.port), timeout=10) as sock:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from functools import lru_cache, partial
 from zlib import crc32
 
+from msgspec.structs import replace
+
 from scoter.simweb.facts import Resource, SimLink, Validators
 from scoter.simweb.formats import PageMarkup, encode, html
 from scoter.simweb.prose import prose
@@ -208,18 +210,6 @@ def _short_body(
     pool = prose("en", sites.spec.seed).sentences
     rolls = random_ints(20, sites.spec.seed, bits, 0x407E)
     sentences = given.sentences or prose("en", sites.spec.seed).sayings(rolls, bits)
-    document = PageMarkup(
-        url=given.url,
-        title=title,
-        description=pool[bits & 511],
-        sentences=sentences,
-        links=links,
-        rolls=given.rolls if len(given.rolls) > 1 else rolls,
-        canonical=given.canonical,
-        base=given.base,
-        robots=given.robots,
-        refresh=given.refresh,
-        head=given.head,
-        body=given.body,
-    )
+    rolls = given.rolls if len(given.rolls) > 1 else rolls
+    document = replace(given, title=title, description=pool[bits & 511], sentences=sentences, links=links, rolls=rolls)
     return encode(html(document), "utf-8")

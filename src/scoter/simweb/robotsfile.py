@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -49,7 +50,7 @@ def _rules(kind: RobotsKind, sitemap: str, version: int) -> bytes:
     return rules(kind, sitemap)
 
 
-def _file(site: SimSite, path: str, body: Body) -> Resource:
+def _file(site: SimSite, path: str, body: Body, **fields: Any) -> Resource:
     return Resource(
         host=site.name,
         path=path,
@@ -58,36 +59,13 @@ def _file(site: SimSite, path: str, body: Body) -> Resource:
         body=body,
         expected=False,
         shows=f"robots-{site.profile.robots}",
+        **fields,
     )
 
 
-def _failing(
-    site: SimSite, status: int, headers: tuple[tuple[str, str], ...] = (), wire: WireBehaviour = WireBehaviour.LENGTH
-) -> Resource:
-    return Resource(
-        host=site.name,
-        path=_PATH,
-        answer=AnswerClass.ROBOTS,
-        status=status,
-        content_type="text/plain; charset=utf-8",
-        body=lambda version: b"Not today.\n",
-        headers=headers,
-        wire=wire,
-        expected=False,
-        shows=f"robots-{site.profile.robots}",
-    )
+def _failing(site: SimSite, status: int, **fields: Any) -> Resource:
+    return _file(site, _PATH, lambda version: b"Not today.\n", status=status, **fields)
 
 
 def _moved(site: SimSite, location: str, target: str) -> Resource:
-    return Resource(
-        host=site.name,
-        path=_PATH,
-        answer=AnswerClass.ROBOTS,
-        status=301,
-        content_type="text/plain; charset=utf-8",
-        body=lambda version: b"Elsewhere.\n",
-        location=location,
-        target=target,
-        expected=False,
-        shows=f"robots-{site.profile.robots}",
-    )
+    return _file(site, _PATH, lambda version: b"Elsewhere.\n", status=301, location=location, target=target)

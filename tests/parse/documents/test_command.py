@@ -80,23 +80,23 @@ def test_an_answer_in_json_has_title_text_links_and_metadata() -> None:
 
 
 @pytest.mark.parametrize("answer", ["", "no", "[1]", '{"title": 3}', '{"links": [{}]}'])
-def test_an_answer_that_is_not_what_was_agreed_is_a_doubted_page(answer: str) -> None:
+def test_invalid_json_output_is_reported(answer: str) -> None:
     (page,) = read(f"print({answer!r})", output="json")
 
     assert page.doubt.startswith("the command wrote invalid JSON")
 
 
-def test_a_program_that_fails_is_doubted_in_its_own_words() -> None:
+def test_failing_program_is_reported_with_its_error() -> None:
     (page,) = read("import sys; print('half'); sys.exit('cannot read this\\nand more')")
 
     assert (page.text, page.doubt) == ("half", "the command ended with exit code 1: cannot read this")
 
 
-def test_a_program_that_says_nothing_is_no_page() -> None:
+def test_program_without_output_yields_no_page() -> None:
     assert read("pass") == ()
 
 
-def test_a_program_that_takes_too_long_is_ended_with_its_children(tmp_path: Path) -> None:
+def test_slow_program_is_killed_with_its_children(tmp_path: Path) -> None:
     note = tmp_path / "child"
     script = (
         "import subprocess, sys, time; "
@@ -113,14 +113,14 @@ def test_a_program_that_takes_too_long_is_ended_with_its_children(tmp_path: Path
     assert _is_gone(int(note.read_text()))
 
 
-def test_a_program_that_writes_without_end_is_ended() -> None:
+def test_endless_output_is_stopped() -> None:
     (page,) = read("while True: print('x' * 10_000)", output_limit=100_000)
 
     assert len(page.text) <= 100_000
     assert page.doubt == "the command exceeded its output limit"
 
 
-def test_a_program_that_reads_nothing_is_no_trouble() -> None:
+def test_program_may_ignore_its_input() -> None:
     (page,) = read("print('x')", body=b"y" * 5_000_000)
 
     assert page.text == "x"
@@ -134,12 +134,12 @@ def test_the_time_of_a_program_ends_before_that_of_the_parser_process() -> None:
     assert parser._seconds == 3.0
 
 
-def test_a_program_that_is_not_there_is_told_at_the_start() -> None:
+def test_missing_program_is_reported_at_start() -> None:
     with pytest.raises(ConfigError, match="'no-such-program' was not found"):
         CommandParser(Setup(load(), CommandSettings(command=("no-such-program",))))
 
 
-def test_no_program_at_all_is_told_at_the_start() -> None:
+def test_unset_command_is_reported_at_start() -> None:
     with pytest.raises(ConfigError, match="no command configured"):
         CommandParser(Setup(load()))
 

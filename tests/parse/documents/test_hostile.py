@@ -79,7 +79,7 @@ def _archive(members: list[tuple[str, bytes, int, int]], *, overlapping: bool = 
     )
 
 
-def test_a_bomb_is_given_up_before_it_fills_the_memory() -> None:
+def test_bomb_is_rejected_before_it_fills_memory() -> None:
     body = bomb(96 * MEBIBYTE)
     tracemalloc.start()
 
@@ -117,7 +117,7 @@ def test_an_archive_with_a_million_names_is_not_opened() -> None:
         ZipArchive(b"PK\x01\x02" * (2 * MOST_MEMBERS + 1))
 
 
-def test_an_archive_that_holds_itself_without_end_is_read_to_its_bound() -> None:
+def test_deeply_nested_archive_is_read_up_to_the_limit() -> None:
     body = b"words"
     for number in range(30):
         body = zipped({"a.zip" if number else "a.txt": body})
@@ -162,7 +162,7 @@ def test_files_of_this_machine_are_not_read_into_a_document() -> None:
     assert "root" not in read(ImageParser, body, SVG).text
 
 
-def test_one_string_in_very_many_cells_is_cut() -> None:
+def test_repeated_shared_string_is_truncated() -> None:
     rows = "<row>" + '<c t="s"><v>0</v></c>' * 3_000 + "</row>"
 
     page = read(OfficeParser, xlsx(rows, f"<si><t>{'x' * 10_000}</t></si>"), XLSX)
@@ -171,14 +171,14 @@ def test_one_string_in_very_many_cells_is_cut() -> None:
     assert page.doubt.startswith("truncated")
 
 
-def test_elements_within_elements_without_end_are_damaged() -> None:
+def test_too_deeply_nested_elements_are_damaged() -> None:
     page = read(OfficeParser, docx(paragraph("before") + "<w:p>" * 100_000), DOCX)
 
     assert page.text == "before"
     assert page.doubt.startswith("damaged")
 
 
-def test_a_part_of_zeros_is_given_up() -> None:
+def test_part_of_zeros_is_rejected() -> None:
     page = read(OfficeParser, docx("", more={"word/document.xml": "<d>" + " " * 70 * MEBIBYTE}), DOCX)
 
     assert page.doubt != ""
@@ -196,13 +196,13 @@ def test_a_part_of_zeros_is_given_up() -> None:
         ("image/gif", b"GIF89a\xff\xff\xff\xff\xf7\0\0" + bytes(768) + b",\0\0\0\0\xff\xff\xff\xff\0\x08"),
     ],
 )
-def test_in_the_parser_process_they_end_as_pages(process: ParserProcess, kind: str, body: bytes) -> None:
+def test_hostile_documents_become_pages_in_the_parser_process(process: ParserProcess, kind: str, body: bytes) -> None:
     outcome = process.parse(content(body, kind))
 
     assert isinstance(outcome, Parsed), outcome
 
 
-def test_a_stream_that_unpacks_to_a_flood_costs_its_own_document_only(process: ParserProcess) -> None:
+def test_pdf_stream_bomb_affects_only_its_own_document(process: ParserProcess) -> None:
     packed = zlib.compress(b"q " * 10_000_000, 1).decode("latin-1")
     flood = assembled(
         {
@@ -221,6 +221,6 @@ def test_a_stream_that_unpacks_to_a_flood_costs_its_own_document_only(process: P
     assert after.page.text == "still here"
 
 
-def test_none_of_these_parsers_vouches_for_a_content() -> None:
+def test_document_parsers_never_parse_in_place() -> None:
     for kind in (PdfParser, OfficeParser, ZipParser, ImageParser):
         assert not hasattr(kind, "in_place")

@@ -56,7 +56,7 @@ def test_exif_tells_what_is_seen_who_made_it_and_when() -> None:
 
 
 @pytest.mark.parametrize("form", ["JPEG", "WEBP", "TIFF"])
-def test_xmp_is_believed_before_all_else(form: str) -> None:
+def test_xmp_takes_precedence(form: str) -> None:
     options: dict[str, object] = {"xmp": _XMP} if form != "TIFF" else {"tiffinfo": {700: _XMP}}
 
     page = read(ImageParser, _saved(form, **options), f"image/{form.lower()}")
@@ -91,7 +91,7 @@ def test_a_text_in_a_png_that_unpacks_to_a_flood_is_not_read() -> None:
 
 
 @pytest.mark.parametrize("body", [b"", b"words", b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff\xe0"])
-def test_what_is_no_picture_is_no_page_or_a_doubted_one(body: bytes) -> None:
+def test_non_image_yields_no_page_or_a_doubt(body: bytes) -> None:
     assert all(page.doubt for page in parsed(ImageParser, body, "image/png"))
 
 
@@ -142,7 +142,7 @@ def test_a_zone_that_xmp_tells_is_not_told_twice() -> None:
         assert page.about.published == datetime(2024, 2, 3, 4, 5, 6, tzinfo=UTC)
 
 
-def test_of_a_title_in_many_languages_the_default_counts() -> None:
+def test_default_language_of_a_title_is_preferred() -> None:
     items = b'<rdf:li xml:lang="de-DE">Ein Titel</rdf:li><rdf:li xml:lang="x-default">A title</rdf:li>'
     packet = _XMP.replace(b"<rdf:li>A &amp; title</rdf:li>", items)
 

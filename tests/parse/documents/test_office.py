@@ -71,7 +71,7 @@ def test_an_ampersand_in_an_attribute_is_one() -> None:
     ]
 
 
-def test_what_was_deleted_and_what_stands_in_for_old_readers_is_no_text() -> None:
+def test_deleted_text_and_fallbacks_are_skipped() -> None:
     body = (
         "<w:p><w:del><w:r><w:delText>gone</w:delText></w:r></w:del><w:r><w:t>kept</w:t></w:r></w:p>"
         "<AlternateContent><Choice><w:r><w:t>new</w:t></w:r></Choice><Fallback><w:r><w:t>old</w:t></w:r></Fallback>"
@@ -177,7 +177,7 @@ def test_an_archive_without_a_document_in_it_is_damaged() -> None:
 
 
 @pytest.mark.parametrize("body", [b"", b"words", bytes(2000)])
-def test_what_is_no_archive_is_no_page(body: bytes) -> None:
+def test_non_archive_yields_no_page(body: bytes) -> None:
     assert parsed(OfficeParser, body) == ()
 
 

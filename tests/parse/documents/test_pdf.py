@@ -39,7 +39,7 @@ def test_the_document_tells_its_title_and_makers() -> None:
     assert page.doubt == ""
 
 
-def test_what_the_document_information_does_not_tell_xmp_does() -> None:
+def test_xmp_complements_document_information() -> None:
     packet = (
         '<x:xmpmeta xmlns:x="adobe:ns:meta/"><rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" '
         'xmlns:dc="http://purl.org/dc/elements/1.1/" xmlns:xmp="http://ns.adobe.com/xap/1.0/" {}>'
@@ -78,13 +78,13 @@ def test_a_relative_link_is_joined_to_the_url_of_the_document() -> None:
     assert [link.target.text for link in page.outlinks] == ["http://a.example/other.pdf"]
 
 
-def test_what_the_header_asks_of_robots_holds_for_documents_too() -> None:
+def test_x_robots_tag_applies_to_documents() -> None:
     (page,) = parsed(PdfParser, pdf(["x"]), robots="noindex, nofollow")
 
     assert (page.noindex, page.nofollow, page.noarchive) == (True, True, False)
 
 
-def test_a_document_that_needs_a_password_is_a_page_that_says_so() -> None:
+def test_password_protected_document_is_reported() -> None:
     page = read(PdfParser, pdf(["secret"], encrypted=True))
 
     assert (page.doubt, page.text) == ("encrypted", "")
@@ -98,30 +98,30 @@ def test_a_document_without_its_end_is_read_by_what_is_left_of_it() -> None:
     assert page.text.startswith("First") or page.doubt.startswith("damaged")
 
 
-def test_a_mark_and_nothing_behind_it_is_damaged() -> None:
+def test_signature_without_document_is_damaged() -> None:
     assert read(PdfParser, b"%PDF-1.7\n" + b"\0" * 100).doubt.startswith("damaged")
 
 
 @pytest.mark.parametrize("body", [b"", b"words", b"<html>"])
-def test_what_is_no_pdf_is_no_page(body: bytes) -> None:
+def test_non_pdf_yields_no_page(body: bytes) -> None:
     assert parsed(PdfParser, body) == ()
 
 
-def test_a_document_that_claims_pages_it_has_not_is_soon_given_up() -> None:
+def test_document_with_missing_pages_is_abandoned_early() -> None:
     page = read(PdfParser, pdf(["only one"], count=100_000))
 
     assert page.text.startswith("only one")
     assert page.doubt != ""
 
 
-def test_of_a_document_with_very_many_pages_the_first_are_read() -> None:
+def test_only_the_first_pages_of_a_huge_pdf_are_read() -> None:
     page = read(PdfParser, pdf([f"p{number}" for number in range(MOST_PAGES + 5)]))
 
     assert page.text.endswith(f"p{MOST_PAGES - 1}")
     assert page.doubt == f"truncated: only {MOST_PAGES} of {MOST_PAGES + 5} pages are read"
 
 
-def test_a_tree_of_pages_that_is_its_own_branch_comes_to_an_end() -> None:
+def test_cyclic_page_tree_terminates() -> None:
     looped = assembled({1: "<</Type/Catalog/Pages 2 0 R>>", 2: "<</Type/Pages/Kids[2 0 R 2 0 R]/Count 9>>", 4: "<<>>"})
 
     page = read(PdfParser, looped)
@@ -129,7 +129,7 @@ def test_a_tree_of_pages_that_is_its_own_branch_comes_to_an_end() -> None:
     assert page.doubt.startswith("damaged")
 
 
-def test_arrays_within_arrays_without_end_are_survived() -> None:
+def test_deeply_nested_pdf_arrays_are_survived() -> None:
     deep = assembled({1: f"<</Type/Catalog/Pages 2 0 R/X {'[' * 100_000}>>", 2: "<</Kids[]/Count 0>>", 4: "<<>>"})
 
     assert len(parsed(PdfParser, deep)) == 1

@@ -46,7 +46,7 @@ def test_a_damaged_document_is_a_doubted_page() -> None:
 
 
 @needs_kreuzberg
-def test_nothing_is_no_page() -> None:
+def test_empty_document_yields_no_page() -> None:
     assert parsed(WideParser, b"") == ()
     assert parsed(WideParser, rb"{\rtf1 }", "application/rtf") == ()
 

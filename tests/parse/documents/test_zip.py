@@ -73,7 +73,7 @@ def test_without_entries_the_archive_holds_what_its_members_say() -> None:
     assert [link.target.text for link in page.outlinks] == ["http://l.example/"]
 
 
-def test_a_member_that_wants_no_index_adds_no_text_and_one_that_wants_no_following_no_links() -> None:
+def test_members_honour_noindex_and_nofollow() -> None:
     body = zipped({"a.html": '<meta name=robots content=none><p>Words <a href="http://l.example/">l</a>'})
 
     (page,) = unpacked(body, "parse.entries=0")
@@ -81,7 +81,7 @@ def test_a_member_that_wants_no_index_adds_no_text_and_one_that_wants_no_followi
     assert (page.text, page.outlinks) == ("a.html", ())
 
 
-def test_only_so_many_members_become_pages() -> None:
+def test_number_of_member_pages_is_limited() -> None:
     pages = unpacked(zipped({f"{number}.txt": "x" for number in range(9)}), "parse.entries=4")
 
     assert len(pages) == 5
@@ -119,7 +119,7 @@ def test_no_name_leads_out_of_its_archive(name: str, path: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["", "..", "/", "../..", ". /", "\ud800" * 2_000])
-def test_a_name_that_says_nothing_has_no_url(name: str) -> None:
+def test_meaningless_member_name_has_no_url(name: str) -> None:
     assert member_url(canonical(URL), name) is None
 
 
@@ -169,7 +169,7 @@ def test_an_archive_without_its_end_says_so() -> None:
     assert unpacked(body[: len(body) // 2])[0].doubt == "damaged: the end of the file is missing"
 
 
-def test_of_two_members_of_one_name_the_first_becomes_a_page() -> None:
+def test_first_of_two_members_with_one_name_becomes_a_page() -> None:
     target = io.BytesIO()
     with zipfile.ZipFile(target, "w") as archive:
         archive.writestr("a.txt", "first")
@@ -179,7 +179,7 @@ def test_of_two_members_of_one_name_the_first_becomes_a_page() -> None:
     assert [page.text for page in unpacked(target.getvalue())[1:]] == ["first"]
 
 
-def test_a_member_with_a_wrong_checksum_is_left_out_and_told_of() -> None:
+def test_member_with_wrong_checksum_is_skipped_and_reported() -> None:
     body = zipped({"bad.txt": "some words", "good.txt": "others"}, stored=True).replace(b"some words", b"some w0rds")
 
     pages = unpacked(body)
@@ -198,7 +198,7 @@ def test_an_encrypted_member_is_left_out_and_told_of() -> None:
     assert (page.doubt, page.text) == ("encrypted", "a.txt")
 
 
-def test_a_member_without_a_name_is_no_page_and_no_trouble() -> None:
+def test_member_without_name_is_ignored() -> None:
     body = zipped({"Q": "words", "b.txt": "others"}, stored=True).replace(b"Q", b"\0")
 
     assert [page.text for page in unpacked(body)[1:]] == ["others"]
@@ -211,7 +211,7 @@ def test_the_parsers_that_the_configuration_names_read_the_members() -> None:
 
 
 @pytest.mark.parametrize("body", [b"", b"words"])
-def test_what_is_no_archive_is_no_page(body: bytes) -> None:
+def test_non_archive_yields_no_page(body: bytes) -> None:
     assert unpacked(body) == []
 
 
@@ -221,7 +221,7 @@ def test_an_archive_without_its_end_is_a_doubted_page() -> None:
     assert page.doubt.startswith("damaged")
 
 
-def test_what_the_header_asks_of_robots_holds_for_members_too() -> None:
+def test_x_robots_tag_applies_to_members() -> None:
     settings = load()
     parser = ZipParser(Setup(settings), parsers=chain(settings))
 

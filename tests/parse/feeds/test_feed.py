@@ -107,7 +107,7 @@ def test_a_podcast_has_its_makers_and_pictures() -> None:
     assert second.about.authors == (Author(name="Ann"),)
 
 
-def test_a_group_of_media_has_picture_and_description() -> None:
+def test_media_group_provides_image_and_description() -> None:
     _, video = feed("""<feed xmlns="http://www.w3.org/2005/Atom" xmlns:media="http://search.yahoo.com/mrss/">
     <title>Films</title><link href="http://a.example/"/><entry><title>Seals</title><link href="http://a.example/1"/>
     <media:group><media:thumbnail url="/1.jpg"/><media:description>Grey ones</media:description></media:group>
@@ -118,7 +118,7 @@ def test_a_group_of_media_has_picture_and_description() -> None:
 
 
 @pytest.mark.parametrize("document", [RSS, ATOM, RDF])
-def test_of_a_feed_that_was_cut_no_half_entry_is_kept(document: str) -> None:
+def test_partial_last_entry_of_truncated_feed_is_dropped(document: str) -> None:
     name = "entry" if "<entry>" in document else "item"
     half = f"<{name}><title>Half</title><link href='http://a.example/hal'>http://a.example/hal"
     own, *entries = feed(document[: document.rindex(f"</{name}>")] + f"</{name}>" + half)
@@ -141,7 +141,7 @@ def test_an_encoding_that_only_the_web_knows_is_read() -> None:
         '<enclosure url="/a.mp3" type="audio/mpeg"/><enclosure url="/i.jpg" type="image/jpeg" length="9"/>',
     ],
 )
-def test_an_entry_has_the_picture_that_stands_with_it(picture: str) -> None:
+def test_entry_image_is_found(picture: str) -> None:
     item = f"<item><title>Seals</title><link>http://a.example/1</link>{picture}</item>"
     body = f'<rss version="2.0" xmlns:media="http://search.yahoo.com/mrss/"><channel>{item}</channel></rss>'
 
@@ -151,7 +151,7 @@ def test_an_entry_has_the_picture_that_stands_with_it(picture: str) -> None:
     assert about.image == Image(url="http://a.example/i.jpg")
 
 
-def test_an_episode_plays_for_as_long_as_its_feed_says() -> None:
+def test_episode_duration_is_read() -> None:
     items = "".join(
         f"<item><title>x</title><link>http://a.example/{number}</link>"
         f'<enclosure url="/s.mp3?a=1&amp;n={number}" type="audio/mpeg" length="9"/>{length}</item>'
@@ -193,7 +193,7 @@ def test_a_title_of_atom_may_be_markup() -> None:
         *(("ida@a.example", "ida@a.example"), ("ida@a.example ( )", "ida@a.example ( )")),
     ],
 )
-def test_an_author_as_rss_writes_one_is_known_by_name(said: str, name: str) -> None:
+def test_rss_author_is_reduced_to_the_name(said: str, name: str) -> None:
     about = feed(f"<rss><channel><item><link>/1</link><author>{said}</author></item></channel></rss>")[1].about
 
     assert about is not None
@@ -235,11 +235,11 @@ def test_json_is_a_feed_when_it_says_so() -> None:
         ("", "application/rss+xml"),
     ],
 )
-def test_what_is_no_feed_is_left_to_others(body: str, kind: str) -> None:
+def test_non_feed_is_passed_on(body: str, kind: str) -> None:
     assert feed(body, kind) == ()
 
 
-def test_a_broken_feed_gives_what_stands_before_the_fault() -> None:
+def test_broken_feed_keeps_its_entries() -> None:
     pages = feed("<rss><channel><title>T</title><item><title>a<b></title><link>http://a.example/1</link></item>")
     assert [page.url.text for page in pages] == [PLACE.text, "http://a.example/1"]
     assert pages[0].doubt.startswith("broken XML")
@@ -268,7 +268,7 @@ def test_two_entries_of_one_address_are_one_page_and_the_feeds_own_address_is_no
     assert targets(pages[0], "feed") == ["http://a.example/1"]
 
 
-def test_what_the_server_asks_for_the_feed_holds_for_its_entries() -> None:
+def test_x_robots_tag_applies_to_entries() -> None:
     parser = FeedParser(Setup(load()))
     pages = parser.parse(content(RSS, robots="noindex, nofollow"))
     assert [(page.noindex, page.nofollow) for page in pages] == [(True, True), (True, True)]
@@ -293,7 +293,7 @@ def test_reading_a_feed_opens_no_connection(body: str, monkeypatch: pytest.Monke
     assert asked == []
 
 
-def test_the_parser_process_has_room_for_the_libraries() -> None:
+def test_feeds_are_parsed_within_the_parser_processs_memory() -> None:
     process = ParserProcess(chain)
     try:
         outcomes = [process.parse(content(body, "application/rss+xml")) for body in (RSS, "<rss><channel><item><x:y>")]
@@ -331,7 +331,7 @@ def test_any_bytes_are_parsed_without_error(whole: str, noise: bytes, place: int
         assert page.media_type == kind
 
 
-def test_an_item_of_rdf_may_have_no_address_but_its_name() -> None:
+def test_rdf_item_falls_back_to_its_about_attribute() -> None:
     body = RDF.replace("<link>http://c.example/1</link>", "")
 
     assert [page.url.text for page in feed(body)[1:]] == ["http://c.example/1"]
@@ -352,7 +352,7 @@ def test_the_content_of_an_atom_entry_may_have_a_base_of_its_own() -> None:
     assert entry("", "").url.text == "http://b.example/x/e"
 
 
-def test_an_enclosure_without_a_type_is_what_its_name_says() -> None:
+def test_enclosure_type_falls_back_to_file_extension() -> None:
     about = feed('<rss><channel><item><link>/1</link><enclosure url="/a.mp3?b=c"/></item></channel></rss>')[1].about
 
     assert about is not None

@@ -23,7 +23,7 @@ def test_sitemaps_feeds_and_texts_list_pages() -> None:
     assert urls(lines) == urls(gzip.compress(lines.encode())) == ["http://a.example/1", "https://b.example/2"]
 
 
-def test_a_feed_tells_when_its_entries_changed() -> None:
+def test_feed_listing_has_modification_dates() -> None:
     found = read_listing(ATOM.encode(), PLACE)
     assert found is not None
     assert str(found.entries[0].lastmod) == "2026-11-15 00:00:00+00:00"
@@ -36,7 +36,7 @@ def test_lines_that_are_no_addresses_are_counted_and_too_many_are_not_read() -> 
     assert (len(found.entries), found.not_urls, found.doubt) == (2, 1, "it has more than 2 entries")
 
 
-def test_of_a_text_that_was_cut_the_last_line_does_not_count() -> None:
+def test_last_line_of_truncated_text_is_dropped() -> None:
     body = b"http://a.example/1\nhttp://a.example/2"
     for found in (read_listing(body, PLACE, cut=True), read_listing(body + b"22", PLACE, size=len(body))):
         assert found is not None
@@ -58,10 +58,10 @@ def test_of_a_text_that_was_cut_the_last_line_does_not_count() -> None:
         ("<rss><item><guid>17</guid></item></rss>", []),
     ],
 )
-def test_of_a_feed_the_addresses_of_its_entries_count(body: str, found: list[str]) -> None:
+def test_feed_listing_uses_entry_addresses(body: str, found: list[str]) -> None:
     assert urls(body) == found
 
 
 @pytest.mark.parametrize("body", ["", "words", "<html><body>Not found</body></html>", "{}", "/relative\n", b"\x1f\x8b"])
-def test_what_lists_nothing_is_none(body: str | bytes) -> None:
+def test_file_without_listing_yields_none(body: str | bytes) -> None:
     assert urls(body) is None

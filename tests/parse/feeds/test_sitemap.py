@@ -70,7 +70,7 @@ def test_namespaces_may_be_wrong_or_missing(root: str) -> None:
     assert read(f"{root}<url><loc>/x</loc></url>")[0] == ["http://a.example/x"]
 
 
-def test_what_stands_before_a_fault_counts() -> None:
+def test_content_before_an_error_is_kept() -> None:
     before = "<urlset><url><loc>/1</loc></url><url><loc>/2</loc></url>"
     assert read(before + "<url><loc>/3") == (
         ["http://a.example/1", "http://a.example/2"],
@@ -95,7 +95,7 @@ def test_a_priority_is_between_zero_and_one(text: str, expected: float | None) -
     assert found.entries[0].priority == expected
 
 
-def test_an_address_that_is_none_is_counted() -> None:
+def test_invalid_addresses_are_counted() -> None:
     found = read_sitemap(b"<urlset><url><loc>mailto:a@b</loc></url><url/><url><loc/></url></urlset>", PLACE)
     assert (found.entries, found.not_urls) == ((), 3)
 
@@ -153,6 +153,6 @@ def test_the_parser_looks_into_gzip() -> None:
 
 @settings(deadline=None)
 @given(st.binary(max_size=200))
-def test_no_bytes_are_too_much(body: bytes) -> None:
+def test_any_bytes_are_read_without_error(body: bytes) -> None:
     for each in (body, b"<urlset><url><loc>/x</loc>" + body, SITEMAP.encode()[: len(body) * 7] + body):
         read_sitemap(each, PLACE)

@@ -28,17 +28,17 @@ def whole(body: str | bytes, charset: str = "", most: int = 2**26) -> str:
         "Warning: something at line 3\n<?xml version='1.0'?>",
     ],
 )
-def test_what_stands_before_the_root_is_gone(prolog: str) -> None:
+def test_prolog_is_removed(prolog: str) -> None:
     assert whole(prolog + "<a>b</a>") == "<a>b</a>"
 
 
 @pytest.mark.parametrize("prolog", ["<!DOCTYPE a [<!ENTITY b 'c'>", "<!DOCTYPE a [<!ENTITY b 'c>]>", "<!--", "<?xml "])
-def test_a_prolog_that_does_not_end_leaves_nothing(prolog: str) -> None:
+def test_unterminated_prolog_leaves_nothing(prolog: str) -> None:
     source = XmlSource(f"{prolog}<a>b</a>".encode())
     assert (source.root, b"".join(source.pieces())) == ("", b"")
 
 
-def test_a_prolog_of_megabytes_is_not_read_to_its_end() -> None:
+def test_huge_prolog_is_not_read_completely() -> None:
     source = XmlSource(b"<!--" + b" " * 2 * HEAD + b"--><a/>")
     assert source.root == ""
     assert "root" in source.doubt
@@ -64,12 +64,12 @@ def test_the_root_is_known_by_its_local_name() -> None:
         ("<a>\x00\x08b\x1f</a>", "<a>b</a>"),
     ],
 )
-def test_common_faults_are_mended(broken: str, mended: str) -> None:
+def test_common_xml_faults_are_repaired(broken: str, mended: str) -> None:
     assert whole(broken) == mended
 
 
 @pytest.mark.parametrize("mark", ["&eacute;", "&", "<![CDATA[&eacute;]]>", "é", "&#233;"])
-def test_a_border_between_pieces_changes_nothing(mark: str) -> None:
+def test_chunk_boundaries_do_not_change_the_result(mark: str) -> None:
     expected = whole(f"<a>{mark}x</a>")[3:-4]
     for before in range(PIECE - 24, PIECE + 2):
         filling = "x" * before
@@ -104,7 +104,7 @@ def test_gzip_is_unpacked_member_by_member() -> None:
     assert source.doubt == ""
 
 
-def test_a_gzip_file_that_ends_early_or_is_damaged_gives_its_beginning() -> None:
+def test_truncated_or_damaged_gzip_yields_its_beginning() -> None:
     packed = gzip.compress(b"<a>" + bytes(range(33, 127)) * 2_000)
     cut = XmlSource(packed[:-9])
     damaged = XmlSource(packed[:-8] + b"12345678")
@@ -113,7 +113,7 @@ def test_a_gzip_file_that_ends_early_or_is_damaged_gives_its_beginning() -> None
     assert (cut.doubt, damaged.doubt) == ("the gzip file ends too early", "the gzip file is damaged")
 
 
-def test_a_bomb_is_unpacked_no_further_than_the_limit() -> None:
+def test_bomb_is_decompressed_up_to_the_limit() -> None:
     bomb = gzip.compress(b"<a>" + bytes(20_000_000), 1)
     source = XmlSource(bomb, most=1_000_000)
     assert len(b"".join(source.pieces())) <= 1_000_000
@@ -123,12 +123,12 @@ def test_a_bomb_is_unpacked_no_further_than_the_limit() -> None:
 
 @settings(deadline=None)
 @given(st.binary(max_size=300))
-def test_no_bytes_are_too_much(body: bytes) -> None:
+def test_any_bytes_are_read_without_error(body: bytes) -> None:
     for each in (body, b"<a>" + body, gzip.compress(body)):
         b"".join(XmlSource(each).pieces()).decode()
 
 
-def test_escapes_that_never_end_are_read_to_their_end() -> None:
+def test_endless_escape_sequences_are_read() -> None:
     # What a fuzzer found: the decoder of ISO-2022-JP gives up on it.
     body = b"<?" + b"x" * 29 + b"\x1b$B" * 375 + b"\x1b$\xd1,\xc3\xab\x8b\xea`\xda"
 

@@ -32,7 +32,7 @@ def test_every_heading_is_kept_when_several_are_wanted() -> None:
     assert found.metadata == {"h1": "Grey seals\tWalruses", "h3": "Sandbanks"}
 
 
-def test_what_is_no_heading_is_refused() -> None:
+def test_unknown_heading_level_is_rejected() -> None:
     with pytest.raises(ConfigError) as caught:
         HeadingsFilter(setup("parse.headings=h1,title"))
 
@@ -51,7 +51,7 @@ def test_names_of_meta_elements_are_compared_without_regard_to_case() -> None:
     assert found.metadata == {"metatag.generator": "Hand"}
 
 
-def test_a_star_stands_for_all_meta_elements_but_not_for_thousands_of_them() -> None:
+def test_star_selects_all_meta_elements_up_to_a_limit() -> None:
     everything = MetatagsFilter(setup("parse.metatags_names=*"))
     many = {f"n{number}": ("x",) for number in range(5_000)}
 

@@ -65,7 +65,7 @@ def test_declarations_are_believed_from_the_page_outwards() -> None:
     assert _refined(page(), header="pl").language == "pl"
 
 
-def test_a_declaration_that_is_none_leaves_it_to_the_text() -> None:
+def test_invalid_declaration_falls_back_to_the_text() -> None:
     assert _refined(page(text=GERMAN, language="xx")).language == "de"
 
 
@@ -104,7 +104,7 @@ def test_no_more_of_a_page_is_looked_at_than_is_wanted_and_its_main_text_first()
 
 @settings(max_examples=50)
 @given(st.text(st.characters(codec=None)))
-def test_whatever_a_text_holds_there_is_an_answer(text: str) -> None:
+def test_any_text_gets_a_language_or_none(text: str) -> None:
     assert 0 <= identified(text).score <= 1
 
 

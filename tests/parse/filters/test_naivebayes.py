@@ -57,7 +57,7 @@ def test_an_irrelevant_page_keeps_the_links_whose_urls_have_a_listed_word(tmp_pa
     assert _filter(tmp_path, None).refine(content(), casino).outlinks == ()
 
 
-def test_the_score_is_that_of_the_textbook() -> None:
+def test_score_matches_the_textbook_formula() -> None:
     # Manning, Raghavan, Schütze, Introduction to Information Retrieval, example 13.1
     model = train(
         [
@@ -113,12 +113,12 @@ def test_ascii_is_taken_apart_like_everything_else(text: str) -> None:
 
 
 @pytest.mark.parametrize("line", ["2\ttext", "1 text", "relevant\ttext", "1"])
-def test_a_line_that_is_no_training_text_is_named(line: str) -> None:
+def test_invalid_training_line_is_reported_with_its_number(line: str) -> None:
     with pytest.raises(RuleError, match=r"^train\.txt:2: .* is not a training text"):
         classifier(["1\tseals", line, "0\tpoker"], "train.txt")
 
 
-def test_a_training_file_of_one_kind_teaches_nothing() -> None:
+def test_training_file_needs_both_kinds() -> None:
     with pytest.raises(UsageError, match=r"train_file: train\.txt has no irrelevant text"):
         classifier(["1\tseals"], "train.txt")
     with pytest.raises(UsageError, match=r"train_file: train\.txt has no relevant text"):

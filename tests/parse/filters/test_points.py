@@ -19,7 +19,7 @@ PLUGINS = [
 ]
 
 
-def test_there_is_a_filter_for_each_of_nutchs_and_no_less() -> None:
+def test_every_nutch_parse_filter_has_an_equivalent() -> None:
     wanted = {"creativecommons", "headings", "language", "metatags", "naivebayes", "regex", "reltag"}
 
     assert set(DECLARED) == wanted

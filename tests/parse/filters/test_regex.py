@@ -86,7 +86,7 @@ def test_rules_without_end_are_refused() -> None:
     assert caught.value.line == MOST_RULES + 1
 
 
-def test_a_file_that_cannot_be_read_and_one_that_is_not_named_are_told_of(tmp_path: Path) -> None:
+def test_unreadable_or_unset_file_is_reported(tmp_path: Path) -> None:
     missing = tmp_path / "missing.txt"
     (tmp_path / "latin.txt").write_bytes(b"# a\nfield text caf\xe9\n")
 
@@ -96,7 +96,7 @@ def test_a_file_that_cannot_be_read_and_one_that_is_not_named_are_told_of(tmp_pa
         RegexFilter(setup(settings=RegexSettings(tmp_path / "latin.txt")))
 
 
-def test_a_pattern_that_backtracks_is_warned_of_and_given_up_while_the_others_go_on(tmp_path: Path) -> None:
+def test_backtracking_pattern_warns_and_is_aborted_alone(tmp_path: Path) -> None:
     rules = "slow text (a|aa)+\\1b\nfast text a\n"
     plugin = _filter(tmp_path, rules)
 
@@ -106,7 +106,7 @@ def test_a_pattern_that_backtracks_is_warned_of_and_given_up_while_the_others_go
     assert [warning.partition(": ")[0] for warning in plugin.warnings] == [f"{tmp_path / 'fields.txt'}:1"]
 
 
-def test_a_page_cannot_hold_the_rules_up_without_end(tmp_path: Path) -> None:
+def test_rules_are_aborted_after_their_time_limit(tmp_path: Path) -> None:
     file = written(tmp_path / "fields.txt", "a text ([0-9]+) $1\nb text x\n")
     clock = count(0, 0.2)  # each look at the clock is 0.2 s later
     plugin = RegexFilter(setup(settings=RegexSettings(file)), clock=lambda: next(clock))
@@ -117,7 +117,7 @@ def test_a_page_cannot_hold_the_rules_up_without_end(tmp_path: Path) -> None:
 
 
 @given(st.binary(max_size=200), st.text(st.characters(codec=None), max_size=50))
-def test_no_page_makes_the_filter_fail(body: bytes, text: str) -> None:
+def test_any_page_is_filtered_without_error(body: bytes, text: str) -> None:
     rules = parse_field_rules(
         ["m html (.)[^<]*? $1", "t text (\\w*)(?=.) $1", "u text .{3}", "v title ^$"], "fields.txt"
     )

@@ -76,7 +76,7 @@ def test_a_licence_is_read_from_its_address(
         "https://www.gnu.org/licenses/fdl-1.3.html",
     ],
 )
-def test_what_is_no_creative_commons_licence_is_none(address: str) -> None:
+def test_other_addresses_are_not_licences(address: str) -> None:
     assert licence_at(address) is None
 
 
@@ -88,7 +88,7 @@ def test_a_licences_own_address_names_the_same_licence(address: str) -> None:
         assert licence_at(found.url) == found
 
 
-def test_a_link_that_says_license_is_believed_before_everything_else() -> None:
+def test_rel_license_takes_precedence() -> None:
     licensed = page(
         outlinks=(
             link(f"{CC}/licenses/by-nc/4.0/"),

@@ -106,7 +106,7 @@ def test_every_filter_finds_what_a_page_says(tmp_path: Path) -> None:
     assert len(found.outlinks) == 2
 
 
-def test_a_page_off_the_subject_leads_on_only_to_the_subject(tmp_path: Path) -> None:
+def test_irrelevant_page_keeps_only_relevant_links(tmp_path: Path) -> None:
     body = '<title>Casino</title><p>A bonus today: <a href="/poker">poker</a> <a href="/SEALS">seals</a>'
 
     found = _parsed(tmp_path, body)

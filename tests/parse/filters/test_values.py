@@ -18,7 +18,7 @@ ANY_TEXT = st.text(st.characters(codec=None))
 
 
 @given(st.lists(ANY_TEXT, max_size=20))
-def test_values_come_apart_as_they_went_together(values: list[str]) -> None:
+def test_split_values_inverts_join_values(values: list[str]) -> None:
     lines = list(dict.fromkeys(filter(None, map(one_line, values))))
 
     assert list(split_values(join_values(values))) == lines
@@ -33,7 +33,7 @@ def test_a_value_is_one_line_that_can_be_stored(text: str) -> None:
     assert not set(line) & {"\t", "\n", "\r", "\x00", "\x85"}
 
 
-def test_a_page_cannot_fill_its_metadata_without_end() -> None:
+def test_page_metadata_is_bounded() -> None:
     many = split_values(join_values(str(number) for number in range(10_000)))
     long = split_values(join_values(letter * 100_000 for letter in "abcdefghijkl"))
 
@@ -42,7 +42,7 @@ def test_a_page_cannot_fill_its_metadata_without_end() -> None:
     assert {len(value) for value in long} == {LONGEST_VALUE}
 
 
-def test_what_is_found_stands_beside_what_is_there_and_nothing_found_changes_nothing() -> None:
+def test_values_are_added_to_existing_metadata() -> None:
     before = page(metadata={"a": "1"})
 
     assert with_metadata(before, {"b": "2"}).metadata == {"a": "1", "b": "2"}

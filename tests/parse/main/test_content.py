@@ -37,7 +37,7 @@ WORDS = ("Words that are the page. " * 20).strip()
         ),
     ],
 )
-def test_what_stands_around_the_content_is_left_out(around: str) -> None:
+def test_boilerplate_is_removed(around: str) -> None:
     found = main_of(f"<body><div><div>{around}{LONG}{around}</div></div>")
 
     assert found == MainContent(WORDS, WORDS)
@@ -50,7 +50,7 @@ def test_nothing_is_left_out_for_its_name_that_holds_most_of_the_page(opening: s
     assert main_of(f"<body>{opening}{LONG}").markdown == WORDS
 
 
-def test_a_main_element_that_holds_next_to_nothing_is_not_believed() -> None:
+def test_nearly_empty_main_element_is_ignored() -> None:
     assert markdown(f"<main><p>a</p></main><div>{LONG}</div>").endswith(WORDS)
 
 
@@ -99,7 +99,7 @@ def test_trafilatura_chooses_the_part_that_is_written() -> None:
     assert found.markdown == f"# Seals\n\n{WORDS}\n\n**Bold** words, and more of them."
 
 
-def test_trafilatura_that_is_not_installed_is_a_mistake_that_says_how_to_mend_it(
+def test_missing_trafilatura_is_reported_with_a_fix(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setitem(sys.modules, "trafilatura", None)
@@ -111,11 +111,11 @@ def test_trafilatura_that_is_not_installed_is_a_mistake_that_says_how_to_mend_it
 @pytest.mark.parametrize(
     "page", [b"", b"\0", b"<", b"<frameset><frame>", b"<svg><p>", b"\xff\xfe<p>\x80", b"<table><!--"]
 )
-def test_a_page_of_next_to_nothing_is_read(page: bytes) -> None:
+def test_nearly_empty_page_is_read(page: bytes) -> None:
     main_content(page, "resiliparse", markdown=True, base=BASE)
 
 
-def test_what_is_very_deep_is_read_without_its_elements() -> None:
+def test_very_deep_content_is_flattened() -> None:
     page = "<div>" * 1_000 + "<p>a</p>" + "</div>" * 1_000
 
     assert main_of(page) == MainContent("a", "a")
@@ -147,7 +147,7 @@ HARD = {
 
 
 @pytest.mark.parametrize("page", HARD.values(), ids=HARD)
-def test_a_hard_page_is_written_soon_and_small(page: str) -> None:
+def test_hard_page_is_written_in_bounded_time_and_size(page: str) -> None:
     # A tenth of a second each; what is quadratic here takes minutes.
     found: list[MainContent] = []
 
@@ -155,7 +155,7 @@ def test_a_hard_page_is_written_soon_and_small(page: str) -> None:
     assert len(found[0].markdown) <= 2 * len(page) + 1_000
 
 
-def test_the_hard_pages_are_such_as_are_parsed_in_place() -> None:
+def test_hard_pages_are_parsed_in_place() -> None:
     assert sum(is_harmless(page.encode()) for page in HARD.values()) >= len(HARD) - 1
 
 
