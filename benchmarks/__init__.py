@@ -1,1 +1,1 @@
-"""Measurements of the hot paths: CPU seconds, and ratios against a named peer in the same run."""
+"""Benchmarks of the hot paths: CPU seconds, and ratios to a named peer in the same run."""

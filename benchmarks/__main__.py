@@ -1,4 +1,4 @@
-"""Run every benchmark, each in a process of its own; exit 1 when a target is missed."""
+"""Run every benchmark in its own process; exit with 1 if one misses its target."""
 
 from __future__ import annotations
 

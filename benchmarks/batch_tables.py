@@ -1,4 +1,4 @@
-"""What the jobs over whole tables cost: CPU, time and memory, on a crawl of any size.
+"""CPU time, duration and memory of the jobs on whole tables, for a crawl of any size.
 
 Run it with ``python -m benchmarks.batch_tables --rows 1000000 --memory 1GiB``. It makes a crawl of that many URLs, of
 which a tenth was fetched, with two links for each, and runs commands on it, each in a process of its own; the crawldb
@@ -49,10 +49,10 @@ ROWS_OF_A_FETCH = 10_240  # in a row group, of links: a fetching process writes 
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--rows", type=int, default=1_000_000)
-    parser.add_argument("--memory", action="append", help="may be given again; default: 4GiB and 1GiB")
+    parser.add_argument("--memory", action="append", help="can be repeated; default: 4GiB and 1GiB")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--keep", type=Path, help="make the crawl here, and leave it")
-    parser.add_argument("-D", action="append", default=[], metavar="SETTING", help="handed on to the command")
+    parser.add_argument("--keep", type=Path, help="create the crawl in this folder and keep it")
+    parser.add_argument("-D", action="append", default=[], metavar="SETTING", help="passed on to the command")
     said = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory() as folder:
         path = said.keep or Path(folder) / "crawl"
@@ -71,7 +71,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def measured(crawl: CrawlDir, command: tuple[str, ...], memory: str, rows: int, settings: Sequence[str]) -> bool:
-    """Run a command, say what it cost, take its result back, and tell whether it kept to its goals."""
+    """Run a command, print its cost, undo its result, and return whether it met its targets."""
     begun = time.monotonic()
     more = [word for setting in settings for word in ("-D", setting)]
     words = [command[0], str(crawl.path), *command[1:], "--quiet", "-D", f"engine.memory_limit={memory}", *more]
@@ -92,13 +92,13 @@ def measured(crawl: CrawlDir, command: tuple[str, ...], memory: str, rows: int, 
 
 
 def apart(function: Callable[..., T], *arguments: Any) -> T:
-    """Call a function in another process: a child that is started counts the memory of its parent as its own peak."""
+    """Call a function in another process: a child's peak memory includes that of its parent."""
     with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as other:
         return other.submit(function, *arguments).result()
 
 
 def make(path: Path, rows: int, seed: int) -> CrawlDir:
-    """Make a crawl whose last segment has been parsed and is not in the crawldb yet."""
+    """Create a crawl whose last segment is parsed and not in the crawldb yet."""
     crawl = CrawlDir.create(path, NOW)
     connection = duckdb.connect(config={"threads": 2, "memory_limit": "2GiB", "preserve_insertion_order": False})
     connection.execute(f"SET TimeZone = 'UTC'; SET temp_directory = '{path}'")
@@ -128,7 +128,7 @@ def make(path: Path, rows: int, seed: int) -> CrawlDir:
 
 
 def take_back(crawl: CrawlDir) -> None:
-    """Make the version before the current one again."""
+    """Restore the previous version of a table."""
     with Table.open(crawl.crawldb) as table:
         before = table.manifest.previous
     if before is not None:
@@ -140,7 +140,7 @@ def take_back(crawl: CrawlDir) -> None:
 
 
 def fingerprint(crawl: CrawlDir) -> str:
-    """Return a short text that differs when the crawldb does; scores count to six digits of their sum.
+    """Return a fingerprint of the crawldb, with the sum of scores rounded to six digits.
 
     New URLs are due when they are found, which differs from run to run.
     """

@@ -1,4 +1,4 @@
-"""Parsing HTML: CPU microseconds a page of 25 and 125 KB, beside bare selectolax, parsel and BeautifulSoup.
+"""Parsing HTML: CPU time per page of 25 and 125 KB, compared with bare selectolax, parsel and BeautifulSoup.
 
     python benchmarks/bench_parse.py [--peers .venv-bench/bin/python]
 
@@ -40,14 +40,14 @@ ROUNDS = 25
 HERE = Path(__file__).parent
 PEERS = HERE.parent / ".venv-bench" / "bin" / "python"
 FASTER = {"parsel": 5.0, "BeautifulSoup on lxml": 20.0}
-"""How many times as long as ours a peer must take."""
+"""The least factor by which a peer must be slower than we are."""
 CONTAINMENT = 0.15
 METADATA = 1e-3
 """CPU seconds that metadata may add to a page of 125 KB."""
 
 
 class Kind(NamedTuple):
-    """A kind of page, and how many times bare selectolax's time ours may take on it."""
+    """A kind of page, and our allowed time as a multiple of bare selectolax's."""
 
     size: int
     links: int
@@ -62,7 +62,7 @@ def bare(content: Content) -> object:
 
 
 class Ours:
-    """Everything that a crawl does with a page by default, and metadata beside it."""
+    """Everything that a crawl does with a page by default, and optionally metadata."""
 
     def __init__(self) -> None:
         config = load(overrides=["agent.name=bench"])
@@ -118,7 +118,7 @@ def verdict(is_met: bool, what: str) -> bool:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--peers", default=str(PEERS), help="a Python that has parsel and BeautifulSoup")
+    parser.add_argument("--peers", default=str(PEERS), help="a Python with parsel and BeautifulSoup")
     asked = parser.parse_args()
     # As in every process of ours that parses; they are the bare loop's, too.
     keep_memory()

@@ -1,4 +1,4 @@
-"""The update rule by rows, signatures, robots verdicts, and the start of the command: CPU seconds.
+"""CPU time of the update rule by rows, signatures, robots.txt verdicts, and command start-up.
 
 The peer of the update rule is the least that could be done in its place: a copy of the record with a new status.
 """
@@ -36,7 +36,7 @@ class Scoring(OpicScoring):
 
 
 def per_second(work: Callable[[], object], count: int) -> float:
-    """Return how often work is done in a CPU second, the best of three."""
+    """Return repetitions per CPU second, the best of three runs."""
     best = 0.0
     for _ in range(3):
         start = time.process_time()
@@ -47,7 +47,7 @@ def per_second(work: Callable[[], object], count: int) -> float:
 
 
 def updates(schedule: Schedule) -> Callable[[], None]:
-    """Return a round of five updates of different kinds."""
+    """Return five updates of different kinds."""
     rules = UpdateRules(schedule=schedule, scoring=Scoring(Setup(load())))
     old = CrawlDatum(
         status=DbStatus.FETCHED,
@@ -74,7 +74,7 @@ def updates(schedule: Schedule) -> Callable[[], None]:
 
 
 def start_seconds() -> float:
-    """Return the CPU seconds of `scoter --help`, the best of three."""
+    """Return the CPU seconds of `scoter --help`, the best of three runs."""
 
     def used() -> float:
         usage = resource.getrusage(resource.RUSAGE_CHILDREN)

@@ -1,4 +1,4 @@
-"""How many pages a second the synthetic web serves, and how much CPU each costs the server.
+"""Pages per second that the synthetic web serves, and their CPU cost.
 
     python benchmarks/bench_simweb.py [--seconds 4] [--pages 100000] [--connections 16]
 
@@ -33,20 +33,20 @@ TARGET = 2000
 
 
 def cpu_seconds(pid: int) -> float:
-    """User and system time of a process so far."""
+    """Return the user and system time of a process so far."""
     # The fields after the command's name, which may itself contain spaces (man 5 proc).
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def memory_mib(pid: int) -> float:
-    """The resident memory of a process."""
+    """Return the resident memory of a process."""
     pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
 
 
 def requests(pages: int) -> list[bytes]:
-    """Requests for ordinary pages drawn over all hosts that frame by length."""
+    """Return requests for random ordinary pages with a Content-Length."""
     web, chance = SimWeb(WebSpec(pages=pages)), random.Random(1)
     sites = [site for site in web.sites.all() if site.profile.wire is WireBehaviour.LENGTH and not site.shut]
     chosen = ((site, chance.randrange(site.size)) for site in chance.choices(sites, k=_DISTINCT))
@@ -54,7 +54,7 @@ def requests(pages: int) -> list[bytes]:
 
 
 class Asker(asyncio.Protocol):
-    """Asks for one page after another on one connection."""
+    """Requests one page after another on one connection."""
 
     def __init__(self, wanted: list[bytes], start: int) -> None:
         self._wanted = wanted
@@ -91,7 +91,7 @@ class Asker(asyncio.Protocol):
 
 
 async def load(port: int, wanted: list[bytes], connections: int, seconds: float) -> tuple[int, int]:
-    """Keep so many connections busy for so long; return pages and bytes."""
+    """Keep connections busy for a while; return pages and bytes."""
     loop = asyncio.get_running_loop()
     askers = []
     for number in range(connections):
@@ -104,7 +104,7 @@ async def load(port: int, wanted: list[bytes], connections: int, seconds: float)
 
 
 def main() -> int:
-    """Measure, print, and say whether the target was met."""
+    """Measure, print, and return whether the target was met."""
     parser = argparse.ArgumentParser(description="Pages a second from the synthetic web.")
     parser.add_argument("--seconds", type=float, default=4.0)
     parser.add_argument("--pages", type=int, default=100_000)

@@ -1,4 +1,4 @@
-"""How many URLs a CPU-second pass through the hottest pure code: join, canonical form, queue key, regex filter.
+"""URLs per CPU second in the hottest pure code: join, canonical form, queue key, regex filter.
 
 Run it with ``python benchmarks/bench_urls.py``. It exits with 1 when a target is missed. Both kinds of links are
 made up by seed: *fresh* ones that were hardly ever seen before, and those of a *site*, where most links of a page
@@ -31,7 +31,7 @@ _ZONES = ("com", "org", "de", "co.uk", "com.br", "jp")
 
 
 def main() -> int:
-    """Measure everything, print a table, and say whether the targets were met."""
+    """Measure everything, print a table, and return whether the targets were met."""
     draw = random.Random(2026)
     print(f"{'what':<44}{'a CPU-second':>14}{'target':>10}{'peer':>12}  peer is")
     missed = 0
@@ -58,7 +58,7 @@ def _tell(name: str, rate: float, target: int, peer: float, peer_name: str) -> i
 
 
 def _rate(work: Callable[[], object], items: Sequence[object]) -> float:
-    """Return items a CPU-second, the best of a few rounds: other programs only ever make it slower."""
+    """Return items per CPU second, the best of a few rounds: other programs can only make it slower."""
     best = 0.0
     for _ in range(ROUNDS):
         urls._join_in_folder.cache_clear()
@@ -109,7 +109,7 @@ def _fresh_links(draw: random.Random) -> list[tuple[Url, str]]:
 
 
 def _site_links(draw: random.Random) -> list[tuple[Url, str]]:
-    """Twenty sites of sixty pages in a few folders: of fifty links on a page, thirty-five are the site's own menu."""
+    """Return twenty sites of sixty pages in a few folders; 35 of the 50 links on a page are the site's menu."""
     found = []
     for _ in range(LINKS // 3_000):
         host = _host(draw)
@@ -122,7 +122,7 @@ def _site_links(draw: random.Random) -> list[tuple[Url, str]]:
 
 
 def _rules() -> list[str]:
-    """A hundred rules as people write them: types, traps, hosts, parameters, paths, and the rest is kept."""
+    """Return a hundred typical rules for types, traps, hosts, parameters and paths; everything else is kept."""
     rules = [
         r"-^(?:file|ftp|mailto):",
         r"-(?i)\.(?:gif|jpe?g|png|ico|css|eps|zip|ppt|mpg|xls|gz|rpm|tgz|mov|exe|bmp|js)$",

@@ -1,4 +1,4 @@
-"""How much CPU an archived page costs, beside warcio's writer doing the same in the same run.
+"""CPU cost of archiving a page, compared with warcio's writer in the same run.
 
 Run it with ``python benchmarks/bench_warc.py``. Both write a request and a response with their digests, one gzip
 member a record. It exits with 1 when a page costs more than a quarter of what warcio needs; the goal in microseconds is
@@ -43,7 +43,7 @@ _REQUEST = b"GET /page HTTP/1.1\r\nHost: www.example.com\r\nUser-Agent: bench\r\
 
 
 def main() -> int:
-    """Measure everything, print a table, and say whether the targets were met."""
+    """Measure everything, print a table, and return whether the targets were met."""
     draw = random.Random(2026)
     missed = 0
     print(f"{'body':>8}{'µs':>8}{'goal':>9}{'warcio µs':>11}{'faster':>8}")
@@ -69,7 +69,7 @@ def _compressors() -> list[tuple[str, Callable[[bytes], bytes]]]:
 
 
 def _cost(work: Callable[[], object], items: int) -> float:
-    """Return microseconds of CPU an item, the best of a few rounds: other programs only ever make it slower."""
+    """Return CPU microseconds per item, the best of a few rounds: other programs can only make it slower."""
     best = float("inf")
     for _ in range(ROUNDS):
         start = time.process_time()
@@ -126,7 +126,7 @@ def _exchange(number: int, body: bytes) -> Exchange:
 
 
 def _page(draw: random.Random, size: int) -> bytes:
-    """Return a page of markup and words, whose share of repetition is that of ordinary HTML."""
+    """Return a page that compresses like ordinary HTML."""
     parts, length = ["<!DOCTYPE html><html><head><title>page</title></head><body>"], 0
     while length < size:
         text = " ".join(draw.choices(_WORDS, cum_weights=_WEIGHTS, k=40))

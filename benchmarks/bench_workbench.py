@@ -1,4 +1,4 @@
-"""What one item costs the workbench (add, take, done), with few queues and with very many.
+"""CPU cost of one item in the workbench (add, take, done), with few and with very many queues.
 
 Run it with ``python benchmarks/bench_workbench.py``. It exits with 1 when an item costs more than twice as much among
 200,000 queues as among 1,000. Two loads: *no delay*, where every queue is ready at once, and *delay*, where each rests
@@ -24,7 +24,7 @@ WORKERS = 50  # turns under way at once
 
 
 def main() -> int:
-    """Measure every size under both loads, print µs an item, and say whether the target was met."""
+    """Measure every size under both loads, print µs per item, and return whether the target was met."""
     print(f"{'queues':>10}{'add':>10}{'no delay':>12}{'delay':>12}   µs CPU an item of {ITEMS:,}")
     cost = {}
     for queues in SIZES:
@@ -41,7 +41,7 @@ def main() -> int:
 
 
 def _run(queues: int, delay: float) -> tuple[float, float]:
-    """Return µs an item for adding all, and for taking and ending all with some of them under way."""
+    """Return µs per item for adding all, and for taking and finishing all with some of them in progress."""
     policy = Policy(delay=timedelta(seconds=delay))
     bench = Workbench[bytes](Policies(policy), len, Capacity(bytes=2**40))
     keys = [f"www.host{number}.example" for number in range(queues)]

@@ -1,4 +1,4 @@
-"""nginx on loopback, for whoever is measured."""
+"""nginx on loopback, as the server for benchmarks."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ http {{
 
 
 def free_port() -> int:
-    """Return a port that nobody listens on."""
+    """Return a free port."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port: int = free.getsockname()[1]
@@ -34,7 +34,7 @@ def free_port() -> int:
 
 @contextmanager
 def serving(root: Path, port: int, pages: str = "pages", rules: str = "") -> Iterator[int]:
-    """Serve a folder below ``root`` at every loopback address; ``$host`` in it stands for the name asked for.
+    """Serve a folder below ``root`` at every loopback address; ``$host`` in it is the requested host name.
 
     ``rules`` are nginx's own, for what is in no folder.
     """

@@ -1,4 +1,4 @@
-"""The same fields of the same pages by parsel and by BeautifulSoup on lxml.
+"""Extract the same fields from the same pages with parsel and with BeautifulSoup on lxml.
 
     python parse_peers.py < pages.json
 
@@ -60,7 +60,7 @@ def by_soup(body: bytes, url: str) -> object:
 
 
 def best(read: Callable[[bytes, str], object], pages: list[bytes]) -> float:
-    """Return the CPU seconds a page, by the best time of every page."""
+    """Return the CPU seconds per page, using the best time of every page."""
     seconds = [9.0] * len(pages)
     for _ in range(ROUNDS):
         for number, body in enumerate(pages):

@@ -1,6 +1,6 @@
-"""What `make demo` shows: a synthetic web on loopback, a crawl of it in three rounds, and what one can ask afterwards.
+"""The script behind `make demo`: crawl a synthetic web on loopback in three rounds and inspect the result.
 
-Everything printed after a `$` is a command that you can type yourself.
+Every line printed after a `$` is a command that you can run yourself.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ CONFIG = """[agent]
 name = "demobot"
 
 [fetch]
-delay = "0s"                # the web is ours; others are asked once in five seconds
+delay = "0s"                # this web is ours; the default is five seconds
 min_crawl_delay = "0s"
-max_crawl_delay = "1s"      # a site that wants more is left alone
+max_crawl_delay = "1s"      # sites that ask for more are skipped
 connect_to = ["*:80=127.0.0.1:{port}"]
 allow_networks = ["127.0.0.0/8"]
 
@@ -46,13 +46,13 @@ def main() -> None:
         title("Three rounds from one seed")
         show("crawl", "mycrawl", seed, "--rounds", "3", "--scope", "any")
 
-        title("What the crawldb knows")
+        title("What is in the crawldb")
         show("readdb", "mycrawl", "--stats")
 
-        title("The pages that others think most of")
+        title("The pages with the highest scores")
         show("readdb", "mycrawl", "--top-n", "5")
 
-        title("Any question, by SQL")
+        title("Any question, in SQL")
         show("sql", "mycrawl", BY_HOST)
 
         title("Why was this URL not fetched?")
@@ -60,14 +60,14 @@ def main() -> None:
         show("explain", "mycrawl", denied)
 
     title("Next")
-    print("  scoter crawl mycrawl https://example.org/ --agent NAME   crawl a site of your own")
-    print("  scoter simweb --faults                                   keep such a web running")
-    print("  scoter config show --defaults                            every setting there is")
+    print("  scoter crawl mycrawl https://example.org/ --agent NAME   crawl a real site")
+    print("  scoter simweb --faults                                   serve the synthetic web yourself")
+    print("  scoter config show --defaults                            list all settings")
 
 
 @contextmanager
 def serving() -> Iterator[tuple[int, str]]:
-    """Run `scoter simweb` on a free port; yield the port and a URL to start at."""
+    """Run `scoter simweb` on a free port; yield the port and a seed URL."""
     options = ["--port", "0", "--hosts", "20", "--pages", "500", "--seed", "7", "--faults"]
     with subprocess.Popen([*SCOTER, "simweb", "--json", *options], stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout is not None
@@ -79,11 +79,11 @@ def serving() -> Iterator[tuple[int, str]]:
 
 
 def show(*arguments: str) -> None:
-    """Print a command, and let it print; its progress goes to the terminal."""
+    """Print a command and run it; its progress goes to the terminal."""
     print("\n$ scoter " + " ".join(map(shlex.quote, arguments)), flush=True)
     done = subprocess.run([*SCOTER, *arguments], check=False)
     if done.returncode:
-        raise SystemExit(f"the command ended with exit code {done.returncode}")
+        raise SystemExit(f"the command failed with exit code {done.returncode}")
 
 
 def output(*arguments: str) -> str:

@@ -1,1 +1,1 @@
-"""What a fetched page costs, beside a bare download loop and beside Scrapy; ``make bench-fetch`` runs all of it."""
+"""CPU cost of a fetched page, compared with a bare download loop and with Scrapy; run by ``make bench-fetch``."""

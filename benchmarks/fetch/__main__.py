@@ -1,4 +1,4 @@
-"""Measure what a fetched page costs; exit 1 when a target is missed.
+"""Measure the CPU cost of a fetched page; exit with 1 if a target is missed.
 
     python -m benchmarks.fetch [--pages 40000] [--scrapy .venv-bench/bin/python]
 
@@ -31,7 +31,7 @@ SCRAPY_PAGES = 1_000
 
 
 class Run(NamedTuple):
-    """What one process took."""
+    """The cost of one process."""
 
     pages: int
     cpu: float
@@ -40,12 +40,12 @@ class Run(NamedTuple):
 
     @property
     def micros(self) -> float:
-        """CPU microseconds a page."""
+        """CPU microseconds per page."""
         return 1e6 * self.cpu / self.pages
 
 
 class Target(NamedTuple):
-    """A figure, what it must be, and whether it is."""
+    """A figure, its target, and whether it was met."""
 
     name: str
     figure: str
@@ -62,7 +62,7 @@ def run(command: list[str], kind: str) -> Run:
 
 
 def measure(port: int, pages: int) -> list[dict[str, Run]]:
-    """Return round after round of all contestants, one after the other."""
+    """Run all contestants in turn, round by round, and return the results."""
 
     def ours(kind: str, pages: int, hosts: int) -> Run:
         return run([sys.executable, "-m", "benchmarks.fetch.ours", kind, str(port), str(pages), str(hosts)], kind)
@@ -81,7 +81,7 @@ def measure(port: int, pages: int) -> list[dict[str, Run]]:
 
 
 def ratio(rounds: list[dict[str, Run]], one: str, other: str) -> float:
-    """Return how many times the other's CPU one takes: the middle of all rounds, since each is measured in its own."""
+    """Return the median ratio of CPU time between two contestants over all rounds."""
     return statistics.median(each[one].micros / each[other].micros for each in rounds)
 
 
@@ -105,7 +105,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="What a fetched page costs.")
     # So many that the start of a fetcher, some 0.15 s of CPU, is no part of what a page costs.
     parser.add_argument("--pages", type=int, default=40_000)
-    parser.add_argument("--scrapy", default=".venv-bench/bin/python", help="a Python that has Scrapy")
+    parser.add_argument("--scrapy", default=".venv-bench/bin/python", help="a Python with Scrapy")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)

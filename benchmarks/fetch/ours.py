@@ -1,4 +1,4 @@
-"""The contestants that are made of our own parts, each run in a process of its own.
+"""The contestants made of our own parts, each run in its own process.
 
     python -m benchmarks.fetch.ours KIND PORT PAGES HOSTS
 
@@ -35,7 +35,7 @@ LARGE_CONCURRENT = 500
 MOST_ADDRESSES = 200
 
 Asked: TypeAlias = tuple[str, bool, bool]
-"""A URL, whether it needs a new connection, whether that is closed after it."""
+"""A URL, whether it needs a new connection, and whether that is closed afterwards."""
 
 
 def cpu_seconds() -> float:
@@ -45,14 +45,14 @@ def cpu_seconds() -> float:
 
 
 class Spent(NamedTuple):
-    """What a run brought and took."""
+    """The result and the cost of a run."""
 
     pages: int
     cpu: float
 
 
 def bare(port: int, pages: int, hosts: int) -> Spent:
-    """Download with nothing but libcurl: no queues, no robots.txt, no loop of Python's.
+    """Download with libcurl alone: no queues, no robots.txt, no Python event loop.
 
     As many transfers at once as the fetcher makes, on connections that are used again. It does what any downloader has
     to: says who it is, gives up in time, and keeps the head, the status and the body. Nobody looks at them.
@@ -64,7 +64,7 @@ def bare(port: int, pages: int, hosts: int) -> Spent:
 
 
 def strangers(port: int, pages: int, hosts: int) -> Spent:
-    """Download as ``bare`` does, each page from a host that was never asked before: robots.txt first, then the page.
+    """Download like ``bare``, but each page from a new host: robots.txt first, then the page.
 
     That takes a connection and two requests. It is what no crawler can do without.
     """
@@ -133,7 +133,7 @@ def download(asked: Sequence[Asked]) -> Spent:
 
 
 def fetch(port: int, pages: int, hosts: int, keep: Callable[[Reply], object], *settings: str) -> Spent:
-    """Fetch with all that politeness needs, but no delay."""
+    """Fetch with full politeness, but no delay."""
     config = load(
         overrides=[
             *("agent.name=bench", f"fetch.connect_to={_addresses(hosts, port)}", f"fetch.threads={CONCURRENT}"),
@@ -164,7 +164,7 @@ def fetch(port: int, pages: int, hosts: int, keep: Callable[[Reply], object], *s
 
 
 def archive(port: int, pages: int, hosts: int) -> Spent:
-    """Fetch, and write what came into WARC files."""
+    """Fetch and write WARC files."""
     with tempfile.TemporaryDirectory() as folder:
         about = ArchiveInfo(software="bench")
         with WarcWriter(Path(folder), "bench", about, size=2**30, age=timedelta(hours=1)) as writer:

@@ -1,4 +1,4 @@
-"""Static pages, for whoever is measured."""
+"""Static pages for the benchmark."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ ROBOTS = "User-agent: *\nDisallow: /private/\nDisallow: /*.print$\nAllow: /priva
 
 
 def write(root: Path) -> None:
-    """Write the pages: text of many words, so that it packs like a page and not like noise."""
+    """Write pages of many words, so that they compress like real pages."""
     chance = random.Random(1)
     words = ["".join(chance.choices("etaoinshrdlucmfwyp", k=chance.randint(2, 9))) for _ in range(3_000)]
     pages = root / "pages"

@@ -1,4 +1,4 @@
-"""Scrapy's downloader doing the same: robots.txt obeyed, one request at a time for each host, bodies stored.
+"""The same with Scrapy: robots.txt obeyed, one request at a time per host, bodies stored.
 
     python theirs.py PORT PAGES HOSTS
 
@@ -30,7 +30,7 @@ def cpu_seconds() -> float:
 
 
 class Pages(scrapy.Spider):  # type: ignore[misc]
-    """Asks for so many pages of so many hosts, and stores each body."""
+    """Requests pages from many hosts, and stores each body."""
 
     name = "pages"
 

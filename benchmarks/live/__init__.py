@@ -1,1 +1,1 @@
-"""What the live service does a second, how long each step takes it, and how much memory it needs."""
+"""Throughput, latency and memory of the live service."""

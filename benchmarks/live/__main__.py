@@ -1,4 +1,4 @@
-"""Measure the live service on this machine; exit 1 when a target is missed.
+"""Measure the live service on this machine; exit with 1 if a target is missed.
 
     python -m benchmarks.live [messages] [lookups] [memory] [--seconds 120] [--records 1000000] [--urls 200000]
 
@@ -24,7 +24,7 @@ PAGE_BYTES = 25_000
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("parts", nargs="*", help="messages, lookups, memory; all of them if none is named")
+    parser.add_argument("parts", nargs="*", help="messages, lookups, memory (default: all)")
     parser.add_argument("--seconds", type=float, default=float(os.environ.get("BENCH_SECONDS", "120")))
     parser.add_argument("--records", type=int, default=1_000_000)
     parser.add_argument("--urls", type=int, default=200_000)

@@ -1,4 +1,4 @@
-"""Submit messages at a steady rate from a process of its own: ``python -m benchmarks.live.load PORT RATE SECONDS OUT``.
+"""Submit messages at a steady rate from a separate process: ``python -m benchmarks.live.load PORT RATE SECONDS OUT``.
 
 Each message is a text with one link, under an id that is its number. Whether or not the service keeps up, the next one
 is due when it is due, and its time counts from then. What became of all of them is written to OUT as JSON.
@@ -21,7 +21,7 @@ _TICK = 0.004
 
 
 class Load(msgspec.Struct):
-    """What a run sent: its first number, when each message was due (seconds since 1970), how long acceptance took."""
+    """The messages of a run: first number, due times (seconds since 1970), and how long acceptance took."""
 
     first: int
     due: list[float] = []
@@ -42,7 +42,7 @@ async def _post(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, body
 
 
 async def submit(port: int, rate: float, seconds: float, first: int, domains: int) -> Load:
-    """Submit ``rate`` messages a second."""
+    """Submit ``rate`` messages per second."""
     load = Load(first)
     count = int(rate * seconds)
     load.seconds = [0.0] * count

@@ -1,4 +1,4 @@
-"""Lookups of random URLs among many that are stored: one by one, in batches, and beside messages.
+"""Lookups of random URLs in a large store: one by one, in batches, and during message load.
 
 The store is filled through its own port before the service starts. wrk asks over kept connections; a lookup process
 reads a file that is far larger than what it may keep in its memory.
@@ -37,7 +37,7 @@ _LONGEST = 20.0  # seconds of one measurement: a longer one says the same
 
 
 class Asked(msgspec.Struct):
-    """What wrk says of a run; times are in milliseconds."""
+    """The result of a wrk run; times are in milliseconds."""
 
     requests: int
     seconds: float
@@ -52,7 +52,7 @@ class Asked(msgspec.Struct):
 
 
 def stored(number: int, now: datetime) -> StoredRecord:
-    """Return a record as a page of news has it: about a kilobyte."""
+    """Return a typical record of a news page, about a kilobyte."""
     url = url_of(number, DOMAINS)
     words = f"What the ducks of pond {number} did when the ice came early, and who fed them"
     record = UrlRecord(
@@ -82,7 +82,7 @@ def stored(number: int, now: datetime) -> StoredRecord:
 
 
 async def fill(database: Path, records: int) -> None:
-    """Store records, in the order of their keys: a file is written faster from its beginning to its end."""
+    """Store records in key order, which is the fastest way to fill the file."""
     now = datetime.now(UTC)
     numbers = sorted(range(records), key=lambda number: key_of(url_of(number, DOMAINS)))
     async with ServiceDb(database) as db:
@@ -92,7 +92,7 @@ async def fill(database: Path, records: int) -> None:
 
 
 def ask(service: Service, seconds: float, records: int, batch: int = 0) -> Asked:
-    """Let wrk ask for a while."""
+    """Run wrk for a while."""
     script = Path(__file__).with_name("lookups.lua")
     options = ["-t1", f"-c{CONNECTIONS}", f"-d{max(1, round(seconds))}s", "--timeout", "10s", "-s", str(script)]
     words = [str(records), str(DOMAINS), str(PAGES), str(batch)]
@@ -109,7 +109,7 @@ def told(name: str, asked: Asked, cpu: dict[str, float]) -> None:
 
 
 def timed(service: Service, name: str, seconds: float, records: int, batch: int = 0) -> Asked:
-    """Ask once for a second, so that what is read again and again is in memory, then for as long as it counts."""
+    """Warm up for a second, then measure."""
     ask(service, 1, records, batch)
     before = service.used()
     asked = ask(service, seconds, records, batch)
@@ -118,7 +118,7 @@ def timed(service: Service, name: str, seconds: float, records: int, batch: int 
 
 
 def measure(folder: Path, web: int, records: int, seconds: float) -> list[Target]:
-    """Fill a store, look up, and return what was reached."""
+    """Fill a store, look up, and return the figures."""
     seconds = min(seconds, _LONGEST)
     began = time.monotonic()
     asyncio.run(fill(folder / "service.sqlite", records))

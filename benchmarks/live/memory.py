@@ -1,4 +1,4 @@
-"""The memory of each process after many URLs of many domains, and what is left of their queues."""
+"""Memory of each process and remaining queues after many URLs of many domains."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _EVICTED_WITHIN = 15.0
 
 
 def submit(service: Service, urls: int, domains: int) -> Iterator[int]:
-    """Submit URLs as fast as they are worked off; yield how many were."""
+    """Submit URLs as fast as they are processed; yield their number."""
     step = _PER_MESSAGE * _PER_REQUEST
     connection = http.client.HTTPConnection("127.0.0.1", service.port, timeout=60)
     for first in range(0, urls, step):
@@ -45,7 +45,7 @@ def submit(service: Service, urls: int, domains: int) -> Iterator[int]:
 
 
 def evicted(service: Service) -> tuple[float, float]:
-    """Wait until idle queues are gone, or long enough; return how many are left in fetchers and in the core."""
+    """Wait until idle queues are removed or a timeout; return how many are left in fetchers and in the core."""
     until = time.monotonic() + _EVICTED_WITHIN
     while True:
         gauges = service.statistics()["gauges"]
@@ -56,7 +56,7 @@ def evicted(service: Service) -> tuple[float, float]:
 
 
 def measure(folder: Path, web: int, urls: int) -> list[Target]:
-    """Bring URLs through a service, and return what was reached."""
+    """Process URLs with a service, and return the figures."""
     domains = max(1, urls // PER_DOMAIN)
     print(f"Memory: {urls:,} URLs over {domains:,} domains")
     with serving(folder, web, live__processes=1) as service:

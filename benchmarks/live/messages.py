@@ -1,4 +1,4 @@
-"""Messages at a steady rate: how long each takes to its stored record, where that time goes, and what it costs.
+"""Messages at a steady rate: latency until the record is stored, its parts, and CPU cost.
 
 Exact times, not buckets: when each message was due is the load's own note, when the core had it the journal's, and
 each stage of each outcome stands in the service's log. *Own* is all of it but the time of the remote server: there is
@@ -35,7 +35,7 @@ _GROWTH = 1.5
 
 
 class Run(NamedTuple):
-    """What a run gave."""
+    """The result of a run."""
 
     load: Load
     backlog: list[int]
@@ -44,7 +44,7 @@ class Run(NamedTuple):
 
 
 class Loading:
-    """Messages that are being submitted, by another process."""
+    """Messages that another process submits."""
 
     def __init__(self, port: int, rate: float, seconds: float, first: int, domains: int = DOMAINS) -> None:
         self._folder = tempfile.TemporaryDirectory()

@@ -92,7 +92,7 @@ def generate(
     """
     limits = limits_of(config, top_n=top_n, lists=lists, max_segments=max_segments)
     if not (crawl.crawldb / CURRENT).exists():
-        hint = f"Put URLs into it: scoter inject {typed(crawl.path)} URL"
+        hint = f"Add seed URLs first: scoter inject {typed(crawl.path)} URL"
         raise UsageError("there is no crawldb yet", where=str(crawl.path), hint=hint)
     scoring = chain("scoring", config)
     columns = schemas.plugin_columns(scoring)
