@@ -152,7 +152,7 @@ CASES: Final[dict[str, Case]] = {
     "gzip-short": Case("truncates gzip data", (ok(PACKED[:-20], b"Content-Encoding: gzip"),), "fetched", PACKED[:-20]),
     "gzip-not": Case("labels plain text as gzip", (ok(b"hello", b"Content-Encoding: gzip"),), "fetched"),
     "encoding-unknown": Case(
-        "names an unknown content encoding", (ok(b"hello", b"Content-Encoding: banana"),), "fetched"
+        "names an unknown content coding", (ok(b"hello", b"Content-Encoding: banana"),), "fetched"
     ),
     # The connection
     "close-at-once": Case("closes without an answer", (Pause(0),), "reset"),

@@ -18,7 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scoter.core.reply import Truncation
-from scoter.fetch.decode import CEILING, STACKED, DecodedBody, content_codings, decode
+from scoter.fetch.decode import CEILING, MAX_LAYERS, DecodedBody, content_codings, decode
 
 MIB = 2**20
 TEXT = b"".join(b"<p>paragraph %d of a page about %d things</p>\n" % (n * n, n) for n in range(3_000))
@@ -211,7 +211,7 @@ def test_a_text_that_calls_itself_gzip_is_handed_on_however_short_it_is(text: by
     result = decode(text, ["gzip"], None)
 
     assert (result.body, result.is_partial) == (text, False)
-    assert result.problem.startswith("not decoded: no gzip data")
+    assert result.problem.startswith("not decoded: not gzip data")
 
 
 def test_damage_right_at_the_start_is_not_taken_for_a_page() -> None:
@@ -229,11 +229,11 @@ def test_an_unknown_coding_under_a_known_one_is_where_decoding_ends() -> None:
 
 def test_only_so_many_codings_may_be_stacked() -> None:
     body = TEXT
-    for _ in range(STACKED):
+    for _ in range(MAX_LAYERS):
         body = gzip.compress(body)
 
-    assert decode(body, ["gzip"] * STACKED, None) == DecodedBody(TEXT)
-    assert decode(body, ["gzip"] * (STACKED + 1), None).problem == "not decoded: more than 5 content codings"
+    assert decode(body, ["gzip"] * MAX_LAYERS, None) == DecodedBody(TEXT)
+    assert decode(body, ["gzip"] * (MAX_LAYERS + 1), None).problem == "not decoded: more than 5 content codings"
 
 
 @pytest.mark.parametrize("coding", ["gzip", "br", "zstd"])

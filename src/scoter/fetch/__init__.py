@@ -5,7 +5,7 @@
 - ``fetcher``      requests from a source through the stack to a sink; ``tasks`` runs them, ``sinks`` takes the replies
 - ``progress``, ``watchdog``   how far a fetch is, and when to end it
 - ``pages``        the library interface: URLs in, pages out
-- ``decode``       content encodings undone, up to a limit
+- ``decode``       content codings undone, up to a limit
 - ``queues/``      when the next request to each host may start
 - ``network/``     address checks, DNS, proxies
 - ``protocols/``   how a URL of each scheme is fetched

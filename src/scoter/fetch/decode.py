@@ -1,8 +1,8 @@
-"""Content codings undone, up to a limit: gzip, deflate, br and zstd, also one over the other.
+"""Decodes content codings up to a limit: gzip, deflate, br and zstd, also on top of each other.
 
-Nothing is decoded beyond the limit, at any layer, so that a bomb costs the limit and no more. What was decoded before
-the damage in a body is kept and the damage named. A body that is not in the coding it claims, or in one that nobody
-knows, is handed on as it came, as browsers do; ``problem`` tells.
+No layer is decoded beyond the limit, so a decompression bomb costs no more than that. If a body is damaged, what comes
+before the damage is kept. A body that is not in the coding it claims, or in an unknown one, is returned as it came,
+as browsers do. ``problem`` says what is wrong.
 """
 
 from __future__ import annotations
@@ -13,12 +13,10 @@ from itertools import islice
 from msgspec import Struct
 
 from scoter.core.reply import Truncation
-from scoter.fetch.decode_streams import LIBRARY_ERRORS, NotAlone, Opener, Unsound, openers
+from scoter.fetch.decode_streams import LIBRARY_ERRORS, DamagedBody, Opener, TrailingData, openers
 
-STACKED = 5  # codings over each other; two are rare, three were never meant
-CEILING = 256 * 2**20  # where the limit is off: the decoded size of what it sends is not a server's to choose
-ACCEPTED = "gzip, deflate, br, zstd"
-"""What to send as Accept-Encoding."""
+MAX_LAYERS = 5  # two are rare, three were never meant
+CEILING = 256 * 2**20  # bytes, if the limit is off: the server must not choose the decoded size
 
 _STEP = 256 * 1024
 _FINER_STEPS = (512, 1)
@@ -40,7 +38,7 @@ class DecodedBody(Struct, frozen=True):
 
 
 class _Layer(Struct, frozen=True):
-    """What came of one coding; ``body`` is none when it could not be undone at all."""
+    """The result of undoing one coding; ``body`` is ``None`` if it could not be decoded at all."""
 
     body: bytes | None
     truncation: Truncation = Truncation.NOT
@@ -49,7 +47,7 @@ class _Layer(Struct, frozen=True):
 
 
 def content_codings(headers: Iterable[tuple[str, str]]) -> tuple[str, ...]:
-    """Return the codings of a response in the order in which they were applied, all fields taken together.
+    """Return the codings of a response in the order in which they were applied, from all fields.
 
     >>> content_codings([("Content-Encoding", "br, identity"), ("content-encoding", "X-GZIP")])
     ('br', 'gzip')
@@ -69,10 +67,10 @@ def decode(body: bytes, codings: Iterable[str], limit: int | None) -> DecodedBod
     DecodedBody(body=b'hell', truncation=<Truncation.LENGTH: 'length'>, problem='', is_partial=False)
     """
     limit = CEILING if limit is None else min(limit, CEILING)
-    names = tuple(islice(codings, STACKED + 1))
+    names = tuple(islice(codings, MAX_LAYERS + 1))
     cut, problems, is_partial = Truncation.NOT, [], False
-    if len(names) > STACKED:
-        names, problems = (), [f"not decoded: more than {STACKED} content codings"]
+    if len(names) > MAX_LAYERS:
+        names, problems = (), [f"not decoded: more than {MAX_LAYERS} content codings"]
     for name in reversed(names):
         layer = _undo(body, name, limit)
         if layer.problem:
@@ -87,7 +85,7 @@ def decode(body: bytes, codings: Iterable[str], limit: int | None) -> DecodedBod
 
 def _undo(body: bytes, coding: str, limit: int) -> _Layer:
     if coding == "identity" or not body:
-        return _Layer(body)  # an answer to HEAD, or with status 204 or 304, may name a coding and have no body
+        return _Layer(body)  # a response with status 204 or 304 may name a coding and have no body
     ways = openers(body, coding)
     if ways is None:
         return _Layer(None, problem=f"not decoded: unknown content coding {coding[:40]!r}")
@@ -95,10 +93,10 @@ def _undo(body: bytes, coding: str, limit: int) -> _Layer:
     for way in ways:
         layer = _collect(way, body, limit)
         if layer.body is not None:
-            told = f"{coding}: {layer.problem}" if layer.problem else ""
-            return _Layer(layer.body, layer.truncation, told, layer.is_partial)
+            problem = f"{coding}: {layer.problem}" if layer.problem else ""
+            return _Layer(layer.body, layer.truncation, problem, layer.is_partial)
         problem = layer.problem
-    return _Layer(None, problem=f"not decoded: no {coding} data ({problem})")
+    return _Layer(None, problem=f"not decoded: not {coding} data ({problem})")
 
 
 def _collect(way: Opener, body: bytes, limit: int) -> _Layer:
@@ -115,9 +113,9 @@ def _collect(way: Opener, body: bytes, limit: int) -> _Layer:
             pieces.append(piece)
             steps.append(step)
             size += len(piece)
-    except Unsound as error:
-        problem, is_partial = str(error), not isinstance(error, NotAlone)
-        if not pieces and not way.magic.startswith(body[: len(way.magic)]):  # too short for the library to see that
+    except DamagedBody as error:
+        problem, is_partial = str(error), not isinstance(error, TrailingData)
+        if not pieces and not way.magic.startswith(body[: len(way.magic)]):  # too short for the library to notice
             return _Layer(None, problem=problem)
     except LIBRARY_ERRORS as error:
         more, problem = _salvaged(way, body, steps, limit + 1 - size, str(error).strip() or "damaged")
@@ -130,12 +128,10 @@ def _collect(way: Opener, body: bytes, limit: int) -> _Layer:
 
 
 def _salvaged(way: Opener, body: bytes, steps: list[int], most: int, problem: str) -> tuple[list[bytes], str]:
-    """Return what can be had between the last piece that was read and the damage, and what the damage is.
+    """Return what can be decoded between the last piece read and the damage, about ``most`` bytes, and the problem.
 
-    No more than about ``most`` bytes are taken: a library may have looked far ahead when it met the damage.
-
-    A library that meets damage keeps to itself what it decoded on the way there. So the way is gone again with the same
-    steps, and the last one in smaller ones, twice.
+    A library that meets damage does not return what it decoded just before. So decode again with the same steps, and
+    the last step in smaller ones, twice. The library may have read far ahead when it met the damage, hence ``most``.
     """
     pieces = []
     for finer in _FINER_STEPS:
@@ -147,8 +143,8 @@ def _salvaged(way: Opener, body: bytes, steps: list[int], most: int, problem: st
                 steps.append(finer)
                 pieces.append(piece)
                 most -= len(piece)
-            return pieces, ""  # only the size of the steps was in the way, or there is no room for more
-        except Unsound as error:
+            return pieces, ""  # smaller steps got past it, or the limit is reached
+        except DamagedBody as error:
             return pieces, str(error)
         except LIBRARY_ERRORS:
             continue

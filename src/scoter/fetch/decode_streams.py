@@ -1,7 +1,7 @@
-"""One reader for each content coding, all with the same face: a piece at a time, of a size that the caller names.
+"""A decoder per content coding, all with the same interface: ``read`` returns a piece of about the given size.
 
-The libraries were chosen by CPU time for a page of 25 KB and one of 128 KB: gzip with isal 42 and 168 µs, with zlib 103
-and 486; zstd 42 and 106; br 134 and 417.
+The libraries were chosen by CPU time for pages of 25 KB and 128 KB: gzip with isal 42 and 168 µs, with zlib 103 and
+486; zstd 42 and 106; br 134 and 417.
 """
 
 from __future__ import annotations
@@ -14,47 +14,47 @@ import zstandard
 from isal import isal_zlib
 from msgspec import Struct
 
-MEMBERS = 1_000  # of one gzip body; each costs a new decoder, and empty ones are only 20 bytes long
-BLOCKS = 20_000  # of one zstd body that are walked over; empty ones are only 3 bytes long
-WINDOW = 8 * 2**20  # RFC 9659 3: a zstd content coding needs no larger one
+MEMBERS = 1_000  # per gzip body; each costs a new decoder, and an empty one has only 20 bytes
+BLOCKS = 20_000  # per zstd body that are examined; an empty one has only 3 bytes
+WINDOW = 8 * 2**20  # RFC 9659 3: the maximum for content codings
 
 _SLICE = 64 * 1024
-_GZIP, _ZLIB, _RAW = 31, 15, -15  # wbits, as zlib counts them
+_GZIP, _ZLIB, _RAW = 31, 15, -15  # zlib's wbits
 _GZIP_MAGIC, _ZSTD_MAGIC = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 _SKIPPABLE = 0x184D2A50  # RFC 8878 3.1.2, with any last digit
 
 LIBRARY_ERRORS: Any = (isal_zlib.error, brotli.error, zstandard.ZstdError)
 
 
-class Unsound(Exception):
-    """The body is not as it should be, and all that could be decoded was given before."""
+class DamagedBody(Exception):
+    """The body is damaged; everything before the damage has been returned."""
 
 
-class NotAlone(Unsound):
-    """The body is whole, and something else follows it."""
+class TrailingData(DamagedBody):
+    """The body is complete, but other data follows it."""
 
 
 class Stream(Protocol):
     """A body being decoded."""
 
     def read(self, size: int) -> bytes:
-        """Return a piece of about this size, or nothing at the end; ``Unsound`` or a library's error otherwise."""
+        """Return a piece of about this size, empty at the end; raises ``DamagedBody`` or a library's error."""
 
 
 class Opener(Struct, frozen=True):
-    """A way to read a body, and how such a body starts if that can be told."""
+    """A decoder, and the first bytes of bodies it can decode, if known."""
 
     open: Callable[[bytes], Stream]
     magic: bytes = b""
 
 
 def openers(body: bytes, coding: str) -> Sequence[Opener] | None:
-    """Return the ways to read a body in a coding, the likeliest first, or none for a coding that is unknown."""
+    """Return the decoders to try for a coding, the likeliest first; ``None`` if it is unknown."""
     match coding:
         case "gzip":
             return (_GZIP_WAY,)
         case "deflate":
-            # RFC 9110 8.4.1.2 means the zlib format, and says itself that some send it bare.
+            # RFC 9110 8.4.1.2: it means the zlib format, but some send bare deflate.
             return (_ZLIB_WAY, _RAW_WAY) if _is_zlib(body) else (_RAW_WAY,)
         case "br":
             return (_BROTLI_WAY,)
@@ -64,7 +64,7 @@ def openers(body: bytes, coding: str) -> Sequence[Opener] | None:
             return None
 
 
-class _Inflated:
+class _DeflateStream:
     """gzip of any number of members, zlib, or bare deflate."""
 
     def __init__(self, body: bytes, wbits: int) -> None:
@@ -84,14 +84,14 @@ class _Inflated:
             if piece:
                 return piece
             if not rest and not self._decoder.eof:
-                raise Unsound("ends early")
+                raise DamagedBody("ends early")
 
     def _next_member(self) -> bool:
         self._at -= len(self._decoder.unused_data)
         if self._wbits == _GZIP and self._body.startswith(_GZIP_MAGIC, self._at):
             self._members += 1
             if self._members > MEMBERS:
-                raise Unsound(f"more than {MEMBERS} members")
+                raise DamagedBody(f"more than {MEMBERS} members")
             self._decoder = isal_zlib.decompressobj(self._wbits)
             return True
         _refuse_rest(self._body, self._at)
@@ -99,8 +99,8 @@ class _Inflated:
         return False
 
 
-class _Unbrotlied:
-    """One stream of brotli."""
+class _BrotliStream:
+    """A brotli stream."""
 
     def __init__(self, body: bytes) -> None:
         self._body = body
@@ -110,7 +110,7 @@ class _Unbrotlied:
     def read(self, size: int) -> bytes:
         rest = b""
         while not self._decoder.is_finished():
-            # First without input: what the decoder still holds of the last slice is not given of itself.
+            # First without input: the decoder may still hold output of the last slice.
             piece: bytes = self._decoder.process(rest, output_buffer_limit=size)
             if piece:
                 return piece
@@ -119,13 +119,13 @@ class _Unbrotlied:
                 rest = _slice(self._body, self._at, size)
                 self._at += len(rest)
                 if not rest:
-                    raise Unsound("ends early")
+                    raise DamagedBody("ends early")
         _refuse_rest(self._body, self._at)
         return b""
 
 
-class _Unzstded:
-    """Any number of frames of Zstandard."""
+class _ZstdStream:
+    """Any number of Zstandard frames."""
 
     def __init__(self, body: bytes) -> None:
         self._body = body
@@ -135,20 +135,20 @@ class _Unzstded:
     def read(self, size: int) -> bytes:
         piece = self._reader.read(size)
         if not piece and not _has_whole_frames(self._body):
-            raise Unsound("ends early")  # which the library does not tell
+            raise DamagedBody("ends early")  # which the library does not report
         return piece
 
 
 def _slice(body: bytes, at: int, size: int) -> bytes:
-    """Return the next part of the input: not much, since what is left of it has to be taken again.
+    """Return the next part of the input: a small one, since what is not consumed is passed in again.
 
-    Small steps take small slices, so that a decoder gives all it can before it meets what is wrong.
+    Small steps take small slices, so that a decoder returns all it can before it meets damage.
     """
     return body[at : at + min(size, _SLICE)]
 
 
 def _has_whole_frames(body: bytes) -> bool:
-    """Tell whether the last frame of a sound body is all there, by walking over its blocks (RFC 8878 3.1)."""
+    """Tell whether the last frame of an undamaged body is complete, by walking over its blocks (RFC 8878 3.1)."""
     at, end, blocks = 0, len(body), 0
     while at < end:
         if end - at >= 8 and int.from_bytes(body[at : at + 4], "little") & ~0xF == _SKIPPABLE:
@@ -164,12 +164,12 @@ def _has_whole_frames(body: bytes) -> bool:
         while not last:
             block = int.from_bytes(body[at : at + 3], "little")
             last, kind, size = block & 1, block >> 1 & 3, block >> 3
-            at += 3 + (1 if kind == 1 else size)  # a run is one byte, whatever its length
+            at += 3 + (1 if kind == 1 else size)  # a run-length block has one byte, whatever its size
             blocks += 1
             if at > end:
                 return False
             if blocks > BLOCKS:
-                return True  # as far as anybody cares
+                return True  # good enough
         at += checksum
     return at == end
 
@@ -181,11 +181,11 @@ def _is_zlib(body: bytes) -> bool:
 
 def _refuse_rest(body: bytes, at: int) -> None:
     if body[at:].strip(b"\0"):  # zeros are padding
-        raise NotAlone("followed by other data")
+        raise TrailingData("followed by other data")
 
 
-_GZIP_WAY = Opener(lambda body: _Inflated(body, _GZIP), _GZIP_MAGIC)
-_ZLIB_WAY = Opener(lambda body: _Inflated(body, _ZLIB))
-_RAW_WAY = Opener(lambda body: _Inflated(body, _RAW))
-_BROTLI_WAY = Opener(_Unbrotlied)
-_ZSTD_WAY = Opener(_Unzstded, _ZSTD_MAGIC)
+_GZIP_WAY = Opener(lambda body: _DeflateStream(body, _GZIP), _GZIP_MAGIC)
+_ZLIB_WAY = Opener(lambda body: _DeflateStream(body, _ZLIB))
+_RAW_WAY = Opener(lambda body: _DeflateStream(body, _RAW))
+_BROTLI_WAY = Opener(_BrotliStream)
+_ZSTD_WAY = Opener(_ZstdStream, _ZSTD_MAGIC)

@@ -34,7 +34,7 @@ class WebPage(msgspec.Struct, frozen=True, kw_only=True):
     """A page, or why there is none.
 
     ``asked`` is the URL as given, ``url`` the one that answered, ``hops`` the URLs that redirected. ``content`` has no
-    content encoding left. ``problem`` is empty if a page was fetched.
+    content coding left. ``problem`` is empty if a page was fetched.
     """
 
     asked: str
