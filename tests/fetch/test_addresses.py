@@ -73,7 +73,7 @@ def page(port: int) -> Request:
 
 
 @pytest.mark.parametrize("is_deaf", [True, False], ids=["no answer", "refused"])
-async def test_another_address_is_asked_when_nobody_takes_the_connection_at_one_and_asked_first_from_then_on(
+async def test_reachable_address_is_preferred_after_a_failed_connection(
     is_deaf: bool,
 ) -> None:
     async with server() as port, protocol(port, DEAD, ALIVE) as http:
@@ -90,7 +90,7 @@ async def test_another_address_is_asked_when_nobody_takes_the_connection_at_one_
     assert [ALIVE in each for each in routes] == [True, False]
 
 
-async def test_a_host_of_dead_addresses_alone_fails_by_its_time() -> None:
+async def test_host_with_only_unreachable_addresses_times_out() -> None:
     async with server() as port, protocol(port, DEAD) as http:
         with deaf(port):
             reply = await http.fetch(page(port))

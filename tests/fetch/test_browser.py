@@ -61,7 +61,7 @@ async def test_a_redirect_is_one_hop_and_needs_no_browser(site: Site) -> None:
 
 
 @pytest.mark.parametrize("script", ["location = '/next'", "location.replace('http://site.example/next#x')"])
-async def test_a_script_that_goes_elsewhere_is_a_redirect_and_is_not_followed(site: Site, script: str) -> None:
+async def test_navigation_by_script_is_reported_as_redirect(site: Site, script: str) -> None:
     site.page("/", f"<script>{script}</script>")
 
     async with browser(site) as protocol:
@@ -72,7 +72,7 @@ async def test_a_script_that_goes_elsewhere_is_a_redirect_and_is_not_followed(si
     assert site.asked == ["/"]
 
 
-async def test_pictures_and_the_like_are_not_asked_for(site: Site) -> None:
+async def test_images_and_media_are_not_requested(site: Site) -> None:
     site.page("/", "<img src=/a.png><video src=/b.mp4></video><p>text")
 
     async with browser(site) as protocol:

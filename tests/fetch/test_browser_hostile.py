@@ -64,7 +64,7 @@ async def test_no_script_reaches_an_address_that_the_guard_refuses(site: Site) -
     assert "/secret" not in site.asked
 
 
-async def test_no_packet_leaves_beside_the_proxy(site: Site) -> None:
+async def test_no_packet_bypasses_the_proxy(site: Site) -> None:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as ear:
         ear.bind(("127.0.0.1", 0))
         ear.setblocking(False)
@@ -88,7 +88,7 @@ async def test_no_packet_leaves_beside_the_proxy(site: Site) -> None:
             ear.recv(2_048)
 
 
-async def test_an_endless_script_costs_its_time_and_no_more(site: Site) -> None:
+async def test_endless_script_times_out(site: Site) -> None:
     site.page("/", "<p>before</p><script>for (;;) {}</script>")
     site.page("/later", "<script>onload = () => { for (;;) {} }</script>")
     site.page("/good", "<body><script>document.body.append('fine')</script>")
@@ -116,7 +116,7 @@ async def test_a_page_that_never_finishes_loading_is_read_as_it_is(site: Site) -
     assert len(site.asked) <= 6
 
 
-async def test_dialogs_downloads_and_windows_come_to_nothing(site: Site) -> None:
+async def test_dialogs_downloads_and_windows_are_blocked(site: Site) -> None:
     site.page("/file", "data", "Content-Disposition: attachment")
     site.page(
         "/",
@@ -138,7 +138,7 @@ async def test_dialogs_downloads_and_windows_come_to_nothing(site: Site) -> None
     assert "/window" not in site.asked
 
 
-async def test_a_page_that_takes_too_much_memory_ends_alone(site: Site) -> None:
+async def test_page_over_the_memory_limit_is_killed_alone(site: Site) -> None:
     site.page(
         "/",
         """<body><script>const kept = []; setInterval(() => {

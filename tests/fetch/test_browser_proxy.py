@@ -117,7 +117,7 @@ async def test_names_are_resolved_by_us() -> None:
     ],
 )
 @pytest.mark.parametrize("form", ["CONNECT {target} HTTP/1.1\r\n\r\n", "GET http://{target}/ HTTP/1.1\r\n\r\n"])
-async def test_what_the_guard_refuses_is_not_connected_to(target: str, form: str) -> None:
+async def test_proxy_does_not_connect_to_refused_addresses(target: str, form: str) -> None:
     names = {"rebound.example": "127.0.0.1", "mixed.example": "8.8.8.8 127.0.0.1", "localhost": "127.0.0.1"}
     async with site() as server, proxy(names=names) as through:
         place = target.format(port=server.port)
@@ -128,7 +128,7 @@ async def test_what_the_guard_refuses_is_not_connected_to(target: str, form: str
         assert len(through.refusals) == 1
 
 
-async def test_the_browsers_own_errands_are_refused_before_they_are_resolved() -> None:
+async def test_background_requests_of_the_browser_are_refused_before_dns() -> None:
     async with proxy(deny=("update.example",)) as through:
         answer = await ask(through, b"CONNECT update.example:443 HTTP/1.1\r\n\r\n")
 
@@ -149,7 +149,7 @@ async def test_the_browsers_own_errands_are_refused_before_they_are_resolved() -
         b"POST http://a.example/ HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
     ],
 )
-async def test_what_is_no_request_for_a_proxy_is_told_so(request_: bytes) -> None:
+async def test_invalid_proxy_request_gets_an_error(request_: bytes) -> None:
     async with proxy() as through:
         answer = await ask(through, request_)
 
@@ -162,7 +162,7 @@ async def test_an_endless_head_and_an_endless_silence_end() -> None:
         assert await ask(through, b"GET http://a.exa") == b""
 
 
-async def test_a_connection_brings_no_more_than_its_share() -> None:
+async def test_bytes_of_a_connection_are_limited() -> None:
     rules = ("a.example:443=127.0.0.1:{port}",)
     async with site(b"x" * 300_000) as server:
         placed = tuple(rule.format(port=server.port) for rule in rules)
@@ -172,7 +172,7 @@ async def test_a_connection_brings_no_more_than_its_share() -> None:
     assert len(answer.partition(b"\r\n\r\n")[2]) == 100_000
 
 
-async def test_a_server_that_cannot_be_reached_is_told() -> None:
+async def test_unreachable_server_gets_502() -> None:
     async with proxy(rules=("a.example:80=127.0.0.1:1",)) as through:
         answer = await ask(through, b"GET http://a.example/ HTTP/1.1\r\n\r\n")
 

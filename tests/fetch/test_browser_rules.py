@@ -102,7 +102,7 @@ async def test_with_when_empty_every_page_is_looked_at() -> None:
         Moved(exchange(SHELL, "text/html", 302), canonical("http://b.example/"), permanent=False),
     ],
 )
-async def test_what_is_not_a_page_comes_back_as_it_is(reply: Reply) -> None:
+async def test_non_page_is_returned_unrendered(reply: Reply) -> None:
     made = protocol(Served(reply), url_patterns=(".",))
 
     assert await made.fetch(request("http://a.example/")) is reply
@@ -116,7 +116,7 @@ async def test_a_page_with_text_is_not_rendered_for_being_empty() -> None:
 
 
 @pytest.mark.usefixtures("installed")
-async def test_the_wait_for_other_pages_to_be_rendered_is_not_held_against_a_server(
+async def test_waiting_for_a_browser_tab_does_not_count_against_the_deadline(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     # given a browser that has one page open, and is not done with it
@@ -181,27 +181,27 @@ def test_any_bytes_get_an_answer(pieces: list[bytes]) -> None:
 @given(
     st.lists(st.sampled_from([b"word", b" ", b"\n", b"<p>", b"</p>", b"<b>longer</b>", b"<!-- x -->"]), max_size=120)
 )
-def test_what_counts_is_the_text_that_can_be_seen(pieces: list[bytes]) -> None:
+def test_only_visible_text_counts(pieces: list[bytes]) -> None:
     seen = sum({b"word": 4, b"<b>longer</b>": 6}.get(piece, 0) for piece in pieces)
 
     assert needs_scripts(b"<script>go()</script>" + b"".join(pieces)) == (seen < LITTLE_TEXT)
 
 
 @pytest.mark.parametrize("piece", [b"<", b"<script", b"<!--", b"<style>", b"</", b"<a <"])
-def test_hostile_markup_is_looked_at_in_no_time(piece: bytes) -> None:
+def test_hostile_markup_is_examined_in_linear_time(piece: bytes) -> None:
     html = b"<script></script>" + piece * (2_000_000 // len(piece))
 
     assert seconds_of(lambda: needs_scripts(html)) < 2
 
 
-def test_without_the_package_the_error_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_playwright_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
 
     with pytest.raises(ConfigError, match=r"^fetch\.protocols: .*not installed\n.*scoter\[browser\]"):
         chromium.find_executable(BrowserSettings())
 
 
-def test_without_a_chromium_the_error_says_where_to_name_one(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_missing_chromium_is_a_configuration_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: object())
     monkeypatch.setenv("PATH", str(tmp_path))
 
@@ -212,7 +212,7 @@ def test_without_a_chromium_the_error_says_where_to_name_one(monkeypatch: pytest
 
 
 @pytest.mark.usefixtures("installed")
-def test_a_pattern_that_is_none_and_a_proxy_are_told() -> None:
+def test_invalid_pattern_and_proxy_are_configuration_errors() -> None:
     with pytest.raises(ConfigError, match=r"^browser\.url_patterns: the pattern"):
         protocol(url_patterns=("(",))
     with pytest.raises(ConfigError, match=r"^http\.proxy_host: "):

@@ -14,7 +14,7 @@ def handle_of(jar: CookieJar) -> pycurl.Curl:
     return handle
 
 
-def test_what_one_handle_is_given_all_of_them_have_until_the_jar_is_full() -> None:
+def test_cookies_are_shared_between_handles_until_the_jar_is_full() -> None:
     jar = CookieJar(most=3)
     one, other = handle_of(jar), handle_of(jar)
 

@@ -43,7 +43,7 @@ async def test_cookies_that_servers_set_are_kept_when_wanted(setting: str, expec
     assert ["Cookie: s=1" in lines_of(head) for head in heads] == [False, expected, False]
 
 
-async def test_all_cookies_of_a_request_go_in_one_field_and_of_ones_own_the_closest_counts(tmp_path: Path) -> None:
+async def test_most_specific_cookie_is_sent_in_one_field(tmp_path: Path) -> None:
     file = tmp_path / "cookies.txt"
     file.write_text("a.example.com\tconsent=yes\n")
     settings = (f"agent.host_cookie_file={file}", 'http.headers=["Cookie: all=1"]', "http.keep_cookies=true")
@@ -143,12 +143,12 @@ async def test_a_host_without_credentials_is_asked_after_one_that_has_some_and_g
         "a.*.com basic joe s3cret",
     ],
 )
-def test_a_bad_line_of_credentials_is_told_with_its_number(line: str) -> None:
+def test_invalid_credential_line_is_reported_with_its_number(line: str) -> None:
     with pytest.raises(RuleError, match=r"^auth\.txt:2: "):
         parse_credentials(["# who", line], "auth.txt")
 
 
-def test_a_kind_of_authentication_that_libcurl_does_not_have_is_told_before_anything_is_asked(tmp_path: Path) -> None:
+def test_unsupported_authentication_is_reported_at_start(tmp_path: Path) -> None:
     file = tmp_path / "auth.txt"
     file.write_text("example.com ntlm joe s3cret\n")
 
@@ -183,7 +183,7 @@ async def test_ntlm_answers_the_challenge_of_a_server(tmp_path: Path) -> None:
     assert b"NTLM" not in reply.exchange.request_head
 
 
-def test_a_bad_line_of_cookies_is_told_with_its_number() -> None:
+def test_invalid_cookie_line_is_reported_with_its_number() -> None:
     with pytest.raises(RuleError, match=r"^cookies\.txt:1: "):
         parse_cookies(["example.com lang=en"], "cookies.txt")
 

@@ -75,7 +75,7 @@ def bomb(coding: str, window_log: int = 0) -> bytes:
 @each_coding
 @settings(max_examples=30)
 @given(data=st.binary(max_size=2_000), times=st.sampled_from([1, 7, 400]))
-def test_what_was_coded_comes_back(coding: str, data: bytes, times: int) -> None:
+def test_encoded_body_is_decoded(coding: str, data: bytes, times: int) -> None:
     assert decode(CODERS[coding](data * times), [coding], MIB) == DecodedBody((data * times)[:MIB])
 
 
@@ -112,7 +112,7 @@ def test_the_limit_cuts_exactly_and_only_what_is_longer(coding: str, extra: int,
     assert decode(CODERS[coding](TEXT), [coding], 0) == DecodedBody(b"", Truncation.LENGTH)
 
 
-def test_a_body_without_coding_is_cut_too() -> None:
+def test_uncoded_body_is_truncated_too() -> None:
     assert decode(TEXT, [], 10) == DecodedBody(TEXT[:10], Truncation.LENGTH)
     assert decode(TEXT, ["identity"], None) == DecodedBody(TEXT)
 
@@ -183,7 +183,7 @@ def test_a_wrong_checksum_costs_no_byte() -> None:
 
 
 @each_coding
-def test_other_data_after_the_end_is_named_and_left_out(coding: str) -> None:
+def test_trailing_data_is_reported_and_dropped(coding: str) -> None:
     result = decode(CODERS[coding](TEXT) + b"<!-- late -->", [coding], None)
 
     assert result.body == TEXT
@@ -196,7 +196,7 @@ def test_zeros_after_the_end_are_padding(coding: str) -> None:
 
 
 @pytest.mark.parametrize("coding", [*CODERS, "utf-8", "compress", "x" * 1_000])
-def test_a_body_that_is_not_in_its_coding_is_handed_on_as_it_came(coding: str) -> None:
+def test_body_not_in_its_coding_is_returned_unchanged(coding: str) -> None:
     page = b"<html>plain, whatever the header says</html>"
 
     result = decode(page, [coding], None)
@@ -207,7 +207,7 @@ def test_a_body_that_is_not_in_its_coding_is_handed_on_as_it_came(coding: str) -
 
 
 @pytest.mark.parametrize("text", [b"h", b"ok", b"<html>", b"hello wor", b"hello world"])
-def test_a_text_that_calls_itself_gzip_is_handed_on_however_short_it_is(text: bytes) -> None:
+def test_short_text_labelled_gzip_is_returned_unchanged(text: bytes) -> None:
     result = decode(text, ["gzip"], None)
 
     assert (result.body, result.is_partial) == (text, False)

@@ -106,7 +106,7 @@ def _status(fact: Fact, word: str) -> FetchStatus:
     return FetchStatus.REDIR_TEMP if fact.http_status in (302, 303, 307) else FetchStatus.REDIR_PERM
 
 
-def test_every_url_ends_as_the_truth_says(done: Pass) -> None:
+def test_every_simweb_url_ends_as_expected(done: Pass) -> None:
     wrong = {}
     for url, fact in done.facts.items():
         reply, word = done.replies[url], _word(fact)
@@ -116,7 +116,7 @@ def test_every_url_ends_as_the_truth_says(done: Pass) -> None:
     assert not wrong
 
 
-def test_all_of_it_ends_in_time(done: Pass) -> None:
+def test_hostile_names_end_in_time(done: Pass) -> None:
     assert done.seconds < LONGEST
 
 
@@ -124,14 +124,14 @@ def test_every_kind_of_answer_was_met(done: Pass) -> None:
     assert {fact.answer for fact in done.facts.values()} == set(AnswerClass)
 
 
-def test_redirects_lead_where_the_truth_says(done: Pass) -> None:
+def test_simweb_redirects_lead_to_their_targets(done: Pass) -> None:
     for url, fact in done.facts.items():
         reply = done.replies[url]
         if isinstance(reply, Moved) and fact.answer is not AnswerClass.ROBOTS:
             assert (reply.target.text if reply.target else "") == fact.target, url
 
 
-def test_what_is_too_long_is_cut_and_marked_and_nothing_else_is(done: Pass) -> None:
+def test_only_long_folders_are_truncated(done: Pass) -> None:
     for url, fact in done.facts.items():
         reply = done.replies[url]
         if isinstance(reply, Fetched):
@@ -147,7 +147,7 @@ def _is_cut(done: Pass, fact: Fact) -> bool:
     return isinstance(reply, Fetched) and reply.exchange.truncation is Truncation.LENGTH
 
 
-def test_what_robots_txt_denies_is_never_asked_and_the_rest_once(done: Pass) -> None:
+def test_disallowed_urls_are_never_requested_and_others_once(done: Pass) -> None:
     for url, fact in done.facts.items():
         if fact.answer is AnswerClass.ROBOTS:
             continue
@@ -167,6 +167,6 @@ def test_robots_txt_is_asked_once_for_each_origin(done: Pass) -> None:
         assert done.asked[f"http://{host}/robots.txt"] == expected, host
 
 
-def test_nothing_was_asked_that_is_not_of_this_web(done: Pass) -> None:
+def test_only_simweb_urls_were_requested(done: Pass) -> None:
     known = {urlsplit(url).hostname for url in done.facts}
     assert {urlsplit(url).hostname for url in done.asked} <= known

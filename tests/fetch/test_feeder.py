@@ -35,7 +35,7 @@ def served(feed: Feeder) -> Iterator[tuple[str, bytes]]:
         feed.bench.done(key, SERVED, 0.0)
 
 
-def test_a_host_beyond_its_share_goes_on_in_a_file_and_keeps_its_order(tmp_path: Path) -> None:
+def test_host_beyond_its_share_spills_to_disk_in_order(tmp_path: Path) -> None:
     items = [b"item %04d" % number for number in range(500)]
 
     with feeder(tmp_path) as feed:
@@ -118,7 +118,7 @@ def test_a_host_on_disk_gets_one_item_at_a_time_while_the_memory_is_full(tmp_pat
         assert depths == [9, 8, 7, 6, 5, 4, 3, 2, 1, 1, 1, 1]
 
 
-def test_a_full_disk_allowance_makes_the_source_wait_and_is_given_back(tmp_path: Path) -> None:
+def test_spill_limit_makes_the_source_wait(tmp_path: Path) -> None:
     with feeder(tmp_path, spill_limit=500) as feed:
         offered = 0
         while feed.offer("a", b"x" * 50, 0.0) is None:
@@ -129,9 +129,7 @@ def test_a_full_disk_allowance_makes_the_source_wait_and_is_given_back(tmp_path:
         assert feed.wants_more()
 
 
-def test_a_disk_that_takes_no_more_makes_the_source_wait_and_loses_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_full_disk_makes_the_source_wait(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with feeder(tmp_path) as feed:
         for _ in range(20):
             assert feed.offer("a", b"x" * 50, 0.0) is None
@@ -153,7 +151,7 @@ def test_a_disk_that_takes_no_more_makes_the_source_wait_and_loses_nothing(
         assert len([key for key, _ in served(feed) if key == "a"]) == offered + 1
 
 
-def test_a_failing_host_gives_back_what_is_on_disk_too(tmp_path: Path) -> None:
+def test_blocked_host_returns_items_on_disk_too(tmp_path: Path) -> None:
     items = [b"item %d" % number for number in range(100)]
     with feeder(tmp_path) as feed:
         for item in items:
@@ -167,7 +165,7 @@ def test_a_failing_host_gives_back_what_is_on_disk_too(tmp_path: Path) -> None:
         assert feed.offer("a", b"late", 0.0) is QueueRefusal.BLOCKED
 
 
-def test_draining_leaves_what_is_on_disk_to_be_taken_piece_by_piece(tmp_path: Path) -> None:
+def test_draining_leaves_items_on_disk_for_the_owner(tmp_path: Path) -> None:
     items = [b"item %d" % number for number in range(100)]
     with feeder(tmp_path) as feed:
         for item in items:
@@ -190,7 +188,7 @@ def test_draining_leaves_what_is_on_disk_to_be_taken_piece_by_piece(tmp_path: Pa
     memory=st.sampled_from([50, 1_000, MEMORY]),
 )
 @settings(max_examples=60, deadline=None)
-def test_whatever_is_offered_comes_out_once_and_in_order(
+def test_every_offered_item_comes_out_once_in_order(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject, least: int, memory: int
 ) -> None:
     offered, out = defaultdict(list), defaultdict(list)

@@ -50,7 +50,7 @@ async def test_hosts_and_the_whole_stay_below_their_threads(threads: int, per_ho
     assert max(fake.most[f"h{host}.test"] for host in range(8)) == min(per_host, threads)
 
 
-async def test_hosts_of_a_domain_share_a_turn_when_asked_to() -> None:
+async def test_hosts_of_a_domain_share_a_queue_in_domain_mode() -> None:
     fake, sink = Fake(), Sink()
     fake.wait = 0.001
     names = [f"http://{name}.example.test/{page}" for page in range(5) for name in "abc"]
@@ -61,7 +61,7 @@ async def test_hosts_of_a_domain_share_a_turn_when_asked_to() -> None:
     assert fake.most["all"] == 1
 
 
-async def test_hosts_of_an_address_share_a_turn_when_asked_to_and_names_without_one_are_not_asked() -> None:
+async def test_hosts_of_an_address_share_a_queue_in_ip_mode() -> None:
     fake, sink = Fake(), Sink()
     fake.wait = 0.001
     settings = ["agent.name=testbot", "fetch.delay=0", "fetch.queue_mode=ip"]
@@ -83,7 +83,7 @@ async def test_hosts_of_an_address_share_a_turn_when_asked_to_and_names_without_
     assert fake.most["all"] == 2
 
 
-async def test_an_address_in_a_url_has_the_queue_of_the_names_that_lead_to_it() -> None:
+async def test_address_shares_the_queue_of_names_that_resolve_to_it() -> None:
     config = load(overrides=["agent.name=testbot", "fetch.queue_mode=ip"])
     keys = QueueKeys(config, Guard(config), FakeResolver({"a.test": "2606:2800::1", "b.test": "192.0.43.8"}))
 
@@ -100,7 +100,7 @@ async def test_a_name_whose_address_changes_keeps_its_queue() -> None:
     assert [await keys.look_up(url), await keys.look_up(url), keys.without_lookup(url)] == ["192.0.43.8"] * 3
 
 
-async def test_a_name_that_nobody_answers_for_holds_up_no_other_and_each_host_keeps_its_order() -> None:
+async def test_slow_lookup_delays_only_its_own_host() -> None:
     late = asyncio.Event()
 
     class Slow(FakeResolver):
@@ -125,7 +125,7 @@ async def test_a_name_that_nobody_answers_for_holds_up_no_other_and_each_host_ke
     assert [url for url, _ in sink.got if "//h0." in url] == [url for url in names if "//h0." in url]
 
 
-async def test_files_and_ftp_servers_that_are_found_elsewhere_need_no_name_server_to_be_queued_by_address() -> None:
+async def test_file_and_connect_to_urls_need_no_lookup_in_ip_mode() -> None:
     rules = 'fetch.connect_to=["ftp.test:21=192.0.43.8:2121"]'
     config = load(overrides=["agent.name=testbot", "fetch.queue_mode=ip", rules])
     guard = Guard(config, ("file", "ftp"))
@@ -139,7 +139,7 @@ async def test_files_and_ftp_servers_that_are_found_elsewhere_need_no_name_serve
 
 
 @pytest.mark.parametrize(("budget", "times"), [("0.2", 2), ("0", 1)])
-async def test_what_broke_is_tried_again_within_the_budget_and_never_without_one(budget: str, times: int) -> None:
+async def test_retries_need_a_budget(budget: str, times: int) -> None:
     fake, sink = Fake(lambda request: Failed(request.url, Reason.RESET)), Sink()
 
     await fetcher(fake, f"fetch.retry_budget={budget}").run(source(["http://a.test/1"]), sink)
@@ -147,7 +147,7 @@ async def test_what_broke_is_tried_again_within_the_budget_and_never_without_one
     assert fake.asked.count("http://a.test/1") == times
 
 
-async def test_denied_urls_cost_no_request() -> None:
+async def test_disallowed_urls_cost_no_request() -> None:
     fake, sink = Fake(robots=b"User-agent: *\nDisallow: /"), Sink()
 
     await fetcher(fake).run(source(urls(3, 10)), sink)
@@ -156,7 +156,7 @@ async def test_denied_urls_cost_no_request() -> None:
     assert len(fake.asked) == 3
 
 
-async def test_a_host_that_fails_too_often_is_purged_and_nothing_of_it_is_lost() -> None:
+async def test_requests_of_a_blocked_host_reach_the_sink() -> None:
     fake, sink = Fake(lambda request: answer(request.url, 500)), Sink()
 
     await fetcher(fake, "fetch.max_exceptions_per_queue=3", "fetch.threads=1").run(source(urls(1, 50)), sink)
@@ -164,7 +164,7 @@ async def test_a_host_that_fails_too_often_is_purged_and_nothing_of_it_is_lost()
     assert sink.reasons() == {"server_error": 3, "purged": 47}
 
 
-async def test_a_slow_sink_slows_the_fetching_and_bodies_do_not_pile_up() -> None:
+async def test_slow_sink_throttles_the_fetch() -> None:
     fake = Fake(lambda request: answer(request.url, 200, b"x" * 100_000))
     waiting = most = 0
 
@@ -195,7 +195,7 @@ async def test_links_found_while_running_may_be_added() -> None:
     assert sorted(got) == sorted(f"http://a.test/{number}" for number in range(30))
 
 
-async def test_what_a_request_carries_along_comes_back() -> None:
+async def test_request_context_is_returned() -> None:
     got: list[bytes] = []
 
     async def numbered() -> AsyncIterator[Request]:
@@ -207,7 +207,7 @@ async def test_what_a_request_carries_along_comes_back() -> None:
     assert sorted(got) == [b"0", b"1", b"2", b"3", b"4"]
 
 
-async def test_a_snapshot_tells_why_nothing_is_fetched() -> None:
+async def test_snapshot_explains_why_nothing_is_fetched() -> None:
     fake, sink = Fake(), Sink()
     running = fetcher(fake, "fetch.delay=1h")
     task = asyncio.create_task(running.run(source(urls(4, 5)), sink))
@@ -222,7 +222,7 @@ async def test_a_snapshot_tells_why_nothing_is_fetched() -> None:
     assert sink.reasons() == {"stopped": 20}
 
 
-async def test_a_snapshot_tells_that_the_disk_takes_nothing_of_the_queues(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_snapshot_reports_a_full_disk(monkeypatch: pytest.MonkeyPatch) -> None:
     def no_space(*_: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
@@ -237,7 +237,7 @@ async def test_a_snapshot_tells_that_the_disk_takes_nothing_of_the_queues(monkey
     await asyncio.wait_for(task, 5)
 
 
-async def test_requests_beyond_the_buffer_wait_on_disk_and_all_come(tmp_path: Any) -> None:
+async def test_requests_beyond_the_buffer_wait_on_disk_and_are_all_fetched(tmp_path: Any) -> None:
     fake, sink = Fake(), Sink()
     running = fetcher(
         fake, "fetch.queue_buffer=1MiB", "fetch.threads=2", "fetch.queue_depth_multiplier=1", folder=tmp_path
@@ -250,7 +250,7 @@ async def test_requests_beyond_the_buffer_wait_on_disk_and_all_come(tmp_path: An
     assert list(tmp_path.iterdir()) == []
 
 
-async def test_a_source_is_read_no_further_than_needed_while_all_turns_are_in_use() -> None:
+async def test_source_is_not_read_ahead_while_all_slots_are_in_use() -> None:
     fake, sink, read = Fake(), Sink(), 0
     fake.hold = asyncio.Event()
 
@@ -272,7 +272,7 @@ async def test_a_source_is_read_no_further_than_needed_while_all_turns_are_in_us
     assert len({text for text, _ in sink.got}) == len(sink.got) == 1_000
 
 
-async def test_a_source_is_read_on_while_a_turn_is_free_whatever_is_queued() -> None:
+async def test_source_is_read_while_a_slot_is_free() -> None:
     fake, sink = Fake(), Sink()
     fake.hold = asyncio.Event()
     names = [*(f"http://a.test/{page}" for page in range(500)), "http://b.test/"]
@@ -290,12 +290,12 @@ async def test_a_source_is_read_on_while_a_turn_is_free_whatever_is_queued() -> 
     assert len(sink.got) == 501
 
 
-def test_two_protocols_for_one_scheme_are_told() -> None:
+def test_two_protocols_for_one_scheme_are_a_configuration_error() -> None:
     with pytest.raises(ConfigError, match="'two' and another one both fetch http: URLs"):
         Protocols([("one", Fake()), ("two", Fake())])
 
 
-async def test_a_scheme_that_nobody_fetches_is_refused() -> None:
+async def test_scheme_without_protocol_fails() -> None:
     sink = Sink()
 
     await fetcher(Fake()).run(source(["ftp://a.test/x"]), sink)

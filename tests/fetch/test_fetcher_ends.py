@@ -32,7 +32,7 @@ async def _held(fake: Fake, sink: Sink, asked: list[str], active: int) -> tuple[
     return running, task
 
 
-async def test_a_graceful_stop_ends_what_is_under_way_and_hands_back_the_rest() -> None:
+async def test_graceful_stop_finishes_requests_in_progress_and_hands_back_the_rest() -> None:
     fake, sink = Fake(), Sink()
     running, task = await _held(fake, sink, urls(20, 10), active=10)
 
@@ -98,7 +98,7 @@ def _moved(target: str) -> Callable[[Url], Reply]:
     return lambda url: answer(url, 302, Location=target)
 
 
-async def test_a_fetch_ends_although_the_host_rests_whose_turn_was_lent_to_the_one_who_asked_for_robots_txt() -> None:
+async def test_fetch_ends_although_a_lent_slot_belongs_to_a_host_on_hold() -> None:
     fake, sink = Robots(_moved("/rules"), lambda url: answer(url, 503, Retry_After="86400")), Sink()
 
     running = fetcher(fake, "http.robots_503_defer_visits=false")
@@ -107,9 +107,7 @@ async def test_a_fetch_ends_although_the_host_rests_whose_turn_was_lent_to_the_o
     assert sink.reasons() == {"robots_unreachable": 2}
 
 
-async def test_turns_that_are_kept_for_a_robots_txt_do_not_keep_it_from_being_asked_for_when_the_host_is_slowed() -> (
-    None
-):
+async def test_slots_that_wait_for_robots_txt_do_not_block_its_fetch_on_a_slowed_host() -> None:
     fake, sink = Robots(lambda url: answer(url, 503), lambda url: answer(url, 404)), Sink()
 
     running = fetcher(fake, "fetch.threads_per_queue=5", "http.robots_503_defer_visits_delay=10ms")
@@ -123,7 +121,7 @@ async def test_turns_that_are_kept_for_a_robots_txt_do_not_keep_it_from_being_as
     assert fake.times[1] - fake.times[0] >= 1
 
 
-async def test_a_robots_txt_elsewhere_is_asked_for_however_many_wait_for_theirs() -> None:
+async def test_redirected_robots_txt_is_fetched_although_all_slots_wait() -> None:
     """All sites have theirs on one host, which gives out turns more slowly than they do."""
     fake, sink = (
         Robots(lambda url: answer(url, 404) if url.host == "h0.test" else _moved("http://h0.test/rules")(url)),
@@ -137,9 +135,7 @@ async def test_a_robots_txt_elsewhere_is_asked_for_however_many_wait_for_theirs(
     assert fake.most["all"] <= 2
 
 
-async def test_a_host_that_is_left_alone_for_a_while_is_asked_no_sooner_because_another_of_its_urls_has_a_turn() -> (
-    None
-):
+async def test_host_on_hold_is_not_asked_through_another_slot() -> None:
     fake, sink = Robots(lambda url: answer(url, 500), lambda url: answer(url, 404)), Sink()
 
     running = fetcher(fake, "http.robots_503_defer_visits_delay=200ms", "fetch.exceptions_per_queue_delay=0s")
@@ -149,7 +145,7 @@ async def test_a_host_that_is_left_alone_for_a_while_is_asked_no_sooner_because_
     assert fake.times[1] - fake.times[0] >= 0.2
 
 
-async def test_what_waits_for_its_address_when_the_fetch_is_stopped_is_handed_back() -> None:
+async def test_requests_in_lookup_are_handed_back_on_stop() -> None:
     asked = asyncio.Event()
 
     class Silent:
@@ -169,7 +165,7 @@ async def test_what_waits_for_its_address_when_the_fetch_is_stopped_is_handed_ba
     assert sink.reasons() == {"stopped": 6}
 
 
-async def test_a_lookup_that_breaks_ends_the_run_and_is_told() -> None:
+async def test_failing_lookup_ends_the_run_with_its_error() -> None:
     class Broken:
         async def resolve(self, host: str) -> Answered:
             raise Defect("the resolver broke")
@@ -211,7 +207,7 @@ async def test_an_error_of_the_source_stops_the_run_and_is_raised() -> None:
     assert len(sink.got) == 1
 
 
-async def test_a_plugin_that_raises_fails_its_url_and_nothing_else() -> None:
+async def test_plugin_error_fails_only_its_url() -> None:
     def reply(request: Request) -> Reply:
         if request.url.path == "/3":
             raise ZeroDivisionError("oops")
@@ -223,7 +219,7 @@ async def test_a_plugin_that_raises_fails_its_url_and_nothing_else() -> None:
     assert sink.reasons() == {"page": 5, "broken_plugin": 1}
 
 
-async def test_a_plugin_that_answers_nothing_fails_its_url_and_nothing_else() -> None:
+async def test_plugin_without_reply_fails_only_its_url() -> None:
     def reply(request: Request) -> Any:
         return None if request.url.path == "/3" else answer(request.url, 200, b"page")
 
@@ -233,7 +229,7 @@ async def test_a_plugin_that_answers_nothing_fails_its_url_and_nothing_else() ->
     assert sink.reasons() == {"page": 5, "broken_plugin": 1}
 
 
-async def test_a_plugin_that_cannot_say_what_it_claims_or_cannot_be_closed_ends_no_fetch() -> None:
+async def test_plugin_errors_in_claims_and_close_do_not_end_a_fetch() -> None:
     class Broken(Fake):
         def claims(self, request: Request) -> bool:
             if request.url.path == "/3":
@@ -289,7 +285,7 @@ class Told:
         self.events.append("closed")
 
 
-async def test_publishers_are_told_of_start_and_end() -> None:
+async def test_publishers_get_start_and_end_events() -> None:
     told = Told()
     running = fetcher(Fake())
     running._publishers = ProgressPublishers([told])
@@ -299,7 +295,7 @@ async def test_publishers_are_told_of_start_and_end() -> None:
     assert told.events == ["start", "end", "closed"]
 
 
-async def test_publishers_are_told_of_the_end_also_when_the_run_is_cancelled() -> None:
+async def test_publishers_get_the_end_event_of_a_cancelled_run() -> None:
     told, fake = Told(), Fake()
     fake.hold = asyncio.Event()
     running = fetcher(fake)
@@ -314,7 +310,7 @@ async def test_publishers_are_told_of_the_end_also_when_the_run_is_cancelled() -
     assert told.events == ["start", "end", "closed"]
 
 
-async def test_a_publisher_that_cannot_be_closed_does_not_undo_the_fetch() -> None:
+async def test_publisher_error_on_close_does_not_fail_the_fetch() -> None:
     class Broken(Told):
         def close(self) -> None:
             raise ConnectionError("nobody listens any more")
@@ -333,7 +329,7 @@ async def test_an_empty_source_ends_at_once() -> None:
     assert last.done == 0
 
 
-async def test_who_fails_on_a_snapshot_ends_the_run_and_hears_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_error_in_on_snapshot_ends_the_run_and_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
     async def endless() -> AsyncIterator[Request]:
         yield Request(url=canonical("http://a.example/"))
         await asyncio.Event().wait()
@@ -347,7 +343,7 @@ async def test_who_fails_on_a_snapshot_ends_the_run_and_hears_of_it(monkeypatch:
         await asyncio.wait_for(fetcher(Fake(), on_snapshot=tell).run(endless(), Sink()), 5)
 
 
-async def test_a_publisher_that_fails_does_not_end_the_clearing_up(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_publisher_error_does_not_stop_the_cleanup(monkeypatch: pytest.MonkeyPatch) -> None:
     class Broken:
         def publish(self, event: str, facts: Any) -> None:
             raise ConnectionError("nobody listens")

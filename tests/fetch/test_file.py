@@ -55,7 +55,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path.resolve()
 
 
-async def test_a_file_comes_with_its_type_its_length_and_its_time(folder: Path) -> None:
+async def test_file_has_media_type_length_and_time(folder: Path) -> None:
     page = folder / "page.html"
     page.write_bytes(b"<p>hello")
     os.utime(page, (NOON.timestamp(), NOON.timestamp()))
@@ -73,7 +73,7 @@ async def test_a_file_comes_with_its_type_its_length_and_its_time(folder: Path) 
 
 
 @pytest.mark.parametrize("seconds", [10**12, -(10**12), 10**18])
-async def test_a_file_of_a_time_beyond_any_calendar_comes_without_it(
+async def test_file_with_time_out_of_range_has_no_last_modified(
     folder: Path, monkeypatch: pytest.MonkeyPatch, seconds: int
 ) -> None:
     (folder / "page.html").write_bytes(b"<p>hello")
@@ -135,7 +135,7 @@ async def test_the_root_has_nothing_above_it() -> None:
     ("size", "cut"),
     [(99, Truncation.NOT), (100, Truncation.NOT), (101, Truncation.LENGTH), (3_000_000, Truncation.LENGTH)],
 )
-async def test_a_file_beyond_the_limit_is_cut_and_says_so(folder: Path, size: int, cut: Truncation) -> None:
+async def test_long_file_is_truncated(folder: Path, size: int, cut: Truncation) -> None:
     (folder / "f").write_bytes(b"x" * size)
 
     exchange = fetched(await fetch(url_of(folder / "f"), settings=FileSettings(content_limit=Size(100))))
@@ -183,7 +183,7 @@ async def test_a_path_through_a_link_is_moved_to_the_real_one(folder: Path) -> N
 
 
 @pytest.mark.parametrize("spelling", ["//f", "/f?query", "/%66", "/x/%2E./f"])
-async def test_every_other_spelling_is_moved_to_the_proper_one_or_is_the_same(folder: Path, spelling: str) -> None:
+async def test_noncanonical_path_is_redirected(folder: Path, spelling: str) -> None:
     (folder / "f").write_text("x", "utf-8")
     (folder / "x").mkdir()
 
@@ -209,7 +209,7 @@ async def test_links_are_read_through_when_redirects_are_off(folder: Path) -> No
 
 
 @pytest.mark.parametrize(("seconds", "kind"), [(-1, Fetched), (0, NotModified), (1, NotModified)])
-async def test_a_file_that_was_not_changed_since_is_not_read_again(folder: Path, seconds: int, kind: type) -> None:
+async def test_unchanged_file_is_not_modified(folder: Path, seconds: int, kind: type) -> None:
     (folder / "f").write_text("x", "utf-8")
     os.utime(folder / "f", (NOON.timestamp() + 0.7,) * 2)
 
@@ -218,7 +218,7 @@ async def test_a_file_that_was_not_changed_since_is_not_read_again(folder: Path,
     assert isinstance(reply, kind)
 
 
-async def test_what_is_not_there_is_gone(folder: Path) -> None:
+async def test_missing_file_is_gone(folder: Path) -> None:
     (folder / "f").write_text("x", "utf-8")
     (folder / "loop").symlink_to("loop")
     (folder / "broken").symlink_to("nowhere")
@@ -228,14 +228,14 @@ async def test_what_is_not_there_is_gone(folder: Path) -> None:
         assert isinstance(reply, Gone), path
 
 
-async def test_a_file_on_another_machine_is_not_ours_to_read() -> None:
+async def test_file_url_with_a_host_is_refused() -> None:
     reply = await fetch("file://server.example/etc/passwd")
 
     assert isinstance(reply, Gone)
     assert reply.reason is Reason.BAD_REQUEST
 
 
-async def test_what_never_ends_or_blocks_is_not_opened(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_pipes_devices_and_sockets_are_not_opened(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     os.mkfifo(folder / "pipe")
     monkeypatch.chdir(folder)  # the path of a socket must be short
     with socket.socket(socket.AF_UNIX) as unix:

@@ -34,7 +34,7 @@ def turnstile(policy: Policy, clock: Callable[[], float] = time.monotonic) -> Sl
     return SlotScheduler(Workbench(Policies(policy), size_of, Capacity()), concurrency=10, clock=clock)
 
 
-async def test_count_counts_what_comes_back_and_what_is_raised() -> None:
+async def test_count_includes_replies_and_errors() -> None:
     count = Count()
     web = Web({PAGE: b"12345", "http://example.com/gone": 410})
 
@@ -69,7 +69,7 @@ async def test_check_refuses_without_asking(text: str, reason: Reason) -> None:
     assert web.asked == []
 
 
-async def test_polite_tells_the_queue_what_came_of_a_request() -> None:
+async def test_polite_ends_the_slot_with_the_result() -> None:
     gate = turnstile(Policy(delay=timedelta(0), max_exceptions=1))
     polite = Polite(gate, by_host)
 
@@ -81,7 +81,7 @@ async def test_polite_tells_the_queue_what_came_of_a_request() -> None:
     assert (refused.reason, refused.blames_host) == (Reason.PURGED, False)
 
 
-async def test_a_host_that_was_asked_rests_even_when_the_request_was_cancelled() -> None:
+async def test_cancelled_request_starts_the_delay_too() -> None:
     clock = Clock()
     gate = turnstile(Policy(delay=timedelta(seconds=5)), clock)
     web = Web({PAGE: b"x"})
@@ -110,7 +110,7 @@ async def test_a_deadline_ends_what_hangs() -> None:
     assert reply.reason is Reason.TIMEOUT
 
 
-async def test_a_deadline_ends_each_of_many_hops_in_its_time_and_lets_the_others_be() -> None:
+async def test_deadline_ends_only_the_late_hops() -> None:
     late, quick = Web({}), Web({PAGE: b"x"})
     late.gate = asyncio.Event()
     limit = Deadline(timedelta(milliseconds=20))
@@ -125,7 +125,7 @@ async def test_a_deadline_ends_each_of_many_hops_in_its_time_and_lets_the_others
     assert [kind_of(reply) for reply in (*replies, again)] == ["timeout"] * 4
 
 
-async def test_a_cancellation_by_others_is_not_taken_for_the_end_of_the_time() -> None:
+async def test_cancellation_by_others_is_not_reported_as_timeout() -> None:
     web = Web({})
     web.gate = asyncio.Event()
     hanging = asyncio.create_task(Deadline(timedelta(hours=1))(request(PAGE), web))
@@ -137,7 +137,7 @@ async def test_a_cancellation_by_others_is_not_taken_for_the_end_of_the_time() -
         await hanging
 
 
-async def test_a_connection_that_broke_is_tried_once_more_within_the_budget() -> None:
+async def test_broken_connection_is_retried_within_the_budget() -> None:
     web = Web({PAGE: lambda url: Failed(url, Reason.RESET)})
     retry = Retry(RetryBudget(ratio=0.0, floor=0.2), Clock())  # two free retries in the window of ten seconds
 
@@ -148,7 +148,7 @@ async def test_a_connection_that_broke_is_tried_once_more_within_the_budget() ->
 
 
 @pytest.mark.parametrize("reason", [Reason.TIMEOUT, Reason.SERVER_ERROR, Reason.UNRESOLVED, Reason.BUSY])
-async def test_other_failures_are_left_for_another_day(reason: Reason) -> None:
+async def test_other_failures_are_not_retried_at_once(reason: Reason) -> None:
     web = Web({PAGE: lambda url: Failed(url, reason)})
 
     await Retry(RetryBudget(ratio=1.0), Clock())(request(PAGE), web)
@@ -156,7 +156,7 @@ async def test_other_failures_are_left_for_another_day(reason: Reason) -> None:
     assert len(web.asked) == 1
 
 
-async def test_a_body_that_broke_off_is_not_asked_for_again_at_once() -> None:
+async def test_broken_body_is_not_retried_at_once() -> None:
     def broken(url: Url) -> Reply:
         whole = answer(url, 200, b"part")
         return Failed(url, Reason.RESET, exchange=whole.exchange)
@@ -167,7 +167,7 @@ async def test_a_body_that_broke_off_is_not_asked_for_again_at_once() -> None:
     assert len(web.asked) == 1
 
 
-async def test_the_stack_asks_robots_before_the_turn_and_counts_all() -> None:
+async def test_stack_checks_robots_before_the_slot_and_counts_everything() -> None:
     config = load(overrides=["agent.name=testbot", "fetch.delay=0"])
     gate = turnstile(Policy(delay=timedelta(hours=1), min_crawl_delay=timedelta(0)))
     count = Count()
@@ -199,7 +199,7 @@ def test_the_deadline_leaves_the_transport_its_own_limits() -> None:
     assert deadline(load(overrides=["http.time_limit=off"])) < timedelta(minutes=10)
 
 
-def test_every_reply_has_a_word_to_be_counted_under() -> None:
+def test_every_reply_has_a_kind() -> None:
     url = request(PAGE).url
 
     assert kind_of(answer(url, 200)) == "fetched"

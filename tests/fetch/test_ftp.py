@@ -79,7 +79,7 @@ def links(exchange: Exchange) -> list[str]:
     return [url.target for url in found if url is not None]
 
 
-async def test_a_file_comes_with_its_type_and_its_time(port: int) -> None:
+async def test_file_has_media_type_and_time(port: int) -> None:
     exchange = fetched(await fetch(port, "/pub/a%20b.txt"))
 
     assert exchange.body == b"hello"
@@ -123,7 +123,7 @@ async def test_a_folder_without_its_slash_is_moved(port: int) -> None:
 
 
 @pytest.mark.parametrize("path", ["/missing.txt", "/missing/", "/missing/deeper.txt"])
-async def test_what_is_not_there_is_gone(port: int, path: str) -> None:
+async def test_missing_file_is_gone(port: int, path: str) -> None:
     reply = await fetch(port, path)
 
     assert isinstance(reply, Gone), reply
@@ -131,16 +131,14 @@ async def test_what_is_not_there_is_gone(port: int, path: str) -> None:
 
 
 @pytest.mark.parametrize(("seconds", "kind"), [(-1, Fetched), (0, NotModified), (1, NotModified)])
-async def test_a_file_that_was_not_changed_since_is_not_sent_again(
-    port: int, said: list[str], seconds: int, kind: type
-) -> None:
+async def test_unchanged_remote_file_is_not_modified(port: int, said: list[str], seconds: int, kind: type) -> None:
     reply = await fetch(port, "/pub/a%20b.txt", NOON + timedelta(seconds=seconds))
 
     assert isinstance(reply, kind)
     assert any(line.startswith("RETR") for line in said) == (kind is Fetched)
 
 
-async def test_a_file_beyond_the_limit_is_cut(folder: Path, port: int) -> None:
+async def test_file_over_the_limit_is_truncated(folder: Path, port: int) -> None:
     (folder / "big").write_bytes(b"x" * 300_000)
 
     exchange = fetched(await fetch(port, "/big", ftp={"content_limit": Size(1_000)}))
@@ -166,7 +164,7 @@ async def test_the_user_of_the_settings_logs_in(port: int, said: list[str]) -> N
     assert "USER user" in said
 
 
-async def test_a_wrong_password_is_told(folder: Path) -> None:
+async def test_wrong_password_is_unauthorized(folder: Path) -> None:
     with ftp_server(folder, auth_failed_timeout=0.01) as port:
         reply = await fetch(port, "/pub/", ftp={"username": "user", "password": "wrong"})
 
@@ -226,7 +224,7 @@ async def test_a_path_that_would_be_a_command_is_not_sent(port: int, said: list[
     assert said == []
 
 
-async def test_a_wish_for_another_type_in_the_path_is_part_of_the_name(folder: Path, port: int) -> None:
+async def test_ftp_type_suffix_is_part_of_the_name(folder: Path, port: int) -> None:
     (folder / "f;type=a").write_bytes(b"one\ntwo")
 
     assert fetched(await fetch(port, "/f;type=a")).body == b"one\ntwo"

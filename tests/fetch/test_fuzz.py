@@ -85,7 +85,7 @@ def test_any_headers_end_as_a_reply(line: Line, fields: list[tuple[bytes, bytes]
 
 
 @pytest.mark.parametrize("data", SOUND)
-def test_what_the_accidents_happen_to_was_sound(line: Line, data: bytes) -> None:
+def test_undamaged_responses_are_fetched(line: Line, data: bytes) -> None:
     reply = line.send(data)
 
     check(reply)

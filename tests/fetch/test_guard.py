@@ -67,7 +67,7 @@ def test_a_private_address_in_any_notation_is_refused(host: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["http://[::1%25lo]/", "http://127.0.0.1\x00.example.com/", "http://4294967297/"])
-def test_notations_that_no_parser_should_take_are_no_urls(text: str) -> None:
+def test_invalid_address_notations_are_not_urls(text: str) -> None:
     with pytest.raises(UrlError):
         canonical(text)
 
@@ -94,7 +94,7 @@ def test_a_scheme_without_an_active_protocol_is_refused(text: str) -> None:
 
 
 @pytest.mark.parametrize("href", ["javascript:alert(1)", "data:text/html,x", "mailto:me@example.org"])
-def test_what_has_no_host_is_not_even_a_url(href: str) -> None:
+def test_url_without_host_is_invalid(href: str) -> None:
     assert join(canonical("http://example.org/"), href) is None
 
 
@@ -141,7 +141,7 @@ def test_an_allowed_network_opens_its_addresses_and_no_others() -> None:
     assert reason(opened, "http://127.0.0.1/") is None
 
 
-def test_a_metadata_service_must_be_named_by_itself() -> None:
+def test_metadata_service_must_be_listed_by_itself() -> None:
     wide = guard(networks=("0.0.0.0/0", "::/0"))
     named = guard(networks=("169.254.169.254/32",))
 
@@ -169,7 +169,7 @@ def test_an_address_in_a_url_is_never_sent_elsewhere(host: str) -> None:
     assert guard(rules=("*:*=127.0.0.1:8080",)).override(host, 80) is None
 
 
-def test_a_named_destination_is_exempt_at_the_socket_and_nowhere_else() -> None:
+def test_connect_to_target_is_exempt_at_the_socket_only() -> None:
     sent = guard(rules=("*:80=127.0.0.1:8080",))
 
     assert sent.open_socket_check(socket.AF_INET, ("127.0.0.1", 8080)) == ""
@@ -225,7 +225,7 @@ def test_a_malformed_rule_is_a_configuration_error_that_says_what_is_wrong(rule:
 
 
 @pytest.mark.parametrize("port", ["", "*"])
-def test_a_rule_without_a_port_holds_for_any(port: str) -> None:
+def test_rule_without_port_applies_to_any_port(port: str) -> None:
     rule = ConnectTo.read(f"example.org:{port}=127.0.0.1:8080")
 
     assert rule.matches("example.org", 80)
@@ -238,7 +238,7 @@ def test_a_pattern_of_many_stars_is_matched_in_no_time() -> None:
     assert not rule.matches("a" * 250, 80)
 
 
-def test_the_page_on_safety_names_the_settings_and_the_reasons() -> None:
+def test_safety_page_names_the_settings_and_reasons() -> None:
     page = (Path(__file__).parents[2] / "docs" / "safety.md").read_text("utf-8")
 
     assert all(name in page for name in ("fetch.allow_networks", "fetch.allow_ports", "fetch.connect_to"))

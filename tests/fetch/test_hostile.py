@@ -81,7 +81,7 @@ def test_all_of_them_end_in_time_and_leave_nothing_behind(ran: Ran) -> None:
     assert ran.tasks_after <= 0
 
 
-def test_what_broke_before_anything_came_is_tried_once_more_and_nothing_else_is(ran: Ran) -> None:
+def test_only_connections_broken_before_an_answer_are_retried(ran: Ran) -> None:
     asked = [path.removeprefix("/") for _, path in ran.server.asked if path != "/robots.txt"]
     times = {name: asked.count(name) for name in CASES}
 
@@ -93,7 +93,7 @@ def test_what_broke_before_anything_came_is_tried_once_more_and_nothing_else_is(
     assert times["close-in-body"] == times["reset-in-body"] == times["chunk-word"] == 1
 
 
-def test_a_folded_header_is_one_field_and_a_trailer_is_none(ran: Ran) -> None:
+def test_folded_header_is_one_field_and_trailers_are_ignored(ran: Ran) -> None:
     folded, trailed = ran.replies["folded"], ran.replies["trailers"]
 
     assert isinstance(folded, Fetched)
@@ -121,7 +121,7 @@ async def test_a_robots_txt_of_any_such_kind_neither_hangs_nor_crashes() -> None
         assert kind_of(reply) == ("fetched" if came else "robots_unreachable"), name
 
 
-async def test_a_connection_that_is_closed_silently_between_two_requests_costs_no_page() -> None:
+async def test_silently_closed_connection_costs_no_page() -> None:
     # given a server that says keep-alive, reads the second request and closes instead of answering
     dying = Series(((ok(b"first"), KEEP), (), (ok(b"third"), KEEP)))
     async with serving({"/page": dying}) as server:

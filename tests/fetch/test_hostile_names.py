@@ -31,7 +31,7 @@ async def _fetch(config: Config, table: dict[str, Answer | str | Sequence[Answer
         await protocol.close()
 
 
-async def test_a_name_that_is_private_at_the_second_look_is_refused() -> None:
+async def test_name_that_becomes_private_is_refused() -> None:
     async with serving({"/": (ok(), KEEP)}) as server:
         # given a network that is allowed, and a name that leads out of it when it is looked up again
         config = load(
@@ -71,7 +71,7 @@ async def test_the_socket_is_checked_even_when_a_resolver_hands_out_a_private_ad
     assert server.accepted == 0
 
 
-async def test_a_name_with_a_public_and_a_private_answer_is_refused_whole() -> None:
+async def test_name_with_mixed_answers_is_refused() -> None:
     (reply,) = await _fetch(config_with_agent(), {"mixed.test": f"{PUBLIC} 10.0.0.1"}, "http://mixed.test/")
 
     assert kind_of(reply) == "refused_address"
@@ -152,7 +152,7 @@ async def proxied(port: int) -> AsyncIterator[FakeProxy]:
 @pytest.mark.parametrize(
     ("kind", "asked"), [("http", "GET http://public.test/page HTTP/1.1"), ("socks", "SOCKS public.test:80")]
 )
-async def test_a_proxy_is_asked_for_the_name_and_its_own_address_needs_no_permission(kind: str, asked: str) -> None:
+async def test_proxy_gets_the_name_and_its_own_address_is_allowed(kind: str, asked: str) -> None:
     async with serving({"/page": (ok(b"through"), KEEP)}) as server, proxied(server.port) as proxy:
         config = config_with_agent(
             f"http.proxy_type={kind}", "http.proxy_host=127.0.0.1", f"http.proxy_port={proxy.port}"
@@ -229,7 +229,7 @@ async def test_a_tunnel_is_asked_for_by_https_and_a_refused_one_is_a_failure() -
     assert proxy.heads[0].startswith(b"CONNECT public.test:443 HTTP/1.1\r\n")
 
 
-async def test_the_head_by_which_a_proxy_opens_a_tunnel_is_not_taken_for_an_answer() -> None:
+async def test_connect_response_of_a_proxy_is_not_the_response() -> None:
     silent = {"public.test:443": (b"HTTP/1.1 200 Connected\r\n\r\n", Pause(5))}
     async with serving(silent) as proxy:
         config = config_with_agent(

@@ -84,7 +84,7 @@ async def _moved_to(location: str) -> Reply:
 
 
 @pytest.mark.parametrize("location", LOCATIONS, ids=lambda text: text[:40] or "empty")
-async def test_a_location_leads_where_a_browser_would_go_or_nowhere(location: str) -> None:
+async def test_location_resolves_as_in_a_browser(location: str) -> None:
     reply = await _moved_to(location)
 
     assert isinstance(reply, Moved)
@@ -102,7 +102,7 @@ async def test_no_location_at_all_leads_nowhere() -> None:
     assert reply.permanent
 
 
-async def test_no_spelling_of_a_private_place_is_asked() -> None:
+async def test_private_address_in_any_spelling_is_not_asked() -> None:
     # given redirects to private places, and a rule that sends every name to a server of ours
     scripts = {f"/{number}": _redirect(place) for number, place in enumerate(FORBIDDEN)}
     async with serving(scripts) as server:

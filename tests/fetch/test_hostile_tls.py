@@ -63,7 +63,7 @@ async def _fetch(config: Config, authority: Authority, *paths: str) -> list[Repl
         ("self-signed", "self-signed"),
     ],
 )
-async def test_the_setting_decides_on_a_bad_certificate_and_what_is_wrong_is_recorded(
+async def test_bad_certificate_follows_the_setting_and_is_recorded(
     authority: Authority, contexts: dict[str, ssl.SSLContext], kind: str, problem: str
 ) -> None:
     async with serving({"/": (ok(), KEEP), "/again": (ok(), KEEP)}, tls=contexts[kind]) as server:

@@ -18,7 +18,7 @@ from scoter.fetch.protocols.http import HttpProtocol
 from scoter.plugins import Setup
 
 
-async def test_the_request_says_who_we_are_and_the_archive_gets_it_as_it_was_sent() -> None:
+async def test_request_head_identifies_us_and_is_archived_as_sent() -> None:
     settings = ["agent.url=https://example.org/bot", "agent.email=bot@example.org", 'http.headers=["DNT: 1"]']
     async with server(lambda head: response()) as (port, heads):
         reply = await get(port, "http://example.com:8080/a?b", *settings)
@@ -33,7 +33,7 @@ async def test_the_request_says_who_we_are_and_the_archive_gets_it_as_it_was_sen
     assert "DNT: 1" in lines
 
 
-async def test_a_header_of_ones_own_takes_the_place_of_ours() -> None:
+async def test_configured_header_replaces_the_default() -> None:
     async with server(lambda head: response()) as (port, heads):
         await get(port, "http://example.com/", 'http.headers=["accept-language: da", "X-A: 1", "X-A: 2"]')
 
@@ -41,12 +41,12 @@ async def test_a_header_of_ones_own_takes_the_place_of_ours() -> None:
     assert fields == ["accept-language: da", "X-A: 1", "X-A: 2"]
 
 
-async def test_who_we_are_is_not_said_by_a_header() -> None:
+async def test_user_agent_header_setting_is_refused() -> None:
     with pytest.raises(ConfigError, match=r"must not set User-Agent"):
         await get(80, "http://example.com/", 'http.headers=["user-agent: x"]')
 
 
-async def test_the_answer_is_kept_as_it_came() -> None:
+async def test_response_is_kept_unchanged() -> None:
     raw = b"HTTP/1.1 200 Fine, thanks\r\nX-Odd:  two  \r\ncontent-length: 2\r\nX-odd: again\r\n\r\nok"
     async with server(lambda head: raw) as (port, _):
         reply = await get(port, "http://example.com/")
@@ -72,7 +72,7 @@ async def test_an_etag_goes_back_byte_for_byte_as_it_came() -> None:
 
 
 @pytest.mark.parametrize("end", ["\r\n", "\n", "\r", "\0"])
-async def test_nothing_that_is_sent_along_becomes_a_field_of_its_own(end: str) -> None:
+async def test_line_breaks_in_values_add_no_fields(end: str) -> None:
     odd = f"v{end}X-Other: 1"
     own = (("X-A", odd), (f"X-B{end}X-Other", "1"), ("X-C", end), ("Cookie", odd))
     async with server(lambda head: response()) as (port, heads):
@@ -91,7 +91,7 @@ async def test_nothing_that_is_sent_along_becomes_a_field_of_its_own(end: str) -
     ]
 
 
-async def test_what_is_known_of_a_page_is_sent_along() -> None:
+async def test_known_page_is_requested_conditionally() -> None:
     moment = datetime(2026, 3, 1, 12, tzinfo=UTC)
     async with server(lambda head: response(b"", status="304 Not Modified")) as (port, heads):
         reply = await get(port, "http://example.com/", modified_since=moment, etag='"v1"')
@@ -104,7 +104,7 @@ async def test_what_is_known_of_a_page_is_sent_along() -> None:
     assert b"If-" not in heads[1]
 
 
-async def test_a_body_over_the_limit_is_cut_and_marked() -> None:
+async def test_body_over_the_limit_is_truncated() -> None:
     async with server(lambda head: response(b"x" * 100_000)) as (port, _):
         cut = await get(port, "http://example.com/", "fetch.content_limit=50000")
         whole = await get(port, "http://example.com/", "fetch.content_limit=100000")
@@ -164,7 +164,7 @@ async def test_the_next_address_is_tried_when_one_does_not_answer() -> None:
     assert len(heads) == 1
 
 
-async def test_a_name_without_an_address_and_a_port_without_a_server_are_told() -> None:
+async def test_unresolved_name_and_closed_port_are_failures() -> None:
     from tests.fetch.fakes import FakeResolver
 
     config = load(overrides=["agent.name=testbot", "fetch.allow_networks=127.0.0.0/8", "fetch.allow_ports=[1]"])
@@ -179,7 +179,7 @@ async def test_a_name_without_an_address_and_a_port_without_a_server_are_told() 
     assert closed.reason is Reason.UNREACHABLE
 
 
-async def test_a_download_over_the_time_limit_is_cut_and_a_silent_one_fails() -> None:
+async def test_slow_download_is_truncated_and_silent_one_fails() -> None:
     promised = b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\nsome"
     async with server(lambda head: promised) as (port, _):
         late, silent, kept = await asyncio.gather(
@@ -200,7 +200,7 @@ async def test_a_download_over_the_time_limit_is_cut_and_a_silent_one_fails() ->
     assert hinted.reason is Reason.TIMEOUT
 
 
-async def test_what_a_head_says_counts_also_when_its_body_falls_silent() -> None:
+async def test_head_of_a_redirect_or_error_counts_if_its_body_stalls() -> None:
     answers = {
         "moved": b"HTTP/1.1 301 Moved\r\nLocation: /there\r\nContent-Length: 1000\r\n\r\nsome",
         "missing": b"HTTP/1.1 404 No\r\nTransfer-Encoding: chunked\r\n\r\n",
@@ -228,7 +228,7 @@ async def test_what_a_head_says_counts_also_when_its_body_falls_silent() -> None
     assert early.reason is Reason.TIMEOUT
 
 
-async def test_a_rotated_name_comes_from_the_file(tmp_path: Path) -> None:
+async def test_rotated_user_agent_comes_from_the_file(tmp_path: Path) -> None:
     (tmp_path / "agents.txt").write_text("onebot/1\ntwobot/2\n")
     settings = ["agent.rotate=true", f'agent.rotate_file="{tmp_path}/agents.txt"']
     async with server(lambda head: response()) as (port, heads), protocol(port, *settings) as http:
@@ -249,7 +249,7 @@ async def test_a_rotated_name_comes_from_the_file(tmp_path: Path) -> None:
         (["agent.name=x", "fetch.connect_to=a.test:80=nowhere:80"], "connect_to"),
     ],
 )
-def test_settings_that_cannot_work_are_told(overrides: list[str], told: str) -> None:
+def test_invalid_settings_are_configuration_errors(overrides: list[str], told: str) -> None:
     with pytest.raises(ConfigError, match=told):
         HttpProtocol(Setup(load(overrides=overrides)))
 

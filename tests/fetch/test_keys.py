@@ -49,7 +49,7 @@ async def test_the_requests_of_a_name_are_handed_on_in_their_order_when_it_is_kn
 
 
 @pytest.mark.parametrize("bound", ["max_lookups", "max_waiting"])
-async def test_no_more_names_are_looked_up_and_no_more_requests_wait_than_there_is_room_for(bound: str) -> None:
+async def test_lookups_and_waiting_requests_are_bounded(bound: str) -> None:
     names = Names(**{bound: 2})
     await names.add("a", b"1")
     await names.add("b", b"2")
@@ -64,7 +64,7 @@ async def test_no_more_names_are_looked_up_and_no_more_requests_wait_than_there_
     assert sorted(names.taken) == [("A", b"1"), ("B", b"2"), ("C", b"3")]
 
 
-async def test_what_waits_when_all_is_over_is_handed_back() -> None:
+async def test_cancel_returns_waiting_requests() -> None:
     names = Names()
     for name in "aab":
         await names.add(name, name.encode())

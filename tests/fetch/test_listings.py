@@ -15,7 +15,7 @@ NAMES = st.binary(min_size=1, max_size=30).filter(
 
 
 @given(st.lists(st.builds(FolderEntry, NAMES, st.booleans())))
-def test_what_mlsd_lists_is_read_back(items: list[FolderEntry]) -> None:
+def test_mlsd_listing_is_read(items: list[FolderEntry]) -> None:
     kinds = {True: b"dir", False: b"file"}
     lines = [b"modify=20261105070809;type=%s;perm=el; %s\r\n" % (kinds[each.is_folder], each.name) for each in items]
 
@@ -23,7 +23,7 @@ def test_what_mlsd_lists_is_read_back(items: list[FolderEntry]) -> None:
 
 
 @given(st.lists(st.builds(FolderEntry, NAMES.filter(lambda name: name == name.strip()), st.booleans())))
-def test_what_a_unix_server_lists_is_read_back(items: list[FolderEntry]) -> None:
+def test_unix_listing_is_read(items: list[FolderEntry]) -> None:
     lines = [
         b"%srwxr-xr-x   1 ftp      ftp          4096 Nov 05 07:08 %s\r\n"
         % (b"d" if each.is_folder else b"-", each.name)
@@ -63,12 +63,12 @@ def test_the_usual_forms_are_known(line: bytes, item: FolderEntry) -> None:
         b"\xff\xfe\x00",
     ],
 )
-def test_what_is_no_entry_is_left_out(line: bytes) -> None:
+def test_invalid_list_lines_are_skipped(line: bytes) -> None:
     assert read_list(line + b"\r\n") == []
 
 
 @pytest.mark.parametrize("line", [b"type=cdir; .", b"type=pdir; ..", b"type=dir; a/b", b"type=file;", b"x; "])
-def test_what_is_no_entry_of_mlsd_is_left_out(line: bytes) -> None:
+def test_invalid_mlsd_lines_are_skipped(line: bytes) -> None:
     assert read_mlsd(line + b"\r\n") == []
 
 
@@ -80,7 +80,7 @@ def test_any_bytes_are_read_without_complaint(text: bytes) -> None:
 @pytest.mark.parametrize(
     "line", [b"-rw-r--r-- " + b" " * 4_000, b"-rw-r--r-- " + b"a Nov  5 " * 400, b"drwxrwxrwx 1 " * 300, b"x"]
 )
-def test_a_hostile_listing_takes_no_time(line: bytes) -> None:
+def test_hostile_listing_is_read_in_linear_time(line: bytes) -> None:
     text = (line + b"\n") * (1_048_576 // (len(line) + 1))
 
     assert seconds_of(lambda: read_list(text)) < 2

@@ -44,7 +44,7 @@ async def test_pages_come_with_their_content(web: SimServer) -> None:
     assert all(b"<" in page.content[:200] for page in gzipped)
 
 
-async def test_redirects_are_followed_and_told(web: SimServer) -> None:
+async def test_redirects_are_followed_and_reported(web: SimServer) -> None:
     urls = facts_of(web.web, "moved")
 
     pages = [page async for page in scoter.fetch_pages(urls, agent="testbot", settings=settings(web))]
@@ -61,7 +61,7 @@ def moved(target: str, *before: Step) -> tuple[Step, ...]:
     return (*before, f"HTTP/1.1 301 Moved\r\nLocation: {target}\r\nContent-Length: 0\r\n\r\n".encode(), KEEP)
 
 
-async def test_a_redirect_is_followed_though_the_queues_are_full() -> None:
+async def test_redirect_is_followed_even_if_queues_are_full() -> None:
     urls = ["http://first.test/old", *(f"http://h{number}.test/{'x' * 1_000}" for number in range(90))]
     async with serving({"/old": moved("/new", Pause(0.3)), "/new": (ok(), KEEP)}) as server:
         config = config_for(
@@ -73,7 +73,7 @@ async def test_a_redirect_is_followed_though_the_queues_are_full() -> None:
     assert (len(pages), first.problem, first.url) == (91, "", "http://first.test/new")
 
 
-async def test_a_redirect_to_a_host_that_failed_too_often_is_told_as_such() -> None:
+async def test_redirect_to_a_blocked_host_is_reported() -> None:
     urls = ["http://bad.test/broken", "http://good.test/old"]
     async with serving({"/broken": (RESET,), "/old": moved("http://bad.test/new", Pause(0.3))}) as server:
         config = config_for(server.port, "fetch.max_exceptions_per_queue=1", "fetch.retry_budget=0")
@@ -82,7 +82,7 @@ async def test_a_redirect_to_a_host_that_failed_too_often_is_told_as_such() -> N
     assert pages[urls[1]].problem == "purged: the redirect leads to a host that failed too often"
 
 
-async def test_what_fails_is_yielded_with_its_problem(web: SimServer) -> None:
+async def test_failed_url_is_yielded_with_its_problem(web: SimServer) -> None:
     missing = facts_of(web.web, "not_found")[0]
     denied = next(fact.url for fact in truth(web.web) if fact.verdict.value == "denied")
 
@@ -99,7 +99,7 @@ async def test_what_fails_is_yielded_with_its_problem(web: SimServer) -> None:
     assert not any(page.ok for page in pages.values())
 
 
-async def test_whoever_stops_reading_stops_the_fetching(web: SimServer) -> None:
+async def test_leaving_the_iterator_stops_the_fetch(web: SimServer) -> None:
     urls = facts_of(web.web, "page") * 20
     before = web.ledger.count()
 
@@ -112,7 +112,7 @@ async def test_whoever_stops_reading_stops_the_fetching(web: SimServer) -> None:
     assert web.ledger.count() - before < 200
 
 
-async def test_a_source_that_is_silent_for_long_is_waited_for(web: SimServer, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_silent_source_is_not_a_hung_fetch(web: SimServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fetcher, "_TICK", 0.01)
     urls = facts_of(web.web, "page")[:3]
 
@@ -128,9 +128,7 @@ async def test_a_source_that_is_silent_for_long_is_waited_for(web: SimServer, mo
 
 
 @pytest.mark.parametrize("count", [30, 300])
-async def test_whoever_takes_long_over_a_page_still_gets_the_others(
-    web: SimServer, monkeypatch: pytest.MonkeyPatch, count: int
-) -> None:
+async def test_slow_caller_still_gets_all_pages(web: SimServer, monkeypatch: pytest.MonkeyPatch, count: int) -> None:
     monkeypatch.setattr(fetcher, "_TICK", 0.01)
     urls = (facts_of(web.web, "page") * 10)[:count]
     pages = []
@@ -174,7 +172,7 @@ def test_a_program_that_ends_while_pages_are_left_ends(web: SimServer) -> None:
     assert not program.is_alive()
 
 
-async def test_without_a_name_nothing_is_fetched(web: SimServer) -> None:
+async def test_missing_agent_name_is_a_configuration_error(web: SimServer) -> None:
     with pytest.raises(ConfigError, match=r"agent\.name: is not set") as caught:
         async for _ in scoter.fetch_pages(["http://a.test/"], settings=settings(web)):
             pass
@@ -182,7 +180,7 @@ async def test_without_a_name_nothing_is_fetched(web: SimServer) -> None:
     assert 'name = "examplebot"' in str(caught.value)
 
 
-async def test_one_url_instead_of_several_is_told_and_not_taken_for_its_letters() -> None:
+async def test_single_string_instead_of_urls_is_a_type_error() -> None:
     with pytest.raises(TypeError, match=r"pass \['http://a\.test/'\] for a single one"):
         async for _ in scoter.fetch_pages("http://a.test/", agent="testbot"):
             pass

@@ -31,11 +31,11 @@ def test_the_default_policy_is_that_of_the_settings() -> None:
     )
 
 
-def test_the_policy_without_settings_is_the_policy_of_the_defaults() -> None:
+def test_policy_without_settings_is_the_default() -> None:
     assert policies()("example.org") == Policy()
 
 
-def test_an_override_covers_the_host_and_those_below_it_and_the_longest_name_wins() -> None:
+def test_override_covers_subdomains_and_longest_name_wins() -> None:
     found = policies("example.org delay=10s", "slow.example.org delay=20s", "org threads=2")
 
     delays = {name: found(name).delay.seconds for name in ("example.org", "www.example.org", "a.slow.example.org")}
@@ -45,7 +45,7 @@ def test_an_override_covers_the_host_and_those_below_it_and_the_longest_name_win
     assert found("example.com") == Policy()
 
 
-def test_an_override_changes_only_what_it_names_and_its_delay_is_its_least_crawl_delay() -> None:
+def test_override_changes_only_named_options() -> None:
     found = policies("Example.org. delay=0s threads=4 max_exceptions=off", delay="3s")("example.org")
 
     assert (found.delay, found.threads, found.max_exceptions) == (timedelta(0), 4, None)
@@ -67,7 +67,7 @@ def test_an_override_changes_only_what_it_names_and_its_delay_is_its_least_crawl
         ("example.org threads=two", "threads=two is not a whole number from 1 to 1000"),
     ],
 )
-def test_an_entry_that_makes_no_sense_is_told_with_what_is_accepted(entry: str, message: str) -> None:
+def test_invalid_entry_is_reported_with_the_accepted_form(entry: str, message: str) -> None:
     with pytest.raises(ConfigError) as caught:
         policies(entry)
 

@@ -90,7 +90,7 @@ async def test_a_name_has_the_addresses_that_the_server_gives(name: str, address
     assert answer.ttl == ttl
 
 
-async def test_an_answer_that_was_cut_is_asked_for_again_by_tcp() -> None:
+async def test_truncated_dns_answer_is_repeated_over_tcp() -> None:
     async with nameserver(script) as server, asking(server) as resolver:
         answer = await resolver.resolve("many.test")
 
@@ -119,7 +119,7 @@ async def test_a_failure_says_whether_asking_again_may_help(name: str, transient
 
 
 @pytest.mark.parametrize("name", ["", "a..b", "x" * 64 + ".test", "a b.test", "plain.test\0.b", "é.test", "a" * 300])
-async def test_what_is_no_host_name_is_not_asked_for(name: str) -> None:
+async def test_invalid_host_name_is_not_looked_up(name: str) -> None:
     async with nameserver(script) as server, asking(server) as resolver:
         answer = await resolver.resolve(name)
 
@@ -157,7 +157,7 @@ async def test_the_hosts_file_goes_before_the_servers() -> None:
     assert address in answer.addresses
 
 
-async def test_a_bare_name_is_not_completed_with_a_search_domain() -> None:
+async def test_search_domain_is_not_appended() -> None:
     async with nameserver(script) as server, asking(server) as resolver:
         await resolver.resolve("intranet")
 
@@ -208,7 +208,7 @@ def test_the_resolver_works_on_uvloop() -> None:
     assert [type(answer) for answer in answers] == [Resolved, NotResolved, Resolved]
 
 
-async def test_a_name_that_turns_private_at_the_second_look_is_refused() -> None:
+async def test_rebinding_name_is_refused_at_the_second_lookup() -> None:
     now = 1_000.0
     async with nameserver(script) as server, asking(server) as dns:
         resolver = CachingResolver(dns, Guard(Config()), lambda: now)

@@ -51,7 +51,7 @@ class Gate:
 
 
 @pytest.mark.parametrize("answer", ["8.8.8.8 10.0.0.1", "10.0.0.1 8.8.8.8", "2606:4700::1111 ::ffff:127.0.0.1"])
-async def test_a_name_with_one_private_address_is_refused_whole(answer: str) -> None:
+async def test_name_with_one_private_address_is_refused(answer: str) -> None:
     resolver = CachingResolver(FakeResolver({"mixed.test": answer}), Guard(Config()))
 
     found = await resolver.resolve("mixed.test")
@@ -78,7 +78,7 @@ async def test_an_allowed_network_lets_private_answers_through() -> None:
     assert await resolver.resolve("inside.test") == Resolved(("10.0.0.1",), 300)
 
 
-async def test_a_destination_of_connect_to_is_not_a_licence_for_dns_answers() -> None:
+async def test_connect_to_target_is_not_allowed_in_dns_answers() -> None:
     guard = Guard(Config(fetch=FetchSettings(connect_to=("*:80=127.0.0.1:8080",))))
     resolver = CachingResolver(FakeResolver({"evil.test": "127.0.0.1"}), guard)
 
@@ -135,7 +135,7 @@ async def pause() -> None:
         await asyncio.sleep(0)
 
 
-async def test_one_question_is_asked_however_many_wait() -> None:
+async def test_concurrent_lookups_of_a_name_share_one_query() -> None:
     gate = Gate()
     resolver = CachingResolver(gate, Guard(Config()))
     waiting = [asyncio.create_task(resolver.resolve("a.test")) for _ in range(50)]
@@ -149,7 +149,7 @@ async def test_one_question_is_asked_however_many_wait() -> None:
 
 
 @pytest.mark.parametrize("leaving", [0, 1])
-async def test_who_leaves_takes_nobody_along(leaving: int) -> None:
+async def test_cancelled_caller_does_not_cancel_a_shared_lookup(leaving: int) -> None:
     gate = Gate()
     resolver = CachingResolver(gate, Guard(Config()))
     waiting = [asyncio.create_task(resolver.resolve("a.test")) for _ in range(2)]
@@ -163,7 +163,7 @@ async def test_who_leaves_takes_nobody_along(leaving: int) -> None:
     assert gate.cancelled == 0
 
 
-async def test_a_lookup_that_nobody_waits_for_ends_and_can_be_asked_again() -> None:
+async def test_lookup_is_cancelled_with_its_last_caller() -> None:
     gate = Gate()
     resolver = CachingResolver(gate, Guard(Config()))
     waiting = [asyncio.create_task(resolver.resolve("a.test")) for _ in range(2)]
@@ -179,7 +179,7 @@ async def test_a_lookup_that_nobody_waits_for_ends_and_can_be_asked_again() -> N
     assert await resolver.resolve("a.test") == Resolved(("8.8.8.8",), 300)
 
 
-async def test_a_resolver_that_breaks_tells_everybody_and_is_asked_again() -> None:
+async def test_failing_resolver_fails_all_callers_and_is_retried() -> None:
     class Broken:
         def __init__(self) -> None:
             self.asked = 0

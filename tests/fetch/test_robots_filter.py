@@ -34,7 +34,7 @@ def failing(reason: Reason) -> object:
     return lambda url: Failed(url, reason, "oops")
 
 
-async def test_what_is_allowed_is_asked_after_robots_txt_and_what_is_not_is_never_asked() -> None:
+async def test_allowed_url_is_fetched_after_robots_txt_and_disallowed_never() -> None:
     web = Web({ROBOTS: RULES, PAGE: b"page"})
     robots = robots_filter()
 
@@ -47,7 +47,7 @@ async def test_what_is_allowed_is_asked_after_robots_txt_and_what_is_not_is_neve
     assert web.asked == [ROBOTS, PAGE]
 
 
-async def test_half_a_rule_where_the_reading_of_a_long_robots_txt_ends_is_none() -> None:
+async def test_partial_rule_at_the_size_limit_is_ignored() -> None:
     start = b"User-agent: *\n"
     long = start + b"#" * (LIMIT - len(start) - 12) + b"\nDisallow: /late/and/long\n" + b"#" * LIMIT
     page = "http://example.com/latest"
@@ -56,7 +56,7 @@ async def test_half_a_rule_where_the_reading_of_a_long_robots_txt_ends_is_none()
     assert isinstance(await robots_filter()(request(page), web), Fetched)
 
 
-async def test_half_a_rule_at_the_end_of_a_robots_txt_that_was_cut_is_none() -> None:
+async def test_partial_rule_of_a_truncated_robots_txt_is_ignored() -> None:
     rules = b"User-agent: *\nDisallow: /private\nDisallow: /p"
     web = Web(
         {ROBOTS: lambda url: Fetched(replace(exchange(url, 200, rules), truncation=Truncation.LENGTH)), PAGE: b"page"}
@@ -67,7 +67,7 @@ async def test_half_a_rule_at_the_end_of_a_robots_txt_that_was_cut_is_none() -> 
     assert isinstance(await robots(request("http://example.com/private"), web), Gone)
 
 
-async def test_what_a_proxy_says_of_its_own_password_is_no_word_of_the_site() -> None:
+async def test_proxy_407_for_robots_txt_does_not_allow_the_site() -> None:
     web = Web({ROBOTS: 407, PAGE: b"page"})
     clock = Clock()
     robots = robots_filter("http.proxy_host=proxy.test", clock=clock)
@@ -96,7 +96,7 @@ async def test_each_origin_has_a_robots_txt_of_its_own() -> None:
     ]
 
 
-async def test_one_asks_however_many_wait() -> None:
+async def test_robots_txt_is_fetched_once_for_concurrent_requests() -> None:
     web = Web({ROBOTS: RULES})
     web.gate = asyncio.Event()
     robots = robots_filter()
@@ -111,7 +111,7 @@ async def test_one_asks_however_many_wait() -> None:
     assert web.asked.count(ROBOTS) == 1
 
 
-async def test_when_the_one_who_asks_is_stopped_another_asks() -> None:
+async def test_cancelled_robots_fetch_is_taken_over() -> None:
     web = Web({ROBOTS: RULES, PAGE: b"x"})
     web.gate = asyncio.Event()
     robots = robots_filter()
@@ -134,7 +134,7 @@ async def test_a_site_without_rules_allows_everything(status: int) -> None:
     assert isinstance(await robots_filter()(request(PAGE), web), Fetched)
 
 
-async def test_a_forbidden_robots_txt_is_what_the_setting_says() -> None:
+async def test_forbidden_robots_txt_follows_the_setting() -> None:
     web = Web({ROBOTS: 403, PAGE: b"x"})
 
     assert isinstance(await robots_filter()(request(PAGE), web), Fetched)
@@ -144,7 +144,7 @@ async def test_a_forbidden_robots_txt_is_what_the_setting_says() -> None:
 
 
 @pytest.mark.parametrize("reason", [Reason.UNRESOLVED, Reason.TIMEOUT, Reason.RESET, Reason.TLS, Reason.MALFORMED])
-async def test_an_unreachable_robots_txt_means_try_again_another_day(reason: Reason) -> None:
+async def test_unreachable_robots_txt_fails_the_url(reason: Reason) -> None:
     web = Web({ROBOTS: failing(reason), PAGE: b"x"})  # type: ignore[dict-item]
     robots = robots_filter()
 
@@ -156,7 +156,7 @@ async def test_an_unreachable_robots_txt_means_try_again_another_day(reason: Rea
         assert (reply.reason, reply.transient, reply.blames_host) == (Reason.ROBOTS_UNREACHABLE, True, False)
 
 
-async def test_that_we_were_stopped_is_not_remembered_against_the_site() -> None:
+async def test_stopped_robots_fetch_is_not_cached() -> None:
     web = Web({ROBOTS: failing(Reason.STOPPED), PAGE: b"x"})  # type: ignore[dict-item]
     robots = robots_filter()
 
@@ -169,7 +169,7 @@ async def test_that_we_were_stopped_is_not_remembered_against_the_site() -> None
     assert isinstance(later, Fetched)
 
 
-async def test_an_address_that_may_not_be_asked_keeps_its_name() -> None:
+async def test_refused_address_keeps_its_reason() -> None:
     web = Web({ROBOTS: failing(Reason.REFUSED_ADDRESS)})  # type: ignore[dict-item]
 
     reply = await robots_filter()(request(PAGE), web)
@@ -179,7 +179,7 @@ async def test_an_address_that_may_not_be_asked_keeps_its_name() -> None:
 
 
 @pytest.mark.parametrize("reason", [Reason.REFUSED_ADDRESS, Reason.REFUSED_PORT, Reason.REFUSED_SCHEME])
-async def test_a_robots_txt_that_leads_where_nobody_may_ask_is_unreachable_and_its_site_is_not_refused(
+async def test_robots_txt_redirect_to_a_refused_address_is_unreachable(
     reason: Reason,
 ) -> None:
     elsewhere = "http://inside.example/robots.txt"
@@ -192,7 +192,7 @@ async def test_a_robots_txt_that_leads_where_nobody_may_ask_is_unreachable_and_i
 
 
 @pytest.mark.parametrize("status", [500, 503, 429])
-async def test_a_troubled_server_is_left_alone_for_a_while_and_asked_again(status: int) -> None:
+async def test_host_is_on_hold_before_robots_txt_is_retried(status: int) -> None:
     # given a server that recovers at the third look
     looks: list[int] = []
 
@@ -208,7 +208,7 @@ async def test_a_troubled_server_is_left_alone_for_a_while_and_asked_again(statu
     assert waits == [timedelta(minutes=5)] * 2
 
 
-async def test_a_troubled_server_is_given_up_after_some_tries() -> None:
+async def test_robots_txt_retries_are_limited() -> None:
     waits: list[timedelta] = []
     web = Web({ROBOTS: lambda url: answer(url, 503, Retry_After="7"), PAGE: b"x"})
 
@@ -234,7 +234,7 @@ async def test_redirects_are_followed_five_times_and_no_more() -> None:
     assert isinstance(await robots_filter()(request("http://r0.test/private"), six), Fetched)
 
 
-async def test_a_crawl_delay_is_handed_on_unless_it_is_too_long() -> None:
+async def test_crawl_delay_is_reported_unless_too_long() -> None:
     told: list[timedelta | None] = []
     robots = robots_filter(set_crawl_delay=lambda url, delay: told.append(delay))
     await robots(request(PAGE), Web({ROBOTS: RULES}))
@@ -249,7 +249,7 @@ async def test_a_crawl_delay_is_handed_on_unless_it_is_too_long() -> None:
     assert isinstance(patient, Fetched)
 
 
-async def test_rules_are_kept_for_a_day_and_no_longer() -> None:
+async def test_robots_rules_are_cached_for_a_day() -> None:
     clock = Clock()
     web = Web({ROBOTS: RULES})
     robots = robots_filter(clock=clock)
@@ -277,7 +277,7 @@ class Shared:
         self.kept[origin] = stored
 
 
-async def test_what_one_crawler_learnt_another_need_not_ask() -> None:
+async def test_robots_txt_is_shared_through_the_cache() -> None:
     shared, clock = Shared(), Clock()
     web = Web({ROBOTS: RULES, "http://free.test/robots.txt": 404})
 
@@ -302,7 +302,7 @@ async def test_an_unreachable_robots_txt_is_not_shared() -> None:
     assert shared.kept == {}
 
 
-async def test_the_rules_are_those_for_our_names() -> None:
+async def test_robots_rules_match_our_agent_names() -> None:
     web = Web(
         {ROBOTS: b"User-agent: testbot\nDisallow: /t\nUser-agent: other\nDisallow: /o\nUser-agent: *\nDisallow: /"}
     )
@@ -315,7 +315,7 @@ async def test_the_rules_are_those_for_our_names() -> None:
     assert denied.reason is Reason.ROBOTS_DENIED
 
 
-async def test_ones_own_hosts_and_other_schemes_need_no_leave() -> None:
+async def test_allowlisted_hosts_and_other_schemes_skip_robots_txt() -> None:
     web = Web({ROBOTS: b"User-agent: *\nDisallow: /", PAGE: b"x", "file:///tmp/x": b"x"})
 
     assert isinstance(await robots_filter("http.robot_rules_allowlist=example.com")(request(PAGE), web), Fetched)
@@ -323,7 +323,7 @@ async def test_ones_own_hosts_and_other_schemes_need_no_leave() -> None:
     assert web.asked == [PAGE, "file:///tmp/x"]
 
 
-async def test_robots_txt_itself_may_always_be_asked_for() -> None:
+async def test_robots_txt_itself_is_always_allowed() -> None:
     web = Web({ROBOTS: b"User-agent: *\nDisallow: /"})
 
     assert isinstance(await robots_filter()(request(ROBOTS), web), Fetched)
@@ -347,9 +347,7 @@ async def test_a_compressed_robots_txt_is_read() -> None:
     ],
     ids=["half", "begun", "damaged", "followed", "mislabelled"],
 )
-async def test_a_compressed_robots_txt_that_is_damaged_counts_as_none_and_one_that_is_whole_counts(
-    body: bytes, is_read: bool
-) -> None:
+async def test_damaged_compressed_robots_txt_is_unreachable(body: bytes, is_read: bool) -> None:
     private = "http://example.com/private"
     web = Web({ROBOTS: lambda url: answer(url, 200, body, Content_Encoding="gzip"), private: b"page"})
 
@@ -369,9 +367,7 @@ async def test_a_compressed_robots_txt_that_is_damaged_counts_as_none_and_one_th
     ],
     ids=["not brotli", "unknown", "no coding", "mislabelled"],
 )
-async def test_a_robots_txt_that_cannot_be_decoded_counts_as_none_unless_it_is_text(
-    coding: str, body: bytes, is_read: bool
-) -> None:
+async def test_undecodable_robots_txt_is_unreachable_unless_it_is_text(coding: str, body: bytes, is_read: bool) -> None:
     private = "http://example.com/private"
     web = Web({ROBOTS: lambda url: answer(url, 200, body, Content_Encoding=coding), private: b"page"})
 
@@ -381,7 +377,7 @@ async def test_a_robots_txt_that_cannot_be_decoded_counts_as_none_unless_it_is_t
     assert reply.reason is (Reason.ROBOTS_DENIED if is_read else Reason.ROBOTS_UNREACHABLE)
 
 
-async def test_a_compressed_robots_txt_that_the_limit_has_cut_is_read_as_far_as_it_goes() -> None:
+async def test_truncated_compressed_robots_txt_is_read_up_to_the_limit() -> None:
     rest = gzip.compress(b"".join(b"# %x\n" % (number**5) for number in range(1_000)))
     body = (gzip.compress(RULES + b"\n") + rest)[: -len(rest) // 2]
     fields = (("Content-Encoding", "gzip"),)

@@ -39,7 +39,7 @@ async def settled() -> None:
         await asyncio.sleep(0)
 
 
-async def test_a_host_is_passed_one_at_a_time() -> None:
+async def test_host_gets_one_slot_at_a_time() -> None:
     scheduler = scheduler_of()
 
     assert await scheduler.acquire("a") is None
@@ -51,7 +51,7 @@ async def test_a_host_is_passed_one_at_a_time() -> None:
     assert await second is None
 
 
-async def test_whoever_needs_another_host_than_the_one_whose_turn_he_holds_gives_that_back() -> None:
+async def test_slot_is_returned_when_work_needs_another_host() -> None:
     scheduler = scheduler_of(concurrency=1)
     await scheduler.acquire("a")
 
@@ -63,7 +63,7 @@ async def test_whoever_needs_another_host_than_the_one_whose_turn_he_holds_gives
     assert await asyncio.wait_for(scheduler.acquire("a"), 1) is None
 
 
-async def test_those_who_have_begun_pass_a_host_in_the_order_in_which_they_came() -> None:
+async def test_work_in_progress_gets_slots_in_order() -> None:
     scheduler = scheduler_of()
     passed: list[int] = []
 
@@ -95,7 +95,7 @@ async def test_all_hosts_together_stay_below_the_concurrency() -> None:
     assert [task.done() for task in tasks] == [True, True, True, False]
 
 
-async def test_the_delay_is_waited_for_by_a_timer() -> None:
+async def test_timer_wakes_the_scheduler_after_the_delay() -> None:
     clock = Clock()
     scheduler = scheduler_of(Policy(delay=timedelta(milliseconds=20)), clock=clock)
     await scheduler.acquire("a")
@@ -109,7 +109,7 @@ async def test_the_delay_is_waited_for_by_a_timer() -> None:
     assert await asyncio.wait_for(second, 1) is None  # the timer runs on the loop's own time
 
 
-async def test_whoever_waits_and_is_cancelled_costs_nobody_a_turn() -> None:
+async def test_cancelled_waiter_costs_no_slot() -> None:
     scheduler = scheduler_of()
     await scheduler.acquire("a")
     waiting = [asyncio.create_task(scheduler.acquire("a")) for _ in range(3)]
@@ -124,7 +124,7 @@ async def test_whoever_waits_and_is_cancelled_costs_nobody_a_turn() -> None:
     assert await asyncio.wait_for(waiting[2], 1) is None
 
 
-async def test_a_turn_that_comes_together_with_a_cancellation_is_given_back() -> None:
+async def test_slot_granted_to_a_cancelled_waiter_is_returned() -> None:
     scheduler = scheduler_of()
     await scheduler.acquire("a")
     waiting = asyncio.create_task(scheduler.acquire("a"))
@@ -138,7 +138,7 @@ async def test_a_turn_that_comes_together_with_a_cancellation_is_given_back() ->
     assert await asyncio.wait_for(scheduler.acquire("a"), 1) is None
 
 
-async def test_the_waiting_of_a_host_that_fails_too_often_are_refused() -> None:
+async def test_waiters_of_a_blocked_host_are_refused() -> None:
     scheduler = scheduler_of()
     waiting = [asyncio.create_task(scheduler.acquire("a")) for _ in range(4)]
     await settled()
@@ -152,7 +152,7 @@ async def test_the_waiting_of_a_host_that_fails_too_often_are_refused() -> None:
     assert await scheduler.acquire("a") is Reason.PURGED
 
 
-async def test_a_drained_turnstile_refuses_all() -> None:
+async def test_drained_scheduler_refuses_everything() -> None:
     scheduler = scheduler_of()
     await scheduler.acquire("a")
     waiting = asyncio.create_task(scheduler.acquire("a"))
@@ -197,7 +197,7 @@ def with_jobs(policy: Policy = QUICK, concurrency: int = 10) -> tuple[SlotSchedu
     return scheduler, jobs
 
 
-async def test_queued_work_begins_in_its_turn_and_uses_it() -> None:
+async def test_queued_work_starts_in_its_slot() -> None:
     scheduler, jobs = with_jobs()
     for name in (b"1", b"2", b"3"):
         scheduler.bench.add("a", name, scheduler.clock())
@@ -213,7 +213,7 @@ async def test_queued_work_begins_in_its_turn_and_uses_it() -> None:
     assert scheduler.bench.in_progress == 0
 
 
-async def test_work_that_asks_nobody_gives_its_turn_back_unused() -> None:
+async def test_work_without_request_returns_its_slot_unused() -> None:
     scheduler, jobs = with_jobs(Policy(delay=timedelta(hours=1)))
     jobs.steps = {b"1": [], b"2": []}
     for name in (b"1", b"2"):
@@ -225,7 +225,7 @@ async def test_work_that_asks_nobody_gives_its_turn_back_unused() -> None:
     assert jobs.began == [b"1", b"2"]  # no delay was owed
 
 
-async def test_work_that_has_begun_gets_its_second_turn_before_what_is_queued() -> None:
+async def test_work_in_progress_gets_its_second_slot_before_new_work() -> None:
     scheduler, jobs = with_jobs()
     jobs.steps = {b"1": ["a", "a"]}
     for name in (b"1", b"2", b"3"):
@@ -240,7 +240,7 @@ async def test_work_that_has_begun_gets_its_second_turn_before_what_is_queued() 
     assert scheduler.bench.in_progress == 0
 
 
-async def test_who_waits_for_another_of_the_host_lends_the_turn() -> None:
+async def test_waiting_for_other_work_of_the_host_lends_the_slot() -> None:
     """Without it both would wait for ever: the one for the turn, the other, who has it, for the one."""
     scheduler, _ = with_jobs()
     found = asyncio.Event()
@@ -277,7 +277,7 @@ async def test_who_waits_for_another_of_the_host_lends_the_turn() -> None:
     assert scheduler.bench.in_progress == 0
 
 
-async def test_queued_work_of_a_drained_turnstile_is_handed_back() -> None:
+async def test_queued_work_of_a_drained_scheduler_is_handed_back() -> None:
     scheduler, jobs = with_jobs()
     await scheduler.acquire("a")
     scheduler.bench.add("a", b"1", scheduler.clock())
@@ -287,7 +287,7 @@ async def test_queued_work_of_a_drained_turnstile_is_handed_back() -> None:
     assert jobs.lost == [(b"1", Reason.STOPPED)]
 
 
-async def test_nothing_begins_while_there_is_no_room() -> None:
+async def test_nothing_starts_while_the_sink_is_behind() -> None:
     room = [False]
     scheduler = scheduler_of(has_room=lambda: room[0])
 

@@ -54,7 +54,7 @@ async def test_replies_are_handed_on_when_there_are_enough() -> None:
     await together.settle(10)
 
 
-async def test_a_single_reply_does_not_wait_for_others_that_may_never_come() -> None:
+async def test_single_reply_is_handed_on_after_a_short_wait() -> None:
     sink = Sink()
 
     await asyncio.wait_for(took(BatchingSink(sink), A), 10)
@@ -62,7 +62,7 @@ async def test_a_single_reply_does_not_wait_for_others_that_may_never_come() -> 
     assert sink.handed == [["a.example"]]
 
 
-async def test_large_bodies_are_not_gathered() -> None:
+async def test_large_bodies_are_handed_on_at_once() -> None:
     sink = Sink()
     together = BatchingSink(sink)
 
@@ -73,7 +73,7 @@ async def test_large_bodies_are_not_gathered() -> None:
     assert sink.handed[1:] == [["c.example"]]
 
 
-async def test_what_takes_long_keeps_nobody_else_waiting() -> None:
+async def test_slow_sink_reply_does_not_block_others() -> None:
     sink = Sink(A)
     together = BatchingSink(sink, batch=2)
 
@@ -89,7 +89,7 @@ async def test_what_takes_long_keeps_nobody_else_waiting() -> None:
     assert repr(together) == "BatchingSink(0 replies, 0 with the sink)"
 
 
-async def test_a_sink_that_fails_has_failed_with_all_that_it_was_handed() -> None:
+async def test_sink_error_fails_the_whole_batch() -> None:
     together = BatchingSink(Sink(broken=True), batch=2)
 
     ends = [took(together, each) for each in (A, B)]
@@ -99,7 +99,7 @@ async def test_a_sink_that_fails_has_failed_with_all_that_it_was_handed() -> Non
             await end
 
 
-async def test_one_that_fails_later_fails_alone() -> None:
+async def test_late_sink_error_fails_only_its_reply() -> None:
     sink = Sink(A)
     together = BatchingSink(sink, batch=2)
     ends = [took(together, each) for each in (A, B)]
@@ -111,7 +111,7 @@ async def test_one_that_fails_later_fails_alone() -> None:
     await ends[1]
 
 
-async def test_what_nobody_waits_for_any_more_is_handed_on_all_the_same() -> None:
+async def test_unawaited_reply_is_handed_on() -> None:
     sink = Sink()
     together = BatchingSink(sink)
     waiting = took(together, A)
@@ -122,7 +122,7 @@ async def test_what_nobody_waits_for_any_more_is_handed_on_all_the_same() -> Non
     assert sink.handed == [["a.example"]]
 
 
-async def test_an_error_that_nobody_waits_for_is_raised_at_the_end() -> None:
+async def test_unawaited_sink_error_is_raised_at_the_end() -> None:
     together = BatchingSink(Sink(broken=True))
     took(together, A).cancel()
 
@@ -130,7 +130,7 @@ async def test_an_error_that_nobody_waits_for_is_raised_at_the_end() -> None:
         await together.settle(10)
 
 
-async def test_what_never_ends_does_not_hold_up_the_end() -> None:
+async def test_endless_sink_does_not_block_settling() -> None:
     sink = Sink(A)
     together = BatchingSink(sink, batch=1)
     waiting = took(together, A)
@@ -141,7 +141,7 @@ async def test_what_never_ends_does_not_hold_up_the_end() -> None:
         await waiting
 
 
-async def test_what_is_dropped_is_not_handed_on() -> None:
+async def test_dropped_batch_is_not_handed_on() -> None:
     sink = Sink()
     together = BatchingSink(sink)
     waiting = took(together, A)
@@ -153,7 +153,7 @@ async def test_what_is_dropped_is_not_handed_on() -> None:
     assert not waiting.done()
 
 
-async def test_what_has_nothing_to_be_written_down_at_length_does_not_wait() -> None:
+async def test_reply_without_exchange_is_handed_on_at_once() -> None:
     sink = Sink()
     together = BatchingSink(sink)
     waiting = took(together, A)

@@ -50,12 +50,12 @@ def test_retry_after_is_kept() -> None:
 
 
 @pytest.mark.parametrize("reason", [Reason.ROBOTS_DENIED, Reason.CRAWL_DELAY])
-def test_a_page_that_robots_txt_denies_takes_no_turn(reason: Reason) -> None:
+def test_disallowed_page_uses_no_slot(reason: Reason) -> None:
     assert slot_result(Gone(URL, reason)) is UNUSED
 
 
 @pytest.mark.parametrize("reason", [Reason.REFUSED_ADDRESS, Reason.ROBOTS_UNREACHABLE, Reason.STOPPED])
-def test_what_was_never_asked_takes_no_turn(reason: Reason) -> None:
+def test_unsent_request_is_an_unused_slot(reason: Reason) -> None:
     assert slot_result(Failed(URL, reason)) is UNUSED
 
 

@@ -29,7 +29,7 @@ def test_each_host_gets_its_records_back_in_order(tmp_path: Path) -> None:
     spill.close()
 
 
-def test_a_file_goes_when_its_records_have_been_read(tmp_path: Path) -> None:
+def test_spill_file_is_deleted_when_all_records_are_read(tmp_path: Path) -> None:
     spill = Spill(tmp_path, segment=1_000)
     largest = 0
     for _ in range(20):
@@ -44,7 +44,7 @@ def test_a_file_goes_when_its_records_have_been_read(tmp_path: Path) -> None:
     assert spill.bytes == 0
 
 
-def test_a_file_that_has_been_read_whole_is_written_from_its_start_again(tmp_path: Path) -> None:
+def test_fully_read_spill_file_is_reused(tmp_path: Path) -> None:
     spill = Spill(tmp_path)
     for _ in range(3):
         spill.push("a", b"x" * 88)
@@ -62,7 +62,7 @@ def test_a_record_beyond_the_bound_is_a_defect(tmp_path: Path) -> None:
         spill.push("a", b"x" * (LARGEST_RECORD + 1))
 
 
-def test_what_is_not_worth_a_write_yet_can_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unwritten_tail_can_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "pwrite", _no_space)
     spill = Spill(tmp_path)
     for number in range(100):
@@ -72,9 +72,7 @@ def test_what_is_not_worth_a_write_yet_can_be_read(tmp_path: Path, monkeypatch: 
     spill.close()
 
 
-def test_a_disk_that_takes_nothing_refuses_what_memory_has_no_room_for(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_failing_disk_refuses_items_beyond_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     spill = Spill(tmp_path)
     taken = 0
     with monkeypatch.context() as patch:

@@ -37,7 +37,7 @@ async def work() -> Work:
     return Work()
 
 
-async def test_all_work_is_under_way_side_by_side(work: Work) -> None:
+async def test_work_runs_concurrently(work: Work) -> None:
     crew = TaskPool(work, work.errors.append)
 
     for key in "abc":
@@ -64,7 +64,7 @@ class Relay:
             self.crew.start(str(int(key) + 1), b"")
 
 
-async def test_a_task_that_has_become_free_goes_on_with_what_was_just_given(work: Work) -> None:
+async def test_free_task_takes_new_work(work: Work) -> None:
     work.gate.set()
     crew = Relay(work, rounds=9).crew
 
@@ -74,7 +74,7 @@ async def test_a_task_that_has_become_free_goes_on_with_what_was_just_given(work
     assert (len(work.done), len(work.tasks), len(crew)) == (10, 1, 0)
 
 
-async def test_work_that_never_waits_lets_others_go_first_now_and_then(work: Work) -> None:
+async def test_task_yields_to_others_from_time_to_time(work: Work) -> None:
     work.gate.set()
     crew = Relay(work, rounds=99).crew
     crew.start("0", b"")
@@ -89,7 +89,7 @@ async def test_work_that_never_waits_lets_others_go_first_now_and_then(work: Wor
     assert len(work.done) == 100
 
 
-async def test_what_nobody_has_begun_comes_back_when_all_is_cancelled(work: Work) -> None:
+async def test_cancel_returns_unstarted_work(work: Work) -> None:
     crew = TaskPool(work, work.errors.append)
     crew.start("a", b"")
     await settled()
@@ -104,7 +104,7 @@ async def test_what_nobody_has_begun_comes_back_when_all_is_cancelled(work: Work
     assert (work.done, len(crew)) == ([], 0)
 
 
-async def test_the_error_that_ends_a_task_is_told(work: Work) -> None:
+async def test_task_error_is_reported(work: Work) -> None:
     work.gate.set()
     crew = TaskPool(work, work.errors.append)
 

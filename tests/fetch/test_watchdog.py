@@ -51,7 +51,7 @@ def test_too_few_pages_for_some_seconds_in_a_row_drain() -> None:
     assert orders == [WatchdogAction.GO_ON] * 9 + [WatchdogAction.DRAIN]
 
 
-def test_the_floor_is_not_looked_at_while_a_fetch_begins() -> None:
+def test_throughput_floor_is_ignored_at_the_start() -> None:
     watch = Watchdog(WatchdogLimits(floor=2.0, floor_seconds=5, floor_after=timedelta(seconds=300)), now=0.0)
 
     orders = run(watch, [0] * 310)
@@ -69,14 +69,14 @@ def test_no_new_request_for_a_long_time_aborts() -> None:
     assert advice == WatchdogAdvice(action=WatchdogAction.ABORT, reason="no new request for 300 s", workers=10)
 
 
-def test_waiting_for_a_turn_that_comes_soon_is_not_hanging() -> None:
+def test_waiting_for_a_near_slot_is_not_hanging() -> None:
     watch = Watchdog(WatchdogLimits(hung_after=timedelta(seconds=300)), now=0.0)
 
     assert watch.tick(replace(pulse(), next_in=1.0), 300.0).action is WatchdogAction.GO_ON
     assert watch.tick(replace(pulse(), next_in=1.0), 600.0).action is WatchdogAction.ABORT
 
 
-def test_a_turn_that_is_too_far_off_is_not_waited_for() -> None:
+def test_distant_slot_counts_as_hanging() -> None:
     watch = Watchdog(WatchdogLimits(hung_after=timedelta(seconds=300)), now=0.0)
 
     assert watch.tick(replace(pulse(), next_in=3_600.0), 299.0).action is WatchdogAction.GO_ON
@@ -91,7 +91,7 @@ def test_waiting_for_the_source_or_the_sink_is_not_hanging() -> None:
     assert watch.tick(pulse(), 1_200.0).action is WatchdogAction.ABORT
 
 
-def test_workers_are_fitted_to_the_bandwidth_every_so_often() -> None:
+def test_workers_follow_the_bandwidth_target() -> None:
     watch = Watchdog(WatchdogLimits(bandwidth=1_000, bandwidth_every=timedelta(seconds=30), most_workers=25), now=0.0)
 
     assert watch.tick(pulse(requests=1, size=100), 29.0).workers == 10

@@ -23,13 +23,13 @@ def test_a_queue_hands_out_in_the_order_of_adding() -> None:
     assert order == ["a1", "a2", "a3"]
 
 
-def test_queues_are_served_in_turn() -> None:
+def test_queues_are_served_round_robin() -> None:
     bench = filled(workbench(Policy(threads=2)), "a1", "a2", "b1", "b2", "c1")
 
     assert [taken(bench, 0.0) for _ in range(6)] == ["a1", "b1", "c1", "a2", "b2", None]
 
 
-def test_among_queues_whose_turn_has_come_the_one_that_has_waited_longest_is_first() -> None:
+def test_longest_waiting_ready_queue_is_first() -> None:
     bench = filled(workbench(Policy(delay=seconds(5))), "a1", "b1", "b2", "a2")
     assert [taken(bench, 0.0), taken(bench, 0.0)] == ["a1", "b1"]
     bench.done("b", SERVED, 1.0)
@@ -51,7 +51,7 @@ def test_no_more_than_its_threads_are_in_progress() -> None:
     assert taken(bench, 1_000.0) == "a3"
 
 
-def test_a_turn_that_was_not_taken_cannot_be_ended() -> None:
+def test_ending_a_slot_that_was_not_taken_is_a_defect() -> None:
     bench = filled(workbench(), "a1")
 
     with pytest.raises(Defect, match="a slot of a was ended"):
@@ -71,7 +71,7 @@ def test_the_delay_counts_from_the_end_of_the_request() -> None:
     assert taken(bench, 8.0) == "a2"
 
 
-def test_with_more_than_one_thread_the_minimum_delay_holds_between_hand_outs_and_after_a_request() -> None:
+def test_min_delay_applies_between_starts_and_after_requests() -> None:
     bench = filled(workbench(Policy(delay=seconds(5), min_delay=seconds(1), threads=3)), "a1", "a2", "a3")
 
     assert [taken(bench, 0.0), taken(bench, 0.9), taken(bench, 1.0)] == ["a1", None, "a2"]
@@ -81,7 +81,7 @@ def test_with_more_than_one_thread_the_minimum_delay_holds_between_hand_outs_and
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-def test_a_turn_in_which_nothing_was_asked_costs_no_delay(threads: int) -> None:
+def test_unused_slot_causes_no_delay(threads: int) -> None:
     bench = filled(workbench(Policy(threads=threads, min_delay=seconds(5))), "a1", "a2")
     taken(bench, 1.0)
 
@@ -90,7 +90,7 @@ def test_a_turn_in_which_nothing_was_asked_costs_no_delay(threads: int) -> None:
     assert taken(bench, 1.5) == "a2"
 
 
-def test_a_turn_in_which_nothing_was_asked_does_not_shorten_the_pause_after_another() -> None:
+def test_unused_slot_does_not_shorten_the_delay() -> None:
     bench = filled(workbench(Policy(threads=3, min_delay=seconds(1))), "a1", "a2", "a3")
     taken(bench, 0.0)
     taken(bench, 1.0)
@@ -101,7 +101,7 @@ def test_a_turn_in_which_nothing_was_asked_does_not_shorten_the_pause_after_anot
     assert taken(bench, 2.0) == "a3"
 
 
-def test_an_item_that_comes_late_finds_its_host_still_resting() -> None:
+def test_late_item_still_waits_for_the_delay() -> None:
     bench = filled(workbench(Policy(delay=seconds(5))), "a1")
     taken(bench, 0.0)
     bench.done("a", SERVED, 0.0)
@@ -150,7 +150,7 @@ def test_a_host_with_a_policy_of_its_own_keeps_it() -> None:
 # Work in progress, and hosts on hold
 
 
-def test_work_that_has_begun_may_stand_before_all_others_of_its_host() -> None:
+def test_work_in_progress_goes_before_new_work_of_its_host() -> None:
     bench = filled(workbench(Policy(threads=9)), "a1", "a2", "b1")
 
     bench.add("a", "a0", 0.0, started=True)
@@ -158,7 +158,7 @@ def test_work_that_has_begun_may_stand_before_all_others_of_its_host() -> None:
     assert [taken(bench, 0.0) for _ in range(4)] == ["a0", "b1", "a1", "a2"]
 
 
-def test_work_that_has_begun_comes_before_the_queued_work_of_other_hosts() -> None:
+def test_work_in_progress_goes_before_new_work_of_other_hosts() -> None:
     bench = filled(workbench(a=Policy(delay=seconds(0))), "a1", "a2", "b1", "c1", "d1")
     assert taken(bench, 0.0) == "a1"
     bench.done("a", SERVED, 0.0)  # ready again, behind all others
@@ -169,7 +169,7 @@ def test_work_that_has_begun_comes_before_the_queued_work_of_other_hosts() -> No
     assert [taken(bench, 0.0) for _ in range(6)] == ["a0", "e0", "b1", "c1", "d1", None]
 
 
-def test_work_that_has_begun_waits_for_its_host_as_any_other() -> None:
+def test_work_in_progress_waits_for_the_delay() -> None:
     bench = filled(workbench(Policy(delay=seconds(5))), "a1", "b1", "b2")
     bench.done(bench.take(0.0)[0], SERVED, 0.0)  # type: ignore[index]
 

@@ -10,7 +10,7 @@ from scoter.fetch.queues.slots import SERVED, UNUSED, Capacity, QueueRefusal
 # Bounds and ends
 
 
-def test_a_full_workbench_refuses_but_holds_its_least_number_of_items() -> None:
+def test_full_workbench_refuses_beyond_the_least_number_of_items() -> None:
     bench = workbench(capacity=Capacity(bytes=4, least=3))
 
     assert [bench.add("a", "aa", 0.0) for _ in range(4)] == [None, None, None, QueueRefusal.FULL]
@@ -26,7 +26,7 @@ def test_a_queue_has_a_depth_of_its_own() -> None:
     assert bench.add("b", "bb", 0.0) is None
 
 
-def test_purging_returns_what_was_queued_and_keeps_the_rest_of_the_host() -> None:
+def test_purging_returns_queued_items_and_keeps_the_delay() -> None:
     bench = filled(workbench(Policy(delay=seconds(5))), "a1", "a2", "a3")
     taken(bench, 0.0)
     bench.done("a", SERVED, 0.0)
@@ -38,7 +38,7 @@ def test_purging_returns_what_was_queued_and_keeps_the_rest_of_the_host() -> Non
     assert bench.purge("nobody", 1.0) == ()
 
 
-def test_a_purged_queue_that_was_ready_has_no_second_place_in_the_round() -> None:
+def test_purged_ready_queue_leaves_no_stale_entry() -> None:
     bench = filled(workbench(Policy(threads=9)), "a1", "b1", "b2", "b3")
     bench.purge("a", 0.0)
 
@@ -47,7 +47,7 @@ def test_a_purged_queue_that_was_ready_has_no_second_place_in_the_round() -> Non
     assert [taken(bench, 0.0) for _ in range(6)] == ["b1", "a2", "b2", "a3", "b3", None]
 
 
-def test_queues_that_are_purged_while_they_wait_leave_no_heap_of_entries_behind() -> None:
+def test_purged_waiting_queues_leave_few_stale_entries() -> None:
     bench = workbench()
     bench.defer("first", 500.0)
     bench.defer("a", 1_000.0)
@@ -77,7 +77,7 @@ def test_draining_returns_everything_and_takes_no_more() -> None:
 # Telling
 
 
-def test_the_workbench_tells_why_nothing_is_being_fetched() -> None:
+def test_stats_explain_why_nothing_is_fetched() -> None:
     bench = workbench(Policy(delay=seconds(5), max_exceptions=1, exception_delay=seconds(0)))
     hosts = [f"host{number}" for number in range(15)]
     for host in hosts * 4:
@@ -91,7 +91,7 @@ def test_the_workbench_tells_why_nothing_is_being_fetched() -> None:
     assert repr(bench) == "Workbench(12 hosts waiting for their delay, 3 blocked, 36 queued)"
 
 
-def test_the_counts_say_what_is_ready_and_what_has_all_its_threads_in_use() -> None:
+def test_stats_count_ready_and_busy_hosts() -> None:
     bench = filled(workbench(), "a1", "a2", "b1")
     taken(bench, 0.0)
 

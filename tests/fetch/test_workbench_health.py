@@ -11,7 +11,7 @@ from scoter.fetch.queues.slots import SERVED, UNUSED, QueueRefusal, SlotResult
 # Failures
 
 
-def test_failures_double_the_extra_pause() -> None:
+def test_failures_double_the_backoff() -> None:
     policy = Policy(delay=seconds(5), exception_delay=seconds(3), max_exceptions=None)
     bench = filled(workbench(policy), *(f"a{number}" for number in range(5)))
 
@@ -42,7 +42,7 @@ def test_a_queue_with_too_many_failures_is_emptied_and_its_host_blocked() -> Non
     assert len(bench) == 0
 
 
-def test_a_success_does_not_take_a_failure_back() -> None:
+def test_success_does_not_cancel_a_failure() -> None:
     bench = filled(workbench(Policy(max_exceptions=2)), "a1", "a2", "a3", "a4")
     for number, turn in enumerate((FAILED, SERVED, FAILED)):
         taken(bench, 100.0 * number)
@@ -75,7 +75,7 @@ def test_failures_do_not_keep_an_empty_queue_once_the_source_has_ended() -> None
     assert [bench.drop_expired(4.9), bench.drop_expired(5.0)] == [0, 1]
 
 
-def test_when_the_source_has_ended_queues_go_in_the_order_in_which_their_rests_end() -> None:
+def test_queues_expire_in_order_of_their_delays_after_the_source_ended() -> None:
     policy = Policy(delay=seconds(5), exception_delay=seconds(0))
     bench = filled(workbench(policy, b=Policy(delay=seconds(60))), "a1", "b1")
     taken(bench, 0.0)
@@ -89,7 +89,7 @@ def test_when_the_source_has_ended_queues_go_in_the_order_in_which_their_rests_e
     assert [bench.drop_expired(5.0), bench.drop_expired(60.0)] == [1, 1]
 
 
-def test_a_queue_with_items_or_turns_is_not_reaped() -> None:
+def test_queue_in_use_is_not_dropped() -> None:
     bench = filled(workbench(Policy(delay=seconds(0))), "a1", "b1")
     taken(bench, 0.0)
 
@@ -111,7 +111,7 @@ def test_retry_after_holds_for_the_whole_host() -> None:
     assert [taken(bench, 120.9), taken(bench, 121.0), taken(bench, 121.0)] == [None, "a2", None]
 
 
-def test_retry_after_is_not_cut_short_by_what_was_under_way() -> None:
+def test_retry_after_is_not_shortened_by_requests_in_progress() -> None:
     bench = filled(workbench(Policy(threads=3)), "a1", "a2", "a3", "a4")
     for _ in range(3):
         taken(bench, 0.0)
@@ -155,7 +155,7 @@ def test_a_host_without_delay_is_slowed_too_and_never_beyond_the_bound() -> None
     assert longest == 300.0
 
 
-def test_complaints_about_requests_that_were_under_way_together_count_once() -> None:
+def test_concurrent_busy_answers_count_once() -> None:
     bench = filled(workbench(Policy(threads=4, min_delay=seconds(0))), "a1", "a2", "a3", "a4", "a5")
     for _ in range(4):
         taken(bench, 0.0)
@@ -166,7 +166,7 @@ def test_complaints_about_requests_that_were_under_way_together_count_once() -> 
     assert bench.next_time(1.0) == 3.0
 
 
-def test_a_slowed_host_is_not_forgotten_by_reaping() -> None:
+def test_slowed_host_is_not_dropped_early() -> None:
     bench = filled(workbench(Policy(delay=seconds(5))), "a1")
     taken(bench, 0.0)
     bench.done("a", SlotResult(busy=True), 0.0)
@@ -181,7 +181,7 @@ def test_a_slowed_host_is_not_forgotten_by_reaping() -> None:
     assert bench.stats(60.0).slowed == 1
 
 
-def test_a_slowed_host_is_forgotten_when_it_has_been_quiet_for_a_while() -> None:
+def test_slowed_host_is_dropped_after_a_while() -> None:
     bench = filled(workbench(Policy(clear_after=seconds(1_800))), "a1")
     taken(bench, 0.0)
     bench.done("a", SlotResult(busy=True), 0.0)
@@ -194,7 +194,7 @@ def test_a_slowed_host_is_forgotten_when_it_has_been_quiet_for_a_while() -> None
 # A host that answers slowly
 
 
-def test_the_delay_follows_slow_answers_upward_and_within_the_longest_crawl_delay() -> None:
+def test_delay_grows_with_slow_answers_up_to_the_maximum() -> None:
     bench = workbench(Policy(delay=seconds(5), max_crawl_delay=seconds(30)))
     now, pauses = 0.0, []
     for _ in range(40):
@@ -216,7 +216,7 @@ def test_the_delay_follows_slow_answers_upward_and_within_the_longest_crawl_dela
 
 
 @pytest.mark.parametrize(("adaptive", "took"), [(True, 0.9), (False, 60.0)])
-def test_the_delay_is_as_set_where_answers_are_quick_or_nothing_adapts(adaptive: bool, took: float) -> None:
+def test_delay_is_unchanged_for_fast_answers_or_without_adaptation(adaptive: bool, took: float) -> None:
     bench = filled(workbench(Policy(delay=seconds(0.1), adaptive=adaptive)), "a1", "a2")
     taken(bench, 0.0)
 

@@ -26,10 +26,7 @@ _ALIASES = {"x-gzip": "gzip", "x-deflate": "deflate"}
 
 
 class DecodedBody(Struct, frozen=True):
-    """A body without its codings; ``cut`` when the limit ended it, ``problem`` when it was not whole or not sound.
-
-    ``is_partial`` when damage, or an early end, keeps the rest of it from us.
-    """
+    """A decoded body; ``problem`` says what was wrong with it, ``is_partial`` that some of it is missing for that."""
 
     body: bytes
     truncation: Truncation = Truncation.NOT
