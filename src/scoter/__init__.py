@@ -1,4 +1,4 @@
-"""Scoter: one polite crawler, in batches like Nutch and live like a link-preview service.
+"""Scoter: a polite web crawler, in batches like Nutch and live like a link-preview service.
 
 - ``fetch_pages``  URLs in, pages out, politely
 """
@@ -14,7 +14,7 @@ __version__: str
 
 
 def __getattr__(name: str) -> Any:
-    # All of it is imported when it is used, so that a command that needs none of it starts at once.
+    # Imported on first use, so that commands that do not need it start quickly.
     if name == "__version__":
         from importlib.metadata import version
 

@@ -1,8 +1,8 @@
-"""How services are put together: a filter may answer without asking, a stage only transforms.
+"""Composing services: a filter may answer without calling the service, a stage only transforms.
 
-A ``Service`` is an async function from a request to an answer. A ``Filter`` stands in front of a service and
-decides whether, when and with what to call it; ``guard`` stacks filters, the first outermost. A ``Stage`` turns
-one value into the next; ``a >> b`` runs one after the other.
+A ``Service`` is an async function from a request to a response. A ``Filter`` wraps a service and decides whether, when
+and with what to call it; ``guard`` stacks filters, the first outermost. A ``Stage`` turns one value into the next;
+``a >> b`` runs one after the other.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ Service: TypeAlias = Callable[[Ask], Awaitable[Answer]]
 
 
 class Filter(Protocol[Ask, Answer]):
-    """Stands in front of a service: may answer by itself, wait, change the request, or look at the answer."""
+    """Wraps a service: may answer by itself, wait, change the request, or inspect the response."""
 
     async def __call__(self, request: Ask, service: Service[Ask, Answer], /) -> Answer: ...
 
 
 def guard(service: Service[Ask, Answer], *filters: Filter[Ask, Answer]) -> Service[Ask, Answer]:
-    """Return the service behind its filters; the first filter named is the first to see a request."""
+    """Return the service behind its filters; the first filter sees a request first."""
     for each in reversed(filters):
         service = _behind(each, service)
     return service
 
 
 def _behind(first: Filter[Ask, Answer], service: Service[Ask, Answer]) -> Service[Ask, Answer]:
-    # Not a coroutine of its own: a request goes through several filters, and each would cost one more.
+    # Not a coroutine: a request passes several filters, each of which would cost one more.
     def ask(request: Ask) -> Awaitable[Answer]:
         return first(request, service)
 

@@ -1,22 +1,22 @@
 """Every exception Scoter raises on purpose.
 
     ScoterError
-    ├── UserError           the person can mend it: shown as one message, exit code 2
-    │   ├── UsageError      a wrong option, argument or unreadable file
-    │   │   └── NameTaken       of an archive
-    │   ├── ConfigError     a setting that is unknown, of the wrong kind, or out of range
-    │   ├── RuleError       a bad line in a rule file (says file and line)
-    │   ├── PluginError     a plug-in that is unknown, fails to import, or does not fit its point
-    │   ├── UrlError        text that is no URL
-    │   ├── ClientError     a live service refused, or its answer is not understood (``scoter.client``)
-    │   │   └── Unreachable     no answer came
-    │   └── Unavailable     what is to be kept cannot be just now; it goes on by itself when it can
-    │       ├── StoreUnavailable    by the database
-    │       └── ContentUnavailable  by the archive
-    ├── Postponed           a hop of the live service was not made, and comes again (``scoter.live``)
-    └── Defect              Scoter broke a promise of its own: shown with a traceback
+    ├── UserError           the user can fix it: shown as one message, exit code 2
+    │   ├── UsageError      a wrong option or argument, or an unreadable file
+    │   │   └── NameTaken       an archive of that name exists
+    │   ├── ConfigError     a setting that is unknown, of the wrong type, or out of range
+    │   ├── RuleError       a bad line in a rule file (with file and line)
+    │   ├── PluginError     a plug-in that is unknown, fails to import, or does not fit its extension point
+    │   ├── UrlError        text that is not a URL
+    │   ├── ClientError     a live service refused a request, or sent an unexpected response (``scoter.client``)
+    │   │   └── Unreachable     no response
+    │   └── Unavailable     data cannot be stored at the moment; retried until it can
+    │       ├── StoreUnavailable    the database
+    │       └── ContentUnavailable  the archive
+    ├── Postponed           a hop of the live service was not made and will be retried (``scoter.live``)
+    └── Defect              a bug in Scoter: shown with a traceback
 
-What the web does wrong is never an exception; it is a value (see ``core.reply``).
+Errors of web servers are never exceptions but values (see ``core.reply``).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class ScoterError(Exception):
 
 
 class UserError(ScoterError):
-    """A mistake the person can mend: what was wrong, where, and what to do about it."""
+    """An error that the user can fix: what is wrong, where, and what to do about it."""
 
     exit_code = 2
 
@@ -47,19 +47,19 @@ class UserError(ScoterError):
 
 
 class UsageError(UserError):
-    """A wrong option, argument or unreadable file."""
+    """A wrong option or argument, or an unreadable file."""
 
 
 class NameTaken(UsageError):
-    """The name of an archive that is to be written belongs to another."""
+    """An archive with the name of the one to be written exists."""
 
 
 class ConfigError(UserError):
-    """A setting that is unknown, of the wrong kind, or out of range."""
+    """A setting that is unknown, of the wrong type, or out of range."""
 
 
 class RuleError(UserError):
-    """A rule file with a line that means nothing."""
+    """A bad line in a rule file."""
 
     def __init__(self, message: str, *, file: str, line: int, hint: str = "") -> None:
         self.file = file
@@ -68,17 +68,17 @@ class RuleError(UserError):
 
 
 class PluginError(UserError):
-    """A plug-in that is unknown, fails to import, or does not fit its point."""
+    """A plug-in that is unknown, fails to import, or does not fit its extension point."""
 
 
 class UrlError(UserError):
-    """Text that is no URL."""
+    """Text that is not a URL."""
 
 
 class Unavailable(UserError):
-    """What is to be kept cannot be just now: a full disk, a lock, a failing device. Nothing was half done.
+    """Data cannot be stored at the moment: a full disk, a lock, a failing device. Nothing was written in part.
 
-    Whoever works for others meets it by waiting: it says nothing of what was to be kept.
+    Services wait and retry: the data itself is not at fault.
     """
 
 
@@ -87,15 +87,15 @@ class StoreUnavailable(Unavailable):
 
 
 class ContentUnavailable(Unavailable):
-    """Nothing can be archived."""
+    """The archive cannot be written."""
 
 
 class Defect(ScoterError):
-    """Scoter broke a promise of its own."""
+    """A bug in Scoter."""
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """Return the known name that looks most like ``name``, or nothing.
+    """Return the known name most similar to ``name``, or an empty string.
 
     >>> nearest("fetch.dealy", ["fetch.delay", "fetch.threads"])
     'fetch.delay'
@@ -107,7 +107,7 @@ def nearest(name: str, known: Iterable[str]) -> str:
 
 
 def typed(*words: object) -> str:
-    """Return words as one types them into a shell, for hints that are copied.
+    """Quote words for a shell, for hints that users copy.
 
     >>> typed("my crawl", "http://a.example/?b=1&c")
     "'my crawl' 'http://a.example/?b=1&c'"

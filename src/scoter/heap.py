@@ -1,4 +1,4 @@
-"""The memory of a process that works for long."""
+"""Memory settings of long-running processes."""
 
 from __future__ import annotations
 
@@ -11,42 +11,41 @@ from typing import Final
 _M_TRIM_THRESHOLD: Final = -1
 _M_MMAP_THRESHOLD: Final = -3
 _M_ARENA_MAX: Final = -8
-_KEPT: Final = 16 * 2**20
-_OF_THE_HEAP: Final = 4 * 2**20  # without it, setting the other would leave large blocks to be mapped one by one
-_STAY: Final = 50_000  # objects; some megabytes
+_KEPT_FREE: Final = 16 * 2**20
+_MAPPED_ABOVE: Final = 4 * 2**20  # if unset, setting the trim threshold makes glibc map large blocks one by one
+_GC_THRESHOLD: Final = 50_000  # objects; a few megabytes
 
 
 def keep_memory() -> None:
-    """Let this process keep up to 16 MiB of free memory at the end of its heap; nothing happens without glibc.
+    """Let this process keep up to 16 MiB of free memory at the end of its heap (glibc only).
 
-    A page's tree takes megabytes and is gone a millisecond later. glibc then gives the end of the heap back to the
-    kernel, and the next page takes it again, a page fault for every 4 KiB: on pages of 125 KB that is half of what
-    building the tree costs (1,240 µs a page against 700, and 270 faults against 5).
+    A page's tree takes megabytes and is freed a millisecond later. By default glibc then returns the end of the heap to
+    the kernel, and the next page faults it in again: on pages of 125 KB that is half the cost of building the tree
+    (1,240 µs per page instead of 700, and 270 page faults instead of 5).
 
-    All threads take from the same heap. Each would have one of its own else, for what a thread does once a minute and
-    the next time another one does: 5 MB for every part of a segment that was finished.
+    All threads share one heap. With one heap per thread, every finished part of a segment cost another 5 MB.
     """
     if sys.platform != "linux":
         return
     with suppress(OSError, AttributeError):
         library = ctypes.CDLL(None)
-        library.mallopt(_M_TRIM_THRESHOLD, _KEPT)
-        library.mallopt(_M_MMAP_THRESHOLD, _OF_THE_HEAP)
+        library.mallopt(_M_TRIM_THRESHOLD, _KEPT_FREE)
+        library.mallopt(_M_MMAP_THRESHOLD, _MAPPED_ABOVE)
         library.mallopt(_M_ARENA_MAX, 1)
 
 
 def collect_less() -> None:
-    """Look for garbage after more objects than usual, and never among those that are there now.
+    """Collect garbage less often, and never among the objects that exist now.
 
-    Python looks through its youngest objects after every 700 that stay. A message or a page leaves hundreds behind for
-    as long as it is under way, and next to none in cycles: with many under way a tenth of the time went into looking.
+    By default Python scans its youngest objects after every 700 allocations. A message or a page in progress holds
+    hundreds of objects, almost none of them in cycles: with many in progress, scanning took a tenth of the time.
     """
     gc.collect()
     gc.freeze()
-    gc.set_threshold(_STAY, 10, 10)
+    gc.set_threshold(_GC_THRESHOLD, 10, 10)
 
 
 def give_back() -> None:
-    """Give memory that is free to the kernel, wherever it lies; for after something large that is done seldom."""
+    """Return free memory to the kernel; call it after a large, rare operation."""
     with suppress(OSError, AttributeError):  # there is no glibc
         ctypes.CDLL(None).malloc_trim(0)

@@ -102,7 +102,7 @@ def test_the_trace_of_normalisers_tells_what_each_did() -> None:
 
 def test_the_trace_shows_what_canonicalising_had_to_add() -> None:
     assert trace_normalize("HTTP://h.x", [], "default")[1] == (Step("canonical", "HTTP://h.x", "http://h.x/"),)
-    assert trace_normalize("nonsense", [], "default") == (None, (Step("canonical", "nonsense", None, "no URL"),))
+    assert trace_normalize("nonsense", [], "default") == (None, (Step("canonical", "nonsense", None, "not a URL"),))
 
 
 def test_the_trace_of_filters_ends_at_the_one_that_drops() -> None:

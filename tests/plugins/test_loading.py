@@ -87,7 +87,7 @@ def test_an_unknown_name_is_told_with_the_setting_and_the_nearest_name() -> None
 
 
 def test_a_name_that_stands_twice_is_told() -> None:
-    with pytest.raises(ConfigError, match="names 'suffix' twice"):
+    with pytest.raises(ConfigError, match="'suffix' is listed twice"):
         chain("urlfilter", load(overrides=['urlfilter.order=["suffix", "suffix"]']))
 
 
@@ -158,8 +158,11 @@ def test_a_scoring_filter_needs_one_hook_in_either_face(install: Install) -> Non
     ("code", "problem"),
     [
         ("import sys\nsys.exit(3)", "failed to import: SystemExit: 3"),
-        ("class Some:\n    def keeps(self, url): ...", "cannot be made: TypeError"),
-        ("class Some:\n    def __init__(self, setup): 1 / 0\n    def keeps(self, url): ...", "cannot be made: ZeroDiv"),
+        ("class Some:\n    def keeps(self, url): ...", "cannot be instantiated: TypeError"),
+        (
+            "class Some:\n    def __init__(self, setup): 1 / 0\n    def keeps(self, url): ...",
+            "cannot be instantiated: ZeroDiv",
+        ),
         ("class Some:\n    columns = ('depth', 3)\n    def keeps(self, url): ...", "columns is not a tuple of Column"),
     ],
 )

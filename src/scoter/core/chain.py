@@ -1,8 +1,7 @@
-"""Filters and normalisers one after another, and the same with a record of what each did.
+"""Run the chains of URL filters and normalisers, with or without a trace of what each one did.
 
-A chain is a sequence of (name, plug-in). The quick forms are for the crawl, the tracing ones for the checkers; they
-agree on the outcome. For the record a filter may have ``explain(url)``, a normaliser ``explain(text, scope)``: why it
-dropped a URL.
+A chain is a sequence of (name, plug-in). The crawl uses the fast functions, the checkers the tracing ones; both give
+the same result. For the trace, a filter may have ``explain(url)`` and a normaliser ``explain(text, scope)``.
 """
 
 from __future__ import annotations
@@ -28,13 +27,13 @@ class Keeps(Protocol):
 
 
 class Normalizes(Protocol):
-    """Rewrites a URL's spelling, or returns nothing when there is no URL in it."""
+    """Rewrites a URL, or returns ``None`` if the text is not a URL."""
 
     def normalize(self, text: str, scope: Scope) -> str | None: ...
 
 
 class Step(Struct, frozen=True):
-    """What one link of a chain did: a normaliser changes the text, a filter keeps it or not."""
+    """What one plug-in of a chain did; ``after`` is ``None`` if it dropped the URL."""
 
     name: str
     before: str
@@ -51,7 +50,7 @@ class Step(Struct, frozen=True):
 
 
 def rewrite(text: str, normalizers: Sequence[tuple[str, Normalizes]], scope: Scope, loops: int = 1) -> str | None:
-    """Run the normalisers, at most so many times, until nothing changes; nothing when one of them finds no URL."""
+    """Run the normalisers, at most ``loops`` times, until nothing changes; ``None`` if one drops the URL."""
     found: str | None = text
     for _ in range(loops):
         before = found
@@ -68,7 +67,7 @@ def rewrite(text: str, normalizers: Sequence[tuple[str, Normalizes]], scope: Sco
 
 
 def normalize(text: str, normalizers: Sequence[tuple[str, Normalizes]], scope: Scope, loops: int = 1) -> Url | None:
-    """Return a URL in the spelling that the chain gives it, in canonical form whatever the chain left undone.
+    """Normalise a URL and return it in canonical form, whatever the chain returned.
 
     >>> normalize("HTTP://Example.org", (), "default")
     Url('http://example.org/')
@@ -78,7 +77,7 @@ def normalize(text: str, normalizers: Sequence[tuple[str, Normalizes]], scope: S
 
 
 def respell(url: Url, normalizers: Sequence[tuple[str, Normalizes]], scope: Scope, loops: int = 1) -> Url | None:
-    """Do as ``normalize`` does with a URL that is canonical already: most come out of the chain as they went in."""
+    """Do the same for a canonical URL; faster, since most URLs do not change."""
     found = rewrite(url.text, normalizers, scope, loops)
     if found == url.text:
         return url
@@ -86,10 +85,10 @@ def respell(url: Url, normalizers: Sequence[tuple[str, Normalizes]], scope: Scop
 
 
 def keeps(url: Url, filters: Sequence[tuple[str, Keeps]]) -> bool:
-    """Tell whether every filter keeps a URL; the first that does not is the last one asked."""
+    """Return whether every filter keeps a URL; stop at the first that does not."""
     asked = ""
     try:
-        for asked, each in filters:  # noqa: B007 - told when it fails
+        for asked, each in filters:  # noqa: B007 - named in the error
             if not each.keeps(url):
                 return False
     except Exception as error:  # somebody else's plug-in
@@ -100,7 +99,7 @@ def keeps(url: Url, filters: Sequence[tuple[str, Keeps]]) -> bool:
 def trace_normalize(
     text: str, normalizers: Sequence[tuple[str, Normalizes]], scope: Scope, loops: int = 1
 ) -> tuple[Url | None, tuple[Step, ...]]:
-    """Do as ``normalize`` does, and say what each link did."""
+    """Do the same as ``normalize``, and trace every step."""
     steps: list[Step] = []
     found: str | None = text
     for _ in range(loops):
@@ -117,12 +116,12 @@ def trace_normalize(
         return None, tuple(steps)
     url = _canonical(found)
     if url is None or url.text != found:
-        steps.append(Step("canonical", found, None if url is None else url.text, "" if url else "no URL"))
+        steps.append(Step("canonical", found, None if url is None else url.text, "" if url else "not a URL"))
     return url, tuple(steps)
 
 
 def trace_filters(url: Url, filters: Sequence[tuple[str, Keeps]]) -> tuple[bool, tuple[Step, ...]]:
-    """Do as ``keeps`` does, and say what each filter decided and why."""
+    """Do the same as ``keeps``, and trace what each filter decided and why."""
     steps: list[Step] = []
     for name, each in filters:
         kept = keeps(url, [(name, each)])
@@ -137,13 +136,13 @@ def trace_filters(url: Url, filters: Sequence[tuple[str, Keeps]]) -> tuple[bool,
 def _why(normalizer: object, text: str, scope: Scope) -> str:
     explain: Callable[[str, Scope], str] | None = getattr(normalizer, "explain", None)
     why = explain(text, scope) if callable(explain) else ""
-    return str(why or "no URL is left")
+    return str(why or "not a URL")
 
 
 def _broken(name: str, text: str, error: Exception) -> PluginError:
     return PluginError(
         f"{name} failed on {text[:200]!r}: {type(error).__name__}: {error}",
-        hint="Report it to the package that `scoter plugin list` names, or take the plug-in out of its chain.",
+        hint="Report this to the maintainer of its package (see scoter plugin list), or deactivate the plug-in.",
     )
 
 

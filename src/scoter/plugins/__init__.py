@@ -1,15 +1,15 @@
-"""Every extension point of Scoter, and how plug-ins are found and loaded.
+"""The extension points of Scoter, and how plug-ins are found and loaded.
 
-A plug-in is a class named by an entry point in the group ``scoter.POINT`` of an installed package; the
-built-in ones in ``scoter.builtin`` are registered the same way. It is made with one ``Setup`` and may declare
+A plug-in is a class that an installed package registers as an entry point in the group ``scoter.POINT``; the built-in
+ones in ``scoter.builtin`` are registered the same way. Its constructor takes a ``Setup``. It may declare
 
-- ``Settings``: a msgspec struct, filled from the table ``[plugin.POINT-NAME]`` of the configuration;
-- ``columns``: typed columns that the crawldb keeps for it (a datum has them under ``extra``);
-- ``run(args)``: a command of its own, for ``scoter plugin run``;
-- ``explain(url)``: why a URL filter decided as it did, in a few words;
-- ``reads_text = False``: that a signature does not look at a page's text.
+- ``Settings``: a msgspec struct, read from the table ``[plugin.POINT-NAME]`` of the configuration;
+- ``columns``: typed columns in the crawldb (``CrawlDatum.extra``);
+- ``run(args)``: a command for ``scoter plugin run``;
+- ``explain(url)``: why a URL filter keeps or drops a URL, in a few words;
+- ``reads_text = False``: for a signature that does not read a page's text.
 
-Which plug-ins are active, and in which order, is said by the point's setting (``Point.chain``).
+The point's setting (``Point.chain``) lists the active plug-ins, in order.
 """
 
 from scoter.core.chain import Scope

@@ -1,4 +1,4 @@
-"""How plug-ins are found, checked against their point, and made."""
+"""Find plug-ins, check them against their extension point, and instantiate them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from scoter.plugins.points import COLUMN_HOOKS, POINTS, SCORING_HOOKS, Column, N
 
 
 class Plugin(Struct, frozen=True):
-    """A plug-in that is installed, not yet imported."""
+    """An installed plug-in, not yet imported."""
 
     point: Point
     name: str
@@ -36,21 +36,21 @@ class Plugin(Struct, frozen=True):
         return self.entry.dist.version if self.entry.dist else "?"
 
     def load(self) -> type[Any]:
-        """Import the class and check that it fits its point."""
+        """Import the class and check that it fits its extension point."""
         try:
             found = self.entry.load()
         except (Exception, SystemExit) as error:  # whatever somebody else's module raises when it is imported
             raise PluginError(
                 f"{self.full_name} (package {self.package} {self.version}) failed to import:"
                 f" {type(error).__name__}: {error}",
-                hint=f"Mend or uninstall {self.package}, or take {self.name!r} out of {self.point.chain}.",
+                hint=f"Fix or uninstall {self.package}, or remove {self.name!r} from {self.point.chain}.",
             ) from error
         problems = _misfits(self.point, found)
         if problems:
             raise PluginError(
                 f"{self.full_name} (package {self.package} {self.version}, {self.entry.value}) does not fit"
-                f" its point: {'; '.join(problems)}",
-                hint=f"See {self.point.protocol.__name__} in scoter.plugins for what is expected.",
+                f" its extension point: {'; '.join(problems)}",
+                hint=f"See {self.point.protocol.__name__} in scoter.plugins for what it must provide.",
             )
         return found  # type: ignore[no-any-return]
 
@@ -59,7 +59,7 @@ class Plugin(Struct, frozen=True):
         return (inspect.getdoc(self.load()) or "").partition("\n")[0]
 
     def make(self, config: Config) -> Any:
-        """Make the plug-in with its settings."""
+        """Instantiate the plug-in with its settings."""
         found = self.load()
         declared = getattr(found, "Settings", None)
         settings = None if declared is None else plugin_settings(config, self.full_name, declared)
@@ -69,9 +69,9 @@ class Plugin(Struct, frozen=True):
             raise
         except (Exception, SystemExit) as error:  # whatever somebody else's class raises when it is made
             raise PluginError(
-                f"{self.full_name} (package {self.package} {self.version}) cannot be made:"
+                f"{self.full_name} (package {self.package} {self.version}) cannot be instantiated:"
                 f" {type(error).__name__}: {error}",
-                hint=f"Mend or uninstall {self.package}, or take {self.name!r} out of {self.point.chain}.",
+                hint=f"Fix or uninstall {self.package}, or remove {self.name!r} from {self.point.chain}.",
             ) from error
 
 
@@ -96,7 +96,7 @@ def find(point: Point, name: str) -> Plugin:
         raise PluginError(
             f"{name!r} is not a {point.name} plug-in" + (f"; did you mean {close!r}?" if close else ""),
             where=point.chain,
-            hint=f"Installed: {', '.join(known) or 'none'}. `scoter plugin list` shows all.",
+            hint=f"Installed: {', '.join(known) or 'none'}. To list all plug-ins: scoter plugin list",
         )
     if len({plugin.entry.value for plugin in matches}) > 1:
         owners = " and ".join(f"{plugin.package} ({plugin.entry.value})" for plugin in matches)
@@ -112,15 +112,15 @@ def find_by_full_name(full_name: str) -> Plugin:
     close = nearest(full_name, [plugin.full_name for plugin in installed()])
     raise PluginError(
         f"{full_name!r} is not a plug-in" + (f"; did you mean {close!r}?" if close else ""),
-        hint="A plug-in is called POINT-NAME, such as urlfilter-regex. `scoter plugin list` shows all.",
+        hint="Plug-ins are named POINT-NAME, such as urlfilter-regex. To list them: scoter plugin list",
     )
 
 
 def declared_settings() -> Mapping[str, type[Struct]]:
-    """Return the Settings of every installed plug-in that declares some and can be imported, by full name."""
+    """Return the declared Settings of all plug-ins that can be imported, by full name."""
     found: dict[str, type[Struct]] = {}
     for plugin in installed():
-        with suppress(PluginError):  # `scoter plugin list` tells of it
+        with suppress(PluginError):  # `scoter plugin list` reports it
             declared = getattr(plugin.load(), "Settings", None)
             if declared is not None:
                 found[plugin.full_name] = declared
@@ -128,12 +128,12 @@ def declared_settings() -> Mapping[str, type[Struct]]:
 
 
 def names_by_key() -> Mapping[str, str]:
-    """Return the plug-ins' full names by the keys under which the configuration keeps their tables."""
+    """Map the keys of plug-in tables in the configuration to the plug-ins' full names."""
     return {plugin_key(plugin.full_name): plugin.full_name for plugin in installed()}
 
 
 def check_tables(config: Config) -> None:
-    """Check every table ``[plugin.NAME]``, also those of plug-ins that are not active."""
+    """Check every table ``[plugin.NAME]``, including those of inactive plug-ins."""
     if not config.plugin:
         return
     by_key = {plugin_key(plugin.full_name): plugin for plugin in installed()}
@@ -145,30 +145,30 @@ def check_tables(config: Config) -> None:
             raise ConfigError(
                 f"{key} is not a plug-in" + (f"; did you mean {by_key[close].full_name}?" if close else ""),
                 where=where,
-                hint="`scoter plugin list` shows all.",
+                hint="To list all plug-ins: scoter plugin list",
             )
         plugin_settings(config, plugin.full_name, getattr(plugin.load(), "Settings", NoSettings))
 
 
 def active(point: Point, config: Config) -> tuple[str, ...]:
-    """Return the names that the configuration puts into a point's chain, in order."""
+    """Return the names of a point's active plug-ins, in order."""
     section, _, key = point.chain.partition(".")
     value = getattr(getattr(config, section), key)
     return (value,) if isinstance(value, str) else tuple(value)
 
 
 def chain(name: str, config: Config) -> tuple[tuple[str, Any], ...]:
-    """Make the active plug-ins of a point, in order, each with its name."""
+    """Instantiate the active plug-ins of a point, in order, each with its name."""
     point = POINTS[name]
     names = active(point, config)
     twice = next((each for each in names if names.count(each) > 1), None)
     if twice is not None:
-        raise ConfigError(f"names {twice!r} twice", where=point.chain, hint="Name each plug-in once.")
+        raise ConfigError(f"{twice!r} is listed twice", where=point.chain, hint="List each plug-in once.")
     return tuple((each, find(point, each).make(config)) for each in names)
 
 
 def _misfits(point: Point, found: Any) -> list[str]:
-    """Say in what a class falls short of its point."""
+    """Return what a class lacks for its extension point."""
     if not isinstance(found, type):
         return [f"{found!r} is not a class"]
     columns = getattr(found, "columns", ())

@@ -1,4 +1,4 @@
-"""Every extension point of Scoter: one Protocol each, one sentence each."""
+"""Every extension point of Scoter: one Protocol each."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from scoter.core.url import Url
 class Column(Struct, frozen=True):
     """A typed column that a plug-in keeps in the crawldb.
 
-    ``merge`` says how the values of several inlinks become one: the smallest, largest, their sum, or the
-    first by score.
+    ``merge`` says how the values of several inlinks are combined: minimum, maximum, sum, or that of the link with the
+    best score.
     """
 
     name: str
@@ -32,7 +32,7 @@ class Column(Struct, frozen=True):
 
 
 class Setup(Struct, frozen=True):
-    """What a plug-in is made with: the whole configuration, and its own settings if it declares any."""
+    """The argument of a plug-in's constructor: the configuration, and its own settings if it declares any."""
 
     config: Config
     settings: Any = None
@@ -43,7 +43,7 @@ class NoSettings(Struct, frozen=True):
 
 
 class FetchProtocol(Protocol):
-    """Fetches one hop of a URL whose scheme it names."""
+    """Fetches one hop for URLs of the schemes it declares."""
 
     schemes: tuple[str, ...]
 
@@ -57,19 +57,19 @@ class UrlFilter(Protocol):
 
 
 class UrlNormalizer(Protocol):
-    """Rewrites a URL's spelling, or returns nothing when there is no URL in it."""
+    """Rewrites a URL, or returns `None` if the text is not a URL."""
 
     def normalize(self, text: str, scope: Scope) -> str | None: ...
 
 
 class UrlExemption(Protocol):
-    """Lets a link leave its site although external links are ignored."""
+    """Keeps an external link although external links are ignored."""
 
     def exempts(self, source: Url, target: Url) -> bool: ...
 
 
 class Parser(Protocol):
-    """Turns the bytes of the media types it names into one or more pages."""
+    """Parses the bytes of the media types it declares into one or more pages."""
 
     media_types: tuple[str, ...]
 
@@ -77,19 +77,19 @@ class Parser(Protocol):
 
 
 class ParseFilter(Protocol):
-    """Adds to a parsed page, or takes from it."""
+    """Changes a parsed page."""
 
     def refine(self, content: Content, page: Page) -> Page: ...
 
 
 class ScoringFilter(Protocol):
-    """Decides what a URL is worth, by any of nine hooks.
+    """Scores URLs, by any of nine hooks.
 
-    These are the row faces. Each hook may be given as ``HOOK_columns(table)`` instead, or as well: it gets a
-    table with the datum's columns and returns column expressions by name (``sort_value`` and ``index``: one
-    expression), and runs inside the engine without a Python call per row. In ``update_columns`` the old
-    record's columns are prefixed ``old_`` and the inlinks', merged, ``link_`` (``link_score`` is their sum); in it
-    and in ``orphaned_columns`` the column ``now`` tells the time.
+    These hooks work on one record. Each may also, or instead, be implemented as ``HOOK_columns(table)``: it gets a
+    table with the columns of a crawl datum, returns column expressions by name (``sort_value`` and ``index``: one
+    expression), and runs inside the engine without a Python call per row. In ``update_columns`` the columns of the old
+    record have the prefix ``old_``, and the combined ones of the inlinks ``link_`` (``link_score`` is their sum). There
+    and in ``orphaned_columns`` the column ``now`` is the current time.
     """
 
     def injected(self, url: Url, datum: CrawlDatum) -> CrawlDatum: ...
@@ -106,13 +106,13 @@ class ScoringFilter(Protocol):
 
 
 class IndexingFilter(Protocol):
-    """Adds fields to a document, or returns nothing to keep it out of the index."""
+    """Adds fields to a document, or returns `None` to leave it out of the index."""
 
     def fill(self, document: Document, page: Page, datum: CrawlDatum) -> Document | None: ...
 
 
 class IndexWriter(Protocol):
-    """Takes documents to a search back end."""
+    """Writes documents to a search back end."""
 
     def open(self) -> None: ...
     def write(self, documents: Sequence[Document]) -> None: ...
@@ -122,12 +122,12 @@ class IndexWriter(Protocol):
 
 
 class FetchSchedule(Protocol):
-    """Says when a page is due again after each outcome.
+    """Decides when a page is due again.
 
-    A schedule may have column faces beside these: ``first_columns``, ``fetched_columns``, ``retry_columns``,
-    ``gone_columns`` and ``force_columns``, each of which gets a table with the datum's columns and returns what
-    changes, as column expressions by name. The table also has ``fetched`` (when it was), ``change`` (``unknown``,
-    ``modified``, ``notmodified``) and ``now``. With all five a job asks nothing row by row.
+    A schedule may also offer ``first_columns``, ``fetched_columns``, ``retry_columns``, ``gone_columns`` and
+    ``force_columns``. Each gets a table with the columns of a crawl datum and returns what changes, as column
+    expressions by name. The table also has ``fetched`` (the time), ``change`` (``unknown``, ``modified``,
+    ``notmodified``) and ``now``. With all five, jobs need no Python call per row.
     """
 
     def first(self, datum: CrawlDatum, now: datetime) -> CrawlDatum: ...
@@ -139,16 +139,16 @@ class FetchSchedule(Protocol):
 
 
 class Signature(Protocol):
-    """Gives pages that count as the same the same bytes.
+    """Computes the same bytes for pages that count as duplicates.
 
-    One that does not look at the text says so (``reads_text = False``): it then gets none where nobody needs it.
+    One that does not read the text declares ``reads_text = False``; the text may then be empty.
     """
 
     def sign(self, url: Url, body: bytes, text: str) -> bytes: ...
 
 
 class Publisher(Protocol):
-    """Tells somebody else what the fetcher does: an event has a name and facts."""
+    """Publishes the events of the fetcher, each with a name and facts."""
 
     def publish(self, event: str, facts: Mapping[str, Any]) -> None: ...
 
@@ -161,7 +161,7 @@ class Command(Protocol):
 
 
 class Point(Struct, frozen=True):
-    """An extension point: its name, what a plug-in there must offer, and the setting that names the active ones."""
+    """An extension point: its name, its protocol, and the setting that lists the active plug-ins."""
 
     name: str
     protocol: type
@@ -195,6 +195,6 @@ POINTS: Mapping[str, Point] = {
 }
 
 SCORING_HOOKS = tuple(name for name in vars(ScoringFilter) if not name.startswith("_"))
-# Parsing works on one page at a time and never inside the engine.
+# Parsing works on single pages, never inside the engine.
 COLUMN_HOOKS = tuple(f"{hook}_columns" for hook in SCORING_HOOKS if not hook.endswith("_parsing"))
 SCHEDULE_COLUMNS = ("first_columns", "fetched_columns", "retry_columns", "gone_columns", "force_columns")

@@ -1,4 +1,4 @@
-"""An expression asked of one record; missing values make three-valued logic, as in SQL."""
+"""Evaluate an expression for one record, with three-valued logic as in SQL."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ _ONE: Mapping[str, Callable[[Any], Any]] = {
 
 
 def matches(expression: Typed, row: Mapping[str, Any], now: datetime) -> bool:
-    """Tell whether an expression is true of a record."""
+    """Return whether an expression is true for a record."""
     return value_of(expression, row, now) is True
 
 
 def value_of(part: Typed, row: Mapping[str, Any], now: datetime) -> Any:
-    """Return the value of a part for a record; none where something it needs is missing."""
+    """Return the value of a part for a record, or ``None`` if a value it needs is missing."""
     match part:
         case ConstantValue():
             return now if part.is_now else part.value
@@ -70,9 +70,9 @@ def _applied(part: Apply, row: Mapping[str, Any], now: datetime) -> Any:
         return None
     try:
         if part.sign == "/":
-            return first / second if second else None  # engines differ in what a division by zero is
+            return first / second if second else None  # engines differ about division by zero
         return _TWO[part.sign](first, second)
-    except (OverflowError, ValueError):  # a duration too long, or one times what is no number
+    except (OverflowError, ValueError):  # a duration that is too long, or multiplied by NaN
         return None
 
 

@@ -1,4 +1,4 @@
-"""The text of an expression → a tree, with the place of every part so that a mistake can be pointed at."""
+"""Parse the text of an expression into a tree with the position of every part, for error messages."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MOST_PARTS = 400
 
 
 class ExprError(UserError):
-    """An expression that means nothing; shows the expression with a mark at the mistake."""
+    """An invalid expression; the message shows the expression and points at the mistake."""
 
     def __init__(self, message: str, text: str, at: int, hint: str = "") -> None:
         self.at = at
@@ -26,7 +26,7 @@ class ExprError(UserError):
 
 
 class Literal(Struct, frozen=True):
-    """A number, text, duration (with its unit's seconds), true, false, null or now."""
+    """A number, string, duration (with the seconds of its unit), true, false, null or now."""
 
     value: float | int | str | bool | None
     at: int
@@ -51,7 +51,7 @@ class Unary(Struct, frozen=True):
 
 
 class Binary(Struct, frozen=True):
-    """Two sides and what is between them."""
+    """A binary operation."""
 
     sign: str
     left: Node
@@ -68,7 +68,7 @@ class OneOf(Struct, frozen=True):
 
 
 class FunctionCall(Struct, frozen=True):
-    """A function and what it is given."""
+    """A function and its arguments."""
 
     name: str
     arguments: tuple[Node, ...]
@@ -94,7 +94,7 @@ _COMPARISONS = frozenset({"==", "!=", "<", "<=", ">", ">=", "=~", "in"})
 
 
 class Token(Struct, frozen=True):
-    """A piece of the text."""
+    """A token of the text."""
 
     kind: str
     text: str
@@ -102,12 +102,12 @@ class Token(Struct, frozen=True):
 
 
 def parse(text: str) -> Node:
-    """Read an expression."""
+    """Parse an expression."""
     if len(text) > LONGEST:
-        raise ExprError(f"is longer than {LONGEST:,} characters", text, LONGEST)
+        raise ExprError(f"longer than {LONGEST:,} characters", text, LONGEST)
     for at, each in enumerate(text):
         if "\ud800" <= each <= "\udfff":
-            raise ExprError("holds bytes that are not UTF-8", text, at)
+            raise ExprError("contains bytes that are not UTF-8", text, at)
     return _ExpressionParser(text, _tokens(text)).whole()
 
 
@@ -118,19 +118,19 @@ def _tokens(text: str) -> list[Token]:
         match = _TOKEN.match(text, at)
         if match is None:
             start = at + len(text[at:]) - len(text[at:].lstrip())
-            raise ExprError(f"{text[start : start + 1]!r} means nothing here", text, start)
+            raise ExprError(f"unexpected character {text[start : start + 1]!r}", text, start)
         kind = match.lastgroup or ""
         word = match[kind]
         sign = _WORDS.get(word) if kind in ("name", "sign") else None
         found.append(Token("sign" if sign or word == "in" else kind, sign or word, match.start(kind)))
         at = match.end()
         if len(found) > MOST_PARTS:
-            raise ExprError(f"has more than {MOST_PARTS} parts", text, at)
+            raise ExprError(f"more than {MOST_PARTS} tokens", text, at)
     return [*found, Token("end", "", len(text))]
 
 
 class _ExpressionParser:
-    """Reads tokens by precedence: or, and, not, comparison, + -, * /, minus, the rest."""
+    """Parses tokens by precedence: or, and, not, comparison, + -, * /, minus, everything else."""
 
     def __init__(self, text: str, tokens: list[Token]) -> None:
         self._text = text
@@ -163,7 +163,7 @@ class _ExpressionParser:
     def _either(self) -> Node:
         self._depth += 1
         if self._depth > DEEPEST:
-            raise ExprError("is nested too deeply", self._text, self._peek().at)
+            raise ExprError(f"nested deeper than {DEEPEST} levels", self._text, self._peek().at)
         node = self._both()
         while sign := self._take("or"):
             node = Binary("or", node, self._both(), sign.at)
@@ -194,7 +194,7 @@ class _ExpressionParser:
             return OneOf(left, self._choices(), sign.at)
         node = Binary(sign.text, left, self._sum(), sign.at)
         if self._peek().kind == "sign" and self._peek().text in _COMPARISONS:
-            raise ExprError("two comparisons in a row", self._text, self._peek().at, "Join them with `and`.")
+            raise ExprError("comparisons cannot be chained", self._text, self._peek().at, "Join them with `and`.")
         return node
 
     def _choices(self) -> tuple[Literal, ...]:
@@ -203,7 +203,7 @@ class _ExpressionParser:
         while True:
             item = self._signed()
             if not isinstance(item, Literal):
-                raise ExprError("a list holds numbers and texts only", self._text, self._peek().at)
+                raise ExprError("a list may contain only constants", self._text, self._peek().at)
             found.append(item)
             if self._take(",") is None:
                 break
@@ -239,7 +239,7 @@ class _ExpressionParser:
         self._next += 1
         match token.kind:
             case "number":
-                # Beyond 15 digits a double, which is what the engines reckon with.
+                # Beyond 15 digits a double, which is what the engines compute with.
                 is_whole = token.text.isdigit() and len(token.text) <= 15
                 return Literal(int(token.text) if is_whole else float(token.text), token.at)
             case "duration":
@@ -254,7 +254,7 @@ class _ExpressionParser:
                 self._need(")")
                 return node
         self._next -= 1
-        raise self._unexpected("a column, a value or a bracket")
+        raise self._unexpected("a column, a value or a parenthesis")
 
     def _named(self, token: Token) -> Node:
         if token.text in _CONSTANTS:
@@ -277,7 +277,7 @@ class _ExpressionParser:
         if self._take("["):
             entry = self._peek()
             if entry.kind != "text":
-                raise self._unexpected("the name of a metadata entry, as a text")
+                raise self._unexpected("the name of a metadata entry, as a string")
             self._next += 1
             self._need("]")
             return Name(token.text, token.at, _unquoted(entry.text))
@@ -285,8 +285,8 @@ class _ExpressionParser:
 
     def _unexpected(self, wanted: str) -> ExprError:
         token = self._peek()
-        met = "the end" if token.kind == "end" else repr(token.text)
-        return ExprError(f"{wanted} was expected, not {met}", self._text, token.at)
+        found = "the end" if token.kind == "end" else repr(token.text)
+        return ExprError(f"expected {wanted}, not {found}", self._text, token.at)
 
 
 def _unquoted(text: str) -> str:

@@ -1,4 +1,4 @@
-"""A tree checked against the columns: every part gets its kind, and what does not fit is told where it stands."""
+"""Type-check an expression against the columns; errors point at the place of the mistake."""
 
 from __future__ import annotations
 
@@ -11,16 +11,17 @@ from msgspec import Struct
 
 from scoter.core.dates import parse_date
 from scoter.core.datum import DbStatus, short_name
+from scoter.core.display import count
 from scoter.core.expr.syntax import Binary, ExprError, FunctionCall, Literal, Name, Node, OneOf, Unary, parse
 from scoter.core.pattern import Pattern, compile_pattern
 from scoter.errors import nearest
 
 
 class ValueType(Enum):
-    """What a value is."""
+    """The type of a value."""
 
     NUMBER = "a number"
-    TEXT = "a text"
+    TEXT = "a string"
     TIME = "a time"
     DURATION = "a duration"
     TRUTH = "true or false"
@@ -59,7 +60,7 @@ Constant: TypeAlias = float | int | str | bool | datetime | timedelta | None
 
 
 class ConstantValue(Struct, frozen=True):
-    """A constant; ``is_now`` stands for the moment of asking."""
+    """A constant; ``is_now`` stands for the current time."""
 
     kind: ValueType
     value: Constant
@@ -87,7 +88,7 @@ Typed: TypeAlias = ConstantValue | ColumnRef | Apply
 
 
 def compile_expr(text: str, columns: Mapping[str, ValueType] = DATUM) -> Typed:
-    """Read and check an expression over columns; it must be true or false of a record.
+    """Parse and check an expression over columns; its result must be true or false.
 
     >>> compile_expr("score > 0.5").kind
     <ValueType.TRUTH: 'true or false'>
@@ -95,7 +96,7 @@ def compile_expr(text: str, columns: Mapping[str, ValueType] = DATUM) -> Typed:
     node = parse(text)
     found = _Checker(text, columns).kind_of(node)
     if found.kind is not ValueType.TRUTH:
-        raise ExprError(f"is {found.kind.value}, not something that is true or false", text, 0)
+        raise ExprError(f"the result is {found.kind.value}; it must be true or false", text, 0)
     return found
 
 
@@ -115,7 +116,7 @@ class _Checker:
             case Unary(_, inner, at):
                 part = self.kind_of(inner)
                 if part.kind not in (ValueType.NUMBER, ValueType.DURATION):
-                    raise self._error(f"{part.kind.value} has no minus", at)
+                    raise self._error(f"cannot negate {part.kind.value}", at)
                 return Apply(part.kind, "negative", (part,))
             case Binary(sign=("and" | "or") as sign, left=left, right=right, at=at):
                 return Apply(
@@ -126,7 +127,7 @@ class _Checker:
             case Binary(sign="=~", left=left, right=right, at=at):
                 return self._found(left, right, at)
             case Binary(sign=("+" | "-" | "*" | "/") as sign, left=left, right=right, at=at):
-                return self._reckoned(sign, self.kind_of(left), self.kind_of(right), at)
+                return self._arithmetic(sign, self.kind_of(left), self.kind_of(right), at)
             case Binary(sign=sign, left=left, right=right, at=at):
                 return self._compared(sign, self.kind_of(left), self.kind_of(right), at)
             case OneOf(inner, choices, at):
@@ -141,7 +142,7 @@ class _Checker:
         kind = self._columns.get(name)
         if kind is None:
             close = nearest(name, self._columns)
-            known = f"did you mean {close}?" if close else f"there are {', '.join(self._columns)}"
+            known = f"did you mean {close}?" if close else f"the columns are {', '.join(self._columns)}"
             raise self._error(f"{node.name} is not a column; {known}", node.at)
         if kind is ValueType.METADATA:
             if node.entry is None:
@@ -154,20 +155,20 @@ class _Checker:
     def _need(self, node: Node, kind: ValueType, at: int) -> Typed:
         found = self.kind_of(node)
         if found.kind is not kind:
-            raise self._error(f"{kind.value} was expected, not {found.kind.value}", getattr(node, "at", at))
+            raise self._error(f"expected {kind.value}, not {found.kind.value}", getattr(node, "at", at))
         return found
 
     def _found(self, left: Node, right: Node, at: int) -> Apply:
         part = self._need(left, ValueType.TEXT, at)
         if not (isinstance(right, Literal) and isinstance(right.value, str)):
-            raise self._error("a pattern is written as a text", at)
+            raise self._error("a pattern must be a string", at)
         try:
             pattern = compile_pattern(right.value)
         except ValueError as error:
             raise self._error(f"the pattern {error}", right.at) from error
         return Apply(ValueType.TRUTH, "=~", (part, ConstantValue(ValueType.TEXT, right.value)), pattern)
 
-    def _reckoned(self, sign: str, left: Typed, right: Typed, at: int) -> Apply:
+    def _arithmetic(self, sign: str, left: Typed, right: Typed, at: int) -> Apply:
         number, time, duration = ValueType.NUMBER, ValueType.TIME, ValueType.DURATION
         results: dict[tuple[ValueType, str, ValueType], ValueType] = {
             (number, "+", number): number,
@@ -185,26 +186,26 @@ class _Checker:
         }
         kind = results.get((left.kind, sign, right.kind))
         if kind is None:
-            raise self._error(f"{left.kind.value} {sign} {right.kind.value} means nothing", at)
+            raise self._error(f"cannot compute {left.kind.value} {sign} {right.kind.value}", at)
         return Apply(kind, sign, (left, right))
 
     def _compared(self, sign: str, left: Typed, right: Typed, at: int) -> Apply:
         left, right = self._alike(left, right, at), self._alike(right, left, at)
         if ValueType.NULL in (left.kind, right.kind):
             if sign not in ("==", "!="):
-                raise self._error("null is neither less nor more than anything", at)
+                raise self._error(f"cannot compare with null by {sign}; use == or !=", at)
             part = right if left.kind is ValueType.NULL else left
             return Apply(
                 ValueType.TRUTH, "missing" if sign == "==" else "present", (part, ConstantValue(ValueType.NULL, None))
             )
         if left.kind is not right.kind:
-            raise self._error(f"{left.kind.value} cannot be compared with {right.kind.value}", at)
+            raise self._error(f"cannot compare {left.kind.value} with {right.kind.value}", at)
         if left.kind is ValueType.BYTES or (left.kind is ValueType.TRUTH and sign not in ("==", "!=")):
-            raise self._error(f"{left.kind.value} cannot be compared by {sign}", at)
+            raise self._error(f"cannot compare {left.kind.value} by {sign}", at)
         return Apply(ValueType.TRUTH, sign, (left, right))
 
     def _alike(self, part: Typed, other: Typed, at: int) -> Typed:
-        """Return a constant in the kind of what it is compared with, where that is what was meant."""
+        """Convert a constant to the type that it is compared with: times, durations and statuses."""
         if not isinstance(part, ConstantValue):
             return part
         if other.kind is ValueType.TIME and isinstance(part.value, str):
@@ -225,7 +226,7 @@ class _Checker:
         name = text.removeprefix("db_")
         if name not in _STATUSES:
             close = nearest(name, _STATUSES)
-            known = f"did you mean {close}?" if close else f"there are {', '.join(_STATUSES)}"
+            known = f"did you mean {close}?" if close else f"the statuses are {', '.join(_STATUSES)}"
             raise self._error(f"{text!r} is not a status; {known}", at)
         return ConstantValue(ValueType.TEXT, name)
 
@@ -233,11 +234,11 @@ class _Checker:
         signature = FUNCTIONS.get(node.name)
         if signature is None:
             close = nearest(node.name, FUNCTIONS)
-            known = f"did you mean {close}?" if close else f"there are {', '.join(FUNCTIONS)}"
+            known = f"did you mean {close}?" if close else f"the functions are {', '.join(FUNCTIONS)}"
             raise self._error(f"{node.name} is not a function; {known}", node.at)
         wanted, result = signature
         if len(wanted) != len(node.arguments):
-            raise self._error(f"{node.name} takes {len(wanted)} values, not {len(node.arguments)}", node.at)
+            raise self._error(f"{node.name} takes {count(len(wanted), 'argument')}, not {len(node.arguments)}", node.at)
         parts = [self._need(each, kind, node.at) for each, kind in zip(node.arguments, wanted, strict=True)]
         return Apply(result, node.name, tuple(parts))
 
