@@ -128,12 +128,12 @@ def test_every_guarantee_names_what_shows_it() -> None:
     rows = [
         line.split(" | ")
         for line in (ROOT / "docs" / "guarantees.md").read_text("utf-8").splitlines()
-        if line.startswith("| ") and not line.startswith("| promise ")
+        if line.startswith("| ") and not line.startswith("| guarantee ")
     ]
 
     assert len(rows) > 30
-    for promise, _, shown in rows:
-        assert "`tests/" in shown, promise
+    for guarantee, _, tests in rows:
+        assert "`tests/" in tests, guarantee
 
 
 def test_every_metric_stands_on_the_page_about_operations_and_no_other(tmp_path: Path) -> None:
