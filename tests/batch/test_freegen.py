@@ -31,7 +31,7 @@ def test_a_segment_holds_each_url_of_the_files_once_as_new(tmp_path: Path, engin
         A: ("unfetched", 2.0, MONTH, NOW),
         PHOTO: ("unfetched", 1.0, MONTH, NOW),
     }
-    assert (segment.about().made_by, segment.about().lists, segment.about().urls) == ("freegen", 2, 2)
+    assert (segment.info().made_by, segment.info().lists, segment.info().urls) == ("freegen", 2, 2)
     assert crawldb_of(crawl)[A]["score"] == 9.0
 
 

@@ -53,7 +53,7 @@ def test_what_is_due_goes_into_a_segment_with_all_that_is_known_of_it(tmp_path: 
     segment = crawl.segment("")
     rows = [row for batch in segment.crawl_generate().scan() for row in batch.to_pylist()]
     assert rows == [{**due, "list": 0, "metadata": [("k", "v")]}]
-    about = segment.about()
+    about = segment.info()
     assert (about.created, about.lists, about.urls, about.made_by, about.partition) == (NOW, 1, 1, "generate", "host")
 
 
@@ -122,13 +122,13 @@ def test_a_list_without_urls_is_there_too(tmp_path: Path, engine: Engine) -> Non
     crawl = make_crawl(tmp_path / "crawl", pages("a.org", 1))
     run(crawl, engine, lists=8)
     assert len(crawl.segment("").crawl_generate().finished()) == 8
-    assert crawl.segment("").about().lists == 8
+    assert crawl.segment("").info().lists == 8
 
 
 def test_queues_by_address_make_one_list(tmp_path: Path, engine: Engine) -> None:
     crawl = make_crawl(tmp_path / "crawl", pages("a.org", 1))
     run(crawl, engine, "fetch.queue_mode=ip", lists=8)
-    assert (crawl.segment("").about().lists, crawl.segment("").about().partition) == (1, "ip")
+    assert (crawl.segment("").info().lists, crawl.segment("").info().partition) == (1, "ip")
 
 
 def test_add_days_looks_ahead(tmp_path: Path, engine: Engine) -> None:
@@ -137,12 +137,12 @@ def test_add_days_looks_ahead(tmp_path: Path, engine: Engine) -> None:
     assert run(crawl, engine, add_days=3).urls == 1
 
 
-def test_add_days_may_look_beyond_the_end_of_the_calendar(tmp_path: Path, engine: Engine) -> None:
+def test_add_days_may_exceed_the_maximum_date(tmp_path: Path, engine: Engine) -> None:
     crawl = make_crawl(tmp_path / "crawl", pages("a.org", 1, fetch_time=NOW + 3 * DAY))
     assert run(crawl, engine, add_days=10**12).urls == 1
 
 
-def test_a_time_too_far_away_is_brought_back(tmp_path: Path, engine: Engine) -> None:
+def test_fetch_time_too_far_in_the_future_is_reset_to_now(tmp_path: Path, engine: Engine) -> None:
     far = known("http://a.org/", fetch_time=NOW + 91 * DAY, interval=200 * 86_400)
     crawl = make_crawl(tmp_path / "crawl", [far])
     run(crawl, engine)
@@ -160,7 +160,7 @@ def test_a_time_too_far_away_is_brought_back(tmp_path: Path, engine: Engine) -> 
         ([], {"expr": "fetchTime < now - 2d"}, {"http://a.org/3"}),
     ],
 )
-def test_every_rule_leaves_out_what_it_should(
+def test_each_selection_rule_skips_the_right_urls(
     tmp_path: Path, engine: Engine, settings: list[str], options: dict[str, Any], taken: set[str]
 ) -> None:
     rows = [
@@ -172,7 +172,26 @@ def test_every_rule_leaves_out_what_it_should(
     assert generated(crawl, run(crawl, engine, *settings, **options)) == [taken]
 
 
-def test_nothing_due_makes_no_segment_and_tells_why(tmp_path: Path, engine: Engine) -> None:
+@pytest.mark.parametrize(("interval", "is_selected"), [(3_599, True), (3_600, True), (3_601, False)])
+def test_url_with_interval_equal_to_min_interval_is_selected(
+    tmp_path: Path, engine: Engine, interval: int, is_selected: bool
+) -> None:
+    crawl = make_crawl(tmp_path / "crawl", [known("http://a.org/", interval=interval)])
+    assert run(crawl, engine, "generate.min_interval=1h").urls == is_selected
+
+
+@pytest.mark.parametrize(("days", "interval"), [(90, 90), (91, 81)])
+def test_only_intervals_above_the_maximum_are_shortened(
+    tmp_path: Path, engine: Engine, days: int, interval: int
+) -> None:
+    far = known("http://a.org/", fetch_time=NOW + 91 * DAY, interval=days * 86_400)
+    crawl = make_crawl(tmp_path / "crawl", [far])
+    run(crawl, engine)
+    (row,) = [row for batch in crawl.segment("").crawl_generate().scan() for row in batch.to_pylist()]
+    assert (row["fetch_time"], row["interval"]) == (NOW, interval * 86_400)
+
+
+def test_result_without_due_urls_counts_the_reasons(tmp_path: Path, engine: Engine) -> None:
     rows = [
         known("http://a.org/1", fetch_time=NOW + 5 * DAY),
         known("http://a.org/2", fetch_time=NOW + 3 * DAY),
@@ -186,7 +205,7 @@ def test_nothing_due_makes_no_segment_and_tells_why(tmp_path: Path, engine: Engi
     assert done.skipped == {
         "not due": 2,
         "not matched by the expression": 1,
-        "below the least score": 1,
+        "below the minimum score": 1,
         "dropped by filters": 1,
     }
     assert crawl.all_segments() == []

@@ -193,7 +193,7 @@ def test_row_faces_select_what_column_faces_select(duckdb: Engine, rows: list[di
                             duckdb,
                             duckdb.read(source_of(table)),
                             SelectionRules(now=NOW, schedule=clock, scoring=each, extra=schemas.column_names(columns)),
-                        ).candidates
+                        ).rows
                     )
                     for row in batch.to_pylist()
                 }

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scoter.batch.urls.seeds import LONGEST_LINE, SeedLine, SeedProblem, parse_seed, read_seeds, seed_sources
+from scoter.batch.urls.seeds import MAX_LINE, SeedLine, SeedProblem, parse_seed, read_seeds, seed_sources
 from scoter.errors import UsageError
 
 
@@ -57,7 +57,7 @@ def test_a_damaged_gzip_file_is_an_error_that_names_it(tmp_path: Path) -> None:
 
 def test_a_line_without_end_is_complained_about_and_the_next_one_read(tmp_path: Path) -> None:
     file = tmp_path / "seeds"
-    file.write_bytes(b"x" * (3 * LONGEST_LINE) + b"\nhttp://a.org/\n")
+    file.write_bytes(b"x" * (3 * MAX_LINE) + b"\nhttp://a.org/\n")
     first, second = read_seeds(seed_sources([str(file)]))
     assert isinstance(first, SeedProblem)
     assert len(first.text) < 1000

@@ -109,7 +109,7 @@ def test_the_newest_fetch_of_a_page_stays_with_its_text_links_and_bytes(crawl: C
 
     (made,) = merge(crawl, [newer, older], engine)
 
-    assert (made.name, made.is_fetched, made.is_parsed, made.about().urls) == ("2-001", True, True, 3)
+    assert (made.name, made.is_fetched, made.is_parsed, made.info().urls) == ("2-001", True, True, 3)
     assert bodies_in(made) == {A: b"a2", B: b"b1" * 900, C: b"c2"}
     assert [row["title"] for row in rows(made.parse_data())] == ["2", "1", "2"]
     assert [row["text"] for row in rows(made.parse_text())] == ["2", "1", "2"]

@@ -41,7 +41,7 @@ class Desk:
         self.queued: list[tuple[str, bool]] = []
         self.requests: list[Request] = []
         self.outcomes = OutcomeWriter(
-            config, (), part=lambda: self.part, paging=self.paging, parses=True, belongs=lambda url: True
+            config, (), part=lambda: self.part, pages=self.paging, parses=True, belongs=lambda url: True
         )
         self.outcomes.add = self._add
 
@@ -105,7 +105,7 @@ def test_what_was_not_asked_for_is_counted_and_not_written(desk: Desk, tmp_path:
 
     assert desk.rows((A, stopped), (B, _page(B, PLAIN))) == [True, True]
 
-    assert dict(desk.outcomes.not_asked) == {"stopped": 1}
+    assert dict(desk.outcomes.not_requested) == {"stopped": 1}
     assert list(desk.written(Segment(tmp_path / "20261116000000"))[0]) == [B]
 
 

@@ -24,7 +24,7 @@ from scoter.batch.readseg import entry_json, entry_lines, find_entries
 from scoter.batch.sql import sql
 from scoter.batch.updatedb import updatedb
 from scoter.batch.worker.pages import PageProcessor
-from scoter.batch.worker.parts import ParsedPart, _listed
+from scoter.batch.worker.parts import ParsedPart, _struct_lists
 from scoter.batch.worker.records import PageRows
 from scoter.config import load
 from scoter.core.datum import CrawlDatum, DbStatus
@@ -160,7 +160,7 @@ def test_lists_of_records_become_what_arrow_makes_of_them(lists: list[list[tuple
     kind = schemas.PARSE_DATA.field("headings").type
     column = [tuple(Heading(level, text) for level, text in each) for each in lists]
 
-    found = _listed(column, kind, lambda each: (each.level, each.text))
+    found = _struct_lists(column, kind, lambda each: (each.level, each.text))
 
     found.validate(full=True)
     plain = [[{"level": level, "text": text} for level, text in each] for each in lists]

@@ -359,13 +359,13 @@ def test_a_failure_in_the_middle_changes_nothing(
     crawl: CrawlDir, engine: Engine, web: Sites, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     web.files = {f"{HOST}/a.xml": listing("/1"), f"{HOST}/b.xml": listing("/2")}
-    sow = records.SitemapRecords.sow
+    sow = records.SitemapRecords.add
 
     def failing(self: Any, entries: Any, below: Any = None) -> None:
         sow(self, entries, below)
         raise UserError("the disk is full")
 
-    monkeypatch.setattr(records.SitemapRecords, "sow", failing)
+    monkeypatch.setattr(records.SitemapRecords, "add", failing)
     with pytest.raises(UserError, match="disk"):
         read(crawl, engine, web, f"{HOST}/a.xml", f"{HOST}/b.xml")
     assert urls_of(crawl) == set()

@@ -1,19 +1,10 @@
-"""Batch crawls: one job a module, named like its command, over the tables of a crawl directory.
+"""Batch crawls. Every module here is one job, named like its command; the packages are what the jobs share.
 
-Start at ``crawl.py``, which calls the others in turn. What they share:
+Start at ``crawl.py``, which calls the other jobs in turn.
 
-``directory.py``  the crawl directory: what lies where, and which format it has
-``segment.py``    one segment of it, and how far it has come
-``schemas.py``    the columns of every table
-``rows.py``       a datum as a row, and back
-``partition.py``  which fetch list a URL belongs to
-``sift.py``       the chains of normalisers and filters over URLs; ``rewriting.py``, ``resift.py``: over columns of them
-``lookup.py``     the rows of one URL, found without reading the rest
-``counted.py``    the parts of segments that count
-``stopping.py``   how a running job is asked to end
-
-and, behind single jobs: ``seeds.py`` and ``sowing.py`` (inject), ``selection.py``, ``picking.py`` and ``packing.py``
-(generate), ``fetching/`` (fetch, parse), ``update/`` (updatedb), ``linking.py`` (linkdbs), ``nearness.py`` (dedup),
-``archiving.py`` (mergesegs), ``dumping.py``, ``plain.py``, ``quantiles.py``, ``grouping.py``, ``segdump.py`` and
-``verdict.py`` (what is shown), ``scope.py`` (crawl).
+``crawldir/``    the crawl directory: segments, tables and their columns, looking up, exporting and copying data
+``urls/``        URLs on their way into a crawl: seed lists, sitemaps, scope, normalisers and filters
+``fetchlists/``  from the crawldb to fetch lists: selecting, picking, writing, reading (``generate``, ``freegen``)
+``worker/``      what a fetching process does, and the pool of these processes (``fetch``, ``parse``)
+``update/``      the update rule as column expressions (``updatedb``)
 """

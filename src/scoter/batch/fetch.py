@@ -66,7 +66,7 @@ class FetchJobResult(Struct, frozen=True, kw_only=True):
     done: int
     pages: int
     replies: dict[str, int]
-    not_asked: dict[str, int]
+    not_requested: dict[str, int]
     cpu: float = 0.0
     """CPU seconds of the fetching processes, their start included."""
     told: str = ""
@@ -137,7 +137,7 @@ def _run(
     stopping: StopRequest,
     pool: FetchPool,
 ) -> FetchJobResult:
-    about = segment.about()
+    about = segment.info()
     finished = segment.crawl_fetch().finished()
     before = segment.crawl_fetch().count() if finished else 0
     lists = _remaining(segment, config, engine()) if finished else list(map(Path, segment.crawl_generate().files))
@@ -205,19 +205,19 @@ class _WorkerReports:
     def done(self, segment: str) -> FetchJobResult:
         state = self.state()
         replies: Counter[str] = Counter()
-        not_asked: Counter[str] = Counter()
+        not_requested: Counter[str] = Counter()
         for snapshot in self._last.values():
             replies.update(snapshot.replies)
         for said in self._ended.values():
-            not_asked.update(said.not_asked)
+            not_requested.update(said.not_requested)
         return FetchJobResult(
             segment=segment,
             complete=all(said.complete for said in self._ended.values()),
             urls=self._total,
-            done=state.done - sum(not_asked.values()),
+            done=state.done - sum(not_requested.values()),
             pages=state.pages,
             replies=dict(replies),
-            not_asked=dict(not_asked),
+            not_requested=dict(not_requested),
             cpu=sum(said.cpu for said in self._ended.values()),
             told="; ".join(dict.fromkeys(each.end_reason for each in self._last.values() if each.end_reason)),
         )

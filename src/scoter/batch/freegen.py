@@ -1,7 +1,7 @@
-"""freegen: make a segment of the URLs in files, whatever the crawldb says.
+"""freegen: make a segment of the URLs in files, whether or not they are in the crawldb.
 
-As in Nutch the records are those of new URLs, also where the crawldb knows one: its update meets the known record with
-what the fetch led to. Lines may bear the fields of seed lists.
+As in Nutch, every URL gets the record of a new URL, even if it is in the crawldb; ``updatedb`` later combines the known
+record with the result of the fetch. Lines may have the fields of seed lists.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from scoter.store.disk import Scratch
 
 
 class FreegenResult(Struct, frozen=True, kw_only=True):
-    """What was made; counts of what was left out are of lines."""
+    """The new segments with their number of URLs, and the number of skipped lines."""
 
     segments: Mapping[str, int]
     filtered: int = 0
@@ -54,31 +54,31 @@ def freegen(
     lists: int | None = None,
     stdin: IO[bytes] | None = None,
 ) -> FreegenResult:
-    """Make one segment of the URLs in files, folders and standard input (``-``)."""
-    # Limits by host are generate's: who names URLs wants these.
+    """Make one segment of the URLs in files, folders or standard input (``-``)."""
+    # No limits per host: all URLs were requested explicitly.
     limits = limits_of(config, lists=lists, is_capped=False)
     sources = seed_sources(files, may_be_urls=False)
     scoring = chain("scoring", config)
     columns = schemas.plugin_columns(scoring)
-    sower = SeedRecords(
-        UrlChains.of(config, "inject", filter=filter, normalize=normalize), scoring, columns, config, now
+    records = SeedRecords(
+        UrlChains.from_config(config, "inject", filter=filter, normalize=normalize), scoring, columns, config, now
     )
     with closing(Scratch(crawl.scratch, "freegen")) as scratch:
         file = scratch.path / "seeds.parquet"
-        sower.write(read_seeds(sources, stdin), file)
+        records.write(read_seeds(sources, stdin), file)
         segments: Mapping[str, int] = {}
-        if sower.kept:
+        if records.kept:
             rows = first_seeds(engine, file, columns)
             picker = UrlPicker(limits, UrlChains((), (), "default"))
             picked = save_picked(map(picker.pick, engine.batches(rows.select("url", "key", "host"))), scratch.path)
             found = engine.read(picked)
-            about = SegmentInfo(created=now, lists=limits.lists, urls=0, made_by="freegen", partition=limits.partition)
+            info = SegmentInfo(created=now, lists=limits.lists, urls=0, made_by="freegen", partition=limits.partition)
             full = found.join(rows, found.picked_url == rows.url)
-            segments = write_segments(crawl, engine, full, columns, about, now, scratch.path)
+            segments = write_segments(crawl, engine, full, columns, info, now, scratch.path)
     return FreegenResult(
         segments=segments,
-        filtered=sower.filtered,
-        not_urls=sower.not_urls,
-        bad_fields=sower.bad_fields,
-        complaints=tuple(sower.complaints),
+        filtered=records.filtered,
+        not_urls=records.not_urls,
+        bad_fields=records.bad_fields,
+        complaints=tuple(records.problems),
     )

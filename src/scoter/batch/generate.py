@@ -1,14 +1,13 @@
 """generate: make segments of the URLs that are due.
 
-1. The engine selects and orders candidates (``selection.py``); only the columns that the rules ask for are read.
-2. The URL filters and the limits run down the candidates until there are enough (``picking.py``). Filters are pure, so
-   that it does not matter that those further down are never asked.
-3. The engine joins what was picked with the full records, and they are written as fetch lists (``packing.py``).
+1. The engine selects and orders candidates (``fetchlists/candidates.py``), reading only the columns it needs.
+2. URL filters and limits process the candidates in order until there are enough (``fetchlists/picker.py``).
+3. The engine joins the picked URLs with their full records, which become fetch lists (``fetchlists/writer.py``).
 
-Nutch writes a mark into the crawldb, so that URLs of a segment which is being fetched are not generated again. Here the
-segments themselves are the mark: with ``generate.update_crawldb``, URLs that stand in a segment which has not been
-applied to the crawldb, and is younger than ``generate.mark_age``, are left out. The effect is the same; nothing is
-rewritten, a kill leaves no mark without a segment, and removing a segment frees its URLs at once.
+Nutch marks generated URLs in the crawldb, so that they are not generated again while they are being fetched. Here the
+segments themselves are the mark: with ``generate.update_crawldb``, URLs are skipped if they are in a segment that is
+younger than ``generate.mark_age`` and not in the crawldb yet. The effect is the same, but the crawldb is not rewritten,
+a killed job leaves no marks, and removing a segment releases its URLs.
 """
 # mypy: disable-error-code="import-untyped"
 
@@ -50,19 +49,19 @@ from scoter.store.disk import Scratch
 from scoter.store.tables import Table
 from scoter.store.tables.versions import CURRENT
 
-SLACK, MORE, GROWTH = 1.2, 1_000, 4
-"""Candidates asked for beyond those wanted, and how much more of them are asked for when filters drop too many."""
+SLACK, EXTRA, GROWTH = 1.2, 1_000, 4
+"""How many more candidates than wanted are read, and how that grows when filters drop too many."""
 
 
 class GenerateResult(Struct, frozen=True, kw_only=True):
-    """What was made: the segments with their URLs' number, and what was left out on the way."""
+    """The new segments with their number of URLs, and the number of URLs skipped."""
 
     segments: Mapping[str, int]
     known: int
     skipped: Mapping[str, int]
-    """By reason; those that the engine tells apart are counted only when there is no segment to show for it."""
+    """By reason; the selection rules are counted only if no segment was made."""
     next_due: datetime | None = None
-    """When the next URL is due, if nothing was generated."""
+    """When the next URL is due, if no segment was made."""
 
     @property
     def urls(self) -> int:
@@ -85,10 +84,10 @@ def generate(
     force: bool = False,
     update_crawldb: bool | None = None,
 ) -> GenerateResult:
-    """Make up to ``max_segments`` segments of at most ``top_n`` URLs each, and tell what was left out.
+    """Make up to ``max_segments`` segments of at most ``top_n`` URLs each.
 
-    ``add_days`` looks at the crawldb as it will be then. ``normalize`` brings URLs into another spelling to tell whose
-    limit they count for, and does not change them. ``force`` takes URLs that wait in other segments all the same.
+    ``add_days`` also selects URLs that are due within so many days. ``normalize`` decides which host's limit a URL
+    counts towards; it does not change the URL. ``force`` also selects URLs that wait in other segments.
     """
     limits = limits_of(config, top_n=top_n, lists=lists, max_segments=max_segments)
     if not (crawl.crawldb / CURRENT).exists():
@@ -103,10 +102,10 @@ def generate(
         extra=schemas.column_names(columns),
         expression=compile_expr(expr, schemas.expression_columns(columns)) if expr else None,
         status=config.generate.restrict_status,
-        least_value=config.generate.min_score,
-        longest_interval=config.generate.min_interval,
+        min_value=config.generate.min_score,
+        max_interval=config.generate.min_interval,
     )
-    picker = UrlPicker(limits, UrlChains.of(config, "generate_host_count", filter=filter, normalize=normalize))
+    picker = UrlPicker(limits, UrlChains.from_config(config, "generate_host_count", filter=filter, normalize=normalize))
     marks = config.generate.update_crawldb if update_crawldb is None else update_crawldb
     with (
         closing(Scratch(crawl.scratch, "generate")) as scratch,
@@ -116,20 +115,20 @@ def generate(
         waiting = _waiting(crawl, engine, table, rules, config) if marks and not force else None
         rows = engine.read(known)
         selected = select_candidates(engine, rows, rules, waiting)
-        picked = save_picked(_picked(engine, selected.candidates, picker, limits, table.manifest.rows), scratch.path)
+        picked = save_picked(_picked(engine, selected.rows, picker, limits, table.manifest.rows), scratch.path)
         skipped = {"dropped by filters": picker.filtered, "over the limit of their host": picker.capped}
         if not picker.picked:
             return GenerateResult(
                 segments={},
                 known=table.manifest.rows,
-                skipped=_present({**_counted(engine, selected, table.manifest.rows), **skipped}),
+                skipped=_nonzero({**_count_skipped(engine, selected, table.manifest.rows), **skipped}),
                 next_due=_one(engine, next_due(rows, rules)),
             )
         found = engine.read(picked)
         full = with_due_column(engine, found.join(rows, found.picked_url == rows.url), rules)
-        about = SegmentInfo(created=now, lists=limits.lists, urls=0, partition=limits.partition)
-        segments = write_segments(crawl, engine, full, columns, about, now, scratch.path)
-        return GenerateResult(segments=segments, known=table.manifest.rows, skipped=_present(skipped))
+        info = SegmentInfo(created=now, lists=limits.lists, urls=0, partition=limits.partition)
+        segments = write_segments(crawl, engine, full, columns, info, now, scratch.path)
+        return GenerateResult(segments=segments, known=table.manifest.rows, skipped=_nonzero(skipped))
 
 
 def limits_of(
@@ -140,7 +139,7 @@ def limits_of(
     max_segments: int = 1,
     is_capped: bool = True,
 ) -> FetchListLimits:
-    """Return how many URLs may be picked, and how they are dealt out."""
+    """Return the limits of the configuration and the options."""
     for name, value in (("--top-n", top_n), ("--fetchers", lists), ("--max-segments", max_segments)):
         if value is not None and value < 1:
             raise UsageError(f"must be at least 1, not {value}", where=name)
@@ -157,12 +156,12 @@ def limits_of(
 
 
 def _waiting(crawl: CrawlDir, engine: Engine, table: Table, rules: SelectionRules, config: Config) -> Rows | None:
-    """Return the URLs of segments that an update has still to see."""
+    """Return the URLs of segments that are not in the crawldb yet."""
     young = [
         segment
         for segment in crawl.all_segments()
         if not segment.is_in(table.manifest.applied)
-        and later(segment.about().created, config.generate.mark_age) > rules.now
+        and later(segment.info().created, config.generate.mark_age) > rules.now
     ]
     files = tuple(file for segment in young for file in segment.crawl_generate().files)
     schema = pa.schema([schemas.CRAWL_GENERATE.field("url")])
@@ -170,15 +169,15 @@ def _waiting(crawl: CrawlDir, engine: Engine, table: Table, rules: SelectionRule
 
 
 def _picked(engine: Engine, rows: Rows, picker: UrlPicker, limits: FetchListLimits, most: int) -> Iterator[Any]:
-    """Yield what is picked, running down the candidates, of which there are so many at most, until it is enough."""
+    """Yield the picked rows of at most ``most`` candidates, until there are enough."""
     if limits.total is None and limits.max_count is None:
-        # All of them are taken, so that nobody would see the order.
+        # All candidates are picked, so their order does not matter.
         yield from map(picker.pick, engine.batches(rows.select("url", "key", "host")))
         return
     if limits.total is None:
         yield from map(picker.pick, engine.batches(_ordered(rows)))
         return
-    size, seen = int(limits.total * SLACK) + MORE, 0
+    size, seen = int(limits.total * SLACK) + EXTRA, 0
     while True:
         got = 0
         best = _best(engine, rows, seen + size) if seen + size < most else rows
@@ -197,9 +196,9 @@ def _ordered(rows: Rows) -> Rows:
 
 
 def _best(engine: Engine, rows: Rows, wanted: int) -> Rows:
-    """Return rows among which are the best, and not many others unless values are equal.
+    """Return the best ``wanted`` rows, and possibly more with equal values.
 
-    Values alone are quickly sorted; URLs and their keys are not, and fill the memory.
+    Sorting only the values is fast; sorting URLs and keys is slow and fills the memory.
     """
     values = rows.select(SORT_VALUE)
     last = engine.batches(values.order_by(values[SORT_VALUE].desc()).limit(1, offset=wanted - 1))
@@ -207,10 +206,10 @@ def _best(engine: Engine, rows: Rows, wanted: int) -> Rows:
     return rows if edge is None else rows.filter(rows[SORT_VALUE] >= double(edge))
 
 
-def _counted(engine: Engine, selected: Candidates, known: int) -> dict[str, int]:
-    """Return how many URLs each rule left out."""
+def _count_skipped(engine: Engine, selected: Candidates, known: int) -> dict[str, int]:
+    """Return how many URLs each rule dropped."""
     counts, before = {}, known
-    for reason, rows in selected.left:
+    for reason, rows in selected.remaining:
         left = _one(engine, rows.aggregate(left=rows.count()))
         counts[reason] = before - left
         before = left
@@ -218,9 +217,9 @@ def _counted(engine: Engine, selected: Candidates, known: int) -> dict[str, int]
 
 
 def _one(engine: Engine, rows: Rows) -> Any:
-    """Return the one value of one row."""
+    """Return the only value of the only row."""
     return next(batch.column(0)[0].as_py() for batch in engine.batches(rows) if batch.num_rows)
 
 
-def _present(counts: Mapping[str, int]) -> dict[str, int]:
+def _nonzero(counts: Mapping[str, int]) -> dict[str, int]:
     return {reason: count for reason, count in counts.items() if count}

@@ -1,9 +1,9 @@
-"""inject: put seeds into the crawldb.
+"""inject: add seeds to the crawldb.
 
-Seeds are read a line at a time into a temporary file; the engine tells which of them are known, and writes the next
-version of the crawldb. A known URL stays as it is, unless its record is to be replaced (``overwrite``) or brought up to
-date (``update``: metadata are merged, score and interval changed where the seed says them). Of a URL that stands in
-the seeds twice the first line counts. When nothing would change, no version is written.
+Seeds are written to a temporary file; the engine finds out which are known and writes a new version of the crawldb.
+Known URLs are left unchanged, unless their record is replaced (``overwrite``) or updated (``update``: metadata is
+merged, score and interval are set if the seed has them). If a URL occurs twice, its first line counts. If nothing
+changes, no version is written.
 """
 # mypy: disable-error-code="import-untyped"
 
@@ -41,20 +41,20 @@ _OLD = "old_"
 
 
 class InjectResult(Struct, frozen=True, kw_only=True):
-    """What became of the seeds. Of lines: ``filtered``, ``not_urls``, ``bad_fields``; of distinct URLs the others."""
+    """``filtered``, ``not_urls`` and ``bad_fields`` count lines, the others distinct URLs."""
 
     new: int = 0
     known: int = 0
     changed: int = 0
-    """Known ones whose record was replaced or brought up to date."""
+    """Known URLs whose record was replaced or updated."""
     filtered: int = 0
     not_urls: int = 0
     bad_fields: int = 0
-    """Lines of which a field was left out."""
+    """Lines with an invalid field, which was ignored."""
     dropped: int = 0
-    """URLs that left the crawldb, when all of it was filtered and normalised."""
+    """URLs removed from the crawldb by ``filter_normalize_all``."""
     complaints: tuple[SeedProblem, ...] = ()
-    """The first of what was wrong with lines."""
+    """The first problems with lines."""
 
 
 def inject(
@@ -71,24 +71,24 @@ def inject(
     filter_normalize_all: bool = False,
     stdin: IO[bytes] | None = None,
 ) -> InjectResult:
-    """Put the URLs of files, folders, arguments and standard input (``-``) into the crawldb.
+    """Add the URLs of files, folders, arguments and standard input (``-``) to the crawldb.
 
-    ``overwrite`` and ``update`` follow the settings ``db.injector_…`` when nothing is said; the first wins. With
-    ``filter_normalize_all`` the URLs that the crawldb holds go through the normalisers and filters too.
+    ``overwrite`` and ``update`` default to the settings ``db.injector_…``; ``overwrite`` wins. ``filter_normalize_all``
+    also applies the normalisers and filters to the URLs already in the crawldb.
     """
     mode = _mode(config, overwrite, update)
     sources = seed_sources(seeds)
-    sieve = UrlChains.of(config, "inject", filter=filter, normalize=normalize)
+    chains = UrlChains.from_config(config, "inject", filter=filter, normalize=normalize)
     scoring = chain("scoring", config)
     columns = schemas.plugin_columns(scoring)
-    sower = SeedRecords(sieve, scoring, columns, config, now)
+    records = SeedRecords(chains, scoring, columns, config, now)
     with closing(Scratch(crawl.scratch, "inject")) as scratch, ExitStack() as held:
         folder = scratch.path
-        sower.write(read_seeds(sources, stdin), folder / SEEDS)
+        records.write(read_seeds(sources, stdin), folder / SEEDS)
         known = held.enter_context(crawldb_snapshot(crawl, columns)).source
         dropped, moved = 0, False
         if filter_normalize_all and known.files:
-            known, dropped, moved = filter_crawldb(engine, known, sieve, folder)
+            known, dropped, moved = filter_crawldb(engine, known, chains, folder)
         flagged, new, old = _flag(engine, known, columns, folder)
         changed = 0 if mode == "keep" else old
         if new or changed or moved:
@@ -101,11 +101,11 @@ def inject(
         new=new,
         known=old,
         changed=changed,
-        filtered=sower.filtered,
-        not_urls=sower.not_urls,
-        bad_fields=sower.bad_fields,
+        filtered=records.filtered,
+        not_urls=records.not_urls,
+        bad_fields=records.bad_fields,
         dropped=dropped,
-        complaints=tuple(sower.complaints),
+        complaints=tuple(records.problems),
     )
 
 
@@ -116,7 +116,7 @@ def _mode(config: Config, overwrite: bool | None, update: bool | None) -> Inject
 
 
 def _flag(engine: Engine, known: TableSource, columns: Sequence[Column], folder: Path) -> tuple[TableSource, int, int]:
-    """Return the first of equal seeds, each with a word on whether it is known; how many are new, and how many not."""
+    """Return distinct seeds with a flag for known URLs, and the number of new and known ones."""
     first = first_seeds(engine, folder / SEEDS, columns)
     there = engine.read(replace(known, schema=pa.schema([known.schema.field("url")]))).select(there_url="url")
     met = first.left_join(there, first.url == there.there_url)
@@ -130,7 +130,7 @@ def _flag(engine: Engine, known: TableSource, columns: Sequence[Column], folder:
 
 
 def _put(engine: Engine, known: TableSource, flagged: TableSource, mode: InjectMode, file: Path) -> TableSource:
-    """Return the records that are to stand in the next version as they are here."""
+    """Return the records to write into the next version."""
     rows, names = engine.read(flagged), known.schema.names
     put = rows if mode == "overwrite" else rows.filter(~rows[_KNOWN])
     put = put.select(names)
@@ -144,7 +144,7 @@ def _put(engine: Engine, known: TableSource, flagged: TableSource, mode: InjectM
 
 
 def _updated(met: Rows, names: Sequence[str]) -> Rows:
-    """Return known records with what their seeds say of them."""
+    """Return known records updated from their seeds."""
     merged = {name: met[_OLD + name] for name in names}
     for name in names[len(schemas.CRAWLDB.names) :]:
         merged[name] = met[name].coalesce(merged[name])
@@ -169,10 +169,15 @@ def _file(file: Path, schema: Any) -> TableSource:
 _BESIDE = {"key": "its_key", "host": "its_host"}
 
 
-def filter_crawldb(engine: Engine, known: TableSource, sieve: UrlChains, folder: Path) -> tuple[TableSource, int, bool]:
-    """Return the records that are left, how many are not, and whether anything has changed."""
+def filter_crawldb(
+    engine: Engine, known: TableSource, chains: UrlChains, folder: Path
+) -> tuple[TableSource, int, bool]:
+    """Apply the chains to the crawldb; return the remaining records, the number dropped, and whether any changed.
+
+    If two records get the same URL, the one fetched last is kept.
+    """
     rows = engine.read(known)
-    changes = url_changes(engine, rows, sieve)
+    changes = url_changes(engine, rows, chains)
     counted = rows.aggregate(rows=rows.count()).cross_join(changes.aggregate(changes=changes.count()))
     total, changed = next((row["rows"], row["changes"]) for each in engine.batches(counted) for row in each.to_pylist())
     if not changed:

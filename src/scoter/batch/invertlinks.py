@@ -68,17 +68,17 @@ def invertlinks(
         segments = sorted(segments, key=lambda each: each.name)
         for each in segments:
             _check(each, linkdb.applied, force)
-        sieve = UrlChains.of(config, "linkdb", filter=filter, normalize=normalize)
+        chains = UrlChains.from_config(config, "linkdb", filter=filter, normalize=normalize)
         links = [source_of(each.crawl_parse(), _LINK) for each in segments]
         newer = _came_first(crawl, segments, linkdb.applied)
         order = sorted([*segments, *newer], key=lambda each: each.name)
         pages = [source_of(each.parse_data(), ("url", "parse_status")) for each in order]
         places = [order.index(each) for each in segments]
         parsed = _parsed(engine, pages)
-        if sieve.filters or sieve.normalizers:
+        if chains.filters or chains.normalizers:
             named = [engine.read(each).select("url") for each in links]
             sources = engine.read(_all(links)).select(url="source")
-            changes = url_changes(engine, ibis.union(sources, parsed.select(url="source"), *named), sieve)
+            changes = url_changes(engine, ibis.union(sources, parsed.select(url="source"), *named), chains)
             parsed = rewrite_urls(parsed, changes, "source")
             links = [
                 _saved(engine, _followed(engine.read(each), changes), each.schema, Path(scratch) / f"{number}.parquet")

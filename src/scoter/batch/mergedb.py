@@ -55,14 +55,14 @@ def mergedb(
     """
     check_new(out, out.crawldb, "crawldb")
     extra = schemas.plugin_columns(chain("scoring", config))
-    sieve = UrlChains.of(config, "crawldb", filter=filter, normalize=normalize)
+    chains = UrlChains.from_config(config, "crawldb", filter=filter, normalize=normalize)
     out.scratch.mkdir(parents=True, exist_ok=True)
     with ExitStack() as stack:
         tables = [stack.enter_context(Table.open(each.crawldb, schemas.CRAWLDB, extra=extra)) for each in crawls]
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=out.scratch)))
         sources = [source_of(each, is_sorted=True) for each in tables]
-        if sieve.filters or sieve.normalizers:
-            sources = [_sifted(engine, each, sieve, folder / f"{n}.parquet") for n, each in enumerate(sources)]
+        if chains.filters or chains.normalizers:
+            sources = [_sifted(engine, each, chains, folder / f"{n}.parquet") for n, each in enumerate(sources)]
         inputs = {str(number): each for number, each in enumerate(sources)}
         new = stack.enter_context(
             Table.write(out.crawldb, schemas.CRAWLDB, extra=extra, writer="mergedb", clock=lambda: now)
@@ -78,10 +78,10 @@ def check_new(out: CrawlDir, table: Path, name: str) -> None:
         raise UsageError(f"this crawl has a {name} already", where=str(out.path), hint="Name a new directory.")
 
 
-def _sifted(engine: Engine, source: TableSource, sieve: UrlChains, file: Path) -> TableSource:
+def _sifted(engine: Engine, source: TableSource, chains: UrlChains, file: Path) -> TableSource:
     """Return a crawldb's records under the URLs that they come to have, and what each was called."""
     rows = engine.read(source)
-    changes = url_changes(engine, rows, sieve)
+    changes = url_changes(engine, rows, chains)
     schema = source.schema.append(pa.field("was", pa.utf8()))
     engine.save(rewrite_urls(rows.mutate(was=rows.url), changes, beside=_BESIDE), schema, file)
     return TableSource(files=(str(file),), schema=schema, defaults={})

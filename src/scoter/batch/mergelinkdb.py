@@ -50,14 +50,16 @@ def mergelinkdb(
     into one of them.
     """
     check_new(out, out.linkdb, "linkdb")
-    sieve = UrlChains.of(config, "linkdb", filter=filter, normalize=normalize)
-    is_sifted = bool(sieve.filters or sieve.normalizers)
+    chains = UrlChains.from_config(config, "linkdb", filter=filter, normalize=normalize)
+    is_sifted = bool(chains.filters or chains.normalizers)
     out.scratch.mkdir(parents=True, exist_ok=True)
     with ExitStack() as stack:
         known = [stack.enter_context(linkdb_snapshot(each)) for each in crawls]
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=out.scratch)))
         inputs = {
-            str(number): _sifted(engine, each.source, sieve, folder / f"{number}.parquet") if is_sifted else each.source
+            str(number): _sifted(engine, each.source, chains, folder / f"{number}.parquet")
+            if is_sifted
+            else each.source
             for number, each in enumerate(known)
         }
 
@@ -76,10 +78,10 @@ def mergelinkdb(
         return MergelinkdbResult(records=sum(each.rows for each in known), urls=manifest.rows)
 
 
-def _sifted(engine: Engine, linkdb: TableSource, sieve: UrlChains, file: Path) -> TableSource:
+def _sifted(engine: Engine, linkdb: TableSource, chains: UrlChains, file: Path) -> TableSource:
     """Return a linkdb's links one by one, from and to the URLs that pass."""
     links = unnest_inlinks(engine.read(linkdb))
-    changes = url_changes(engine, ibis.union(links.select("url"), links.select(url="source")), sieve)
+    changes = url_changes(engine, ibis.union(links.select("url"), links.select(url="source")), chains)
     links = rewrite_urls(rewrite_urls(links, changes, beside={"key": "its_key"}), changes, "source")
     engine.save(links, _LINKS, file)
     return TableSource(files=(str(file),), schema=_LINKS, defaults={})

@@ -91,10 +91,10 @@ def mergesegs(
     segments = sorted(segments, key=lambda each: each.name)
     _check(out, segments, slice)
     extra = schemas.plugin_columns(chain("scoring", config))
-    sieve = UrlChains.of(config, "default", filter=filter, normalize=normalize)
+    chains = UrlChains.from_config(config, "default", filter=filter, normalize=normalize)
     out.scratch.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=out.scratch) as folder:
-        merge = _SegmentMerge(engine, segments, extra, sieve, Path(folder))
+        merge = _SegmentMerge(engine, segments, extra, chains, Path(folder))
         urls = merge.choose(slice)
         number = math.ceil(urls / slice) if slice else 1
         names = [f"{segments[-1].name}-{each:03d}" for each in range(1, max(number, 1) + 1)]
@@ -162,13 +162,13 @@ class _SegmentMerge:
     """The rows of many segments, and which of them stay."""
 
     def __init__(
-        self, engine: Engine, segments: Sequence[Segment], extra: Sequence[Column], sieve: UrlChains, folder: Path
+        self, engine: Engine, segments: Sequence[Segment], extra: Sequence[Column], chains: UrlChains, folder: Path
     ) -> None:
         self._engine = engine
         self._segments = segments
         self._counted = [segment_sources([each], extra) for each in segments]
         self._extra = extra
-        self._sieve = sieve
+        self._chains = chains
         self._folder = folder
         self._changes: Rows | None = None
 
@@ -176,14 +176,14 @@ class _SegmentMerge:
         """Choose the newest fetch of each page, deal them out to slices by key, and return how many there are."""
         fetches = self._all(lambda each: each.fetch)
         fetches = fetches.filter(fetches.status.notin(_SAYS_NOTHING))
-        if self._sieve.filters or self._sieve.normalizers:
+        if self._chains.filters or self._chains.normalizers:
             texts = ibis.union(
                 fetches.select("url"),
                 fetches.filter(fetches.redirect_to.notnull()).select(url="redirect_to"),
                 self._all(lambda each: each.links).select("url"),
                 self._all(lambda each: each.parse_data).select("url"),
             )
-            self._changes = url_changes(self._engine, texts, self._sieve)
+            self._changes = url_changes(self._engine, texts, self._chains)
         fetches = self._redirected(self._followed(fetches.mutate(was=fetches.url)))
         newest = [
             fetches.segment.desc(),

@@ -89,7 +89,7 @@ def _old_enough(crawl: CrawlDir, now: datetime, older_than: timedelta | None, ke
         return
     segments = crawl.all_segments()
     for segment in segments[: max(len(segments) - (keep or 0), 0)]:
-        if older_than is None or segment.about().created < later(now, -older_than):
+        if older_than is None or segment.info().created < later(now, -older_than):
             yield segment
 
 

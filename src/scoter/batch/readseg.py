@@ -120,7 +120,7 @@ def summarize_segments(crawl: CrawlDir, segments: Sequence[Segment]) -> Iterator
     """Yield how far each segment has come."""
     known = applied_segments(crawl.crawldb) or ()
     for segment in segments:
-        about = segment.about()
+        about = segment.info()
         statuses, start, end = _fetched(segment.crawl_fetch())
         parsed: Counter[str] = Counter()
         for batch in segment.parse_data().scan(["parse_status"]):

@@ -1,9 +1,9 @@
-"""sitemap: put what sitemaps list into the crawldb.
+"""sitemap: add the URLs of sitemaps to the crawldb.
 
-Sitemaps are those that the robots.txt files of the crawldb's sites name, or those that are given. All that is found is
-written to a temporary file; when the last of it is read, the next version of the crawldb is made of it at once. So an
-interrupted job has changed nothing. A known URL stays as it is, unless it is to be overwritten: then score, interval
-and modified time change where its entry says them. Of a URL that stands in sitemaps twice the first entry counts.
+Sitemaps are found through the robots.txt files of the crawldb's sites, or given. Entries go to a temporary file; the
+new version of the crawldb is written when all sitemaps have been read, so an interrupted job changes nothing. Known
+URLs are left unchanged, unless ``overwrite`` is set: then score, interval and modified time are replaced if the entry
+has them. If a URL is listed twice, the first entry counts.
 """
 # mypy: disable-error-code="import-untyped"
 
@@ -30,7 +30,7 @@ from scoter.batch.urls.records import HAS_INTERVAL, HAS_SCORE, SitemapRecords, f
 from scoter.batch.urls.seeds import SeedProblem, seed_sources
 from scoter.batch.urls.sitemaps import SitemapCrawler, SitemapProblem, SitemapStart, read_sites, read_starts, save_sites
 from scoter.config import Config
-from scoter.engine import Engine, TableSource
+from scoter.engine import Engine, TableSource, file_source
 from scoter.engine.port import Rows
 from scoter.errors import UsageError
 from scoter.fetch.progress import Snapshot
@@ -47,31 +47,31 @@ _HAVE_COPY = ("fetched", "notmodified")
 
 
 class SitemapResult(Struct, frozen=True, kw_only=True):
-    """What became of sitemaps and their entries. ``new``, ``known`` and ``changed`` count distinct URLs."""
+    """Counts of sitemaps and entries; ``new``, ``known`` and ``changed`` count distinct URLs."""
 
     sites: int = 0
-    """Sites whose robots.txt was looked at."""
+    """Sites whose robots.txt was read."""
     without: int = 0
-    """Those of them that have no sitemap."""
+    """Sites without a sitemap."""
     sitemaps: int = 0
-    """Sitemaps that were read, indexes among them."""
+    """Sitemaps that were read, including indexes."""
     indexes: int = 0
     new: int = 0
     known: int = 0
     changed: int = 0
-    """Known ones of which something was overwritten."""
+    """Known URLs that were overwritten."""
     filtered: int = 0
     outside: int = 0
-    """Entries for which their sitemap may not speak."""
+    """Entries that their sitemap is not authoritative for."""
     not_urls: int = 0
     bad_starts: int = 0
-    """Lines that name neither a site nor a sitemap."""
+    """Lines that are neither a site nor a sitemap."""
     unread: Mapping[str, int] = {}
-    """Sitemaps that could not be read, or in part only, by the reason."""
+    """Sitemaps that could not be read, or only in part, by reason."""
     problems: tuple[SitemapProblem, ...] = ()
-    """The first of them."""
+    """The first sitemap problems."""
     complaints: tuple[SeedProblem, ...] = ()
-    """The first of what was wrong with lines."""
+    """The first problems with lines."""
 
 
 def sitemap(
@@ -89,17 +89,16 @@ def sitemap(
     tell: Callable[[Snapshot, int], None] = lambda snapshot, kept: None,
     stdin: IO[bytes] | None = None,
 ) -> SitemapResult:
-    """Bring the entries of sitemaps into the crawldb.
+    """Add the entries of sitemaps to the crawldb.
 
-    ``urls`` are sitemaps, sites (a root, a robots.txt), or files of them; ``hosts`` files with a host or site a line.
-    When neither is given, all sites of the crawldb are looked at. The other options follow the settings
-    ``sitemap.…`` when nothing is said.
+    ``urls`` are sitemaps, sites (a root or robots.txt), or files of them; ``hosts`` are files with one host or site per
+    line. Without either, all sites of the crawldb are read. Options that are ``None`` follow the ``sitemap`` settings.
     """
-    user_agent(config)  # without a name nothing is fetched, and nothing else should be done before that is said
+    user_agent(config)  # fail early if there is no agent name
     settings = config.sitemap
     is_strict = settings.strict_parsing if strict is None else strict
     overwrite = settings.url_overwrite_existing if overwrite is None else overwrite
-    sieve = UrlChains.of(
+    chains = UrlChains.from_config(
         config,
         "inject",
         filter=settings.url_filter if filter is None else filter,
@@ -113,37 +112,37 @@ def sitemap(
         known = held.enter_context(crawldb_snapshot(crawl, columns)).source
         starts: Iterable[SitemapStart | SeedProblem]
         starts = read_starts(*named, stdin) if urls or hosts else _sites(engine, known, folder, crawl)
-        sower = SitemapRecords(folder / "entries.parquet", sieve, scoring, columns, config, now)
-        with sower, SqliteRobotsCache(crawl.path / ROBOTS_CACHE) as robots:
-            gathered = _gather(config, sower, robots, folder, starts, is_strict, tell)
-        put, new, old, telling = _count(engine, known, columns, folder)
-        changed = telling if overwrite else 0
+        records = SitemapRecords(folder / "entries.parquet", chains, scoring, columns, config, now)
+        with records, SqliteRobotsCache(crawl.path / ROBOTS_CACHE) as robots:
+            crawler = _crawl_sitemaps(config, records, robots, folder, starts, is_strict, tell)
+        put, new, old, with_fields = _count(engine, known, columns, folder)
+        changed = with_fields if overwrite else 0
         if new or changed:
             with Table.write(crawl.crawldb, schemas.CRAWLDB, extra=columns, writer="sitemap") as version:
                 engine.write(_overwriting if overwrite else _adding, {"known": known, "put": put}, version)
                 version.commit()
     remove_backup(crawl.crawldb, config)
     return SitemapResult(
-        sites=gathered.sites,
-        without=gathered.without,
-        sitemaps=gathered.sitemaps,
-        indexes=gathered.indexes,
+        sites=crawler.sites,
+        without=crawler.without,
+        sitemaps=crawler.sitemaps,
+        indexes=crawler.indexes,
         new=new,
         known=old,
         changed=changed,
-        filtered=sower.filtered,
-        outside=sower.outside,
-        not_urls=sower.not_urls,
-        bad_starts=gathered.bad_starts,
-        unread=dict(gathered.reasons),
-        problems=tuple(gathered.problems),
-        complaints=tuple(gathered.complaints),
+        filtered=records.filtered,
+        outside=records.outside,
+        not_urls=records.not_urls,
+        bad_starts=crawler.bad_starts,
+        unread=dict(crawler.reasons),
+        problems=tuple(crawler.problems),
+        complaints=tuple(crawler.seed_problems),
     )
 
 
-def _gather(
+def _crawl_sitemaps(
     config: Config,
-    sower: SitemapRecords,
+    records: SitemapRecords,
     robots: SqliteRobotsCache,
     folder: Path,
     starts: Iterable[SitemapStart | SeedProblem],
@@ -151,9 +150,9 @@ def _gather(
     tell: Callable[[Snapshot, int], None],
 ) -> SitemapCrawler:
     async def run() -> SitemapCrawler:
-        gatherer = SitemapCrawler(config, sower, robots, folder, strict=strict, tell=tell)
-        await gatherer.run(starts)
-        return gatherer
+        crawler = SitemapCrawler(config, records, robots, folder, strict=strict, tell=tell)
+        await crawler.run(starts)
+        return crawler
 
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         return runner.run(run())
@@ -163,9 +162,9 @@ def _sites(engine: Engine, known: TableSource, folder: Path, crawl: CrawlDir) ->
     file = folder / "sites.parquet"
     if not known.files or not save_sites(engine, known, file):
         raise UsageError(
-            "the crawldb has no URL whose site could be looked at",
+            "the crawldb has no http or https URLs",
             where=str(crawl.path),
-            hint="Name sites or sitemaps, or inject seeds first.",
+            hint="Pass sites or sitemaps, or inject seeds first.",
         )
     return read_sites(file)
 
@@ -173,17 +172,19 @@ def _sites(engine: Engine, known: TableSource, folder: Path, crawl: CrawlDir) ->
 def _count(
     engine: Engine, known: TableSource, columns: Sequence[Column], folder: Path
 ) -> tuple[TableSource, int, int, int]:
-    """Return the first of equal entries; how many are new, how many known, and how many of these say something."""
+    """Return distinct entries; the number of new and known ones, and of known ones that set a field."""
     first = first_seeds(engine, folder / "entries.parquet", columns)
-    put = TableSource(files=(str(folder / "put.parquet"),), schema=seed_schema(columns), defaults={})
+    put = file_source(folder / "put.parquet", seed_schema(columns))
     total = engine.save(first, put.schema, Path(put.files[0]))
     rows = engine.read(put)
     there = engine.read(replace(known, schema=pa.schema([known.schema.field("url")]))).select("url")
     met = rows.semi_join(there, "url")
     said = met[HAS_SCORE] | met[HAS_INTERVAL] | met.modified_time.notnull()
-    counted = met.aggregate(known=met.count(), telling=said.cast("int64").sum().coalesce(0))
-    old, telling = next((row["known"], row["telling"]) for each in engine.batches(counted) for row in each.to_pylist())
-    return put, total - old, old, telling
+    counted = met.aggregate(known=met.count(), with_fields=said.cast("int64").sum().coalesce(0))
+    old, with_fields = next(
+        (row["known"], row["with_fields"]) for each in engine.batches(counted) for row in each.to_pylist()
+    )
+    return put, total - old, old, with_fields
 
 
 def _adding(inputs: Mapping[str, Rows]) -> Rows:
@@ -203,10 +204,10 @@ def _overwriting(inputs: Mapping[str, Rows]) -> Rows:
 
 
 def _modified(met: Rows) -> Rows:
-    """Return when pages last changed. Of one that we have a copy of, only an earlier time than the known one counts.
+    """Return the new modified times. For a page that we have, only an earlier time is used.
 
-    A later one would go out as If-Modified-Since, and the server would answer that the page has not changed since:
-    the copy would stay old for ever.
+    A later time would be sent as If-Modified-Since, the server would answer that the page has not changed since, and
+    the old copy would stay for ever.
     """
     old, new = met.modified_time, met[_SAID + "modified_time"]
     counts = ~met.status.isin(_HAVE_COPY) | (new < old).fill_null(False)

@@ -83,7 +83,7 @@ def _make_views(connection: Any, crawl: CrawlDir, stack: ExitStack) -> list[str]
 def _segments_table(connection: Any, crawl: CrawlDir, applied: Sequence[str]) -> None:
     known = []
     for segment in crawl.all_segments():
-        about = segment.about()
+        about = segment.info()
         facts = (about.created, about.lists, about.urls, about.made_by, about.partition)
         known.append((segment.name, *facts, segment.is_fetched, segment.is_parsed, segment.is_in(applied)))
     columns = [list(column) for column in zip(*known, strict=True)] or [[] for _ in _SEGMENTS]

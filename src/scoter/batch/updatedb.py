@@ -87,7 +87,7 @@ class CrawldbUpdate:
         db = config.db
         self._config = config
         self._rules = _UpdateRules(config, db.update_additions_allowed if additions is None else additions)
-        self._sieve = UrlChains.of(
+        self._chains = UrlChains.from_config(
             config,
             "crawldb",
             filter=db.url_filters if filter is None else filter,
@@ -107,7 +107,7 @@ class CrawldbUpdate:
         ):
             _check(crawl, segments, known.applied, force)
             folder = Path(scratch)
-            sources, shape = self._rules.sources(engine, known.source, segments, self._sieve, folder)
+            sources, shape = self._rules.sources(engine, known.source, segments, self._chains, folder)
             before = _count(engine, sources[inputs.CRAWLDB], shape)
             with Table.write(
                 crawl.crawldb, schemas.CRAWLDB, extra=self._rules.extra, writer="updatedb", clock=lambda: now
@@ -147,15 +147,15 @@ class _UpdateRules:
         self._kept: tuple[inputs.UpdateShape, Job] | None = None
 
     def sources(
-        self, engine: Engine, crawldb: TableSource, segments: Sequence[Segment], sieve: UrlChains, folder: Path
+        self, engine: Engine, crawldb: TableSource, segments: Sequence[Segment], chains: UrlChains, folder: Path
     ) -> tuple[dict[str, TableSource], inputs.UpdateShape]:
         """Return what an update reads, and what it is like."""
         collect = hooks.wants_links(self._scoring)
         keys, extra, count = self._db.parsemeta_to_crawldb, self.extra, len(segments)
         found = inputs.update_sources(crawldb, segments, extra, parse_metadata=bool(keys), link_sources=collect)
         found = inputs.with_redirects(engine, found, count, extra, folder)
-        if sieve.filters or sieve.normalizers:
-            found = inputs.apply_chains(engine, found, sieve, folder)
+        if chains.filters or chains.normalizers:
+            found = inputs.apply_chains(engine, found, chains, folder)
         limit = self._db.update_max_inlinks
         pointing = [found[name] for name in (inputs.LINKS, inputs.REDIRECTS) if name in found]
         is_limited = sum(map(_rows, pointing)) > limit and may_exceed(engine, pointing, limit)
@@ -163,7 +163,7 @@ class _UpdateRules:
         shape = inputs.UpdateShape(
             segments=count,
             extra=extra,
-            is_merged=bool(sieve.normalizers),
+            is_merged=bool(chains.normalizers),
             link_limit=limit if is_limited else None,
             purged=purged,
             parse_keys=tuple(keys),

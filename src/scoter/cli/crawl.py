@@ -83,7 +83,7 @@ def command(
             config = _add_seeds(session, seeds, scope)
             stopping = StopRequest(session.crawl.path / STOP)
             started = time.monotonic()
-            with stopping.listening():
+            with stopping.handle_signals():
                 done = crawl(
                     session.crawl,
                     session.engine,

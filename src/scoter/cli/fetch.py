@@ -42,7 +42,7 @@ def command(directory: str, segment: str, threads: int | None, parse: bool | Non
     stopping = StopRequest()
     with FetchPool() as pool:
         pool.fork(process_count(options.config))  # now, while there is no lock and no engine
-        with crawl_session("fetch", directory, lock=False) as session, pool, stopping.listening():
+        with crawl_session("fetch", directory, lock=False) as session, pool, stopping.handle_signals():
             config = session.scoped_config
             if threads is not None:
                 config = replace(config, fetch=replace(config.fetch, threads=threads))
@@ -85,8 +85,9 @@ def _summary(done: FetchJobResult) -> str:
     text = f"{done.segment}: fetched {done.done:,} of {count(done.urls, 'URL')}" + (
         f" ({replies})." if replies else "."
     )
-    if done.not_asked:
-        text += " Not requested: " + ", ".join(f"{number:,} {kind}" for kind, number in done.not_asked.items()) + "."
+    if done.not_requested:
+        reasons = ", ".join(f"{number:,} {kind}" for kind, number in done.not_requested.items())
+        text += f" Not requested: {reasons}."
     if done.told:
         text += f" {done.told[:1].upper()}{done.told[1:]}."
     if not done.complete:

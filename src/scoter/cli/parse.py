@@ -32,7 +32,7 @@ def command(directory: str, segments: tuple[str, ...], force: bool) -> int:
 
     options = invocation()
     stopping = StopRequest()
-    with crawl_session("parse", directory, lock=False) as session, stopping.listening():
+    with crawl_session("parse", directory, lock=False) as session, stopping.handle_signals():
         every = session.crawl.all_segments()
         chosen = [session.crawl.segment(name) for name in segments] or [
             each for each in every if each.is_fetched and (force or not each.is_parsed)

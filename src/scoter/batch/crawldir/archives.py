@@ -1,8 +1,8 @@
-"""Captures copied out of archives into new ones, byte by byte.
+"""Copy captures from WARC files to new ones, byte by byte.
 
-Each record is a gzip member of its own, and what belongs to a capture (response, request, metadata) lies together. So
-all of it is copied as it is, up to the next capture that the index names. Only a duplicate, which refers to a response
-by its place in the file, is packed anew; the response is copied before it, wanted or not.
+Each record is a gzip member, and the records of a capture (response, request, metadata) are adjacent. So a capture is
+copied as it is, up to the next capture in the index. Only a revisit record, which refers to a response by its offset,
+is rewritten; the response is copied before it, whether or not it was requested.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from scoter.store.warc.part import SUFFIX, new_id
 from scoter.store.warc.record import member, warc_date, warcinfo
 
 MAX_FILE_SIZE = 2**30
-"""Bytes after which a new file is begun; what comes out of one archive goes into one file."""
+"""Size in bytes after which a new file is started; the captures of one source archive stay in one file."""
 
 _REVISIT = "warc/revisit"
 _PLACE = re.compile(rb"(?<=\r\nWARC-Refers-To-File-Offset: )\d+(?=\r\n)")
@@ -40,7 +40,7 @@ _CHUNK = 2**20
 
 
 class CaptureIndex(Struct, frozen=True):
-    """What an archive's index tells: where captures begin, and of those that are wanted the key, date and entry."""
+    """The index of an archive: the offset of every capture, and the entries of the wanted ones."""
 
     archive: Path
     size: int
@@ -58,22 +58,22 @@ class CaptureIndex(Struct, frozen=True):
                     entry = msgspec.json.decode(text, type=CdxEntry)
                     place = int(entry.offset)
                 except ValueError as failure:
-                    raise UserError(f"the line is damaged: {failure}", where=f"{index}:{number}") from failure
+                    raise UserError(f"damaged line: {failure}", where=f"{index}:{number}") from failure
                 places.append(place)
                 if place in chosen:
                     found[place] = (b"%b %b " % (key, date), entry)
         for place in chosen - found.keys():
-            raise UserError(f"the index does not name the capture at byte {place} of its archive", where=str(index))
+            raise UserError(f"the index has no capture at byte {place} of its archive", where=str(index))
         return cls(archive, archive.stat().st_size, sorted(places), found)
 
     def end_of(self, place: int) -> int:
-        """Return where the next capture begins."""
+        """Return the offset of the next capture."""
         after = bisect_right(self.places, place)
         return self.places[after] if after < len(self.places) else self.size
 
 
 class ArchiveFile:
-    """An archive that takes captures of other ones."""
+    """A new archive of copied captures."""
 
     def __init__(self, path: Path, about: ArchiveInfo, now: datetime) -> None:
         self.path = path
@@ -83,7 +83,7 @@ class ArchiveFile:
         self._write(member(warcinfo(about, path.name, record_id=new_id(), date=warc_date(now))))
 
     def take(self, captures: CaptureIndex) -> Iterator[tuple[int, Location]]:
-        """Copy the captures that are wanted, and yield for each where it lay and where it lies now."""
+        """Copy the wanted captures; yield the old offset and the new location of each."""
         copied: dict[int, int] = {}
         with captures.archive.open("rb") as source:
             for place, (start, entry) in sorted(captures.wanted.items()):
@@ -103,7 +103,7 @@ class ArchiveFile:
                 yield place, Location(self.path.name, offset, length)
 
     def finish(self) -> None:
-        """Put the archive and its index on disk for good."""
+        """Write the archive and its index to disk durably."""
         self._file.flush()
         os.fsync(self._file.fileno())
         self._file.close()
@@ -111,20 +111,20 @@ class ArchiveFile:
         self._index.close()
 
     def close(self) -> None:
-        """Let go of the archive as it is."""
+        """Close the archive without finishing it."""
         self._file.close()
         self._index.close()
 
     def _revisit(
         self, source: BinaryIO, captures: CaptureIndex, place: int, length: int, copied: dict[int, int]
     ) -> bytes:
-        """Return the record of a duplicate with the place that its response has here."""
+        """Return a revisit record with the offset of its response in this archive."""
         source.seek(place)
         packed = source.read(length)
         try:
             record = isal_zlib.decompress(packed, _GZIP)
-        except Exception as failure:  # the library's error is no exception class to its stubs
-            raise UserError(f"the record at byte {place} is broken", where=str(captures.archive)) from failure
+        except Exception as failure:  # the stubs do not declare the library's error as an exception
+            raise UserError(f"the record at byte {place} is damaged", where=str(captures.archive)) from failure
         head, end, block = record.partition(_HEAD_END)
         refers = _PLACE.search(head)
         if refers is None:
@@ -150,7 +150,7 @@ class ArchiveFile:
 
 
 class ArchiveCopier:
-    """Copies captures into a folder, into one archive after another."""
+    """Copies captures into archives in a folder, starting a new one when one is full."""
 
     def __init__(
         self, folder: Path, prefix: str, about: ArchiveInfo, now: datetime, largest: int = MAX_FILE_SIZE
@@ -174,7 +174,7 @@ class ArchiveCopier:
                 sync_folder(self._folder)
 
     def take(self, archive: Path, places: Iterable[int]) -> Iterator[tuple[int, Location]]:
-        """Copy the captures that begin at these bytes of an archive; yield for each where it lay and lies now."""
+        """Copy the captures at these offsets of an archive; yield the old offset and the new location of each."""
         with disk_errors("copy the archive", archive):
             captures = CaptureIndex.read(archive, places)
             yield from self._archive().take(captures)

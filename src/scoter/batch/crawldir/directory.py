@@ -2,13 +2,13 @@
 
 ```
 mycrawl/
-  crawl.json        which format this is, and since when
-  LOCK              who changes the crawldb now, if anybody does
-  crawldb/          a table: what is known of every URL
-  linkdb/           a table: who links to it
-  segments/         one folder a fetch list (segment.py)
-  tmp/              what jobs spill; removed when they end
-  STOP              put there by a person: the crawl ends after the step it is in
+  crawl.json        format and creation time
+  LOCK              which command is changing the crawldb
+  crawldb/          a table: the state of every URL
+  linkdb/           a table: the inlinks of every URL
+  segments/         one folder per segment (segment.py)
+  tmp/              temporary files of running jobs
+  STOP              created by a person: the crawl ends after its current step
 ```
 """
 
@@ -40,7 +40,7 @@ _NAME = "%Y%m%d%H%M%S"
 
 
 class CrawlMarker(msgspec.Struct, frozen=True, kw_only=True):
-    """What a crawl directory says of itself."""
+    """The content of ``crawl.json``."""
 
     format: int
     created: datetime
@@ -48,7 +48,7 @@ class CrawlMarker(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CrawlDir:
-    """A crawl on disk: where everything lies."""
+    """A crawl on disk and the paths in it."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -62,22 +62,22 @@ class CrawlDir:
 
     @classmethod
     def open(cls, path: str | Path) -> CrawlDir:
-        """Return the crawl that lies there."""
+        """Open an existing crawl."""
         check_utf8_path(path)
         found = cls(Path(path))
         marker = found.path / MARKER
         with disk_errors("read the crawl directory", marker):
             if not found.path.exists():
                 raise UsageError(
-                    "there is no such directory",
+                    "no such directory",
                     where=str(path),
-                    hint=f"Start a crawl there: scoter inject {typed(path)} URL",
+                    hint=f"To start a crawl there: scoter inject {typed(path)} URL",
                 )
             if not marker.is_file():
                 raise UsageError(
-                    f"this is not a crawl directory: it has no {MARKER}",
+                    f"not a crawl directory: it has no {MARKER}",
                     where=str(path),
-                    hint="Name the directory that `scoter inject` or `scoter crawl` made.",
+                    hint="Pass a directory created by `scoter inject` or `scoter crawl`.",
                 )
             data = marker.read_bytes()
         _check(data, marker)
@@ -85,7 +85,7 @@ class CrawlDir:
 
     @classmethod
     def create(cls, path: str | Path, now: datetime) -> CrawlDir:
-        """Return the crawl that lies there, or a new one where nothing lies."""
+        """Open a crawl, or create it if the directory is missing or empty."""
         check_utf8_path(path)
         found = cls(Path(path))
         if (found.path / MARKER).exists():
@@ -93,9 +93,9 @@ class CrawlDir:
         with disk_errors("create the crawl directory", found.path):
             if found.path.exists() and (not found.path.is_dir() or not found._is_begun()):
                 raise UsageError(
-                    "this is not a crawl directory, and it is not empty",
+                    "not a crawl directory, and not empty",
                     where=str(path),
-                    hint="Name a directory that does not exist yet.",
+                    hint="Pass a directory that does not exist yet.",
                 )
             found.segments.mkdir(parents=True, exist_ok=True)
         marker = CrawlMarker(format=FORMAT, created=now, scoter=version("scoter"))
@@ -103,13 +103,13 @@ class CrawlDir:
         return found
 
     def _is_begun(self) -> bool:
-        """Tell whether nothing lies there but what a kill, or a full disk, left of the making of a crawl."""
+        """Return whether the directory holds only the remains of an interrupted ``create``."""
         left = {path.name for path in self.path.iterdir()} - {f"{MARKER}.new"}
         return not left or (left == {self.segments.name} and not any(self.segments.iterdir()))
 
     @contextmanager
     def lock(self, command: str, now: datetime | None = None) -> Iterator[None]:
-        """Keep every other command that changes the crawldb out; what killed ones left in ``tmp`` is removed."""
+        """Lock out other commands that change the crawldb, and remove what killed ones left behind."""
         lock = LocalStorage(self.path).lock(LOCK, this_process(command, now or datetime.now(UTC)))
         try:
             sweep(self.scratch)
@@ -126,7 +126,7 @@ class CrawlDir:
         return [Segment(path) for path in found if path.is_dir() and not path.name.startswith(".")]
 
     def segment(self, name: str) -> Segment:
-        """Return a segment by its name, or by a path to it; without a name, the newest."""
+        """Return a segment by name or path; without a name, the newest."""
         known = self.all_segments()
         if not name:
             if not known:
@@ -139,12 +139,12 @@ class CrawlDir:
             if each.name == wanted:
                 return each
         shown = ", ".join(each.name for each in known[-5:]) or "none"
-        raise UsageError(f"there is no segment {wanted}", where=str(self.segments), hint=f"The newest: {shown}")
+        raise UsageError(f"no such segment: {wanted}", where=str(self.segments), hint=f"The newest segments: {shown}")
 
     def new_segment_name(self, now: datetime) -> str:
-        """Return a name by the time that no segment has or had, and that sorts after all of them.
+        """Return a new segment name, derived from the time, that sorts after all existing ones.
 
-        Segments that were removed stand in the tables that they went into: under such a name nothing would go in.
+        Names of removed segments are not reused: the tables would take the new segment for applied.
         """
         last = max((each.name for each in self.all_segments()), default="")
         name = now.astimezone(UTC).strftime(_NAME)
@@ -156,13 +156,13 @@ class CrawlDir:
 
 
 def applied_segments(table: Path) -> frozenset[str] | None:
-    """Return the names of the segments that went into a table; nothing when there is no table."""
+    """Return the names of the segments applied to a table, or ``None`` if there is no table."""
     manifest = current_manifest(LocalStorage(table)) if table.is_dir() else None
     return None if manifest is None else frozenset(manifest.applied)
 
 
 def _after(name: str) -> str:
-    """Return the name that follows: a second later, if it is a time at all.
+    """Return the next name: one second later if it is a time.
 
     >>> _after("20261115235959"), _after("merged")
     ('20261116000000', 'merged-1')
@@ -181,16 +181,16 @@ def _check(data: bytes, marker: Path) -> None:
         raise UserError(f"the file is damaged: {failure}", where=str(marker)) from failure
     if found.format > FORMAT:
         raise UserError(
-            f"this crawl was made by a newer Scoter ({found.scoter or 'format ' + str(found.format)})",
+            f"this crawl was made by a newer version of Scoter ({found.scoter or 'format ' + str(found.format)})",
             where=str(marker),
-            hint="Install that version, or a later one.",
+            hint="Install that version or a later one.",
         )
 
 
 class StopRequest:
-    """Whether the end is wanted.
+    """Whether the user has asked a running job to stop: Ctrl-C, SIGTERM, or a file in the crawl directory.
 
-    The first Ctrl-C asks for a clean end; the second one interrupts as it always does.
+    The first Ctrl-C requests a clean stop; the second one interrupts as usual.
     """
 
     def __init__(self, file: Path | None = None) -> None:
@@ -203,16 +203,16 @@ class StopRequest:
         return bool(self.by)
 
     @contextmanager
-    def listening(self) -> Iterator[None]:
-        """Take SIGINT and SIGTERM as the wish to end, for a while."""
-        before = {number: signal.signal(number, self._hear) for number in (signal.SIGINT, signal.SIGTERM)}
+    def handle_signals(self) -> Iterator[None]:
+        """Treat SIGINT and SIGTERM as stop requests inside the context."""
+        before = {number: signal.signal(number, self._on_signal) for number in (signal.SIGINT, signal.SIGTERM)}
         try:
             yield
         finally:
             for number, handler in before.items():
                 signal.signal(number, handler)
 
-    def _hear(self, number: int, frame: FrameType | None) -> None:
+    def _on_signal(self, number: int, frame: FrameType | None) -> None:
         if self.by:
             raise KeyboardInterrupt
         self.by = "Ctrl-C" if number == signal.SIGINT else "a signal"

@@ -1,4 +1,4 @@
-"""Rows written to a file: CSV, JSON lines, Parquet, or plain text; whole, or not at all."""
+"""Rows as CSV, JSON lines, Parquet or plain text, written to a file atomically."""
 # mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from scoter.errors import UsageError
 from scoter.store.disk import disk_errors
 
 FORMATS = ("csv", "json", "parquet", "plain")
-_PIECE = 4_096  # rows that are Python objects at once
+_SLICE = 4_096  # rows converted to Python objects at a time
 
 
 @contextmanager
 def replace_file(path: Path) -> Iterator[BinaryIO]:
-    """Open a file that takes its name, in the place of what had it, when all has been written."""
+    """Open a temporary file that replaces ``path`` when the context ends without an error."""
     if path.is_dir():
-        raise UsageError("is a directory", where=str(path), hint="Name a file to write to.")
+        raise UsageError("is a directory", where=str(path), hint="Pass the name of a file.")
     draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     with disk_errors("write the file", path):
         file = draft.open("xb")
@@ -49,10 +49,10 @@ def write_rows(batches: Iterable[Any], schema: Any, out: BinaryIO, form: str) ->
         return _parquet(batches, schema, out)
     if form == "csv":
         out.write(_csv_line(schema.names))
-    spell = _SPELLINGS[form]
+    encode = _ENCODERS[form]
     number = 0
     for row in iter_rows(batches):
-        out.write(spell(row))
+        out.write(encode(row))
         number += 1
     return number
 
@@ -60,8 +60,8 @@ def write_rows(batches: Iterable[Any], schema: Any, out: BinaryIO, form: str) ->
 def iter_rows(batches: Iterable[Any]) -> Iterator[dict[str, Any]]:
     """Yield the rows of record batches."""
     for batch in batches:
-        for start in range(0, batch.num_rows, _PIECE):
-            yield from batch.slice(start, _PIECE).to_pylist(maps_as_pydicts="lossy")
+        for start in range(0, batch.num_rows, _SLICE):
+            yield from batch.slice(start, _SLICE).to_pylist(maps_as_pydicts="lossy")
 
 
 def json_line(row: Mapping[str, Any]) -> bytes:
@@ -70,12 +70,12 @@ def json_line(row: Mapping[str, Any]) -> bytes:
 
 
 def csv_row(row: Mapping[str, Any]) -> bytes:
-    """Return a row as a line of CSV; what has parts stands there as JSON."""
+    """Return a row as a line of CSV; nested values are JSON."""
     return _csv_line([value if isinstance(value, float) else text_value(value) for value in row.values()])
 
 
 def plain_block(row: Mapping[str, Any]) -> bytes:
-    """Return a row as a block for people: its URL, then a line for each column that has a value."""
+    """Return a row as a text block: its URL, then one line per column that has a value."""
     widest = max(map(len, row))
     lines = [str(row.get("url", ""))]
     lines += [
@@ -86,7 +86,7 @@ def plain_block(row: Mapping[str, Any]) -> bytes:
     return ("\n".join(lines) + "\n\n").encode("utf-8", "replace")
 
 
-_SPELLINGS: Mapping[str, Callable[[Mapping[str, Any]], bytes]] = {
+_ENCODERS: Mapping[str, Callable[[Mapping[str, Any]], bytes]] = {
     "csv": csv_row,
     "json": json_line,
     "plain": plain_block,
@@ -113,7 +113,7 @@ def _one_line(text: str) -> str:
 
 
 def json_value(value: Any) -> Any:
-    """Return a value as JSON has it: bytes as hex digits, times in UTC.
+    """Return a value for JSON: bytes as hex digits, times in UTC.
 
     >>> json_value(b"\\x01\\xff"), json_value(datetime(2026, 11, 15, 5, tzinfo=UTC)), json_value({"a": (1, None)})
     ('01ff', '2026-11-15T05:00:00Z', {'a': [1, None]})
@@ -140,7 +140,7 @@ def json_value(value: Any) -> Any:
 
 
 def text_value(value: Any) -> str:
-    """Return a value as text: nothing where there is none, JSON where it has parts.
+    """Return a value as text: empty for ``None``, JSON for nested values.
 
     >>> text_value(None), text_value({"a": 1}), text_value(0.1 + 0.2), text_value(True)
     ('', '{"a":1}', '0.3', 'true')
@@ -158,6 +158,6 @@ def text_value(value: Any) -> str:
 
 
 def utc_text(value: datetime) -> str:
-    """Return a time as text; one without a zone is taken as UTC."""
+    """Return a time as text; without a zone it is taken as UTC."""
     known = value if value.tzinfo is not None else value.replace(tzinfo=UTC)
     return known.astimezone(UTC).isoformat().replace("+00:00", "Z")

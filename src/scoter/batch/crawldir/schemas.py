@@ -1,4 +1,7 @@
-"""The columns of every table of a crawl. docs/crawl-directory.md tells them; a test holds it to this module."""
+"""The columns of every table of a crawl, and the conversion between records and rows.
+
+docs/crawl-directory.md describes the columns; a test compares it with this module.
+"""
 # mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
@@ -19,7 +22,7 @@ from scoter.plugins import Column
 from scoter.store.tables import arrow_type
 
 TIME = pa.timestamp("us", tz="UTC")
-"""Microseconds, since that is what DuckDB and Spark write."""
+"""Microseconds, because DuckDB and Spark write them."""
 METADATA = pa.map_(pa.utf8(), pa.utf8())
 
 DATUM = pa.schema(
@@ -37,7 +40,7 @@ DATUM = pa.schema(
         ("metadata", METADATA),
     ]
 )
-"""What is known of a URL: the crawldb's columns, before those of plug-ins."""
+"""The columns of a record, before those of plug-ins."""
 
 CRAWLDB = DATUM
 
@@ -101,9 +104,8 @@ PARSE_DATA = pa.schema(
         ("about", pa.utf8()),
     ]
 )
-"""What a page says. The last of them are there when ``parse.metadata`` is on: the fields that questions are asked by,
-each typed, and ``about`` with the whole record as JSON, which both engines read and which can grow without a change of
-every file's schema."""
+"""The columns from ``description`` on need ``parse.metadata``. Common fields have typed columns; ``about`` holds the
+whole record as JSON, which every engine can read and which can grow without a schema change."""
 
 PARSE_TEXT = pa.schema([(name, pa.utf8()) for name in ("url", "key", "text", "main_text", "markdown", "part_of")])
 
@@ -125,12 +127,12 @@ LINKDB = pa.schema([("url", pa.utf8()), ("key", pa.utf8()), ("inlinks", pa.list_
 
 
 def plugin_columns(chain: Iterable[tuple[str, Any]]) -> tuple[Column, ...]:
-    """Return the columns that the plug-ins of a chain keep in the crawldb; two may not want the same name."""
+    """Return the crawldb columns that the plug-ins of a chain declare; raise on conflicting names."""
     found: dict[str, Column] = {}
     for name, plugin in chain:
         for column in getattr(plugin, "columns", ()):
             if column.name in DATUM.names or column.name in CRAWL_FETCH.names or column.name in CRAWL_PARSE.names:
-                raise PluginError(f"{name} declares the column {column.name}, which is one of Scoter's own")
+                raise PluginError(f"{name} declares the column {column.name}, which Scoter uses itself")
             if found.setdefault(column.name, column) != column:
                 raise PluginError(f"{name} and another plug-in declare the column {column.name} differently")
     return tuple(found.values())
@@ -142,12 +144,12 @@ def column_names(columns: Sequence[Column]) -> tuple[str, ...]:
 
 
 def expression_columns(columns: Sequence[Column]) -> Mapping[str, ValueType]:
-    """Return what an expression may name: the columns of a datum, and those of plug-ins that hold one plain value."""
+    """Return the columns that expressions may use: those of a record, and scalar columns of plug-ins."""
     found = {column.name: _kind(arrow_type(column.arrow_type)) for column in columns}
     return {**EXPRESSION_DATUM, **{name: kind for name, kind in found.items() if kind is not None}}
 
 
-def _kind(type: Any) -> ValueType | None:  # noqa: A002 - what Arrow calls it
+def _kind(type: Any) -> ValueType | None:  # noqa: A002 - Arrow's name
     known = (
         (pa.types.is_integer, ValueType.NUMBER),
         (pa.types.is_floating, ValueType.NUMBER),
@@ -168,14 +170,14 @@ FETCH_STATUSES: Mapping[str, FetchStatus | PartStatus] = {
 
 
 def url_of(row: Mapping[str, Any]) -> Url:
-    """Return a row's URL, without parsing it again."""
+    """Return the URL of a row, without parsing it again."""
     return Url(row["url"], row["key"], row["host"])
 
 
 def datum_of(
     row: Mapping[str, Any], statuses: Mapping[str, Any] = DB_STATUSES, extra: Sequence[str] = (), prefix: str = ""
 ) -> CrawlDatum:
-    """Return the datum of a row; ``extra`` names the plug-ins' columns, ``prefix`` stands before every column."""
+    """Return a row as a record; ``extra`` names the plug-ins' columns, ``prefix`` is put before every column name."""
     return CrawlDatum(
         status=statuses[row[prefix + "status"]],
         fetch_time=row[prefix + "fetch_time"] or EPOCH,
@@ -190,7 +192,7 @@ def datum_of(
 
 
 def row_of(url: Url, datum: CrawlDatum, extra: Iterable[str] = ()) -> dict[str, Any]:
-    """Return the row of a datum."""
+    """Return a record as a row."""
     return {
         "url": url.text,
         "key": url.key,
@@ -208,6 +210,6 @@ def row_of(url: Url, datum: CrawlDatum, extra: Iterable[str] = ()) -> dict[str, 
 
 
 def drop_nulls(values: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the values that are there."""
+    """Return the values that are not null."""
     found = {name: value for name, value in values.items() if value is not None}
     return found or EMPTY

@@ -1,18 +1,18 @@
-"""A segment: a fetch list, what became of it, and how far it has come.
+"""A segment: fetch lists, their results, and the state of the segment.
 
 ```
 segments/20261115033000/
-  segment.json                      what it is: when and how it was made, how many lists and URLs
+  segment.json                      when and how it was made, number of lists and URLs
   crawl_generate/list-00000.parquet the fetch lists, one file each
-  crawl_fetch/    parts: what each fetch led to
+  crawl_fetch/    parts: the result of every fetch
   content/        parts: the WARC files, each with its CDXJ index
-  parse_data/ parse_text/ crawl_parse/   parts: what pages say, their text, their links
-  FETCHED  PARSED                   empty files that say that a step has come to its end
-  LOCK                              who fetches or parses it now
+  parse_data/ parse_text/ crawl_parse/   parts: page metadata, texts, outlinks
+  FETCHED  PARSED                   empty files: the step is complete
+  LOCK                              which command is fetching or parsing it
 ```
 
-Parts of one name belong together. While a segment is fetched, the part of ``crawl_fetch`` gets its name last, and makes
-the others count; when it is parsed apart from that, it is the part of ``parse_data``.
+Parts with the same name belong together. During a fetch, the part of ``crawl_fetch`` gets its name last and makes the
+others valid; when pages are parsed separately, the part of ``parse_data`` does.
 """
 
 from __future__ import annotations
@@ -41,19 +41,19 @@ LOCK = "LOCK"
 FETCHED = "FETCHED"
 PARSED = "PARSED"
 INFO_FILE = "segment.json"
-# A fetching process has five of these open at once, and to write a row group takes several times its size; and what it
-# writes it should not spend its time on compressing.
+# A worker has five of these open at once, and writing a row group takes several times its size. It should not spend
+# its time on compression either.
 _BOUNDS = PartLimits(row_group_bytes=2 * 2**20, level=1, page_index=False)
 
 
 class SegmentOrigin(msgspec.Struct, frozen=True):
-    """A segment by its name, with those that it was merged out of, if it was."""
+    """The name of a segment, and of the segments it was merged from."""
 
     name: str
     merged: tuple[SegmentOrigin, ...] = ()
 
     def is_in(self, applied: Collection[str]) -> bool:
-        """Tell whether all of it is among what went into a table: itself, or each that it was merged out of."""
+        """Return whether the segment, or every segment it was merged from, was applied to a table."""
         return self.name in applied or (bool(self.merged) and all(each.is_in(applied) for each in self.merged))
 
     def is_partly_in(self, applied: Collection[str]) -> bool:
@@ -61,7 +61,7 @@ class SegmentOrigin(msgspec.Struct, frozen=True):
 
 
 class SegmentInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """What a segment says of itself."""
+    """The content of ``segment.json``."""
 
     created: datetime
     lists: int
@@ -69,7 +69,7 @@ class SegmentInfo(msgspec.Struct, frozen=True, kw_only=True):
     made_by: str = "generate"
     partition: str = "host"
     merged: tuple[SegmentOrigin, ...] = ()
-    """Those that it was merged out of."""
+    """The segments it was merged from."""
 
 
 class Segment:
@@ -83,8 +83,8 @@ class Segment:
     def __repr__(self) -> str:
         return f"Segment({self.name!r})"
 
-    def about(self) -> SegmentInfo:
-        """Return what the segment says of itself."""
+    def info(self) -> SegmentInfo:
+        """Read ``segment.json``."""
         file = self.path / INFO_FILE
         with disk_errors("read the segment", file):
             data = file.read_bytes()
@@ -94,11 +94,11 @@ class Segment:
             raise UserError(f"the file is damaged: {failure}", where=str(file)) from failure
 
     def origin(self) -> SegmentOrigin:
-        """Return the segment's name, and what it was merged out of."""
-        return SegmentOrigin(self.name, self.about().merged)
+        """Return the name of the segment and of those it was merged from."""
+        return SegmentOrigin(self.name, self.info().merged)
 
     def is_in(self, applied: Collection[str]) -> bool:
-        """Tell whether what it holds is in a table, by the names of the segments that went into that."""
+        """Return whether the segment was applied to a table, given the names of the segments applied to it."""
         return self.name in applied or self.origin().is_in(applied)
 
     @property
@@ -110,7 +110,7 @@ class Segment:
         return (self.path / PARSED).exists()
 
     def finish(self, step: str) -> None:
-        """Say for good that a step (``FETCHED``, ``PARSED``) has come to its end."""
+        """Mark a step (``FETCHED``, ``PARSED``) as complete, durably."""
         with disk_errors("finish the segment", self.path):
             handle = os.open(self.path / step, os.O_CREAT | os.O_WRONLY, 0o644)
             os.fsync(handle)
@@ -136,7 +136,7 @@ class Segment:
 
     @contextmanager
     def lock(self, command: str) -> Iterator[None]:
-        """Keep every other command out that fetches or parses this segment."""
+        """Lock out other commands that fetch or parse this segment."""
         lock = LocalStorage(self.path).lock(LOCK, this_process(command, datetime.now(UTC)))
         try:
             yield
@@ -145,7 +145,7 @@ class Segment:
 
 
 class SegmentSources(Struct, frozen=True, kw_only=True):
-    """The sources of one or more segments."""
+    """The valid parts of one or more segments, as sources."""
 
     generate: TableSource
     fetch: TableSource
@@ -155,10 +155,10 @@ class SegmentSources(Struct, frozen=True, kw_only=True):
 
 
 def segment_sources(segments: Sequence[Segment], extra: Sequence[Column] = ()) -> SegmentSources:
-    """Return the parts of segments that count, together.
+    """Return the valid parts of segments.
 
-    While a segment is being fetched, a part of another table counts when that of ``crawl_fetch`` has its name; what
-    is parsed later counts when that of ``parse_data`` has.
+    While a segment is being fetched, a part of another table is valid if ``crawl_fetch`` has a part of that name; if
+    pages are parsed later, ``parse_data`` must have one.
     """
     generates: list[str] = []
     fetches: list[str] = []

@@ -1,7 +1,7 @@
-"""Which URLs of the crawldb may go into the next segments, and in which order: as far as the engine can tell.
+"""Select and order the candidates for the next segments, inside the engine.
 
-The rules are Nutch's, one after another: due, not waiting in a segment, the expression, the status, the least sort
-value, the longest interval. The URL filters come after them, on what is left (``picking.py``), since they are Python.
+The rules are Nutch's, in this order: due, not waiting in a segment, the expression, the status, the minimum sort value,
+the maximum interval. The URL filters come afterwards (``picker.py``), because they are Python code.
 """
 # mypy: disable-error-code="import-untyped"
 
@@ -30,57 +30,57 @@ IS_DUE = "is_due"
 
 
 class SelectionRules(Struct, frozen=True, kw_only=True):
-    """What is asked of a URL."""
+    """The conditions that a URL must meet."""
 
     now: datetime
     schedule: Any
     scoring: Sequence[tuple[str, Any]]
     extra: tuple[str, ...] = ()
-    """The names of plug-ins' columns."""
+    """The names of the plug-ins' columns."""
     expression: Typed | None = None
     status: str | None = None
-    least_value: float | None = None
-    longest_interval: timedelta | None = None
+    min_value: float | None = None
+    max_interval: timedelta | None = None
 
 
 class Candidates(Struct, frozen=True):
-    """The candidates, with their sort values; and for each rule the rows it leaves, by what is said of the others."""
+    """The candidates with their sort values; and for each rule a label for what it drops and the rows that remain."""
 
-    candidates: Rows
-    left: Sequence[tuple[str, Rows]]
+    rows: Rows
+    remaining: Sequence[tuple[str, Rows]]
 
 
 def select_candidates(engine: Engine, known: Rows, rules: SelectionRules, waiting: Rows | None = None) -> Candidates:
-    """Return what the rules, in order, leave of the crawldb.
+    """Apply the rules, in order, to the crawldb.
 
-    ``waiting`` has the URLs that stand in segments which an update has not seen yet.
+    ``waiting`` holds the URLs of segments that are not in the crawldb yet.
     """
-    left: list[tuple[str, Rows]] = []
+    remaining: list[tuple[str, Rows]] = []
     rows = with_due_column(engine, known, rules)
     rows = rows.filter(rows[IS_DUE]).drop(IS_DUE)
-    left.append(("not due", rows))
+    remaining.append(("not due", rows))
     if waiting is not None:
         rows = rows.anti_join(waiting, "url")
-        left.append(("waiting in a segment", rows))
-    rows = _valued(engine, rows, rules)
+        remaining.append(("waiting in a segment", rows))
+    rows = _with_sort_values(engine, rows, rules)
     if rules.expression is not None:
         rows = where(engine, rows, rules.expression, rules.now)
-        left.append(("not matched by the expression", rows))
+        remaining.append(("not matched by the expression", rows))
     if rules.status is not None:
         rows = rows.filter(rows.status == rules.status)
-        left.append(("of another status", rows))
-    if rules.least_value is not None:
-        rows = rows.filter(rows[SORT_VALUE] >= double(rules.least_value))
-        left.append(("below the least score", rows))
-    if rules.longest_interval is not None:
-        rows = rows.filter(rows.interval <= int(rules.longest_interval.total_seconds()))
-        left.append(("of a longer interval", rows))
-    return Candidates(rows, left)
+        remaining.append(("with another status", rows))
+    if rules.min_value is not None:
+        rows = rows.filter(rows[SORT_VALUE] >= double(rules.min_value))
+        remaining.append(("below the minimum score", rows))
+    if rules.max_interval is not None:
+        rows = rows.filter(rows.interval <= int(rules.max_interval.total_seconds()))
+        remaining.append(("with a longer interval", rows))
+    return Candidates(rows, remaining)
 
 
 def with_due_column(engine: Engine, known: Rows, rules: SelectionRules) -> Rows:
-    """Return records with a time too far away brought back to now, and whether they are due."""
-    columns = _rules_of(rules.schedule)
+    """Return records with a column that says whether they are due; fetch times too far ahead are reset to now."""
+    columns = _schedule_rules(rules.schedule)
     if columns is None:
         return engine.map_batches(known, lambda batch: _due(batch, rules), _with(known, **{IS_DUE: pa.bool_()}))
     now = timestamp(rules.now)
@@ -93,26 +93,26 @@ def with_due_column(engine: Engine, known: Rows, rules: SelectionRules) -> Rows:
 
 
 def next_due(known: Rows, rules: SelectionRules) -> Rows:
-    """Return one row with the earliest time at which a URL that is not due now will be."""
-    later_ones = known.filter(known.fetch_time > timestamp(rules.now))
-    return later_ones.aggregate(next_due=later_ones.fetch_time.min())
+    """Return one row with the earliest fetch time of the URLs that are not due yet."""
+    not_due = known.filter(known.fetch_time > timestamp(rules.now))
+    return not_due.aggregate(next_due=not_due.fetch_time.min())
 
 
-def _rules_of(schedule: Any) -> Schedule | None:
-    """Return the core's rules by which a schedule says what is due, if it goes by them."""
+def _schedule_rules(schedule: Any) -> Schedule | None:
+    """Return the core's schedule rules if a schedule decides by them what is due, otherwise ``None``."""
     rules = getattr(schedule, "rules", None)
-    asks = next((each for each in type(schedule).__mro__ if "due" in vars(each)), None)
-    is_own = asks is not None and asks.__module__ == "scoter.builtin.schedules"
-    return rules if is_own and isinstance(rules, Schedule) and type(rules).due is Schedule.due else None
+    definer = next((each for each in type(schedule).__mro__ if "due" in vars(each)), None)
+    is_builtin = definer is not None and definer.__module__ == "scoter.builtin.schedules"
+    return rules if is_builtin and isinstance(rules, Schedule) and type(rules).due is Schedule.due else None
 
 
-def _valued(engine: Engine, rows: Rows, rules: SelectionRules) -> Rows:
-    """Give every record its sort value: hooks with a column face inside the engine, the others row by row."""
+def _with_sort_values(engine: Engine, rows: Rows, rules: SelectionRules) -> Rows:
+    """Add sort values: by column expressions if a plug-in has them, otherwise row by row."""
     rows = rows.mutate(score=rows.score.fill_null(double(0.0)), **{SORT_VALUE: double(1.0)})
     for _, plugin in rules.scoring:
         if (columns := getattr(plugin, "sort_value_columns", None)) is not None:
             value = columns(rows).cast("float64")
-            # What is no number would stand before or after all others, as the engine likes.
+            # Engines disagree on whether NaN sorts first or last.
             rows = rows.mutate(**{SORT_VALUE: ibis.ifelse(value.isnan(), double(0.0), value).fill_null(double(0.0))})
         elif (hook := getattr(plugin, "sort_value", None)) is not None:
             rows = engine.map_batches(rows, _SortValueHook(hook, rules.extra), _with(rows))
@@ -120,7 +120,7 @@ def _valued(engine: Engine, rows: Rows, rules: SelectionRules) -> Rows:
 
 
 class _SortValueHook:
-    """A row hook, over record batches."""
+    """Applies a row hook to record batches."""
 
     def __init__(self, hook: Any, extra: Sequence[str]) -> None:
         self._hook = hook
@@ -145,7 +145,7 @@ def _due_rows(batch: Any, rules: SelectionRules) -> Iterator[dict[str, Any]]:
 
 
 def _with(rows: Rows, **more: Any) -> Any:
-    """Return the Arrow schema of rows, with more columns."""
+    """Return the Arrow schema of rows with more columns."""
     return _added(rows.schema().to_pyarrow(), more)
 
 

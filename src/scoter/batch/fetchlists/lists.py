@@ -1,4 +1,7 @@
-"""Which fetch list a URL belongs to: all URLs of a queue stand in one list, so that no two processes ask one server."""
+"""Fetch lists: which list a URL belongs to, and reading a list as requests.
+
+All URLs of a host queue are in the same list, so that no two workers send requests to one server.
+"""
 # mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
@@ -23,14 +26,14 @@ from scoter.errors import UserError
 
 
 def process_count(config: Config) -> int:
-    """Return how many processes a fetch is dealt out to, if there is enough for them to do."""
+    """Return the maximum number of workers of a fetch."""
     return config.fetch.processes or os.cpu_count() or 1
 
 
 def list_number(url: Url, mode: str, lists: int) -> int:
-    """Return the number of a URL's list.
+    """Return the number of the list that a URL belongs to.
 
-    Where queues are by address, names would have to be resolved to tell them apart; so there is one list.
+    With queues by IP address there is only one list, because telling them apart would need DNS.
 
     >>> from scoter.core.url import canonical
     >>> [list_number(canonical(url), "host", 4) for url in ("http://example.org/", "https://example.org/b")]
@@ -43,21 +46,21 @@ def list_number(url: Url, mode: str, lists: int) -> int:
 
 @lru_cache(maxsize=16_384)
 def _bucket(key: str, lists: int) -> int:
-    # The first 32 bits of an MD5, as any engine can reckon them.
+    # The first 32 bits of an MD5, which every engine can compute.
     return int(md5(key.encode(), usedforsecurity=False).hexdigest()[:8], 16) % lists
 
 
 ETAG = "ETag"
-"""Metadata key under which a page's entity tag is kept, for the next request to be conditional."""
+"""Metadata key of a page's entity tag, for conditional requests."""
 
 _BATCH = 1_024
 _COLUMNS = ("url", "key", "host", "status", "modified_time", "retries", "interval", "score", "signature", "metadata")
 _MICROSECOND = timedelta(microseconds=1)
-_HAVE = frozenset({"fetched", "notmodified"})
+_FETCHED = frozenset({"fetched", "notmodified"})
 
 
 async def read_requests(files: Sequence[Path], extra: Sequence[str]) -> AsyncIterator[Request]:
-    """Yield the requests of fetch lists, in their order; nothing of a list is in memory but a batch."""
+    """Yield the requests of fetch lists, in order; only one batch is in memory at a time."""
     for file in files:
         for request in _read(file, extra):
             yield request
@@ -65,14 +68,14 @@ async def read_requests(files: Sequence[Path], extra: Sequence[str]) -> AsyncIte
 
 def _read(file: Path, extra: Sequence[str]) -> Iterator[Request]:
     try:
-        # In this thread, and no part of a column at a time: either would take 10 MB more.
+        # Threads and pre-buffering would each take 10 MB more.
         with pq.ParquetFile(file, pre_buffer=False) as opened:
             present = [name for name in extra if name in opened.schema_arrow.names]
             for batch in opened.iter_batches(_BATCH, columns=[*_COLUMNS, *present], use_threads=False):
                 yield from _requests(batch, present)
     except (OSError, pa.ArrowException) as failure:
         first = str(failure).partition("\n")[0]
-        raise UserError(f"the fetch list cannot be read: {first}", where=str(file)) from failure
+        raise UserError(f"cannot read the fetch list: {first}", where=str(file)) from failure
 
 
 def _requests(batch: Any, extra: Sequence[str]) -> Iterator[Request]:
@@ -90,12 +93,12 @@ def _requests(batch: Any, extra: Sequence[str]) -> Iterator[Request]:
             metadata=found,
             extra=None if added is None else _present(extra, next(added)),
         )
-        # Only of a page that we have: a record that was started over asks for the page itself.
-        is_kept = status in _HAVE and signature is not None
+        # Send a conditional request only for a page that we have.
+        is_conditional = status in _FETCHED and signature is not None
         yield Request(
             url=Url(url, key, host),
-            modified_since=from_micros(modified) if is_kept and modified is not None else None,
-            etag=found.get(ETAG, "") if is_kept and found else "",
+            modified_since=from_micros(modified) if is_conditional and modified is not None else None,
+            etag=found.get(ETAG, "") if is_conditional and found else "",
             headers=known.cookies() if found else (),
             context=encode_context(known),
         )
@@ -106,7 +109,7 @@ def _present(names: Sequence[str], values: Sequence[Any]) -> dict[str, Any] | No
 
 
 def from_micros(microseconds: int) -> datetime:
-    """Return a time of the tables.
+    """Return a time stored in a table.
 
     >>> from_micros(0)
     datetime.datetime(1970, 1, 1, 0, 0, tzinfo=datetime.timezone.utc)
@@ -115,5 +118,5 @@ def from_micros(microseconds: int) -> datetime:
 
 
 def to_micros(moment: datetime) -> int:
-    """Return a time as the tables keep it."""
+    """Return a time as stored in a table."""
     return (moment - EPOCH) // _MICROSECOND

@@ -1,4 +1,4 @@
-"""From candidates in their order to segments: filters, a limit for each host or domain, a limit for each segment."""
+"""Assign candidates, in their order, to segments and fetch lists: URL filters, limits per host and per segment."""
 # mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from scoter.batch.fetchlists.lists import list_number
 from scoter.batch.urls.chains import UrlChains
 from scoter.core.chain import keeps, respell
 from scoter.core.url import Url, queue_key
-from scoter.engine import TableSource
+from scoter.engine import TableSource, file_source
 from scoter.store.disk import disk_errors
 
 PICKED_SCHEMA = pa.schema(
@@ -27,11 +27,11 @@ PICKED_SCHEMA = pa.schema(
         ("place", pa.int64()),
     ]
 )
-"""A URL that was picked: into which segment and list, and where it stands there."""
+"""A picked URL: its segment, its fetch list, and its position there."""
 
 
 class FetchListLimits(Struct, frozen=True, kw_only=True):
-    """How many URLs may be picked, and how they are dealt out."""
+    """How many URLs may be picked, and how they are distributed."""
 
     top_n: int | None = None
     segments: int = 1
@@ -46,16 +46,16 @@ class FetchListLimits(Struct, frozen=True, kw_only=True):
 
 
 class UrlPicker:
-    """Picks URLs in the order in which they come.
+    """Picks URLs in the order in which they arrive.
 
-    A host that has reached its limit in a segment goes on in the next one, and never back. In memory is a number for
-    each host, and only where hosts are limited.
+    A host that has reached its limit in a segment continues in the next one and never goes back. If hosts are limited,
+    one counter per host is kept in memory.
     """
 
-    def __init__(self, limits: FetchListLimits, sieve: UrlChains) -> None:
+    def __init__(self, limits: FetchListLimits, chains: UrlChains) -> None:
         self.filtered = self.capped = self.picked = 0
         self._limits = limits
-        self._sieve = sieve
+        self._chains = chains
         self._counts: dict[str, tuple[int, int]] = {}
         self._sizes = [0] * limits.segments
 
@@ -64,19 +64,19 @@ class UrlPicker:
         return self._limits.total is not None and self.picked >= self._limits.total
 
     def pick(self, batch: Any) -> Any:
-        """Return what is picked of a batch of URLs with their keys and hosts."""
+        """Return the picked rows of a batch of URLs with their keys and hosts."""
         return pa.RecordBatch.from_pylist(list(self._rows(batch)), schema=PICKED_SCHEMA)
 
     def _rows(self, batch: Any) -> Iterator[dict[str, Any]]:
-        limits, filters = self._limits, self._sieve.filters
+        limits, filters = self._limits, self._chains.filters
         columns = (batch.column(name).to_pylist() for name in ("url", "key", "host"))
         for found in zip(*columns, strict=True):
             if self.is_full:
                 return
             url = Url(*found)
-            # A full host is the cheaper question, and its answer the same before and after the filters.
-            counted = self._counted(url) if limits.max_count is not None else None
-            segment = self._segment(counted)
+            # Checking the host limit is cheaper than the filters, and the result is the same in either order.
+            queue = self._queue_of(url) if limits.max_count is not None else None
+            segment = self._segment(queue)
             if segment is None:
                 self.capped += 1
                 continue
@@ -85,9 +85,9 @@ class UrlPicker:
                 continue
             self.picked += 1
             self._sizes[segment] += 1
-            if counted is not None:
-                before, count = self._counts.get(counted, (segment, 0))
-                self._counts[counted] = (segment, count + 1 if before == segment else 1)
+            if queue is not None:
+                before, count = self._counts.get(queue, (segment, 0))
+                self._counts[queue] = (segment, count + 1 if before == segment else 1)
             yield {
                 "picked_url": url.text,
                 "segment": segment,
@@ -95,10 +95,10 @@ class UrlPicker:
                 "place": shuffle_position(url.text),
             }
 
-    def _segment(self, counted: str | None) -> int | None:
-        """Return the first segment with room, for this host, at or after the one it has come to."""
+    def _segment(self, queue: str | None) -> int | None:
+        """Return the first segment with room for this host, starting at its current one."""
         limits = self._limits
-        start, count = (0, 0) if counted is None else self._counts.get(counted, (0, 0))
+        start, count = (0, 0) if queue is None else self._counts.get(queue, (0, 0))
         if limits.max_count is not None and count >= limits.max_count:
             start += 1
         for segment in range(start, limits.segments):
@@ -106,25 +106,25 @@ class UrlPicker:
                 return segment
         return None
 
-    def _counted(self, url: Url) -> str:
-        sieve = self._sieve
-        if sieve.normalizers:
-            url = respell(url, sieve.normalizers, sieve.scope, sieve.loops) or url
+    def _queue_of(self, url: Url) -> str:
+        chains = self._chains
+        if chains.normalizers:
+            url = respell(url, chains.normalizers, chains.scope, chains.loops) or url
         return queue_key(url, self._limits.count_mode)
 
 
 def save_picked(batches: Iterable[Any], folder: Path) -> TableSource:
-    """Write what was picked to a temporary file."""
+    """Write picked rows to a temporary file."""
     file = folder / "picked.parquet"
     with disk_errors("write temporary files", file), pq.ParquetWriter(file, PICKED_SCHEMA, compression="lz4") as writer:
         for batch in batches:
             writer.write_batch(batch)
-    return TableSource(files=(str(file),), schema=PICKED_SCHEMA, defaults={})
+    return file_source(file, PICKED_SCHEMA)
 
 
 def shuffle_position(text: str) -> int:
-    """Return a number that shuffles URLs, always in the same way.
+    """Return a number that shuffles URLs deterministically.
 
-    A list in the order of the crawldb would bring one host after the other.
+    A fetch list in crawldb order would hold one host after the other.
     """
     return int.from_bytes(md5(text.encode(), usedforsecurity=False).digest()[:8], signed=True)

@@ -1,7 +1,7 @@
-"""From picked records to segments on disk.
+"""Write picked records as segments.
 
-A segment is made in a folder whose name begins with a dot, which nobody takes for a segment; when all of it is on disk
-the folder gets its name. A kill before that leaves no segment.
+A segment is built in a folder whose name begins with a dot, list_number is ignored. The folder gets its final name when
+everything is on disk, so a killed job leaves no partial segment.
 """
 # mypy: disable-error-code="import-untyped"
 
@@ -30,7 +30,7 @@ from scoter.store.tables.local import LocalStorage
 from scoter.store.tables.schema import with_columns
 
 SORT_ORDER = ("segment", "list", "place", "url")
-_ROWS = 16_384
+_BATCH_ROWS = 16_384
 
 
 def write_segments(
@@ -38,21 +38,21 @@ def write_segments(
     engine: Engine,
     rows: Rows,
     columns: Sequence[Column],
-    about: SegmentInfo,
+    info: SegmentInfo,
     now: datetime,
     folder: Path,
 ) -> Mapping[str, int]:
-    """Make segments of records that know their segment, list and place, and return how many URLs each has."""
+    """Write the records, list_number have a segment, list and place, and return the number of URLs of each segment."""
     file = folder / "packed.parquet"
     own = pa.schema([*schemas.CRAWL_GENERATE, ("segment", pa.int32()), ("place", pa.int64())])
     if not engine.save(rows, with_columns(own, columns), file, order=SORT_ORDER):
         return {}
     drafts: dict[int, Segment] = {}
     try:
-        counts = _write(crawl, file, columns, about.lists, drafts)
+        counts = _write(crawl, file, columns, info.lists, drafts)
         made = {}
         for number, draft in sorted(drafts.items()):
-            data = msgspec.json.encode(msgspec.structs.replace(about, urls=counts[number])) + b"\n"
+            data = msgspec.json.encode(msgspec.structs.replace(info, urls=counts[number])) + b"\n"
             LocalStorage(draft.path).replace(INFO_FILE, data)
             name = crawl.new_segment_name(now)
             with disk_errors("name the segment", draft.path):
@@ -69,18 +69,18 @@ def _write(
     crawl: CrawlDir, file: Path, columns: Sequence[Column], lists: int, drafts: dict[int, Segment]
 ) -> dict[int, int]:
     counts: dict[int, int] = {}
-    for number, of_segment in itertools.groupby(_runs(file), key=lambda run: run[0]):
+    for number, segment_runs in itertools.groupby(_runs(file), key=lambda run: run[0]):
         draft = drafts[number] = Segment(crawl.segments / f".new-{number}")
         parts, counts[number] = draft.crawl_generate(columns), 0
         empty = pa.RecordBatch.from_pylist([], schema=parts.schema)
-        by_list = itertools.groupby(of_segment, key=lambda run: run[1])
-        waiting = next(by_list, None)
-        for which in range(lists):
-            with parts.part(f"list-{which:05d}") as part:
+        by_list = itertools.groupby(segment_runs, key=lambda run: run[1])
+        next_list = next(by_list, None)
+        for list_number in range(lists):
+            with parts.part(f"list-{list_number:05d}") as part:
                 part.write(empty)
-                if waiting is not None and waiting[0] == which:
-                    counts[number] += _fill(part, (batch for _, __, batch in waiting[1]))
-                    waiting = next(by_list, None)
+                if next_list is not None and next_list[0] == list_number:
+                    counts[number] += _fill(part, (batch for _, __, batch in next_list[1]))
+                    next_list = next(by_list, None)
     return counts
 
 
@@ -91,9 +91,9 @@ def _fill(part: OpenPart, batches: Iterator[Any]) -> int:
 
 
 def _runs(file: Path) -> Iterator[tuple[int, int, Any]]:
-    """Yield the rows of a file in stretches of one segment and list."""
+    """Yield the rows of a file in runs of the same segment and list."""
     with pq.ParquetFile(file) as opened:
-        for batch in opened.iter_batches(_ROWS):
+        for batch in opened.iter_batches(_BATCH_ROWS):
             places = list(zip(batch.column("segment").to_pylist(), batch.column("list").to_pylist(), strict=True))
             start = 0
             for (segment, number), run in itertools.groupby(places):

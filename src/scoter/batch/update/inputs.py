@@ -69,11 +69,11 @@ def with_redirects(
 
 
 def apply_chains(
-    engine: Engine, found: Mapping[str, TableSource], sieve: UrlChains, folder: Path
+    engine: Engine, found: Mapping[str, TableSource], chains: UrlChains, folder: Path
 ) -> dict[str, TableSource]:
     """Return the inputs with every URL as the chains leave it, and without those that they drop."""
     urls = [engine.read(each).select("url") for each in found.values()]
-    changes = url_changes(engine, ibis.union(*urls), sieve)
+    changes = url_changes(engine, ibis.union(*urls), chains)
     return {name: _rewritten(engine, each, changes, folder / f"{name}.parquet") for name, each in found.items()}
 
 

@@ -1,4 +1,8 @@
-"""What the normalisers and filters of the configuration make of URLs."""
+"""The configured URL normalisers and filters, applied to single URLs and to columns of URLs.
+
+Commands that normalise and filter known URLs again find that most do not change. So each distinct URL goes through the
+chains once, and only the changes are joined back.
+"""
 # mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
@@ -20,7 +24,7 @@ from scoter.plugins import chain
 
 
 class UrlChains(Struct, frozen=True):
-    """The chains for one purpose; either may be empty."""
+    """The normalisers and filters for one purpose; either chain may be empty."""
 
     filters: Sequence[tuple[str, Keeps]]
     normalizers: Sequence[tuple[str, Normalizes]]
@@ -28,8 +32,8 @@ class UrlChains(Struct, frozen=True):
     loops: int = 1
 
     @classmethod
-    def of(cls, config: Config, scope: Scope, *, filter: bool, normalize: bool) -> Self:  # noqa: A002
-        """Return the chains that the configuration names."""
+    def from_config(cls, config: Config, scope: Scope, *, filter: bool, normalize: bool) -> Self:  # noqa: A002
+        """Return the configured chains."""
         return cls(
             chain("urlfilter", config) if filter else (),
             chain("urlnormalizer", config) if normalize else (),
@@ -37,11 +41,11 @@ class UrlChains(Struct, frozen=True):
             config.urlnormalizer.loop_count,
         )
 
-    def sift(self, text: str) -> Url | None:
-        """Return the URL of a text as it is to be stored, or nothing when it is dropped; raise when it is no URL."""
+    def apply(self, text: str) -> Url | None:
+        """Return the URL to store, or ``None`` if it is dropped; raise ``UrlError`` if the text is not a URL."""
         found = rewrite(text, self.normalizers, self.scope, self.loops) if self.normalizers else text
         if found is None:
-            canonical(text)  # a normaliser drops what is no URL too, and that is to be told apart
+            canonical(text)  # normalisers also drop what is not a URL: raise for that
             return None
         url = canonical(found)
         return url if keeps(url, self.filters) else None
@@ -50,18 +54,18 @@ class UrlChains(Struct, frozen=True):
 CHANGES_SCHEMA = pa.schema(
     [("changed", pa.utf8()), ("becomes", pa.utf8()), ("its_key", pa.utf8()), ("its_host", pa.utf8())]
 )
-"""A URL that changes, and what it becomes: nothing when it is dropped."""
+"""A URL that changes and what it becomes; null if it is dropped."""
 
 
-def url_changes(engine: Engine, texts: Rows, sieve: UrlChains) -> Rows:
-    """Return the URLs that the chains change or drop, of rows with a column ``url``."""
-    return engine.map_batches(texts.select("url").distinct(), partial(_changes, sieve), CHANGES_SCHEMA)
+def url_changes(engine: Engine, texts: Rows, chains: UrlChains) -> Rows:
+    """Return the URLs of a column ``url`` that the chains change or drop."""
+    return engine.map_batches(texts.select("url").distinct(), partial(_changes, chains), CHANGES_SCHEMA)
 
 
 def rewrite_urls(rows: Rows, changes: Rows, url: str = "url", beside: Mapping[str, str] | None = None) -> Rows:
-    """Return rows whose URLs are what they become, without those that are dropped.
+    """Return rows with their URLs changed, without the dropped ones.
 
-    ``beside`` says which columns follow the URL: name → ``its_key`` or ``its_host``.
+    ``beside`` names the columns that change with the URL: name → ``its_key`` or ``its_host``.
     """
     columns = tuple(rows.columns)
     joined = rows.left_join(changes, rows[url] == changes.changed)
@@ -72,10 +76,10 @@ def rewrite_urls(rows: Rows, changes: Rows, url: str = "url", beside: Mapping[st
     )
 
 
-def _changes(sieve: UrlChains, batch: Any) -> Any:
+def _changes(chains: UrlChains, batch: Any) -> Any:
     found = []
     for text in batch.column("url").to_pylist():
-        url = _sifted(text, sieve)
+        url = _applied(text, chains)
         if url is None:
             found.append({"changed": text})
         elif url.text != text:
@@ -83,8 +87,8 @@ def _changes(sieve: UrlChains, batch: Any) -> Any:
     return pa.RecordBatch.from_pylist(found, schema=CHANGES_SCHEMA)
 
 
-def _sifted(text: str, sieve: UrlChains) -> Url | None:
+def _applied(text: str, chains: UrlChains) -> Url | None:
     try:
-        return sieve.sift(text)
+        return chains.apply(text)
     except UrlError:
         return None

@@ -1,4 +1,4 @@
-"""Lines of seed lists, made into records of the crawldb and written to a temporary file."""
+"""Turn seed lines and sitemap entries into crawldb records, in a temporary file."""
 # mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
@@ -32,37 +32,37 @@ from scoter.store.disk import disk_errors
 from scoter.store.tables.schema import with_columns
 
 MAX_PROBLEMS = 20
-"""Complaints that are kept to be shown; the others are only counted."""
+"""Problems kept for display; further ones are only counted."""
 ROWS = 10_000
 SEED_NUMBER, HAS_SCORE, HAS_INTERVAL = "seed_number", "seed_has_score", "seed_has_interval"
 
 
 def seed_schema(columns: Sequence[Column]) -> Any:
-    """Return the columns of the temporary file: a record, its place among the seeds, and what its line said."""
+    """Return the schema of the temporary file: a record, its number, and whether it sets a score and an interval."""
     own = [(SEED_NUMBER, pa.int64()), (HAS_SCORE, pa.bool_()), (HAS_INTERVAL, pa.bool_())]
     return pa.schema([*with_columns(schemas.CRAWLDB, columns), *map(pa.field, *zip(*own, strict=True))])
 
 
 def first_seeds(engine: Engine, file: Path, columns: Sequence[Column]) -> Rows:
-    """Return the seeds of a file, of equal URLs the first."""
-    sown = engine.read(TableSource(files=(str(file),), schema=seed_schema(columns), defaults={}))
-    return first_rows(sown, ["url"], [sown[SEED_NUMBER]])
+    """Return the records of a file; if a URL occurs twice, its first record."""
+    rows = engine.read(TableSource(files=(str(file),), schema=seed_schema(columns), defaults={}))
+    return first_rows(rows, ["url"], [rows[SEED_NUMBER]])
 
 
 class SeedRecords:
-    """Makes records of lines, and counts what is wrong with the others."""
+    """Turns seed lines into records and counts the rejected lines."""
 
     def __init__(
         self,
-        sieve: UrlChains,
+        chains: UrlChains,
         scoring: Sequence[tuple[str, Any]],
         columns: Sequence[Column],
         config: Config,
         now: datetime,
     ) -> None:
         self.kept = self.filtered = self.not_urls = self.bad_fields = 0
-        self.complaints: list[SeedProblem] = []
-        self._sieve = sieve
+        self.problems: list[SeedProblem] = []
+        self._chains = chains
         self._scoring = ScoringChain(scoring)
         self._columns = columns
         self._new = CrawlDatum(
@@ -74,7 +74,7 @@ class SeedRecords:
         )
 
     def write(self, lines: Iterable[SeedLine | SeedProblem], file: Path) -> None:
-        """Write the records of lines as a Parquet file, a few thousand in memory at a time."""
+        """Write the records of lines to a Parquet file, in batches."""
         schema = seed_schema(self._columns)
         rows: list[dict[str, Any]] = []
         with disk_errors("write temporary files", file), pq.ParquetWriter(file, schema, compression="lz4") as writer:
@@ -86,7 +86,7 @@ class SeedRecords:
             writer.write_batch(pa.RecordBatch.from_pylist(rows, schema=schema))
 
     def rows(self, lines: Iterable[SeedLine | SeedProblem]) -> Iterator[dict[str, Any]]:
-        """Yield the rows of the lines that hold a URL which the chains keep."""
+        """Yield the rows of the lines whose URL the chains keep."""
         names = schemas.column_names(self._columns)
         for line in lines:
             if isinstance(line, SeedProblem):
@@ -95,10 +95,10 @@ class SeedRecords:
                 continue
             seed = parse_seed(line.text)
             try:
-                url = self._sieve.sift(seed.text)
+                url = self._chains.apply(seed.text)
             except UrlError:
                 self.not_urls += 1
-                self._note(SeedProblem(line.where, seed.text, "is not a URL that can be fetched"))
+                self._note(SeedProblem(line.where, seed.text, "not a URL that can be fetched"))
                 continue
             if url is None:
                 self.filtered += 1
@@ -123,13 +123,13 @@ class SeedRecords:
         )
         return self._scoring.injected(url, datum)
 
-    def _note(self, complaint: SeedProblem) -> None:
-        if len(self.complaints) < MAX_PROBLEMS:
-            self.complaints.append(replace(complaint, text=complaint.text[:200]))
+    def _note(self, problem: SeedProblem) -> None:
+        if len(self.problems) < MAX_PROBLEMS:
+            self.problems.append(replace(problem, text=problem.text[:200]))
 
 
-USUAL_PRIORITY = 0.5
-"""What sitemaps.org gives a page whose priority is not told; one of 0 would never be fetched, and gets it too."""
+DEFAULT_PRIORITY = 0.5
+"""The default priority of sitemaps.org; also used for 0, since such a page would never be fetched."""
 _DAY = timedelta(days=1)
 _INTERVALS = {
     "always": timedelta(seconds=1),
@@ -143,12 +143,12 @@ _INTERVALS = {
 
 
 class SitemapRecords:
-    """Makes records of entries, writes them as they come, and counts those it leaves out."""
+    """Turns sitemap entries into records, writes them as they arrive, and counts the skipped ones."""
 
     def __init__(
         self,
         file: Path,
-        sieve: UrlChains,
+        chains: UrlChains,
         scoring: Sequence[tuple[str, Any]],
         columns: Sequence[Column],
         config: Config,
@@ -156,7 +156,7 @@ class SitemapRecords:
     ) -> None:
         self.kept = self.filtered = self.not_urls = self.outside = 0
         self._file = file
-        self._sieve = sieve
+        self._chains = chains
         self._scoring = ScoringChain(scoring)
         self._names = schemas.column_names(columns)
         self._schema = seed_schema(columns)
@@ -168,7 +168,7 @@ class SitemapRecords:
             status=DbStatus.UNFETCHED,
             fetch_time=now,
             interval=db.fetch_interval_default,
-            score=USUAL_PRIORITY,
+            score=DEFAULT_PRIORITY,
             extra=drop_nulls({column.name: column.default for column in columns}),
         )
         self._rows: list[dict[str, Any]] = []
@@ -186,15 +186,15 @@ class SitemapRecords:
         with disk_errors("write temporary files", self._file), self._stack:
             self._flush()
 
-    def sow(self, entries: Iterable[SitemapEntry], below: Sequence[str] | None = None) -> None:
-        """Write the records of entries; given ``below``, of those whose URL begins with one of these."""
-        places = None if below is None else tuple(below)
+    def add(self, entries: Iterable[SitemapEntry], below: Sequence[str] | None = None) -> None:
+        """Write the records of entries; with ``below``, only of those whose URL starts with one of these prefixes."""
+        prefixes = None if below is None else tuple(below)
         for entry in entries:
-            if places is not None and not entry.url.text.startswith(places):
+            if prefixes is not None and not entry.url.text.startswith(prefixes):
                 self.outside += 1
                 continue
             try:
-                url = self._sieve.sift(entry.url.text)
+                url = self._chains.apply(entry.url.text)
             except UrlError:
                 self.not_urls += 1
                 continue
@@ -215,7 +215,7 @@ class SitemapRecords:
         interval = _INTERVALS.get(entry.changefreq)
         return replace(
             self._new,
-            score=entry.priority or USUAL_PRIORITY,
+            score=entry.priority or DEFAULT_PRIORITY,
             interval=self._new.interval if interval is None else min(max(interval, self._shortest), self._longest),
             modified_time=entry.lastmod if entry.lastmod is not None and entry.lastmod <= self._now else None,
         )

@@ -1,8 +1,11 @@
-"""Seed lists: files, folders, URLs and standard input, read a line at a time.
+"""Seed lists (files, folders, URLs, standard input), and the scope that follows from them.
 
-A line is a URL, then, after tabs, ``name=value`` fields. Three names are Nutch's own: ``nutch.score``,
-``nutch.fetchInterval`` and ``nutch.fetchInterval.fixed`` (seconds); all others become metadata. Empty lines, and those
-that begin with ``#``, say nothing. docs/seeds.md tells it to people.
+A line is a URL followed by tab-separated ``name=value`` fields. Three names are Nutch's: ``nutch.score``,
+``nutch.fetchInterval`` and ``nutch.fetchInterval.fixed`` (seconds); all others become metadata. Empty lines and lines
+that begin with ``#`` are ignored. See docs/seeds.md.
+
+``scope.txt`` in the crawl directory has one name per line (``domain example.org``); the URL filter ``scope`` reads it,
+and people may edit it.
 """
 
 from __future__ import annotations
@@ -38,8 +41,8 @@ INTERVAL = "nutch.fetchInterval"
 FIXED = "nutch.fetchInterval.fixed"
 
 STDIN = "-"
-LONGEST_LINE = 2**20
-"""Bytes of a line that are looked at; somebody may name a file that has no lines at all."""
+MAX_LINE = 2**20
+"""Maximum length of a line in bytes: the file may be binary."""
 _GZIP = b"\x1f\x8b"
 _SHOWN = 200
 
@@ -52,14 +55,14 @@ class _Lines(Protocol):
 
 
 class SeedLine(Struct, frozen=True):
-    """A line that says something, and where it stands."""
+    """A line that is neither empty nor a comment, and its position."""
 
     text: str
     where: str
 
 
 class SeedProblem(Struct, frozen=True):
-    """What is wrong with a line."""
+    """A problem with a line."""
 
     where: str
     text: str
@@ -67,18 +70,18 @@ class SeedProblem(Struct, frozen=True):
 
 
 class Seed(Struct, frozen=True, kw_only=True):
-    """What a line says of a URL, before anybody has looked at the URL."""
+    """A parsed line; the URL is not checked yet."""
 
     text: str
     score: float | None = None
     interval: timedelta | None = None
     metadata: Mapping[str, str] = EMPTY
     wrong: tuple[str, ...] = ()
-    """Why fields of the line were left out."""
+    """Why fields of the line were ignored."""
 
 
 def seed_sources(seeds: Iterable[str], *, may_be_urls: bool = True) -> list[SeedSource]:
-    """Return what seed arguments name, in order, before a line of it is read; a folder stands for its files."""
+    """Return the files, URLs and standard input that arguments name, in order, without reading them."""
     found: list[SeedSource] = []
     for seed in seeds:
         path = Path(seed)
@@ -94,7 +97,7 @@ def seed_sources(seeds: Iterable[str], *, may_be_urls: bool = True) -> list[Seed
 
 
 def read_seeds(origins: Iterable[SeedSource], stdin: IO[bytes] | None = None) -> Iterator[SeedLine | SeedProblem]:
-    """Yield the lines that say something, and complaints about those too long to be one."""
+    """Yield the lines that are not empty or comments, and problems for lines that are too long."""
     for origin in origins:
         if isinstance(origin, Path):
             yield from _lines_of(origin)
@@ -103,12 +106,12 @@ def read_seeds(origins: Iterable[SeedSource], stdin: IO[bytes] | None = None) ->
             if source is not None:
                 yield from _lines(source, "stdin")
         else:
-            # Bytes that are no text come in as halves of characters, which nothing can write down.
+            # Invalid UTF-8 in an argument becomes surrogates, which cannot be written.
             yield SeedLine(origin.encode("utf-8", "surrogatepass").decode("utf-8", "replace"), "argument")
 
 
 def parse_seed(text: str) -> Seed:
-    """Read a line.
+    """Parse a line.
 
     >>> parse_seed("https://example.org/\\tnutch.score=2.5\\tlang=en").score
     2.5
@@ -167,7 +170,7 @@ def _seconds(text: str) -> timedelta | None:
 def _exists(path: Path) -> bool:
     try:
         return path.exists()
-    except (OSError, ValueError):  # a URL may be longer than any path, or hold what no path can
+    except (OSError, ValueError):  # a URL may be too long for a path or hold invalid characters
         return False
 
 
@@ -181,7 +184,7 @@ def _is_url(text: str) -> bool:
 
 def _neither(seed: str, may_be_urls: bool) -> UsageError:
     if not may_be_urls:
-        return UsageError("there is no such file or folder", where=seed)
+        return UsageError("no such file or folder", where=seed)
     near = f" Did you mean https://{seed}?" if "." in seed and _is_url(f"https://{seed}") else ""
     return UsageError(
         f"{seed[:_SHOWN]!r} is neither a file nor a URL", hint=f"A URL looks like https://example.org/.{near}"
@@ -189,26 +192,26 @@ def _neither(seed: str, may_be_urls: bool) -> UsageError:
 
 
 def _files(path: Path) -> Iterator[Path]:
-    """Yield a file, or the files below a folder by name; hidden ones are some program's, not the person's."""
+    """Yield a file, or the files below a folder in name order, without hidden ones."""
     if not path.is_dir():
         yield path
         return
 
-    def tell(failure: OSError) -> None:
+    def fail(failure: OSError) -> None:
         raise UsageError(f"cannot list the folder: {failure.strerror}", where=str(failure.filename)) from failure
 
-    for folder, below, names in os.walk(path, onerror=tell):
+    for folder, below, names in os.walk(path, onerror=fail):
         below[:] = sorted(name for name in below if not name.startswith("."))
         yield from (
             file
             for name in sorted(names)
-            if not name.startswith(".") and (file := Path(folder, name)).is_file()  # no sockets, no pipes
+            if not name.startswith(".") and (file := Path(folder, name)).is_file()  # no sockets or pipes
         )
 
 
 def _lines_of(path: Path) -> Iterator[SeedLine | SeedProblem]:
     with disk_errors("read the seeds", path), path.open("rb") as file:
-        # A pipe can be read but not looked into.
+        # A pipe cannot be peeked at.
         packed = file.seekable() and file.peek(2)[:2] == _GZIP
         try:
             with gzip.open(file) if packed else nullcontext(file) as lines:
@@ -219,12 +222,12 @@ def _lines_of(path: Path) -> Iterator[SeedLine | SeedProblem]:
 
 def _lines(file: _Lines, name: str) -> Iterator[SeedLine | SeedProblem]:
     number = 0
-    while data := file.readline(LONGEST_LINE):
+    while data := file.readline(MAX_LINE):
         number += 1
         where = f"{name}:{number}"
-        if len(data) == LONGEST_LINE and not data.endswith(b"\n"):
+        if len(data) == MAX_LINE and not data.endswith(b"\n"):
             yield SeedProblem(where, data[:_SHOWN].decode("utf-8", "replace"), "the line is too long")
-            while len(rest := file.readline(LONGEST_LINE)) == LONGEST_LINE and not rest.endswith(b"\n"):
+            while len(rest := file.readline(MAX_LINE)) == MAX_LINE and not rest.endswith(b"\n"):
                 pass
             continue
         text = data.decode("utf-8-sig" if number == 1 else "utf-8", "replace").strip()
@@ -238,10 +241,10 @@ ANY_SCOPE = "any"
 
 
 def extend_scope(crawl: CrawlDir, scope: str, hosts: Iterable[str]) -> None:
-    """Let a crawl go to more hosts, or to their registered domains, as ``scope`` says."""
+    """Add hosts, or their registered domains, to the scope of a crawl."""
     file = crawl.path / SCOPE_FILE
     with disk_errors("read the crawl's scope", file):
-        # Bytes, since people may have written into it in whatever encoding; their lines stay as they are.
+        # Bytes, because people may have edited it in any encoding; existing lines are kept as they are.
         before = file.read_bytes().splitlines() if file.exists() else []
     names = {f"{scope} {(host if scope == 'host' else registered_domain(host)) or FILES}".encode() for host in hosts}
     new = sorted(names - set(before))
@@ -250,7 +253,7 @@ def extend_scope(crawl: CrawlDir, scope: str, hosts: Iterable[str]) -> None:
 
 
 def seed_hosts(seeds: Iterable[str]) -> set[str]:
-    """Return the hosts that seeds name; what is no URL is inject's to complain of."""
+    """Return the hosts of seeds; lines that are not URLs are ignored here and reported by ``inject``."""
     found: set[str] = set()
     for line in read_seeds(seed_sources(seeds)):
         if isinstance(line, SeedProblem):
@@ -263,7 +266,7 @@ def seed_hosts(seeds: Iterable[str]) -> set[str]:
 
 
 def with_scope(config: Config, crawl: CrawlDir) -> Config:
-    """Return the configuration with the filter for the crawl's scope in its chain, if it has one."""
+    """Return the configuration with the crawl's scope filter added, if the crawl has a scope."""
     file: Path = crawl.path / SCOPE_FILE
     if not file.exists() or SCOPE_FILTER in config.urlfilter.order:
         return config

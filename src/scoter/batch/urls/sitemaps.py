@@ -1,8 +1,7 @@
-"""Sitemaps, fetched politely: robots.txt first, then what it names, then what that names.
+"""Fetch sitemaps politely: robots.txt first, then the sitemaps that it names, then the sitemaps of indexes.
 
-What a site's robots.txt says goes into the shared cache, where the fetch core looks before it asks for itself, so that
-a site is asked for it once. Each reply is read in a thread, one after another; more are not fetched meanwhile than the
-fetch core's budget for bodies allows.
+robots.txt files go into the cache of the fetch core, so that each is fetched once. Replies are parsed in one thread,
+one after another; the fetch core's body budget limits how many are in memory.
 """
 # mypy: disable-error-code="import-untyped"
 
@@ -39,11 +38,11 @@ from scoter.parse.feeds.sitemap import Sitemap, read_listing
 from scoter.parse.mediatype import parse_content_type
 
 MAX_DEPTH = 3
-"""Indexes one below the other; sitemaps.org allows one."""
+"""Maximum depth of nested indexes; sitemaps.org allows one."""
 MAX_SITEMAPS = 5_000
-"""Sitemaps that are fetched of one site, or below one that was given."""
+"""Maximum number of sitemaps per site, or below a given sitemap."""
 MAX_PROBLEMS = 20
-"""Problems that are kept to be shown; the others are only counted."""
+"""Problems kept for display; further ones are only counted."""
 _ABSENT = frozenset(("not_found", "removed"))
 
 
@@ -55,10 +54,10 @@ class SitemapProblem(Struct, frozen=True):
 
 
 class SitemapRequest(Struct, frozen=True, kw_only=True):
-    """What a request carries along: whose search it belongs to, and how it came here.
+    """The context of a request: the search it belongs to, and how it was found.
 
-    ``below`` holds the places whose URLs are believed (sitemaps.org: a sitemap speaks for what lies below it, and one
-    that a robots.txt names for the whole site).
+    ``below`` holds the URL prefixes that the sitemap is authoritative for. By sitemaps.org, a sitemap covers the URLs
+    below its folder, and one named by robots.txt the whole site.
     """
 
     start: str
@@ -69,24 +68,24 @@ class SitemapRequest(Struct, frozen=True, kw_only=True):
     below: tuple[str, ...] = ()
 
 
-class _Search:
-    """What is going on for one start: how many requests are under way, and what has been asked for."""
+class _SiteSearch:
+    """The state of the search from one start: the number of open requests, and the URLs requested."""
 
     def __init__(self) -> None:
         self.pending = 0
         self.seen: set[str] = set()
 
 
-_ways = msgspec.msgpack.Decoder(SitemapRequest)
+_decoder = msgspec.msgpack.Decoder(SitemapRequest)
 
 
 class SitemapCrawler:
-    """One run over sites and sitemaps."""
+    """Fetches and reads all sitemaps of some sites."""
 
     def __init__(
         self,
         config: Config,
-        sower: SitemapRecords,
+        records: SitemapRecords,
         robots: RobotsCache,
         folder: Path,
         *,
@@ -97,26 +96,26 @@ class SitemapCrawler:
         self.sites = self.sitemaps = self.indexes = self.without = 0
         self.problems: list[SitemapProblem] = []
         self.reasons: Counter[str] = Counter()
-        self.complaints: list[SeedProblem] = []
+        self.seed_problems: list[SeedProblem] = []
         self.bad_starts = 0
         settings = config.sitemap
         self._size = int(settings.size_max)
         self._hops = {True: config.http.robots_redirect_max, False: settings.redir_max}
         self._guesses = settings.url_default_sitemap_xml
-        # A sitemap may be far longer than a page; nothing else about fetching is different.
+        # A sitemap may be far larger than a page.
         self._config = replace(config, fetch=replace(config.fetch, content_limit=settings.size_max))
-        self._sower = sower
+        self._records = records
         self._robots = robots
         self._folder = folder
         self._strict = strict
         self._tell = tell
         self._clock = clock
-        self._searches: dict[str, _Search] = {}
+        self._searches: dict[str, _SiteSearch] = {}
         self._fetcher: Fetcher | None = None
         self._thread = ThreadPoolExecutor(1, "sitemaps")
 
     async def run(self, starts: Iterable[SitemapStart | SeedProblem]) -> None:
-        """Fetch and read all that the starts lead to."""
+        """Fetch and read all sitemaps reachable from the starts."""
         self._fetcher = Fetcher(self._config, robots_cache=self._robots, folder=self._folder, on_snapshot=self._tick)
         try:
             await self._fetcher.run(self._requests(starts), self._take)
@@ -124,33 +123,33 @@ class SitemapCrawler:
             self._thread.shutdown()
 
     def _tick(self, snapshot: Snapshot) -> None:
-        self._tell(snapshot, self._sower.kept)
+        self._tell(snapshot, self._records.kept)
 
     async def _requests(self, starts: Iterable[SitemapStart | SeedProblem]) -> AsyncIterator[Request]:
         for start in starts:
             if isinstance(start, SeedProblem):
                 self.bad_starts += 1
-                self.complaints += [start][: MAX_PROBLEMS - len(self.complaints)]
+                self.seed_problems += [start][: MAX_PROBLEMS - len(self.seed_problems)]
                 continue
             way = SitemapRequest(start=start.url.text, is_robots=start.is_site)
             if way.start in self._searches:
                 continue
-            search = self._searches[way.start] = _Search()
+            search = self._searches[way.start] = _SiteSearch()
             search.pending = 1
             search.seen.add(way.start)
             self.sites += start.is_site
             stored = await self._robots.get(origin_of(start.url)) if start.is_site else None
             if stored is not None and stored.expires > self._clock():
-                # Told to nobody but ourselves: what was learnt of a site today need not be asked again.
+                # A cached robots.txt need not be fetched again.
                 await self._site(start.url, stored.body or b"", way)
                 self._done(way)
                 continue
             if not start.is_site:
-                way = replace(way, below=(_place(start.url),))
+                way = replace(way, below=(_folder_of(start.url),))
             yield Request(url=start.url, context=msgspec.msgpack.encode(way))
 
     async def _take(self, request: Request, reply: Reply) -> None:
-        way = _ways.decode(request.context)
+        way = _decoder.decode(request.context)
         try:
             if way.is_robots:
                 await self._take_robots(request, reply, way)
@@ -163,7 +162,7 @@ class SitemapCrawler:
         start = canonical(way.start)
         match reply:
             case Moved(target=Url() as target) if way.hops < self._hops[True]:
-                self._ask(target, replace(way, hops=way.hops + 1))
+                self._request(target, replace(way, hops=way.hops + 1))
             case Fetched(exchange) if exchange.truncation not in (Truncation.TIME, Truncation.DISCONNECT):
                 body = decode(exchange.body, content_codings(exchange.headers), LIMIT + 3).body
                 await self._robots.put(origin_of(start), StoredRobots(body, self._clock() + MAX_AGE.total_seconds()))
@@ -178,27 +177,27 @@ class SitemapCrawler:
             case Gone():
                 await self._site(start, b"", way)
             case _:
-                # Where robots.txt cannot be had nothing is fetched, sitemaps least of all.
+                # If robots.txt is unavailable, nothing may be fetched from the site.
                 self._problem(request.url, _why(reply))
 
     async def _site(self, robots: Url, body: bytes, way: SitemapRequest) -> None:
-        """Ask for the sitemaps that a robots.txt names, or for the usual one."""
+        """Request the sitemaps that a robots.txt names, or the default one."""
         site = canonical(way.start)
         below = (origin_of(site) + "/",)
         named = [join(robots, text) for text in Robots.read(body, ()).sitemaps]
         targets = [target for target in named if target is not None and target.text.startswith("http")]
         if not targets and self._guesses:
             guess = canonical(origin_of(site) + "/sitemap.xml")
-            self._ask(guess, SitemapRequest(start=way.start, is_guess=True, below=below))
+            self._request(guess, SitemapRequest(start=way.start, is_guess=True, below=below))
         elif not targets:
             self.without += 1
         for target in targets:
-            self._ask(target, SitemapRequest(start=way.start, below=below))
+            self._request(target, SitemapRequest(start=way.start, below=below))
 
     async def _take_sitemap(self, request: Request, reply: Reply, way: SitemapRequest) -> None:
         match reply:
             case Moved(target=Url() as target) if way.hops < self._hops[False]:
-                self._ask(target, replace(way, hops=way.hops + 1))
+                self._request(target, replace(way, hops=way.hops + 1))
             case Fetched(exchange):
                 await self._read(exchange, way)
             case Gone(reason=reason) if way.is_guess and reason.value in _ABSENT:
@@ -217,15 +216,15 @@ class SitemapCrawler:
         self.sitemaps += 1
         self.indexes += bool(found.sitemaps)
         if found.doubt or exchange.truncation:
-            self._problem(exchange.url, found.doubt or f"cut short ({exchange.truncation.value})", "read_in_part")
+            self._problem(exchange.url, found.doubt or f"truncated ({exchange.truncation.value})", "read_in_part")
         if not found.sitemaps:
             return
         if way.depth >= MAX_DEPTH:
-            self._problem(exchange.url, f"more than {MAX_DEPTH} indexes below each other", "too_deep")
+            self._problem(exchange.url, f"more than {MAX_DEPTH} nested indexes", "too_deep")
             return
         for url, _ in found.sitemaps:
             if url.text.startswith("http"):
-                self._ask(url, SitemapRequest(start=way.start, depth=way.depth + 1, below=way.below))
+                self._request(url, SitemapRequest(start=way.start, depth=way.depth + 1, below=way.below))
 
     def _read_now(self, exchange: Exchange, way: SitemapRequest) -> Sitemap | None:
         decoded = decode(exchange.body, content_codings(exchange.headers), self._size)
@@ -234,21 +233,21 @@ class SitemapCrawler:
         found = read_listing(decoded.body, exchange.url, charset=charset, size=self._size, cut=cut)
         if found is None:
             return None
-        self._sower.not_urls += found.not_urls
-        self._sower.sow(found.entries, (*way.below, _place(exchange.url)) if self._strict else None)
+        self._records.not_urls += found.not_urls
+        self._records.add(found.entries, (*way.below, _folder_of(exchange.url)) if self._strict else None)
         return replace(found, entries=())
 
-    def _ask(self, url: Url, way: SitemapRequest) -> None:
-        """Ask for one more, unless it was asked for or there are too many."""
+    def _request(self, url: Url, way: SitemapRequest) -> None:
+        """Request a URL, unless it was requested before or there are too many."""
         search = self._searches[way.start]
         if url.text in search.seen:
             return
         if len(search.seen) > MAX_SITEMAPS:
-            self._problem(url, f"more than {MAX_SITEMAPS:,} sitemaps of one site", "too_many")
+            self._problem(url, f"more than {MAX_SITEMAPS:,} sitemaps for one site", "too_many")
             return
         search.seen.add(url.text)
         search.pending += 1
-        assert self._fetcher is not None  # noqa: S101 - it is what called
+        assert self._fetcher is not None  # noqa: S101 - the fetcher is the caller
         refusal = self._fetcher.add(Request(url=url, context=msgspec.msgpack.encode(way)))
         if refusal is not None:
             search.pending -= 1
@@ -266,10 +265,10 @@ class SitemapCrawler:
             self.problems.append(SitemapProblem(url.text, why))
 
 
-def _place(url: Url) -> str:
-    """Return what a sitemap speaks for: all that lies below its folder.
+def _folder_of(url: Url) -> str:
+    """Return the URL prefix that a sitemap covers: its folder.
 
-    >>> _place(canonical("https://example.org/shop/map.xml?x=/"))
+    >>> _folder_of(canonical("https://example.org/shop/map.xml?x=/"))
     'https://example.org/shop/'
     """
     return origin_of(url) + url.path[: url.path.rindex("/") + 1]
@@ -280,11 +279,11 @@ def _why(reply: Reply) -> str:
         case Failed(reason=reason, detail=detail) | Gone(reason=reason, detail=detail):
             return f"{reason.value}: {detail}" if detail else reason.value
         case Moved():
-            return "redirects: too many, or one that leads nowhere"
+            return "redirects: too many, or without a target"
         case NotModified():
-            return "not_modified: nobody had asked whether it is"
+            return "not_modified: unexpected"
         case Fetched():
-            return "only part of it came"
+            return "incomplete"
 
 
 ROBOTS = "/robots.txt"
@@ -293,14 +292,14 @@ _ORIGIN = "^https?://[^/?#]+"
 
 
 class SitemapStart(Struct, frozen=True):
-    """A site (``url`` is its robots.txt), or a sitemap."""
+    """A site (``url`` is its robots.txt) or a sitemap to start from."""
 
     url: Url
     is_site: bool
 
 
 def start_of(text: str) -> SitemapStart:
-    """Return what an address names: a site's root or robots.txt is the site, everything else a sitemap.
+    """Return what a URL stands for: the root or robots.txt of a site means the site, any other URL a sitemap.
 
     >>> start_of("https://example.org"), start_of("https://example.org/map.xml").is_site
     (SitemapStart(url=Url('https://example.org/robots.txt'), is_site=True), False)
@@ -312,14 +311,14 @@ def start_of(text: str) -> SitemapStart:
 
 
 def origin_of(url: Url) -> str:
-    """Return scheme, host and port of a URL, as they stand before its path."""
+    """Return a URL up to its path: scheme, host and port."""
     return url.text[: len(url.text) - len(url.target)]
 
 
 def read_starts(
     urls: Iterable[SeedSource], hosts: Iterable[SeedSource], stdin: IO[bytes] | None = None
 ) -> Iterator[SitemapStart | SeedProblem]:
-    """Yield what arguments and files name; a host without a scheme is asked by https."""
+    """Yield the starts that arguments and files name; a host without a scheme gets https."""
     for line in read_seeds(urls, stdin):
         yield line if isinstance(line, SeedProblem) else _start(line)
     for line in read_seeds(hosts, stdin):
@@ -331,14 +330,14 @@ def read_starts(
 
 
 def save_sites(engine: Engine, crawldb: TableSource, file: Path) -> int:
-    """Write the sites of the URLs in a crawldb to a file, each once, and return their number."""
+    """Write the distinct sites of a crawldb to a file and return their number."""
     rows = engine.read(crawldb)
     found = rows.filter(rows.url.re_search(_ORIGIN)).select(origin=rows.url.re_extract(_ORIGIN, 0)).distinct()
     return engine.save(found, _SCHEMA, file, ["origin"])
 
 
 def read_sites(file: Path) -> Iterator[SitemapStart]:
-    """Yield the sites of such a file, a few thousand in memory at a time."""
+    """Yield the sites of such a file, in batches."""
     with pq.ParquetFile(file) as found:
         batches: Iterable[Any] = found.iter_batches(10_000)
         for batch in batches:
@@ -351,7 +350,7 @@ def _start(line: SeedLine, as_site: bool = False) -> SitemapStart | SeedProblem:
     try:
         found = start_of(text)
     except UrlError:
-        return SeedProblem(line.where, text[:200], "is not a URL that can be fetched")
+        return SeedProblem(line.where, text[:200], "not a URL that can be fetched")
     if not found.url.text.startswith(("http://", "https://")):
-        return SeedProblem(line.where, text[:200], "is not on the web (http or https)")
+        return SeedProblem(line.where, text[:200], "not an http or https URL")
     return SitemapStart(canonical(origin_of(found.url) + ROBOTS), True) if as_site else found

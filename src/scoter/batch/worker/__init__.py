@@ -1,11 +1,12 @@
 """What a fetching process does: from a fetch list to finished parts.
 
-``worker.py``  the process: lists in, statistics up the pipe, a stop down
-``known.py``   what a request carries along of its URL's record
-``lists.py``   fetch lists, read as requests
-``outcomes.py`` from a reply to rows: what was fetched, where it leads, what the page says
-``parts.py``   one part: an archive file and its tables, finished together
-``paging.py``  from a body to a parsed page's rows; shared with the job ``parse``
+``process.py``   the process: gets tasks, sends reports, can be asked to stop
+``pool.py``      the processes as their parent sees them
+``records.py``   what a request carries along, and the rows of a page
+``outcomes.py``  from a reply to rows, and to further requests
+``pages.py``     from a body to the rows of a page; also used by the job ``parse``
+``parts.py``     one part: an archive file and its tables, finished together
 
-No module here may import Ibis or DuckDB: a worker has no use for them, and they take most of a second to load.
+Apart from ``pool.py``, no module may import Ibis or DuckDB: workers do not need them, and they take most of a second to
+load.
 """

@@ -1,4 +1,4 @@
-"""From a reply to what is written of it, and to what is fetched next because of it."""
+"""From a reply to its rows, and to the requests that follow from it."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ from scoter.core.schedule import MEDIA_TYPE
 from scoter.core.url import Url
 from scoter.store.warc import Location
 
-# What was never asked has no outcome: it stays as it is in the crawldb, and is due as before.
-_NOT_ASKED = frozenset({Reason.STOPPED, Reason.PURGED})
+# A URL that was never requested has no outcome: its crawldb record stays unchanged and due.
+_NOT_REQUESTED = frozenset({Reason.STOPPED, Reason.PURGED})
 _LONGEST_HEADER = 200
 RESPONSE_TIME = "_rs_"
-"""The metadata entry that tells how many milliseconds the last answer took, as Nutch calls it."""
+"""Metadata key of the last response time in milliseconds; Nutch's name."""
 
 
 class _Outcome:
-    """A reply, and what is made of it on the way to its row."""
+    """A reply and what is derived from it on the way to its row."""
 
     def __init__(self, request: Request, reply: Reply) -> None:
         self.request = request
         self.reply = reply
-        self.not_asked = reply.reason.value if isinstance(reply, Failed) and reply.reason in _NOT_ASKED else ""
+        self.not_requested = reply.reason.value if isinstance(reply, Failed) and reply.reason in _NOT_REQUESTED else ""
         self.known = decode_context(request.context)
         self.place: Location | None = None
         self.signature: bytes | None = None
@@ -43,7 +43,7 @@ class _Outcome:
 
 
 class OutcomeWriter:
-    """Writes down what came of each request."""
+    """Writes the outcome of each request."""
 
     def __init__(
         self,
@@ -51,18 +51,18 @@ class OutcomeWriter:
         extra: Sequence[str],
         *,
         part: Callable[[], FetchPart],
-        paging: PageProcessor,
+        pages: PageProcessor,
         parses: bool,
         belongs: Callable[[Url], bool],
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
-        """``part`` gives the part that is open; ``belongs`` tells whether a URL is this process's to fetch."""
+        """``part`` returns the open part; ``belongs`` whether this worker may fetch a URL."""
         fetch = config.fetch
         self.add: Callable[..., Any] = lambda request, **how: None
-        self.not_asked: Counter[str] = Counter()
+        self.not_requested: Counter[str] = Counter()
         self.links_followed = 0
         self._part = part
-        self._paging = paging
+        self._pages = pages
         self._parses = parses
         self._belongs = belongs
         self._clock = clock
@@ -75,13 +75,13 @@ class OutcomeWriter:
         self._depth = fetch.follow_outlinks_depth if parses else None
         self._per_page = fetch.follow_outlinks_num_links
         self._stays = fetch.follow_outlinks_ignore_external
-        self._seen = RecentUrls(max(fetch.redirect_dedupcache_size, 100_000 if self._depth else 0))
+        self._recent = RecentUrls(max(fetch.redirect_dedupcache_size, 100_000 if self._depth else 0))
         age = fetch.redirect_dedupcache_age
-        self._seen_within = None if age is None else age.total_seconds()
+        self._recent_within = None if age is None else age.total_seconds()
         self._notes_time = config.http.store_responsetime
 
     def take(self, replies: Sequence[tuple[Request, Reply]]) -> Sequence[Awaitable[None] | None]:
-        """Write replies down, a step at a time for all of them; what has to be parsed elsewhere is to be awaited."""
+        """Write replies, one step at a time for all of them; await the results for pages parsed in another process."""
         got = [_Outcome(request, reply) for request, reply in replies]
         for each in got:
             self._archive(each)
@@ -95,39 +95,39 @@ class OutcomeWriter:
 
     def _archive(self, got: _Outcome) -> None:
         exchange = got.reply.exchange
-        # What comes without HTTP has no head: its content is kept, and that a file has not changed is nothing to keep.
+        # Protocols other than HTTP have no response head: archive their content, but not "unchanged" replies.
         if exchange is not None and (exchange.response_head or isinstance(got.reply, Fetched)):
             got.place = self._part().archive(exchange)
 
     def _read(self, got: _Outcome) -> Content | None:
-        """Parse a page, if there is one; return its content if that has to be done elsewhere."""
+        """Parse the page, if there is one; return its content if it must be parsed in another process."""
         reply = got.reply
         if not isinstance(reply, Fetched) or not (self._parses or self._signs):
             return None
         datum, exchange = got.known.datum(), reply.exchange
-        content = self._paging.content(got.request.url, datum, exchange.headers, exchange.body, exchange.truncation)
+        content = self._pages.content(got.request.url, datum, exchange.headers, exchange.body, exchange.truncation)
         if not self._parses:
-            got.signature = self._paging.sign(content, "")
+            got.signature = self._pages.sign(content, "")
             return None
-        rows = self._paging.rows_in_place(datum, content)
+        rows = self._pages.rows_in_place(datum, content)
         if rows is None:
             return content
         got.pages = rows
         return None
 
     async def _read_apart(self, got: _Outcome, content: Content) -> None:
-        got.pages = await self._paging.rows(got.known.datum(), content, apart=True)
+        got.pages = await self._pages.rows(got.known.datum(), content, apart=True)
         self._write(got)
 
     def _write(self, got: _Outcome) -> None:
-        """Write down what came of a request, and queue what follows from it."""
+        """Write the outcome of a request and queue the requests that follow from it."""
         request, reply, known = got.request, got.reply, got.known
-        if got.not_asked:
-            self.not_asked[got.not_asked] += 1
+        if got.not_requested:
+            self.not_requested[got.not_requested] += 1
             return
         target = self._target(request.url, reply, known) if isinstance(reply, Moved) else None
-        # Asked again: since the reply was archived, the next part may have been begun. Its row then stands in another
-        # part than its archive record, which does no harm: the earlier part counts before the later one.
+        # A new part may have been started since the reply was archived. Its row is then in a later part than its
+        # archive record, which is harmless: the earlier part is finished first.
         self._add_row(self._part(), got, target)
         if isinstance(target, Url):
             self._follow_redirect(request.url, target, known)
@@ -149,7 +149,7 @@ class OutcomeWriter:
                 known.modified,
                 known.retries,
                 known.interval,
-                # What a link that was followed has brought stands in its own row, and would count twice in an update.
+                # The score of a followed link is in the link's own row; it must not count twice.
                 0.0 if known.steps else known.score,
                 got.signature,
                 self._metadata(known, reply),
@@ -176,7 +176,7 @@ class OutcomeWriter:
                 part.parsed.add(page)
 
     def _metadata(self, known: RequestContext, reply: Reply) -> list[tuple[str, str]] | None:
-        """Return what goes on to be known of the URL: what was, and what of the page's head the next fetch needs."""
+        """Return the metadata of the URL: the known entries, and the headers that the next fetch needs."""
         kept = dict(known.metadata or {})
         if self._notes_time and reply.exchange is not None:
             kept[RESPONSE_TIME] = str(round(reply.exchange.timings.total * 1000))
@@ -186,45 +186,45 @@ class OutcomeWriter:
         if tag and len(tag) <= _LONGEST_HEADER:
             kept[ETAG] = tag
         elif ETAG in kept:
-            # The old one must not stand for the new page; metadata is laid over what was known, so it is emptied.
+            # The old tag must not be used for the new page. Updates merge metadata, so it is set to an empty text.
             kept[ETAG] = ""
         if self._keeps_type and (media_type := reply.exchange.header("content-type")):
             kept[MEDIA_TYPE] = media_type[:_LONGEST_HEADER]
         return list(kept.items()) or None
 
-    # What is fetched next
+    # Following redirects and links
 
     def _target(self, source: Url, reply: Moved, known: RequestContext) -> Url | str | None:
-        """Return where a redirect leads if that is to be recorded, or why it is not."""
+        """Return the target of a redirect, or why it is not recorded."""
         if reply.target is None:
             return None
         if self._skips_last and known.hops >= self._redirects > 0:
             return f"too many redirects: {reply.target.text}"
-        verdict = self._paging.link_rules.redirect(source, reply.target)
-        return verdict if isinstance(verdict, Url) else f"{verdict.value}: {reply.target.text}"
+        target = self._pages.link_rules.redirect(source, reply.target)
+        return target if isinstance(target, Url) else f"{target.value}: {reply.target.text}"
 
     def _follow_redirect(self, source: Url, target: Url, known: RequestContext) -> None:
         if (
             known.hops >= self._redirects
             or not self._belongs(target)
-            or not self._seen.add(target.text, self._seen_within)
+            or not self._recent.add(target.text, self._recent_within)
         ):
             return
-        on = known.onward(source, target, self._interval)
-        # It takes the place of the request that has ended, which was in the queues until now.
+        on = known.for_redirect(source, target, self._interval)
+        # It takes the place in the queues of the request that has just ended.
         self.add(Request(url=target, headers=on.cookies(), context=encode_context(on)), even_if_full=True)
 
     def _follow_links(self, url: Url, known: RequestContext, page: PageRows) -> None:
         if self._depth is None or known.steps >= self._depth:
             return
-        self._seen.add(url.text)
+        self._recent.add(url.text)
         followed = 0
         for link in page.links:
             if followed >= self._per_page:
                 return
             if (self._stays and link.target.host != url.host) or not self._belongs(link.target):
                 continue
-            if self._seen.add(link.target.text):
+            if self._recent.add(link.target.text):
                 on = RequestContext(
                     interval=self._interval, score=link.score, extra=dict(link.extra) or None, steps=known.steps + 1
                 )
@@ -234,21 +234,21 @@ class OutcomeWriter:
 
 
 def _why(reply: Reply, target: Url | str | None) -> tuple[str | None, str | None]:
-    """Return reason and detail of a reply that is no page."""
+    """Return the reason and detail of a reply that is not a page."""
     if isinstance(reply, Gone | Failed):
         return reply.reason.value, reply.detail or None
     if not isinstance(reply, Moved):
         return None, None
     if isinstance(target, Url):
         return "moved", None
-    return "moved", "it does not say where" if target is None else f"target not kept: {target}"
+    return "moved", "without a target" if target is None else f"target not kept: {target}"
 
 
 class RecentUrls:
-    """Remembers the last texts, by their hashes.
+    """Remembers the most recent URLs, by hash.
 
-    >>> seen = RecentUrls(2)
-    >>> seen.add("a"), seen.add("a"), seen.add("b"), seen.add("c"), seen.add("a")
+    >>> recent = RecentUrls(2)
+    >>> recent.add("a"), recent.add("a"), recent.add("b"), recent.add("c"), recent.add("a")
     (True, False, True, True, True)
     """
 
@@ -258,7 +258,7 @@ class RecentUrls:
         self._known: dict[int, float] = {}
 
     def add(self, text: str, within: float | None = None) -> bool:
-        """Remember a text; false when it was remembered, and not longer ago than so many seconds."""
+        """Remember a text; return false if it was already remembered, within so many seconds if given."""
         hashed = xxhash.xxh3_64_intdigest(text.encode())
         now = self._clock()
         since = self._known.get(hashed)

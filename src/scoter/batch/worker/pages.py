@@ -1,4 +1,4 @@
-"""From a body to what is written of a page: its record, its text, and the links that are kept, with their scores."""
+"""From a body to the rows of a page: its metadata, its text, and its links with their scores."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ from scoter.parse.links import LinkRules
 from scoter.parse.mediatype import make_content
 from scoter.plugins import chain
 
-# Nothing is wrong with such a page: we have no parser for it, or not all of it.
+# Not a parse error: there is no parser, or the body is truncated.
 _NOT_TRIED = frozenset({"no_parser", "truncated"})
 PARSED, REDIRECT, FAILED, SKIPPED = "success", "redirect", "failed", "skipped"
 ENTRY = "entry"
-"""The status of a document that came inside another one. It sorts before all others: where a URL has several rows, an
-update takes the last, which is that of the page that was fetched."""
+"""The status of a document inside another one. It sorts before all others: if a URL has several rows, an update takes
+the last, which is that of the fetched page."""
 
 _NOTHING_ABOUT: Row = (None,) * 9
-_encoder = Encoder(enc_hook=dict)  # whatever mapping the sources are in
+_encoder = Encoder(enc_hook=dict)  # any mapping becomes a dict
 
 
 class PageProcessor:
-    """Turns bodies into rows, by the configuration's parsers, link rules, scoring and signature."""
+    """Turns bodies into rows with the configured parsers, link rules, scoring and signature."""
 
     def __init__(self, config: Config) -> None:
         self.parsing = ContentParser(config)
@@ -49,11 +49,11 @@ class PageProcessor:
         self._simhash = config.parse.simhash
 
     def close(self) -> None:
-        """End the process that parses what is suspicious, if there is one."""
+        """Stop the process that parses suspicious content, if there is one."""
         self.parsing.close()
 
     def content(self, url: Url, datum: CrawlDatum, headers: Headers, body: bytes, cut: Truncation) -> Content:
-        """Return a body free of its codings, with its type."""
+        """Return a body with its content codings removed, and its content type."""
         codings = content_codings(headers)
         decoded = decode(body, codings, self._limit) if codings else None
         plain = body if decoded is None else decoded.body
@@ -67,11 +67,11 @@ class PageProcessor:
         return signed
 
     async def rows(self, datum: CrawlDatum, content: Content, *, apart: bool = False) -> list[PageRows]:
-        """Parse a content, ``apart`` in a process of its own; return what is to be written, of it and what is in it."""
+        """Parse a content, ``apart`` in another process; return the rows of the page and of documents inside it."""
         return self._rows(datum, content, await self.parsing.parse_async(content, apart=apart))
 
     def rows_in_place(self, datum: CrawlDatum, content: Content) -> list[PageRows] | None:
-        """Do as ``rows`` does, unless it may take long: nothing is parsed then."""
+        """Like ``rows``, but return ``None`` without parsing if it may take long."""
         outcome = self.parsing.parse_in_place(content)
         return None if outcome is None else self._rows(datum, content, outcome)
 
@@ -99,37 +99,37 @@ class PageProcessor:
             status, links = REDIRECT, self._refreshed(url, page.refresh.target, datum)
         hashed = signed64(simhash(page.text)) if self._simhash and page.text else None
         signature = self.sign(content, page.text)
-        return self._written(page, content.media_type, status, signature, links, hashed)
+        return self._page_rows(page, content.media_type, status, signature, links, hashed)
 
     def _entries(self, datum: CrawlDatum, content: Content, own: Page, entries: Sequence[Page]) -> list[PageRows]:
-        """Return the rows of the documents inside a content: those whose URLs a link of it could lead to.
+        """Return the rows of the documents inside a content whose URLs the link rules keep.
 
-        They have no signature, since nobody has fetched them, and no score to hand on, since the document they are in
-        has done so.
+        They have no signature, because they were not fetched, and pass on no score, because the document that contains
+        them does.
         """
         found: list[PageRows] = []
-        worthless = replace(datum, score=0.0)
+        without_score = replace(datum, score=0.0)
         for each in entries:
-            entrance = self.link_rules.keep(Page(url=own.url, outlinks=(Outlink(target=each.url),)))
-            if not entrance.links:
+            own_link = self.link_rules.keep(Page(url=own.url, outlinks=(Outlink(target=each.url),)))
+            if not own_link.links:
                 continue
-            target = entrance.links[0].target
+            target = own_link.links[0].target
             page = each if target is each.url else replace(each, url=target)
             page = self._scoring.after_parsing(target, content, page)
             kept = self.link_rules.keep(page)
-            links = self._scoring.distribute(target, worthless, kept.links, kept.found)
+            links = self._scoring.distribute(target, without_score, kept.links, kept.found)
             kind = page.media_type or content.media_type
-            found.append(self._written(page, kind, ENTRY, None, links, part_of=own.url.text))
+            found.append(self._page_rows(page, kind, ENTRY, None, links, part_of=own.url.text))
         return found
 
     def _refreshed(self, url: Url, target: Url, datum: CrawlDatum) -> Sequence[Outlink]:
-        """A page that sends its reader on at once is a redirect: its target is linked as one, and its links are not."""
-        verdict = self.link_rules.redirect(url, target)
-        if not isinstance(verdict, Url):
+        """Return the target of an immediate meta refresh as the only link: the page counts as a redirect."""
+        kept = self.link_rules.redirect(url, target)
+        if not isinstance(kept, Url):
             return ()
-        return (Outlink(target=verdict, rel="refresh", kind="refresh", extra=datum.extra),)
+        return (Outlink(target=kept, rel="refresh", kind="refresh", extra=datum.extra),)
 
-    def _written(
+    def _page_rows(
         self,
         page: Page,
         media_type: str,
@@ -186,7 +186,7 @@ class PageProcessor:
 
 
 def _about(about: PageMetadata) -> Row:
-    """Return the columns of what a page says about itself; the last has all of it."""
+    """Return the metadata columns of a page; the last holds all of it as JSON."""
     return (
         about.description or None,
         None if about.image is None else about.image.url,
@@ -201,14 +201,14 @@ def _about(about: PageMetadata) -> Row:
 
 
 def _moment(time: datetime | None) -> int | None:
-    """Return a time that a page told; one without a zone is taken as UTC."""
+    """Return a time from a page as microseconds; without a zone it is taken as UTC."""
     if time is None:
         return None
     return to_micros(time if time.tzinfo is not None else time.replace(tzinfo=UTC))
 
 
 def signed64(hashed: bytes) -> int:
-    """Return eight bytes as the signed number that a column holds.
+    """Return eight bytes as a signed 64-bit integer.
 
     >>> signed64(b"\\xff" * 8)
     -1

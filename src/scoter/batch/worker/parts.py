@@ -1,7 +1,7 @@
-"""One part of a segment: an archive file and its tables, which count together or not at all.
+"""One part of a segment: an archive file and its tables, which become valid together.
 
-Everything is put on disk for good first. Then the files get their names, the table that makes the others count last:
-whatever a kill leaves, a part is whole or is not there.
+First everything is written to disk durably. Then the files get their names, the table that makes the others valid last:
+if the process is killed, a part is complete or does not exist.
 """
 # mypy: disable-error-code="import-untyped"
 
@@ -33,7 +33,7 @@ _WEIGHT = 2**20
 
 
 class RowBuffer:
-    """Rows on their way into a part: kept as tuples until there are enough for a record batch."""
+    """Collects the rows of a part as tuples until there are enough for a record batch."""
 
     def __init__(self, parts: PartSet, name: str) -> None:
         self._schema = parts.schema
@@ -42,7 +42,7 @@ class RowBuffer:
         self._weight = 0
 
     def add(self, row: tuple[Any, ...], weight: int = 0) -> None:
-        """Take a row, its values in the schema's order; times are microseconds since the epoch."""
+        """Add a row, its values in schema order; times are microseconds since the epoch."""
         self._rows.append(row)
         self._weight += weight
         if len(self._rows) >= _ROWS or self._weight >= _WEIGHT:
@@ -75,14 +75,14 @@ class RowBuffer:
 
 
 class PageBuffer(RowBuffer):
-    """Pages on their way into a part; lists of records come as they are, and are taken apart once for a batch."""
+    """Collects the rows of pages; lists of records are converted once per batch."""
 
     def _array(self, column: tuple[Any, ...], field: Any) -> Any:
         match field.name:
             case "headings":
-                return _listed(column, field.type, lambda each: (each.level, each.text))
+                return _struct_lists(column, field.type, lambda each: (each.level, each.text))
             case "alternates":
-                return _listed(
+                return _struct_lists(
                     column,
                     field.type,
                     lambda each: (each.url.text, each.language, each.media_type, each.title, each.rel),
@@ -91,11 +91,11 @@ class PageBuffer(RowBuffer):
 
 
 class LinkBuffer(RowBuffer):
-    """Links on their way into a part.
+    """Collects links.
 
-    Most of what a crawl writes is links, and most links of a site lead to the same pages: a target, with the link's rel
-    and kind, becomes values of columns once in a batch, and a source once a page. On pages of 51 links that takes a
-    third of the time.
+    Most rows of a crawl are links, and most links of a site have the same targets. So each distinct target, with rel
+    and kind, is converted once per batch, and each source once per page. For pages with 51 links this takes a third of
+    the time.
     """
 
     def __init__(self, parts: PartSet, name: str) -> None:
@@ -104,7 +104,7 @@ class LinkBuffer(RowBuffer):
         self._begin()
 
     def add_page(self, source: str, links: Sequence[Outlink]) -> None:
-        """Take the links of a page."""
+        """Add the links of a page."""
         numbers, known = self._numbers, self._known
         for link in links:
             text: str = link.target.text
@@ -127,7 +127,7 @@ class LinkBuffer(RowBuffer):
     def _begin(self) -> None:
         self._known: dict[object, int] = {}
         self._distinct: list[Outlink] = []
-        # Numbers as they are in memory: what follows takes them without looking at each.
+        # Arrays, which NumPy and Arrow can use without converting each value.
         self._numbers = array("i")
         self._anchors: list[str] = []
         self._scores = array("d")
@@ -154,7 +154,7 @@ class LinkBuffer(RowBuffer):
 
 
 class ParsedPart:
-    """What pages say: their text, links and records, which get their names in this order."""
+    """The text, links and metadata of pages; the tables get their names in this order."""
 
     def __init__(self, segment: Segment, name: str, extra: Sequence[Column]) -> None:
         opened: list[RowBuffer] = []
@@ -170,7 +170,7 @@ class ParsedPart:
             raise
 
     def add(self, page: PageRows) -> None:
-        """Take a page."""
+        """Add a page."""
         self.pages.add(page.data, len(page.data[-1] or ""))
         if page.text is not None:
             self.texts.add(page.text, page.weight)
@@ -191,7 +191,7 @@ class ParsedPart:
 
 
 class FetchPart:
-    """A part of a fetch: what was fetched, its archive, and what the pages say if they are parsed at once."""
+    """A part of a fetch: its outcomes, its archive, and the parsed pages if pages are parsed at once."""
 
     def __init__(
         self,
@@ -222,11 +222,11 @@ class FetchPart:
 
     @property
     def size(self) -> int:
-        """The bytes of the archive, or of what would be in it."""
+        """The size of the archive in bytes, or of the rows if there is none."""
         return self._warc.size if self._warc is not None else self.fetches.size
 
     def archive(self, exchange: Exchange, facts: tuple[tuple[str, str], ...] = ()) -> Location | None:
-        """Put an exchange into the archive, if there is one, and return where it lies."""
+        """Append an exchange to the archive, if there is one, and return its location."""
         if self._warc_args is None:
             return None
         if self._warc is None:
@@ -235,7 +235,7 @@ class FetchPart:
         return self._warc.append(exchange, facts)
 
     def finish(self) -> None:
-        """Make the part count: put all of it on disk for good, then give it its names, that of the fetches last."""
+        """Write the part to disk durably, then give the files their names, the fetches last."""
         files = [each for each in (self._warc, self.parsed, self.fetches) if each is not None]
         for each in files:
             each.seal()
@@ -243,14 +243,14 @@ class FetchPart:
             each.publish()
 
     def discard(self) -> None:
-        """Remove it."""
+        """Remove the unfinished part."""
         for each in (self._warc, self.parsed, self.fetches):
             if each is not None:
                 each.discard()
 
 
-def _listed(column: Sequence[Sequence[Any]], kind: Any, fields: Callable[[Any], tuple[Any, ...]]) -> Any:
-    """Return lists of records as an array; field by field that takes a tenth of the time that dicts would."""
+def _struct_lists(column: Sequence[Sequence[Any]], kind: Any, fields: Callable[[Any], tuple[Any, ...]]) -> Any:
+    """Return lists of records as an array; converting field by field takes a tenth of the time of dicts."""
     offsets = np.zeros(len(column) + 1, np.int32)
     np.cumsum([len(each) for each in column], out=offsets[1:])
     struct = kind.value_type
@@ -260,7 +260,7 @@ def _listed(column: Sequence[Sequence[Any]], kind: Any, fields: Callable[[Any], 
 
 
 def recover_fetch(segment: Segment) -> list[str]:
-    """Remove what killed fetches left unfinished, and return its names."""
+    """Remove unfinished files of killed fetches and return their names."""
     sets = (segment.crawl_fetch(), segment.parse_data(), segment.parse_text(), segment.crawl_parse())
     removed = [name for each in sets for name in each.recover()]
     whole = {Path(name).stem for name in sets[0].finished()}

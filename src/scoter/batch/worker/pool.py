@@ -1,4 +1,4 @@
-"""The fetching processes as their parent sees them: started once, given one task after another, told to stop."""
+"""The pool of workers: started once, given one task after another, asked to stop."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ if TYPE_CHECKING:
 
 _LOOK = 0.5
 _TASKS = Path("/proc/self/task")
-_ALLOCATOR = "jemalloc_bg_thd"  # a thread that pyarrow brings
+_ALLOCATOR = "jemalloc_bg_thd"  # a thread of pyarrow
 
 
 class WorkerDied(ScoterError):
-    """A process ended without a word."""
+    """A worker ended without a final report."""
 
     def __init__(self, code: int | None) -> None:
         self.code = code
-        super().__init__(f"a fetching process ended with {code}")
+        super().__init__(f"a worker ended with {code}")
 
     def __str__(self) -> str:
         return f"signal {-self.code}" if self.code is not None and self.code < 0 else f"exit code {self.code}"
 
 
 class FetchPool:
-    """Processes that fetch, kept from one segment to the next: starting one takes half a second.
+    """Workers, kept from one segment to the next, because starting one takes half a second.
 
-    When the pool is closed, or its owner killed, they finish what they are at and end.
+    When the pool is closed or its owner is killed, they finish their current part and exit.
     """
 
     def __init__(self) -> None:
@@ -45,7 +45,7 @@ class FetchPool:
         self._processes: list[Any] = []
 
     def __repr__(self) -> str:
-        return f"Pool({len(self._processes)} processes)"
+        return f"FetchPool({len(self._processes)} processes)"
 
     def __enter__(self) -> Self:
         return self
@@ -54,7 +54,7 @@ class FetchPool:
         self.close()
 
     def close(self) -> None:
-        """Let the processes end, and wait for them."""
+        """Let the workers end, and wait for them."""
         for pipe in self._pipes:
             pipe.close()
         for process in self._processes:
@@ -71,22 +71,22 @@ class FetchPool:
 
         if not _is_alone():
             return
-        gc.freeze()  # a look for garbage writes to all that it looks at, which would then be shared no longer
+        gc.freeze()  # garbage collection writes to every object, which would unshare its memory
         context = multiprocessing.get_context("fork")
         while len(self._processes) < count:
             ours, theirs = context.Pipe()
-            # A copy holds this side's ends, too: none would see its pipe close.
+            # A forked worker inherits the parent's ends of all pipes and must close them, or no pipe is seen to close.
             not_theirs = [*self._pipes, ours]
             self._begin(context.Process(target=_serve, args=(theirs, not_theirs), name=self._next_name()), ours, theirs)
 
     def run(
-        self, tasks: Sequence[FetchTask], hear: Callable[[WorkerReport], None], wants_end: Callable[[], bool]
+        self, tasks: Sequence[FetchTask], on_report: Callable[[WorkerReport], None], should_stop: Callable[[], bool]
     ) -> None:
-        """Do tasks, each in its own process, and hear what they say; one that is killed brings all to their end."""
+        """Run tasks, one per worker; if a worker is killed, stop the others and raise ``WorkerDied``."""
         while len(self._processes) < len(tasks):
             self._start()
         for pipe, task in zip(self._pipes, tasks, strict=False):
-            with suppress(OSError):  # then its end is noticed below
+            with suppress(OSError):  # its end is noticed below
                 pipe.send(task)
         busy: dict[Any, int] = {pipe: number for number, pipe in enumerate(self._pipes[: len(tasks)])}
         lost: WorkerDied | None = None
@@ -95,16 +95,16 @@ class FetchPool:
             ready: list[Any] = wait(list(busy), _LOOK)
             for pipe in ready:
                 try:
-                    said: WorkerReport = pipe.recv()
+                    report: WorkerReport = pipe.recv()
                 except (EOFError, OSError):
                     process = self._processes[busy.pop(pipe)]
                     process.join()
                     lost = WorkerDied(process.exitcode)
                     continue
-                if said.ended:
+                if report.ended:
                     del busy[pipe]
-                hear(said)
-            if not has_stopped and (lost is not None or wants_end()):
+                on_report(report)
+            if not has_stopped and (lost is not None or should_stop()):
                 has_stopped = True
                 for pipe in busy:
                     with suppress(OSError):
@@ -116,11 +116,11 @@ class FetchPool:
     def _start(self) -> None:
         context = multiprocessing.get_context("spawn")
         ours, theirs = context.Pipe()
-        resource_tracker.ensure_running()  # which would unblock the signal that is blocked below
+        resource_tracker.ensure_running()  # starting it later would unblock the signal blocked below
         self._begin(context.Process(target=_serve, args=(theirs,), name=self._next_name()), ours, theirs)
 
     def _begin(self, process: Any, ours: Connection, theirs: Connection) -> None:
-        # Ctrl-C reaches the whole group; a process that has not come so far as to ignore it would die of it loudly.
+        # Ctrl-C reaches the whole process group; a worker that does not ignore it yet would die with a traceback.
         before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         try:
             process.start()
@@ -135,12 +135,12 @@ class FetchPool:
 
 
 def _is_alone() -> bool:
-    """Tell whether this process has one thread, but for that of an allocator, which is prepared for copies."""
+    """Return whether this process has one thread, apart from the allocator's, which supports fork."""
     if sys.platform != "linux":
         return False
     try:
         names = [task.joinpath("comm").read_text().strip() for task in _TASKS.iterdir()]
-    except OSError:  # nobody can tell, or one has just ended
+    except OSError:  # unknown, or a thread has just ended
         return False
     return len(names) - names.count(_ALLOCATOR) == 1
 

@@ -1,7 +1,7 @@
-"""A fetching process: fetch lists in, finished parts out; statistics go up a pipe, a wish to stop comes down.
+"""A worker: reads fetch lists and writes finished parts; sends statistics through a pipe, which also tells it to stop.
 
-When the pipe closes, the parent is gone: the process begins nothing more, finishes what is under way and its part, and
-ends. As long as it runs it holds a shared lock on the segment, so that nobody fetches the rest meanwhile.
+When the pipe closes, the parent is gone: the worker starts no more requests, finishes those in progress and its part,
+and exits. While it runs it holds a shared lock on the segment, so that no other fetch starts.
 """
 # mypy: disable-error-code="import-untyped"
 
@@ -46,11 +46,11 @@ from scoter.store.warc.capture import ArchiveInfo
 
 WORKERS_LOCK = "WORKERS"
 STOP_WITHIN = 15.0
-_LAST = 1.0  # seconds for what came back just before there was no time left
+_LAST = 1.0  # seconds to finish the last replies
 
 
 class FetchTask(Struct, frozen=True, kw_only=True):
-    """What one process is to do."""
+    """The work of one worker."""
 
     config: Config
     segment: str
@@ -65,19 +65,19 @@ class FetchTask(Struct, frozen=True, kw_only=True):
 
 
 class WorkerReport(Struct, frozen=True):
-    """What a process tells: where it stands, and at its end what came of it."""
+    """A report of a worker: its statistics, and in the last one the result."""
 
     worker: int
     snapshot: Snapshot | None = None
     ended: bool = False
     complete: bool = False
-    not_asked: dict[str, int] = {}
+    not_requested: dict[str, int] = {}
     problem: tuple[str, str, str] | None = None
     cpu: float = 0.0
 
 
 def run_worker(pipe: Connection) -> None:
-    """Do one task after another, until the pipe closes."""
+    """Run tasks until the pipe closes."""
     limit_arrow_memory()
     keep_memory()
     collect_less()
@@ -87,15 +87,15 @@ def run_worker(pipe: Connection) -> None:
             task: FetchTask | None = pipe.recv()
         except (EOFError, OSError):
             return
-        if task is not None:  # a wish to stop may come when there is nothing left to stop
-            said = _do(task, pipe)
+        if task is not None:  # None is a late request to stop
+            report = _run_task(task, pipe)
             before, used = used, time.process_time()
             with suppress(OSError):
-                pipe.send(replace(said, cpu=used - before))
+                pipe.send(replace(report, cpu=used - before))
 
 
-def _do(task: FetchTask, pipe: Connection) -> WorkerReport:
-    """Do a task; what a person can mend is told, anything else ends the process with a traceback."""
+def _run_task(task: FetchTask, pipe: Connection) -> WorkerReport:
+    """Run a task; user errors are reported, any other exception ends the worker with a traceback."""
     handle = os.open(Path(task.segment) / WORKERS_LOCK, os.O_CREAT | os.O_RDWR, 0o644)
     fcntl.flock(handle, fcntl.LOCK_SH)
     try:
@@ -108,7 +108,7 @@ def _do(task: FetchTask, pipe: Connection) -> WorkerReport:
 
 
 class FetchWorker:
-    """One run over some fetch lists."""
+    """Fetches some fetch lists."""
 
     def __init__(self, task: FetchTask, pipe: Connection) -> None:
         self._task = task
@@ -125,15 +125,15 @@ class FetchWorker:
         self._was_stopped = False
 
     async def run(self) -> WorkerReport:
-        """Fetch all of the lists, or until told to stop."""
+        """Fetch the lists, until they end or the worker is asked to stop."""
         task = self._task
         scratch = Scratch(self._segment.path / "tmp", f"worker-{task.worker}")
-        paging = PageProcessor(task.config)
+        pages = PageProcessor(task.config)
         outcomes = OutcomeWriter(
             task.config,
             column_names(self._columns),
             part=self._part,
-            paging=paging,
+            pages=pages,
             parses=task.parses,
             belongs=self._belongs,
         )
@@ -156,14 +156,14 @@ class FetchWorker:
             await self._finish_all()
         finally:
             together.drop()
-            paging.close()
+            pages.close()
             if robots is not None:
                 robots.close()
             if self._open is not None:
                 self._open.discard()
             scratch.close()
         return WorkerReport(
-            task.worker, last, ended=True, complete=not self._was_stopped, not_asked=dict(outcomes.not_asked)
+            task.worker, last, ended=True, complete=not self._was_stopped, not_requested=dict(outcomes.not_requested)
         )
 
     # Parts
@@ -174,7 +174,7 @@ class FetchWorker:
 
     def _part(self) -> FetchPart:
         if self._finishing is not None and self._finishing.done():
-            self._finishing.result()  # a full disk ends the run here
+            self._finishing.result()  # raises if the disk was full
             self._finishing = None
         if self._open is None:
             self._number += 1
@@ -192,7 +192,7 @@ class FetchWorker:
     def _rotate_if_due(self) -> None:
         part = self._open
         if part is None or self._finishing is not None:
-            return  # one at a time; a slow disk makes parts longer, not more
+            return  # one at a time: a slow disk makes parts longer, not more numerous
         if part.size >= self._size or datetime.now(UTC) - part.opened >= self._age:
             self._open = None
             self._finishing = asyncio.create_task(asyncio.to_thread(part.finish))
@@ -207,11 +207,11 @@ class FetchWorker:
     # The pipe
 
     def _tick(self, snapshot: Snapshot) -> None:
-        """Each second: look after the part, tell where we stand, and hear whether the end is wanted."""
+        """Every second: rotate the part if due, send a report, and check for a request to stop."""
         self._rotate_if_due()
         try:
             self._pipe.send(WorkerReport(self._task.worker, snapshot))
-            # Asked, and not waited for by the loop, which would put the pipe into a mode that its other users lack.
+            # Polled, because the event loop would make the pipe non-blocking for its other users.
             if self._pipe.poll():
                 self._pipe.recv()
                 self._stop()
@@ -235,7 +235,7 @@ def _about(config: Config) -> ArchiveInfo:
 
 
 def share_limits(config: Config, processes: int) -> Config:
-    """Return the configuration of one process of several: what is said for all of them is divided."""
+    """Return the configuration of one of several workers: global limits are divided among them."""
     if processes == 1:
         return config
     fetch = config.fetch
@@ -255,7 +255,7 @@ def share_limits(config: Config, processes: int) -> Config:
 
 
 def assign_lists(files: Sequence[str], processes: int) -> list[list[int]]:
-    """Return the numbers of the lists that each process takes.
+    """Return the numbers of the lists of each worker.
 
     >>> assign_lists(["a", "b", "c"], 2)
     [[0, 2], [1]]

@@ -1,4 +1,4 @@
-"""What a request carries along of its URL's record, so that the answer can be written down beside it."""
+"""What travels with a request through the fetch core, and the rows of a parsed page."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from scoter.core.reply import Headers
 from scoter.core.url import Url
 
 COOKIE = "Cookie"
-"""Metadata key of a cookie that is sent with the request, as Nutch calls it."""
+"""Metadata key of a cookie to send with the request; Nutch's name."""
 
 
 class RequestContext(Struct, frozen=True, array_like=True):
-    """The record of a URL as it was generated; times in microseconds since the epoch.
+    """The record of a URL in its fetch list; times are microseconds since the epoch.
 
-    ``hops`` counts the redirects that led here within this run, ``steps`` the links followed within it.
+    ``hops`` counts the redirects followed in this run, ``steps`` the links.
     """
 
     modified: int | None = None
@@ -37,19 +37,19 @@ class RequestContext(Struct, frozen=True, array_like=True):
     steps: int = 0
 
     def cookies(self) -> Headers:
-        """Return the header field that the metadata ask to be sent, if they do."""
+        """Return the Cookie header from the metadata, if there is one."""
         cookie = (self.metadata or EMPTY).get(COOKIE)
         return ((COOKIE, cookie),) if cookie else ()
 
-    def onward(self, source: Url, target: Url, interval: int) -> RequestContext:
-        """Return what goes on to the target of a redirect: not the cookie, which is for its own host."""
+    def for_redirect(self, source: Url, target: Url, interval: int) -> RequestContext:
+        """Return the context for the target of a redirect, without the cookie if the host changes."""
         metadata = self.metadata
         if metadata is not None and COOKIE in metadata and source.host != target.host:
             metadata = {name: value for name, value in metadata.items() if name != COOKIE}
         return RequestContext(interval=interval, metadata=metadata, extra=self.extra, hops=self.hops + 1)
 
     def datum(self) -> CrawlDatum:
-        """Return what scoring looks at."""
+        """Return the record for scoring."""
         return CrawlDatum(
             status=DbStatus.UNFETCHED,
             modified_time=None if self.modified is None else later(EPOCH, timedelta(microseconds=self.modified)),
@@ -62,14 +62,14 @@ class RequestContext(Struct, frozen=True, array_like=True):
 
 
 def encode_context(known: RequestContext) -> bytes:
-    """Return a record as bytes."""
+    """Return a context as bytes."""
     if known.extra is not None and not _PLAIN.issuperset(map(type, known.extra.values())):
         known = replace(known, extra=_packed(known.extra))
     return _encoder.encode(known)
 
 
 def _packed(value: Any) -> Any:
-    """Return a value of a plug-in's column so that it comes back as it was: MessagePack would make texts of some."""
+    """Return a plug-in's value in a form that keeps its type: MessagePack would turn some types into text."""
     match value:
         case list():
             return [_packed(each) for each in value]
@@ -114,7 +114,7 @@ Row: TypeAlias = tuple[Any, ...]
 
 
 class PageRows(Struct, frozen=True):
-    """What is written of one page; ``weight`` is about how many bytes."""
+    """The rows of one page; ``weight`` is their approximate size in bytes."""
 
     data: Row
     text: Row | None
