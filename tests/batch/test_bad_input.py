@@ -96,7 +96,7 @@ def refused(said: Said, *words: str) -> None:
 def test_a_directory_that_is_not_there(run: Run, tmp_path: Path, command: tuple[str, ...]) -> None:
     name, *options = command
 
-    refused(run(name, tmp_path / "nowhere", *options), "there is no such directory", "nowhere")
+    refused(run(name, tmp_path / "nowhere", *options), "no such directory", "nowhere")
 
     assert tree(tmp_path) == {}
 

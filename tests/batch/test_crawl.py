@@ -156,7 +156,7 @@ def test_a_fetching_process_that_is_told_to_end_ends_the_crawl_which_says_so_and
             if progress.fetch is not None:  # it is at work
                 os.kill(pool._processes[0].pid, signal.SIGTERM)
 
-        with pytest.raises(UserError, match="a fetching process was told to end"):
+        with pytest.raises(UserError, match="a worker was asked to stop"):
             crawl(directory, engine, slow, rounds=rounds(1), tell=end, pool=pool)
 
     (done,) = crawl(directory, engine, config, rounds=rounds(1)).rounds

@@ -112,7 +112,7 @@ def test_a_url_that_nobody_links_to_is_unknown_and_the_rules_are_told(crawl: Cra
     _, sentence = told(crawl, B, "db.ignore_external_links=true")
 
     assert sentence == (
-        "unknown: no page that was parsed links to it (no URL of its host is known either; "
+        "unknown: no parsed page links to it (no URL of its host is known; "
         "db.ignore_external_links: a link from another host is dropped)"
     )
 
@@ -124,7 +124,7 @@ def test_a_link_that_updatedb_has_not_seen_is_told_with_what_it_carries(crawl: C
 
     found, sentence = told(crawl, B)
 
-    assert sentence == f"linked from {C}, but `scoter updatedb` has not seen segment 1 yet"
+    assert sentence == f"linked from {C}, but segment 1 is not in the crawldb yet, run `scoter updatedb`"
     assert (found.links.count, len(found.links.first), found.link_score) == (11, 5, 0.75)
     assert [row["score"] for row in found.links.first] == [0.5, 0.25, 0.0, 0.0, 0.0]
 
@@ -133,7 +133,7 @@ def test_a_fetch_that_updatedb_has_not_seen_is_told(crawl: CrawlDir) -> None:
     write_crawldb(crawl, [datum(A, "unfetched", fetch_time=NOW - DAY)])
     write_segment(crawl, "1", fetches=[fetched(A)])
 
-    assert "`scoter updatedb` has not seen it yet" in told(crawl, A)[1]
+    assert "not in the crawldb yet, run `scoter updatedb`" in told(crawl, A)[1]
 
 
 def test_a_url_in_an_unfinished_fetch_list_waits_there_until_it_is_fetched(crawl: CrawlDir) -> None:

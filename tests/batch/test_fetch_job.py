@@ -300,7 +300,7 @@ def test_a_segment_that_is_parsed_once_more_has_what_the_settings_now_ask_for(
     before = sorted(row["url"] for row in rows_of(segment.parse_data()))
     config = load(overrides=settings(server.port, "parse.markdown=true"))
 
-    with pytest.raises(UsageError, match="parsed already"):
+    with pytest.raises(UsageError, match="already parsed"):
         parse(segment, config)
     done = parse(segment, config, again=True)
 

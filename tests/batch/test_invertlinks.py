@@ -59,7 +59,7 @@ def test_a_segment_comes_in_once(crawl: CrawlDir, engine: Engine) -> None:
 
 
 def test_nothing_changes_when_no_segment_is_given(crawl: CrawlDir, engine: Engine) -> None:
-    with pytest.raises(UsageError, match="no segment is given"):
+    with pytest.raises(UsageError, match="no segment given"):
         invertlinks(crawl, engine, config(), [], now=NOW)
 
     assert not crawl.linkdb.exists()

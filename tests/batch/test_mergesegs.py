@@ -272,7 +272,7 @@ def test_the_command_merges_crawls_and_single_segments(crawl: CrawlDir, tmp_path
     done = run("mergesegs", "out", crawl.path, other.path)
     nothing = run("mergesegs", "out2", crawl.segments / "9")
 
-    assert (done.code, done.out) == (0, "2 segments merged into 2-001: 2 pages\n")
+    assert (done.code, done.out) == (0, "Merged 2 segments into 2-001: 2 pages\n")
     assert "not fetched" in done.err
     assert nothing.code == 1
     assert not (tmp_path / "out2").exists()

@@ -67,8 +67,8 @@ def test_a_command_is_alone_when_it_makes_copies() -> None:
         [
             "from scoter.cli.main import tune_process",
             "tune_process()",
-            "from scoter.batch.worker.pool import Pool",
-            "with Pool() as pool:",
+            "from scoter.batch.worker.pool import FetchPool",
+            "with FetchPool() as pool:",
             "    pool.fork(2)",
             "    print(len(pool._processes))",
         ]

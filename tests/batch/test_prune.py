@@ -62,7 +62,7 @@ def test_a_segment_that_is_not_in_the_crawldb_stays_and_it_is_said_why(crawl: Cr
     made = prune(crawl, now=NOW, keep=0)
 
     assert left(crawl) == "4"
-    assert [(each.name, each.why) for each in made.spared] == [("4", "it is not in the crawldb yet")]
+    assert [(each.name, each.why) for each in made.spared] == [("4", "not in the crawldb yet")]
 
 
 def test_where_there_is_a_linkdb_a_segment_must_be_in_it_too(crawl: CrawlDir) -> None:
@@ -119,7 +119,7 @@ def test_versions_that_are_no_longer_kept_go_unless_somebody_reads_them(crawl: C
 
 
 def test_what_makes_no_sense_is_refused(crawl: CrawlDir) -> None:
-    with pytest.raises(UsageError, match="nothing to be removed"):
+    with pytest.raises(UsageError, match="nothing to remove"):
         prune(crawl, now=NOW)
     with pytest.raises(UsageError, match="--keep-segments"):
         prune(crawl, now=NOW, keep=-1)

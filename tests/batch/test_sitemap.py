@@ -291,7 +291,7 @@ def test_indexes_in_circles_and_below_each_other_come_to_an_end(crawl: CrawlDir,
 def test_no_more_sitemaps_of_a_site_are_fetched_than_the_bound(
     crawl: CrawlDir, engine: Engine, web: Sites, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sitemaps, "MOST_SITEMAPS", 3)
+    monkeypatch.setattr(sitemaps, "MAX_SITEMAPS", 3)
     web.files = {f"{HOST}/{number}.xml": listing(f"/{number}") for number in range(9)}
     web.files[f"{HOST}/all.xml"] = index(*(f"/{number}.xml" for number in range(9)))
     done = read(crawl, engine, web, f"{HOST}/all.xml")

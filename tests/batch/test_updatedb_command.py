@@ -34,7 +34,7 @@ def test_what_is_not_done_yet_is_brought_in_once(tmp_path: Path, capsys: pytest.
     assert "no fetched segment that is not in the crawldb yet" in capsys.readouterr().err
 
     assert scoter("updatedb", crawl.path, segment.name) == 2
-    assert "is in the crawldb already" in capsys.readouterr().err
+    assert "is already in the crawldb" in capsys.readouterr().err
 
 
 def test_the_result_is_told_as_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

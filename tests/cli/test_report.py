@@ -128,7 +128,7 @@ def test_instant_responses_count_as_fetches_and_unrequested_urls_do_not(run: Run
         (["service", "errors", "--json", "--csv"], "cannot be combined"),
         (["crawl", "latency"], "is not available for a crawl"),
         (["crawl", "most-linked-sites", "--day", "today"], "cannot be limited to days"),
-        (["nowhere", "errors"], "there is no such directory"),
+        (["nowhere", "errors"], "no such directory"),
     ],
 )
 def test_usage_error_is_reported(run: Run, directory: Path, crawl: Path, arguments: list[str], told: str) -> None:

@@ -68,9 +68,9 @@ def test_exit_code_is_1_without_any_url(run: Run, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (("none",), "there is no such directory"),
+        (("none",), "no such directory"),
         (("none", "nonsense"), "neither a file nor a URL"),
-        (("none", "--hosts", "nofile"), "there is no such file"),
+        (("none", "--hosts", "nofile"), "no such file"),
         (("none", f"{HOST}/", "-D", "agent.name="), "agent.name"),
     ],
 )

@@ -1,9 +1,8 @@
-"""Crawl in rounds: generate, fetch and parse, updatedb, until nothing is due; then dedup and invertlinks.
+"""crawl: run rounds of generate, fetch, parse and updatedb until nothing is due; then dedup and invertlinks.
 
-A crawl holds no state of its own. What is to be done next is read from the directory: the oldest segment that is not
-in the crawldb yet is brought to its end first, whichever step it was in when somebody stopped or killed it. Duplicates
-and the linkdb, which no round asks for, come once at the end: each takes time for all that was ever crawled. A crawl
-that is stopped leaves them to the next one, or to their own commands.
+A crawl has no state of its own; the directory says what to do next. The oldest segment that is not in the crawldb yet
+is finished first, whichever step it was in. ``dedup`` and ``invertlinks`` run once at the end: no round needs them, and
+each takes time proportional to the whole crawl. A crawl that is stopped leaves them to the next one.
 """
 
 from __future__ import annotations
@@ -31,11 +30,11 @@ from scoter.core.display import count, size
 from scoter.engine import Engine
 from scoter.errors import UserError
 
-_LOOK_AT_DISK = 5.0
+_DISK_CHECK_INTERVAL = 5.0
 
 
 class CrawlProgress(Struct, frozen=True, kw_only=True):
-    """Where a crawl stands."""
+    """The current round and step of a crawl."""
 
     round: int
     rounds: int | None
@@ -45,7 +44,7 @@ class CrawlProgress(Struct, frozen=True, kw_only=True):
 
 
 class RoundResult(Struct, frozen=True, kw_only=True):
-    """What one round did."""
+    """The result of one round."""
 
     number: int
     segment: str
@@ -54,22 +53,22 @@ class RoundResult(Struct, frozen=True, kw_only=True):
     new: int
     seconds: float
     cpu: dict[str, float]
-    """CPU seconds of each step, those of fetching processes included."""
+    """CPU seconds of each step, including the workers."""
 
 
 class CrawlResult(Struct, frozen=True, kw_only=True):
-    """What a crawl did, and why it ended."""
+    """The result of a crawl, and why it ended."""
 
     rounds: tuple[RoundResult, ...]
     ended_by: str
     is_done: bool
     by_status: dict[str, int]
     cpu: dict[str, float]
-    """CPU seconds of what was done after the rounds."""
+    """CPU seconds of the steps after the rounds."""
 
 
 class CrawlLimits(Struct, frozen=True, kw_only=True):
-    """How far a crawl is to go."""
+    """The limits of a crawl."""
 
     most: int | None = 5
     top_n: int | None = 50_000
@@ -89,14 +88,14 @@ def crawl(
     clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     pool: FetchPool | None = None,
 ) -> CrawlResult:
-    """Go on with a crawl until its rounds are done, nothing is due, or the end is wanted.
+    """Continue a crawl until its rounds are done, nothing is due, or it is asked to stop.
 
-    The processes that fetch are those of a pool, or started for this.
+    Without a pool, workers are started for this crawl.
     """
-    wish = StopRequest() if stopping is None else stopping  # one that nobody has used yet is false
+    stop = StopRequest() if stopping is None else stopping  # an unused one is false
     with ExitStack() as stack:
         pool = pool or stack.enter_context(FetchPool())
-        return _CrawlRun(directory, engine, config, rounds, tell, note, wish, clock, pool).run()
+        return _CrawlRun(directory, engine, config, rounds, tell, note, stop, clock, pool).run()
 
 
 class _CrawlRun:
@@ -143,7 +142,7 @@ class _CrawlRun:
         return self._ended(f"stopped by {self._stopping.by}", is_done=False)
 
     def _round(self) -> bool:
-        """Do a round, or the rest of one; false when there was nothing to do."""
+        """Run a round or the rest of one; return false if there was nothing to do."""
         started = time.monotonic()
         segment = self._open_segment() or self._generated()
         if segment is None:
@@ -153,9 +152,9 @@ class _CrawlRun:
             return True
         if not segment.is_fetched:
             raise UserError(
-                "a fetching process was told to end, and did, before its work was done",
+                "a worker was asked to stop before it was done",
                 where=str(segment.path),
-                hint="What was fetched is kept; the same command does the rest.",
+                hint="Fetched pages are kept. To fetch the rest, run the command again.",
             )
         if not segment.is_parsed:
             self._step("parse")
@@ -220,7 +219,7 @@ class _CrawlRun:
         self._has_room()
 
     def _link(self) -> None:
-        """Mark duplicates, and bring the links of all segments into the linkdb that are in the crawldb."""
+        """Mark duplicates, and add the links of all segments in the crawldb to the linkdb."""
         in_crawldb, in_linkdb = (
             applied_segments(table) or () for table in (self._directory.crawldb, self._directory.linkdb)
         )
@@ -235,28 +234,28 @@ class _CrawlRun:
             self._step("dedup")
             dedup(self._directory, self._engine, self._config, now=self._clock())
         self._step("invertlinks")
-        # Their links went through filters and normalisers as they were parsed.
+        # Links were filtered and normalised when the pages were parsed.
         invertlinks(
             self._directory, self._engine, self._config, behind, now=self._clock(), filter=False, normalize=False
         )
 
     def _has_room(self) -> bool:
-        """Look at the disk now and then; below ``store.disk_floor`` the crawl comes to its end until there is room."""
+        """Check the disk from time to time; stop the crawl if less than ``store.disk_floor`` is free."""
         floor = self._config.store.disk_floor
         if time.monotonic() >= self._next_look:
-            self._next_look = time.monotonic() + _LOOK_AT_DISK
+            self._next_look = time.monotonic() + _DISK_CHECK_INTERVAL
             free = shutil.disk_usage(self._directory.path).free
             if free < floor and not self._stopping.by:
                 self._stopping.by = f"low disk space: only {size(free)} free; store.disk_floor requires {size(floor)}"
         return not self._stopping.by
 
     def _spent(self) -> dict[str, float]:
-        """Return the CPU seconds of the steps since the last time this was asked."""
-        self._clock_in("")
+        """Return the CPU seconds of the steps since the last call."""
+        self._start_step_clock("")
         spent, self._cpu = self._cpu, {}
         return {name: round(seconds, 3) for name, seconds in spent.items()}
 
-    def _clock_in(self, step: str) -> None:
+    def _start_step_clock(self, step: str) -> None:
         before, since = self._step_now
         now = time.process_time()
         if before:
@@ -264,7 +263,7 @@ class _CrawlRun:
         self._step_now = (step, now)
 
     def _step(self, name: str, share: float | None = None) -> None:
-        self._clock_in(name)
+        self._start_step_clock(name)
         self._tell(CrawlProgress(round=self._number, rounds=self._rounds.most, step=name, share=share))
 
     def _ended(self, why: str, *, is_done: bool) -> CrawlResult:

@@ -1,4 +1,4 @@
-"""How far a crawl has come, by host or domain."""
+"""crawlcomplete: the share of fetched URLs by host or domain."""
 
 from __future__ import annotations
 
@@ -14,10 +14,9 @@ from scoter.engine import Engine, source_of
 
 
 def crawlcomplete(crawl: CrawlDir, engine: Engine, config: Config, *, by: str) -> Iterator[dict[str, Any]]:
-    """Yield each group with its numbers of URLs: all, fetched, unfetched, and settled otherwise, largest first.
+    """Yield each group with its number of URLs (all, fetched, unfetched, other), largest first.
 
-    Settled otherwise are pages that are gone, moved, duplicates, orphans or unreadable. ``done`` is the share of all
-    that is not unfetched.
+    Other URLs are gone, redirects, duplicates, orphans or parse errors. ``done`` is the share that is not unfetched.
     """
     with open_crawldb(crawl, config) as table:
         urls = engine.read(source_of(table, ["host", "status"]))

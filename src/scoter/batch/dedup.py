@@ -1,4 +1,12 @@
-"""Mark pages of the same content as duplicates of the best of them."""
+"""dedup: mark pages with the same content as duplicates of the best of them.
+
+Near-duplicates are pages whose simhashes differ in a few bits. Comparing all pairs is impossible. A 64-bit simhash is
+cut into ``distance`` + 2 blocks; if two differ in at most ``distance`` bits, at least two blocks are equal. So pages
+are grouped by every pair of blocks (Manku, Jain, Das Sarma: Detecting near-duplicates for web crawling, 2007) and
+compared within the groups: ten pairs of 25 or 26 bits for a distance of 3, where 10 million random pages give about as
+many false candidates. The best page removes those near it, then the next best of the rest, so every duplicate has a
+page near it that is kept.
+"""
 # mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
@@ -39,8 +47,8 @@ _DOMAINS = pa.schema([("host", pa.utf8()), ("domain", pa.utf8())])
 _COMPARED = (short_name(DbStatus.FETCHED), short_name(DbStatus.NOTMODIFIED))
 _DUPLICATE = short_name(DbStatus.DUPLICATE)
 
-# The better page comes first. https wins over http whatever follows, where Nutch asks for two URLs that differ in
-# nothing else: with that, which page is best would depend on which are compared first.
+# The better page comes first. https wins over http for any two URLs; in Nutch only if they differ in nothing else, so
+# that the result depends on the order of comparisons.
 _ORDERS: Mapping[str, Callable[[Rows], Any]] = {
     "score": lambda rows: rows.score.desc(),
     "fetchTime": lambda rows: rows.fetch_time.desc(),
@@ -50,7 +58,7 @@ _ORDERS: Mapping[str, Callable[[Rows], Any]] = {
 
 
 class DedupResult(Struct, frozen=True, kw_only=True):
-    """How many pages became duplicates: of the same signature, and of nearly the same text."""
+    """The number of new duplicates: with the same signature, and with similar text."""
 
     exact: int
     near: int
@@ -67,11 +75,11 @@ def dedup(
     near: bool = False,
     distance: int = 3,
 ) -> DedupResult:
-    """Give all fetched pages of one signature but the best the status duplicate.
+    """Give all fetched pages with the same signature, except the best, the status duplicate.
 
-    ``group``: only pages of one host or registered domain are compared. ``compare_order``: what makes a page the
-    better one, the most telling first, of score, fetchTime, httpsOverHttp, urlLength; at last the URL that sorts first.
-    ``near``: also pages whose simhashes differ in at most ``distance`` bits.
+    ``group``: compare only pages of the same host or registered domain. ``compare_order``: criteria for the best page,
+    most important first (score, fetchTime, httpsOverHttp, urlLength); ties go to the URL that sorts first. ``near``:
+    also compare simhashes, which may differ in ``distance`` bits.
     """
     order = parse_order(compare_order)
     extra = schemas.plugin_columns(chain("scoring", config))
@@ -83,11 +91,11 @@ def dedup(
         columns = ("url", "key", "host", "status", "fetch_time", "score", "signature")
         known = engine.read(source_of(crawldb, columns))
         pages = _grouped(engine, known.filter(known.status.isin(_COMPARED)), group)
-        exact, number = _saved(engine, _exact_losers(pages, order), Path(folder) / "exact.parquet")
+        exact, number = _saved(engine, _exact_duplicates(pages, order), Path(folder) / "exact.parquet")
         losers, near_number = [exact], 0
         if near:
             rest = pages.anti_join(engine.read(exact), "url")
-            found = near_losers(engine, crawl, rest, order, distance, Path(folder))
+            found = near_duplicates(engine, crawl, rest, order, distance, Path(folder))
             saved, near_number = _saved(engine, found, Path(folder) / "near.parquet")
             losers.append(saved)
         if number + near_number:
@@ -104,27 +112,27 @@ def dedup(
 
 
 def parse_order(text: str) -> Callable[[Rows], list[Any]]:
-    """Return what sorts the better page first, by a comma-separated list of what to compare."""
+    """Return the sort order for a comma-separated list of criteria, the better page first."""
     names = [name.strip() for name in text.split(",") if name.strip()]
     for name in names:
         if name not in _ORDERS:
             close = nearest(name, _ORDERS)
             raise UsageError(
-                f"{name!r} cannot be compared" + (f"; did you mean {close!r}?" if close else ""),
+                f"{name!r} is not a criterion" + (f"; did you mean {close!r}?" if close else ""),
                 where="compare order",
-                hint=f"Name some of {', '.join(_ORDERS)}, the most telling first.",
+                hint=f"Criteria: {', '.join(_ORDERS)}; the most important first.",
             )
     if not names or len(set(names)) < len(names):
         raise UsageError(
-            "it names nothing to compare" if not names else "it names something twice",
+            "no criterion given" if not names else "a criterion is given twice",
             where="compare order",
-            hint=f"The usual one is {COMPARE_ORDER}.",
+            hint=f"The default is {COMPARE_ORDER}.",
         )
     return lambda rows: [*(_ORDERS[name](rows) for name in names), rows.url.asc()]
 
 
 def _grouped(engine: Engine, pages: Rows, group: DedupGroup) -> Rows:
-    """Return pages with a column ``among``: only those of equal values are compared."""
+    """Return pages with a column ``among``: only pages with equal values are compared."""
     if group == "none":
         return pages.mutate(among=ibis.literal(""))
     if group == "host":
@@ -141,10 +149,10 @@ def _domains(batch: Any) -> Any:
     )
 
 
-def _exact_losers(pages: Rows, order: Callable[[Rows], list[Any]]) -> Rows:
+def _exact_duplicates(pages: Rows, order: Callable[[Rows], list[Any]]) -> Rows:
     pages = pages.filter(pages.signature.notnull())
     sizes = pages.group_by(["signature", "among"]).agg(size=pages.count())
-    # Most pages are alone, and a window over the few others sorts little.
+    # Most signatures are unique; the window then sorts only the few others.
     shared = pages.semi_join(sizes.filter(sizes.size > 1), ["signature", "among"])
     ranked = shared.mutate(
         place=ibis.row_number().over(group_by=[shared.signature, shared.among], order_by=order(shared))
@@ -165,13 +173,13 @@ def _saved(engine: Engine, losers: Rows, file: Path) -> tuple[TableSource, int]:
 
 
 def _decoded_length(url: Any) -> Any:
-    """Return the number of characters of a URL once its escapes are decoded; in UTF-8 only some bytes begin one."""
+    """Return the length of a URL with its escapes decoded as UTF-8: continuation bytes do not count."""
     beginnings = url.re_replace("%[89AB][0-9A-F]", "")
     return beginnings.re_replace("%[0-9A-F][0-9A-F]", "_").length()
 
 
 BITS = 64
-MOST_DISTANCE = 6
+MAX_DISTANCE = 6
 
 _RANKED = pa.schema(
     [("rank", pa.int64()), ("url", pa.utf8()), ("key", pa.utf8()), ("among", pa.utf8()), ("simhash", pa.int64())]
@@ -184,17 +192,17 @@ _RANKS = pa.schema([("rank", pa.int64())])
 
 @ibis.udf.scalar.builtin  # type: ignore[untyped-decorator]
 def bit_count(number: dt.int64) -> dt.int64:
-    """Return how many bits of a number are set; both engines call it so."""
+    """Return the number of set bits; both engines have a function of this name."""
 
 
-def near_losers(
+def near_duplicates(
     engine: Engine, crawl: CrawlDir, pages: Rows, order: Callable[[Rows], list[Any]], distance: int, folder: Path
 ) -> Rows:
     """Return url and key of the pages that are near a better one."""
-    if not 0 <= distance <= MOST_DISTANCE:
+    if not 0 <= distance <= MAX_DISTANCE:
         raise UsageError(
-            f"simhashes can be compared up to a distance of {MOST_DISTANCE}, not {distance}",
-            hint="3 finds pages that differ in a few words.",
+            f"the distance must be 0 to {MAX_DISTANCE}, not {distance}",
+            hint="A distance of 3 finds pages that differ in a few words.",
         )
     hashes = _simhashes(engine, crawl)
     joined = pages.join(hashes, pages.url == hashes.page)
@@ -203,16 +211,16 @@ def near_losers(
     number = engine.save(numbered, _RANKED, file)
     if not number:
         raise UserError(
-            "no fetched page has a simhash to be compared by",
+            "no fetched page has a simhash",
             where=str(crawl.segments),
-            hint="It is made while pages are parsed, with the setting parse.simhash=true.",
+            hint="Set parse.simhash=true and parse the segments again.",
         )
     ranked = engine.read(TableSource(files=(str(file),), schema=_RANKED, defaults={}))
     best = ranked.group_by(["simhash", "among"]).agg(rank=ranked["rank"].min())
     lost = folder / "lost.parquet"
-    _write_ranks(lost, _greedily(engine.batches(_pairs(engine, best, distance)), number))
+    _write_ranks(lost, _choose_duplicates(engine.batches(_pairs(engine, best, distance)), number))
     lost_best = engine.read(TableSource(files=(str(lost),), schema=_RANKS, defaults={}))
-    # Pages of one simhash: whatever becomes of the best of them, the others are near what stays.
+    # Of pages with the same simhash only the best can be kept.
     others = ranked.anti_join(best, "rank")
     return ibis.union(ranked.semi_join(lost_best, "rank"), others).select("url", "key")
 
@@ -224,13 +232,13 @@ def _simhashes(engine: Engine, crawl: CrawlDir) -> Rows:
         rows = engine.read(segment_sources([segment]).parse_data).select("url", "simhash")
         found.append(rows.filter(rows.simhash.notnull()).mutate(segment=ibis.literal(number, "int32")))
     if not found:
-        raise UserError("there are no segments, so no page can be compared by its text", where=str(crawl.segments))
+        raise UserError("there are no segments", where=str(crawl.segments))
     rows = ibis.union(*found)
     return rows.group_by(page="url").agg(simhash=rows.simhash.argmax(rows.segment))
 
 
 def _pairs(engine: Engine, best: Rows, distance: int) -> Rows:
-    """Return the pairs that are near each other, the better one first, in the order of the better one."""
+    """Return the pairs of near pages, the better one first, ordered by it."""
     bands = engine.map_batches(best.select("rank", "among", "simhash"), partial(_bands, distance), _BANDS)
     other = bands.view()
     met = bands.join(
@@ -242,7 +250,7 @@ def _pairs(engine: Engine, best: Rows, distance: int) -> Rows:
 
 
 def _bands(distance: int, batch: Any) -> Any:
-    """Return every row once for each pair of blocks, with the bits of those blocks."""
+    """Return every row once per pair of blocks, with the bits of those blocks."""
     simhash = batch.column("simhash").to_numpy().view(np.uint64)
     edges = [BITS * number // (distance + 2) for number in range(distance + 3)]
     masks = [np.uint64((1 << high) - (1 << low)) for low, high in pairwise(edges)]
@@ -262,9 +270,9 @@ def _bands(distance: int, batch: Any) -> Any:
     return pa.Table.from_batches(pieces, _BANDS).combine_chunks().to_batches()[0] if len(simhash) else pieces[0]
 
 
-def _greedily(pairs: Iterator[Any], pages: int) -> Iterator[list[int]]:
-    """Yield the ranks of those that go: the worse of a pair, unless the better has gone itself."""
-    gone = bytearray(pages)  # a byte a page: 10 MB for 10 million
+def _choose_duplicates(pairs: Iterator[Any], pages: int) -> Iterator[list[int]]:
+    """Yield the ranks of duplicates: the worse of a pair, unless the better one is a duplicate itself."""
+    gone = bytearray(pages)  # one byte per page: 10 MB for 10 million
     for batch in pairs:
         found = []
         for better, worse in zip(batch.column("better").to_pylist(), batch.column("worse").to_pylist(), strict=True):

@@ -1,4 +1,4 @@
-"""Pages counted by host, domain, public suffix or top-level domain."""
+"""domainstats: count pages by host, domain, public suffix or top-level domain."""
 # mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from scoter.engine import Engine, source_of
 from scoter.engine.port import Rows
 
 FETCHED_STATUSES = ("fetched", "notmodified")
-"""The statuses of a page whose content we have and that counts as its own."""
+"""The statuses of pages that we have and that are not duplicates."""
 
 
 def domainstats(crawl: CrawlDir, engine: Engine, config: Config, *, by: str) -> Iterator[dict[str, Any]]:
-    """Yield each group with its numbers of fetched and of all URLs, the one with most fetched pages first."""
+    """Yield each group with its number of fetched and of all URLs, most fetched first."""
     with open_crawldb(crawl, config) as table:
         urls = engine.read(source_of(table, ["host", "status"]))
         fetched = urls.status.isin(FETCHED_STATUSES).cast("int64").sum()
@@ -31,7 +31,7 @@ def domainstats(crawl: CrawlDir, engine: Engine, config: Config, *, by: str) -> 
 
 
 def top_level(host: str) -> str:
-    """Return a host's last label; an IP address has none.
+    """Return the last label of a host; empty for an IP address.
 
     >>> top_level("www.bbc.co.uk."), top_level("10.0.0.1")
     ('uk', '')
@@ -48,7 +48,7 @@ GROUPS: Mapping[str, Callable[[str], str]] = {
 
 
 def count_by(engine: Engine, by_host: Rows, counts: Sequence[str], by: str) -> Rows:
-    """Return counts by host as counts by a group, in a column of its name, largest total first."""
+    """Return counts by host as counts by a group, largest first."""
     if by == "host":
         found = by_host
     else:

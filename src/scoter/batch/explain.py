@@ -1,4 +1,4 @@
-"""All that is known of one URL, found by its key: a crawl of any size is asked without an engine."""
+"""explain: everything known about one URL, found by its key without an engine, and a one-sentence summary."""
 # mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from scoter.store.tables import Table
 from scoter.store.tables.versions import CURRENT
 
 MAX_SHOWN = 5
-"""How many of its links, inlinks, duplicates and redirects are told of a URL."""
+"""How many links, inlinks, duplicates and redirects are shown."""
 MAX_HOPS = 5
 _DUPLICATE = short_name(DbStatus.DUPLICATE)
 
@@ -38,19 +38,18 @@ Row = Mapping[str, Any]
 
 
 class RowSample(Struct, frozen=True):
-    """The first few of so many rows."""
+    """The number of rows, and the first few of them."""
 
     count: int = 0
     first: tuple[Row, ...] = ()
 
 
 class Explanation(Struct, frozen=True, kw_only=True):
-    """What is known of a URL.
+    """What is known about a URL.
 
-    ``ahead`` is the number of due URLs with a higher score, for one that is due itself. ``listed`` are the segments in
-    whose fetch lists it waits, ``skipped`` those that ended without asking for it. ``rules`` says in words what
-    the configuration holds against links to it. ``links`` are those that pages in segments have to it, with what they
-    carry, best first; ``inlinks`` those of the linkdb.
+    ``ahead`` is the number of due URLs with a higher score, if the URL is due. ``listed`` are the segments in whose
+    fetch lists it waits, ``skipped`` those that were fetched without requesting it. ``rules`` describes the settings
+    that drop links to it. ``links`` are the links in segments, highest score first; ``inlinks`` those of the linkdb.
     """
 
     asked: str
@@ -79,7 +78,7 @@ class Explanation(Struct, frozen=True, kw_only=True):
 
 
 class _CrawlTables:
-    """The tables of a crawl, open for one question."""
+    """The open tables of a crawl."""
 
     def __init__(self, crawl: CrawlDir, config: Config, stack: ExitStack) -> None:
         self.extra: tuple[Column, ...] = schemas.plugin_columns(chain("scoring", config))
@@ -93,7 +92,7 @@ class _CrawlTables:
             self.linkdb = stack.enter_context(Table.open(crawl.linkdb, schemas.LINKDB))
 
     def applied(self) -> tuple[str, ...]:
-        """Return the segments that are in the crawldb."""
+        """Return the names of the segments in the crawldb."""
         names = self.crawldb.manifest.applied if self.crawldb is not None else ()
         return tuple(segment.name for segment, _ in self.segments if segment.is_in(names))
 
@@ -122,7 +121,7 @@ class _CrawlTables:
                 yield {"segment": segment.name, "url": row["url"], "status": row["status"]}
 
     def listed(self, url: Url) -> Iterator[Segment]:
-        """Yield the segments that have a URL in their fetch lists, and no word of what came of it."""
+        """Yield the segments with a URL in their fetch lists but without an outcome for it."""
         for segment, parts in self.segments:
             if _any(url_rows(parts.generate, url)) and not _any(url_rows(parts.fetch, url)):
                 yield segment
@@ -137,13 +136,13 @@ class _CrawlTables:
             return RowSample()
         source = source_of(self.crawldb, ["url", "status", "score", "signature"])
         alike = (row for row in find_rows(source, {"signature": signature}) if row["url"] != url.text)
-        # The one that it is a duplicate of comes first, not another duplicate.
+        # The original comes before other duplicates.
         shown = ({name: row[name] for name in ("url", "status", "score")} for row in alike)
         return _some(shown, last=lambda row: row["status"] == _DUPLICATE)
 
 
 def explain(crawl: CrawlDir, config: Config, url: str, *, now: datetime) -> Explanation:
-    """Return all that is known of a URL, in whatever spelling."""
+    """Return everything known about a URL, which need not be in canonical form."""
     asked = canonical(url)
     config = with_scope(config, crawl)
     normal, steps = trace_normalize(
@@ -152,7 +151,7 @@ def explain(crawl: CrawlDir, config: Config, url: str, *, now: datetime) -> Expl
     with ExitStack() as stack:
         known = _CrawlTables(crawl, config, stack)
         record = known.record(asked)
-        # What was stored before the rules changed is found under its old spelling.
+        # URLs stored before the rules changed are found in their old form.
         wanted = asked if record is not None or normal is None else normal
         record = record or known.record(wanted)
         is_kept, filters = trace_filters(wanted, chain("urlfilter", config))
@@ -198,7 +197,7 @@ def _ahead(crawldb: Any, datum: CrawlDatum, now: datetime) -> int:
 
 
 def _best_links(links: Iterable[Row]) -> tuple[RowSample, float]:
-    """Return the links that carry most, their number, and all that they carry together."""
+    """Return the links with the highest scores, their number, and the sum of all scores."""
     count, total = 0, 0.0
     best: list[tuple[float, int, Row]] = []
     for count, link in enumerate(links, 1):
@@ -213,7 +212,7 @@ def _best_links(links: Iterable[Row]) -> tuple[RowSample, float]:
 
 
 def _hops(known: _CrawlTables, url: Url, fetches: Sequence[Row]) -> Iterator[Row]:
-    """Yield where a URL led when it was last fetched, where that led, and so on."""
+    """Yield the redirect chain of a URL, by the last fetch of each hop."""
     seen = {url.text}
     for _ in range(MAX_HOPS):
         if not fetches or not fetches[-1]["redirect_to"]:
@@ -244,11 +243,11 @@ def _any(rows: Iterable[Row]) -> bool:
 
 
 def _some(rows: Iterable[Row], last: Callable[[Row], bool] = lambda row: False) -> RowSample:
-    """Return the first few of rows; those of which ``last`` is true come after the others."""
+    """Return the first few rows; those for which ``last`` is true come after the others."""
     first: list[Row] = []
     after: list[Row] = []
     count = 0
-    for count, row in enumerate(rows, 1):  # noqa: B007 - the last number is how many there were
+    for count, row in enumerate(rows, 1):  # noqa: B007 - the last number is the count
         among = after if last(row) else first
         if len(among) < MAX_SHOWN:
             among.append(row)
@@ -263,7 +262,7 @@ _ENDED = {
 
 
 def summarize(found: Explanation, now: datetime) -> str:
-    """Return the sentence that comes first."""
+    """Return the state of a URL in one sentence: why it was fetched, or why not."""
     return _unknown(found, now) if found.datum is None else _known(found, found.datum, now)
 
 
@@ -275,7 +274,7 @@ def _known(found: Explanation, datum: CrawlDatum, now: datetime) -> str:
         case DbStatus.FETCHED:
             return f"fetched{_when(found, datum, now)}; {again}"
         case DbStatus.NOTMODIFIED:
-            return f"fetched{_when(found, datum, now)}, and had not changed; {again}"
+            return f"fetched{_when(found, datum, now)} and not modified; {again}"
         case DbStatus.REDIR_TEMP | DbStatus.REDIR_PERM:
             target = f" to {found.redirects[0]['to']}" if found.redirects else ""
             return f"redirected{target}{_when(found, datum, now)}; {again}"
@@ -289,12 +288,13 @@ def _known(found: Explanation, datum: CrawlDatum, now: datetime) -> str:
 
 
 def _waiting(found: Explanation, datum: CrawlDatum, now: datetime) -> str:
-    """Tell what an unfetched URL waits for."""
+    """Return what an unfetched URL is waiting for."""
     if found.listed:
         return f"waiting in the fetch list of segment {found.listed[-1]}; run `scoter fetch`"
     pending = [row for row in found.fetches if row["segment"] not in found.applied]
     if pending:
-        return f"fetched{_when(found, datum, now)} ({_outcome(pending[-1])}); `scoter updatedb` has not seen it yet"
+        said = f"fetched{_when(found, datum, now)} ({_outcome(pending[-1])})"
+        return f"{said}; not in the crawldb yet, run `scoter updatedb`"
     if not found.is_kept:
         return f"never fetched: {_dropped(found)}"
     times = "once" if datum.retries == 1 else f"{datum.retries} times, the last one"
@@ -311,28 +311,26 @@ def _unknown(found: Explanation, now: datetime) -> str:
     if fetched:
         last = fetched[-1]
         said = f"fetched {ago(last['fetch_time'], now)} ({_outcome(last)}) in segment {last['segment']}"
-        return f"{said}, which `scoter updatedb` has not seen yet"
+        return f"{said}, which is not in the crawldb yet, run `scoter updatedb`"
     if not found.is_kept:
         return f"never fetched: {_dropped(found)}"
     for some, said in ((found.links, "linked from"), (found.redirected_from, "the target of a redirect from")):
         pending = [row for row in some.first if row["segment"] not in found.applied]
         if pending:
             source = pending[0].get("source") or pending[0]["url"]
-            return f"{said} {source}, but `scoter updatedb` has not seen segment {pending[0]['segment']} yet"
+            return (
+                f"{said} {source}, but segment {pending[0]['segment']} is not in the crawldb yet, run `scoter updatedb`"
+            )
         if some.first:
             return f"{said} {some.first[0].get('source') or some.first[0]['url']}, but not in the crawldb: " + (
-                "; ".join(found.rules) or "it was removed, or a rule of that time kept it out"
+                "; ".join(found.rules) or "it was removed, or a filter dropped it at that time"
             )
     reasons = "; ".join(_absence(found))
-    return (
-        f"unknown: no page that was parsed links to it ({reasons})"
-        if reasons
-        else "unknown: no page that was parsed links to it"
-    )
+    return f"unknown: no parsed page links to it ({reasons})" if reasons else "unknown: no parsed page links to it"
 
 
 def _absence(found: Explanation) -> Iterator[str]:
-    yield "its host is known" if found.is_host_known else "no URL of its host is known either"
+    yield "its host is known" if found.is_host_known else "no URL of its host is known"
     yield from found.rules
 
 

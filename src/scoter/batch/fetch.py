@@ -1,6 +1,6 @@
-"""Fetch a segment: deal its lists out to processes, watch them, and say when all of it is done.
+"""fetch: distribute the fetch lists of a segment to workers and monitor them.
 
-``fetch`` on an unfinished segment goes on with it: what stands in a finished part is not fetched again.
+On an unfinished segment ``fetch`` continues: URLs in a finished part are not fetched again.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ from scoter.fetch.protocols.request_headers import user_agent
 from scoter.plugins import chain
 
 MAX_ATTEMPTS = 3
-"""How often processes that were killed are replaced within one run."""
+"""How many times the workers are started in one run, if they are killed."""
 _WAIT_FOR_OTHERS = 60.0
 
 
 class FetchProgress(Struct, frozen=True, kw_only=True):
-    """A fetch at one moment."""
+    """The state of a running fetch."""
 
     total: int
     done: int
@@ -52,13 +52,13 @@ class FetchProgress(Struct, frozen=True, kw_only=True):
 
     @property
     def seconds_left(self) -> float | None:
-        """How long it will take at this rate, if it can be said."""
+        """The remaining time at the current rate, if known."""
         left = self.total - self.done
         return left / self.pages_per_second if self.pages_per_second > 0.01 and left > 0 else None
 
 
 class FetchJobResult(Struct, frozen=True, kw_only=True):
-    """What came of a fetch."""
+    """The result of a fetch."""
 
     segment: str
     complete: bool
@@ -68,7 +68,7 @@ class FetchJobResult(Struct, frozen=True, kw_only=True):
     replies: dict[str, int]
     not_requested: dict[str, int]
     cpu: float = 0.0
-    """CPU seconds of the fetching processes, their start included."""
+    """CPU seconds of the workers, including their start."""
     told: str = ""
 
 
@@ -84,23 +84,23 @@ def fetch(
     stopping: StopRequest | None = None,
     pool: FetchPool | None = None,
 ) -> FetchJobResult:
-    """Fetch what is left of a segment; ``engine`` is asked for only if there is something to leave out.
+    """Fetch the rest of a segment; ``engine`` is called only if some URLs are already fetched.
 
-    Processes are those of a pool, or started for this.
+    Without a pool, workers are started for this segment.
     """
-    user_agent(config)  # without a name nothing is fetched, and nothing else should be done before that is said
+    user_agent(config)  # fail early if there is no agent name
     if segment.is_fetched:
         is_done = segment.is_in(applied_segments(crawl.crawldb) or ())
-        problem = "this segment is fetched already" + (", and in the crawldb" if is_done else "")
+        problem = "this segment is already fetched" + (" and in the crawldb" if is_done else "")
         hint = f"Run: scoter {'generate' if is_done else 'updatedb'} {crawl.path}"
         raise UsageError(problem, where=str(segment.path), hint=hint)
     parses = config.fetch.parse if parses is None else parses
     if not parses and not config.fetch.store_content:
         raise UsageError(
-            "the pages would be neither parsed nor kept", hint="Give --parse, or set fetch.store_content = true."
+            "pages would be neither parsed nor stored", hint="Use --parse, or set fetch.store_content = true."
         )
     with segment.lock("fetch"), ExitStack() as stack:
-        stopping = StopRequest() if stopping is None else stopping  # one that nobody has used yet is false
+        stopping = StopRequest() if stopping is None else stopping  # an unused one is false
         pool = pool or stack.enter_context(FetchPool())
         for attempt in itertools.count(1):
             _wait_for_others(segment, note)
@@ -110,17 +110,17 @@ def fetch(
                 break
             except WorkerDied as ended:
                 if ended.code is not None and ended.code > 0:
-                    raise Defect(f"a fetching process failed ({ended}); it said why above") from ended
+                    raise Defect(f"a worker failed ({ended}); see its traceback above") from ended
                 if attempt >= MAX_ATTEMPTS:
                     raise UserError(
-                        f"fetching processes keep being killed (the last by {ended})",
+                        f"workers keep being killed (the last one by {ended})",
                         where=str(segment.path),
-                        hint="Is there enough memory? What was finished is kept; the same command does the rest.",
+                        hint="Check the available memory. Finished parts are kept; to fetch the rest, run it again.",
                     ) from ended
-                note(f"A fetching process was ended by {ended}; what it had not finished is fetched again.")
+                note(f"A worker was killed by {ended}; its unfinished URLs are fetched again.")
         if done.complete:
             shutil.rmtree(segment.path / "tmp", ignore_errors=True)
-            # An earlier run may have fetched without parsing: what it has fetched is left to `parse`.
+            # An earlier run may have fetched without parsing; that is left to `parse`.
             if parses and set(segment.crawl_fetch().finished()) <= set(segment.parse_data().finished()):
                 segment.finish(PARSED)
             segment.finish(FETCHED)
@@ -137,7 +137,7 @@ def _run(
     stopping: StopRequest,
     pool: FetchPool,
 ) -> FetchJobResult:
-    about = segment.info()
+    info = segment.info()
     finished = segment.crawl_fetch().finished()
     before = segment.crawl_fetch().count() if finished else 0
     lists = _remaining(segment, config, engine()) if finished else list(map(Path, segment.crawl_generate().files))
@@ -152,15 +152,15 @@ def _run(
             attempt=attempt,
             files=tuple(str(lists[number]) for number in numbers),
             numbers=tuple(numbers),
-            lists=about.lists,
-            partition=about.partition,
+            lists=info.lists,
+            partition=info.partition,
             parses=parses,
             robots=str(crawl.path / "robots.sqlite"),
         )
         for worker, numbers in enumerate(assign_lists(list(map(str, lists)), processes))
     ]
-    watch = _WorkerReports(total=about.urls, before=before, tell=tell)
-    pool.run(tasks, watch.hear, lambda: bool(stopping) or watch.problem() is not None)
+    watch = _WorkerReports(total=info.urls, before=before, tell=tell)
+    pool.run(tasks, watch.add, lambda: bool(stopping) or watch.problem() is not None)
     problem = watch.problem()
     if problem is not None:
         raise problem
@@ -168,7 +168,7 @@ def _run(
 
 
 class _WorkerReports:
-    """What the processes have told."""
+    """The reports of all workers."""
 
     def __init__(self, total: int, before: int, tell: Callable[[FetchProgress], None]) -> None:
         self._total = total
@@ -177,15 +177,15 @@ class _WorkerReports:
         self._last: dict[int, Snapshot] = {}
         self._ended: dict[int, WorkerReport] = {}
 
-    def hear(self, said: WorkerReport) -> None:
-        if said.snapshot is not None:
-            self._last[said.worker] = said.snapshot
-        if said.ended:
-            self._ended[said.worker] = said
+    def add(self, report: WorkerReport) -> None:
+        if report.snapshot is not None:
+            self._last[report.worker] = report.snapshot
+        if report.ended:
+            self._ended[report.worker] = report
         self._tell(self.state())
 
     def problem(self) -> UserError | None:
-        found = next((said.problem for said in self._ended.values() if said.problem is not None), None)
+        found = next((each.problem for each in self._ended.values() if each.problem is not None), None)
         return None if found is None else UserError(found[0], where=found[1], hint=found[2])
 
     def state(self) -> FetchProgress:
@@ -208,23 +208,23 @@ class _WorkerReports:
         not_requested: Counter[str] = Counter()
         for snapshot in self._last.values():
             replies.update(snapshot.replies)
-        for said in self._ended.values():
-            not_requested.update(said.not_requested)
+        for report in self._ended.values():
+            not_requested.update(report.not_requested)
         return FetchJobResult(
             segment=segment,
-            complete=all(said.complete for said in self._ended.values()),
+            complete=all(each.complete for each in self._ended.values()),
             urls=self._total,
             done=state.done - sum(not_requested.values()),
             pages=state.pages,
             replies=dict(replies),
             not_requested=dict(not_requested),
-            cpu=sum(said.cpu for said in self._ended.values()),
+            cpu=sum(each.cpu for each in self._ended.values()),
             told="; ".join(dict.fromkeys(each.end_reason for each in self._last.values() if each.end_reason)),
         )
 
 
 def _remaining(segment: Segment, config: Config, engine: Engine) -> list[Path]:
-    """Write the lists again without what finished parts hold, and return them."""
+    """Write the fetch lists again without the URLs of finished parts, and return the files."""
     extra = plugin_columns(chain("scoring", config))
     done = engine.read(source_of(segment.crawl_fetch(extra), ["url"]))
     generated = segment.crawl_generate(extra)
@@ -242,7 +242,7 @@ def _remaining(segment: Segment, config: Config, engine: Engine) -> list[Path]:
 
 
 def _wait_for_others(segment: Segment, note: Callable[[str], None]) -> None:
-    """Wait until the processes of a fetch that was killed have finished what they were at."""
+    """Wait until the workers of a killed fetch have finished their parts."""
     handle = os.open(segment.path / WORKERS_LOCK, os.O_CREAT | os.O_RDWR, 0o644)
     until = time.monotonic() + _WAIT_FOR_OTHERS
     told = False
@@ -253,12 +253,12 @@ def _wait_for_others(segment: Segment, note: Callable[[str], None]) -> None:
             except BlockingIOError:
                 if time.monotonic() > until:
                     raise UsageError(
-                        "processes of an earlier fetch still work on this segment",
+                        "workers of an earlier fetch are still running on this segment",
                         where=str(segment.path),
-                        hint="Wait until they are done, or end them.",
+                        hint="Wait until they are done, or kill them.",
                     ) from None
                 if not told:
-                    note("Waiting for the processes of an earlier fetch to finish what they are at.")
+                    note("Waiting for the workers of an earlier fetch to finish.")
                     told = True
                 time.sleep(0.2)
             else:

@@ -1,10 +1,9 @@
-"""Bring the links of segments into the linkdb: from who links to whom to who is linked from where.
+"""invertlinks: add the links of segments to the linkdb, by target.
 
-Nutch adds links and never takes one away. Here the links of a page that was parsed again replace those it had before:
-the linkdb is written anew in any case, and a look-up of each link's source in the pages parsed is all that it costs.
-Where a newer segment came in first, the links of its pages stay, while that segment is there to tell which they are.
-Nutch also filters what lies in the linkdb already; here only new links go through the chains, the others did when they
-came (``mergelinkdb --filter`` does it to all).
+Nutch only ever adds links. Here the links of a page that was parsed again replace its earlier ones: the linkdb is
+rewritten anyway, and this costs one look-up of each link's source. If a newer segment was added first, the links of its
+pages are kept as long as that segment exists. Nutch also filters the existing links; here only new links are filtered
+(``mergelinkdb --filter`` filters all).
 """
 # mypy: disable-error-code="import-untyped"
 
@@ -37,7 +36,7 @@ _PARSED = pa.schema([("source", pa.utf8()), ("segment", pa.int32())])
 
 
 class InvertResult(Struct, frozen=True, kw_only=True):
-    """What became of the linkdb: which segments came into it, and how many URLs have inlinks now."""
+    """The segments added to the linkdb, and the number of URLs with inlinks."""
 
     segments: tuple[str, ...]
     urls: int
@@ -45,7 +44,7 @@ class InvertResult(Struct, frozen=True, kw_only=True):
 
 
 def pending(crawl: CrawlDir) -> list[Segment]:
-    """Return the parsed segments whose links are not in the linkdb yet, oldest first."""
+    """Return the parsed segments that are not in the linkdb yet, oldest first."""
     with linkdb_snapshot(crawl) as linkdb:
         return [each for each in crawl.all_segments() if each.is_parsed and not each.is_in(linkdb.applied)]
 
@@ -61,16 +60,16 @@ def invertlinks(
     normalize: bool = True,
     force: bool = False,
 ) -> InvertResult:
-    """Bring the links of parsed segments into the linkdb, each segment once; with ``force`` also once more."""
+    """Add the links of parsed segments to the linkdb; ``force`` also adds segments that are already in it."""
     if not segments:
-        raise UsageError("no segment is given", where=str(crawl.segments))
+        raise UsageError("no segment given", where=str(crawl.segments))
     with linkdb_snapshot(crawl) as linkdb, tempfile.TemporaryDirectory(dir=_made(crawl.scratch)) as scratch:
         segments = sorted(segments, key=lambda each: each.name)
         for each in segments:
             _check(each, linkdb.applied, force)
         chains = UrlChains.from_config(config, "linkdb", filter=filter, normalize=normalize)
         links = [source_of(each.crawl_parse(), _LINK) for each in segments]
-        newer = _came_first(crawl, segments, linkdb.applied)
+        newer = _newer_applied(crawl, segments, linkdb.applied)
         order = sorted([*segments, *newer], key=lambda each: each.name)
         pages = [source_of(each.parse_data(), ("url", "parse_status")) for each in order]
         places = [order.index(each) for each in segments]
@@ -81,7 +80,9 @@ def invertlinks(
             changes = url_changes(engine, ibis.union(sources, parsed.select(url="source"), *named), chains)
             parsed = rewrite_urls(parsed, changes, "source")
             links = [
-                _saved(engine, _followed(engine.read(each), changes), each.schema, Path(scratch) / f"{number}.parquet")
+                _saved(
+                    engine, _rewrite_links(engine.read(each), changes), each.schema, Path(scratch) / f"{number}.parquet"
+                )
                 for number, each in enumerate(links)
             ]
         latest = parsed.group_by("source").agg(segment=parsed.segment.max())
@@ -108,10 +109,10 @@ def invertlinks(
     return InvertResult(segments=names, urls=manifest.rows, urls_before=linkdb.rows)
 
 
-def _came_first(crawl: CrawlDir, segments: Sequence[Segment], applied: frozenset[str]) -> list[Segment]:
+def _newer_applied(crawl: CrawlDir, segments: Sequence[Segment], applied: frozenset[str]) -> list[Segment]:
     """Return the segments in the linkdb that are newer than one of those given.
 
-    Not those that were merged: their names tell when that was, and nothing of their pages.
+    Merged segments are ignored: their names say when they were merged, not when their pages were fetched.
     """
     given = {each.name for each in segments}
     newer = [each for each in crawl.all_segments() if each.name > min(given) and each.name not in given]
@@ -127,14 +128,14 @@ def _check(segment: Segment, applied: frozenset[str], force: bool) -> None:
         )
     if segment.is_in(applied) and not force:
         raise UsageError(
-            f"the links of the segment {segment.name} are in the linkdb already",
+            f"segment {segment.name} is already in the linkdb",
             where=str(segment.path),
-            hint="To bring them in once more, for example under other rules, say --force.",
+            hint="To add it again, for example with other filters, use --force.",
         )
 
 
 def _wanted(links: Rows, config: LinkdbSettings, segment: int) -> Rows:
-    """Return the links of a segment that the settings let into the linkdb, and the segment's number."""
+    """Return the links of a segment that the settings keep, with the segment's number."""
     if config.ignore_internal_links:
         links = links.filter(~_is_internal(links))
     if config.ignore_external_links:
@@ -144,11 +145,11 @@ def _wanted(links: Rows, config: LinkdbSettings, segment: int) -> Rows:
 
 
 def _is_internal(links: Rows) -> Rows:
-    """Tell whether a link stays on its host. A canonical URL has no user name: its host follows the slashes at once."""
+    """Return whether a link stays on its host. In a canonical URL the host directly follows the slashes."""
     source, host = links.source, links.host
     rest = source.substr(source.find("://") + 3)
     by_web = [
-        # Where there is always a path, to look for the whole beginning spares the job a quarter of its time.
+        # http URLs always have a path; comparing the whole prefix saves a quarter of the job's time.
         (source.startswith(web), source.startswith(web + host + "/") | source.startswith(web + host + ":"))
         for web in map(ibis.literal, ("http://", "https://"))
     ]
@@ -159,7 +160,7 @@ def _is_internal(links: Rows) -> Rows:
 
 
 def _parsed(engine: Engine, pages: Sequence[TableSource]) -> Rows:
-    """Return every page that was parsed, and in which segment."""
+    """Return every parsed page with the number of its segment."""
     found = []
     for number, each in enumerate(pages):
         rows = engine.read(each)
@@ -168,8 +169,8 @@ def _parsed(engine: Engine, pages: Sequence[TableSource]) -> Rows:
     return ibis.union(*found)
 
 
-def _followed(links: Rows, changes: Rows) -> Rows:
-    """Return links whose targets and sources are what they become."""
+def _rewrite_links(links: Rows, changes: Rows) -> Rows:
+    """Return links with their targets and sources changed."""
     links = rewrite_urls(links, changes, beside={"key": "its_key", "host": "its_host"})
     return rewrite_urls(links, changes, "source")
 

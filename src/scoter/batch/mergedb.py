@@ -1,4 +1,4 @@
-"""Merge the crawldbs of several crawls: of each URL the record fetched last, over the metadata of the others."""
+"""mergedb: merge crawldbs. The record fetched last wins; metadata is merged."""
 # mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from scoter.batch.crawldir.directory import CrawlDir
 from scoter.batch.urls.chains import UrlChains, rewrite_urls, url_changes
 from scoter.config import Config
 from scoter.core.datum import EPOCH, DbStatus, short_name
-from scoter.engine import Engine, TableSource, source_of
+from scoter.engine import Engine, TableSource, file_source, source_of
 from scoter.engine.port import Rows
 from scoter.engine.portable import collect_sorted
 from scoter.errors import UsageError
@@ -32,7 +32,7 @@ _BESIDE = {"key": "its_key", "host": "its_host"}
 
 
 class MergedbResult(Struct, frozen=True, kw_only=True):
-    """How many records there were in all, and how many URLs there are now."""
+    """The number of records read, and of URLs written."""
 
     records: int
     urls: int
@@ -48,10 +48,10 @@ def mergedb(
     filter: bool = False,  # noqa: A002 - as the option is called
     normalize: bool = False,
 ) -> MergedbResult:
-    """Write the crawldb of a crawl that has none yet out of those of others.
+    """Write the crawldb of a crawl that has none, from those of others.
 
-    Where records of one URL were fetched at the same time, the later fetch time decides, then the crawl named first.
-    The new crawldb knows of every segment that was brought into one of them.
+    If records of a URL were fetched at the same time, the later due time wins, then the crawl named first. The segments
+    applied to any of the crawldbs count as applied to the new one.
     """
     check_new(out, out.crawldb, "crawldb")
     extra = schemas.plugin_columns(chain("scoring", config))
@@ -62,7 +62,9 @@ def mergedb(
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=out.scratch)))
         sources = [source_of(each, is_sorted=True) for each in tables]
         if chains.filters or chains.normalizers:
-            sources = [_sifted(engine, each, chains, folder / f"{n}.parquet") for n, each in enumerate(sources)]
+            sources = [
+                _rewrite_records(engine, each, chains, folder / f"{n}.parquet") for n, each in enumerate(sources)
+            ]
         inputs = {str(number): each for number, each in enumerate(sources)}
         new = stack.enter_context(
             Table.write(out.crawldb, schemas.CRAWLDB, extra=extra, writer="mergedb", clock=lambda: now)
@@ -73,46 +75,46 @@ def mergedb(
 
 
 def check_new(out: CrawlDir, table: Path, name: str) -> None:
-    """Raise if a crawl has a table already that is about to be made."""
+    """Raise if a crawl already has the table."""
     if (table / CURRENT).exists():
-        raise UsageError(f"this crawl has a {name} already", where=str(out.path), hint="Name a new directory.")
+        raise UsageError(f"this crawl already has a {name}", where=str(out.path), hint="Pass a new directory.")
 
 
-def _sifted(engine: Engine, source: TableSource, chains: UrlChains, file: Path) -> TableSource:
-    """Return a crawldb's records under the URLs that they come to have, and what each was called."""
+def _rewrite_records(engine: Engine, source: TableSource, chains: UrlChains, file: Path) -> TableSource:
+    """Return the records of a crawldb with their URLs changed, and a column with the old URL."""
     rows = engine.read(source)
     changes = url_changes(engine, rows, chains)
     schema = source.schema.append(pa.field("was", pa.utf8()))
     engine.save(rewrite_urls(rows.mutate(was=rows.url), changes, beside=_BESIDE), schema, file)
-    return TableSource(files=(str(file),), schema=schema, defaults={})
+    return file_source(file, schema)
 
 
 def _newest(tables: Mapping[str, Rows]) -> Rows:
-    """Return one record of each URL; the metadata of older ones lie under that of newer ones."""
+    """Return one record per URL; newer metadata overrides older metadata."""
     found = ibis.union(*(rows.mutate(crawl=ibis.literal(int(name), "int32")) for name, rows in tables.items()))
     if "was" not in found.columns:
         found = found.mutate(was=found.url)
     order = [_last_fetch(found).desc(), found.fetch_time.desc(), found.crawl, found.was]
     ranked = found.mutate(
-        turn=ibis.row_number().over(group_by=found.url, order_by=order), records=found.count().over(group_by=found.url)
+        rank=ibis.row_number().over(group_by=found.url, order_by=order), records=found.count().over(group_by=found.url)
     )
-    newest = ranked.filter(ranked.turn == 0).drop("turn", "records", "crawl", "was")
-    laid = _laid_over(ranked.filter((ranked.records > 1) & ranked.metadata.notnull()))
+    newest = ranked.filter(ranked.rank == 0).drop("rank", "records", "crawl", "was")
+    laid = _merge_metadata(ranked.filter((ranked.records > 1) & ranked.metadata.notnull()))
     joined = newest.left_join(laid, newest.url == laid.again)
     return joined.mutate(metadata=joined.laid.fill_null(joined.metadata)).drop("again", "laid")
 
 
-def _laid_over(records: Rows) -> Rows:
-    """Return the metadata of each URL's records as one map: of each name the value in the newest that has it."""
-    each = records.select("url", "turn", "metadata", name=records.metadata.keys()).unnest("name")
+def _merge_metadata(records: Rows) -> Rows:
+    """Return the metadata of each URL's records as one map; the newest value of each name wins."""
+    each = records.select("url", "rank", "metadata", name=records.metadata.keys()).unnest("name")
     each = each.mutate(value=each.metadata.get(each.name))
-    chosen = each.group_by(["url", "name"]).agg(value=each.value.argmin(each.turn))
+    chosen = each.group_by(["url", "name"]).agg(value=each.value.argmin(each.rank))
     lists = collect_sorted(chosen, ["url"], "entries", {"name": chosen.name, "value": chosen.value})
     names, values = (lists.entries.map(lambda entry, field=field: entry[field]) for field in ("name", "value"))
     return lists.select(again="url", laid=ibis.map(names, values))
 
 
 def _last_fetch(rows: Rows) -> Any:
-    """Return when a URL was last fetched, as ``core.schedule.last_fetch`` has it."""
+    """Return when a URL was last fetched, like ``core.schedule.last_fetch``."""
     epoch = ibis.literal(EPOCH, "timestamp('UTC', 6)")
     return (rows.status == _UNFETCHED).ifelse(epoch, rows.fetch_time - rows.interval.as_interval("s"))

@@ -1,4 +1,4 @@
-"""Merge the linkdbs of several crawls: of each URL all its links, as many as are kept."""
+"""mergelinkdb: merge linkdbs; every URL keeps its inlinks up to the limit."""
 # mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from scoter.batch.crawldir.linkdb import merge_links, popular_urls, unnest_inlin
 from scoter.batch.mergedb import check_new
 from scoter.batch.urls.chains import UrlChains, rewrite_urls, url_changes
 from scoter.config import Config
-from scoter.engine import Engine, TableSource
+from scoter.engine import Engine, TableSource, file_source
 from scoter.engine.port import Rows
 from scoter.store.tables import Table
 
@@ -28,7 +28,7 @@ _LINKS = pa.schema([("url", pa.utf8()), ("key", pa.utf8()), ("source", pa.utf8()
 
 
 class MergelinkdbResult(Struct, frozen=True, kw_only=True):
-    """How many rows there were in all, and how many URLs have inlinks now."""
+    """The number of rows read, and of URLs written."""
 
     records: int
     urls: int
@@ -44,32 +44,32 @@ def mergelinkdb(
     filter: bool = False,  # noqa: A002 - as the option is called
     normalize: bool = False,
 ) -> MergelinkdbResult:
-    """Write the linkdb of a crawl that has none yet out of those of others.
+    """Write the linkdb of a crawl that has none, from those of others.
 
-    A page that links to a URL in several of them counts once. The new linkdb knows of every segment that was brought
-    into one of them.
+    A page that links to a URL in several of them counts once. The segments applied to any of the linkdbs count as
+    applied to the new one.
     """
     check_new(out, out.linkdb, "linkdb")
     chains = UrlChains.from_config(config, "linkdb", filter=filter, normalize=normalize)
-    is_sifted = bool(chains.filters or chains.normalizers)
+    has_chains = bool(chains.filters or chains.normalizers)
     out.scratch.mkdir(parents=True, exist_ok=True)
     with ExitStack() as stack:
         known = [stack.enter_context(linkdb_snapshot(each)) for each in crawls]
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=out.scratch)))
         inputs = {
-            str(number): _sifted(engine, each.source, chains, folder / f"{number}.parquet")
-            if is_sifted
+            str(number): _rewrite_links(engine, each.source, chains, folder / f"{number}.parquet")
+            if has_chains
             else each.source
             for number, each in enumerate(known)
         }
 
         most = config.linkdb.max_inlinks
         sources = list(inputs.values())
-        links, linkdbs = (sources, []) if is_sifted else ([], sources)
+        links, linkdbs = (sources, []) if has_chains else ([], sources)
         crowds = popular_urls(engine, links, linkdbs, most, folder / "crowds.parquet")
 
         def job(tables: Mapping[str, Rows]) -> Rows:
-            found = [rows if is_sifted else unnest_inlinks(rows) for rows in tables.values()]
+            found = [rows if has_chains else unnest_inlinks(rows) for rows in tables.values()]
             return merge_links({0: ibis.union(*found)}, most, crowds)
 
         new = stack.enter_context(Table.write(out.linkdb, schemas.LINKDB, writer="mergelinkdb", clock=lambda: now))
@@ -78,10 +78,10 @@ def mergelinkdb(
         return MergelinkdbResult(records=sum(each.rows for each in known), urls=manifest.rows)
 
 
-def _sifted(engine: Engine, linkdb: TableSource, chains: UrlChains, file: Path) -> TableSource:
-    """Return a linkdb's links one by one, from and to the URLs that pass."""
+def _rewrite_links(engine: Engine, linkdb: TableSource, chains: UrlChains, file: Path) -> TableSource:
+    """Return one row per link of a linkdb, with the chains applied to source and target."""
     links = unnest_inlinks(engine.read(linkdb))
     changes = url_changes(engine, ibis.union(links.select("url"), links.select(url="source")), chains)
     links = rewrite_urls(rewrite_urls(links, changes, beside={"key": "its_key"}), changes, "source")
     engine.save(links, _LINKS, file)
-    return TableSource(files=(str(file),), schema=_LINKS, defaults={})
+    return file_source(file, _LINKS)

@@ -1,8 +1,7 @@
-"""Merge segments: of each page what the newest fetch led to, with its text, its links and its archived bytes.
+"""mergesegs: merge segments. Each page keeps its newest fetch, with text, links and archived bytes.
 
-A fetch that is to be tried again, or that found a page unmodified, tells nothing of a page and is left out. Where Nutch
-takes the newest of each part on its own, all parts of a page come from one segment here: a page that is gone does not
-keep the text of an older fetch.
+Fetches to retry and unmodified pages say nothing about a page and are dropped. Nutch takes the newest row of each table
+separately; here all rows of a page come from one segment, so a page that is gone does not keep an older text.
 """
 # mypy: disable-error-code="import-untyped"
 
@@ -56,14 +55,14 @@ _BESIDE = {"key": "its_key", "host": "its_host"}
 
 
 class MergesegsResult(Struct, frozen=True, kw_only=True):
-    """The segments that were made, and how many pages they hold in all."""
+    """The new segments, and their total number of pages."""
 
     segments: tuple[str, ...]
     urls: int
 
 
 def finished_segments(paths: Sequence[str]) -> tuple[list[Segment], list[Segment]]:
-    """Return the segments of crawls, or those named by their own paths: the fetched ones, and the others."""
+    """Return the segments of crawls, or given by their own paths: the fetched ones, and the others."""
     found: list[Segment] = []
     for path in paths:
         alone = Path(path)
@@ -82,11 +81,10 @@ def mergesegs(
     normalize: bool = False,
     slice: int | None = None,  # noqa: A002 - as the option is called
 ) -> MergesegsResult:
-    """Write the segments of a crawl that has none yet out of others, with at most ``slice`` URLs each.
+    """Write the segments of a crawl that has none, from others, with at most ``slice`` URLs each.
 
-    Newer is what has the name that sorts later. The new segments have the name of the newest that went into them, and
-    a number. They say which those were: a crawldb that all of them were brought into, itself or by merging, has the new
-    ones in it already.
+    A segment is newer if its name sorts later. The new segments are named after the newest source, with a number, and
+    record their sources: a crawldb that all sources were applied to counts them as applied.
     """
     segments = sorted(segments, key=lambda each: each.name)
     _check(out, segments, slice)
@@ -108,14 +106,14 @@ def mergesegs(
 
 def _check(out: CrawlDir, segments: Sequence[Segment], most: int | None) -> None:
     if most is not None and most < 1:
-        raise UsageError(f"{most} is not a number of URLs", where="--slice", hint="Name one of 1 or more.")
+        raise UsageError(f"must be at least 1, not {most}", where="--slice")
     if out.all_segments():
-        raise UsageError("this crawl has segments already", where=str(out.path), hint="Name a new directory.")
+        raise UsageError("this crawl already has segments", where=str(out.path), hint="Pass a new directory.")
     if not segments:
-        raise UsageError("there is no segment to be merged")
+        raise UsageError("there are no segments to merge")
     for each in segments:
         if not each.is_fetched:
-            raise UsageError("the segment is not fetched to its end", where=str(each.path))
+            raise UsageError("the segment is not completely fetched", where=str(each.path))
     if len({each.is_parsed for each in segments}) > 1:
         left = next(each for each in segments if not each.is_parsed)
         raise UsageError(
@@ -123,7 +121,7 @@ def _check(out: CrawlDir, segments: Sequence[Segment], most: int | None) -> None
             where=str(left.path),
             hint=f"Run: scoter parse {typed(left.path.parent.parent)} {left.name}",
         )
-    # By the crawldb beside each: what is merged is in one as a whole, or not at all.
+    # Check the crawldb of each segment: either all segments must be applied or none.
     is_in = {
         each.path: each.is_in(applied_segments(CrawlDir(each.path.parent.parent).crawldb) or ()) for each in segments
     }
@@ -143,7 +141,7 @@ def _write(
     origins: tuple[SegmentOrigin, ...],
     fill: Callable[[Segment], tuple[int, bool]],
 ) -> None:
-    """Make a segment under a working name; it gets its own when all of it is there."""
+    """Write a segment under a temporary name and rename it when it is complete."""
     draft = Segment(out.segments / f".{name}")
     shutil.rmtree(draft.path, ignore_errors=True)
     with disk_errors("write the segment", draft.path):
@@ -159,7 +157,7 @@ def _write(
 
 
 class _SegmentMerge:
-    """The rows of many segments, and which of them stay."""
+    """The rows of the source segments, and which of them are kept."""
 
     def __init__(
         self, engine: Engine, segments: Sequence[Segment], extra: Sequence[Column], chains: UrlChains, folder: Path
@@ -173,7 +171,7 @@ class _SegmentMerge:
         self._changes: Rows | None = None
 
     def choose(self, most: int | None) -> int:
-        """Choose the newest fetch of each page, deal them out to slices by key, and return how many there are."""
+        """Choose the newest fetch of each page, assign them to slices by key, and return their number."""
         fetches = self._all(lambda each: each.fetch)
         fetches = fetches.filter(fetches.status.notin(_SAYS_NOTHING))
         if self._chains.filters or self._chains.normalizers:
@@ -225,19 +223,19 @@ class _SegmentMerge:
         return urls, True
 
     def _all(self, part: Callable[[SegmentSources], TableSource]) -> Rows:
-        """Return the rows of one part of all segments, each with its segment's number."""
+        """Return the rows of one table of all segments, with the segment's number."""
         found = [self._engine.read(part(each)) for each in self._counted]
         return ibis.union(*(rows.mutate(segment=ibis.literal(n, "int32")) for n, rows in enumerate(found)))
 
     def _of(self, chosen: Rows, rows: Rows) -> Rows:
-        """Return the rows of chosen pages, under the URLs that these have now."""
+        """Return the rows of chosen pages with their new URLs."""
         names = [name for name in ("url", "key", "host") if name in rows.columns]
         now = chosen.select("was", in_segment="segment", **{f"new_{name}": name for name in names})
         joined = rows.join(now, [rows.url == now.was, rows.segment == now.in_segment])
         return joined.mutate(**{name: joined[f"new_{name}"] for name in names})
 
     def _pages(self, chosen: Rows, rows: Rows) -> Rows:
-        """Return the rows of chosen pages, and those of documents that are inside them."""
+        """Return the rows of chosen pages and of the documents inside them."""
         rows = self._followed(rows.mutate(before=rows.url, page=ibis.coalesce(rows.part_of, rows.url)))
         now = chosen.select("was", in_segment="segment", new_page="url")
         joined = rows.join(now, [rows.page == now.was, rows.segment == now.in_segment])
@@ -256,7 +254,7 @@ class _SegmentMerge:
         return rewrite_urls(rows, self._changes, beside={at: its for at, its in _BESIDE.items() if at in rows.columns})
 
     def _redirected(self, fetches: Rows) -> Rows:
-        """Return fetches whose redirects lead to what their targets become, and nowhere where these are dropped."""
+        """Return fetches with their redirect targets changed; null if the target is dropped."""
         if self._changes is None:
             return fetches
         changes = self._changes.select(to="changed", new_to="becomes", new_key="its_key", new_host="its_host")
@@ -274,13 +272,13 @@ class _SegmentMerge:
         return self._engine.save(rows.select(*schema.names), schema, file.with_suffix(".parquet"))
 
     def _moved(self, chosen: Rows, archive: ArchiveCopier, file: Path) -> TableSource:
-        """Copy the captures of chosen pages, archive by archive, and return where they lie now."""
+        """Copy the captures of chosen pages, archive by archive, and return their new locations."""
         wanted = chosen.filter(chosen.warc_file.notnull())
         wanted = wanted.select("segment", "warc_file", "warc_offset", "url")
         rows = _rows(self._engine.batches(wanted.order_by(["segment", "warc_file", "warc_offset"])))
         with pq.ParquetWriter(file, _MOVED) as writer:
             for (segment, name), pages in groupby(rows, key=itemgetter("segment", "warc_file")):
-                # One archive's captures at once: its places are what a copy has to know.
+                # All captures of an archive at once, because the copier needs their offsets.
                 urls: dict[int, list[str]] = {}
                 for row in pages:
                     urls.setdefault(row["warc_offset"], []).append(row["url"])

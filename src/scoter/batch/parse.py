@@ -1,7 +1,7 @@
-"""Parse the pages of a fetched segment, read back from its archive.
+"""parse: parse the pages of a fetched segment from its archive.
 
-A part of the fetch becomes parts of the same name in ``parse_text``, ``crawl_parse`` and ``parse_data``, in this order;
-the last makes the others count. What was parsed before a kill is not parsed again.
+Each part of the fetch becomes parts of the same name in ``parse_text``, ``crawl_parse`` and ``parse_data``, in this
+order; the last makes the others valid. Finished parts are not parsed again.
 """
 # mypy: disable-error-code="import-untyped"
 
@@ -32,12 +32,12 @@ from scoter.plugins import chain
 from scoter.store.disk import disk_errors, sync_folder
 from scoter.store.warc import WarcReader
 
-_STATUS = 2  # where a row of parse_data has its status
+_STATUS = 2  # index of the status in a row of parse_data
 _BATCH = 256
 
 
 class ParseJobResult(Struct, frozen=True, kw_only=True):
-    """What came of parsing a segment."""
+    """The result of parsing a segment."""
 
     segment: str
     complete: bool
@@ -54,25 +54,25 @@ def parse(
     tell: Callable[[int, int], None] = lambda done, total: None,
     stopping: StopRequest | None = None,
 ) -> ParseJobResult:
-    """Parse what is left of a segment, or all of it ``again``; ``tell`` is told how many pages are done, of all."""
+    """Parse the rest of a segment, or all of it ``again``; ``tell`` gets the number of pages done and in all."""
     if not segment.is_fetched:
-        raise UsageError("this segment is not fetched to its end", where=str(segment.path), hint="Run: scoter fetch")
+        raise UsageError("this segment is not completely fetched", where=str(segment.path), hint="Run: scoter fetch")
     if segment.is_parsed and not again:
-        hint = "With --force it is parsed once more, by the settings of now."
-        raise UsageError("this segment is parsed already", where=str(segment.path), hint=hint)
+        hint = "To parse it again with the current settings, use --force."
+        raise UsageError("this segment is already parsed", where=str(segment.path), hint=hint)
     keep_memory()
     with segment.lock("parse"):
         if again:
             _start_over(segment)
-        wish = StopRequest() if stopping is None else stopping  # one that nobody has used yet is false
-        return asyncio.run(_ParseRun(segment, config, tell, wish).run())
+        stop = StopRequest() if stopping is None else stopping  # an unused one is false
+        return asyncio.run(_ParseRun(segment, config, tell, stop).run())
 
 
 def _start_over(segment: Segment) -> None:
-    """Remove what was parsed of a segment: first what makes the rest count, so that a kill leaves all or nothing."""
+    """Remove the parsed tables of a segment, first the one that makes the others valid."""
     if segment.crawl_fetch().count((pc.field("status") == "success") & pc.field("warc_file").is_null()):
-        hint = "They were fetched with fetch.store_content=false: fetch them again to read them again."
-        raise UsageError("pages of this segment are not in the archive", where=str(segment.path), hint=hint)
+        hint = "They were fetched with fetch.store_content=false and must be fetched again."
+        raise UsageError("some pages of this segment are not in the archive", where=str(segment.path), hint=hint)
     with disk_errors("parse the segment once more", segment.path):
         (segment.path / PARSED).unlink(missing_ok=True)
         for name in ("parse_data", "crawl_parse", "parse_text"):
@@ -85,7 +85,7 @@ def _start_over(segment: Segment) -> None:
 
 
 class _ParseRun:
-    """One run over a segment."""
+    """Parses one segment."""
 
     def __init__(
         self, segment: Segment, config: Config, tell: Callable[[int, int], None], stopping: StopRequest
@@ -112,7 +112,7 @@ class _ParseRun:
         try:
             for file in self._fetches.finished():
                 if self._stopping:
-                    return self._ended(False)
+                    return self._result(False)
                 if file not in parsed:
                     await self._part(ParsedPart(self._segment, Path(file).stem, self._columns), file, total)
         finally:
@@ -120,7 +120,7 @@ class _ParseRun:
             if self._reader is not None:
                 self._reader.close()
         self._segment.finish(PARSED)
-        return self._ended(True)
+        return self._result(True)
 
     async def _part(self, part: ParsedPart, file: str, total: int) -> None:
         try:
@@ -155,14 +155,14 @@ class _ParseRun:
         return await self._paging.rows(datum, content)
 
     def _archive(self, name: str) -> WarcReader:
-        """Return an archive file, open; rows that follow each other lie in the same one."""
+        """Return an open archive file; consecutive rows are usually in the same one."""
         if self._reader is None or self._reader.path.name != name:
             if self._reader is not None:
                 self._reader.close()
             self._reader = WarcReader(self._segment.content / name)
         return self._reader
 
-    def _ended(self, complete: bool) -> ParseJobResult:
+    def _result(self, complete: bool) -> ParseJobResult:
         return ParseJobResult(
             segment=self._segment.name,
             complete=complete,

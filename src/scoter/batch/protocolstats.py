@@ -1,4 +1,4 @@
-"""What the fetches of segments led to, counted."""
+"""protocolstats: count the outcomes of the fetches of segments."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from scoter.engine import Engine, source_of
 
 
 def protocolstats(engine: Engine, segments: Sequence[Segment]) -> Iterator[dict[str, Any]]:
-    """Yield status, reason and HTTP status of fetches with their number, the most frequent first."""
+    """Yield status, reason and HTTP status of fetches with their count, most frequent first."""
     columns = ["status", "reason", "http_status"]
     fetches = engine.read(source_of(segment_sources(segments).fetch, columns))
     found = fetches.group_by(columns).aggregate(fetches=fetches.count())

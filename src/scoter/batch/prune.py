@@ -1,7 +1,7 @@
-"""Remove segments whose results are in the tables, and versions of tables that nobody needs any more.
+"""prune: remove segments that are in the tables, and outdated versions of tables.
 
-A segment goes in two steps: its name, at once, then its files. What a kill leaves of the second is removed by the next
-command that changes the crawl.
+A segment is first renamed, then its files are removed. If the job is killed in between, the next command that changes
+the crawl removes the rest.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from scoter.store.tables.versions import current_manifest, version_number
 
 
 class PrunedItem(Struct, frozen=True, kw_only=True):
-    """A segment, or a version of a table, and the bytes it takes."""
+    """A removed segment or table version, and its size in bytes."""
 
     kind: str
     name: str
@@ -32,14 +32,14 @@ class PrunedItem(Struct, frozen=True, kw_only=True):
 
 
 class KeptSegment(Struct, frozen=True, kw_only=True):
-    """A segment that was old enough to go, and why it stays."""
+    """A segment that is old enough to remove, and why it is kept."""
 
     name: str
     why: str
 
 
 class PruneResult(Struct, frozen=True, kw_only=True):
-    """What was removed, or would be, and what was not."""
+    """What was removed, or would be in a dry run, and what was kept."""
 
     removed: tuple[PrunedItem, ...]
     spared: tuple[KeptSegment, ...]
@@ -59,20 +59,20 @@ def prune(
     dry_run: bool = False,
     force: bool = False,
 ) -> PruneResult:
-    """Remove segments that are older and not among the newest ``keep``, and with ``versions`` outdated versions.
+    """Remove segments that are older and not among the newest ``keep``; with ``versions`` also outdated versions.
 
-    A segment that is not in the crawldb, or not in the linkdb where there is one, stays unless ``force`` is given.
+    A segment that is not in the crawldb, or not in an existing linkdb, is kept unless ``force`` is set.
     """
     if older_than is None and keep is None and not versions:
-        hint = "Say --segments-older-than, --keep-segments or --versions."
-        raise UsageError("nothing to be removed was named", hint=hint)
+        hint = "Use --segments-older-than, --keep-segments or --versions."
+        raise UsageError("nothing to remove", hint=hint)
     if keep is not None and keep < 0:
-        raise UsageError(f"{keep} is not a number of segments", where="--keep-segments", hint="Name one of 0 or more.")
+        raise UsageError(f"must not be negative: {keep}", where="--keep-segments")
     removed: list[PrunedItem] = []
     spared: list[KeptSegment] = []
     known = {name: applied_segments(table) for name, table in (("crawldb", crawl.crawldb), ("linkdb", crawl.linkdb))}
     for segment in _old_enough(crawl, now, older_than, keep):
-        why = "" if force else _needed(segment, known)
+        why = "" if force else _reason_to_keep(segment, known)
         if why:
             spared.append(KeptSegment(name=segment.name, why=why))
             continue
@@ -93,14 +93,14 @@ def _old_enough(crawl: CrawlDir, now: datetime, older_than: timedelta | None, ke
             yield segment
 
 
-def _needed(segment: Segment, known: dict[str, frozenset[str] | None]) -> str:
-    """Return why a segment has to stay; nothing when it may go."""
+def _reason_to_keep(segment: Segment, known: dict[str, frozenset[str] | None]) -> str:
+    """Return why a segment must be kept; empty if it may be removed."""
     if not segment.is_fetched:
-        return "it is not fetched to its end"
+        return "not completely fetched"
     for name, names in known.items():
-        # Without a linkdb nobody wants one; without a crawldb nothing is in it.
+        # A missing linkdb does not matter; a missing crawldb holds no segment.
         if (names is None and name == "crawldb") or (names is not None and not segment.is_in(names)):
-            return f"it is not in the {name} yet"
+            return f"not in the {name} yet"
     return ""
 
 
@@ -122,7 +122,7 @@ def _prune_versions(table: Path, dry_run: bool) -> list[PrunedItem]:
         for path in sorted(table.iterdir())
         if (number := version_number(path.name)) is not None and number not in kept
     }
-    # Others may read a version, which then stays.
+    # A version that somebody is reading is kept.
     gone = sorted(sizes) if dry_run or not sizes else clean(table)
     return [PrunedItem(kind=table.name, name=name, size=sizes.get(name, 0)) for name in gone]
 

@@ -1,4 +1,9 @@
-"""What the crawldb knows: statistics, one URL, the best URLs, or those that are selected."""
+"""readdb: statistics of the crawldb, one record, the best URLs, or selected records.
+
+Quantiles are computed in one pass with little memory, with the same result on every engine. Exact quantiles keep every
+value: for 10 million scores DuckDB took 2 to 6 CPU seconds and 80 MB. Here values are counted in bins 0.4 % wide, with
+the minimum and maximum of each: at most half a million bins, and exact if a bin holds one value.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +37,7 @@ _SHARES = 100_000
 
 
 class ColumnRange(Struct, frozen=True):
-    """The spread of a column; none where there are no values."""
+    """The range and mean of a column; ``None`` without values."""
 
     least: Any
     most: Any
@@ -40,7 +45,7 @@ class ColumnRange(Struct, frozen=True):
 
 
 class CrawldbStats(Struct, frozen=True, kw_only=True):
-    """What ``readdb --stats`` tells."""
+    """The output of ``readdb --stats``."""
 
     urls: int
     statuses: Mapping[str, int]
@@ -54,7 +59,7 @@ class CrawldbStats(Struct, frozen=True, kw_only=True):
 
 
 class RecordFilter(Struct, frozen=True, kw_only=True):
-    """Which records are wanted: all that meet everything that is said."""
+    """Conditions on records; all of them must hold."""
 
     status: str = ""
     retry: int | None = None
@@ -92,7 +97,7 @@ def stats(crawl: CrawlDir, engine: Engine, config: Config) -> CrawldbStats:
 
 
 def host_statuses(crawl: CrawlDir, engine: Engine, config: Config) -> Iterator[dict[str, Any]]:
-    """Yield every host with its number of URLs in each status, the largest first."""
+    """Yield every host with its number of URLs in each status, largest first."""
     with open_crawldb(crawl, config) as table:
         urls = engine.read(source_of(table, ["host", "status"]))
         counts = {name: (urls.status == name).cast("int64").sum() for name in DB_STATUSES}
@@ -101,7 +106,7 @@ def host_statuses(crawl: CrawlDir, engine: Engine, config: Config) -> Iterator[d
 
 
 def record(crawl: CrawlDir, config: Config, url: str) -> dict[str, Any] | None:
-    """Return the record of a URL, in whatever spelling, or nothing when the crawldb has none."""
+    """Return the record of a URL, or ``None`` if the crawldb has none; the URL need not be canonical."""
     wanted = canonical(url)
     with open_crawldb(crawl, config) as table:
         return next(url_rows(source_of(table), wanted), None)
@@ -110,9 +115,9 @@ def record(crawl: CrawlDir, config: Config, url: str) -> dict[str, Any] | None:
 def top(
     crawl: CrawlDir, engine: Engine, config: Config, *, n: int, min_score: float | None = None
 ) -> Iterator[dict[str, Any]]:
-    """Yield the URLs with the highest scores, best first, with score and status."""
+    """Yield the URLs with the highest scores, with score and status."""
     if n < 1:
-        raise UsageError(f"{n} is not a number of URLs", where="--top-n", hint="Name one of 1 or more.")
+        raise UsageError(f"must be at least 1, not {n}", where="--top-n")
     with open_crawldb(crawl, config) as table:
         urls = engine.read(source_of(table, ["url", "status", "score"]))
         if min_score is not None:
@@ -120,14 +125,14 @@ def top(
         yield from iter_rows(engine.batches(urls.order_by([urls.score.desc(), urls.url]).limit(n)))
 
 
-def check_selection(wanted: RecordFilter, columns: Mapping[str, ValueType]) -> None:
-    """Raise what is wrong with a selection, before any file is opened for it."""
+def check_filter(wanted: RecordFilter, columns: Mapping[str, ValueType]) -> None:
+    """Raise if a filter is invalid, before any file is opened."""
     if wanted.status and wanted.status.removeprefix("db_") not in DB_STATUSES:
         close = nearest(wanted.status, DB_STATUSES)
-        hint = f"Did you mean {close}?" if close else f"There are {', '.join(DB_STATUSES)}."
+        hint = f"Did you mean {close}?" if close else f"Statuses: {', '.join(DB_STATUSES)}."
         raise UsageError(f"{wanted.status!r} is not a status", where="--status", hint=hint)
     if wanted.sample is not None and not 0 <= wanted.sample <= 1:
-        raise UsageError(f"{wanted.sample} is not a share", where="--sample", hint="Name one from 0 to 1.")
+        raise UsageError(f"must be from 0 to 1, not {wanted.sample}", where="--sample")
     if wanted.regex:
         try:
             compile_pattern(wanted.regex)
@@ -140,9 +145,9 @@ def check_selection(wanted: RecordFilter, columns: Mapping[str, ValueType]) -> N
 def select(
     crawl: CrawlDir, engine: Engine, config: Config, wanted: RecordFilter, *, now: datetime
 ) -> tuple[Any, Iterator[Any]]:
-    """Return the crawldb's schema, and the records that are wanted as record batches, by key."""
+    """Return the schema of the crawldb and the selected records as record batches, sorted by key."""
     columns = schemas.expression_columns(schemas.plugin_columns(chain("scoring", config)))
-    check_selection(wanted, columns)
+    check_filter(wanted, columns)
     table = open_crawldb(crawl, config)
 
     def batches() -> Iterator[Any]:
@@ -155,7 +160,7 @@ def select(
 
 
 def _selected(engine: Engine, urls: Any, wanted: RecordFilter, columns: Mapping[str, ValueType], now: datetime) -> Any:
-    # Not above: they bring in Ibis, which takes longer to import than one URL takes to be found.
+    # Imported here because Ibis takes longer to import than looking up one URL takes.
     from scoter.engine.expressions import where
     from scoter.engine.portable import bucket
 
@@ -178,7 +183,7 @@ def _text(pattern: str) -> str:
 
 
 def _spread(urls: Any) -> Any:
-    """Group by what has few values, and aggregate all the rest in the same pass."""
+    """Group by columns with few values, and aggregate the others in the same pass."""
     measures: dict[str, Any] = {"urls": urls.count()}
     for name in ("score", "interval", "fetch_time"):
         measures |= {f"{name}_least": urls[name].min(), f"{name}_most": urls[name].max()}
@@ -203,23 +208,23 @@ _FINE = 256
 
 
 class QuantileBin(Struct, frozen=True):
-    """So many values, from the least to the greatest."""
+    """A number of values between a minimum and a maximum."""
 
     least: float
     most: float
     count: int
 
     def value(self, number: int) -> float:
-        """Return the value of a number in order, taken as evenly spread."""
+        """Return the value at a position, as if values were evenly spread."""
         return self.least + (self.most - self.least) * number / (self.count - 1) if self.count > 1 else self.least
 
 
 def quantiles(engine: Engine, table: Any, name: str, shares: Sequence[float]) -> list[float]:
-    """Return the values below which so much of a column lies; nothing when it has none that is a finite number."""
-    table = table.filter(table[name].abs() <= sys.float_info.max)  # nothing else has a logarithm to be binned by
+    """Return the quantiles of a column; empty if it has no finite values."""
+    table = table.filter(table[name].abs() <= sys.float_info.max)  # only finite values have a logarithm
     column = table[name]
     size = column.abs()
-    # Zero has no logarithm, and engines differ in what they make of it.
+    # Zero has no logarithm, and engines treat it differently.
     fine = (size > 0).ifelse(size, 1.0).ln() * _FINE
     place = (size > 0).ifelse(fine.floor().cast("int64"), 0)
     binned = table.group_by(place=place, side=column.sign().cast("int32"))
@@ -230,7 +235,7 @@ def quantiles(engine: Engine, table: Any, name: str, shares: Sequence[float]) ->
 
 
 def bin_quantiles(bins: Sequence[QuantileBin], shares: Sequence[float]) -> list[float]:
-    """Return quantiles of binned values, between two values in proportion.
+    """Return the quantiles of binned values, interpolated linearly.
 
     >>> bin_quantiles([QuantileBin(1.0, 1.0, 2), QuantileBin(3.0, 3.0, 1)], [0.0, 0.5, 0.75, 1.0])
     [1.0, 1.0, 2.0, 3.0]

@@ -1,4 +1,4 @@
-"""Who links to a URL, or all that the linkdb holds."""
+"""readlinkdb: the inlinks of a URL, or the rows of the linkdb."""
 # mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from scoter.errors import UsageError
 
 
 def inlinks(crawl: CrawlDir, url: str) -> list[dict[str, str]] | None:
-    """Return the links to a URL, in whatever spelling, by their source; nothing when the linkdb does not know it."""
+    """Return the inlinks of a URL, sorted by source, or ``None`` if it is not in the linkdb."""
     wanted = canonical(url)
     with open_linkdb(crawl) as table:
         found = next(url_rows(source_of(table), wanted), None)
@@ -28,7 +28,7 @@ def inlinks(crawl: CrawlDir, url: str) -> list[dict[str, str]] | None:
 
 
 def select(crawl: CrawlDir, regex: str = "") -> tuple[Any, Iterator[Any]]:
-    """Return the linkdb's schema, and its rows as record batches, by key: those in whose URL a pattern is found."""
+    """Return the schema of the linkdb and its rows as record batches: those whose URL matches a pattern."""
     try:
         pattern = compile_pattern(regex) if regex else None
     except ValueError as error:
@@ -38,13 +38,13 @@ def select(crawl: CrawlDir, regex: str = "") -> tuple[Any, Iterator[Any]]:
     def batches() -> Iterator[Any]:
         with table:
             for batch in table.scan():
-                yield in_order(_matching(batch, pattern))
+                yield sort_inlinks(_matching(batch, pattern))
 
     return schemas.LINKDB, batches()
 
 
-def in_order(batch: Any) -> Any:
-    """Return rows of a linkdb whose links lie by source and anchor: engines collect them in no order."""
+def sort_inlinks(batch: Any) -> Any:
+    """Return rows of a linkdb with their links sorted by source and anchor; engines collect them unordered."""
     lists = batch.column("inlinks")
     links = lists.flatten()
     order = pa.table(

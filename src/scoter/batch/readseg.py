@@ -1,4 +1,4 @@
-"""What lies in segments: how far each has come, and all that one of them has of a URL."""
+"""readseg: the state of segments, and what a segment holds of one URL or of all URLs."""
 # mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ from scoter.store.warc import WarcReader
 
 Row = Mapping[str, Any]
 PARSED = ("success", "redirect")
-"""What ``parse_data`` says of a page that was parsed; ``redirect`` of one that sends its reader on at once."""
+"""Values of ``parse_status`` for parsed pages; ``redirect`` means an immediate meta refresh."""
 
 
 class SegmentSummary(Struct, frozen=True, kw_only=True):
-    """How far a segment has come; ``state`` is generated, fetching, fetched, parsed or applied."""
+    """A segment's counts; ``state`` is generated, fetching, fetched, parsed or applied."""
 
     segment: str
     state: str
@@ -58,7 +58,7 @@ class SegmentSummary(Struct, frozen=True, kw_only=True):
 
 
 class ArchivedContent(Struct, frozen=True, kw_only=True):
-    """What was archived of a page, without its content codings."""
+    """The archived response of a page, with content codings removed."""
 
     status: int
     headers: Headers
@@ -71,7 +71,7 @@ class ArchivedContent(Struct, frozen=True, kw_only=True):
 
 
 class SegmentEntry(Struct, frozen=True, kw_only=True):
-    """All that a segment has of a URL."""
+    """Everything that a segment holds of a URL."""
 
     segment: str
     url: str
@@ -84,7 +84,7 @@ class SegmentEntry(Struct, frozen=True, kw_only=True):
 
 
 class SegmentArchive:
-    """The archive files of a segment, of which the last one asked for stays open."""
+    """Reads the archive files of a segment; the last one used stays open."""
 
     def __init__(self, segment: Segment, *, recode: bool = False) -> None:
         self._folder = segment.content
@@ -92,11 +92,11 @@ class SegmentArchive:
         self._reader: WarcReader | None = None
 
     def content(self, fetch: Row) -> ArchivedContent | None:
-        """Return what was archived of a fetch, if anything was; with ``recode``, text is in UTF-8."""
+        """Return the archived response of a fetch, or ``None``; with ``recode``, text is converted to UTF-8."""
         name, offset = fetch["warc_file"], fetch["warc_offset"]
         if not name or offset is None:
             return None
-        # The name comes out of a file: it may not lead out of the folder.
+        # The name is read from a file: it must not lead out of the folder.
         path = self._folder / Path(name).name
         if self._reader is None or self._reader.path != path:
             self.close()
@@ -110,17 +110,17 @@ class SegmentArchive:
         return ArchivedContent(status=found.status, headers=found.headers, body=body, problem=plain.problem)
 
     def close(self) -> None:
-        """Close the file that is open."""
+        """Close the open file."""
         if self._reader is not None:
             self._reader.close()
             self._reader = None
 
 
 def summarize_segments(crawl: CrawlDir, segments: Sequence[Segment]) -> Iterator[SegmentSummary]:
-    """Yield how far each segment has come."""
+    """Yield a summary of each segment."""
     known = applied_segments(crawl.crawldb) or ()
     for segment in segments:
-        about = segment.info()
+        info = segment.info()
         statuses, start, end = _fetched(segment.crawl_fetch())
         parsed: Counter[str] = Counter()
         for batch in segment.parse_data().scan(["parse_status"]):
@@ -128,8 +128,8 @@ def summarize_segments(crawl: CrawlDir, segments: Sequence[Segment]) -> Iterator
         yield SegmentSummary(
             segment=segment.name,
             state=_state(segment, known, statuses.total()),
-            created=about.created,
-            generated=about.urls,
+            created=info.created,
+            generated=info.urls,
             fetched=statuses.total(),
             parsed=sum(parsed[status] for status in PARSED),
             fetch_start=start,
@@ -142,7 +142,7 @@ def summarize_segments(crawl: CrawlDir, segments: Sequence[Segment]) -> Iterator
 def find_entries(
     config: Config, segments: Sequence[Segment], url: str, *, recode: bool = False
 ) -> Iterator[SegmentEntry]:
-    """Yield what each segment that knows a URL, in whatever spelling, has of it."""
+    """Yield what each segment holds of a URL, which need not be canonical."""
     wanted = canonical(url)
     extra = schemas.plugin_columns(chain("scoring", config))
     for segment in segments:
@@ -169,7 +169,7 @@ def find_entries(
 
 
 def select_segments(crawl: CrawlDir, name: str | None, *, newest: bool = False) -> Sequence[Segment]:
-    """Return the segment of a name; without one all of them, or the newest."""
+    """Return the named segment; without a name all segments, or only the newest."""
     if name or newest:
         return [crawl.segment(name or "")]
     found = crawl.all_segments()
@@ -181,12 +181,12 @@ def select_segments(crawl: CrawlDir, name: str | None, *, newest: bool = False) 
 
 
 def own_first(row: Row) -> bool:
-    """Sort what was found of a page that was fetched before what stood inside another document."""
+    """Sort key: fetched pages before documents inside other documents."""
     return row["part_of"] is not None
 
 
 def fetched_last(row: Row) -> datetime:
-    """Sort the fetches of a URL that a fetch came to twice, as by a redirect: updates go by the last."""
+    """Sort key for several fetches of a URL, for example by a redirect: updates use the last."""
     return row["fetch_time"] or EPOCH
 
 
@@ -221,14 +221,14 @@ def _state(segment: Segment, known: Collection[str], fetched: int) -> str:
 
 _BATCH = 1_024
 _OUTLINKS = 1_000
-"""Links told of one page; crawls keep a hundred, unless they were told otherwise."""
+"""Maximum number of links shown per page; by default a crawl keeps a hundred."""
 
 
 _NOTHING: tuple[Any, ...] = (None, {}, "", [])
 
 
 class SegmentParts(Struct, frozen=True, kw_only=True):
-    """What of a segment is wanted."""
+    """Which tables of a segment to read."""
 
     content: bool = True
     fetch: bool = True
@@ -241,7 +241,10 @@ class SegmentParts(Struct, frozen=True, kw_only=True):
 def entries(
     crawl: CrawlDir, engine: Engine, config: Config, segment: Segment, wanted: SegmentParts, *, recode: bool = False
 ) -> Iterator[SegmentEntry]:
-    """Yield what a segment has of each URL, by URL."""
+    """Yield what a segment holds of each URL, sorted by URL.
+
+    Each table is sorted by URL, and they are merged.
+    """
     parts = segment_sources([segment], schemas.plugin_columns(chain("scoring", config)))
     sources = {
         "generate": (parts.generate, wanted.generate),
@@ -259,14 +262,14 @@ def entries(
             if is_wanted and source.files
         ]
         for url, found in groupby(heapq.merge(*runs, key=lambda each: each[0]), key=lambda each: each[0]):
-            yield _holding(segment, url, found, archive, wanted)
+            yield _entry(segment, url, found, archive, wanted)
     finally:
         archive.close()
         scratch.close()
 
 
 def entry_json(found: SegmentEntry) -> dict[str, Any]:
-    """Return a holding as JSON has it; a body is text, or ``body_base64`` where it is none."""
+    """Return an entry for JSON; a body is text, or ``body_base64`` if it is binary."""
     fields = {name: getattr(found, name) for name in found.__struct_fields__ if name != "content"}
     if found.content is not None:
         fields["content"] = {"status": found.content.status, "headers": found.content.headers, **_body(found.content)}
@@ -276,14 +279,14 @@ def entry_json(found: SegmentEntry) -> dict[str, Any]:
 
 
 def entry_lines(found: SegmentEntry) -> Iterator[str]:
-    """Yield a holding for people."""
+    """Yield an entry as lines of text."""
     yield f"{found.url}  (segment {found.segment})"
     for title, row in (("generate", found.generate), ("fetch", found.fetch), ("parse data", found.parse_data)):
         if row is not None:
             yield f"{title}:"
-            told = {name: value for name, value in row.items() if value not in _NOTHING}
-            widest = max(map(len, told), default=0)
-            yield from (f"  {name:<{widest}}  {text_value(value)}" for name, value in told.items())
+            values = {name: value for name, value in row.items() if value not in _NOTHING}
+            widest = max(map(len, values), default=0)
+            yield from (f"  {name:<{widest}}  {text_value(value)}" for name, value in values.items())
     if found.outlinks:
         yield f"outlinks ({len(found.outlinks):,}):"
         yield from (f"  {link['url']}  {link['anchor'] or ''}".rstrip() for link in found.outlinks)
@@ -292,8 +295,8 @@ def entry_lines(found: SegmentEntry) -> Iterator[str]:
             yield f"{title}:"
             yield from _indented(found.parse_text[name])
     if found.content is not None:
-        spoken = f"HTTP {found.content.status}, " if found.content.status else ""
-        yield f"content ({spoken}{size(len(found.content.body))}):"
+        protocol = f"HTTP {found.content.status}, " if found.content.status else ""
+        yield f"content ({protocol}{size(len(found.content.body))}):"
         yield from (f"  {name}: {value}" for name, value in found.content.headers)
         if found.content.problem:
             yield f"  ({found.content.problem})"
@@ -312,7 +315,7 @@ def _sorted(engine: Engine, source: TableSource, kind: str, file: Path) -> Itera
             yield row[by], kind, row
 
 
-def _holding(
+def _entry(
     segment: Segment, url: str, found: Iterator[tuple[str, str, Row]], archive: SegmentArchive, wanted: SegmentParts
 ) -> SegmentEntry:
     fields: dict[str, Any] = {}
@@ -321,7 +324,7 @@ def _holding(
         if kind == "fetch":
             fields[kind] = max(fields.get(kind, row), row, key=fetched_last)
         elif kind != "outlinks":
-            # What stood inside another document gives way to the page that was fetched.
+            # The fetched page takes precedence over a document inside another one.
             if kind not in fields or "part_of" not in row or not own_first(row):
                 fields[kind] = row
         elif len(links) < _OUTLINKS:
@@ -334,7 +337,7 @@ def _holding(
 def _about(text: str) -> Any:
     try:
         return msgspec.json.decode(text)
-    except msgspec.DecodeError:  # a file that somebody else has written
+    except msgspec.DecodeError:  # written by another program
         return text
 
 

@@ -1,6 +1,6 @@
-"""Questions in SQL: DuckDB over the tables of a crawl, as views; nothing but these can be read, and nothing written."""
+"""sql: read-only queries over the tables of a crawl."""
 # mypy: disable-error-code="import-untyped"
-# ruff: noqa: S608 - SQL is what it is made of; texts in it are quoted
+# ruff: noqa: S608 - builds SQL; all texts in it are quoted
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ _SEGMENTS = pa.schema(
         ("is_applied", pa.bool_()),
     ]
 )
-_SEGMENT = {"segment": "parse_path(_file)[-3]"}  # the folder of the folder that a part lies in
+_SEGMENT = {"segment": "parse_path(_file)[-3]"}  # .../SEGMENT/table/part.parquet
 
 
 @contextmanager
 def sql(crawl: CrawlDir, *, memory_limit: int) -> Iterator[SqlSession]:
-    """Open a crawl for questions: the views crawldb, linkdb, segments, fetches, pages and outlinks."""
+    """Open a session with the views crawldb, linkdb, segments, fetches, pages and outlinks."""
     with ExitStack() as stack:
         spill = scratch_of_reader(crawl.scratch, "sql")
         stack.callback(spill.close)
@@ -48,7 +48,7 @@ def sql(crawl: CrawlDir, *, memory_limit: int) -> Iterator[SqlSession]:
 
 
 def _make_views(connection: Any, crawl: CrawlDir, stack: ExitStack) -> list[str]:
-    """Make every view, and return the files behind them."""
+    """Create the views and return the files behind them."""
     applied: Sequence[str] = ()
     files: list[str] = []
     for name, path, schema in (
@@ -56,7 +56,7 @@ def _make_views(connection: Any, crawl: CrawlDir, stack: ExitStack) -> list[str]
         ("linkdb", crawl.linkdb, schemas.LINKDB),
     ):
         found: tuple[str, ...] = ()
-        if (path / CURRENT).exists():  # else its first version is being written, or nobody has begun one
+        if (path / CURRENT).exists():  # otherwise there is no finished version
             table = stack.enter_context(Table.open(path))
             found = table.files
             applied = table.manifest.applied if name == "crawldb" else applied
@@ -69,7 +69,7 @@ def _make_views(connection: Any, crawl: CrawlDir, stack: ExitStack) -> list[str]
     data, text = (
         view_query(connection, each.files, each.schema, _SEGMENT) for each in (parts.parse_data, parts.parse_text)
     )
-    # A URL may have a page of its own and be an entry of a feed, too: each row has its own text.
+    # A URL may be both a page and a feed entry: each row has its own text.
     beside = "t.segment = d.segment AND t.url = d.url AND t.part_of IS NOT DISTINCT FROM d.part_of"
     columns = ", ".join(f"t.{name}" for name in ("text", "main_text", "markdown"))
     joined = f"({data}) AS d LEFT JOIN ({text}) AS t ON {beside}"
@@ -83,8 +83,8 @@ def _make_views(connection: Any, crawl: CrawlDir, stack: ExitStack) -> list[str]
 def _segments_table(connection: Any, crawl: CrawlDir, applied: Sequence[str]) -> None:
     known = []
     for segment in crawl.all_segments():
-        about = segment.info()
-        facts = (about.created, about.lists, about.urls, about.made_by, about.partition)
+        info = segment.info()
+        facts = (info.created, info.lists, info.urls, info.made_by, info.partition)
         known.append((segment.name, *facts, segment.is_fetched, segment.is_parsed, segment.is_in(applied)))
     columns = [list(column) for column in zip(*known, strict=True)] or [[] for _ in _SEGMENTS]
     table = pa.Table.from_arrays(

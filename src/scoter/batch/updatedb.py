@@ -1,7 +1,7 @@
-"""Bring what segments found into the crawldb: states, times, scores and new URLs.
+"""updatedb: update the crawldb from fetched segments.
 
-The rule for one URL is ``scoter.core.update``; ``scoter.batch.update`` has it as column expressions. The segments that
-went into a version of the crawldb stand in its manifest, so that none can go in twice, whenever a machine dies.
+``scoter.core.update`` defines the rule for one URL; ``scoter.batch.update`` implements it as column expressions. The
+manifest of a crawldb version lists the segments applied to it, so that no segment is applied twice.
 """
 # mypy: disable-error-code="import-untyped"
 
@@ -34,11 +34,11 @@ from scoter.store.tables import Table
 
 
 class UpdateResult(Struct, frozen=True, kw_only=True):
-    """What became of the crawldb."""
+    """The result of an update."""
 
     segments: tuple[str, ...]
     unparsed: tuple[str, ...]
-    """Those that were not parsed: their links are not in it."""
+    """Segments that were not parsed: their links are missing."""
     fetched: int
     links: int
     urls: int
@@ -97,8 +97,8 @@ class CrawldbUpdate:
     def run(
         self, crawl: CrawlDir, engine: Engine, segments: Sequence[Segment], *, now: datetime, force: bool = False
     ) -> UpdateResult:
-        """Do as ``updatedb`` does."""
-        # One that is named twice comes in once: its scores would count twice.
+        """Like ``updatedb``."""
+        # Apply a segment only once, or its scores would count twice.
         segments = sorted({each.name: each for each in segments}.values(), key=lambda each: each.name)
         crawl.scratch.mkdir(parents=True, exist_ok=True)
         with (
@@ -131,7 +131,7 @@ class CrawldbUpdate:
 
 
 class _UpdateRules:
-    """What the configuration says of updates."""
+    """The settings and plug-ins of updates."""
 
     def __init__(self, config: Config, additions: bool) -> None:
         db = config.db
@@ -144,12 +144,12 @@ class _UpdateRules:
         self.extra: tuple[Column, ...] = schemas.plugin_columns(self._scoring)
         self._has_columns = all(callable(getattr(self._schedule, name, None)) for name in SCHEDULE_COLUMNS)
         self._by_rows = not self._has_columns or hooks.needs_rows(self._scoring)
-        self._kept: tuple[inputs.UpdateShape, Job] | None = None
+        self._cached: tuple[inputs.UpdateShape, Job] | None = None
 
     def sources(
         self, engine: Engine, crawldb: TableSource, segments: Sequence[Segment], chains: UrlChains, folder: Path
     ) -> tuple[dict[str, TableSource], inputs.UpdateShape]:
-        """Return what an update reads, and what it is like."""
+        """Return the inputs of an update and their shape."""
         collect = hooks.wants_links(self._scoring)
         keys, extra, count = self._db.parsemeta_to_crawldb, self.extra, len(segments)
         found = inputs.update_sources(crawldb, segments, extra, parse_metadata=bool(keys), link_sources=collect)
@@ -172,17 +172,17 @@ class _UpdateRules:
         return found, shape
 
     def job(self, engine: Engine, shape: inputs.UpdateShape, folder: Path, now: datetime) -> Job:
-        """Return the job: from the inputs to the new crawldb.
+        """Return the job from the inputs to the new crawldb.
 
-        As long as all plug-ins speak in columns, inputs of the same shape get the same one, which engines know again.
+        If all plug-ins use columns, inputs of the same shape get the same job, whose query engines cache.
         """
         if self._by_rows:
-            return self._made(engine, shape, folder, now)
-        if self._kept is None or self._kept[0] != shape:
-            self._kept = (shape, self._made(engine, shape, folder, now))
-        return self._kept[1]
+            return self._build(engine, shape, folder, now)
+        if self._cached is None or self._cached[0] != shape:
+            self._cached = (shape, self._build(engine, shape, folder, now))
+        return self._cached[1]
 
-    def _made(self, engine: Engine, shape: inputs.UpdateShape, folder: Path, now: datetime) -> Job:
+    def _build(self, engine: Engine, shape: inputs.UpdateShape, folder: Path, now: datetime) -> Job:
         def run(tables: Mapping[str, Rows]) -> Rows:
             rows = inputs.join_inputs(tables, shape)
             if not self._additions:
@@ -190,8 +190,8 @@ class _UpdateRules:
             rows = transition.outcomes(rows, tables[inputs.NOW], marks_failures=self._marks_failures)
             rows = transition.merge_records(rows, self.extra)
             if self._by_rows:
-                # Asked row by row, what comes before is needed several times, and would be worked out as often.
-                rows = _held(engine, rows, folder)
+                # Row-by-row plug-ins read their input several times; it is computed once and stored.
+                rows = _stored(engine, rows, folder)
             if self._has_columns:
                 rows = transition.transition(rows, self._schedule, self._limits)
             else:
@@ -203,43 +203,43 @@ class _UpdateRules:
         return run
 
 
-def _held(engine: Engine, rows: Rows, folder: Path) -> Rows:
-    for left in folder.glob("held-*.parquet"):  # that of the range before
+def _stored(engine: Engine, rows: Rows, folder: Path) -> Rows:
+    for left in folder.glob("stored-*.parquet"):  # of the previous range
         left.unlink()
     schema = rows.schema().to_pyarrow()
-    file = Path(tempfile.mktemp(prefix="held-", suffix=".parquet", dir=folder))  # noqa: S306 - a folder of our own
+    file = Path(tempfile.mktemp(prefix="stored-", suffix=".parquet", dir=folder))  # noqa: S306 - a private folder
     engine.save(rows, schema, file)
     return engine.read(TableSource(files=(str(file),), schema=schema, defaults={}))
 
 
 def _check(crawl: CrawlDir, segments: Sequence[Segment], applied: frozenset[str], force: bool) -> None:
     if not segments:
-        raise UsageError("no segment is given", where=str(crawl.segments))
+        raise UsageError("no segment given", where=str(crawl.segments))
     for each in () if force else segments:
         if not each.is_fetched:
             raise UsageError(
-                "the segment is not fetched to its end",
+                "the segment is not completely fetched",
                 where=str(each.path),
-                hint=f"Run: scoter fetch {typed(crawl.path)} {each.name}; or take what there is with --force.",
+                hint=f"Run: scoter fetch {typed(crawl.path)} {each.name}; or use --force to apply what was fetched.",
             )
         origin = each.origin()
         if origin.is_in(applied):
             raise UsageError(
-                f"the segment {each.name} is in the crawldb already",
+                f"segment {each.name} is already in the crawldb",
                 where=str(crawl.crawldb),
-                hint="Its scores would count twice; to bring it in once more all the same, say --force.",
+                hint="Its scores would count twice. To apply it again anyway, use --force.",
             )
         if origin.is_partly_in(applied):
             shown = ", ".join(one.name for one in origin.merged if not one.is_in(applied))
             raise UsageError(
-                f"a part of the merged segment {each.name} is in the crawldb already, but not that of {shown}",
+                f"the merged segment {each.name} is partly in the crawldb, without {shown}",
                 where=str(crawl.crawldb),
-                hint="Bring all segments into their crawldbs before merging; or count that part twice with --force.",
+                hint="Apply all segments before merging them; or use --force, which counts some scores twice.",
             )
 
 
 def _count(engine: Engine, crawldb: TableSource, shape: inputs.UpdateShape) -> int:
-    """Return how many URLs of the crawldb take part."""
+    """Return the number of crawldb URLs before the update, without purged ones."""
     if not shape.purged and not shape.is_merged:
         return _rows(crawldb)
     rows = engine.read(crawldb)

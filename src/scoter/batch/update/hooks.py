@@ -1,7 +1,7 @@
-"""The scoring chain over joined rows: each hook runs through the plug-ins in their order.
+"""Apply the scoring chain, and schedules without column expressions, to joined rows.
 
-A plug-in with a column face of a hook is asked for expressions; one without is asked row by row, and only of the rows
-that the hook is about.
+A plug-in that implements a hook for columns returns expressions. One that does not is called row by row, only for the
+rows that the hook applies to: slower, with the same result.
 """
 # mypy: disable-error-code="import-untyped"
 
@@ -29,30 +29,30 @@ Chain = Sequence[tuple[str, Any]]
 
 
 def needs_rows(chain: Chain) -> bool:
-    """Tell whether a plug-in has to be asked row by row."""
-    return any(_row_face(plugin, hook) for hook, _, _ in _HOOKS for _, plugin in chain)
+    """Return whether a plug-in must be called row by row."""
+    return any(_row_hook(plugin, hook) for hook, _, _ in _HOOKS for _, plugin in chain)
 
 
 def wants_links(chain: Chain) -> bool:
-    """Tell whether a plug-in wants to see the links one by one."""
-    return any(_row_face(plugin, "update") for _, plugin in chain)
+    """Return whether a plug-in needs the individual links."""
+    return any(_row_hook(plugin, "update") for _, plugin in chain)
 
 
 def apply_scoring(rows: Rows, chain: Chain, engine: Engine, now: datetime, extra: Sequence[Column]) -> Rows:
-    """Return the rows as the chain leaves them."""
+    """Return the rows after all scoring hooks."""
     for hook, where, row_by_row in _HOOKS:
         for _, plugin in chain:
             by_columns = getattr(plugin, f"{hook}_columns", None)
             if by_columns is not None:
                 rows = apply_changes(rows, (where(rows), by_columns(rows)))
-            elif (face := _row_face(plugin, hook)) is not None:
+            elif (face := _row_hook(plugin, hook)) is not None:
                 ask = row_by_row(face, now, schemas.column_names(extra))
                 rows = map_rows(engine, rows, where(rows), ask, extra)
     return rows
 
 
-def _row_face(plugin: Any, hook: str) -> Any:
-    """Return the row face that has to do, for want of another."""
+def _row_hook(plugin: Any, hook: str) -> Any:
+    """Return the row hook of a plug-in that has no column hook."""
     return None if getattr(plugin, f"{hook}_columns", None) is not None else getattr(plugin, hook, None)
 
 
@@ -61,7 +61,7 @@ RowFunction: TypeAlias = Callable[[Mapping[str, Any]], CrawlDatum]
 
 
 class NoScoring:
-    """A scoring chain of nothing."""
+    """A scoring chain that changes nothing."""
 
     def initial(self, url: Url, datum: CrawlDatum) -> CrawlDatum:
         return datum
@@ -75,14 +75,14 @@ class NoScoring:
         return datum
 
 
-def map_rows(engine: Engine, rows: Rows, where: Any, ask: RowFunction, extra: Sequence[Column]) -> Rows:
-    """Return the rows, those of a condition with the record that ``ask`` gives them."""
+def map_rows(engine: Engine, rows: Rows, where: Any, function: RowFunction, extra: Sequence[Column]) -> Rows:
+    """Return the rows, with the record of those that meet a condition replaced by ``function(row)``."""
     schema = rows.schema().to_pyarrow()
     names = schemas.column_names(extra)
 
     def batch_of(batch: Any) -> Any:
         given = batch.to_pylist()
-        records = [row_of(url_of(row), ask(row), names) for row in given]
+        records = [row_of(url_of(row), function(row), names) for row in given]
         changed = schemas.DATUM.names + list(names)
         columns = [
             pa.array([record[field.name] for record in records], field.type)
@@ -96,7 +96,7 @@ def map_rows(engine: Engine, rows: Rows, where: Any, ask: RowFunction, extra: Se
 
 
 def by_transition(schedule: Any, limits: UpdateLimits, now: datetime, extra: Sequence[Column]) -> RowFunction:
-    """Return the question what a record becomes before scoring, by ``core.update`` itself."""
+    """Return a function that applies ``core.update``, without scoring, to a row."""
     names = schemas.column_names(extra)
     rules = UpdateRules(
         schedule=schedule, scoring=NoScoring(), max_retries=limits.max_retries, max_interval=limits.max_interval
@@ -105,7 +105,7 @@ def by_transition(schedule: Any, limits: UpdateLimits, now: datetime, extra: Seq
     def ask(row: Mapping[str, Any]) -> CrawlDatum:
         fetch = None
         if row["f_url"] is not None:
-            # Parsing may have found out more than the fetch: that the page is a redirect, or none that can be read.
+            # Parsing may have changed the outcome: a redirect, or a parse error.
             fetch = datum_of({**row, "f_status": row["outcome"]}, FETCH_STATUSES, names, "f_")
         best = [] if row["l_url"] is None else [_best(row, names)]
         parsed = dict(row["p_metadata"] or ())
@@ -147,7 +147,7 @@ def _best(row: Mapping[str, Any], names: Sequence[str]) -> CrawlDatum:
 
 
 def _links(row: Mapping[str, Any], names: Sequence[str]) -> list[CrawlDatum]:
-    """Return the links, the best first."""
+    """Return the links, best first."""
     found = sorted(row["links"] or (), key=lambda link: (-link["score"], not link["is_redirect"], link["source"]))
     return [
         CrawlDatum(

@@ -1,4 +1,9 @@
-"""The inputs of an update: the crawldb, and the parts of segments that count."""
+"""The inputs of an update, and their join to one row per URL.
+
+The columns of the old record start with ``old_``, those of the fetch with ``f_``, of its page with ``p_``, of the
+aggregated links with ``link_``, of the best link with ``best_``. ``old_url``, ``f_url`` and ``l_url`` are null if there
+is no such record.
+"""
 # mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
@@ -35,7 +40,7 @@ def update_sources(
     parse_metadata: bool,
     link_sources: bool,
 ) -> dict[str, TableSource]:
-    """Return what an update reads, by name; redirects, which lie among the fetches, are not set apart yet."""
+    """Return the inputs by name; redirects are still among the fetches."""
     found = {CRAWLDB: crawldb}
     links: list[TableSource] = []
     for number, segment in enumerate(segments):
@@ -52,7 +57,7 @@ def update_sources(
 def with_redirects(
     engine: Engine, found: Mapping[str, TableSource], segments: int, extra: Sequence[Column], folder: Path
 ) -> dict[str, TableSource]:
-    """Return the inputs with the targets of redirects as an input of their own, since each has its own key."""
+    """Return the inputs with redirect targets as a separate input, because each has its own key."""
     names = [f"{FETCH}{number}" for number in range(segments)]
     moved = [
         redirects_of(engine.read(found[name]), extra, number) for number, name in enumerate(names) if found[name].files
@@ -71,7 +76,7 @@ def with_redirects(
 def apply_chains(
     engine: Engine, found: Mapping[str, TableSource], chains: UrlChains, folder: Path
 ) -> dict[str, TableSource]:
-    """Return the inputs with every URL as the chains leave it, and without those that they drop."""
+    """Return the inputs with the chains applied to every URL."""
     urls = [engine.read(each).select("url") for each in found.values()]
     changes = url_changes(engine, ibis.union(*urls), chains)
     return {name: _rewritten(engine, each, changes, folder / f"{name}.parquet") for name, each in found.items()}
@@ -84,7 +89,7 @@ def _rewritten(engine: Engine, source: TableSource, changes: Rows, file: Path) -
 
 
 def _of(parts: PartSet, names: set[str], columns: Sequence[str]) -> TableSource:
-    """Return the parts of some names: the others belong to parts that never got theirs."""
+    """Return the parts with these names; the others are not valid."""
     files = tuple(file for file, name in zip(parts.files, parts.finished(), strict=True) if name in names)
     return replace(source_of(parts, columns), files=files)
 
@@ -98,22 +103,22 @@ NOW = "now"
 
 
 class UpdateShape(Struct, frozen=True, kw_only=True):
-    """What the inputs of an update are like, and what is wanted of them."""
+    """The shape of the inputs of an update: what determines the query."""
 
     segments: int
     extra: tuple[Column, ...] = ()
     is_merged: bool = False
-    """A URL may stand in the crawldb several times: normalisers made one out of many."""
+    """A URL may be in the crawldb several times, because normalisers changed URLs."""
     link_limit: int | None = None
-    """Links that count, where a URL may have more."""
+    """Maximum number of links per URL, if a URL may have more."""
     purged: tuple[str, ...] = ()
     parse_keys: tuple[str, ...] = ()
     collect: bool = False
-    """Whether a plug-in wants to see the links one by one."""
+    """Whether a plug-in needs the individual links."""
 
 
 def join_inputs(inputs: Mapping[str, Rows], shape: UpdateShape) -> Rows:
-    """Return a row for each URL that is known, was fetched or is linked to."""
+    """Return one row per URL that is known, fetched or linked to."""
     old = _old(inputs[CRAWLDB], shape)
     found = _found(inputs, shape)
     rows = old.outer_join(found, old.old_url == found.url)
@@ -126,7 +131,7 @@ def join_inputs(inputs: Mapping[str, Rows], shape: UpdateShape) -> Rows:
 
 
 def _found(inputs: Mapping[str, Rows], shape: UpdateShape) -> Rows:
-    """Return what the segments tell of each URL."""
+    """Return what the segments say about each URL."""
     fetched = _fetched(inputs, shape)
     linked = _linked(inputs, shape)
     rows = fetched.outer_join(linked, fetched.f_url == linked.l_url)
@@ -148,7 +153,7 @@ def _old(rows: Rows, shape: UpdateShape) -> Rows:
 
 
 def _fetched(inputs: Mapping[str, Rows], shape: UpdateShape) -> Rows:
-    """Return the newest fetch of each URL, with what its own segment's page says."""
+    """Return the newest fetch of each URL, with the page of the same segment."""
     names = [*schemas.DATUM.names, *schemas.column_names(shape.extra)]
     fetches = _union([_of_segment(inputs[f"{FETCH}{number}"], names, number) for number in range(shape.segments)])
     fetched = _datum(fetches, "f_", shape.extra, segment=fetches.segment)
@@ -163,7 +168,7 @@ def _fetched(inputs: Mapping[str, Rows], shape: UpdateShape) -> Rows:
     )
     rows = fetched.left_join(said, (fetched.f_url == said.p_url) & (fetched.segment == said.p_segment))
     newest = [ibis.desc("f_fetch_time"), ibis.desc("segment"), "f_status", ibis.desc("f_score")]
-    # A page that was parsed twice must not double its record.
+    # A page that was parsed twice must not duplicate its record.
     return first_rows(rows, ["f_url"], [*newest, ibis.desc("p_status"), "p_signature"]).drop(
         "segment", "p_url", "p_segment"
     )
@@ -182,7 +187,7 @@ def _linked(inputs: Mapping[str, Rows], shape: UpdateShape) -> Rows:
 
 
 def _datum(rows: Rows, prefix: str, extra: Sequence[Column], **more: Any) -> Rows:
-    """Return a datum's columns under a prefix; where a file left something out, it is as a new datum has it."""
+    """Return the columns of a record with a prefix; nulls get the defaults of a new record."""
     filled = {
         "fetch_time": rows.fetch_time.coalesce(timestamp(EPOCH)),
         "retries": rows.retries.coalesce(0),

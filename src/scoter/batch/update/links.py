@@ -1,7 +1,7 @@
-"""The links to a URL, as one row: their sum, the best of them, and what they carry along.
+"""Aggregate the links to a URL: the sum of their scores, the best link, and their metadata.
 
-A link is a row of ``crawl_parse`` or the target of a redirect. The best has the highest score; of equals a redirect
-comes first, then the one whose source comes first. A score that is no finite number counts as 0.
+A link is a row of ``crawl_parse`` or the target of a redirect. The best link has the highest score; ties go to
+redirects, then to the source that sorts first. A score that is not finite counts as 0.
 """
 # mypy: disable-error-code="import-untyped"
 
@@ -32,17 +32,17 @@ _BUCKETS = 2**20
 
 @ibis.udf.scalar.builtin(name="hash", signature=(("string",), "int64"))  # type: ignore[untyped-decorator]
 def _hash(text: Any) -> Any:
-    """Return any number that depends on a text; engines differ in it, and Ibis's own takes twice as long."""
+    """Return a hash of a text; it differs between engines. Ibis's own takes twice as long."""
 
 
 def columns_of_links(extra: Sequence[Column], *, sources: bool = False) -> tuple[str, ...]:
-    """Return the columns of ``crawl_parse`` that an update reads; where a link comes from breaks ties only."""
+    """Return the columns of ``crawl_parse`` that an update reads; the source is needed only to break ties."""
     ties = ("source",) if extra or sources else ()
     return (*ties, "url", "key", "host", "score", *schemas.column_names(extra))
 
 
 def redirects_of(fetches: Rows, extra: Sequence[Column], segment: int) -> Rows:
-    """Return the targets of a segment's redirects as links: worth nothing, with what their sources carry."""
+    """Return the redirect targets of a segment as links with score 0 and their sources' metadata."""
     moved = fetches.filter(fetches.redirect_to.notnull())
     return moved.select(
         source=moved.url,
@@ -57,14 +57,14 @@ def redirects_of(fetches: Rows, extra: Sequence[Column], segment: int) -> Rows:
 
 
 def schema_of_redirects(extra: Sequence[Column]) -> Any:
-    """Return the columns of redirects that were set aside."""
+    """Return the schema of redirects."""
     return with_columns(REDIRECTS, extra)
 
 
 def may_exceed(engine: Engine, sources: Iterable[TableSource], limit: int) -> bool:
-    """Tell whether a URL might have more links than an update looks at; a no is certain.
+    """Return whether a URL might have more links than the limit; false is certain.
 
-    Links are counted by a hash of their URL, in a table of fixed size, which takes little memory.
+    Links are counted by a hash of their URL in a table of fixed size, which needs little memory.
     """
     tables = [engine.read(each).select("url") for each in sources if each.files]
     if not tables:
@@ -76,7 +76,7 @@ def may_exceed(engine: Engine, sources: Iterable[TableSource], limit: int) -> bo
 
 
 def all_links(links: Rows, redirects: Rows | None, limit: int | None, *, collect: bool = False) -> Rows:
-    """Return the links that count, at most ``limit`` for a URL if there is one."""
+    """Return links and redirects together, at most ``limit`` per URL if given."""
     names = [*links.columns, "is_redirect", *(["metadata"] if collect else [])]
     known = links.mutate(
         score=_finite(links.score), is_redirect=ibis.literal(False), **({"metadata": NULL_MAP} if collect else {})
@@ -91,13 +91,13 @@ def all_links(links: Rows, redirects: Rows | None, limit: int | None, *, collect
 
 
 def aggregate_links(links: Rows, extra: Sequence[Column], *, collect: bool = False) -> Rows:
-    """Return one row for each URL that links lead to.
+    """Return one row per link target.
 
-    ``link_NAME`` is merged as the column declares, ``best_NAME`` what the best link has; ``links``, if they are to be
-    collected, has them one by one.
+    ``link_NAME`` is merged as the column declares, ``best_NAME`` is the value of the best link; with ``collect``,
+    ``links`` holds the individual links.
     """
     measures = {
-        # All of a URL's are the same, and comparing them took a third of the time.
+        # They are equal for all links to a URL; comparing them took a third of the time.
         "l_key": links.key.arbitrary(),
         "l_host": links.host.arbitrary(),
         "link_score": links.score.sum(),
@@ -119,7 +119,7 @@ def aggregate_links(links: Rows, extra: Sequence[Column], *, collect: bool = Fal
 
 
 def redirect_metadata(redirects: Rows) -> Rows:
-    """Return the metadata that redirects bring to their targets: for each target that of the first."""
+    """Return the metadata that each target gets from its first redirect."""
     first = first_rows(redirects, ["url"], [redirects.source, redirects.segment.desc()])
     return first.select(r_url=first.url, r_metadata=first.metadata)
 

@@ -1,7 +1,7 @@
-"""The rule of ``core.update`` as column expressions, stage by stage, from the rows of ``joining`` to records.
+"""The rule of ``core.update`` as column expressions, from joined inputs to records.
 
-Each stage adds columns to the one before: first what happened, then the record as it lies before any rule, then what
-the schedule makes of it, then status and signature. The functions have the names of those in ``core.update``.
+Each stage adds columns: first the outcome, then the record before any rule, then the schedule's changes, then status
+and signature. The functions correspond to those in ``core.update``.
 """
 # mypy: disable-error-code="import-untyped"
 
@@ -32,18 +32,18 @@ class UpdateLimits(Struct, frozen=True, kw_only=True):
 
 
 def outcomes(rows: Rows, now: Any, *, marks_failures: bool) -> Rows:
-    """Add what happened to each URL: ``outcome`` (``none`` where nothing did), ``change``, ``fetched`` and ``now``.
+    """Add ``outcome`` (``none`` if nothing happened), ``change``, ``fetched`` and ``now``.
 
-    A page that could not be parsed is ``parse_failed`` with ``marks_failures``, and else as fetched as any other.
+    With ``marks_failures``, a page with a parse error is ``parse_failed``, otherwise it counts as fetched.
     """
     failed = (rows.f_status == "success") & (rows.p_status == "failed").fill_null(False) & marks_failures
-    # A page that sends its reader on at once: parsing found out that it is a temporary redirect.
-    sends_on = (rows.f_status == "success") & (rows.p_status == "redirect").fill_null(False)
+    # An immediate meta refresh counts as a temporary redirect.
+    is_refresh = (rows.f_status == "success") & (rows.p_status == "redirect").fill_null(False)
     outcome = ibis.cases(
         (rows.f_url.isnull() & rows.l_url.isnull(), "none"),
         (rows.f_url.isnull(), "linked"),
         (failed, "parse_failed"),
-        (sends_on, "redir_temp"),
+        (is_refresh, "redir_temp"),
         else_=rows.f_status,
     )
     rows = rows.mutate(
@@ -63,7 +63,7 @@ def outcomes(rows: Rows, now: Any, *, marks_failures: bool) -> Rows:
 
 
 def merge_records(rows: Rows, extra: Sequence[Column]) -> Rows:
-    """Add the record before any rule: what was found laid over what was known."""
+    """Add the record before any rule: new values over known ones."""
     is_new = rows.old_url.isnull() & rows.f_url.isnull()
     found = map_concat(rows.old_metadata, rows.f_metadata)
     found = (rows.outcome == "success").ifelse(map_concat(found, rows.p_metadata), found)
@@ -93,14 +93,14 @@ def transition(rows: Rows, schedule: Any, limits: UpdateLimits) -> Rows:
         (rows.outcome == "retry", schedule.retry_columns(rows)),
         (is_added(rows), schedule.first_columns(rows)),
     )
-    rows = _settled(rows, limits)
+    rows = _set_status(rows, limits)
     ended = rows.status.isin(ENDED) & rows.outcome.isin((*ENDED, "retry"))
     too_long = rows.outcome.isin(ANSWERED) & (rows.interval > int(limits.max_interval.total_seconds()))
     return apply_changes(rows, (ended, schedule.gone_columns(rows)), (too_long, schedule.force_columns(rows)))
 
 
-def _settled(rows: Rows, limits: UpdateLimits) -> Rows:
-    """Settle status, signature and time of change, after the schedule had its word."""
+def _set_status(rows: Rows, limits: UpdateLimits) -> Rows:
+    """Set status, signature and modified time, after the schedule."""
     answered = rows.outcome.isin(ANSWERED)
     same = answered & (rows.change == "notmodified")
     status = ibis.cases(
@@ -124,17 +124,17 @@ def _settled(rows: Rows, limits: UpdateLimits) -> Rows:
 
 
 def is_added(rows: Rows) -> Any:
-    """Tell of each row whether the URL is known from links alone."""
+    """Return whether each URL is new and only linked to."""
     return (rows.outcome == "linked") & rows.old_url.isnull()
 
 
 def is_touched(rows: Rows) -> Any:
-    """Tell of each row whether the segments say anything of the URL."""
+    """Return whether the segments say anything about each URL."""
     return rows.outcome != "none"
 
 
 def apply_changes(rows: Rows, *changes: tuple[Any, Mapping[str, Any]]) -> Rows:
-    """Return the rows with columns changed where a condition holds; the first that holds counts."""
+    """Return the rows with columns changed by the first condition that holds."""
     names = dict.fromkeys(name for _, found in changes for name in found)
     kinds = {name: rows[name].type() for name in names}
     return rows.mutate(
@@ -152,6 +152,6 @@ def apply_changes(rows: Rows, *changes: tuple[Any, Mapping[str, Any]]) -> Rows:
 
 
 def _as(value: Any, kind: Any) -> Any:
-    """Return what a plug-in gave, a plain value or an expression, as a column of a type."""
+    """Return a plug-in's value, a constant or an expression, as a column of a type."""
     found = value if isinstance(value, ibis.expr.types.Value) else ibis.literal(value)
     return found if found.type() == kind else found.cast(kind)
