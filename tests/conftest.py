@@ -1,13 +1,13 @@
-"""What holds for all tests."""
+"""Settings for all tests."""
 
 import signal
 
 from hypothesis import settings
 
-# How long an example takes says more about the machine than about the code.
+# The duration of an example depends more on the machine than on the code.
 settings.register_profile("scoter", deadline=None)
 settings.load_profile("scoter")
 
-# A shell lets what it starts in the background ignore Ctrl-C, and all that is started by that, too.
+# Shells start background jobs with SIGINT ignored, and child processes inherit that.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -1,4 +1,4 @@
-"""Disks that are soon full."""
+"""Small disks that tests can fill."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 
 @contextmanager
 def disk_of(megabytes: int, folder: Path) -> Iterator[Path]:
-    """Make a folder that has room for so much; the test is skipped where that is not allowed."""
+    """Mount a small file system on a folder; skip the test where that is not permitted."""
     folder.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", f"size={megabytes}m", "none", str(folder)]
     if subprocess.run(mount, capture_output=True, check=False).returncode:

@@ -1,7 +1,7 @@
-"""How much of a processor something takes, in seconds of a usual one: a slow or shared machine fails no test by itself.
+"""CPU time in seconds of a reference machine, so that a slow or shared machine does not fail a test.
 
-The time of a fixed piece of work is taken just before and just after. What is slower now than it usually is counts less
-by as much, so that a limit tells a quadratic reader from a busy afternoon.
+A fixed piece of work is timed just before and just after, and the result is scaled by how much slower it was than on
+the reference machine. A limit then detects a quadratic algorithm and not a busy machine.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _USUAL = 0.020
-"""Seconds of the fixed work on two virtual processors of 2024 when nothing else runs."""
+"""Seconds of the fixed work on an idle reference machine (two virtual CPUs of 2024)."""
 
 
 def seconds_of(act: Callable[[], object]) -> float:
-    """Runs it once, and tells the processor time that it took, in seconds of a usual machine."""
+    """Run a function once and return its CPU time in seconds of the reference machine."""
     before = _fixed_work()
     began = time.process_time()
     act()
@@ -27,7 +27,7 @@ def seconds_of(act: Callable[[], object]) -> float:
 
 
 def _fixed_work() -> float:
-    """Half a loop of Python, half bytes that a library goes over: as what is tested."""
+    """Do half Python loops, half hashing in C, like the code under test."""
     began = time.process_time()
     words: dict[str, int] = {}
     for number in range(40_000):

@@ -1,4 +1,4 @@
-"""The pages for people are true: commands print what they show, tables list what there is, links lead somewhere."""
+"""The documentation is correct: commands print what it shows, tables are complete, links lead somewhere."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("examples/*/README.md")])
 BLOCK = re.compile(r"^```console\n(.*?)^```", re.MULTILINE | re.DOTALL)
 EXAMPLE = re.compile(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", re.MULTILINE)
-# These set up environments, serve until interrupted, or are what is running this test.
+# Commands that set up environments, serve until interrupted, or run this test.
 NOT_RUN = ("make ", "pip ", "scoter simweb", "nginx ", "curl ", "git ")
 
 
@@ -34,9 +34,7 @@ def sessions() -> list[tuple[str, list[tuple[str, str]]]]:
 
 
 @pytest.mark.parametrize(("page", "commands"), sessions(), ids=[name for name, _ in sessions()])
-def test_the_commands_on_a_page_print_what_the_page_shows(
-    page: str, commands: list[tuple[str, str]], tmp_path: Path
-) -> None:
+def test_commands_in_docs_print_what_the_page_shows(page: str, commands: list[tuple[str, str]], tmp_path: Path) -> None:
     binaries = Path(sys.executable).parent
     environment = {**os.environ, "PATH": f"{binaries}:{os.environ['PATH']}", "LC_ALL": "C.UTF-8"}
     for command, expected in commands:
@@ -53,11 +51,11 @@ def test_the_commands_on_a_page_print_what_the_page_shows(
         assert done.stdout == expected, command
 
 
-def test_the_readme_has_commands_that_are_run() -> None:
+def test_readme_has_executed_commands() -> None:
     assert len(dict(sessions())["README.md"]) >= 8
 
 
-def test_every_link_on_a_page_leads_to_a_file() -> None:
+def test_links_in_docs_lead_to_files() -> None:
     broken = [
         (page.name, target)
         for page in PAGES
@@ -68,14 +66,14 @@ def test_every_link_on_a_page_leads_to_a_file() -> None:
     assert broken == []
 
 
-def test_every_extension_point_stands_on_the_page_about_plugins() -> None:
+def test_every_extension_point_is_documented() -> None:
     text = (ROOT / "docs" / "plugins.md").read_text("utf-8")
 
     for point in POINTS.values():
         assert f"| `{point.name}` | `{point.chain}` | {point.sentence} |" in text
 
 
-def test_every_built_in_filter_and_normaliser_stands_on_the_page_about_url_rules() -> None:
+def test_every_built_in_filter_and_normaliser_is_documented() -> None:
     text = (ROOT / "docs" / "url-rules.md").read_text("utf-8")
 
     for plugin in installed():
@@ -83,22 +81,22 @@ def test_every_built_in_filter_and_normaliser_stands_on_the_page_about_url_rules
             assert re.search(rf"\b{plugin.name}\b", text), plugin.full_name
 
 
-def test_every_room_stands_in_the_architecture() -> None:
+def test_every_package_is_in_the_architecture() -> None:
     text = (ROOT / "ARCHITECTURE.md").read_text("utf-8")
-    rooms = [each for each in (ROOT / "src" / "scoter").iterdir() if (each / "__init__.py").exists()]
+    packages = [each for each in (ROOT / "src" / "scoter").iterdir() if (each / "__init__.py").exists()]
 
-    for room in rooms:
-        assert f"`{room.name}/`" in text
+    for package in packages:
+        assert f"`{package.name}/`" in text
 
 
-def test_every_command_stands_in_the_readme_or_the_docs() -> None:
+def test_every_command_is_documented() -> None:
     text = "".join(page.read_text("utf-8") for page in PAGES)
 
     for name in MODULES:
         assert f"scoter {name}" in text
 
 
-def test_the_readmes_python_runs(tmp_path: Path) -> None:
+def test_python_example_in_readme_runs(tmp_path: Path) -> None:
     from scoter.simweb import WebSpec, running
 
     (code,) = re.findall(r"^```python\n(.*?)^```", (ROOT / "README.md").read_text("utf-8"), re.MULTILINE | re.DOTALL)
@@ -113,7 +111,7 @@ def test_the_readmes_python_runs(tmp_path: Path) -> None:
     assert len(done.stdout.splitlines()) == 2
 
 
-def test_every_test_that_a_page_names_is_there() -> None:
+def test_tests_named_in_docs_exist() -> None:
     missing = []
     for page in PAGES:
         for path, name in re.findall(r"`(tests/[\w/]+\.py)(?:::(\w+))?`", page.read_text("utf-8")):
@@ -124,7 +122,7 @@ def test_every_test_that_a_page_names_is_there() -> None:
     assert missing == []
 
 
-def test_every_guarantee_names_what_shows_it() -> None:
+def test_every_guarantee_names_a_test() -> None:
     rows = [
         line.split(" | ")
         for line in (ROOT / "docs" / "guarantees.md").read_text("utf-8").splitlines()
@@ -136,7 +134,7 @@ def test_every_guarantee_names_what_shows_it() -> None:
         assert "`tests/" in tests, guarantee
 
 
-def test_every_metric_stands_on_the_page_about_operations_and_no_other(tmp_path: Path) -> None:
+def test_documented_metrics_match_the_service(tmp_path: Path) -> None:
     from tests.web.service.running import service
 
     text = (ROOT / "docs" / "operations.md").read_text("utf-8")
