@@ -175,7 +175,7 @@ async def test_it_stops_even_if_nothing_can_be_given_back(caplog: pytest.LogCapt
     scheduler.stop()
     await run
 
-    assert "given back" in caplog.text
+    assert "cannot return unfinished entries" in caplog.text
 
 
 @simulated

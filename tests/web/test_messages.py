@@ -87,7 +87,7 @@ async def test_a_url_that_is_empty_or_too_long_does_not_keep_the_others_of_its_l
     first, second = got.json["messages"]
     assert list(first["entries"]) == ["http://a.example/1"]
     assert [each["url"] for each in first["unusable"]] == ["", long[:200]]
-    assert "at most 8192 characters" in first["unusable"][1]["why"]
+    assert "longer than 8192 characters" in first["unusable"][1]["why"]
     assert list(second["entries"]) == ["http://a.example/2"]
 
 

@@ -1,5 +1,9 @@
-"""The live service: URLs come in messages; within seconds each is fetched, read, stored, served and announced.
+"""The live service: fetches the URLs of incoming messages within seconds, then parses, stores and announces them.
 
-- ``records``  what comes in, what is known of a URL, what is announced
-- ``ports``    what the pipeline asks of its surroundings; each has an embedded twin here and may have a cluster twin
+- ``records``, ``ports``: messages, URL records and events; the interfaces of the pipeline
+- ``acceptance``, ``scheduler``, ``admission``, ``pipeline``, ``stages``: the way of a URL from a message to its record
+- ``memory``, ``sqlite``: the stores; ``journal_rules`` and ``keys`` hold what both share
+- ``workers``: the processes that fetch
+- ``content``, ``reports``: the archive, the log of outcomes and reports over it
+- ``clock``: wall time, and the clock of all leases
 """

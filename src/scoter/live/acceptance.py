@@ -149,9 +149,9 @@ class Acceptance:
 
     def _objection(self, url: Url) -> str:
         if url.scheme not in _SCHEMES:
-            return f"{url.scheme} is not asked for, only http and https"
+            return f"unsupported scheme {url.scheme}: only http and https are fetched"
         if len(url.text) > LONGEST:
-            return f"a URL has at most {LONGEST} characters"
+            return f"longer than {LONGEST} characters"
         rule = self._rules.get(url.domain)
         return f"{rule.domain} is blocked" if rule is not None and rule.blocked else ""
 

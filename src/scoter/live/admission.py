@@ -122,7 +122,7 @@ class StoragePause:
         self._pause = min(self._longest, self._pause * 2) if goes_on and self._pause else self._first
         self._until = now + self._pause
         self._trouble, self._is_tried = error, False
-        _log.warning("nothing can be kept, and nothing is taken up for %.0f s: %s", self._pause, error)
+        _log.warning("pausing for %.0f s, storage unavailable: %s", self._pause, error)
 
     def admits(self, most: int) -> int:
         """Return how many of so many may be taken up now: all, none, or one for a trial."""
@@ -152,4 +152,4 @@ class StoragePause:
     def _end(self) -> None:
         self._trouble = None
         self._ended = self._lease_clock()
-        _log.warning("what comes can be kept again")
+        _log.warning("storage is available again")

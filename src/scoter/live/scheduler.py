@@ -137,10 +137,10 @@ class Scheduler:
             self._pause(error)
             return ()
         except ScoterError as error:
-            _log.warning("the journal could not be read: %s", error)
+            _log.warning("cannot read the journal: %s", error)
             return ()
         except Exception:
-            _log.exception("the journal could not be read")
+            _log.exception("cannot read the journal")
             return ()
         self._storage_pause.opened(len(opened))
         self._has_more = len(opened) >= room
@@ -178,7 +178,7 @@ class Scheduler:
             url = canonical(entry.url)
         except UrlError as error:
             # Only what was canonical was accepted, so an older version must have had other rules.
-            _log.error("an accepted URL is none any more: %r: %s", entry.url, error)
+            _log.error("accepted URL is no longer valid: %r: %s", entry.url, error)
             return
         if (job := self._shares.admit(ScheduledEntry(entry, url))) is not None:
             self._start(job)
@@ -210,7 +210,7 @@ class Scheduler:
         except Postponed as postponed:
             _log.info("%s", postponed)
         except Exception:  # a defect must not stop the others; the journal ends an entry that fails again and again
-            _log.exception("entry %d could not be worked on: %r", job.entry.id, job.entry.url)
+            _log.exception("cannot process entry %d: %r", job.entry.id, job.entry.url)
 
     async def _renew(self) -> None:
         while True:
@@ -230,9 +230,9 @@ class Scheduler:
             except Unavailable:
                 raise
             except ScoterError as error:  # what is lost by it is lent again later
-                _log.warning("leases could not be prolonged: %s", error)
+                _log.warning("cannot renew leases: %s", error)
             except Exception:
-                _log.exception("leases could not be prolonged")
+                _log.exception("cannot renew leases")
         self._renewed = began
 
     async def _keep(self, entries: Sequence[int]) -> None:
@@ -256,4 +256,4 @@ class Scheduler:
             try:
                 await self._intake.abort(self._reader, entries[at : at + _AT_ONCE])
             except ScoterError as error:  # their leases will run out
-                _log.warning("what was under way could not be given back: %s", error)
+                _log.warning("cannot return unfinished entries to the journal: %s", error)

@@ -157,7 +157,7 @@ async def test_on_a_full_disk_whatever_can_be_removed_is(small_disk: Path) -> No
 async def test_one_that_fails_keeps_none_of_the_others_from_making_room(tmp_path: Path) -> None:
     class Locked(MemoryMetadata):
         async def expire(self, most: int) -> int:
-            raise StoreUnavailable("another process holds the database")
+            raise StoreUnavailable("another process has locked the database")
 
     clock = Clock()
     events = FakeEvents([event(1)])

@@ -127,7 +127,7 @@ def test_a_reference_leads_nowhere_but_into_the_archive(tmp_path: Path, name: st
 
 
 def test_an_answer_that_is_not_kept_any_more_is_told(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="not kept any more"):
+    with pytest.raises(UserError, match="no longer in the archive"):
         read(tmp_path, Archived("live-1.warc.gz", 0, 0))
 
 

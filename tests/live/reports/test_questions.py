@@ -92,9 +92,9 @@ def test_latency_is_told_stage_by_stage_of_what_was_fetched(directory: Path) -> 
         "resolve": (3, 200.0, 300.0),
         "related": (1, 50.0, 50.0),
         "record": (3, 6.0, 7.0),
-        "waiting for a turn": (3, 10.0, 20.0),
+        "waiting for a slot": (3, 10.0, 20.0),
         "waiting for servers": (3, 150.0, 280.0),
-        "our own share": (3, 50.0, 90.0),
+        "our own time": (3, 50.0, 90.0),
         "message to record": (3, 260.0, 330.0),
     }
     assert list(found)[:3] == ["resolve", "related", "record"]

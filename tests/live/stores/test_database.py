@@ -136,7 +136,7 @@ async def test_a_locked_database_refuses_for_as_long_as_it_is_locked(tmp_path: P
         other = sqlite3.connect(path, isolation_level=None)
         other.execute("BEGIN IMMEDIATE")
 
-        with pytest.raises(StoreUnavailable, match="another process holds the database"):
+        with pytest.raises(StoreUnavailable, match="another process has locked the database"):
             await accept(journal, "a")
         assert journal.waiting() == 0
         other.execute("ROLLBACK")
@@ -152,7 +152,7 @@ async def test_a_full_database_refuses_until_there_is_room(db: ServiceDb) -> Non
     (pages,) = db.reader.one("PRAGMA page_count")
     await db.write(lambda connection: connection.execute(f"PRAGMA max_page_count = {pages}").fetchone())
 
-    with pytest.raises(StoreUnavailable, match="Make room on the disk"):
+    with pytest.raises(StoreUnavailable, match="Free disk space"):
         await accept(journal, *(f"name-{number:0500}" for number in range(50)))
     assert journal.waiting() == 1
 
@@ -227,7 +227,7 @@ def test_a_file_that_is_no_database_is_refused(tmp_path: Path) -> None:
 
 
 def test_looking_up_where_there_is_no_service_says_so(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="no live service's database"):
+    with pytest.raises(UsageError, match="no live service database"):
         open_readonly(tmp_path / "service.sqlite")
     assert list(tmp_path.iterdir()) == []
 

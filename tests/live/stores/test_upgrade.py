@@ -116,9 +116,9 @@ async def test_nothing_is_overwritten_by_a_copy_and_nothing_half_is_left(tmp_pat
     async with ServiceDb(tmp_path / "service.sqlite"):
         (tmp_path / "taken").write_bytes(b"mine")
 
-        with pytest.raises(UsageError, match="something already"):
+        with pytest.raises(UsageError, match="already exists"):
             back_up(tmp_path / "service.sqlite", tmp_path / "taken")
-        with pytest.raises(UsageError, match="no live service's database"):
+        with pytest.raises(UsageError, match="no live service database"):
             back_up(tmp_path / "nothing.sqlite", tmp_path / "copy")
 
     assert (tmp_path / "taken").read_bytes() == b"mine"

@@ -339,7 +339,7 @@ async def test_that_no_process_can_begin_is_said_and_not_waited_for(tmp_path: Pa
     async with fetchers_for(9, tmp_path / "folder", 1) as fetchers:
         (tmp_path / "folder").chmod(0)
         (tmp_path / "folder").rename(tmp_path / "elsewhere")  # even a superuser finds nothing there
-        with pytest.raises(UsageError, match="end before they begin"):
+        with pytest.raises(UsageError, match="end before they are ready"):
             async with asyncio.timeout(15):
                 await fetchers.ready()
 

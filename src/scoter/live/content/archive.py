@@ -81,7 +81,7 @@ class WarcContent:
         wanted = [(exchange, (*about, *timing_facts(exchange))) for exchange in exchanges]
         async with self._room:
             if self._closed:
-                raise Defect(f"{self.folder}: something is archived after closing")
+                raise Defect(f"{self.folder}: archived after closing")
             future: asyncio.Future[Sequence[Location]] = asyncio.get_running_loop().create_future()
             self._thread.put(ArchiveJob(wanted, future))
             found = await future
@@ -110,7 +110,7 @@ def read(folder: Path, archived: Archived, limit: int = BODY_LIMIT) -> ArchivedR
     """Return what lies in an archive; other processes may ask, too."""
     name = archived.file
     if "/" in name or name.startswith(".") or not name.endswith(SUFFIX):
-        raise UsageError(f"{name!r} is not the name of an archive", where=str(folder))
+        raise UsageError(f"{name!r} is not the name of an archive file", where=str(folder))
     # The last once more: it may have got its name between the first look and the second.
     for each in (name, name + OPEN, name):
         path = folder / each
@@ -123,8 +123,10 @@ def read(folder: Path, archived: Archived, limit: int = BODY_LIMIT) -> ArchivedR
                 raise
             with reader:
                 return reader.at(archived.offset)
-    hint = "live.content_for and live.content_size say how long answers are kept."
-    raise UserError("the answer is not kept any more", where=f"{folder / name} byte {archived.offset}", hint=hint)
+    hint = "See live.content_for and live.content_size for how long responses are kept."
+    raise UserError(
+        "the response is no longer in the archive", where=f"{folder / name} byte {archived.offset}", hint=hint
+    )
 
 
 _TOGETHER: Final = 64  # calls that are told at once: the first waits for the last
@@ -217,7 +219,7 @@ class ArchiveThread:
         try:
             self._archive.close()
         except UserError as error:  # the next start finishes it
-            _log.warning("the archive was left unfinished: %s", error)
+            _log.warning("cannot finish the open archive file: %s", error)
             self._archive.abandon()
 
     def _gather(self) -> tuple[list[ArchiveJob], bool]:
@@ -267,7 +269,7 @@ class ArchiveThread:
                 self._is_dirty = False
             self._archive.finish_if_due()
         except Exception as error:  # the thread must live on: others wait for it
-            _log.warning("the archive cannot be looked after: %s", error)
+            _log.warning("cannot sync or rotate the archive: %s", error)
 
 
 def recover_all(drafts: Sequence[Path]) -> list[Path]:
@@ -277,7 +279,7 @@ def recover_all(drafts: Sequence[Path]) -> list[Path]:
         try:
             found = recover(draft).path
         except Exception as error:  # whatever is wrong with one file, the others are to be had
-            _log.warning("an archive could not be recovered: %s", error)
+            _log.warning("cannot recover an archive file: %s", error)
             continue
         if found is not None:
             named.append(found)

@@ -87,7 +87,7 @@ class FetchLog:
                 await self.export()
                 await self.merge()
             except ScoterError as error:  # a full disk, say: nothing is lost, it is tried again
-                _log.warning("the log could not be written: %s", error)
+                _log.warning("cannot write the log: %s", error)
 
     async def export(self) -> int:
         """Write what had been announced by the last call, so that its timings are known by now; return how much."""

@@ -98,7 +98,7 @@ def read_state(folder: Path) -> LogState:
         with disk_errors("read the log's state", path):
             noted = msgspec.json.decode(path.read_bytes(), type=LogState) if path.exists() else LogState()
     except msgspec.DecodeError as error:
-        hint = "Remove the file: the names of the log's files tell it, too."
+        hint = "Remove the file: Scoter can derive it from the names of the log files."
         raise UserError(f"the file is damaged: {error}", where=str(path), hint=hint) from error
     found = (LogState(piece.generation, piece.last) for piece in _all(folder))
     return max((noted, *found), key=lambda each: (each.generation, each.number))

@@ -1,9 +1,8 @@
-"""The live service's stores in memory: for tests and trials, and the plainest statement of what each port promises.
+"""The stores in memory: for tests and trials, and the plainest statement of each port's contract.
 
-- ``stores``   all of them, made together: start here
-- ``journal``  accepted messages until they are done, and the ledger that ends them
-- ``records``  what is known of URLs
-- ``announcing``  events and deliveries
-- ``access``   rules of domains; API keys, with their record and their secrets
-- ``turns``    who is next in a journal
+- ``stores``    all of them, created together: start here
+- ``journal``   accepted messages until they are finished, and the recording of outcomes
+- ``metadata``  records by URL
+- ``events``    events and their delivery to callbacks
+- ``access``    domain rules and API keys
 """

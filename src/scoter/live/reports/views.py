@@ -37,8 +37,8 @@ def service_sql(directory: Path, *, memory_limit: int, days: Days | None = None)
     ``events`` has a row for each URL of a message that is done, ``fetches`` one for each fetch: its first event.
     """
     if not is_service(directory):
-        hint = "Name the directory that `scoter serve` was given."
-        raise UsageError("this is not the directory of a live service", where=str(directory), hint=hint)
+        hint = "Pass the directory given to `scoter serve --dir`."
+        raise UsageError("not the directory of a live service", where=str(directory), hint=hint)
     spill = Scratch(Path(tempfile.gettempdir()), "scoter-sql")
     try:
         files = _files(directory / LOG_FOLDER, days)

@@ -121,7 +121,7 @@ class DatabaseReader:
     def __init__(self, path: Path, *, mapped: int = 0) -> None:
         """``mapped`` bytes of the file are read as memory; they count as the process's own."""
         self._path = path
-        hint = "Start the service with this folder first, or name the folder of one."
+        hint = "Start the service with this folder first, or pass the folder of a service."
         try:
             # Not mode=ro: a reader of a log that nobody has open must be able to make the index beside it.
             self._connection = _connect(path, BUSY, mode="rw")
@@ -141,7 +141,7 @@ class DatabaseReader:
             raise UsageError(str(error), where=str(path), hint=hint) from None
         except sqlite3.Error as error:
             if not path.exists():
-                raise UsageError("there is no live service's database", where=str(path), hint=hint) from None
+                raise UsageError("no live service database found", where=str(path), hint=hint) from None
             raise store_error(error, path) from error
 
     def all(self, query: str, parameters: Sequence[Any] = ()) -> list[Any]:
@@ -182,7 +182,7 @@ def _opened(path: Path, busy: float, boot: str, *, alone: bool) -> sqlite3.Conne
             connection.close()
             raise
     except WrongDatabase as error:
-        raise UsageError(str(error), where=str(path), hint="Name another folder, or use that version.") from None
+        raise UsageError(str(error), where=str(path), hint="Choose another folder, or use that version.") from None
     except sqlite3.Error as error:
         raise store_error(error, path) from error
     return connection
@@ -207,9 +207,7 @@ def _lock(path: Path, now: datetime, *, shared: bool) -> int:
         except BlockingIOError:
             found = decode_holder(os.pread(handle, _HOLDER_SIZE, 0))
             os.close(handle)
-            raise refusal(
-                found, str(path), "Wait until it is done, or stop that process; the lock goes with it."
-            ) from None
+            raise refusal(found, str(path), "Wait until it ends, or stop that process.") from None
         except OSError:
             os.close(handle)
             raise
@@ -227,7 +225,7 @@ def back_up(source: Path, target: Path) -> int:
     """
     with disk_errors("look for the copy", target):
         if target.exists():
-            raise UsageError("there is something already", where=str(target), hint="Name another place for the copy.")
+            raise UsageError("the target already exists", where=str(target), hint="Choose another target.")
     DatabaseReader(source).close()  # which tells what is no service's
     draft = target.with_name(target.name + ".part")
     with disk_errors("write the copy", draft):

@@ -211,14 +211,16 @@ def store_error(error: sqlite3.Error, path: Path) -> ScoterError:
     where = str(path)
     if code in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN):
         # On a full disk SQLite cannot always map the memory that it shares, and calls that an I/O error.
-        hint = "Make room on the disk if it is full; what was accepted before is whole, and work goes on by itself."
-        return StoreUnavailable(f"the disk does not do its part: {error}", where=where, hint=hint)
+        hint = "Free disk space if the disk is full; accepted messages are safe, and work resumes by itself."
+        return StoreUnavailable(f"disk error: {error}", where=where, hint=hint)
     if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-        hint = "End whatever else has the file open for writing; work goes on by itself."
-        return StoreUnavailable(f"another process holds the database: {error}", where=where, hint=hint)
+        hint = "Stop the other process that writes to the file; work resumes by itself."
+        return StoreUnavailable(f"another process has locked the database: {error}", where=where, hint=hint)
     if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH):
-        return StoreUnavailable(f"cannot be written: {error}", where=where, hint="Look at the file's owner and mode.")
+        return StoreUnavailable(
+            f"cannot be written: {error}", where=where, hint="Check the owner and permissions of the file."
+        )
     if code in _BROKEN:
-        hint = "Stop the service and put a backup in its place."
+        hint = "Stop the service and restore a backup."
         return StoreUnavailable(f"is damaged, or not a database: {error}", where=where, hint=hint)
     return Defect(f"{path}: {error}")

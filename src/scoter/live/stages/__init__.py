@@ -1,11 +1,10 @@
-"""What happens to a URL, one module a stage.
+"""The stages of the pipeline.
 
-- ``known``       answers from the store what is known well enough, and joins what is under way already
-- ``asking``      makes each hop once, for all chains that lead there; it refuses what we do not ask for
-- ``resolving``   fetches hop by hop and reads what came
-- ``related``     fetches the representative image
-- ``archiving``   keeps what came over the wire
-- ``concluding``  makes the record, under every URL that it holds for
-- ``recording``   stores and announces it, and closes the message's entry
-- ``sharing``     how several wait for one piece of work
+- ``lookup``        answers from the store if a fresh record exists
+- ``shared_fetch``  joins a fetch of the same URL that is under way
+- ``requests``      makes each hop once for all redirect chains that need it, and refuses what must not be requested
+- ``redirects``     follows the redirect chain and parses the final response
+- ``parser``        parses a response and summarises its content
+- ``image``         fetches the preview image
+- ``outcome``       archives responses, builds the record, stores and announces it
 """

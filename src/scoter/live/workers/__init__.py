@@ -1,17 +1,22 @@
-"""Request queues, spread over fetching processes.
+"""The worker processes that fetch, and the request queues of the core.
 
-- ``shards``: which domain belongs to which shard, and which process holds it (the core's side, pure)
-- ``tenure``: what a fetching process may ask at this moment (its own side, pure)
-- ``frames``, ``messages``: what core and fetchers say to each other, and how it goes over a socket
-- ``process``, ``tenant``, ``gate``, ``reading``, ``direct``: the fetching process
-- ``fetchers``, ``waiting``, ``member``: the core's side of it, which is the pipeline's port ``Fetching``
-- ``answers``: what is answered for a request that is not made
-- ``takeover``: how a new core makes sure that nobody of an earlier one still asks
+In the core:
 
-A domain's queue lives in one process. Two locks keep it there. The first is the process itself: the core gives a shard
-to another only after its holder has given it back, or is dead, and it kills a holder that is silent. The second is a
-lease: a holder that has not heard from the core for a while asks nothing until it does. Whoever gets a shard leaves
-each of its domains alone for as long as the domain rests after a request, since nobody knows when the last one was.
+- ``dispatcher``  the pipeline's ``RequestQueues``: sends each hop to the worker that holds its domain
+- ``domains``     the queue of each domain
+- ``pool``        starts, watches and replaces workers
+- ``shards``      assigns domains to shards and shards to workers (pure)
+
+In a worker:
+
+- ``process``, ``worker``  the process, and how it serves requests
+- ``transport``            checks the lease immediately before each request
+- ``requests``             requests that a worker sends to the core, and direct requests without a core
+
+In both: ``wire`` (messages and framing), ``lease`` (what a worker may request, and its lock file), ``limits``.
+
+A domain's queue is in one process. Two locks keep it there. The first is the process: the core moves a shard only after
+its holder has returned it or is dead, and it kills a silent holder. The second is a lease: a worker that has not heard
+from the core for a while makes no requests until it does. A new holder leaves each domain of the shard alone for the
+domain's delay, since nobody knows exactly when the last request was made.
 """
-
-from __future__ import annotations

@@ -1,8 +1,8 @@
-"""The core's side of fetching: the pipeline's port, over processes that come and go.
+"""Dispatches requests to the workers (``ports.RequestQueues``).
 
-The life of a request: it waits with its domain until there is room at the fetcher that holds the domain's shard, is
-sent, and answered. When that fetcher dies the request waits again, before all that came later, and goes to whoever
-holds the shard next: it may be asked twice then, but never sooner than the domain's rest allows. Nothing is dropped.
+A request waits in the queue of its domain until the worker that holds the domain's shard has room, is sent and
+answered. If the worker dies the request goes back to its old place in the queue, and later to the next holder: it may
+be made twice, but never before the domain's delay is over. Nothing is dropped.
 """
 
 from __future__ import annotations
@@ -45,16 +45,16 @@ from scoter.live.workers.wire import (
     WorkerReport,
 )
 
-MAX_CRASHES: Final = 20  # fetchers that may die with one request before it is held responsible
-MAX_REFUSALS: Final = 50  # by fetchers that said the shard was not theirs
+MAX_CRASHES: Final = 20  # workers that may crash with one request before the request fails
+MAX_REFUSALS: Final = 50  # by workers that do not hold the shard
 _BUSY_AGAIN: Final = 0.1  # seconds
 _ROBOTS_ENTRIES: Final = 50_000
 _ROBOTS_BYTES: Final = 32 * 2**20
-_SLOW: Final = 0.1  # seconds of rest after which a request from here comes in time
+_SLOW: Final = 0.1  # seconds of delay from which on requests wait in the core
 
 
 class DispatcherView(Struct, frozen=True, kw_only=True):
-    """All fetching processes at one moment."""
+    """The state of all workers at one moment."""
 
     fetchers: dict[int, WorkerReport | None]
     waiting: int
@@ -64,7 +64,7 @@ class DispatcherView(Struct, frozen=True, kw_only=True):
 
 
 class WorkerDispatcher:
-    """Fetches by processes of this machine: ``async with Fetchers(config, folder) as fetching``."""
+    """Fetches with worker processes: ``async with WorkerDispatcher(config, folder) as fetching``."""
 
     def __init__(
         self,
@@ -76,7 +76,7 @@ class WorkerDispatcher:
         bounds: WorkerLimits = WorkerLimits(),  # noqa: B008 - frozen
         now: Callable[[], float] = clock.lease_now,
     ) -> None:
-        """``folder`` exists, holds the processes' locks and sockets, and belongs to this service alone."""
+        """``folder`` must exist and belong to this service alone: it holds the workers' locks and sockets."""
         self._shards = config.live.shards
         self._threads = config.fetch.threads_per_queue
         self._delay = config.fetch.delay.total_seconds()
@@ -89,7 +89,7 @@ class WorkerDispatcher:
         self._now = now
         self._pool = WorkerPool(config, folder, self, bounds, now)
         self._domains = DomainQueues(bounds.idle)
-        self._stalled: dict[int, set[DomainQueue]] = {}  # those who wait for a holder, by shard
+        self._stalled: dict[int, set[DomainQueue]] = {}  # domains that wait for a holder of their shard
         self._last = 0
         self._is_stopping = False
 
@@ -106,7 +106,7 @@ class WorkerDispatcher:
         await self.close()
 
     async def close(self, within: float = 5.0) -> None:
-        """End all processes; whoever still waits is told ``Failed(STOPPED)``."""
+        """End all workers; requests that still wait are answered ``Failed(STOPPED)``."""
         self._is_stopping = True
         await self._pool.close(within)
         for domain in tuple(self._domains):
@@ -115,7 +115,7 @@ class WorkerDispatcher:
             domain.waiting.clear()
 
     async def ready(self) -> None:
-        """Return when a process is there that fetches; that they all end before they begin is a ``UsageError``."""
+        """Wait until a worker is ready; raise ``UsageError`` if they all fail to start."""
         await self._pool.ready()
 
     @property
@@ -123,17 +123,17 @@ class WorkerDispatcher:
         return any(True for _ in self._pool)
 
     async def fetch(self, request: Request, priority: Priority, *, is_read: bool = False) -> HopReply:
-        """Make one hop in its domain's turn; what goes wrong is a reply. What comes may be read where it is fetched."""
+        """Make one hop in a slot of its domain. Failures are replies. ``is_read`` lets the worker parse it."""
         return await self._fetch(request, priority, is_read=is_read)
 
     def hurry(self, url: Url, priority: Priority) -> None:
-        """Let what waits here for a URL wait as somebody this urgent does; what is with a fetcher comes soon anyway."""
+        """Raise the priority of queued hops to a URL; those at a worker are about to be made anyway."""
         domain = self._domains.get(queue_key(url, "domain"))
         if domain is not None and domain.hurry(url.text, priority):
             self._advance(domain)
 
     def set_rule(self, rule: DomainRule) -> None:
-        """Treat a domain so from now on; what waits for one that is blocked is answered."""
+        """Apply a domain rule from now on; queued requests to a blocked domain are answered."""
         self._rules[rule.domain] = rule
         for worker in self._pool:
             worker.send(SetRule(rule))
@@ -146,17 +146,17 @@ class WorkerDispatcher:
     # Looking
 
     def domain(self, name: str) -> DomainView | None:
-        """Return how a domain's queue stands; none where nothing was asked for a while."""
+        """Return the state of a domain's queue, or ``None`` if it has been idle for long."""
         found = self._domains.get(name)
         return None if found is None else self._view(found)
 
     def busiest(self, most: int) -> list[DomainView]:
-        """Return the domains for which most requests wait."""
+        """Return the domains with the most requests."""
         found = sorted(self._domains, key=lambda domain: len(domain.waiting) + domain.under_way, reverse=True)
         return [self._view(domain) for domain in found[:most]]
 
     def snapshot(self) -> DispatcherView:
-        """Return how all fetchers stand."""
+        """Return the state of all workers."""
         workers = list(self._pool)
         return DispatcherView(
             fetchers={worker.number: worker.report for worker in workers},
@@ -167,7 +167,7 @@ class WorkerDispatcher:
         )
 
     def pids(self) -> list[int]:
-        """Return the processes that fetch."""
+        """Return the process ids of the workers."""
         return [worker.pid for worker in self._pool]
 
     # In
@@ -191,7 +191,7 @@ class WorkerDispatcher:
             self._domains.settle(domain, self._now())
 
     def _advance(self, domain: DomainQueue) -> None:
-        """Send what there is room for."""
+        """Send as many requests of a domain as there is room for."""
         bounds, rule = self._bounds, self._rules.get(domain.name)
         while (pending := domain.first()) is not None:
             # Somebody under way waits for a bare hop: were it to wait for him, too, neither would ever end.
@@ -286,7 +286,7 @@ class WorkerDispatcher:
             waited += pending.sent - pending.entered
             pending.answered.set_result(HopReply(reply, waited, read, is_deadly=pending.deaths > 0))
 
-    # What the pool asks
+    # PoolOwner
 
     def receive(self, worker: WorkerHandle, message: WireMessage) -> None:
         match message:
@@ -307,7 +307,7 @@ class WorkerDispatcher:
             case MakeHop(number, request, priority):
                 self._pool.spawn(self._on_behalf(worker, number, request, priority))
             case _:
-                raise ValueError(f"a fetcher does not say {type(message).__name__}")
+                raise ValueError(f"unexpected message from a worker: {type(message).__name__}")
 
     def welcome(self, worker: WorkerHandle) -> None:
         for rule in self._rules.values():

@@ -124,9 +124,9 @@ async def _ended(path: Path, pid: int) -> bool:
     finally:
         os.close(file)
     raise UsageError(
-        f"process {pid} fetches for an earlier run and cannot be ended",
+        f"cannot end process {pid}, a worker of an earlier run",
         where=str(path),
-        hint="End it, and start again.",
+        hint="Kill it, then start the service again.",
     )
 
 

@@ -89,7 +89,7 @@ class DirectRequests:
 
     def _receive(self, message: WireMessage, asker: FrameConnection) -> None:
         if not isinstance(message, MakeHop) or message.is_bare:
-            raise ValueError(f"nobody may say {type(message).__name__} here")
+            raise ValueError(f"unexpected message on the socket for direct requests: {type(message).__name__}")
         self._tenant.ask(message, asker)
 
 

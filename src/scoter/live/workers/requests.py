@@ -25,32 +25,32 @@ from scoter.live.workers.wire import (
 
 
 def blocked_reply(request: Request, rule: DomainRule) -> Failed:
-    """Nobody may ask its domain."""
+    """Reply for a request to a blocked domain."""
     told = f"{rule.domain} is blocked" + (f": {rule.note}" if rule.note else "")
     return Failed(request.url, Reason.REFUSED_ADDRESS, told, transient=False, blames_host=False)
 
 
 def on_hold_reply(request: Request, rest: float) -> Failed:
-    """Its domain asked to be left alone for longer than anybody waits here."""
-    told = f"the domain is left alone for {rest:.0f} s more"
+    """Reply for a request to a domain that is on hold for too long."""
+    told = f"the domain is on hold for another {rest:.0f} s"
     return Failed(request.url, Reason.BUSY, told, blames_host=False, retry_after=timedelta(seconds=rest))
 
 
 def stopping_reply(request: Request) -> Failed:
-    """The service ends."""
-    return Failed(request.url, Reason.STOPPED, "the service ends", blames_host=False)
+    """Reply for a request that the service is too late to make."""
+    return Failed(request.url, Reason.STOPPED, "the service is stopping", blames_host=False)
 
 
 def crashing_reply(request: Request, deaths: int) -> Failed:
-    """Whoever has it dies."""
-    told = f"{deaths} fetching processes ended while they had it"
+    """Reply for a request that keeps crashing its worker."""
+    told = f"{deaths} worker processes crashed while they handled it"
     return Failed(request.url, Reason.BROKEN_PLUGIN, told, blames_host=False)
 
 
 def abandoned_reply(request: Request) -> Failed:
-    """It was a hop to a robots.txt, and whoever wanted it is gone."""
+    """Reply for a hop that was refused too often by workers that did not hold its shard."""
     # A robots.txt whose turn was taken from it counts as unreachable for a while, in the fetcher that asked for it.
-    return Failed(request.url, Reason.ROBOTS_UNREACHABLE, "it was not asked for in time", blames_host=False)
+    return Failed(request.url, Reason.ROBOTS_UNREACHABLE, "it was not requested in time", blames_host=False)
 
 
 _ROBOTS_TIMEOUT: Final = 2.0  # seconds after which a robots.txt is asked of its own host instead
@@ -136,7 +136,7 @@ class ForwardedHops:
 
 
 def _no_core_reply(request: Request) -> Reply:
-    return Failed(request.url, Reason.STOPPED, "nobody is there who may ask its domain", blames_host=False)
+    return Failed(request.url, Reason.STOPPED, "no worker may request its domain", blames_host=False)
 
 
 _BUSY_RETRY: Final = 0.1  # seconds
@@ -158,7 +158,7 @@ async def fetch_directly(folder: Path, request: Request, priority: Priority = Pr
         for task in asking:
             task.cancel()
         await asyncio.gather(*asking, return_exceptions=True)
-    return Failed(request.url, Reason.STOPPED, "no fetching process holds its domain", blames_host=False)
+    return Failed(request.url, Reason.STOPPED, "no worker process holds its domain", blames_host=False)
 
 
 def _sockets(folder: Path) -> list[Path]:

@@ -246,7 +246,7 @@ def decoded(kind: int, data: bytes | memoryview) -> WireMessage:
     """Return the message; what is none of ours is a ``msgspec.DecodeError``."""
     decoder = _DECODERS.get(kind)
     if decoder is None:
-        raise msgspec.DecodeError(f"there is no message of kind {kind}")
+        raise msgspec.DecodeError(f"unknown message number {kind}")
     found: WireMessage = decoder.decode(data)
     return found
 
@@ -322,7 +322,7 @@ class FrameConnection(asyncio.Protocol):
         try:
             self._read(data)
         except (msgspec.DecodeError, ValueError) as error:
-            _log.error("a connection is given up: %s", error)
+            _log.error("closing a connection: %s", error)
             if self._transport is not None:
                 self._transport.abort()
 
@@ -331,7 +331,7 @@ class FrameConnection(asyncio.Protocol):
         while len(data) - at >= _HEAD.size:
             length, kind = _HEAD.unpack_from(data, at)
             if length > self._limit:
-                raise ValueError(f"a frame of {length} bytes is longer than {self._limit}")
+                raise ValueError(f"frame of {length} bytes exceeds the limit of {self._limit}")
             start = at + _HEAD.size
             if len(data) < start + length:
                 self._needed = _HEAD.size + length

@@ -1,4 +1,4 @@
-"""A fetching process at work: takes requests from the core, and directly, and makes them where its shards allow."""
+"""A worker: makes the requests of the core, and direct ones, for the domains of its shards."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ from scoter.live.workers.wire import (
 )
 from scoter.plugins import chain
 
-HEARTBEAT_EVERY: Final = 0.5  # seconds between two signs of life
+HEARTBEAT_EVERY: Final = 0.5  # seconds
 _MEMORY: Final = Path("/proc/self/statm")
 _PAGE: Final = os.sysconf("SC_PAGE_SIZE")
 
@@ -64,7 +64,7 @@ class _AcceptedHop(Struct, frozen=True, gc=False):
 
 
 class FetchWorker:
-    """Serves the core, over ``core``, and whoever else asks by ``ask``, until it is stopped or nobody needs it."""
+    """Serves the core, over ``core``, and direct requests, until it is stopped or idle without a core."""
 
     def __init__(
         self,
@@ -143,7 +143,7 @@ class FetchWorker:
         self._fetcher.stop(within)
 
     def receive(self, message: WireMessage) -> None:
-        """Do what the core says."""
+        """Handle a message from the core."""
         match message:
             case MakeHop():
                 self.ask(message, self._core)
@@ -173,7 +173,7 @@ class FetchWorker:
             case StopWorker(within):
                 self.stop(within)
             case _:
-                raise ValueError(f"a core does not say {type(message).__name__}")
+                raise ValueError(f"unexpected message from the core: {type(message).__name__}")
 
     def lose_core(self) -> None:
         """Go on for those who ask directly, if there is anything this process may ask; what the core wanted is gone."""
@@ -189,7 +189,7 @@ class FetchWorker:
         self._transport.look()
 
     def ask(self, ask: MakeHop, asker: FrameConnection) -> None:
-        """Make a hop and answer the asker, now or later."""
+        """Make a hop and answer the sender, now or later."""
         request, now = ask.request, self._now()
         domain = queue_key(request.url, "domain")
         shard = shard_of(domain, self._shards)
