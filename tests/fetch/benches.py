@@ -1,4 +1,4 @@
-"""Workbenches for tests: hosts of one letter, items named after them, and a clock that is a number."""
+"""Workbenches for tests: one-letter hosts, items named after them, and a number as clock."""
 
 from __future__ import annotations
 

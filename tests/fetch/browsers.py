@@ -1,4 +1,4 @@
-"""A site and a real Chromium for the tests that need them; without one they are skipped, with the reason."""
+"""A site and a real Chromium for tests; without Chromium these tests are skipped with the reason."""
 
 from __future__ import annotations
 

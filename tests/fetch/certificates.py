@@ -1,4 +1,4 @@
-"""Certificates for tests, made by the openssl command: an authority, and servers good and bad."""
+"""Certificates for tests, made by the openssl command: an authority, and valid and invalid server certificates."""
 
 from __future__ import annotations
 

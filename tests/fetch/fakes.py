@@ -1,4 +1,4 @@
-"""Fakes that the tests of the fetch core share: a clock, replies, a service that is told what to answer."""
+"""Fakes shared by the tests of the fetch core: a clock, replies, a service and a resolver with fixed answers."""
 
 from __future__ import annotations
 

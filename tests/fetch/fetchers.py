@@ -1,4 +1,4 @@
-"""A fetcher over a protocol that answers as it is told, and a sink that counts."""
+"""A fetcher over a protocol with fixed answers, and a sink that counts."""
 
 from __future__ import annotations
 

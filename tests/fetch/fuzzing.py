@@ -1,4 +1,4 @@
-"""Responses that are almost well-formed, and what must hold of the reply to any of them."""
+"""Almost well-formed responses, and what must hold for the reply to any of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What hostile servers answer, and what must come of it: one row a fault, from which docs/faults.md is checked.
+"""The answers of hostile servers and the expected replies, one per fault; docs/faults.md is checked against them.
 
 ``word`` is the reason of the reply, or its kind where there is none (``kind_of``); ``body`` what is kept of the page.
 """

@@ -1,4 +1,4 @@
-"""Servers that show what was sent, and the protocol plug-in that asks them."""
+"""Servers that record what was sent, and the protocol plug-in that asks them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A name server on loopback that says what a test tells it to: enough of RFC 1035 to be asked by a real resolver."""
+"""A name server on loopback with answers set by the test: enough of RFC 1035 for a real resolver."""
 
 from __future__ import annotations
 

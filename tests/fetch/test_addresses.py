@@ -1,4 +1,4 @@
-"""A host of several addresses, of which some are dead."""
+"""Hosts with several addresses, some of them unreachable."""
 
 from __future__ import annotations
 

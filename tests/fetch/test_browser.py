@@ -1,4 +1,4 @@
-"""Pages in a real Chromium: what scripts make of them."""
+"""Pages rendered in a real Chromium."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pages in a real Chromium that mean harm: what they do not get, and what they cost."""
+"""Hostile pages in a real Chromium: what they cannot reach, and what they cost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The proxy that is the browser's only way out: what it connects to, what it passes on, and what it refuses."""
+"""The browser's forward proxy: what it connects to, passes on, and refuses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the browser is asked for, and what is missing when it cannot be: without a browser."""
+"""Which pages are rendered, and the errors if the browser is missing; needs no browser."""
 
 from __future__ import annotations
 

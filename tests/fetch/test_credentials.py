@@ -1,4 +1,4 @@
-"""Passwords, tokens and cookies: to whom they go, and to whom not."""
+"""Passwords, tokens and cookies: which hosts get them."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import base64
 import struct
 from pathlib import Path
 
+import pycurl
 import pytest
 from tests.fetch.http_servers import Handler, get, lines_of, protocol, response, server
 
@@ -208,3 +209,26 @@ def test_the_closest_entry_counts_and_no_secret_is_shown() -> None:
     assert found.get("example.com") == Credential("basic", "wide", "w")
     assert found.get("example.org") is None
     assert "'o'" not in repr(found.get("a.example.com"))
+
+
+def handle_of(jar: CookieJar) -> pycurl.Curl:
+    handle = pycurl.Curl()
+    for option, value in jar.options:
+        handle.setopt(option, value)
+    return handle
+
+
+def test_cookies_are_shared_between_handles_until_the_jar_is_full() -> None:
+    jar = CookieJar(most=3)
+    one, other = handle_of(jar), handle_of(jar)
+
+    one.setopt(pycurl.COOKIELIST, "Set-Cookie: s=1; domain=a.test")
+    jar.note((("set-cookie", "s=1"), ("Server", "x"), ("Set-Cookie", "t=1")))
+    assert len(other.getinfo(pycurl.INFO_COOKIELIST)) == 1
+
+    jar.note((("Set-Cookie", "u=1"),))
+    assert other.getinfo(pycurl.INFO_COOKIELIST) == []
+
+    other.setopt(pycurl.COOKIELIST, "Set-Cookie: s=2; domain=a.test")
+    jar.note((("Set-Cookie", "s=2"),) * 2)
+    assert len(one.getinfo(pycurl.INFO_COOKIELIST)) == 1

@@ -1,4 +1,4 @@
-"""Content codings: round trips, damage, and bodies that were made to explode."""
+"""Content codings: round trips, damage, and decompression bombs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One pass over the synthetic web with all its faults: every URL ends as the truth says, asked as often as it may be.
+"""One pass over the synthetic web with all its faults: every URL ends as expected, requested as often as allowed.
 
 The tables below are written by hand; docs/faults.md is checked against them.
 """

@@ -1,4 +1,4 @@
-"""The feeder: bounded memory, fair among hosts, nothing lost, order kept."""
+"""The feeder: bounded memory, fairness among hosts, order, and no losses."""
 
 from __future__ import annotations
 

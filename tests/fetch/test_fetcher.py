@@ -1,4 +1,4 @@
-"""The fetcher: nothing lost, nothing doubled, whatever hosts do."""
+"""The fetcher: every request reaches the sink exactly once, whatever hosts do."""
 
 from __future__ import annotations
 

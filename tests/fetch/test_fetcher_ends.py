@@ -1,4 +1,4 @@
-"""How a fetch ends: by itself, by a stop, by an error of source, sink or plug-in; and who is told."""
+"""How a fetch ends: by itself, by a stop, or by an error of source, sink or plug-in."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The protocol for local files: pages of links, bytes, redirects, and what must not be opened."""
+"""The protocol for local files: link pages, contents, redirects, and what must not be opened."""
 
 from __future__ import annotations
 

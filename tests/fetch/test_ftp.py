@@ -1,4 +1,4 @@
-"""The protocol for FTP, against a real server and against ones that lie."""
+"""The FTP protocol, against a real server and against misbehaving ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whatever bytes a server sends, a reply comes back, in time, and nothing is left open."""
+"""Whatever bytes a server sends, a reply is returned in time, and nothing is left open."""
 
 from __future__ import annotations
 

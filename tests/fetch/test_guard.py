@@ -1,4 +1,4 @@
-"""The guard: URLs, addresses, sockets, and the two settings that open it."""
+"""The guard: URLs, addresses, sockets, and the two settings that allow more."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names that change their mind, and proxies that stand between us and the address."""
+"""DNS rebinding, and private addresses behind proxies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Redirects that lead nowhere, in circles, or to where nobody should be asked."""
+"""Redirects that lead nowhere, in circles, or to forbidden addresses."""
 
 from __future__ import annotations
 

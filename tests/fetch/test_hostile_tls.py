@@ -1,4 +1,4 @@
-"""Certificates that are not what they should be, and what is recorded of TLS and HTTP/2."""
+"""Invalid certificates, and what is recorded about TLS and HTTP/2."""
 
 from __future__ import annotations
 

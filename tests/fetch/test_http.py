@@ -1,4 +1,4 @@
-"""The protocol plug-in for the web, against servers that show what was sent."""
+"""The HTTP protocol plug-in, against servers that record what was sent."""
 
 from __future__ import annotations
 

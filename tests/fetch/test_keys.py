@@ -1,4 +1,4 @@
-"""Requests that wait for their names to be looked up."""
+"""Requests that wait for DNS lookups."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What servers print of their folders, read back."""
+"""Listings of FTP servers."""
 
 from __future__ import annotations
 

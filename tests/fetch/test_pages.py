@@ -1,4 +1,4 @@
-"""The library face, on the synthetic web."""
+"""The library interface, on the synthetic web."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Policies from the configuration, for everybody and for some hosts."""
+"""Policies from the configuration: the default and overrides."""
 
 from __future__ import annotations
 

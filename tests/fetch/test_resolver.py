@@ -1,4 +1,4 @@
-"""The real resolver: real questions to a name server on loopback."""
+"""The DNS resolver, against a name server on loopback."""
 
 from __future__ import annotations
 

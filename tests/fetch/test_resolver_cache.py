@@ -1,4 +1,4 @@
-"""The cache in front of a resolver: what it lets through, for how long, and who waits for whom."""
+"""The caching resolver: what it allows, how long it caches, and shared lookups."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A response head's fields are the same, whether it is read the quick way or the thorough one."""
+"""The fast and the thorough parser of response heads agree."""
 
 from __future__ import annotations
 

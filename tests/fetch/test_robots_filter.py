@@ -1,4 +1,4 @@
-"""robots.txt in front of a service: what it lets through, what it asks, what it remembers."""
+"""The robots.txt filter: what it allows, fetches and caches."""
 
 from __future__ import annotations
 

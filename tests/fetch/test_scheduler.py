@@ -1,4 +1,4 @@
-"""The turnstile: who waits, who passes, and that no turn is lost or doubled."""
+"""The slot scheduler: who waits, who gets a slot, and that no slot is lost or used twice."""
 
 from __future__ import annotations
 

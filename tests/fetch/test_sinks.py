@@ -1,4 +1,4 @@
-"""Replies handed to a sink several at a time."""
+"""Replies handed to a sink in batches."""
 
 from __future__ import annotations
 

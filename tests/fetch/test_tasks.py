@@ -1,4 +1,4 @@
-"""The fetcher's crew: as few tasks as will do, and no piece of work lost."""
+"""The task pool: few tasks, and no work lost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The watch over a fetch, told once a second."""
+"""The watchdog of a fetch."""
 
 from __future__ import annotations
 

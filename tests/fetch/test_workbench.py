@@ -1,4 +1,4 @@
-"""Whose turn it is, and how long a host rests after it."""
+"""The workbench: which host gets the next slot, and how long it is left alone afterwards."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The bounds of the workbench, how it is emptied, and what it tells."""
+"""The bounds of the workbench, how it is emptied, and its statistics."""
 
 from __future__ import annotations
 

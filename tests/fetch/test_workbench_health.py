@@ -1,4 +1,4 @@
-"""How a host that fails, is busy or is slow is treated."""
+"""How the workbench treats hosts that fail, are busy or are slow."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whatever happens in whatever order: no host is asked too often, and nothing is lost or doubled."""
+"""In any order of events, no host is asked too often and nothing is lost or handed out twice."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two hundred hosts for two minutes of simulated time: as polite as asked, and hardly slower than that allows."""
+"""Two hundred hosts for two minutes of simulated time: polite, and hardly slower than the delays allow."""
 
 from __future__ import annotations
 

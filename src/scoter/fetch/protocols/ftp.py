@@ -126,12 +126,12 @@ class FtpProtocol:
             modified = _modified(probed.head)
             if probed.reason is None and modified is not None and modified <= since:
                 return NotModified(_exchange(url, started, probed, 304, _last_modified(modified), b""))
-        told = await self._transfer(_FtpTransfer.FILE, url.path, url, where)
-        if told.reason is None and told.truncation is not Truncation.DISCONNECT:
+        result = await self._transfer(_FtpTransfer.FILE, url.path, url, where)
+        if result.reason is None and result.truncation is not Truncation.DISCONNECT:
             kind = media_type(unquote_to_bytes(url.path).decode("utf-8", "replace"))
-            headers = (("Content-Type", kind), *_last_modified(_modified(told.head)))
-            return Fetched(_exchange(url, started, told, 200, headers, told.body))
-        failure = _failure(url, told)
+            headers = (("Content-Type", kind), *_last_modified(_modified(result.head)))
+            return Fetched(_exchange(url, started, result, 200, headers, result.body))
+        failure = _failure(url, result)
         if isinstance(failure, Gone) and failure.reason is Reason.NOT_FOUND:
             # Servers answer alike for a missing file and for a folder: only entering it tells them apart.
             entered = await self._transfer(_FtpTransfer.PROBE, f"{url.path}/", url, where)
@@ -142,20 +142,20 @@ class FtpProtocol:
 
     async def _folder(self, url: Url, where: tuple[str, int, bool]) -> Reply:
         started = self._now()
-        told = TransferResult(reason=Reason.MALFORMED, status=500)
+        result = TransferResult(reason=Reason.MALFORMED, status=500)
         read = read_mlsd
         if url.host not in self._without_mlsd:
-            told = await self._transfer(_FtpTransfer.FOLDER, url.path, url, where, "MLSD")
-        if told.reason is not None and told.status in _NO_SUCH_COMMAND:
+            result = await self._transfer(_FtpTransfer.FOLDER, url.path, url, where, "MLSD")
+        if result.reason is not None and result.status in _NO_SUCH_COMMAND:
             self._without_mlsd.put(url.host, True)
             read = read_list
-            told = await self._transfer(_FtpTransfer.FOLDER, url.path, url, where, "LIST")
-        if told.reason is not None or told.truncation is Truncation.DISCONNECT:
-            return _failure(url, told)
-        text = told.body if told.truncation is Truncation.NOT else told.body[: told.body.rfind(b"\n") + 1]
+            result = await self._transfer(_FtpTransfer.FOLDER, url.path, url, where, "LIST")
+        if result.reason is not None or result.truncation is Truncation.DISCONNECT:
+            return _failure(url, result)
+        text = result.body if result.truncation is Truncation.NOT else result.body[: result.body.rfind(b"\n") + 1]
         page = link_page(unquote_to_bytes(url.path), read(text), parent=False, limit=self._settings.content_limit)
         headers = (("Content-Type", "text/html; charset=utf-8"), ("Content-Length", str(len(page.body))))
-        exchange = _exchange(url, started, told, 200, headers, page.body)
+        exchange = _exchange(url, started, result, 200, headers, page.body)
         return Fetched(exchange if page.truncation is Truncation.NOT else replace(exchange, truncation=page.truncation))
 
     async def _transfer(
@@ -165,7 +165,7 @@ class FtpProtocol:
         shown = f"[{address}]" if ":" in address else address
         # libcurl would take ";type=a" at the end of a path for a request to convert line ends.
         origin = url.text[: -len(url.target)]
-        told = await self._loop(kind).run(
+        result = await self._loop(kind).run(
             TransferRequest(
                 url=f"{origin}{path.replace(';', '%3B')}",
                 connect_to=f"{url.host}:{url.port or PORT}:{shown}:{port}",
@@ -175,7 +175,7 @@ class FtpProtocol:
             )
         )
         # libcurl reports success, but the loop misses the head of an HTTP response.
-        return replace(told, reason=None) if told.reason is Reason.RESET and not told.detail else told
+        return replace(result, reason=None) if result.reason is Reason.RESET and not result.detail else result
 
     def _socket_check(self, address: str, port: int, is_override: bool) -> SocketCheck:
         """Return the check for both sockets; the server chooses the port of the data socket."""
@@ -218,15 +218,15 @@ class FtpProtocol:
         return found
 
 
-def _failure(url: Url, told: TransferResult) -> Gone | Failed:
+def _failure(url: Url, result: TransferResult) -> Gone | Failed:
     """Return what a failed transfer means; the server's status says more than libcurl's error."""
-    last = told.head.strip().rpartition(b"\n")[2].decode("latin-1").strip()
-    detail = last if told.status >= 400 and last.startswith(str(told.status)) else told.detail
-    if told.status in _BUSY:
+    last = result.head.strip().rpartition(b"\n")[2].decode("latin-1").strip()
+    detail = last if result.status >= 400 and last.startswith(str(result.status)) else result.detail
+    if result.status in _BUSY:
         return Failed(url, Reason.BUSY, detail)  # which libcurl reports as a timeout
-    if told.reason in (Reason.REFUSED_ADDRESS, Reason.TIMEOUT, Reason.UNREACHABLE, Reason.UNRESOLVED):
-        return Failed(url, told.reason, told.detail, blames_host=told.reason is not Reason.REFUSED_ADDRESS)
-    match told.status:
+    if result.reason in (Reason.REFUSED_ADDRESS, Reason.TIMEOUT, Reason.UNREACHABLE, Reason.UNRESOLVED):
+        return Failed(url, result.reason, result.detail, blames_host=result.reason is not Reason.REFUSED_ADDRESS)
+    match result.status:
         case 530 | 332 | 532:
             return Gone(url, Reason.UNAUTHORIZED, detail)
         case 550 if "denied" in detail.lower() or "permission" in detail.lower():
@@ -235,14 +235,14 @@ def _failure(url: Url, told: TransferResult) -> Gone | Failed:
             return Gone(url, Reason.NOT_FOUND, detail)
         case status if 400 <= status < 500:
             return Failed(url, Reason.SERVER_ERROR, detail)
-        case _ if told.truncation is Truncation.DISCONNECT or told.body:
+        case _ if result.truncation is Truncation.DISCONNECT or result.body:
             return Failed(url, Reason.RESET, "the file ended before its announced length")
         case _:
-            return Failed(url, told.reason or Reason.MALFORMED, detail)
+            return Failed(url, result.reason or Reason.MALFORMED, detail)
 
 
 def _exchange(
-    url: Url, started: datetime, told: TransferResult, status: int, headers: Headers, body: bytes
+    url: Url, started: datetime, result: TransferResult, status: int, headers: Headers, body: bytes
 ) -> Exchange:
     """Return an exchange without a head: the archive stores it as a resource record."""
     return Exchange(
@@ -253,9 +253,9 @@ def _exchange(
         status=status,
         headers=headers,
         body=body,
-        truncation=told.truncation,
-        peer=told.peer,
-        timings=told.timings,
+        truncation=result.truncation,
+        peer=result.peer,
+        timings=result.timings,
     )
 
 
