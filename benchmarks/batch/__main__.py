@@ -136,7 +136,8 @@ def profile(port: int, folder: Path, seeds: Sequence[str]) -> dict[str, float]:
     samples = folder / "samples"
     samples.mkdir()
     arguments = crawl_arguments(port, folder / "profiled", seeds)
-    timed([sys.executable, "-m", "benchmarks.batch.profile", str(samples), *arguments], PYTHONPATH=f"src{os.pathsep}.")
+    command = [sys.executable, "-m", "benchmarks.batch.profile", str(samples), "scoter.cli.main", *arguments]
+    timed(command, PYTHONPATH=f"src{os.pathsep}.")
     return shares(samples)
 
 

@@ -1,6 +1,6 @@
-"""Run ``scoter`` under a sampling profiler that follows its worker processes.
+"""Run a module under a sampling profiler that follows its worker processes.
 
-    python -m benchmarks.batch.profile FOLDER ARGUMENT...
+    python -m benchmarks.batch.profile FOLDER MODULE ARGUMENT...
 
 Every 5 ms of CPU time, each process notes which of Scoter's modules is running: the innermost one on the stack, so that
 a library's time counts for the module that called it. Samples go to FOLDER, one file per process. Use it on the pure
@@ -12,6 +12,7 @@ from __future__ import annotations
 import atexit
 import json
 import os
+import runpy
 import signal
 import sys
 from collections import Counter
@@ -33,13 +34,22 @@ def _sample(number: int, frame: FrameType | None) -> None:
         frame = frame.f_back
     _counts[name if frame is not None else "start-up and shutdown"] += 1
     if _counts.total() % WRITE_EVERY == 0:
-        (_folder / f"{os.getpid()}.json").write_text(json.dumps(_counts))
+        _write()
+
+
+def _write() -> None:
+    (_folder / f"{os.getpid()}.json").write_text(json.dumps(_counts))
 
 
 def _start() -> None:
     _counts.clear()
     signal.signal(signal.SIGPROF, _sample)
     signal.setitimer(signal.ITIMER_PROF, INTERVAL, INTERVAL)
+
+
+def _stop() -> None:
+    signal.setitimer(signal.ITIMER_PROF, 0)  # before Python removes the handler, which would end the process
+    _write()
 
 
 def shares(folder: Path) -> dict[str, float]:
@@ -53,13 +63,12 @@ def shares(folder: Path) -> dict[str, float]:
 def main() -> None:
     global _folder
     _folder = Path(sys.argv[1])
-    sys.argv[:2] = ["scoter"]
+    module = sys.argv[2]
+    sys.argv[:3] = [module]
     os.register_at_fork(after_in_child=_start)
-    atexit.register(signal.setitimer, signal.ITIMER_PROF, 0)  # the handler goes first when Python shuts down
+    atexit.register(_stop)
     _start()
-    from scoter.cli.main import main as run
-
-    run()
+    runpy.run_module(module, run_name="__main__", alter_sys=True)
 
 
 if __name__ == "__main__":
