@@ -85,7 +85,7 @@ def test_a_type_may_have_become_wider(engine: Engine, tmp_path: Path) -> None:
 def test_a_column_of_another_kind_is_told(engine: Engine, tmp_path: Path) -> None:
     file = stored(tmp_path / "a.parquet", [{"score": "high"}], pa.schema([("score", pa.utf8())]))
 
-    with pytest.raises(UsageError, match="the column score holds string, but double is wanted") as told:
+    with pytest.raises(UsageError, match="the column score holds string, but double is expected") as told:
         engine.read(source(file, schema=pa.schema([("score", pa.float64())])))
 
     assert told.value.where == file

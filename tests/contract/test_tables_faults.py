@@ -27,11 +27,11 @@ def test_a_file_that_does_not_fit_is_not_adopted(store: Store, tmp_path: Path) -
     pq.write_table(pa.table({"url": ["a"], "mark": ["text"]}), other)
 
     with store.new() as new:
-        with pytest.raises(UserError, match=r"half.parquet: this is no whole Parquet file"):
+        with pytest.raises(UserError, match=r"half.parquet: this is not a complete Parquet file"):
             new.adopt(half)
         with pytest.raises(UserError, match=r"lacking.parquet: the column mark is missing"):
             new.adopt(lacking)
-        with pytest.raises(UserError, match=r"the column mark holds string, but int64 is wanted"):
+        with pytest.raises(UserError, match=r"the column mark holds string, but int64 is expected"):
             new.adopt(other)
         with pytest.raises(UserError, match=r"cannot read the file: No such file"):
             new.adopt(tmp_path / "none.parquet")

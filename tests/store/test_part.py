@@ -94,7 +94,7 @@ def test_an_index_longer_than_memory_allows_is_sorted_all_the_same(tmp_path: Pat
     index = CdxIndex(tmp_path, run=64)
     for line in lines:
         if index.is_full:
-            index.make_room()
+            index.spill()
         index.add(line)
 
     index.write(tmp_path / "a.cdxj")
@@ -112,7 +112,7 @@ def test_however_long_the_lines_of_an_index_are_memory_has_room_for_them(tmp_pat
     before, most_files = len(list(files.iterdir())), 0
     for line in lines:
         if index.is_full:
-            index.make_room()
+            index.spill()
             held = 0
         index.add(line)
         held += len(line)

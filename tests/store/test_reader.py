@@ -135,7 +135,7 @@ def test_another_time_zone_is_the_same_moment(tmp_path: Path) -> None:
     assert found.date == START
 
 
-@pytest.mark.parametrize(("offset", "message"), [(0, "a warcinfo record"), (3, "damaged"), (10**6, "no record begins")])
+@pytest.mark.parametrize(("offset", "message"), [(0, "is a warcinfo"), (3, "damaged"), (10**6, "there is no record")])
 def test_a_place_without_a_response_is_told(tmp_path: Path, offset: int, message: str) -> None:
     path, _ = archive(tmp_path, exchange())
 

@@ -138,5 +138,5 @@ def test_what_was_written_is_finished_even_when_its_owner_fails(tmp_path: Path) 
 
 @pytest.mark.parametrize("prefix", ["", "a/b", ".hidden"])
 def test_a_prefix_that_is_no_name_is_told(tmp_path: Path, prefix: str) -> None:
-    with pytest.raises(UsageError, match="cannot begin the name of a file"):
+    with pytest.raises(UsageError, match="is not a valid file name prefix"):
         WarcWriter(tmp_path, prefix, ABOUT, size=2**30, age=HOUR)

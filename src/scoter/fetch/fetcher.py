@@ -99,9 +99,7 @@ class Fetcher:
             folder or Path(tempfile.gettempdir()),
         )
         self._tasks = TaskPool(self._work, self._on_task_end)
-        self._backlog = SinkBacklog(
-            max(fetch.threads, MIN_BACKLOG), fetch.body_budget, lambda: self._scheduler.make_room()
-        )
+        self._backlog = SinkBacklog(max(fetch.threads, MIN_BACKLOG), fetch.body_budget, lambda: self._scheduler.spill())
         self._scheduler = SlotScheduler(
             self._feeder.bench,
             concurrency=fetch.threads,

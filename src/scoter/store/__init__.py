@@ -1,9 +1,10 @@
-"""What a crawl keeps on disk, behind small faces.
+"""What a crawl keeps on disk.
 
-``warc/``    the archive: what was asked and what came back, as WARC 1.1 files with a CDXJ index each
-``tables/``  versioned Parquet tables: atomic versions, one writer, evolving columns
-``robots_cache.py``  what crawlers that work together learnt of robots.txt files
-``disk.py``  what a disk does wrong, told as an error a person can act on
+``warc/``    the archive: requests and responses as WARC 1.1 files, each with a CDXJ index
+``tables/``  versioned Parquet tables: atomic versions, one writer, schema evolution
+``robots_cache.py``  robots.txt rules shared by crawlers that work together
+``disk.py``  disk errors, durable renames, file locks and temporary folders
+``arrow.py`` the memory of Arrow
 
 Nothing here fetches or parses.
 """

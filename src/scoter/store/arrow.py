@@ -1,4 +1,4 @@
-"""Arrow in a process that should start quickly and stay small."""
+"""Keep Arrow small and quick to start."""
 # mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
@@ -8,8 +8,8 @@ import sys
 import pyarrow as pa
 
 
-class _WithoutPandas:
-    """Finds no pandas."""
+class _PandasBlocker:
+    """An import hook that hides pandas."""
 
     def find_spec(self, name: str, path: object = None, target: object = None) -> None:
         if name == "pandas":
@@ -17,21 +17,21 @@ class _WithoutPandas:
 
 
 def limit_arrow_memory() -> None:
-    """Have Arrow do without pandas, and with an allocator that gives back what is free, here and from now on.
+    """Stop Arrow from importing pandas, and make it return free memory, for the rest of this process.
 
-    It looks for pandas once, before it makes its first array, just to know what it might be given: a third of a second
-    and 45 MB. A plug-in that wants pandas imports it as ever. Its own allocator keeps what it was given, 50 MB after a
-    long list of pages; and in the heap of everything else its blocks leave holes, 20 MB of them. (What writes Parquet
-    asks the environment alone, before Arrow is loaded; so that is set where a command begins.)
+    Before its first array Arrow tries to import pandas, which takes a third of a second and 45 MB. A plug-in can still
+    import pandas itself. Arrow's default allocator keeps freed memory, 50 MB after a long list of pages, and in the
+    system's heap its blocks leave 20 MB of holes. (The Parquet writer only reads an environment variable before Arrow
+    is loaded, which commands set at their start.)
     """
-    blind = _WithoutPandas()
-    sys.meta_path.insert(0, blind)
+    blocker = _PandasBlocker()
+    sys.meta_path.insert(0, blocker)
     try:
         pa.array([None])
     finally:
-        sys.meta_path.remove(blind)
+        sys.meta_path.remove(blocker)
     try:
         pa.jemalloc_set_decay_ms(0)
         pa.set_memory_pool(pa.jemalloc_memory_pool())
-    except NotImplementedError:  # Arrow was built without it
+    except NotImplementedError:  # Arrow was built without jemalloc
         pa.set_memory_pool(pa.system_memory_pool())

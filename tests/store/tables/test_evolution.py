@@ -63,7 +63,7 @@ def test_any_other_text_is_one_clear_error(text: str) -> None:
 
 
 def test_a_type_is_not_nested_without_end() -> None:
-    with pytest.raises(UsageError, match="is no Arrow type"):
+    with pytest.raises(UsageError, match="is not an Arrow type"):
         arrow_type("list<" * 5_000 + "int8" + ">" * 5_000)
 
 
@@ -225,7 +225,7 @@ def test_a_default_of_the_wrong_kind_is_named(tmp_path: Path) -> None:
     with Table.write(tmp_path, own) as new:
         new.commit()
 
-    with pytest.raises(UsageError, match="the default of the column depth, 'deep', is no int32"):
+    with pytest.raises(UsageError, match="the default of the column depth, 'deep', is not int32"):
         Table.open(tmp_path, own, extra=[Column("depth", "int32", "deep")])
 
 
@@ -235,7 +235,7 @@ def test_a_name_is_used_once() -> None:
     with pytest.raises(UsageError, match="the column depth is declared twice"):
         with_columns(own, [Column("depth", "int32")])
     twice = pa.RecordBatch.from_arrays([pa.array([1]), pa.array([2])], names=["depth", "depth"])
-    with pytest.raises(UsageError, match="the column depth stands twice"):
+    with pytest.raises(UsageError, match="the column depth occurs twice"):
         conform(twice, own, {}, "here")
 
 

@@ -120,7 +120,7 @@ def test_a_version_that_is_lost_while_it_is_read_says_to_open_again(tmp_path: Pa
     write(str(tmp_path), 2)
     (tmp_path / "v000001" / "part-00001.parquet").unlink()
 
-    with pytest.raises(UsageError, match=r"part-00001.parquet: this version is not there any more.*\nOpen the table"):
+    with pytest.raises(UsageError, match=r"part-00001.parquet: this version no longer exists.*\nOpen the table"):
         marks(reader)
 
 

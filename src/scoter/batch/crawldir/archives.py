@@ -97,7 +97,7 @@ class ArchiveFile:
                     offset = copied[place] = self.size
                     self._copy(source, place, captures.end_of(place))
                 if self._index.is_full:
-                    self._index.make_room()
+                    self._index.spill()
                 entry = replace(entry, offset=str(offset), length=str(length), filename=self.path.name)
                 self._index.add(b"%b%b\n" % (start, msgspec.json.encode(entry)))
                 yield place, Location(self.path.name, offset, length)

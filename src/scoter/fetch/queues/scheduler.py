@@ -301,7 +301,7 @@ class SlotScheduler:
             else:
                 bench.done(key, UNUSED, now)
 
-    def make_room(self) -> None:
+    def spill(self) -> None:
         """Hand out the slots that had to wait for room at the sink."""
         if self._is_blocked:
             self.pump()

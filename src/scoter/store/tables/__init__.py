@@ -1,18 +1,14 @@
 """Versioned tables of Parquet files, and sets of parts.
 
-``table.py``     a table as a reader has it
-``writing.py``   a version in the making, from the lock to ``CURRENT``
-``partset.py``   the finished parts of a segment
-``versions.py``  which version is current, which are kept, which may go
-``manifest.py``  what a version says of itself
-``evolution.py`` columns that come and go
-``types.py``     Arrow types as text
-``parquet.py``   one Parquet file, from its opening to its seal
-``reading.py``   files as one Arrow dataset
-``place.py``     where tables lie: ``local.py`` a folder here, ``remote.py`` an object store
-``holder.py``    who holds a lock
+``table.py``        reading a table
+``new_version.py``  writing a version, from the lock to ``CURRENT``
+``versions.py``     manifests, and which version is current, kept or removed
+``partset.py``      the finished parts of a segment
+``parquet.py``      writing a Parquet file; reading several as one dataset
+``schema.py``       Arrow types as text, and schema evolution
+``storage.py``      the port for table storage and its lock; ``local.py`` a local folder, ``remote.py`` an object store
 
-docs/tables.md tells the format.
+docs/tables.md describes the format.
 """
 
 from scoter.store.tables.new_version import NewVersion, break_lock, clean

@@ -1,4 +1,4 @@
-"""A folder on this machine: names are given by renaming, locks are the kernel's and die with their holder."""
+"""Table storage in a local folder: atomic renames, and kernel locks that end with their process."""
 # mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class LocalStorage:
         try:
             with disk_errors("list the folder", folder), os.scandir(folder) as listing:
                 for entry in listing:
-                    with suppress(FileNotFoundError):  # renamed or removed since it was listed
+                    with suppress(FileNotFoundError):  # renamed or removed after it was listed
                         found[entry.name] = None if entry.is_dir() else entry.stat().st_size
         except UsageError as failure:
             if isinstance(failure.__cause__, FileNotFoundError) and not folder.exists():
@@ -107,7 +107,7 @@ class LocalStorage:
             except OSError as failure:
                 if failure.errno != errno.EXDEV:
                     raise
-                self._carry(draft, path)
+                self._move_across_disks(draft, path)
             sync_folder(path.parent)
 
     def sync(self, name: str = "") -> None:
@@ -164,9 +164,9 @@ class LocalStorage:
             try:
                 if not try_lock(handle):
                     found = decode_holder(os.pread(handle, _HOLDER_SIZE, 0))
-                    hint = "Wait until it is done, or stop that process; the lock goes with it."
+                    hint = "Wait until it is done, or stop that process; its lock ends with it."
                     raise refusal(found, self.location(), hint)
-                with suppress(OSError):  # on a full disk the lock has no name in it, but cleaning can make room
+                with suppress(OSError):  # on a full disk the lock stays anonymous, but cleaning can free space
                     os.ftruncate(handle, 0)
                     os.pwrite(handle, encode_holder(holder), 0)
             except BaseException:
@@ -178,14 +178,14 @@ class LocalStorage:
         raise UsageError(
             "a lock on this machine cannot be broken",
             where=self.location(name),
-            hint="It is gone when its process is: stop that process.",
+            hint="It ends with its process: stop that process.",
         )
 
     def close(self) -> None:
-        """Nothing: what was not finished lies in the folder, where recovery finds it."""
+        """Do nothing: unfinished files stay in the folder for recovery."""
 
-    def _carry(self, draft: Path, path: Path) -> None:
-        """Bring a file from another disk."""
+    def _move_across_disks(self, draft: Path, path: Path) -> None:
+        """Move a file from another disk."""
         new = path.with_name(path.name + _NEW)
         try:
             shutil.copyfile(draft, new)
@@ -199,25 +199,25 @@ class LocalStorage:
 
 
 class LocalStorageLock:
-    """A lock that the kernel takes back when its process ends, in whatever way."""
+    """A lock that the kernel releases when its process ends."""
 
     def __init__(self, handle: int) -> None:
         self._handle: int | None = handle
 
     def check(self) -> None:
-        """Nothing to ask: the kernel gives it to no one else."""
+        """Do nothing: the kernel gives it to no other process."""
 
     def release(self) -> None:
-        """Empty the file, which stays: were it removed, two processes could lock two files of one name."""
+        """Empty the file but keep it: otherwise two processes could lock two files of the same name."""
         handle, self._handle = self._handle, None
         if handle is not None:
-            with suppress(OSError):  # a name left in it is overwritten by the next writer
+            with suppress(OSError):  # the next writer overwrites its content
                 os.ftruncate(handle, 0)
             os.close(handle)
 
 
 def _once(handle: int) -> Callable[[], None]:
-    """Return what closes a handle, and does nothing the second time: its number may be another file's by then."""
+    """Return a function that closes a handle once: its number may later belong to another file."""
     handles = [handle]
 
     def close() -> None:
@@ -228,7 +228,7 @@ def _once(handle: int) -> Callable[[], None]:
 
 
 def storage_at(path: str | Path | TableStorage, options: Mapping[str, Any] | None = None) -> TableStorage:
-    """Return the place that a path or a URL names; ``options`` are what fsspec's file system takes.
+    """Return the storage for a path or URL; ``options`` are passed to fsspec's file system.
 
     >>> storage_at("crawl/crawldb").location("CURRENT").endswith("/crawl/crawldb/CURRENT")
     True
@@ -237,7 +237,7 @@ def storage_at(path: str | Path | TableStorage, options: Mapping[str, Any] | Non
         return path
     text = str(path)
     if isinstance(path, str) and "://" in text and not text.startswith("file://"):
-        # fsspec's file systems are slow to import, and most crawls are local.
+        # fsspec is slow to import, and most crawls are local.
         from scoter.store.tables.remote import ObjectStorage
 
         return ObjectStorage(text, options or {})

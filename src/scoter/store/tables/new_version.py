@@ -1,7 +1,7 @@
-"""A version in the making.
+"""Writing a new version of a table.
 
-Everything is written into the new version's own folder, which nobody looks into. Then comes its manifest, and last
-``CURRENT``, which makes it the table: a kill before that leaves the table as it was, a kill after it changes nothing.
+Everything is written to the folder of the new version, which no reader opens; then its manifest; and last ``CURRENT``,
+which makes it the current version. A kill before that leaves the table as it was, a kill after it changes nothing.
 """
 # mypy: disable-error-code="import-untyped"
 
@@ -48,12 +48,12 @@ Clock = Callable[[], datetime]
 
 
 def utc_now() -> datetime:
-    """Return the time on this machine."""
+    """Return the current time."""
     return datetime.now(UTC)
 
 
 class NewVersion:
-    """What ``Table.write`` hands out: takes parts, and becomes the table when it is committed."""
+    """The result of ``Table.write``: accepts parts, and becomes the current version on commit."""
 
     def __init__(
         self,
@@ -97,14 +97,14 @@ class NewVersion:
         return version_name(self.version)
 
     def __enter__(self) -> Self:
-        # Looked at before anything is made: a folder that is something else is not even locked.
+        # Checked first: a folder that is not a table is not even locked.
         refuse_foreign(self._place)
         self._place.make()
         self._lock = self._place.lock(LOCK, this_process(self._writer, self._clock()))
         try:
             self.previous = current_manifest(self._place)
             _, highest = sweep(self._place, self.previous, self._keep)
-            # A number is not used twice, so that no name ever meant something else.
+            # Numbers are never reused, so that a name never changes its meaning.
             self.version = max(highest, self.previous.version if self.previous else 0) + 1
             self._place.make(self.name)
         except BaseException:
@@ -117,12 +117,12 @@ class NewVersion:
             for writer in tuple(self._writing):
                 writer.discard()
             if not self._committed:
-                self._take_back()
+                self._roll_back()
         finally:
             self._end()
 
     def part(self) -> PartWriter:
-        """Return a writer of record batches; several may be used side by side, each by one thread at a time."""
+        """Return a writer of record batches; several may be used in parallel, each by one thread at a time."""
         self._check_open()
         made = PartWriter(
             self._place,
@@ -138,7 +138,7 @@ class NewVersion:
 
     @property
     def workspace(self) -> Path:
-        """A folder on this machine where other processes may write files that are to be adopted."""
+        """A local folder in which other processes can write files for ``adopt``."""
         self._check_open()
         if self._workspace is None:
             self._workspace = self._place.draft(f"{self.name}/workspace")
@@ -147,7 +147,7 @@ class NewVersion:
         return self._workspace
 
     def adopt(self, file: str | Path) -> StoredPart:
-        """Make a finished Parquet file, written by whomever, a part of this version; it is moved, not copied."""
+        """Add a finished Parquet file, from any writer, to this version; the file is moved."""
         self._check_open()
         path = Path(file)
         with disk_errors("read the file", path), path.open("rb") as opened:
@@ -155,7 +155,7 @@ class NewVersion:
                 found = pq.ParquetFile(opened)
                 rows, stored = found.metadata.num_rows, found.schema_arrow
             except pa.ArrowException as failure:
-                raise UserError(f"this is no whole Parquet file: {failure}", where=str(path)) from None
+                raise UserError(f"this is not a complete Parquet file: {failure}", where=str(path)) from None
             absent = missing(stored, self.schema, self._defaults, str(path))
             if absent:
                 raise UsageError(f"the column {min(absent)} is missing", where=str(path))
@@ -169,10 +169,10 @@ class NewVersion:
         return part
 
     def commit(self, applied: Collection[str] = (), *, forget: Collection[str] = ()) -> Manifest:
-        """Make this version the table, and return its manifest.
+        """Make this version current, and return its manifest.
 
-        ``applied`` names the segments that went into it beside those of the version before; those in ``forget`` are
-        no longer remembered. A segment cannot be applied twice.
+        ``applied`` names the newly applied segments; those in ``forget`` are no longer listed. A segment cannot be
+        applied twice.
         """
         self._check_open()
         if self._writing:
@@ -182,7 +182,7 @@ class NewVersion:
         known = self.previous.applied if self.previous else ()
         twice = sorted(set(applied) & set(known))
         if twice:
-            raise UsageError(f"the segment {twice[0]} has been applied already", where=self._place.location())
+            raise UsageError(f"the segment {twice[0]} was already applied", where=self._place.location())
         if not self._parts:
             self._write_empty()
         parts = tuple(self._parts[name] for name in sorted(self._parts))
@@ -199,13 +199,13 @@ class NewVersion:
         )
         self._remove_workspace()
         self._announce(manifest)
-        with suppress(UserError):  # the version is the table by now; what could not be removed is swept next time
+        with suppress(UserError):  # the version is current by now; the next writer removes the rest
             sweep(self._place, manifest, self._keep)
         return manifest
 
     def _announce(self, manifest: Manifest) -> None:
         self._place.replace(f"{self.name}/{MANIFEST}", encode(manifest))
-        self._place.sync()  # the folder's own name, before anything mentions it
+        self._place.sync()  # the name of the folder, before anything refers to it
         if self._lock is not None:
             self._lock.check()
         self._announced = True
@@ -216,15 +216,15 @@ class NewVersion:
         return f"{self.name}/{part_name(next(self._numbers))}"
 
     def _write_empty(self) -> None:
-        # Other tools cannot open a table of no files; an empty one tells them the columns.
+        # Other tools cannot open a table without files; an empty one gives them the columns.
         with self.part() as part:
             part.write(pa.RecordBatch.from_pylist([], schema=self.schema))
 
-    def _take_back(self) -> None:
-        """Remove what was written, unless it became the table, or may yet."""
+    def _roll_back(self) -> None:
+        """Remove what was written, unless it became current or still may."""
         self._remove_workspace()
         if self._announced and not self._place.lasting_names:
-            return  # the store may still carry out what it failed to answer; the next writer sweeps
+            return  # the store may still execute the request it failed to answer; the next writer cleans up
         if current_version(self._place) != self.version:
             self._place.remove(self.name)
 
@@ -253,9 +253,9 @@ def clean(
     clock: Clock = utc_now,
     options: Mapping[str, Any] | None = None,
 ) -> list[str]:
-    """Remove a table's stray and outdated versions, and return their names.
+    """Remove stray and outdated versions of a table, and return their names.
 
-    Never the current one, the ``keep`` before it, or one that somebody on this machine reads.
+    Never removes the current version, the ``keep`` before it, or one that is open on this machine.
     """
     place = storage_at(path, options)
     if current_version(place) is None:
@@ -269,8 +269,8 @@ def clean(
 
 
 def break_lock(path: str | Path | TableStorage, *, options: Mapping[str, Any] | None = None) -> Holder | None:
-    """Remove the lock that a killed writer left in an object store, and return whose it was.
+    """Remove the lock that a killed writer left in an object store, and return its holder.
 
-    Should that writer be alive after all, it notices before it makes its version current, and gives up.
+    If that writer is still alive, it notices before it makes its version current, and gives up.
     """
     return storage_at(path, options).break_lock(LOCK)

@@ -1,6 +1,6 @@
-"""One Parquet file on its way: rows are gathered into row groups, and the file is bounded in size.
+"""Write Parquet files of bounded size, and read several as one Arrow dataset.
 
-A draft is locked while it is written, so that whoever tidies up can tell it from one that a killed process left.
+A draft is locked while it is written, which distinguishes it from one that a killed process left.
 """
 # mypy: disable-error-code="import-untyped"
 
@@ -28,24 +28,24 @@ _CHUNK = 2**20
 
 
 class PartLimits(Struct, frozen=True, kw_only=True):
-    """How large the pieces of a table may become.
+    """Size limits of row groups and files.
 
-    A file is closed at the first row group that brings it to ``part_bytes``; rows wait in memory for their row group,
-    at most ``row_group_bytes`` and one batch of them.
+    A file is closed after the row group that brings it to ``part_bytes``. Rows wait in memory for their row group, at
+    most ``row_group_bytes`` and one batch.
     """
 
-    row_group_rows: int = 122_880  # what DuckDB hands to one thread
+    row_group_rows: int = 122_880  # the unit of work of a DuckDB thread
     row_group_bytes: int = 64 * 2**20
     part_bytes: int = 512 * 2**20
     level: int = 3
-    page_index: bool = True  # 13 KB of memory for a row group of eight columns, until the file is closed
+    page_index: bool = True  # takes 13 KB of memory per row group of eight columns until the file is closed
 
 
 class ParquetDraft:
-    """A Parquet file that takes record batches until it is sealed."""
+    """A Parquet file that accepts record batches until it is sealed."""
 
     def __init__(self, path: Path, schema: Any, bounds: PartLimits, bulky: Collection[str] = ()) -> None:
-        """``bulky`` columns hold long texts that are all different: looking for what repeats in them is in vain."""
+        """``bulky`` columns hold long distinct texts: they get no dictionary and no statistics."""
         self.path = path
         self.rows = 0
         self._bounds = bounds
@@ -55,7 +55,7 @@ class ParquetDraft:
             self._lock = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
         try:
             try_lock(self._lock)
-            with disk_errors("write the file", path):  # opening writes the first bytes
+            with disk_errors("write the file", path):  # opening already writes some bytes
                 self._sink = pa.OSFile(str(path), "wb")
                 others = [name for name in schema.names if name not in bulky] if bulky else True
                 self._writer = pq.ParquetWriter(
@@ -76,11 +76,11 @@ class ParquetDraft:
 
     @property
     def size(self) -> int:
-        """The bytes that have gone to the file; what waits for its row group is not counted."""
+        """The bytes written to the file, without rows that wait for their row group."""
         return int(self._sink.tell()) if self._open else self.path.stat().st_size
 
     def write(self, batch: Any) -> None:
-        """Take rows of the file's own schema."""
+        """Write rows of the file's schema."""
         if not self._open:
             raise Defect(f"{self.path} is written to after it was closed")
         at = 0
@@ -96,7 +96,7 @@ class ParquetDraft:
         self.rows += batch.num_rows
 
     def seal(self, name: str) -> StoredPart:
-        """Put the file on disk for good, and return what a manifest says of it under its final name."""
+        """Sync the file to disk, and return its manifest entry under its final name."""
         self._flush()
         try:
             self._writer.close()
@@ -109,11 +109,11 @@ class ParquetDraft:
             return StoredPart(name, self.size, self.rows, checksum(file))
 
     def close(self) -> None:
-        """Let go of the file as it is."""
+        """Close the file as it is."""
         self._pending.clear()
         if self._open:
             self._open = False
-            self._writer.is_open = False  # or else it would write its end when it is forgotten
+            self._writer.is_open = False  # otherwise it would write the footer when garbage-collected
             with suppress(OSError, pa.ArrowException):
                 self._sink.close()
         if self._lock >= 0:
@@ -143,9 +143,9 @@ class ParquetDraft:
 
 
 class PartWriter:
-    """Takes record batches and makes as many files of them as their size asks for.
+    """Writes record batches to as many files as their size requires.
 
-    Batches are brought into the table's form: columns by name, missing ones with their defaults.
+    Columns are matched by name; missing ones get their defaults.
     """
 
     def __init__(
@@ -194,7 +194,7 @@ class PartWriter:
             self.discard()
 
     def discard(self) -> None:
-        """Give up the file that is being written; those before it stay."""
+        """Discard the file being written; finished ones stay."""
         if self._draft is not None:
             self._draft.discard()
             self._draft = None
@@ -222,8 +222,8 @@ Explain = Callable[[Exception], UserError]
 
 
 def dataset_of(place: TableStorage, files: Iterable[tuple[str, Any]], want: Any, defaults: Defaults) -> Any:
-    """Return files, each with the schema it was written with, as one dataset of the wanted columns."""
-    # Not above: it brings pandas along, half a second that processes which only write should not pay.
+    """Return files, each with its own schema, as one dataset of the wanted columns."""
+    # Imported late: it loads pandas, half a second that processes which only write should not pay.
     import pyarrow.dataset as ds
 
     form, filesystem = ds.ParquetFileFormat(), place.filesystem
@@ -238,10 +238,7 @@ def dataset_of(place: TableStorage, files: Iterable[tuple[str, Any]], want: Any,
 def batches(
     dataset: Any, columns: Sequence[str] | None, where: Any, explain: Explain, *, rows: int = BATCH_ROWS
 ) -> Iterator[Any]:
-    """Yield the rows that pass a filter, in the order of the files; little is read ahead.
-
-    ``explain`` says what a failure to read means.
-    """
+    """Yield the rows that pass a filter, in file order, with little read-ahead; ``explain`` describes read errors."""
     known = dataset.schema.names
     for name in columns or ():
         if name not in known:
@@ -254,7 +251,7 @@ def batches(
             columns=chosen, filter=where, batch_size=rows, batch_readahead=4, fragment_readahead=1
         )
     except (pa.ArrowException, TypeError) as failure:
-        raise UsageError(f"the filter does not fit the columns: {_first_line(failure)}") from failure
+        raise UsageError(f"the filter does not match the columns: {_first_line(failure)}") from failure
     try:
         yield from scanner.to_batches()
     except (OSError, pa.ArrowException) as failure:
@@ -266,7 +263,7 @@ def count_rows(dataset: Any, where: Any, explain: Explain) -> int:
     try:
         return int(dataset.count_rows(filter=where))
     except pa.ArrowNotImplementedError as failure:
-        raise UsageError(f"the filter does not fit the columns: {_first_line(failure)}") from failure
+        raise UsageError(f"the filter does not match the columns: {_first_line(failure)}") from failure
     except (OSError, pa.ArrowException) as failure:
         raise explain(failure) from failure
 

@@ -1,6 +1,6 @@
-"""The parts of a segment: each is written under a working name, and counts from the moment it gets its own.
+"""The parts of a segment: each is written under a working name, and counts once it gets its final name.
 
-``seal`` and ``publish`` are apart, so that a part can be named together with its archive file.
+``seal`` and ``publish`` are separate steps, so that a part can be published together with its archive.
 """
 # mypy: disable-error-code="import-untyped"
 
@@ -38,7 +38,7 @@ _NUMBERED = re.compile(rf"part-(\d+)(?:-[0-9a-f]+)?{re.escape(PARQUET)}(?:{re.es
 
 
 class OpenPart:
-    """A part that takes record batches until it is finished."""
+    """A part that accepts record batches until it is finished."""
 
     def __init__(self, place: TableStorage, name: str, draft: ParquetDraft, schema: Any, defaults: Defaults) -> None:
         self.name = name
@@ -63,7 +63,7 @@ class OpenPart:
 
     @property
     def rows(self) -> int:
-        """The rows taken so far."""
+        """The rows written so far."""
         return self._draft.rows
 
     @property
@@ -72,17 +72,17 @@ class OpenPart:
         return self._draft.size
 
     def write(self, batch: Any) -> None:
-        """Write a record batch; its columns are found by name, missing ones get their defaults."""
+        """Write a record batch; columns are matched by name, missing ones get their defaults."""
         self._draft.write(conform(batch, self._schema, self._defaults, self._place.location(self.name)))
 
     def seal(self) -> StoredPart:
-        """Put the part on disk for good, under its working name; nothing can be added after."""
+        """Sync the part to disk under its working name; nothing can be added afterwards."""
         if self._sealed is None:
             self._sealed = self._draft.seal(self.name)
         return self._sealed
 
     def publish(self) -> StoredPart:
-        """Give a sealed part its name: from now on it counts."""
+        """Give a sealed part its final name: from now on it counts."""
         if self._sealed is None:
             raise Defect(f"{self!r} is published before it is sealed")
         self._place.finish(self.name, self._draft.path)
@@ -116,7 +116,7 @@ class PartSet:
         bulky: Collection[str] = (),
         options: Mapping[str, Any] | None = None,
     ) -> None:
-        """``bulky`` names the columns of long texts, which are written without a look for what repeats in them."""
+        """``bulky`` columns hold long distinct texts: they get no dictionary and no statistics."""
         self._bulky = tuple(bulky)
         self.schema = with_columns(schema, extra)
         self._place = storage_at(folder, options)
@@ -127,20 +127,20 @@ class PartSet:
         return f"PartSet({self._place.location()})"
 
     def part(self, name: str = "") -> OpenPart:
-        """Open a part under a name of its own (``part-00001``), or under the next number that nobody has."""
+        """Open a part with the given name (``part-00001``) or the next free number."""
         self._place.make()
         if name:
             return self._open(name + PARQUET)
         number = max(self._numbers(), default=0)
         if not isinstance(self._place, LocalStorage):
-            # Drafts of other machines cannot be seen, so that a number alone might be given twice.
+            # Drafts on other machines are invisible, so a number alone might be used twice.
             return self._open(f"part-{number + 1:05d}-{secrets.token_hex(4)}{PARQUET}")
         while True:
             number += 1
             try:
                 return self._open(part_name(number))
             except UsageError as failure:
-                # Another process was quicker; it has this number, and the next one may be free.
+                # Another process was faster and has this number; the next one may be free.
                 if not isinstance(failure.__cause__, FileExistsError):
                     raise
 
@@ -150,18 +150,18 @@ class PartSet:
 
     @property
     def files(self) -> tuple[str, ...]:
-        """The paths or URLs of the finished parts, for engines that read them on their own."""
+        """The paths or URLs of the finished parts, for engines that read them directly."""
         return tuple(self._place.location(name) for name in self.finished())
 
     @property
     def defaults(self) -> Defaults:
-        """What stands where a file lacks a column, by its name."""
+        """The defaults of missing columns, by name."""
         return self._defaults
 
     def recover(self) -> list[str]:
-        """Remove what killed processes left unfinished, and return its names; what is being written stays."""
+        """Remove unfinished parts that killed processes left, and return their names; those being written stay."""
         if not isinstance(self._place, LocalStorage):
-            return []  # drafts of a remote set lie on the machine that wrote them
+            return []  # drafts of a remote set are on the machine that wrote them
         left = sorted(name for name in self._place.entries() or () if name.endswith(PARQUET + OPEN))
         return [name for name in left if _remove_if_left(self._place.root / name)]
 
@@ -180,15 +180,15 @@ class PartSet:
         return count_rows(self.dataset(), where, self._explain)
 
     def close(self) -> None:
-        """Remove drafts of this process that were never finished and lie elsewhere."""
+        """Remove unfinished drafts of this process that are stored elsewhere."""
         self._place.close()
 
     def _open(self, name: str) -> OpenPart:
         draft = ParquetDraft(self._place.draft(name), self.schema, self._bounds, self._bulky)
-        # Looked at after the draft is ours: the one who had its name before may have finished in between.
+        # Checked after the draft is ours: another writer of this name may have finished in between.
         if name in (self._place.entries() or ()):
             draft.discard()
-            taken = UsageError("there is a part of this name already", where=self._place.location(name))
+            taken = UsageError("a part of this name already exists", where=self._place.location(name))
             raise taken from FileExistsError(name)
         return OpenPart(self._place, name, draft, self.schema, self._defaults)
 
@@ -214,7 +214,7 @@ class PartSet:
 
     def _damaged(self, name: str, failure: Exception) -> UserError:
         text = str(failure).partition("\n")[0]
-        hint = "Remove it; what it held is fetched or parsed again."
+        hint = "Remove it; its content is fetched or parsed again."
         return UserError(f"the file is damaged: {text}", where=self._place.location(name), hint=hint)
 
 
@@ -227,7 +227,7 @@ def _remove_if_left(path: Path) -> bool:
         try:
             if not try_lock(handle):
                 return False
-            # Its writer may have finished and let go since: then this handle is the finished part's.
+            # Its writer may have finished meanwhile: then this is the handle of the finished part.
             same = path.exists() and os.fstat(handle).st_ino == path.stat().st_ino
             if same:
                 path.unlink()

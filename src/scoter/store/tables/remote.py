@@ -1,8 +1,8 @@
-"""A folder in an object store, by fsspec: objects are immutable, and the newest version is named by one PUT.
+"""Table storage in an object store, through fsspec: objects are immutable, and one PUT makes a version current.
 
-Drafts are written on this machine and uploaded when they are finished. The lock is an object that is created only if
-it is not there (``If-None-Match: *``). Where a store cannot do that, the operator promises that one writer runs at a
-time; what can be noticed without it is.
+Drafts are written locally and uploaded when finished. The lock is an object that is created only if it does not exist
+(``If-None-Match: *``). If a store does not support that, the operator must ensure that there is one writer at a time;
+conflicts that can be noticed are.
 """
 # mypy: disable-error-code="import-untyped"
 
@@ -23,7 +23,7 @@ from scoter.store.tables.storage import Holder, Release, decode_holder, encode_h
 
 
 class ObjectStorage:
-    """A folder that a URL names."""
+    """A folder in an object store."""
 
     lasting_names = False
 
@@ -47,12 +47,12 @@ class ObjectStorage:
         return str(self._fs.unstrip_protocol(self.arrow_path(name)))
 
     def make(self, name: str = "") -> None:
-        """Nothing: a folder is where objects have its name before theirs."""
+        """Do nothing: folders are only prefixes of object names."""
 
     def entries(self, name: str = "") -> dict[str, int | None] | None:
         path = self.arrow_path(name)
         with _store_errors("list the folder", self.location(name)):
-            self._fs.invalidate_cache()  # other processes write, too
+            self._fs.invalidate_cache()  # other processes write too
             try:
                 listing = self._fs.ls(path, detail=True)
             except FileNotFoundError:
@@ -95,7 +95,7 @@ class ObjectStorage:
         draft.unlink()
 
     def sync(self, name: str = "") -> None:
-        """Nothing: an object that was accepted is kept."""
+        """Do nothing: an accepted object is durable."""
 
     def remove(self, name: str) -> None:
         with _store_errors("remove the object", self.location(name)):
@@ -104,7 +104,7 @@ class ObjectStorage:
                 self._fs.rm(self.arrow_path(name), recursive=True)
 
     def remove_object(self, name: str) -> None:
-        """Remove what is surely no folder: one request, where ``remove`` has to look for what lies below."""
+        """Remove a single object with one request; ``remove`` also has to list what is below."""
         with _store_errors("remove the object", self.location(name)), suppress(FileNotFoundError):
             self._fs.rm_file(self.arrow_path(name))
 
@@ -121,7 +121,7 @@ class ObjectStorage:
         lock = ObjectStorageLock(self, name, holder)
         if lock.owner() is None:
             self._create(name, encode_holder(holder))
-        # Read back: it may be another's, or ours although the store's answer to the first of two tries was lost.
+        # Read it back: it may be another's, or ours although the response to the first attempt was lost.
         lock.check()
         return lock
 
@@ -143,13 +143,13 @@ class ObjectStorage:
             except PermissionError:
                 raise
             except (OSError, TypeError, ValueError, NotImplementedError):
-                # Refused since it is there (stores say so in different ways), or since the store knows no condition.
+                # It exists (stores report that in different ways), or the store does not support conditions.
                 if self.read(name) is None:
                     self._fs.pipe_file(path, data)
 
 
 class ObjectStorageLock:
-    """A lock that stays until somebody removes it."""
+    """A lock that stays until it is removed."""
 
     def __init__(self, place: ObjectStorage, name: str, holder: Holder) -> None:
         self._place = place
@@ -157,7 +157,7 @@ class ObjectStorageLock:
         self._holder = holder
 
     def owner(self) -> Holder | None:
-        """Return who has the lock now; a lock that says nothing is somebody's all the same."""
+        """Return the current holder; an unreadable lock has an unknown one."""
         data = self._place.read(self._name)
         if data is None:
             return None
@@ -168,7 +168,7 @@ class ObjectStorageLock:
     def check(self) -> None:
         owner = self.owner()
         if owner is None:
-            hint = "Another process broke it while this one wrote; nothing was changed. Run this again."
+            hint = "Another process broke it; nothing was changed. Run this again."
             raise UserError("the lock of this writer is gone", where=self._place.location(), hint=hint)
         if owner.token != self._holder.token:
             location = self._place.location(self._name)
@@ -183,7 +183,7 @@ class ObjectStorageLock:
 
 @contextmanager
 def _store_errors(doing: str, where: str) -> Iterator[None]:
-    """Raise a failure of the store, in whatever library's clothes, as a message that says what could not be done."""
+    """Raise any failure of the store or its library as a message that says what could not be done."""
     try:
         yield
     except ScoterError:
@@ -196,4 +196,4 @@ def _store_errors(doing: str, where: str) -> Iterator[None]:
 
 
 def _nothing() -> None:
-    """Release what could not be held."""
+    """Release nothing: object stores have no shared locks."""

@@ -1,8 +1,10 @@
-"""Arrow types as text: how plug-ins declare them and how a manifest keeps them.
+"""Arrow types as text, and schema evolution: how a reader gets the columns it wants from older files.
 
-The text is what Arrow itself prints (``timestamp[ms, tz=UTC]``, ``list<item: struct<url: string>>``), and a little
-more: the aliases (``utf8``, ``float64``), and lists and time zones without their labels (``list<utf8>``,
-``timestamp[ms, UTC]``).
+Types are written as Arrow prints them (``timestamp[ms, tz=UTC]``, ``list<item: struct<url: string>>``), or with
+aliases (``utf8``, ``float64``) and without labels (``list<utf8>``, ``timestamp[ms, UTC]``).
+
+A missing column gets its default, an unwanted one is not read, and a type may have become wider. Any other change is
+an error that names the column and both types.
 """
 # mypy: disable-error-code="import-untyped"
 
@@ -22,7 +24,7 @@ from scoter.errors import UsageError
 from scoter.plugins import Column
 
 DEPTH = 32
-"""Types are nested no deeper than this."""
+"""Maximum nesting of types."""
 
 _TIMESTAMP = re.compile(r"timestamp\[(s|ms|us|ns)(?:,\s*(?:tz=)?([^\]]+))?\]")
 _BINARY = re.compile(r"fixed_size_binary\[(\d+)\]")
@@ -32,22 +34,22 @@ _LABEL = re.compile(r"\s*([^:<>,\s][^:<>,]*):\s")
 
 
 def arrow_type(text: str) -> Any:
-    """Return the Arrow type that a text names.
+    """Parse an Arrow type.
 
     >>> arrow_type("map<utf8, list<int32>>")
     MapType(map<string, list<item: int32>>)
     >>> arrow_type("timestamp[ms, UTC]")
     TimestampType(timestamp[ms, tz=UTC])
     """
-    reading = _Reading(text)
-    found = reading.type()
-    if reading.rest.strip():
-        raise reading.error()
+    parser = _TypeParser(text)
+    found = parser.type()
+    if parser.rest.strip():
+        raise parser.error()
     return found
 
 
-class _Reading:
-    """One text on its way to a type."""
+class _TypeParser:
+    """A recursive-descent parser of types."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -59,10 +61,8 @@ class _Reading:
         return self.text[self.at :]
 
     def error(self) -> UsageError:
-        hint = (
-            "Types are written as Arrow does: int32, double, utf8, timestamp[ms, tz=UTC], list<utf8>, map<utf8, utf8>."
-        )
-        return UsageError(f"{self.text!r} is no Arrow type (stopped at {self.rest[:20]!r})", hint=hint)
+        hint = "Write types as Arrow does: int32, double, utf8, timestamp[ms, tz=UTC], list<utf8>, map<utf8, utf8>."
+        return UsageError(f"{self.text!r} is not an Arrow type (error at {self.rest[:20]!r})", hint=hint)
 
     def type(self) -> Any:
         self.depth += 1
@@ -127,42 +127,42 @@ class _Reading:
             raise self.error() from None
 
 
-def _list(reading: _Reading) -> Any:
-    return pa.list_(reading.field("item"))
+def _list(parser: _TypeParser) -> Any:
+    return pa.list_(parser.field("item"))
 
 
-def _large_list(reading: _Reading) -> Any:
-    return pa.large_list(reading.field("item"))
+def _large_list(parser: _TypeParser) -> Any:
+    return pa.large_list(parser.field("item"))
 
 
-def _map(reading: _Reading) -> Any:
-    key = reading.type()
-    reading.expect(",")
-    value = reading.type()
-    return pa.map_(key, pa.field("value", value, nullable=not reading.accept("not null")))
+def _map(parser: _TypeParser) -> Any:
+    key = parser.type()
+    parser.expect(",")
+    value = parser.type()
+    return pa.map_(key, pa.field("value", value, nullable=not parser.accept("not null")))
 
 
-def _struct(reading: _Reading) -> Any:
+def _struct(parser: _TypeParser) -> Any:
     fields: list[Any] = []
-    while not reading.rest.lstrip().startswith(">"):
+    while not parser.rest.lstrip().startswith(">"):
         if fields:
-            reading.expect(",")
-        fields.append(reading.field(None))
+            parser.expect(",")
+        fields.append(parser.field(None))
     return pa.struct(fields)
 
 
-def _dictionary(reading: _Reading) -> Any:
-    reading.expect("values=")
-    values = reading.type()
-    reading.expect(", indices=")
-    indices = reading.type()
-    ordered = reading.accept(", ordered=1")
+def _dictionary(parser: _TypeParser) -> Any:
+    parser.expect("values=")
+    values = parser.type()
+    parser.expect(", indices=")
+    indices = parser.type()
+    ordered = parser.accept(", ordered=1")
     if not ordered:
-        reading.accept(", ordered=0")
+        parser.accept(", ordered=0")
     return pa.dictionary(indices, values, ordered)
 
 
-_NESTED: dict[str, Callable[[_Reading], Any]] = {
+_NESTED: dict[str, Callable[[_TypeParser], Any]] = {
     "list": _list,
     "large_list": _large_list,
     "map": _map,
@@ -172,33 +172,33 @@ _NESTED: dict[str, Callable[[_Reading], Any]] = {
 
 
 Defaults = Mapping[str, Any]
-"""The values of columns that a file lacks; a column without one is null there."""
+"""The values of columns that are missing in a file; ``None`` if not listed."""
 
 _UNITS = ("s", "ms", "us", "ns")
 
 
 def with_columns(schema: Any, extra: Iterable[Column]) -> Any:
-    """Return a schema with the columns of plug-ins after its own."""
+    """Append the columns of plug-ins to a schema."""
     for column in extra:
         if column.name in schema.names:
-            hint = "Two plug-ins, or a plug-in and the table itself, use one name; rename the plug-in's."
+            hint = "Two plug-ins, or a plug-in and the table, use the same name; rename the plug-in's column."
             raise UsageError(f"the column {column.name} is declared twice", hint=hint)
         schema = schema.append(pa.field(column.name, arrow_type(column.arrow_type)))
     return schema
 
 
 def defaults_of(extra: Iterable[Column], own: Defaults | None = None) -> dict[str, Any]:
-    """Return the values for missing columns; that of a plug-in's column may be null."""
+    """Return the defaults of missing columns; that of a plug-in's column may be null."""
     return {**(own or {}), **{column.name: column.default for column in extra}}
 
 
 def fits(have: Any, want: Any) -> bool:
-    """Whether every value of one type can be read as another of the same kind.
+    """Return whether every value of one type can be read as another of the same kind.
 
     >>> fits(pa.int32(), pa.int64()), fits(pa.int64(), pa.int32()), fits(pa.int32(), pa.float64())
     (True, False, False)
     """
-    # How values are encoded, or how long their offsets are, is no matter of kind.
+    # Encoding and width of offsets do not matter.
     have, want = _plain(have), _plain(want)
     if have == want or kinds.is_null(have):
         return True
@@ -221,48 +221,48 @@ def fits(have: Any, want: Any) -> bool:
 
 
 def missing(have: Any, want: Any, defaults: Defaults, where: str, *, strict: bool = False) -> dict[str, Any]:
-    """Return the wanted columns that are not there with the values they get, or say why it cannot be read so.
+    """Return the missing columns with their values; raise if the files cannot be read with the wanted schema.
 
-    A column without a default becomes null, unless it must not be or all of them are asked for (``strict``).
+    A column without a default becomes null, unless it is not nullable or ``strict`` is set.
     """
     absent: dict[str, Any] = {}
     for field in want:
         at = have.get_field_index(field.name)
         if at >= 0:
             if not fits(have.field(at).type, field.type):
-                message = f"the column {field.name} holds {have.field(at).type}, but {field.type} is wanted"
-                hint = "A type may only become wider. Give the new column another name, or write the table anew."
+                message = f"the column {field.name} holds {have.field(at).type}, but {field.type} is expected"
+                hint = "A type may only become wider. Rename the new column, or rewrite the table."
                 raise UsageError(message, where=where, hint=hint)
         elif field.nullable and (field.name in defaults or not strict):
             absent[field.name] = _scalar(field, defaults.get(field.name), where)
         elif defaults.get(field.name) is not None:
             absent[field.name] = _scalar(field, defaults[field.name], where)
         else:
-            hint = "Give it a default, or let it be null."
+            hint = "Give it a default, or make it nullable."
             raise UsageError(f"the column {field.name} is missing and has no default", where=where, hint=hint)
     return absent
 
 
 def guarantee(absent: Mapping[str, Any]) -> Any:
-    """Return what is true of every row of a file: that columns it lacks have their defaults.
+    """Return an expression that is true for every row of a file: missing columns have their defaults.
 
-    Arrow fills columns from it, and uses it when it filters. Nothing: every one of them is null.
+    Arrow fills the columns from it and uses it for filters. ``None`` if all of them are null.
     """
-    told = [pc.field(name) == pc.scalar(value) for name, value in absent.items() if value.is_valid]
-    return reduce(and_, told) if told else None
+    known = [pc.field(name) == pc.scalar(value) for name, value in absent.items() if value.is_valid]
+    return reduce(and_, known) if known else None
 
 
 def conform(batch: Any, want: Any, defaults: Defaults, where: str) -> Any:
-    """Return a record batch in the form in which it is to be written; one that has it already is handed back.
+    """Return a record batch with the schema of the table.
 
-    Only columns with a default may be missing: what forgets one of the others is mistaken.
+    Only columns with a default may be missing; omitting any other is a mistake of the caller.
     """
     if batch.schema.equals(want):
         return batch
     names = batch.schema.names
     twice = {name for name in names if names.count(name) > 1}
     if twice:
-        raise UsageError(f"the column {min(twice)} stands twice in a record batch", where=where)
+        raise UsageError(f"the column {min(twice)} occurs twice in a record batch", where=where)
     absent = missing(batch.schema, want, defaults, where, strict=True)
     columns = []
     for field in want:
@@ -278,7 +278,7 @@ def _scalar(field: Any, value: Any, where: str) -> Any:
     try:
         return pa.scalar(value, field.type)
     except (pa.ArrowException, TypeError, ValueError, OverflowError):
-        message = f"the default of the column {field.name}, {value!r}, is no {field.type}"
+        message = f"the default of the column {field.name}, {value!r}, is not {field.type}"
         raise UsageError(message, where=where) from None
 
 

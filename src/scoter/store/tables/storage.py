@@ -1,4 +1,9 @@
-"""Who holds a lock: written into it, so that whoever is turned away knows whom to ask."""
+"""The port for the storage of tables: a local folder, or anything that fsspec reaches by a URL.
+
+Names are relative to the storage, with ``/`` between folders. A missing file is a value; every other failure is a
+``UserError`` that says what could not be done, and where. The holder of a lock is written into it, so that the error
+for a second writer can name it.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +23,7 @@ from scoter.errors import UsageError
 
 
 class Holder(Struct, frozen=True, kw_only=True):
-    """The process that writes."""
+    """The process that holds a lock."""
 
     pid: int
     host: str
@@ -32,19 +37,19 @@ class Holder(Struct, frozen=True, kw_only=True):
 
 
 def this_process(command: str, now: datetime) -> Holder:
-    """Return this process as a holder; the token tells its lock from every other one."""
-    # Arguments are left out: they may hold secrets, and everyone who can read the table can read its lock.
+    """Return this process as a holder; the token identifies its lock."""
+    # Without arguments: they may contain secrets, and everyone who can read the table can read its lock.
     shown = command or Path(sys.argv[0]).name or "python"
     return Holder(pid=os.getpid(), host=socket.gethostname(), started=now, command=shown, token=uuid4().hex)
 
 
 def encode_holder(holder: Holder) -> bytes:
-    """Return what is written into a lock."""
+    """Return the content of a lock."""
     return msgspec.json.encode(holder) + b"\n"
 
 
 def decode_holder(data: bytes) -> Holder | None:
-    """Return who a lock says holds it, if it says so."""
+    """Return the holder written in a lock, if it is readable."""
     try:
         return msgspec.json.decode(data, type=Holder)
     except (msgspec.DecodeError, UnicodeDecodeError):
@@ -52,7 +57,7 @@ def decode_holder(data: bytes) -> Holder | None:
 
 
 def refusal(holder: Holder | None, where: str, hint: str) -> UsageError:
-    """Return the error of a second writer."""
+    """Return the error for a second writer."""
     return UsageError(f"it is being written by {holder or 'another process'}", where=where, hint=hint)
 
 
@@ -60,65 +65,65 @@ Release = Callable[[], None]
 
 
 class TableStorage(Protocol):
-    """A folder that holds tables or parts."""
+    """A folder of tables or parts."""
 
     lasting_names: bool
-    """Whether a failed ``replace`` has surely not happened; false where it may still arrive."""
+    """Whether a failed ``replace`` certainly did not happen; false if it may still arrive."""
 
     @property
     def filesystem(self) -> Any:
-        """What Arrow reads the place by."""
+        """The Arrow file system for reading."""
 
     def arrow_path(self, name: str) -> str:
-        """Return the path that ``filesystem`` knows a file by."""
+        """Return the path of a file for ``filesystem``."""
 
     def location(self, name: str = "") -> str:
-        """Return the path or URL that other tools know a file by."""
+        """Return the path or URL of a file for other tools."""
 
     def make(self, name: str = "") -> None:
-        """Create a folder, and those above it."""
+        """Create a folder and its parents."""
 
     def entries(self, name: str = "") -> dict[str, int | None] | None:
-        """Return the names in a folder with their sizes (a folder has none); nothing when there is no such folder."""
+        """Return the names in a folder with their sizes (``None`` for folders), or ``None`` if it does not exist."""
 
     def read(self, name: str) -> bytes | None:
-        """Return a small file whole, or nothing when it is not there."""
+        """Return the content of a small file, or ``None`` if it does not exist."""
 
     def open(self, name: str) -> BinaryIO | None:
-        """Open a file for reading, or return nothing when it is not there."""
+        """Open a file for reading, or return ``None`` if it does not exist."""
 
     def replace(self, name: str, data: bytes) -> None:
-        """Put a small file in the place of the one of that name: at any moment there is the old one or the new one."""
+        """Replace a small file atomically."""
 
     def draft(self, name: str) -> Path:
-        """Return where on this machine to write a file that ``finish`` is to give that name."""
+        """Return a local path to write a file to that ``finish`` will give its name."""
 
     def finish(self, name: str, draft: Path) -> None:
-        """Give a written file its name, once it would outlive a power failure."""
+        """Give a written file its name, after syncing it."""
 
     def sync(self, name: str = "") -> None:
-        """Return when the names in a folder would outlive a power failure."""
+        """Make the names in a folder survive a power failure."""
 
     def remove(self, name: str) -> None:
-        """Remove a file or a folder with all in it, if it is there."""
+        """Remove a file, or a folder with its content, if it exists."""
 
     def hold(self, name: str) -> tuple[bytes, Release] | None:
-        """Read a version's manifest and keep the version from being removed until released, where that can be done.
+        """Read the manifest of a version and, if possible, protect the version from removal until released.
 
-        Nothing: it is not there, or is being removed.
+        ``None`` if it does not exist or is being removed.
         """
 
     def remove_version(self, name: str, manifest: str) -> bool:
-        """Remove a version, its manifest first; false when somebody holds it."""
+        """Remove a version, its manifest first; return false if a reader holds it."""
 
     def lock(self, name: str, holder: Holder) -> StorageLock:
-        """Become the only writer, or say who is."""
+        """Become the only writer, or raise an error that names it."""
 
     def break_lock(self, name: str) -> Holder | None:
-        """Remove a lock that a killed writer left, and return whose it was."""
+        """Remove a lock that a killed writer left, and return its holder."""
 
     def close(self) -> None:
-        """Remove what only this process needed: drafts that were never finished."""
+        """Remove unfinished drafts of this process."""
 
 
 class StorageLock(Protocol):
@@ -128,4 +133,4 @@ class StorageLock(Protocol):
         """Raise unless the lock is still ours."""
 
     def release(self) -> None:
-        """Give it back."""
+        """Release the lock."""

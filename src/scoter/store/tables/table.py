@@ -1,4 +1,4 @@
-"""A table: whole versions of Parquet files, of which one is current."""
+"""Reading a table: one version of it, as it was when it was opened."""
 
 from __future__ import annotations
 
@@ -30,14 +30,13 @@ _TRIES = 20
 
 
 class Table:
-    """One version of a table, as it was when it was opened.
+    """One version of a table, which later writes do not change.
 
-    Whatever is written meanwhile, this stays what it is. On this machine the version is kept until it is closed; in
-    an object store it lasts until two more versions have been made.
+    In a local folder the version is kept until it is closed; in an object store, until two more versions were written.
     """
 
     write = NewVersion
-    """The next version, to be filled in a ``with`` and committed; leaving without a commit removes what was written."""
+    """The next version, to be written and committed in a ``with`` block; without a commit it is removed."""
 
     def __init__(
         self, place: TableStorage, manifest: Manifest, release: Release, want: Any, defaults: Defaults
@@ -62,10 +61,10 @@ class Table:
         version: int | None = None,
         options: Mapping[str, Any] | None = None,
     ) -> Table:
-        """Open the current version (or another that is still there) to read the columns of a schema.
+        """Open the current version, or another that still exists, to read the columns of a schema.
 
-        ``extra`` are the columns of plug-ins, beside the schema's own. Columns that the files lack get their
-        defaults. Without a schema, the columns are those of the files.
+        ``extra`` are additional columns of plug-ins. Missing columns get their defaults. Without a schema, the columns
+        are those of the files.
         """
         place = storage_at(path, options)
         manifest, release = _held(place, version)
@@ -88,7 +87,7 @@ class Table:
         self.close()
 
     def close(self) -> None:
-        """Let the version go; it may be removed from now on."""
+        """Release the version; it may be removed from now on."""
         self._close()
 
     @property
@@ -98,15 +97,15 @@ class Table:
 
     @property
     def files(self) -> tuple[str, ...]:
-        """The paths or URLs of the version's files, for engines that read them on their own.
+        """The paths or URLs of the files, for engines that read them directly.
 
-        Such an engine sees the columns of ``stored``, and has to add those of ``missing``.
+        Such an engine gets the columns of ``stored`` and has to add those of ``missing``.
         """
         return tuple(self._place.location(self._name(part)) for part in self.manifest.parts)
 
     @property
     def defaults(self) -> Defaults:
-        """What stands where a file lacks a column, by its name."""
+        """The defaults of missing columns, by name."""
         return self._defaults
 
     def dataset(self) -> Any:
@@ -125,7 +124,7 @@ class Table:
         return count_rows(self.dataset(), where, self._explain)
 
     def verify(self) -> None:
-        """Read every file, and raise if one is not what was written."""
+        """Read every file, and raise if its checksum is wrong."""
         for part in self.manifest.parts:
             file = self._place.open(self._name(part))
             if file is None:
@@ -147,7 +146,7 @@ class Table:
                 raise self._damaged(part, f"it has {sizes[part.name]} bytes, not {part.size}")
 
     def _explain(self, failure: Exception) -> UserError:
-        """Return what a failed read was about: the table's files are looked through for the one to blame."""
+        """Return the error for a failed read, after checking the files for a damaged one."""
         try:
             self._check_sizes()
             self.verify()
@@ -158,12 +157,12 @@ class Table:
     def _gone(self, part: StoredPart) -> UserError:
         where = self._place.location(self._name(part))
         if current_version(self._place) == self.version:
-            hint = "The table is damaged; to go back to the version before, write its name into CURRENT."
+            hint = "The table is damaged. To go back to the previous version, write its name to CURRENT."
             return UserError("a file of the current version is missing", where=where, hint=hint)
         return _outdated(where)
 
     def _damaged(self, part: StoredPart, how: str) -> UserError:
-        hint = "To go back to the version before, write its name into CURRENT."
+        hint = "To go back to the previous version, write its name to CURRENT."
         return UserError(f"the file is damaged: {how}", where=self._place.location(self._name(part)), hint=hint)
 
     def _name(self, part: StoredPart) -> str:
@@ -171,14 +170,14 @@ class Table:
 
 
 def _held(place: TableStorage, version: int | None) -> tuple[Manifest, Release]:
-    """Return a version that is there, and what lets it go."""
+    """Return the manifest of an existing version, protected from removal, and a function that releases it."""
     missed = None
     for _ in range(_TRIES):
         number = current_version(place) if version is None else version
         if number is None:
             raise no_table(place)
         if number == missed:
-            # Looked for twice: it is not that writers were quicker than we.
+            # Missed twice: this is not a race with writers.
             raise lost_manifest(place, number) if version is None else _outdated(place.location(version_name(number)))
         name = f"{version_name(number)}/{MANIFEST}"
         held = place.hold(name)
@@ -194,5 +193,5 @@ def _held(place: TableStorage, version: int | None) -> tuple[Manifest, Release]:
 
 
 def _outdated(where: str) -> UsageError:
-    message = "this version is not there any more: newer ones took its place, and it was removed"
+    message = "this version no longer exists: newer ones replaced it"
     return UsageError(message, where=where, hint="Open the table again to read the current version.")

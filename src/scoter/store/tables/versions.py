@@ -1,4 +1,4 @@
-"""What a version says of itself: ``manifest.json``, and the names of versions and parts."""
+"""Manifests, the names of versions and parts, and which version is current, kept or removed."""
 # mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from scoter.store.tables.schema import arrow_type
 from scoter.store.tables.storage import TableStorage
 
 FORMAT = 1
-"""The format this code writes; it reads this one and those before it."""
+"""The format this code writes; it reads this one and older ones."""
 
 CURRENT = "CURRENT"
 LOCK = "LOCK"
@@ -38,7 +38,7 @@ class StoredColumn(Struct, frozen=True):
 
 
 class StoredPart(Struct, frozen=True):
-    """A file of a version: its name there, and what it must be to be whole."""
+    """A file of a version, with its size, rows and checksum."""
 
     name: str
     size: int
@@ -47,7 +47,7 @@ class StoredPart(Struct, frozen=True):
 
 
 class Manifest(Struct, frozen=True, kw_only=True):
-    """All that is known of a version without opening its files."""
+    """The description of a version, read without opening its files."""
 
     format: int = FORMAT
     version: int
@@ -75,23 +75,25 @@ class _Format(Struct, frozen=True):
 
 
 def stored_columns(schema: Any) -> tuple[StoredColumn, ...]:
-    """Return a schema in the form that a manifest keeps."""
+    """Return a schema as a manifest stores it."""
     return tuple(StoredColumn(field.name, str(field.type), field.nullable) for field in schema)
 
 
 def encode(manifest: Manifest) -> bytes:
-    """Return the text of a manifest."""
+    """Encode a manifest."""
     return msgspec.json.format(msgspec.json.encode(manifest, order="deterministic"), indent=1) + b"\n"
 
 
 def decode(data: bytes, where: str) -> Manifest:
-    """Return the manifest that a text is, or say what is wrong with it."""
-    hint = "The file is damaged; the version before it may be whole: write its name into CURRENT to go back to it."
+    """Decode a manifest, or raise an error that says what is wrong."""
+    hint = "The file is damaged. To go back to the previous version, write its name to CURRENT."
     try:
         found = msgspec.json.decode(data, type=_Format).format
         if found > FORMAT:
-            message = f"the table is of format {found}; this Scoter reads formats up to {FORMAT}"
-            raise UserError(message, where=where, hint="It was made by a newer Scoter: use that one, or a later.")
+            message = f"the table has format {found}; this Scoter reads formats up to {FORMAT}"
+            raise UserError(
+                message, where=where, hint="It was written by a newer Scoter: use that version or a later one."
+            )
         return msgspec.json.decode(data, type=Manifest)
     except (msgspec.DecodeError, UnicodeDecodeError) as failure:
         raise UserError(f"the manifest cannot be read: {failure}", where=where, hint=hint) from None
@@ -107,7 +109,7 @@ def version_name(number: int) -> str:
 
 
 def version_number(name: str) -> int | None:
-    """Return the version that a folder's name means, if it means one.
+    """Return the version of a folder name, or ``None``.
 
     >>> version_number("v000012"), version_number("versions")
     (12, None)
@@ -126,32 +128,32 @@ def part_name(number: int) -> str:
 
 
 KEEP = 1
-"""Versions before the current one that stay."""
+"""Previous versions that are kept."""
 
-_LEFT = f"{CURRENT}.new"  # what a kill leaves of a CURRENT that was never given its name
+_LEFT = f"{CURRENT}.new"  # left by a kill before CURRENT was renamed
 
 
 def current_version(place: TableStorage) -> int | None:
-    """Return the version that ``CURRENT`` names; nothing when there is no ``CURRENT``."""
+    """Return the version in ``CURRENT``, or ``None`` if there is no ``CURRENT``."""
     data = place.read(CURRENT)
     if data is None:
         return None
     number = version_number(data.decode("ascii", "replace").strip())
     if number is None:
-        hint = "Write the name of a whole version into it, such as v000001; a newline may follow."
+        hint = "Write the name of a complete version to it, such as v000001."
         raise UserError(f"it does not name a version: {data[:40]!r}", where=place.location(CURRENT), hint=hint)
     return number
 
 
 def read_manifest(place: TableStorage, version: int) -> Manifest | None:
-    """Return what a version says of itself; nothing when it is not there."""
+    """Return the manifest of a version, or ``None`` if it does not exist."""
     name = f"{version_name(version)}/{MANIFEST}"
     data = place.read(name)
     return None if data is None else decode(data, place.location(name))
 
 
 def current_manifest(place: TableStorage) -> Manifest | None:
-    """Return the manifest of the current version, or nothing in a table that has none yet."""
+    """Return the manifest of the current version, or ``None`` if the table has none yet."""
     version = current_version(place)
     if version is None:
         return None
@@ -162,38 +164,38 @@ def current_manifest(place: TableStorage) -> Manifest | None:
 
 
 def lost_manifest(place: TableStorage, version: int) -> UserError:
-    """Return the error of a current version that has no manifest."""
-    hint = "The table is damaged; to go back to the version before, write its name into CURRENT."
+    """Return the error for a current version without a manifest."""
+    hint = "The table is damaged. To go back to the previous version, write its name to CURRENT."
     where = place.location(f"{version_name(version)}/{MANIFEST}")
     return UserError("the manifest of the current version is missing", where=where, hint=hint)
 
 
 def no_table(place: TableStorage) -> UsageError:
-    """Return the error of a folder without a current version; it says what is there instead."""
+    """Return the error for a folder without a current version; it says what is there instead."""
     entries = place.entries()
     if entries is None:
         return UsageError("there is no table here: no such folder", where=place.location())
     if any(version_number(name) for name in entries):
-        message = "the table has no finished version: its first writer has not ended, or was killed"
-        return UsageError(message, where=place.location(), hint="Run what writes it again.")
+        message = "the table has no finished version: its first writer is still running, or was killed"
+        return UsageError(message, where=place.location(), hint="Run the job that writes it again.")
     hint = "A table's folder holds a file CURRENT and the folders of its versions."
     return UsageError("this folder is not a table", where=place.location(), hint=hint)
 
 
 def refuse_foreign(place: TableStorage) -> None:
-    """Raise if a folder is something else than a table, or than a place for one."""
+    """Raise if a folder is neither a table nor empty."""
     entries = place.entries() or {}
     if CURRENT not in entries:
         foreign = sorted(name for name in entries if version_number(name) is None and name not in (LOCK, _LEFT))
         if foreign:
-            hint = "Choose an empty folder, or one that does not exist."
+            hint = "Choose an empty or a new folder."
             raise UsageError(f"this folder is not a table: it holds {foreign[0]}", where=place.location(), hint=hint)
 
 
 def sweep(place: TableStorage, current: Manifest | None, keep: int = KEEP) -> tuple[list[str], int]:
-    """Remove versions that were never current or are no longer kept, unless somebody reads them.
+    """Remove versions that never became current or are no longer kept, unless a reader holds them.
 
-    Returns the names of those removed, and the highest version there was. Only for whoever holds the table's lock.
+    Returns the names of the removed versions, and the highest version number. The caller must hold the table's lock.
     """
     entries = place.entries() or {}
     numbers = {number: name for name in sorted(entries) if (number := version_number(name)) is not None}
@@ -207,17 +209,17 @@ def sweep(place: TableStorage, current: Manifest | None, keep: int = KEEP) -> tu
 
 
 def _refuse_lost_current(place: TableStorage, numbers: Mapping[int, str]) -> None:
-    """Raise if a folder without ``CURRENT`` must have had one: its versions are no strays, and must not be swept."""
+    """Raise if ``CURRENT`` was lost: the versions must not be removed as strays."""
     for number, name in numbers.items():
         manifest = read_manifest(place, number)
         if manifest is not None and manifest.previous is not None:
-            hint = "Write the name of the newest whole version into it, with a newline."
+            hint = "Write the name of the newest complete version to it."
             message = f"it is missing, though the table had versions ({name} is one)"
             raise UserError(message, where=place.location(CURRENT), hint=hint)
 
 
 def _chain(place: TableStorage, current: Manifest | None, keep: int) -> set[int]:
-    """Return the current version and those before it; the last of them is kept whatever its manifest looks like."""
+    """Return the current version and the previous ones to keep; the manifest of the last one is not read."""
     kept = {current.version} if current else set()
     while current is not None and current.previous is not None and len(kept) <= keep:
         kept.add(current.previous)

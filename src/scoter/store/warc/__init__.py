@@ -1,16 +1,14 @@
-"""The archive: one file holds what was asked and what came back, record by record.
+"""The archive: WARC files with requests and responses, one gzip member per record.
 
-``heads.py``    HTTP heads: how they are archived, and how they are read back
-``told.py``     what is told of a file and of its captures
-``record.py``   the bytes of each kind of record
-``cdxj.py``     the index that lies beside each file
-``members.py``  where records begin and end, and whether they are whole
+``capture.py``  descriptions of an archive and of its captures
+``record.py``   HTTP heads and the bytes of each type of record
+``cdxj.py``     the index of each file
 ``part.py``     one file, from its opening to its final name
-``writer.py``   one file after another, by size and age
-``reader.py``   a record by its place, or all of them
-``recovery.py`` what a killed writer left behind
+``writer.py``   a sequence of files, by size and age
+``reader.py``   reads a record at an offset, or all of them
+``recovery.py`` recovers what a killed writer left
 
-docs/archive.md tells what each record carries.
+docs/archive.md describes the records.
 """
 
 from scoter.store.warc.capture import ArchiveInfo, EarlierCapture, Facts, Location

@@ -1,4 +1,4 @@
-"""What is told of a file, of a capture in it, and of captures that others refer to."""
+"""Descriptions of an archive and of the captures in it."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import TypeAlias
 from msgspec import Struct
 
 Facts: TypeAlias = tuple[tuple[str, str], ...]
-"""Names and values that go into a metadata record."""
+"""Names and values for a metadata record."""
 
 
 class ArchiveInfo(Struct, frozen=True, kw_only=True):
-    """What a file says of the crawl it belongs to."""
+    """The crawl that an archive belongs to, for its ``warcinfo`` record."""
 
     software: str
     agent: str = ""
@@ -22,14 +22,14 @@ class ArchiveInfo(Struct, frozen=True, kw_only=True):
 
 
 class EarlierCapture(Struct, frozen=True):
-    """A capture that a later one refers to."""
+    """An earlier capture that a 304 confirms."""
 
     url: str
     date: datetime
 
 
 class SharedBody(Struct, frozen=True, gc=False):
-    """The response in the same file whose body a duplicate shares."""
+    """A response in the same file whose body a duplicate shares."""
 
     record_id: str
     url: str
@@ -38,7 +38,7 @@ class SharedBody(Struct, frozen=True, gc=False):
 
 
 class Location(Struct, frozen=True):
-    """Where a record lies: the file's final name, the first byte, the number of bytes."""
+    """The position of a record: final file name, offset and length."""
 
     file: str
     offset: int

@@ -1,9 +1,9 @@
-"""The index beside a file: one line a capture, ordered by key and time.
+"""The CDXJ index of an archive: one line per capture, sorted by key and time.
 
     com,example)/page 20261115023600 {"url": …, "mime": …, "status": …, "digest": …, "length": …, "offset": …,
     "filename": …}
 
-All values are strings, as pywb and Common Crawl have them. A revisit's type is ``warc/revisit``.
+All values are strings, as in pywb and Common Crawl. The type of a revisit is ``warc/revisit``.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ import msgspec
 from msgspec import Struct
 
 RUN = 4_096
-"""Lines sorted in memory at once, about 1.5 MB of them. Longer indexes are sorted on disk, run by run."""
+"""Lines sorted in memory, about 1.5 MB. Longer indexes are sorted on disk, run by run."""
 
 RUN_BYTES = 3 * 2**20
-"""Bytes of lines in memory at once: a line has its URL twice, and a URL may have thousands of characters."""
+"""Bytes of lines in memory: a line contains its URL twice, and a URL may have thousands of characters."""
 
-_RUNS = 64  # files that are open at once, beyond which they are made one
+_RUNS = 64  # more open files than this are merged into one
 
 
 def index_line(key: str, date: str, entry: CdxEntry) -> bytes:
-    """Return one line; ``date`` is a WARC-Date."""
+    """Return an index line; ``date`` is a WARC-Date."""
     stamp = f"{date[:4]}{date[5:7]}{date[8:10]}{date[11:13]}{date[14:16]}{date[17:19]}"
     return b"%b %b %b\n" % (key.replace(" ", "%20").encode("utf-8", "replace"), stamp.encode(), _encode(entry))
 
 
 def media_type(content_type: str) -> str:
-    """Return a type without its parameters, or ``unk``.
+    """Return a content type without its parameters, or ``unk``.
 
     >>> media_type("Text/HTML; charset=utf-8")
     'text/html'
@@ -44,7 +44,7 @@ def media_type(content_type: str) -> str:
 
 
 class CdxIndex:
-    """Lines as they come, written in order at the end; memory is bounded however many there are."""
+    """Collects lines and writes them sorted, within bounded memory."""
 
     def __init__(self, folder: Path, run: int = RUN, run_bytes: int = RUN_BYTES) -> None:
         self._folder = folder
@@ -56,10 +56,10 @@ class CdxIndex:
 
     @property
     def is_full(self) -> bool:
-        """Whether there are as many lines in memory as may be, or as long ones."""
+        """Whether ``spill`` must be called before the next line."""
         return len(self._lines) >= self._run or self._bytes >= self._run_bytes
 
-    def make_room(self) -> None:
+    def spill(self) -> None:
         """Move the lines in memory to disk."""
         if len(self._runs) >= _RUNS:
             earlier = self._runs
@@ -71,7 +71,7 @@ class CdxIndex:
         self._bytes = 0
 
     def _stored(self, lines: Iterable[bytes]) -> IO[bytes]:
-        # A file without a name: nothing is left behind when the process is killed.
+        # An unnamed file: nothing is left behind if the process is killed.
         with ExitStack() as stack:
             run = stack.enter_context(tempfile.TemporaryFile(dir=self._folder))
             run.writelines(lines)
@@ -80,12 +80,11 @@ class CdxIndex:
         return run
 
     def add(self, line: bytes) -> None:
-        """Take a line."""
         self._lines.append(line)
         self._bytes += len(line)
 
     def write(self, path: Path) -> None:
-        """Write all lines in order; the name appears when they are all on disk."""
+        """Write all lines sorted; the file gets its name once it is synced."""
         draft = path.with_name(path.name + ".open")
         with draft.open("wb") as out:
             out.writelines(heapq.merge(_merged(*self._runs), sorted(self._lines)))
@@ -94,7 +93,7 @@ class CdxIndex:
         draft.replace(path)
 
     def close(self) -> None:
-        """Forget every line."""
+        """Discard all lines."""
         self._lines.clear()
         self._bytes = 0
         with ExitStack() as stack:
@@ -113,7 +112,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 class CdxEntry(Struct, frozen=True, kw_only=True):
-    """What one line says of a capture, in the order in which it says it."""
+    """The JSON fields of an index line, in order."""
 
     url: str
     mime: str

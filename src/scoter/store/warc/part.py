@@ -1,9 +1,8 @@
 """One WARC file, from its opening to its final name.
 
-While it is written it is called ``NAME.warc.gz.open``. ``seal`` puts it and its index on disk for good, ``publish``
-gives it its name; between the two the caller may do the same with what belongs to it. Nothing is held back, so that a
-killed process leaves at most one broken record, at the end. One process writes a file: it holds a lock that
-recovery respects. A part is not for use by several threads at once.
+While being written it is called ``NAME.warc.gz.open``. ``seal`` syncs it and its index to disk, ``publish`` renames it;
+in between, the caller can seal what belongs to it. Nothing is buffered, so a killed process leaves at most one broken
+record, at the end. The writing process holds a lock that recovery respects. Not thread-safe.
 """
 
 from __future__ import annotations
@@ -25,20 +24,20 @@ from scoter.store.warc.record import LEVEL, archived_request, archived_response,
 SUFFIX = ".warc.gz"
 OPEN = ".open"
 SHARED = 4_096
-"""Bodies a file remembers to tell duplicates by: about 2 MB."""
+"""Bodies remembered to detect duplicates: about 2 MB."""
 
 _COPIED = 2**20
 
 
 def new_id() -> str:
-    """Return an identifier that no other record has."""
-    # What uuid.uuid4 gives, in a third of its time: the version in one place, the variant in another (RFC 9562, 5.4).
+    """Return a random UUID."""
+    # The same as uuid.uuid4 in a third of the time, with version and variant set (RFC 9562, 5.4).
     text = os.urandom(16).hex()
     return f"{text[:8]}-{text[8:12]}-4{text[13:16]}-{'89ab'[int(text[16], 16) & 3]}{text[17:20]}-{text[20:]}"
 
 
 class WarcPart:
-    """A file that takes exchanges until it is finished."""
+    """An archive that accepts exchanges until it is finished."""
 
     def __init__(
         self,
@@ -80,14 +79,14 @@ class WarcPart:
         return self._sealed
 
     def append(self, exchange: Exchange, facts: Facts = (), earlier: EarlierCapture | None = None) -> Location:
-        """Archive an exchange and return where its response lies.
+        """Archive an exchange and return the position of its response.
 
-        ``facts`` go into a metadata record; ``earlier`` is the capture that a 304 says is still good. On failure the
-        file is as it was before.
+        ``facts`` go into a metadata record; ``earlier`` is the capture that a 304 confirms. On failure the file is
+        unchanged.
         """
         if self._index.is_full:
             with disk_errors("sort the index of the archive", self.draft):
-                self._index.make_room()
+                self._index.spill()
         answer, date, offset = self._make_id(), record.warc_date(exchange.started), self.size
         first, entry, shared = self._answer(exchange, earlier, answer, date)
         members = [first]
@@ -98,7 +97,7 @@ class WarcPart:
         if facts:
             built = record.metadata(exchange, facts, record_id=self._make_id(), date=date, answer=answer)
             members.append(member(built, self._level))
-        # One write is quicker than several; a large record is not copied for it.
+        # One write is faster than several, but a large record is not copied for it.
         self._write([b"".join(members)] if len(first) <= _COPIED else members)
         self._index.add(index_line(exchange.url.key, date, entry))
         self.captures += 1
@@ -107,13 +106,13 @@ class WarcPart:
         return Location(self.path.name, offset, len(first))
 
     def sync(self) -> None:
-        """Return when everything written so far would outlive a power failure."""
+        """Sync everything written so far to disk."""
         self._check_open()
         with disk_errors("write the archive", self.draft):
             os.fdatasync(self._file.fileno())
 
     def seal(self) -> None:
-        """Put the file and its index on disk for good, under their working name; nothing can be added after."""
+        """Sync the file and its index to disk, under their working names; nothing can be added afterwards."""
         if not self._sealed:
             self.sync()
             with disk_errors("write the index of the archive", self.index_path):
@@ -122,7 +121,7 @@ class WarcPart:
             self._sealed = True
 
     def publish(self) -> Path:
-        """Give a sealed file its final name, and return it."""
+        """Give a sealed file its final name and return the path."""
         if not self._sealed:
             raise Defect(f"{self.draft} is published before it is sealed")
         with disk_errors("name the archive", self.path):
@@ -144,26 +143,26 @@ class WarcPart:
             path.unlink(missing_ok=True)
 
     def close(self) -> None:
-        """Let go of the file as it is; recovery can finish it."""
+        """Close the file as it is; recovery can finish it."""
         self._index.close()
         self._file.close()
 
     def _answer(
         self, exchange: Exchange, earlier: EarlierCapture | None, answer: str, date: str
     ) -> tuple[bytes, CdxEntry, SharedBody | None]:
-        """Return the response or revisit, what the index says of it, and what to remember for duplicates."""
+        """Return the response or revisit, its index entry, and what to remember for duplicates."""
         body, raw = exchange.body, exchange.response_head
         is_304 = exchange.status == 304 and bool(raw) and not body
         head = archived_response(raw, None if is_304 else len(body)) if raw else b""
         payload = "-" if is_304 else record.digest(body)
         whole = bool(body and head) and not exchange.truncation
-        twin = self._shared.get(payload) if whole else None
+        duplicate_of = self._shared.get(payload) if whole else None
         mime = "warc/revisit"
         remember: SharedBody | None = None
         if is_304:
             built = member(record.not_modified(exchange, head, earlier, record_id=answer, date=date), self._level)
-        elif twin is not None:
-            revisit = record.duplicate(exchange, head, twin, record_id=answer, date=date, payload=payload)
+        elif duplicate_of is not None:
+            revisit = record.duplicate(exchange, head, duplicate_of, record_id=answer, date=date, payload=payload)
             built = member(revisit, self._level)
         else:
             pieces = record.response(exchange, head, record_id=answer, date=date, payload=payload)
@@ -196,7 +195,7 @@ class WarcPart:
                 while rest:
                     rest = rest[self._file.write(rest) :]
         except BaseException as failure:
-            self._take_back()
+            self._roll_back()
             if isinstance(failure, OSError):
                 raise disk_error("write the archive", self.draft, failure) from failure
             raise
@@ -204,35 +203,33 @@ class WarcPart:
 
     def _check_open(self) -> None:
         if self._file.closed:
-            hint = "Recovery finishes it with all that was written before."
-            raise UserError(
-                "the archive was closed or given up before it was finished", where=str(self.draft), hint=hint
-            )
+            hint = "Recovery will finish it with everything written so far."
+            raise UserError("the archive was closed before it was finished", where=str(self.draft), hint=hint)
 
-    def _take_back(self) -> None:
-        """Remove what came through of a record, so that the next one follows a whole one."""
+    def _roll_back(self) -> None:
+        """Remove a partial record, so that the next one follows a complete one."""
         try:
             self._file.truncate(self.size)
             self._file.seek(self.size)
         except OSError:
-            self.close()  # nothing may follow a broken record; recovery finds all that went before
+            self.close()  # nothing may follow a broken record; recovery keeps everything before it
 
 
 def _open_new(path: Path, draft: Path) -> io.FileIO:
-    taken = NameTaken("there is an archive of this name already", where=str(path), hint="Choose another name.")
+    taken = NameTaken("an archive of this name already exists", where=str(path), hint="Choose another name.")
     with disk_errors("open the archive", draft):
         path.parent.mkdir(parents=True, exist_ok=True)
         if path.exists():
             raise taken
         try:
-            # Without a buffer: what has been written is the kernel's, and outlives a kill of this process.
+            # Unbuffered: what was written is with the kernel, and survives a kill of this process.
             file = io.FileIO(draft, "x")
         except FileExistsError:
             raise taken from None
         is_ours = try_lock(file.fileno()) and os.fstat(file.fileno()).st_nlink > 0
         if is_ours and not path.exists():
             return file
-        # Between two of these steps another process finished an archive of this name, or took ours for a dead one's.
+        # In between, another process finished an archive of this name, or recovered ours.
         file.close()
         if is_ours:
             draft.unlink()

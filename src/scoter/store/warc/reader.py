@@ -1,4 +1,4 @@
-"""What was archived, read back: a capture by its place, or all of them in order."""
+"""Reads archives: a capture at an offset, or all captures in order."""
 
 from __future__ import annotations
 
@@ -23,26 +23,26 @@ from scoter.store.disk import disk_errors
 from scoter.store.warc.record import SAME_PAYLOAD, parse_head, split_message
 
 with warnings.catch_warnings():
-    # The library deprecates names of its own, and says so whenever it is imported.
+    # The library warns about its own deprecated names on import.
     warnings.simplefilter("ignore", DeprecationWarning)
     from fastwarc.warc import ArchiveIterator, WarcRecord
 
 BODY_LIMIT = 64 * 2**20
-"""Longest body that is read by default; of a longer one the rest is left where it is."""
+"""Default limit of a body; a longer one is truncated."""
 
-_HEAD = 2**20  # longest head, of a record or in it, that is looked for; the fetch core stops at a quarter of it
+_HEAD = 2**20  # longest head of a record or of HTTP; the fetch core stops at a quarter of it
 _GZIP_MAGIC = b"\x1f\x8b"
 _TRUNCATIONS = {"": Truncation.NOT, **{each.value: each for each in Truncation}}
 
 
 def records(file: BinaryIO) -> Iterator[WarcRecord]:
-    """Give every record from where a file stands; each must be read before the next is asked for."""
-    # A record names a URL, or two, of any length; the library gives up a file at 32 KiB of fields.
+    """Yield the records from the current position of a file; read each before the next."""
+    # URLs may be of any length; by default the library gives up at 32 KiB of headers.
     return iter(ArchiveIterator(file, parse_http=False, max_header_len=_HEAD))
 
 
 class CaptureKind(StrEnum):
-    """How a capture is archived."""
+    """The record type of a capture."""
 
     RESPONSE = "response"
     REVISIT = "revisit"
@@ -56,7 +56,7 @@ class ArchivedResponse(Struct, frozen=True, kw_only=True):
     """A capture as it was archived.
 
     The body is still in its content coding; that of a duplicate comes from the record it refers to. ``status`` is 0
-    where there was no HTTP. A duplicate whose first copy is in another file has no body and is cut by length.
+    without HTTP. A duplicate whose first copy is in another file has no body and counts as truncated.
     """
 
     url: str
@@ -70,12 +70,12 @@ class ArchivedResponse(Struct, frozen=True, kw_only=True):
     offset: int
 
     def header(self, name: str) -> str:
-        """Return the first value of a field, whatever its case, or nothing."""
+        """Return the first value of a header, ignoring case, or ""."""
         return header(self.headers, name)
 
 
 class WarcReader:
-    """An archive open for reading; not for several threads at once."""
+    """An archive open for reading. Not thread-safe."""
 
     def __init__(self, path: Path, limit: int = BODY_LIMIT) -> None:
         self.path = path
@@ -94,24 +94,23 @@ class WarcReader:
         self.close()
 
     def close(self) -> None:
-        """Close the file."""
         self._file.close()
 
     def at(self, offset: int) -> ArchivedResponse:
-        """Return the capture whose record begins at a byte of the file."""
-        with self._damage_told(offset):
+        """Return the capture at an offset of the file."""
+        with self._damage_errors(offset):
             self._file.seek(offset)
             record = next(records(self._file), None)
             if record is None:
-                raise UserError("no record begins at this place", where=self._where(offset))
+                raise UserError("there is no record at this offset", where=self._where(offset))
             if str(record.record_type) not in CAPTURE_KINDS:
-                message = f"a {record.record_type} record begins at this place, not a response"
+                message = f"the record at this offset is a {record.record_type}, not a response"
                 raise UserError(message, where=self._where(offset))
             return self._resolved(captured(record, offset, self._limit), record)
 
     def __iter__(self) -> Iterator[ArchivedResponse]:
-        """Give every capture in the order of the file; a damaged record ends it with an error."""
-        with self._open() as file, self._damage_told(0):
+        """Yield every capture in the order of the file; raise at a damaged record."""
+        with self._open() as file, self._damage_errors(0):
             last = 0
             for record in records(file):
                 last = record.stream_pos
@@ -120,7 +119,7 @@ class WarcReader:
             self._check_end(last)
 
     def _check_end(self, last: int) -> None:
-        """Tell of a broken record at the end, which the library takes for the end of the file."""
+        """Raise if the last record is broken; the library takes that for the end of the file."""
         size = self._file.seek(0, os.SEEK_END)
         self._file.seek(last)
         if (
@@ -130,20 +129,20 @@ class WarcReader:
             raise UserError("the archive is damaged: its last record is broken", where=self._where(last))
 
     def _resolved(self, found: ArchivedResponse, record: WarcRecord) -> ArchivedResponse:
-        """Return a duplicate with the body that it shares."""
+        """Return a duplicate with the body it refers to."""
         if found.kind is not CaptureKind.REVISIT or record.headers.get("WARC-Profile") != SAME_PAYLOAD:
             return found
         place = record.headers.get("WARC-Refers-To-File-Offset") or ""
-        # Other crawlers refer to other files, and say so.
+        # Other crawlers may refer to another file.
         if not place.isdecimal() or record.headers.get("WARC-Refers-To-Filename", self.path.name) != self.path.name:
             return replace(found, truncation=Truncation.LENGTH)
         first = self.at(int(place)) if int(place) < found.offset else found
         if first.kind is not CaptureKind.RESPONSE or first.digest != found.digest:
-            raise UserError("a duplicate refers to a record that is not its like", where=self._where(found.offset))
+            raise UserError("a duplicate refers to a record with a different body", where=self._where(found.offset))
         return replace(found, body=first.body, truncation=first.truncation)
 
     @contextmanager
-    def _damage_told(self, offset: int) -> Iterator[None]:
+    def _damage_errors(self, offset: int) -> Iterator[None]:
         try:
             yield
         except (OSError, ValueError) as failure:
@@ -158,12 +157,12 @@ class WarcReader:
 
 
 def captured(record: WarcRecord, offset: int, limit: int) -> ArchivedResponse:
-    """Return what one record says; at most ``limit`` bytes of its body."""
+    """Return the capture of a record, with at most ``limit`` bytes of its body."""
     kind = CaptureKind(str(record.record_type))
     wanted = min(record.content_length, limit + _HEAD)
     block = _read(record, wanted)
     if len(block) < wanted or record.headers.get("Content-Length") != str(record.content_length):
-        # The library takes the end of the file for the end of the record, or of its fields.
+        # The library takes the end of the file for the end of the record or its headers.
         raise OSError(f"the record at byte {offset} is shorter than it says")
     fields = record.headers
     if kind is CaptureKind.RESOURCE:
@@ -198,14 +197,14 @@ def _read(record: WarcRecord, size: int) -> bytes:
     return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
 
-_CHUNK = 16 * 1024  # deflate blows up by at most 1,032, so that a hostile body takes 17 MB here, not more
+_CHUNK = 16 * 1024  # deflate expands by at most 1,032, so a hostile body takes 17 MB at most
 _GZIP = 16 + zlib.MAX_WBITS
-_BEGINS = b"WARC/1."
+_RECORD_START = b"WARC/1."
 _BROKEN = cast("type[Exception]", isal_zlib.error)  # its stub calls it an instance
 
 
 class Span(Struct, frozen=True):
-    """The place of a record in a file."""
+    """The position of a record in a file."""
 
     offset: int
     length: int
@@ -216,15 +215,15 @@ class Span(Struct, frozen=True):
 
 
 def whole_records(file: BinaryIO, start: int = 0) -> Iterator[Span]:
-    """Give the place of each record from a byte of a file to the first that is broken.
+    """Yield the position of each record from an offset to the first broken one.
 
-    A record is whole when its gzip member ends, its checksum is right, and it begins as a record does.
+    A record is complete if its gzip member ends, its checksum is correct, and it starts like a record.
     """
     file.seek(start)
     data = file.read(_CHUNK)
     while data:
         engine = isal_zlib.decompressobj(_GZIP)
-        begins, length = b"", 0
+        start_bytes, length = b"", 0
         while not engine.eof:
             if not data and not (data := file.read(_CHUNK)):
                 return
@@ -234,9 +233,9 @@ def whole_records(file: BinaryIO, start: int = 0) -> Iterator[Span]:
                 return
             length += len(data) - len(engine.unused_data)
             data = engine.unused_data
-            if len(begins) < len(_BEGINS):
-                begins += out[: len(_BEGINS)]
-        if not begins.startswith(_BEGINS):
+            if len(start_bytes) < len(_RECORD_START):
+                start_bytes += out[: len(_RECORD_START)]
+        if not start_bytes.startswith(_RECORD_START):
             return
         yield Span(start, length)
         start += length

@@ -75,7 +75,7 @@ def _write_index(draft: Path, name: str, index_path: Path) -> int:
             if str(record.record_type) not in CAPTURE_KINDS:
                 continue
             if index.is_full:
-                index.make_room()
+                index.spill()
             found = captured(record, span.offset, limit=0)
             mime = (
                 "warc/revisit"

@@ -1,4 +1,4 @@
-"""One WARC file after another: a new one begins when the last is large or old enough."""
+"""Writes a sequence of WARC files: a new one is started when the last is large or old enough."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from scoter.store.warc.record import LEVEL
 
 
 def utc_now() -> datetime:
-    """Return the time."""
+    """Return the current time."""
     return datetime.now(UTC)
 
 
 class WarcWriter:
     """Archives exchanges in a folder, in files named by prefix, time and number.
 
-    A file is opened with its first exchange, so that there is no empty one. Age is looked at when something is written
-    and when ``finish_if_due`` is called: a quiet writer's owner calls it now and then.
+    A file is opened with its first exchange, so there are no empty files. The age is checked on each write and by
+    ``finish_if_due``, which the owner of an idle writer must call from time to time.
     """
 
     def __init__(
@@ -42,7 +42,7 @@ class WarcWriter:
         shared: int = SHARED,
     ) -> None:
         if not prefix or "/" in prefix or prefix.startswith("."):
-            raise UsageError(f"{prefix!r} cannot begin the name of a file", hint="Use letters, digits and hyphens.")
+            raise UsageError(f"{prefix!r} is not a valid file name prefix", hint="Use letters, digits and hyphens.")
         self._folder = folder
         self._prefix = prefix
         self._about = about
@@ -67,26 +67,26 @@ class WarcWriter:
         self.close()
 
     def write(self, exchange: Exchange, facts: Facts = (), earlier: EarlierCapture | None = None) -> Location:
-        """Archive an exchange and return where its response lies; see ``WarcPart.append``."""
+        """Archive an exchange and return the position of its response; see ``WarcPart.append``."""
         self.finish_if_due()
         if self._part is None:
             self._part = self._begin()
         return self._part.append(exchange, facts, earlier)
 
     def sync(self) -> None:
-        """Return when everything written so far would outlive a power failure."""
+        """Sync everything written so far to disk."""
         if self._part is not None:
             self._part.sync()
 
     def finish_if_due(self) -> Path | None:
-        """Finish the open file if it is large or old enough; return its path if so."""
+        """Finish the open file if it is large or old enough, and return its path."""
         part = self._part
         if part is None or (part.size < self._size and self._now() - part.opened < self._age):
             return None
         return self.finish()
 
     def finish(self) -> Path | None:
-        """Finish the open file, if there is one, and return its path."""
+        """Finish the open file, if any, and return its path."""
         if self._part is None:
             return None
         path = self._part.finish()
@@ -94,14 +94,14 @@ class WarcWriter:
         return path
 
     def close(self) -> None:
-        """Finish what is open."""
+        """Finish the open file."""
         self.finish()
 
     def _begin(self) -> WarcPart:
         opened = self._now()
         while True:
             self._serial += 1
-            with suppress(NameTaken):  # by an earlier run, or by another process that writes here
+            with suppress(NameTaken):  # used by an earlier run, or by another process
                 return WarcPart(
                     self._folder,
                     f"{self._prefix}-{opened:%Y%m%d%H%M%S}-{self._serial:05d}",

@@ -19,7 +19,7 @@ SCOPES: Final = get_args(KeyScope)
 def parse_scopes(text: str) -> tuple[str, ...]:
     """Parse scopes separated by commas.
 
-    >>> scopes_in("read, submit")
+    >>> parse_scopes("read, submit")
     ('read', 'submit')
     """
     found = tuple(dict.fromkeys(name for part in text.split(",") if (name := part.strip())))
