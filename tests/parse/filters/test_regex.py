@@ -136,7 +136,7 @@ def test_the_rules_are_named_in_the_configuration(tmp_path: Path) -> None:
     config = load(written(tmp_path / "scoter.toml", '[plugin.parsefilter-regex]\nfile = "fields.txt"\n'))
 
     assert plugin_settings(config, "parsefilter-regex", RegexSettings).file == rules
-    with pytest.raises(ConfigError, match=r"plugin\.parsefilter-regex: file must be set"):
+    with pytest.raises(ConfigError, match=r"plugin\.parsefilter-regex\.file must be set"):
         plugin_settings(load(), "parsefilter-regex", RegexSettings)
 
 

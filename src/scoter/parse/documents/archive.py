@@ -58,7 +58,7 @@ class ByteBudget:
 class ZipArchive:
     """A zip file in memory."""
 
-    def __init__(self, body: bytes, allowance: ByteBudget | None = None) -> None:
+    def __init__(self, body: bytes, budget: ByteBudget | None = None) -> None:
         # zipfile creates an object per entry before the number of entries can be checked.
         if body.count(_ENTRY) > 2 * MOST_MEMBERS:
             raise UnreadableArchive("bomb: too many members")
@@ -70,7 +70,7 @@ class ZipArchive:
             raise UnreadableArchive(
                 "damaged: the end of the file is missing" if is_cut else f"damaged: {_words(error)}"
             ) from None
-        self._allowance = allowance or ByteBudget()
+        self._budget = budget or ByteBudget()
         self.members: tuple[zipfile.ZipInfo, ...] = tuple(self._zip.infolist()[:MOST_MEMBERS])
         self.names = _names(self.members)
         self._by_name = {member.filename: member for member in reversed(self.members)}
@@ -96,7 +96,7 @@ class ZipArchive:
                     count += len(piece)
                     if count > most or (count > _RATIO_FROM and count > _MOST_RATIO * member.compress_size):
                         raise UnreadableArchive("bomb: a member is too large")
-                    self._allowance.take(len(piece))
+                    self._budget.take(len(piece))
                     yield piece
         except _FOREIGN as error:
             raise UnreadableArchive(f"damaged: {_words(error)}") from None

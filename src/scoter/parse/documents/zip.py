@@ -89,7 +89,7 @@ class _ZipReader:
         self._chain = chain
         self._maker = maker
         self._entries = entries
-        self._allowance = ByteBudget(MOST_BYTES)
+        self._budget = ByteBudget(MOST_BYTES)
         self._left = 2 * MOST_TEXT
         self._seen: set[str] = set()
 
@@ -100,7 +100,7 @@ class _ZipReader:
         troubles: Counter[str] = Counter()
         self.pages.append(Page(url=content.url))  # placeholder, replaced below
         try:
-            archive = ZipArchive(content.body, self._allowance)
+            archive = ZipArchive(content.body, self._budget)
             for member, name in zip(archive.members, archive.names, strict=True):
                 if not name.endswith("/"):
                     names.append(one_line(name, LONGEST_NAME))
@@ -133,7 +133,7 @@ class _ZipReader:
         try:
             body = archive.read(member, MOST_OF_MEMBER)
         except UnreadableArchive as error:
-            if self._allowance.left < 0:
+            if self._budget.left < 0:
                 raise
             troubles[str(error)] += 1
             return
