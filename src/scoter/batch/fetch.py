@@ -24,7 +24,7 @@ from scoter.batch.crawldir.segment import FETCHED, PARSED, Segment
 from scoter.batch.fetchlists.lists import process_count
 from scoter.batch.worker.parts import recover_fetch
 from scoter.batch.worker.pool import FetchPool, WorkerDied
-from scoter.batch.worker.process import WORKERS_LOCK, FetchTask, WorkerReport, assign_lists, share_limits
+from scoter.batch.worker.process import WORKERS_LOCK, FetchTask, FetchTaskReport, assign_lists, share_limits
 from scoter.config import Config
 from scoter.engine import Engine, source_of
 from scoter.errors import Defect, UsageError, UserError
@@ -175,9 +175,9 @@ class _WorkerReports:
         self._before = before
         self._tell = tell
         self._last: dict[int, Snapshot] = {}
-        self._ended: dict[int, WorkerReport] = {}
+        self._ended: dict[int, FetchTaskReport] = {}
 
-    def add(self, report: WorkerReport) -> None:
+    def add(self, report: FetchTaskReport) -> None:
         if report.snapshot is not None:
             self._last[report.worker] = report.snapshot
         if report.ended:

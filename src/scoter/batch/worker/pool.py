@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Self
 from scoter.errors import ScoterError
 
 if TYPE_CHECKING:
-    from scoter.batch.worker.process import FetchTask, WorkerReport
+    from scoter.batch.worker.process import FetchTask, FetchTaskReport
 
 _LOOK = 0.5
 _TASKS = Path("/proc/self/task")
@@ -80,7 +80,7 @@ class FetchPool:
             self._begin(context.Process(target=_serve, args=(theirs, not_theirs), name=self._next_name()), ours, theirs)
 
     def run(
-        self, tasks: Sequence[FetchTask], on_report: Callable[[WorkerReport], None], should_stop: Callable[[], bool]
+        self, tasks: Sequence[FetchTask], on_report: Callable[[FetchTaskReport], None], should_stop: Callable[[], bool]
     ) -> None:
         """Run tasks, one per worker; if a worker is killed, stop the others and raise ``WorkerDied``."""
         while len(self._processes) < len(tasks):
@@ -95,7 +95,7 @@ class FetchPool:
             ready: list[Any] = wait(list(busy), _LOOK)
             for pipe in ready:
                 try:
-                    report: WorkerReport = pipe.recv()
+                    report: FetchTaskReport = pipe.recv()
                 except (EOFError, OSError):
                     process = self._processes[busy.pop(pipe)]
                     process.join()

@@ -64,7 +64,7 @@ class FetchTask(Struct, frozen=True, kw_only=True):
     robots: str = ""
 
 
-class WorkerReport(Struct, frozen=True):
+class FetchTaskReport(Struct, frozen=True):
     """A report of a worker: its statistics, and in the last one the result."""
 
     worker: int
@@ -94,20 +94,20 @@ def run_worker(pipe: Connection) -> None:
                 pipe.send(replace(report, cpu=used - before))
 
 
-def _run_task(task: FetchTask, pipe: Connection) -> WorkerReport:
+def _run_task(task: FetchTask, pipe: Connection) -> FetchTaskReport:
     """Run a task; user errors are reported, any other exception ends the worker with a traceback."""
     handle = os.open(Path(task.segment) / WORKERS_LOCK, os.O_CREAT | os.O_RDWR, 0o644)
     fcntl.flock(handle, fcntl.LOCK_SH)
     try:
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-            return runner.run(FetchWorker(task, pipe).run())
+            return runner.run(SegmentWorker(task, pipe).run())
     except UserError as error:
-        return WorkerReport(task.worker, ended=True, problem=(error.message, error.where, error.hint))
+        return FetchTaskReport(task.worker, ended=True, problem=(error.message, error.where, error.hint))
     finally:
         os.close(handle)
 
 
-class FetchWorker:
+class SegmentWorker:
     """Fetches some fetch lists."""
 
     def __init__(self, task: FetchTask, pipe: Connection) -> None:
@@ -124,7 +124,7 @@ class FetchWorker:
         self._fetcher: Fetcher | None = None
         self._was_stopped = False
 
-    async def run(self) -> WorkerReport:
+    async def run(self) -> FetchTaskReport:
         """Fetch the lists, until they end or the worker is asked to stop."""
         task = self._task
         scratch = Scratch(self._segment.path / "tmp", f"worker-{task.worker}")
@@ -162,7 +162,7 @@ class FetchWorker:
             if self._open is not None:
                 self._open.discard()
             scratch.close()
-        return WorkerReport(
+        return FetchTaskReport(
             task.worker, last, ended=True, complete=not self._was_stopped, not_requested=dict(outcomes.not_requested)
         )
 
@@ -210,7 +210,7 @@ class FetchWorker:
         """Every second: rotate the part if due, send a report, and check for a request to stop."""
         self._rotate_if_due()
         try:
-            self._pipe.send(WorkerReport(self._task.worker, snapshot))
+            self._pipe.send(FetchTaskReport(self._task.worker, snapshot))
             # Polled, because the event loop would make the pipe non-blocking for its other users.
             if self._pipe.poll():
                 self._pipe.recv()
