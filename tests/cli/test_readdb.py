@@ -64,7 +64,7 @@ def test_dump_goes_to_a_file_or_stdout(run: Run, crawl: Path, tmp_path: Path) ->
         ([], "one of --stats"),
         (["--stats", "--top-n", "3"], "one of --stats"),
         (["--url", "nope"], "not a URL"),
-        (["--dump", "out", "--expr", "score >"], "was expected"),
+        (["--dump", "out", "--expr", "score >"], "expected a column"),
         (["--dump", "missing/out"], "missing/out"),
     ],
 )
