@@ -26,6 +26,7 @@ from scoter.live.workers.wire import (
     Heartbeat,
     HopDone,
     HopRefused,
+    LiveWorkerReport,
     MakeHop,
     RecallShards,
     RefusalReason,
@@ -39,7 +40,6 @@ from scoter.live.workers.wire import (
     StopWorker,
     WireMessage,
     WorkerReady,
-    WorkerReport,
     encoded,
     frames_over,
 )
@@ -87,7 +87,7 @@ MESSAGES: list[WireMessage] = [
     RobotsAnswer("https://example.org", None),
     RobotsUpdate("https://example.org", StoredRobots(b"User-agent: *", 5.0)),
     Heartbeat(),
-    WorkerReport(Snapshot(done=3, slowest=(("a", 1.0),)), 1, 2, 3.5, 4),
+    LiveWorkerReport(Snapshot(done=3, slowest=(("a", 1.0),)), 1, 2, 3.5, 4),
     StopWorker(0.5),
 ]
 

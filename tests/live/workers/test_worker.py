@@ -35,7 +35,7 @@ from scoter.live.workers.wire import (
     WorkerReady,
     frames_over,
 )
-from scoter.live.workers.worker import FetchWorker
+from scoter.live.workers.worker import LiveWorker
 
 SHARDS = (0,)  # of one
 
@@ -66,7 +66,7 @@ class Core:
     def __init__(self) -> None:
         self.heard: list[WireMessage] = []
         self.frames: FrameConnection
-        self.fetch_worker: FetchWorker
+        self.fetch_worker: LiveWorker
         self._last = 0
 
     def say(self, *messages: WireMessage) -> None:
@@ -111,7 +111,7 @@ async def core_of(web: Web, monkeypatch: pytest.MonkeyPatch, *settings: str) -> 
     config = load(
         overrides=["agent.name=t", 'http.robot_rules_allowlist=["example"]', "fetch.adaptive_delay=false", *settings]
     )
-    core.fetch_worker = FetchWorker(
+    core.fetch_worker = LiveWorker(
         worker_config(config, 1, 2_000),
         up,
         version=1,

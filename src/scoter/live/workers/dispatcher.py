@@ -35,6 +35,7 @@ from scoter.live.workers.wire import (
     Heartbeat,
     HopDone,
     HopRefused,
+    LiveWorkerReport,
     MakeHop,
     RefusalReason,
     RobotsAnswer,
@@ -42,7 +43,6 @@ from scoter.live.workers.wire import (
     RobotsUpdate,
     SetRule,
     WireMessage,
-    WorkerReport,
 )
 
 MAX_CRASHES: Final = 20  # workers that may crash with one request before the request fails
@@ -56,7 +56,7 @@ _SLOW: Final = 0.1  # seconds of delay from which on requests wait in the core
 class DispatcherView(Struct, frozen=True, kw_only=True):
     """The state of all workers at one moment."""
 
-    fetchers: dict[int, WorkerReport | None]
+    fetchers: dict[int, LiveWorkerReport | None]
     waiting: int
     under_way: int
     domains: int

@@ -28,6 +28,7 @@ from scoter.live.workers.wire import (
     DomainHold,
     FrameConnection,
     GrantShards,
+    LiveWorkerReport,
     RecallShards,
     RenewLease,
     ShardsReturned,
@@ -35,7 +36,6 @@ from scoter.live.workers.wire import (
     StopWorker,
     WireMessage,
     WorkerReady,
-    WorkerReport,
     frames_over,
 )
 
@@ -211,7 +211,7 @@ class WorkerPool:
             case ShardsReturned(since):
                 self._assignment.returned(worker.number, since)
                 self._do(self._assignment.tick(now))
-            case WorkerReport():
+            case LiveWorkerReport():
                 worker.report = message
             case _:
                 self._owner.receive(worker, message)
@@ -274,7 +274,7 @@ class WorkerHandle:
         self.number = number
         self.under_way: dict[int, QueuedHop] = {}
         self.has_joined = False
-        self.report: WorkerReport | None = None
+        self.report: LiveWorkerReport | None = None
         self._process = process
         self._frames: FrameConnection | None = None
         self._backlog: list[tuple[int, int, DomainQueue]] = []

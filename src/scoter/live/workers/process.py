@@ -28,7 +28,7 @@ from scoter.live.records import ContentSummary
 from scoter.live.stages.parser import ResponseParser
 from scoter.live.workers.lease import WorkerLock
 from scoter.live.workers.wire import VERSION, FrameConnection, MakeHop, StartWorker, WireMessage, frames_over
-from scoter.live.workers.worker import FetchWorker
+from scoter.live.workers.worker import LiveWorker
 from scoter.parse import ContentParser
 
 _DIRECT_LIMIT = 1024 * 1024  # bytes of a direct request
@@ -40,7 +40,7 @@ class WorkerStartup:
 
     def __init__(self) -> None:
         self.begun: asyncio.Future[StartWorker] = asyncio.get_running_loop().create_future()
-        self.worker: FetchWorker | None = None
+        self.worker: LiveWorker | None = None
         self._early: list[WireMessage] = []
         self._is_lost = False
 
@@ -59,7 +59,7 @@ class WorkerStartup:
         elif not self.begun.done():
             self.begun.cancel()
 
-    def settle(self, worker: FetchWorker) -> None:
+    def settle(self, worker: LiveWorker) -> None:
         """Hand over what came meanwhile."""
         self.worker = worker
         for message in self._early:
@@ -72,7 +72,7 @@ class WorkerStartup:
 class DirectRequests:
     """Those who ask directly, at the process's own Unix socket."""
 
-    def __init__(self, worker: FetchWorker) -> None:
+    def __init__(self, worker: LiveWorker) -> None:
         self._tenant = worker
         self._count = 0
 
@@ -110,7 +110,7 @@ async def _work(begin: StartWorker, process: WorkerStartup, core: FrameConnectio
     config = pickle.loads(begin.config)  # noqa: S301 - from the process that started this one, over a socket of the two
     keep_memory()
     parsing = ContentParser(config)  # only what needs no process of its own is parsed here
-    worker = FetchWorker(
+    worker = LiveWorker(
         config,
         core,
         version=VERSION,

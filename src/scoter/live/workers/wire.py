@@ -168,7 +168,7 @@ class Heartbeat(Struct, frozen=True, array_like=True):
     """A sign of life."""
 
 
-class WorkerReport(Struct, frozen=True, array_like=True):
+class LiveWorkerReport(Struct, frozen=True, array_like=True):
     """How far the fetcher is: its counts, its queues, the CPU seconds and bytes of memory it has used."""
 
     snapshot: Snapshot
@@ -199,7 +199,7 @@ WireMessage: TypeAlias = (
     | RobotsAnswer
     | RobotsUpdate
     | Heartbeat
-    | WorkerReport
+    | LiveWorkerReport
     | StopWorker
     | HopDone[Any]
 )
@@ -219,7 +219,7 @@ _PLAIN: Final[tuple[type[Struct], ...]] = (
     RobotsAnswer,
     RobotsUpdate,
     Heartbeat,
-    WorkerReport,
+    LiveWorkerReport,
     StopWorker,
 )
 # The kinds of reply have no mark of their own in msgpack, so each has a number of its own.

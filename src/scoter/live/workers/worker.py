@@ -32,6 +32,7 @@ from scoter.live.workers.wire import (
     Heartbeat,
     HopDone,
     HopRefused,
+    LiveWorkerReport,
     MakeHop,
     RecallShards,
     RefusalReason,
@@ -42,7 +43,6 @@ from scoter.live.workers.wire import (
     StopWorker,
     WireMessage,
     WorkerReady,
-    WorkerReport,
 )
 from scoter.plugins import chain
 
@@ -63,7 +63,7 @@ class _AcceptedHop(Struct, frozen=True, gc=False):
     is_read: bool = False
 
 
-class FetchWorker:
+class LiveWorker:
     """Serves the core, over ``core``, and direct requests, until it is stopped or idle without a core."""
 
     def __init__(
@@ -123,7 +123,7 @@ class FetchWorker:
         self._ending = asyncio.Event()
 
     def __repr__(self) -> str:
-        return f"FetchWorker({len(self._open)} requests, {self._lease!r})"
+        return f"LiveWorker({len(self._open)} requests, {self._lease!r})"
 
     async def run(self) -> None:
         """Serve until the end."""
@@ -322,7 +322,7 @@ class FetchWorker:
             del self._delays[key]
         used = resource.getrusage(resource.RUSAGE_SELF)
         self._core.send(
-            WorkerReport(
+            LiveWorkerReport(
                 snapshot, len(queues), len(self._lease), used.ru_utime + used.ru_stime, _resident(used.ru_maxrss)
             )
         )
