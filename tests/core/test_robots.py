@@ -185,7 +185,7 @@ def test_a_verdict_names_the_line_that_decided() -> None:
     assert robots.explain(canonical("http://example.com/a")).why == "line 3: Disallow: /a"
     assert robots.explain(canonical("http://example.com/a/b")).why == "line 4: Allow: /a/b"
     assert robots.explain(canonical("http://example.com/")).why == "no rule matches"
-    assert ALLOW_ALL.explain(canonical("http://example.com/")).why == "there are no rules for us"
+    assert ALLOW_ALL.explain(canonical("http://example.com/")).why == "no rules for this crawler"
 
 
 def test_an_unreachable_file_allows_nothing_but_itself() -> None:

@@ -1,4 +1,4 @@
-"""What a page says: the record that parsers make, parse filters widen and indexing filters read."""
+"""A parsed page: the record that parsers create, parse filters change and indexing filters read."""
 
 from __future__ import annotations
 
@@ -15,14 +15,13 @@ from scoter.core.url import Url
 EMPTY: Mapping[str, Any] = MappingProxyType({})
 
 SOON = 5.0
-"""Seconds under which a refresh counts as a redirect; a page that is shown for longer is a page of its own."""
+"""Seconds below which a refresh counts as a redirect."""
 
 
 class Content(Struct, frozen=True, kw_only=True):
-    """Bytes as they came, with the media type that was found for them.
+    """The bytes of a response with their detected media type.
 
-    ``encoding`` is the charset that the server named, ``robots`` what its ``X-Robots-Tag`` fields say, one a line;
-    ``truncated`` tells that there was more of it.
+    ``encoding`` is the charset in the header, ``robots`` the ``X-Robots-Tag`` fields, one per line.
     """
 
     url: Url
@@ -35,9 +34,9 @@ class Content(Struct, frozen=True, kw_only=True):
 
 
 class Outlink(Struct, frozen=True, kw_only=True, gc=False):
-    """A link on a page: where it leads, what it says, and what it carries along to its target.
+    """A link on a page: its target, its anchor text, and what it passes on to the target.
 
-    ``kind`` tells what it was found in: an element's name (``a``, ``area``, ``link``, ``img``, ``iframe``, ``form``,
+    ``kind`` is where it was found: an element's name (``a``, ``area``, ``link``, ``img``, ``iframe``, ``form``,
     ``script`` ...), ``media`` (video, audio and their sources), ``refresh``, ``text`` (an address in a text or script),
     ``feed`` or ``sitemap``.
     """
@@ -51,7 +50,7 @@ class Outlink(Struct, frozen=True, kw_only=True, gc=False):
 
 
 class Refresh(Struct, frozen=True):
-    """A page's wish that its reader go elsewhere after a while.
+    """A refresh: the page redirects after some seconds.
 
     >>> from scoter.core.url import canonical
     >>> Refresh(canonical("http://example.org/"), 0.0).is_redirect
@@ -67,14 +66,14 @@ class Refresh(Struct, frozen=True):
 
 
 class Heading(Struct, frozen=True):
-    """A heading: 1 to 6, and what it says."""
+    """A heading of level 1 to 6."""
 
     level: int
     text: str
 
 
 class Alternate(Struct, frozen=True, kw_only=True):
-    """Another form of the page: in another ``language`` (hreflang), another ``media_type`` (a feed, an AMP page)."""
+    """Another version of the page, by ``language`` (hreflang) or ``media_type`` (a feed, an AMP page)."""
 
     url: Url
     language: str = ""
@@ -86,11 +85,10 @@ class Alternate(Struct, frozen=True, kw_only=True):
 class Page(Struct, frozen=True, kw_only=True):
     """A parsed page.
 
-    ``base`` is what its links are relative to, when it is not the page's own URL; ``encoding`` the one it was read in;
-    ``language`` the one it declares, or that was detected. ``main_text`` and ``markdown`` hold its main content and
-    ``about`` what it says about itself, each when it was asked for; ``metas`` the values of its ``meta`` elements by
-    their names in lower case; ``metadata`` what parse filters add. ``doubt`` tells what is wrong with a page that could
-    be read in part only.
+    ``base`` is the base URL of its links if it is not the page's own URL, ``encoding`` the one used for decoding,
+    ``language`` the declared or detected one. ``main_text``, ``markdown`` and ``about`` (its metadata) are set if they
+    were requested. ``metas`` has the values of ``meta`` elements by lower-case name, ``metadata`` what parse filters
+    add. ``doubt`` says what is wrong with a page that could be parsed only in part.
     """
 
     url: Url
@@ -119,7 +117,7 @@ class Page(Struct, frozen=True, kw_only=True):
 
 
 class Document(Struct, frozen=True, kw_only=True):
-    """What goes to a search index: an id and fields with one or more values each."""
+    """A document for a search index: an id and fields with one or more values each."""
 
     id: str
     fields: Mapping[str, tuple[Any, ...]]

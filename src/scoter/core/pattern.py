@@ -1,12 +1,11 @@
 """Regular expressions that cannot hang.
 
-RE2 takes time in proportion to the text; ``regex`` backtracks and is stopped after ``PATIENCE``. A pattern goes to
-RE2 if RE2 has its features, and says so (``Pattern.linear``): look-around, back-references and possessive or
-atomic groups are what it lacks. "Gave up" is an answer of its own (``None``, ``Hit.gave_up``), never an exception,
-because it is a URL that brings it about.
+RE2 runs in linear time; ``regex`` backtracks and is stopped after ``PATIENCE``. A pattern runs on RE2 unless it uses
+look-around, back-references, or possessive or atomic groups (``Pattern.linear``). "Gave up" is a result (``None``,
+``Hit.gave_up``), never an exception, because any URL may cause it.
 
-Linear is not always quick: a pattern with many repetitions costs its size for every character. So a text is
-tried only up to a length that depends on the size of the patterns, from ``SHORTEST_LIMIT`` to ``LONGEST_TEXT``.
+Linear is not always fast: a pattern with many repetitions costs its size for every character. So a text is matched only
+up to a length that depends on the size of the patterns, from ``SHORTEST_LIMIT`` to ``LONGEST_TEXT``.
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ class Pattern(Struct, frozen=True, eq=False):
     engine: Any
 
     def found(self, text: str) -> bool | None:
-        """Tell whether the pattern occurs in a text; nothing when it gave up."""
+        """Return whether the pattern matches somewhere in a text, or ``None`` if it gave up."""
         if len(text) > _longest(self.size):
             return None
         if self.linear:
@@ -57,7 +56,7 @@ class Pattern(Struct, frozen=True, eq=False):
             return None
 
     def replaced(self, text: str, replacement: Replacement) -> str | None:
-        """Return the text with every occurrence replaced; nothing when it gave up or the text grew too long."""
+        """Return the text with every match replaced, or ``None`` if it gave up or the text became too long."""
         if len(text) > _longest(self.size):
             return None
         try:
@@ -82,14 +81,14 @@ class Pattern(Struct, frozen=True, eq=False):
             return
         last = None
         for match in self.engine.finditer(text):
-            # The binding reports an empty match twice when it lies ahead of where the search began.
+            # The binding reports an empty match twice if it is ahead of the start of the search.
             if match.span() != last:
                 last = match.span()
                 yield match
 
 
 class Replacement(Struct, frozen=True):
-    """What is put in a match's place: text and the numbers of groups."""
+    """The replacement of a match: text and group numbers."""
 
     parts: tuple[str | int, ...]
 
@@ -98,14 +97,14 @@ class Replacement(Struct, frozen=True):
 
 
 class Hit(Struct, frozen=True):
-    """The first pattern of a set that matched, or that could not be tried to its end."""
+    """The first pattern of a set that matched or gave up."""
 
     number: int
     gave_up: bool = False
 
 
 def compile_pattern(text: str) -> Pattern:
-    """Compile a pattern in Java's dialect; ``ValueError`` with a clause for one that cannot be."""
+    """Compile a pattern in Java's syntax, or raise ``ValueError`` with what is wrong, as a predicate."""
     translation = translate(text)
     try:
         engine = re2.compile(translation.linear, _options())
@@ -115,12 +114,12 @@ def compile_pattern(text: str) -> Pattern:
     try:
         engine = regex.compile(translation.backtracking, regex.V1)
     except (regex.error, OverflowError, RecursionError) as error:
-        raise ValueError(f"is no regular expression: {str(error).partition(chr(10))[0]}") from error
+        raise ValueError(f"is not a regular expression: {str(error).partition(chr(10))[0]}") from error
     return Pattern(text, False, len(translation.backtracking), translation, engine)
 
 
 def compile_replacement(text: str, pattern: Pattern) -> Replacement:
-    """Read a replacement as Java does: ``$1`` and ``${name}`` are groups, a backslash makes the next character plain.
+    """Parse a replacement as Java does: ``$1`` and ``${name}`` are groups, a backslash escapes the next character.
 
     >>> compile_replacement(r"$1\\$", compile_pattern("(a)")).parts
     (1, '$')
@@ -143,10 +142,10 @@ def compile_replacement(text: str, pattern: Pattern) -> Replacement:
 
 
 class PatternSet:
-    """Many patterns, each with a number: which is the first, by number, that occurs in a text?
+    """Numbered patterns; finds the one with the lowest number that matches a text.
 
-    All linear patterns are tried together, in one pass over the text; the others one by one, and only those that
-    would come before the best linear one.
+    All linear patterns are matched in one pass over the text, then the others one by one, as long as their numbers are
+    lower than the best linear one.
     """
 
     def __init__(self, patterns: Iterable[tuple[int, Pattern]], memory: int = SET_MEMORY) -> None:
@@ -158,7 +157,7 @@ class PatternSet:
         self._too_long = Hit(numbered[0][0], gave_up=True) if numbered else None
 
     def first(self, text: str) -> Hit | None:
-        """Return the first pattern that occurs, or at which it gave up; nothing when there is none."""
+        """Return the first pattern that matches or gives up, or ``None``."""
         if len(text) > self._longest:
             return self._too_long
         best = None
@@ -179,7 +178,7 @@ class PatternSet:
 
 
 class Bundle:
-    """Linear patterns in the order of their numbers, matched together."""
+    """Linear patterns in the order of their numbers, matched in one pass."""
 
     def __init__(
         self, patterns: Sequence[tuple[int, Pattern]], match: Callable[[bytes], list[int] | None] | None
@@ -204,15 +203,15 @@ class Bundle:
 
 
 def _bundled(patterns: Sequence[tuple[int, Pattern]], memory: int) -> Iterator[Bundle]:
-    """Put patterns into as few bundles as the memory for each allows."""
+    """Group patterns into as few bundles as the memory limit allows."""
     if not patterns:
         return
     together = re2.Set.SearchSet(_options(memory, capture=False))
     try:
         for _, pattern in patterns:
             together.Add(pattern.translation.linear)
-        # RE2 answers "no match" as well when its memory runs out. Every text has an end, so an answer without this
-        # last member is no answer.
+        # RE2 also reports "no match" when it runs out of memory. Every text matches this last pattern, so its absence
+        # reveals that.
         together.Add(r"\z")
         together.Compile()
     except re2.error:
@@ -239,7 +238,7 @@ def _longest(size: int) -> int:
 
 
 def _bytes(text: str) -> bytes:
-    return text.encode("utf-8", "surrogatepass")  # half a character must not raise; it matches nothing
+    return text.encode("utf-8", "surrogatepass")  # a lone surrogate must not raise; it matches nothing
 
 
 def _group_at(text: str, at: int, translation: Translation) -> tuple[int, int]:

@@ -1,10 +1,10 @@
-"""What is asked of the web and what it answers: one request is one hop, and every answer is a value.
+"""Requests and replies: one request is one hop, every reply is a value, and two total functions interpret it.
 
-Reply = Fetched       a body came
-      | Moved         the server pointed elsewhere; nobody has followed
-      | NotModified   the copy we have is still good
-      | Gone          there is no such page, or we may not have it
-      | Failed        nothing usable came; ``transient`` says whether asking again may help
+Reply = Fetched       a response with a body
+      | Moved         a redirect, not followed
+      | NotModified   our copy is still current
+      | Gone          the page does not exist, or must not be fetched
+      | Failed        no usable response; ``transient`` says whether a retry may help
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from scoter.core.datum import FetchStatus
 from scoter.core.url import Url, join
 
 Headers: TypeAlias = tuple[tuple[str, str], ...]
-"""Header fields in the order and case in which they came; bytes that are not ASCII stand as Latin-1."""
+"""Header fields in their original order and case; non-ASCII bytes are decoded as Latin-1."""
 
 
 class Request(Struct, frozen=True, kw_only=True):
-    """One hop to make: the URL, what is already known of it, and fields to send along.
+    """One hop to make: the URL, its validators, and further header fields.
 
-    ``context`` is carried along untouched, so that whoever asked can tell what the answer is for.
+    ``context`` is opaque data that lets the caller match the reply to the request.
     """
 
     url: Url
@@ -39,7 +39,7 @@ class Request(Struct, frozen=True, kw_only=True):
 
 
 class Truncation(StrEnum):
-    """Why a body is shorter than what the server had to say; the words are those of WARC-Truncated."""
+    """Why a body is truncated; the values are those of WARC-Truncated."""
 
     NOT = ""
     LENGTH = "length"
@@ -60,8 +60,8 @@ class Timings(Struct, frozen=True, kw_only=True):
 class Exchange(Struct, frozen=True, kw_only=True):
     """One request and its response, as they went over the wire.
 
-    ``body`` is free of transfer coding and still in its content coding. The heads end with an empty line. A head of
-    HTTP/2 is written as one of HTTP/1.1; ``http_version`` tells what it was.
+    ``body`` has no transfer coding but still its content coding. The heads end with an empty line. An HTTP/2 head is
+    written in the form of HTTP/1.1; ``http_version`` is the actual version.
     """
 
     url: Url
@@ -79,26 +79,26 @@ class Exchange(Struct, frozen=True, kw_only=True):
     timings: Timings = Timings()
 
     def header(self, name: str) -> str:
-        """Return the first value of a field, whatever its case, or nothing."""
+        """Return the first value of a field, case-insensitively, or an empty string."""
         return header(self.headers, name)
 
 
 class Reason(StrEnum):
     """Why there is no page."""
 
-    # Gone: asking again is of no use for a long while.
+    # Gone: no use retrying for a long time.
     BAD_REQUEST = "bad_request"
     UNAUTHORIZED = "unauthorized"
     NOT_FOUND = "not_found"
     REMOVED = "removed"
     ROBOTS_DENIED = "robots_denied"
-    CRAWL_DELAY = "crawl_delay"  # robots.txt asks for a longer delay than we are willing to keep
-    # Failed: the server spoke, and did not serve.
+    CRAWL_DELAY = "crawl_delay"  # robots.txt has a longer Crawl-delay than we respect
+    # Failed: an error response.
     FORBIDDEN = "forbidden"
     BUSY = "busy"
     SERVER_ERROR = "server_error"
     OTHER_STATUS = "other_status"
-    # Failed: no usable answer came.
+    # Failed: no usable response.
     UNRESOLVED = "unresolved"
     UNREACHABLE = "unreachable"
     TIMEOUT = "timeout"
@@ -106,7 +106,7 @@ class Reason(StrEnum):
     RESET = "reset"
     MALFORMED = "malformed"
     TOO_LARGE = "too_large"
-    # Failed: we did not ask.
+    # Failed: no request was made.
     REFUSED_ADDRESS = "refused_address"
     REFUSED_PORT = "refused_port"
     REFUSED_SCHEME = "refused_scheme"
@@ -117,7 +117,7 @@ class Reason(StrEnum):
 
 
 class Fetched(Struct, frozen=True):
-    """The server gave a body."""
+    """A response with a body."""
 
     exchange: Exchange
 
@@ -127,7 +127,7 @@ class Fetched(Struct, frozen=True):
 
 
 class Moved(Struct, frozen=True):
-    """The server pointed elsewhere; ``target`` is none when it did not say where, or where nobody can go."""
+    """A redirect; ``target`` is ``None`` if it is missing or not a URL."""
 
     exchange: Exchange
     target: Url | None
@@ -139,7 +139,7 @@ class Moved(Struct, frozen=True):
 
 
 class NotModified(Struct, frozen=True):
-    """The copy we have is still good."""
+    """Our copy is still current."""
 
     exchange: Exchange
 
@@ -149,7 +149,7 @@ class NotModified(Struct, frozen=True):
 
 
 class Gone(Struct, frozen=True):
-    """There is no such page, or we may not have it."""
+    """The page does not exist, or must not be fetched."""
 
     url: Url
     reason: Reason
@@ -158,10 +158,10 @@ class Gone(Struct, frozen=True):
 
 
 class Failed(Struct, frozen=True):
-    """Nothing usable came.
+    """No usable response.
 
-    ``transient`` says whether asking again may help; ``blames_host`` whether the host has one more failure to its name;
-    ``retry_after`` is how long the server asked to be left alone.
+    ``transient`` says whether a retry may help, ``blames_host`` whether it counts as a failure of the host.
+    ``retry_after`` is how long the server asked us to wait.
     """
 
     url: Url
@@ -177,7 +177,7 @@ Reply: TypeAlias = Fetched | Moved | NotModified | Gone | Failed
 
 
 def header(headers: Iterable[tuple[str, str]], name: str) -> str:
-    """Return the first value of a field, whatever its case, or nothing.
+    """Return the first value of a field, case-insensitively, or an empty string.
 
     >>> header((("content-type", "text/html"),), "Content-Type")
     'text/html'
@@ -198,14 +198,14 @@ _DIGITS = re.compile("[0-9]+")
 
 
 def reply_to(exchange: Exchange, now: datetime) -> Reply:
-    """Return what a response means.
+    """Interpret a response.
 
-    As in Nutch, but: 403 is tried again and does not count against the host, 204 and 206 are success with what there
-    is, 429 and 503 slow the host down.
+    As in Nutch, except: 403 is retried and not blamed on the host, 204 and 206 are successes, 429 and 503 slow the host
+    down.
     """
     status = exchange.status
     match status // 100:
-        case 2 if exchange.truncation is Truncation.DISCONNECT:  # what the others have to say is in their heads
+        case 2 if exchange.truncation is Truncation.DISCONNECT:  # others need only their head
             return Failed(exchange.url, Reason.RESET, "the body ended before its length", exchange=exchange)
         case 2:
             return Fetched(exchange)
@@ -220,7 +220,7 @@ def reply_to(exchange: Exchange, now: datetime) -> Reply:
         case 4 if status == 403:
             return Failed(exchange.url, Reason.FORBIDDEN, blames_host=False, exchange=exchange)
         case _ if status in _BUSY:
-            # A date is one of the server's clock; ours may be wrong.
+            # Relative to the server's clock, since ours may differ.
             wait = retry_after(exchange.header("Retry-After"), parse_date(exchange.header("Date")) or now)
             return Failed(exchange.url, Reason.BUSY, f"HTTP {status}", retry_after=wait, exchange=exchange)
         case 5:
@@ -230,7 +230,7 @@ def reply_to(exchange: Exchange, now: datetime) -> Reply:
 
 
 def fetch_status(reply: Reply) -> FetchStatus:
-    """Return the status under which a reply enters the crawl."""
+    """Return the fetch status of a reply."""
     match reply:
         case Fetched():
             return FetchStatus.SUCCESS
@@ -247,7 +247,7 @@ def fetch_status(reply: Reply) -> FetchStatus:
 
 
 def as_url(value: str) -> str:
-    """Return a header's value as the URL it means: many servers send UTF-8 unescaped, some send other bytes.
+    """Decode a URL in a header: many servers send unescaped UTF-8, some other bytes.
 
     >>> as_url("/caf\xc3\xa9"), as_url("/caf\xe9")
     ('/caf\xe9', '/caf%E9')
@@ -261,7 +261,7 @@ def as_url(value: str) -> str:
 
 
 def retry_after(value: str, now: datetime) -> timedelta | None:
-    """Read a Retry-After field (RFC 9110 10.2.3): seconds or a date; at most a day is believed.
+    """Read a Retry-After field (RFC 9110 10.2.3): seconds or a date, at most a day.
 
     >>> from datetime import UTC
     >>> retry_after("120", datetime(2026, 1, 1, tzinfo=UTC))

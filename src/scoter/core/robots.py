@@ -1,8 +1,7 @@
-"""What a site's robots.txt allows, by RFC 9309.
+"""robots.txt rules, by RFC 9309.
 
-Protego matches paths; the choice of the group that speaks to us is made here, since the standard asks for the
-whole product token and Protego takes any that starts alike. Whatever a file holds, reading it takes time linear
-in its first 500 KiB, and so does each verdict.
+Protego matches paths. The group for our crawler is chosen here, since the standard compares whole product tokens and
+Protego only prefixes. Parsing takes time linear in the first 500 KiB of a file, and so does each verdict.
 """
 
 from __future__ import annotations
@@ -18,17 +17,17 @@ from protego import Protego
 from scoter.core.robots_records import RobotsRule, Verdict
 from scoter.core.url import Url
 
-LIMIT: Final = 500 * 1024  # RFC 9309 2.5: at least this much must be read; we read no more
-MAX_WILDCARDS: Final = 20_000  # each verdict may look for each of them; no honest site comes near
+LIMIT: Final = 500 * 1024  # RFC 9309 2.5: the minimum that must be parsed
+MAX_WILDCARDS: Final = 20_000  # each verdict may try each of them; no honest site comes near
 LONGEST_DELAY: Final = timedelta(days=36_500)
-_MOST_TRIED: Final = 1_000  # rules that are looked at more closely to find the one that decided
+_MOST_TRIED: Final = 1_000  # rules that ``explain`` tries to find the one that decided
 
 _LINE_END: Final = re.compile("\r\n|\r|\n")
 _TOKEN: Final = re.compile("[A-Za-z_-]+")  # RFC 9309 2.2.1
 _USUAL: Final = re.compile("/(?!/)[A-Za-z0-9/._~*$?&=-]*")
 _PLAIN: Final = re.compile("[A-Za-z0-9/._~-]+")
 _PRODUCT_END: Final = re.compile(r"[/\s]")
-# What str.splitlines would take for a line end, or a terminal for a command, inside a path.
+# Characters in a path that str.splitlines takes for a line end, or a terminal for a command.
 _ODD: Final = re.compile("[\x00-\x1f\x7f\x85\u2028\u2029]")
 
 Field = Literal["agent", "allow", "disallow", "delay", "sitemap"]
@@ -38,7 +37,7 @@ _FIELDS: Final[dict[str, Field]] = {
     "user agent": "agent",
     "allow": "allow",
     "disallow": "disallow",
-    # Misspellings that are common enough to be meant.
+    # Common misspellings.
     "dissallow": "disallow",
     "dissalow": "disallow",
     "disalow": "disallow",
@@ -93,30 +92,30 @@ class Robots:
 
     @classmethod
     def read(cls, body: bytes, agents: Sequence[str]) -> Robots:
-        """Read a robots.txt for the first of our names that it speaks to, else for everybody (``*``)."""
+        """Parse a robots.txt for the first of our names that has a group, else for ``*``."""
         groups = _RobotsGroups()
         for number, field, value in _fields(body):
             groups.add(number, field, value)
         return groups.choose(agents)
 
     def allows(self, url: Url) -> bool:
-        """Tell whether the URL may be fetched."""
+        """Return whether the URL may be fetched."""
         if self._matcher is None:
             return not self._refusal or url.path == "/robots.txt"
-        return not self._shows_trace(url.text) or self._matcher.can_fetch(url.text, "*")
+        return not self._may_match(url.text) or self._matcher.can_fetch(url.text, "*")
 
-    def _shows_trace(self, text: str) -> bool:
-        """Tell whether a URL has anything of what a rule that refuses it would need."""
-        # The canonical form has a path, and no host is empty: the first slash after this many letters begins the path.
+    def _may_match(self, text: str) -> bool:
+        """Return whether a URL contains a substring that some Disallow rule needs in order to match."""
+        # A canonical URL has a host and a path, so the first slash after this many characters starts the path.
         if not text.startswith("http") or text.startswith(self._starts, text.index("/", len("https://"))):
             return True
-        for needle in self._needles:  # noqa: SIM110 - without a generator it takes half the time
+        for needle in self._needles:  # noqa: SIM110 - twice as fast without a generator
             if needle in text:
                 return True
         return False
 
     def explain(self, url: Url) -> Verdict:
-        """Tell whether the URL may be fetched, and by which line."""
+        """Return whether the URL may be fetched, and which line decides."""
         allowed = self.allows(url)
         if self._refusal:
             return Verdict(allowed, self._refusal)
@@ -137,7 +136,7 @@ class Robots:
                 return Verdict(allowed, f"one of {len(self.rules):,} rules")
             if not _matcher([RobotsRule(False, rule.path, 0)]).can_fetch(text, "*"):
                 return Verdict(allowed, str(rule))
-        return Verdict(allowed, "no rule matches" if self.rules else "there are no rules for us")
+        return Verdict(allowed, "no rule matches" if self.rules else "no rules for this crawler")
 
     def __repr__(self) -> str:
         delay = "none" if self.crawl_delay is None else f"{self.crawl_delay.total_seconds():g}s"
@@ -147,16 +146,16 @@ class Robots:
 
 
 ALLOW_ALL: Final = Robots()
-"""What a missing robots.txt says (RFC 9309 2.3.1.3)."""
+"""The rules of a missing robots.txt (RFC 9309 2.3.1.3)."""
 
 
 def disallow_all(reason: str) -> Robots:
-    """Return rules that allow nothing, for a robots.txt that could not be had (RFC 9309 2.3.1.4)."""
+    """Return rules that allow nothing, for an unreachable robots.txt (RFC 9309 2.3.1.4)."""
     return Robots(refusal=reason)
 
 
 def whole_lines(body: bytes) -> bytes:
-    """Return what was cut off somewhere without its last line: that may be half a rule, which says something else.
+    """Drop the partial last line of a truncated file: half a rule may mean something else.
 
     >>> whole_lines(b"Disallow: /a/b\\nDisallow: /")
     b'Disallow: /a/b\\n'
@@ -173,7 +172,7 @@ class _RobotsGroup:
 
 
 class _RobotsGroups:
-    """Collects the groups of a file: user-agent lines in a row, then what is said to them."""
+    """Collects the groups of a file: consecutive user-agent lines, then their rules."""
 
     def __init__(self) -> None:
         self._current: _RobotsGroup = _RobotsGroup()
@@ -192,10 +191,10 @@ class _RobotsGroups:
                 self._agents_open = True
             self._members.append((value, self._current))
             return
-        # A Crawl-delay ends the list of agents too: that is how its authors mean it.
+        # A Crawl-delay ends the list of agents too, as authors intend.
         self._agents_open = False
         if field == "delay":
-            # The longest counts, of several in a group as of several groups.
+            # The longest delay wins, within a group and among groups.
             delays = [each for each in (self._current.delay, _seconds(value)) if each is not None]
             self._current.delay = max(delays, default=None)
         elif value:  # an empty rule matches nothing
@@ -216,7 +215,7 @@ class _RobotsGroups:
 
 
 def _fields(body: bytes) -> Iterator[tuple[int, Field, str]]:
-    """Yield line number, field and value of every line that means something."""
+    """Yield line number, field and value of every known line."""
     cut = body[: LIMIT + 3]
     if len(body) > len(cut):
         cut = whole_lines(cut)
@@ -229,7 +228,7 @@ def _fields(body: bytes) -> Iterator[tuple[int, Field, str]]:
 
 
 def _speaks_to(line: str, ours: str) -> bool:
-    """Tell whether a user-agent line names us by our product token."""
+    """Return whether a user-agent line contains our product token."""
     if ours == "*":
         return line.startswith("*")
     named = _PRODUCT_END.split(line, maxsplit=1)[0].lower()
@@ -243,7 +242,7 @@ def _seconds(value: str) -> timedelta | None:
         seconds = float(value)
     except ValueError:
         return None
-    # Whoever writes more than a timedelta holds wants to be left alone all the more.
+    # A delay beyond the range of timedelta is clamped, not ignored.
     if not 0.0 <= seconds < math.inf:
         return None
     return timedelta(seconds=min(seconds, LONGEST_DELAY.total_seconds()))
@@ -254,10 +253,10 @@ def _escape(found: re.Match[str]) -> str:
 
 
 def _traces(rules: Sequence[RobotsRule]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return what a URL must start with or hold, if one of the rules is to refuse it.
+    """Return the prefixes and substrings of which a URL must have at least one to match a Disallow rule.
 
-    Most URLs show none of these, and to look for them takes a tenth of a verdict. Only letters that nobody escapes are
-    looked for; of a rule that is written in any unusual way the trace is one that every URL shows.
+    Most URLs have none, and checking costs a tenth of a full match. Only characters that are never escaped are used; an
+    unusual rule yields an empty prefix, which every URL has.
     """
     starts: list[str] = []
     needles: list[str] = []
@@ -273,7 +272,7 @@ def _traces(rules: Sequence[RobotsRule]) -> tuple[tuple[str, ...], tuple[str, ..
 
 
 def _trace(rule: RobotsRule) -> tuple[str, str]:
-    """Return what the path of a URL starts with, and what else it holds, if the rule matches it; perhaps nothing."""
+    """Return a prefix and a substring, perhaps empty, of every path that the rule matches."""
     first, *others = _PLAIN.findall(rule.path) if _USUAL.fullmatch(rule.path) else [""]
     return first, max(others, key=len, default="")
 

@@ -1,4 +1,4 @@
-"""The lines of a robots.txt that count, and what they come to; apart, since compiled modules may hold no ``Struct``."""
+"""Records of ``core.robots``; kept apart because compiled modules cannot define a ``Struct``."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from msgspec import Struct
 
 
 class RobotsRule(Struct, frozen=True):
-    """An ``Allow`` or ``Disallow`` line, with the number of the line in its file."""
+    """An ``Allow`` or ``Disallow`` line with its line number."""
 
     allow: bool
     path: str

@@ -1,6 +1,6 @@
-"""The update rule: what the crawldb says of a URL after a round, from what it said before and what was found.
+"""The update rule: the record of a URL after a round, from its old record and what the round found.
 
-This is the only place where a db status is decided, so every transition can be read from top to bottom.
+Db statuses are decided only here, so every transition can be read from top to bottom.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class UpdateScoring(Protocol):
 
 
 class UpdateRules(Struct, frozen=True, kw_only=True):
-    """What an update goes by: schedule, scoring and the limits of the ``db`` settings."""
+    """The schedule, scoring and limits of an update."""
 
     schedule: UpdateSchedule
     scoring: UpdateScoring
@@ -61,10 +61,10 @@ def update(
     rules: UpdateRules,
     parsed: Mapping[str, str] = EMPTY,
 ) -> CrawlDatum | None:
-    """Return the record to write for a URL, or nothing when it is to be left out.
+    """Return the new record of a URL, or ``None`` to leave it out.
 
-    ``fetch`` is what a fetch led to (or ``parse_failed``), ``links`` the linked records that point here,
-    ``signature`` that of the parsed content, ``parsed`` what parsing adds to the metadata.
+    ``fetch`` is the result of a fetch (or ``parse_failed``), ``links`` are the inlinks, ``signature`` is that of the
+    parsed content, and ``parsed`` the metadata from parsing.
     """
     if old is None and not rules.additions:
         return None
@@ -80,19 +80,19 @@ def update(
 
 
 def newest(records: Sequence[CrawlDatum]) -> CrawlDatum | None:
-    """Return the record with the latest fetch time: of several for one URL, that one counts."""
+    """Return the record with the latest fetch time."""
     return max(records, key=lambda record: record.fetch_time, default=None)
 
 
 def best_links(links: Sequence[CrawlDatum], limit: int) -> Sequence[CrawlDatum]:
-    """Return the links that count, best scores first; ties keep their order."""
+    """Return at most ``limit`` links, best scores first; ties keep their order."""
     if len(links) < 2:
         return links[:limit]
     return sorted(links, key=lambda link: -link.score)[:limit]
 
 
 def _outcome(fetch: CrawlDatum | None) -> Outcome | None:
-    """Return what a record says of a fetch; a seed, a signature or a db record says nothing."""
+    """Return the outcome of a fetch record, or ``None`` for other records."""
     status = None if fetch is None else fetch.status
     if isinstance(status, FetchStatus) or status is PartStatus.PARSE_FAILED or status is PartStatus.LINKED:
         return status
@@ -142,7 +142,7 @@ def _answered(
     fetched: datetime,
     rules: UpdateRules,
 ) -> CrawlDatum:
-    """Settle a page that answered: by its status, and by whether its content is what it was."""
+    """Update a page that responded, by its status and by whether its content changed."""
     change = _change(old, status, signature)
     before = result.modified_time
     result = rules.schedule.fetched(url, result, fetched, change)
@@ -174,7 +174,7 @@ def _change(old: CrawlDatum | None, status: FetchStatus, signature: bytes | None
 
 
 def _over(old: CrawlDatum | None, fetch: CrawlDatum, parsed: Mapping[str, str] = EMPTY) -> CrawlDatum:
-    """Lay what was found over what was known."""
+    """Merge the fetch into the old record."""
     if old is None:
         return replace(fetch, metadata={**fetch.metadata, **parsed}) if parsed else fetch
     return replace(

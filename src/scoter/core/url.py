@@ -1,4 +1,4 @@
-"""URLs: parsed once by the WHATWG rules, stored under one form.
+"""URLs: parsed once, by the WHATWG rules, into one canonical form.
 
 The canonical form is the WHATWG serialisation (lower-case scheme and host, punycode, dotted IPv4, no
 default port, dot segments resolved, no empty path) and, beyond it:
@@ -25,14 +25,14 @@ __all__ = ["Url", "canonical", "host_of", "join", "queue_key"]
 ORIGIN_CACHE: Final = 4_096
 JOIN_CACHE: Final = 4_096  # about 2 MB when full of ordinary links, 10 at the very most
 
-# Not one that follows a stray percent sign: decoding it would make a new escape out of the two.
+# Not after a stray percent sign: decoding would create a new escape.
 _ESCAPE: Final = re.compile("(?<!%)(?<!%[0-9a-fA-F])%[0-9a-fA-F]{2}")
-# An escape that is not in its final spelling: a lower-case digit, or an unreserved character.
+# An escape that is not canonical: a lower-case digit, or an unreserved character.
 _UNTIDY: Final = re.compile(
     "%(?:[0-9A-Fa-f][a-f]|[a-f][0-9A-F]|2[DdEe]|3[0-9]|[46][1-9A-Fa-f]|[57][0-9Aa]|5[Ff]|7[Ee])"
 )
 _UNRESERVED: Final = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
-# What the parser leaves as it is, and most links lead to: names that do not begin with a dot, and a simple query.
+# Paths and queries that the parser does not change, as in most links.
 _NAME: Final = "[A-Za-z0-9_~-][A-Za-z0-9._~-]*"
 _PLAIN: Final = rf"/(?:{_NAME}/)*(?:{_NAME})?(?:\?[A-Za-z0-9._~=&-]*)?"
 _PLAIN_TARGET: Final = re.compile(_PLAIN)
@@ -41,7 +41,7 @@ _CACHED: Final = 512  # characters; a data: URL may be megabytes long and must n
 
 
 def canonical(text: str) -> Url:
-    """Return the form under which every spelling of a URL is stored.
+    """Return the canonical form of a URL.
 
     >>> str(canonical("HTTP://Example.COM:80/a/../b#top"))
     'http://example.com/b'
@@ -51,12 +51,14 @@ def canonical(text: str) -> Url:
     found = _absolute(text) if len(text) <= _CACHED else _parse(text)
     if found is None:
         shown = text if len(text) <= 200 else text[:200] + "…"
-        raise UrlError(f"{shown!r} is not a URL that can be fetched", hint="A URL looks like https://example.org/path.")
+        raise UrlError(
+            f"{shown!r} is not a URL that can be fetched", hint="Write a URL such as https://example.org/path."
+        )
     return found
 
 
 def join(base: Url, href: str) -> Url | None:
-    """Return where a link on a page leads, or nothing when it leads nowhere (``javascript:``, ``http://``).
+    """Resolve a link on a page, or return ``None`` if it is not a fetchable URL (``javascript:``, ``http://``).
 
     >>> join(canonical("http://example.com/a/b"), "../c?d#e")
     Url('http://example.com/c?d')
@@ -64,7 +66,7 @@ def join(base: Url, href: str) -> Url | None:
     """
     text = base.text
     if href.startswith(("http://", "https://")) and len(href) <= _CACHED:
-        return _absolute(href)  # the same from every page of the web
+        return _absolute(href)  # independent of the base
     if href[:1] == "/" and text.startswith(("http://", "https://")) and _is_plain(href):
         return _moved(base, text.index("/", 8), href)
     if _depends_on_folder(href) and text.startswith(("http://", "https://")):
@@ -75,7 +77,7 @@ def join(base: Url, href: str) -> Url | None:
 
 
 def queue_key(url: Url, mode: str = "host") -> str:
-    """Return whose turn a URL takes: its host or registered domain, without scheme, port or trailing dot.
+    """Return the key of a URL's queue: its host or registered domain, without trailing dot.
 
     >>> queue_key(canonical("https://www.Example.com.:8443/"))
     'www.example.com'
@@ -87,7 +89,7 @@ def queue_key(url: Url, mode: str = "host") -> str:
 
 
 def host_of(text: str) -> str:
-    """Return a host that somebody wrote down as it stands in URLs; nothing where it is none, or more than a host.
+    """Return a host as canonical URLs spell it, or an empty string if the text is not exactly a host.
 
     >>> host_of("Bücher.example."), host_of("2606:2800::1"), host_of("example.org:8080"), host_of("*.example.org")
     ('xn--bcher-kva.example', '[2606:2800::1]', '', '')
@@ -100,10 +102,10 @@ def host_of(text: str) -> str:
 
 
 def _depends_on_folder(href: str) -> bool:
-    """Tell whether a link means the same on all the pages of a folder, as most links of a site do.
+    """Return whether a link resolves to the same URL on all pages of a folder, as most links do.
 
-    Not so: an empty link, ``?query``, ``#fragment``, what the parser strips in front of these, and
-    ``http:?query``, which the standard takes as relative when the page has the same scheme.
+    Exceptions are an empty link, ``?query``, ``#fragment``, characters that the parser strips before these, and
+    ``http:?query``, which is relative if the page has the same scheme.
     """
     first = href[:1]
     if first <= "#" or first == "?":
@@ -128,7 +130,7 @@ def _join(base: str, href: str) -> Url | None:
 
 
 def _moved(url: Url, origin_end: int, target: str) -> Url:
-    """Return another place of a URL's origin; its target is as the parser would leave it."""
+    """Return a URL of the same origin; its target must be canonical."""
     rest = len(url.text) - origin_end
     return Url(url.text[:origin_end] + target, url.key[: len(url.key) - rest] + target, url.host)
 
@@ -160,12 +162,12 @@ _absolute = lru_cache(maxsize=JOIN_CACHE)(_parse)
 
 
 def _tidy(href: str) -> Url | None:
-    """Finish a serialised URL: drop fragment and credentials, settle escapes, find host and key."""
+    """Make a serialised URL canonical: drop fragment and credentials, normalise escapes, find host and key."""
     if "#" in href:
         href = href[: href.index("#")]
     start = href.find("://") + 3
     if start < 3 or href.find(":") != start - 3 or href.startswith("javascript:"):
-        return None  # mailto:, data: and their like have no authority; javascript: may pretend to have one
+        return None  # mailto:, data: and others have no authority; javascript: may seem to have one
     end = href.find("/", start)
     if not href.startswith(("http:", "https:")):  # others may lack a path, and have a slash in their query
         found = AUTHORITY_END.search(href, start)

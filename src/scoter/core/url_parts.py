@@ -1,7 +1,6 @@
-"""A URL as it is stored and handed around, and the parts that it can be asked for.
+"""The record of a canonical URL, and its parts.
 
-It is made by ``core.url``, which knows what the canonical form is; that module is compiled, and such may hold no
-``Struct``.
+``core.url`` creates it; that module is compiled, and compiled modules cannot define a ``Struct``.
 """
 
 from __future__ import annotations
@@ -13,11 +12,11 @@ from msgspec import Struct
 from scoter.core.domain import registered_domain
 
 AUTHORITY_END = re.compile("[/?]")
-"""Where the host and port of a canonical URL end, if anything follows them."""
+"""Matches where the authority of a canonical URL ends."""
 
 
 class Url(Struct, frozen=True, gc=False):
-    """A URL in canonical form, with the host and sort key that every store needs beside it.
+    """A URL in canonical form, with its host and sort key.
 
     >>> Url("http://example.com/b", "com,example)/b", "example.com")
     Url('http://example.com/b')
@@ -39,7 +38,7 @@ class Url(Struct, frozen=True, gc=False):
 
     @property
     def port(self) -> int | None:
-        """The port if it is not the scheme's own."""
+        """The port, or ``None`` for the default port of the scheme."""
         end = self._host_end()
         return int(self.text[end + 1 : self._authority_end(end)]) if self.text[end : end + 1] == ":" else None
 
@@ -54,12 +53,12 @@ class Url(Struct, frozen=True, gc=False):
 
     @property
     def target(self) -> str:
-        """Path and query, as a request line has them."""
+        """Path and query, as in a request line."""
         return self.text[self._authority_end(self._host_end()) :] or "/"
 
     @property
     def domain(self) -> str:
-        """The registered domain, or the host itself where there is none (an IP address, a bare name)."""
+        """The registered domain, or the host itself if it has none (an IP address, a bare name)."""
         return registered_domain(self.host)
 
     @property
@@ -68,7 +67,7 @@ class Url(Struct, frozen=True, gc=False):
         return sum(1 for segment in self.path.split("/") if segment)
 
     def _host_end(self) -> int:
-        # The canonical form has no user name: the host follows at once.
+        # A canonical URL has no user name: the host follows directly.
         return self.text.index("://") + 3 + len(self.host)
 
     def _authority_end(self, host_end: int) -> int:
