@@ -13,6 +13,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, ParamSpec, TypeAlias, TypeVar
 
 from msgspec.structs import replace
+from tests.live.memory.stores import MemoryStores
 
 from scoter.api import Archived
 from scoter.compose import Service
@@ -20,7 +21,6 @@ from scoter.config import Config
 from scoter.core.reply import Exchange, Failed, Gone, Headers, Reason, Reply, Request, Timings, reply_to
 from scoter.core.url import Url, canonical
 from scoter.live.context import Context
-from scoter.live.memory.stores import MemoryStores
 from scoter.live.pipeline import pipeline
 from scoter.live.ports import HopReply, JournalEntry, OutcomeRecorder, UrlOutcome
 from scoter.live.records import Event, Message, Priority, UrlRecord

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 from tests.live.fakes import NOW, configuration
+from tests.live.memory.stores import MemoryStores
 
 from scoter.api import DomainRule
 from scoter.core.extract import LONGEST
 from scoter.errors import UserError
 from scoter.live.acceptance import Acceptance, Overloaded, Taken
-from scoter.live.memory.stores import MemoryStores
 from scoter.live.ports import Accepted, JournalEntry
 from scoter.live.records import Message, Priority
 

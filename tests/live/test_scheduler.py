@@ -6,8 +6,8 @@ import asyncio
 from datetime import timedelta
 
 from tests.live.fakes import Bench, ScriptedWeb, clock, page, simulated, ticks, until_idle
+from tests.live.memory.stores import MemoryStores
 
-from scoter.live.memory.stores import MemoryStores
 from scoter.live.records import Priority
 
 A, B = "http://a.example/", "http://b.example/"

@@ -8,12 +8,12 @@ from datetime import timedelta
 
 import pytest
 from tests.live.fakes import READER, Bench, ScriptedWeb, clock, failed, page, simulated, ticks, until_idle
+from tests.live.memory.journal import MemoryJournal
+from tests.live.memory.stores import MemoryStores
 
 from scoter.core.reply import Reason
 from scoter.errors import Defect, UserError
 from scoter.live.context import Context
-from scoter.live.memory.journal import MemoryJournal
-from scoter.live.memory.stores import MemoryStores
 from scoter.live.ports import JournalEntry
 from scoter.live.records import Priority
 from scoter.live.scheduler import Scheduler

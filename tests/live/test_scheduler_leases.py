@@ -9,9 +9,9 @@ from typing import Any, TypeVar
 
 import pytest
 from tests.live.fakes import READER, Bench, ScriptedWeb, page, simulated, ticks, until_idle
+from tests.live.memory.journal import MemoryJournal
 
 from scoter.live.context import Context
-from scoter.live.memory.journal import MemoryJournal
 from scoter.live.ports import JournalEntry
 from scoter.live.scheduler import Scheduler
 

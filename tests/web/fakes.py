@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 from msgspec.structs import replace
+from tests.live.memory.stores import MemoryStores
 from tests.web.client import Client
 
 from scoter.config import Config
@@ -16,7 +17,6 @@ from scoter.core.reply import Exchange, Fetched, Reply, Request
 from scoter.core.url import canonical
 from scoter.fetch.network.guard import Guard
 from scoter.live.acceptance import Acceptance
-from scoter.live.memory.stores import MemoryStores
 from scoter.live.ports import HopReply, StoredRecord, UrlOutcome
 from scoter.live.records import Priority, State, UrlRecord
 from scoter.web.app import Api, Services

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
+from tests.live.memory.stores import MemoryStores
 from tests.web.client import Client
 from tests.web.fakes import Bench, Clock
 from tests.web.test_urls import _nobody
@@ -12,7 +13,6 @@ from tests.web.test_urls import _nobody
 from scoter.api import Problem
 from scoter.errors import UsageError
 from scoter.live.keys import MOST_KEYS
-from scoter.live.memory.stores import MemoryStores
 from scoter.web.keys import AccessControl, Admission, needs_keys
 from scoter.web.lookup_app import LookupApp
 from scoter.web.lookups import Lookup

@@ -9,10 +9,10 @@ from datetime import datetime
 from pathlib import Path
 
 import msgspec
+from tests.live.memory.access import MemoryKeys
 from tests.web.client import Client
 from tests.web.fakes import NOW, Bench
 
-from scoter.live.memory.access import MemoryKeys
 from scoter.web.asgi import Receive, Scope, Send
 from scoter.web.keys import AccessControl, Admission
 from scoter.web.lookup_app import LookupApp

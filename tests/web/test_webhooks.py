@@ -10,10 +10,10 @@ from hashlib import sha256
 
 import msgspec
 import pytest
+from tests.live.memory.events import MemoryDeliveries
 from tests.web.fakes import NOW, Clock, record_of
 
 from scoter.core.url import Url
-from scoter.live.memory.events import MemoryDeliveries
 from scoter.live.records import Event
 from scoter.web.webhooks import DeliveryBackoff, DeliveryLimits, PostResult, Webhooks
 

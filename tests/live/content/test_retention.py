@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 from tests.live.content.outcomes import NOON, Clock, FakeEvents, event, files
+from tests.live.memory.metadata import MemoryMetadata
+from tests.live.memory.stores import MemoryStores
 
 from scoter.errors import StoreUnavailable
 from scoter.live.content.log import FetchLog
 from scoter.live.content.log_files import read_state
 from scoter.live.content.retention import DiskFloor, Retention, RetentionLimits, SweepResult, expire_archives, has_room
-from scoter.live.memory.metadata import MemoryMetadata
-from scoter.live.memory.stores import MemoryStores
 from scoter.live.ports import StoredRecord
 
 DAY = timedelta(days=1)

@@ -12,6 +12,8 @@ import msgspec
 import pytest
 from tests.live.content.outcomes import NOON, Clock, FakeEvents, event, files, logged
 from tests.live.fakes import page
+from tests.live.memory.metadata import MemoryMetadata
+from tests.live.memory.stores import MemoryStores
 from tests.live.stores.fakes import LEASE, Stores, Time, message, opened, url_of
 from tests.store.exchanges import ABOUT, exchange
 
@@ -20,8 +22,6 @@ from scoter.core.url import canonical
 from scoter.live.content.archive import LiveWarcWriter
 from scoter.live.content.log import FetchLog
 from scoter.live.content.log_files import pieces
-from scoter.live.memory.metadata import MemoryMetadata
-from scoter.live.memory.stores import MemoryStores
 from scoter.live.ports import StoredRecord
 from scoter.live.records import Priority, State, UrlRecord
 from scoter.live.sqlite.database import ServiceDb

@@ -9,11 +9,11 @@ from datetime import timedelta
 
 import pytest
 from tests.live.fakes import READER, Bench, ScriptedWeb, clock, page, simulated, ticks, until_idle
+from tests.live.memory.journal import MemoryJournal
+from tests.live.memory.stores import MemoryStores
 
 from scoter.errors import ContentUnavailable, StoreUnavailable, Unavailable
 from scoter.live.admission import LONGEST, StoragePause
-from scoter.live.memory.journal import MemoryJournal
-from scoter.live.memory.stores import MemoryStores
 from scoter.live.ports import Accepted, JournalEntry, OutcomeRecorder, UrlOutcome
 from scoter.live.records import Event, Message, Priority
 from scoter.live.scheduler import Scheduler

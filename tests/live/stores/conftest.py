@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import pytest
+from tests.live.memory.stores import MemoryStores
 from tests.live.stores.fakes import Stores, Time
 
-from scoter.live.memory.stores import MemoryStores
 from scoter.live.sqlite.database import ServiceDb
 from scoter.live.sqlite.stores import SqliteStores
 

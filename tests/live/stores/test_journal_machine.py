@@ -13,9 +13,9 @@ from typing import Any, TypeVar
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from tests.live.memory.stores import MemoryStores
 from tests.live.stores.fakes import LEASE, START, Stores, Time, done, message, url_of
 
-from scoter.live.memory.stores import MemoryStores
 from scoter.live.ports import JournalEntry
 from scoter.live.records import Priority, State
 from scoter.live.sqlite.database import ServiceDb

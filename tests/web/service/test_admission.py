@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
+from tests.live.memory.access import MemoryRules
 
 from scoter.api import DomainRule
 from scoter.errors import StoreUnavailable
 from scoter.live.acceptance import Overloaded, Taken, TakeResult
 from scoter.live.content.retention import DiskFloor
-from scoter.live.memory.access import MemoryRules
 from scoter.live.ports import Accepted
 from scoter.live.records import Message
 from scoter.live.sqlite.database import ServiceDb

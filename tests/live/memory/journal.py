@@ -1,4 +1,4 @@
-"""Accepted messages until each of their URLs is done, in memory; and the ledger that ends them."""
+"""Accepted messages until each of their URLs is done, and the recording of outcomes, in memory."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from msgspec import Struct
+from tests.live.memory.events import MemoryDeliveries, MemoryEvents
+from tests.live.memory.metadata import MemoryMetadata
 
 from scoter.live.journal_rules import (
     MOST_MESSAGES,
@@ -19,8 +21,6 @@ from scoter.live.journal_rules import (
     domain_of,
     failed_record,
 )
-from scoter.live.memory.events import MemoryDeliveries, MemoryEvents
-from scoter.live.memory.metadata import MemoryMetadata
 from scoter.live.ports import Accepted, JournalEntry, UrlOutcome
 from scoter.live.records import Event, Message, Priority, UrlRecord
 
@@ -60,7 +60,7 @@ class _AcceptedMessage(Struct):
 
 
 class MemoryJournal:
-    """The journal, and the ledger that ends its entries."""
+    """The journal (``ports.Intake``) and the recorder of outcomes (``ports.OutcomeRecorder``)."""
 
     def __init__(
         self,
@@ -76,10 +76,6 @@ class MemoryJournal:
         most_tries: int = MOST_TRIES,
         window: int = WINDOW,
     ) -> None:
-        """Messages are known for ``kept`` after they were done, and not when ``most_messages`` came after them.
-
-        An entry is lent ``most_tries`` times at most, and of one domain and priority ``window`` at a time.
-        """
         self._clock = clock
         self._lease_clock = lease_clock
         self._metadata = metadata
@@ -93,17 +89,16 @@ class MemoryJournal:
         self._messages: dict[str, _AcceptedMessage] = {}
         self._rows: dict[int, _EntryState] = {}
         self._lent: dict[int, _EntryState] = {}
-        # Ids that wait, by priority; one that is lent or done since is passed over when its turn comes.
+        # Waiting ids by priority. An id may be leased or done by the time it is reached, and is then skipped.
         self._queues: dict[Priority, list[int]] = {priority: [] for priority in Priority}
         self._depth: Counter[Priority] = Counter()
         self._backlog: Counter[str] = Counter()
-        # Of each domain and priority: how many wait or are lent, and those behind them, which nobody looks at yet.
+        # By domain and priority: how many wait or are leased, and the parked entries behind them.
         self._window = window
         self._ready: Counter[tuple[str, Priority]] = Counter()
         self._parked: dict[tuple[str, Priority], deque[_EntryState]] = {}
 
     async def accept(self, messages: Sequence[tuple[Message, Sequence[str]]]) -> Sequence[Accepted]:
-        """Keep messages with the URLs found in them for good, before this returns."""
         return [self._accept(message, dict.fromkeys(urls)) for message, urls in messages]
 
     def _accept(self, message: Message, urls: Mapping[str, None]) -> Accepted:
@@ -128,7 +123,6 @@ class MemoryJournal:
         return accepted
 
     async def open(self, reader: str, most: int, lease: timedelta) -> Sequence[JournalEntry]:
-        """Lend entries to a reader; those it does not close in time are lent again, to whoever asks."""
         now = self._lease_clock()
         for row in [row for row in self._lent.values() if row.until <= now]:
             self._wait(row)
@@ -149,7 +143,7 @@ class MemoryJournal:
         before = now - self._turns.patience
         for _ in range(self._turns.for_the_patient(most)):
             heads = [head for priority in (Priority.NORMAL, Priority.BULK) if (head := self._head(priority))]
-            # What came at a time that is yet to come has waited since before the clock was set back.
+            # A time in the future dates from before the clock was set back: the entry has waited since then.
             waited = [head for head in heads if not before < head.message.received <= now]
             if not waited:
                 break
@@ -184,21 +178,18 @@ class MemoryJournal:
         heapq.heappush(self._queues[row.message.priority], row.id)
 
     async def renew(self, reader: str, entries: Sequence[int], lease: timedelta) -> Sequence[int]:
-        """Prolong leases; return those entries that the reader still has."""
         held = [row for row in map(self._lent.get, entries) if row is not None and row.reader == reader]
         for row in held:
             row.until = self._lease_clock() + lease.total_seconds()
         return [row.id for row in held]
 
     async def abort(self, reader: str, entries: Sequence[int]) -> None:
-        """Give entries back at once, as if they had not been opened."""
         for row in map(self._lent.get, entries):
             if row is not None and row.reader == reader:
                 row.tries -= 1
                 self._wait(row)
 
     async def record(self, reader: str, done: Sequence[UrlOutcome]) -> Sequence[Event | None]:
-        """Store, announce and close; none for an entry that the reader no longer has, of which nothing is kept."""
         return [self._record(reader, each) for each in done]
 
     def _record(self, reader: str, done: UrlOutcome) -> Event | None:
@@ -226,7 +217,7 @@ class MemoryJournal:
         return event
 
     def _unpark(self, kind: tuple[str, Priority]) -> None:
-        """Let the oldest that is parked take the place of one that has ended."""
+        """Replace an entry that has ended by the oldest parked one."""
         parked = self._parked.get(kind)
         if parked:
             self._wait(parked.popleft())
@@ -237,7 +228,6 @@ class MemoryJournal:
                 del self._ready[kind]
 
     async def prune(self, most: int, *, by_age: bool = True) -> int:
-        """Forget at most so many messages that were done before too many others or, if ``by_age``, long ago."""
         before, surplus = self._clock() - self._kept, len(self._messages) - self._most_messages
         old = [
             name
@@ -249,23 +239,18 @@ class MemoryJournal:
         return min(len(old), most)
 
     def depth(self) -> Mapping[Priority, int]:
-        """Return how many entries are not closed."""
         return {priority: self._depth[priority] for priority in Priority}
 
     def waiting(self) -> int:
-        """Return how many entries are not closed, of all priorities."""
         return len(self._rows)
 
     def waiting_of(self, domain: str) -> int:
-        """Return how many entries of a registered domain are not closed."""
         return self._backlog[domain]
 
     def oldest(self) -> timedelta | None:
-        """Return how long the oldest open entry has been there, if there is one."""
         row = next(iter(self._rows.values()), None)
         return max(self._clock() - row.message.received, timedelta()) if row else None
 
     def is_done(self, message: str) -> bool | None:
-        """Tell whether all URLs of a message are done; nothing for one that is not known, or not any more."""
         known = self._messages.get(message)
         return known.open == 0 if known else None

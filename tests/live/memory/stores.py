@@ -1,20 +1,21 @@
-"""All stores of a live service, in memory."""
+"""All stores of a live service, in memory: the second implementation that the contract tests run against."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
 
+from tests.live.memory.access import MemoryKeys, MemoryRules
+from tests.live.memory.events import MemoryDeliveries, MemoryEvents
+from tests.live.memory.journal import MemoryJournal
+from tests.live.memory.metadata import MemoryMetadata
+
 from scoter.live.clock import lease_now, utc_now
 from scoter.live.journal_rules import MOST_GIVEN_UP, MOST_MESSAGES, MOST_TRIES, PATIENCE, WINDOW
-from scoter.live.memory.access import MemoryKeys, MemoryRules
-from scoter.live.memory.events import MemoryDeliveries, MemoryEvents
-from scoter.live.memory.journal import MemoryJournal
-from scoter.live.memory.metadata import MemoryMetadata
 
 
 class MemoryStores:
-    """What a service keeps, for as long as the process lives. The journal is the outcomes too."""
+    """The counterpart of ``SqliteStores``."""
 
     def __init__(
         self,
@@ -50,4 +51,4 @@ class MemoryStores:
         self.keys = MemoryKeys(clock)
 
     def close(self) -> None:
-        """Nothing: what was kept is gone with this."""
+        """Do nothing: nothing is open."""

@@ -1,4 +1,4 @@
-"""Rules of domains, and API keys: who may come in, and how a secret is kept without being known."""
+"""Domain rules and API keys, in memory."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from scoter.live.keys import ApiKey, KeyUses, key_id_in, new_key, token_matches
 
 
 class MemoryKeys:
-    """Keys that end with the process."""
+    """The API keys (``keys.ApiKeys``)."""
 
     def __init__(self, clock: Callable[[], datetime]) -> None:
         self._clock = clock
@@ -50,21 +50,19 @@ class MemoryKeys:
 
 
 class MemoryRules:
-    """Rules that end with the process."""
+    """The domain rules (``ports.DomainRuleStore``)."""
 
     def __init__(self) -> None:
         self._rules: dict[str, DomainRule] = {}
 
     def get(self, domain: str) -> DomainRule | None:
-        """Return what holds for a registered domain, if anything was set."""
         return self._rules.get(domain)
 
     def all(self) -> Sequence[DomainRule]:
-        """Return every rule, by name."""
         return [self._rules[domain] for domain in sorted(self._rules)]
 
     async def put(self, rule: DomainRule) -> None:
-        """Set a rule in the place of the one before. A rule that says nothing is no rule."""
+        """Replace the rule of a domain; a rule without settings removes it."""
         if rule == DomainRule(domain=rule.domain):
             self._rules.pop(rule.domain, None)
         else:
