@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import re
 import subprocess
@@ -87,6 +88,15 @@ def test_every_package_is_in_the_architecture() -> None:
 
     for package in packages:
         assert f"`{package.name}/`" in text
+
+
+def test_package_docstrings_list_their_modules() -> None:
+    for init in (ROOT / "src" / "scoter").rglob("__init__.py"):
+        modules = {each.stem for each in init.parent.glob("[!_]*.py")}
+        packages = {f"{each.parent.name}/" for each in init.parent.glob("*/__init__.py")}
+        docstring = ast.get_docstring(ast.parse(init.read_text("utf-8"))) or ""
+
+        assert modules | packages <= set(re.findall(r"^- ``([\w/]+)`` ", docstring, re.MULTILINE)), init
 
 
 def test_every_command_is_documented() -> None:

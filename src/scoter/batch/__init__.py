@@ -1,10 +1,35 @@
-"""Batch crawls. Every module here is one job, named like its command; the packages are what the jobs share.
+"""Batch crawls. Start at ``crawl``, which calls the other jobs in turn.
 
-Start at ``crawl.py``, which calls the other jobs in turn.
+Jobs, one module per command:
 
-``crawldir/``    the crawl directory: segments, tables and their columns, looking up, exporting and copying data
-``urls/``        URLs on their way into a crawl: seed lists, sitemaps, scope, normalisers and filters
-``fetchlists/``  from the crawldb to fetch lists: selecting, picking, writing, reading (``generate``, ``freegen``)
-``worker/``      what a fetching process does, and the pool of these processes (``fetch``, ``parse``)
-``update/``      the update rule as column expressions (``updatedb``)
+- ``crawl``          runs rounds of generate, fetch, parse and updatedb; then dedup and invertlinks
+- ``inject``         adds seeds to the crawldb
+- ``sitemap``        adds the URLs of sitemaps to the crawldb
+- ``generate``       makes segments of the URLs that are due
+- ``freegen``        makes a segment of the URLs in files
+- ``fetch``          distributes the fetch lists of a segment to workers
+- ``parse``          parses a fetched segment from its archive
+- ``updatedb``       updates the crawldb from fetched segments
+- ``invertlinks``    adds the links of segments to the linkdb
+- ``dedup``          marks duplicates
+- ``readdb``         reads the crawldb
+- ``readseg``        reads segments
+- ``readlinkdb``     reads the linkdb
+- ``domainstats``    counts pages by host, domain, suffix or top-level domain
+- ``protocolstats``  counts the outcomes of fetches
+- ``crawlcomplete``  the share of fetched URLs by host or domain
+- ``sql``            read-only queries over the tables of a crawl
+- ``explain``        everything known about one URL
+- ``mergedb``        merges crawldbs
+- ``mergelinkdb``    merges linkdbs
+- ``mergesegs``      merges segments
+- ``prune``          removes old segments and table versions
+
+What the jobs share:
+
+- ``crawldir/``    the crawl directory: segments, tables and their columns, lookups, exports
+- ``urls/``        seed lists, sitemaps, and the URL rules for what enters the crawldb
+- ``fetchlists/``  selecting, writing and reading fetch lists
+- ``worker/``      the worker processes of ``fetch``; ``parse`` shares some of their modules
+- ``update/``      the update rule as column expressions
 """

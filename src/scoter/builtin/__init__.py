@@ -1,5 +1,13 @@
-"""The built-in plug-ins: each reads its settings and rule files and wraps rules of ``core``.
+"""The built-in plug-ins. Each reads its settings and rule files and applies rules of ``core``.
 
-They are registered by entry points in ``pyproject.toml``, as anybody's would be; ``rules/`` holds the rule files
-that ship with Scoter.
+- ``filters``      URL filters, and the exemption for external links
+- ``normalizers``  URL normalisers
+- ``schedules``    fetch schedules
+- ``scoring``      scoring filters
+- ``signatures``   signatures
+- ``publishers``   publishers
+- ``rulefiles``    reads rule files
+
+Entry points in ``pyproject.toml`` register them, like those of any other package. ``rules/`` holds the rule files that
+ship with Scoter. Protocols are in ``fetch.protocols``; parsers and parse filters are in ``parse``.
 """

@@ -4,13 +4,17 @@
         receipt = client.submit("look at https://example.org/")
         found = client.lookup("https://example.org/", wait=5)
 
-- ``calls``        the API's calls and how their answers are read, without a socket; both clients run them
-- ``submissions``  many messages, in batches, as fast as the service accepts them
+- ``sync``         the blocking client
+- ``aio``          the async client
+- ``calls``        the calls of the API and how their answers are read, without a socket; both clients run them
+- ``submissions``  submits many messages, in batches, as fast as the service accepts them
 - ``events``       event streams that resume after a lost connection
-- ``webhooks``     verify that a callback comes from the service
-- ``errors``       what a refusal looks like
+- ``webhooks``     verifies that a callback comes from the service
+- ``connection``   a small HTTP/1.1 client on asyncio
+- ``address``      the address of a service, and the headers of every request
+- ``errors``       ``ClientError`` and ``Unreachable``
 
-``scoter.api`` has the records; ``UrlRecord`` and ``Event`` are those of the service itself.
+``scoter.api`` has the records of the API; ``UrlRecord`` and ``Event`` are those of ``scoter.live.records``.
 """
 
 from scoter.api import (

@@ -1,10 +1,17 @@
 """One frozen configuration: defaults < TOML file < environment < flags.
 
-- ``sections/`` declares every setting: name, type, default, bounds, its sentence, its Nutch name
-- ``units``, ``values``: how a value is read and written
-- ``sources``, ``load``: where values come from, and what wins
-- ``plugin``: the tables ``[plugin.NAME]``
-- ``show``, ``docs``, ``nutch``: what is printed, documented and translated from the declarations
+- ``sections/``     declares every setting: name, type, default, bounds, description, Nutch name
+- ``settings``      how a setting is declared
+- ``load``          reads a configuration; also the tables ``[plugin.NAME]``
+- ``sources``       where values come from: file, environment, flags
+- ``values``        reads and writes the value of a setting
+- ``units``         durations, sizes, port ranges and networks
+- ``named_files``   reads the files of lines that settings name
+- ``show``          prints the configuration
+- ``docs``          generates docs/settings.md
+- ``nutch``         translates a Nutch configuration
+- ``nutch_names``   Nutch names that are not declared with a setting
+- ``nutch_values``  translates Nutch values
 """
 
 from __future__ import annotations

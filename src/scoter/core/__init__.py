@@ -1,17 +1,32 @@
 """The rules of the crawl as pure functions: values in, values out.
 
-Nothing here opens a file, reads the clock, uses random numbers or sockets, so every rule can be tried at a prompt and
-tested over its whole range. An import contract enforces this.
+Nothing here opens a file or a socket, reads the clock or draws random numbers, so every rule can be tried at a prompt
+and tested over its whole range. An import contract enforces this.
 
-- ``url``, ``domain``, ``addresses``  URLs, hosts and IP addresses
-- ``datum``, ``update``  what is known about a URL, and the one function that changes it
-- ``schedule``, ``scoring``  when a page is due again, and how scores are computed
-- ``signature``  when two pages are duplicates, or nearly
-- ``robots``  what a site allows
-- ``pattern``, ``dialect``  regular expressions that cannot hang, in Java's syntax
-- ``filters``, ``normalizers``, ``chain``, ``rule_lines``  which URLs are kept, in which spelling
-- ``reply``, ``page``, ``metadata``  what a server answered, and what a page says
-- ``extract``  URLs in running text
-- ``expr``  the language that selects records
-- ``bounded``, ``dates``, ``display``  an LRU map, date parsing, formatting
+- ``url``             URLs in canonical form
+- ``url_parts``       the record of a canonical URL
+- ``domain``          hosts and registered domains
+- ``addresses``       which IP addresses are public
+- ``extract``         finds URLs in running text
+- ``datum``           the crawl datum: the record of a URL, and its statuses
+- ``update``          the update rule: the one function that changes a status
+- ``schedule``        when a page is due again
+- ``scoring``         the chain of scoring filters; OPIC and depth
+- ``signature``       when two pages are duplicates, or nearly
+- ``reply``           requests and replies
+- ``page``            a parsed page
+- ``metadata``        what a page says about itself
+- ``robots``          robots.txt rules
+- ``robots_records``  the records of ``robots``
+- ``robots_cache``    the robots.txt cache that processes share
+- ``filters/``        the rules of the URL filters
+- ``normalizers/``    the rules of the URL normalisers
+- ``chain``           runs chains of filters and normalisers
+- ``rule_lines``      what all rule files have in common
+- ``pattern``         regular expressions that cannot hang
+- ``dialect``         Java's regular expressions, translated for RE2 and ``regex``
+- ``expr/``           the expression language that selects records
+- ``bounded``         a map of bounded size (LRU)
+- ``dates``           parses dates and durations
+- ``display``         formats counts, sizes, durations and ages
 """

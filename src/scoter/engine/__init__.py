@@ -1,16 +1,18 @@
 """Where relational jobs run: DuckDB in this process, or Spark.
 
-``port.py``         what a job may ask of an engine
-``sources.py``      what an engine reads, and how a job is cut into key ranges to fit into memory
-``portable.py``     expressions that would differ between engines, wrapped once
-``expressions.py``  the expression language of ``core.expr`` over columns
-``duckdb.py``       the embedded engine; ``sql.py`` builds its SQL, ``monitor.py`` handles its progress and errors
-``spark.py``        Spark in local mode
-``ibis_compat.py``  what both engines need of Ibis
-``session.py``      read-only SQL sessions over files, for people
-``factory.py``      opens the engine that the configuration names
+- ``port``         the port between jobs and engines
+- ``factory``      opens the engine that the configuration names
+- ``sources``      what an engine reads; splits a job into key ranges that fit into memory
+- ``portable``     expressions that would differ between engines, wrapped once
+- ``expressions``  the expression language of ``core.expr`` over columns
+- ``duckdb``       the embedded engine
+- ``sql``          builds DuckDB SQL
+- ``monitor``      progress and errors of DuckDB queries
+- ``spark``        Spark in local mode
+- ``ibis_compat``  adjustments to Ibis that both engines need
+- ``session``      read-only SQL sessions over files, for people
 
-Jobs are Ibis expressions and mean the same on every engine: ``tests/contract/test_engine.py`` checks that they do.
+Jobs are Ibis expressions and mean the same on every engine; ``tests/contract/test_engine.py`` checks this.
 """
 
 from scoter.engine.factory import open_engine

@@ -1,9 +1,19 @@
 """The live service: fetches the URLs of incoming messages within seconds, then parses, stores and announces them.
 
-- ``records``, ``ports``: messages, URL records and events; the interfaces of the pipeline
-- ``acceptance``, ``scheduler``, ``admission``, ``pipeline``, ``stages``: from a message to the record of each URL
-- ``sqlite``: the stores; ``journal_rules`` and ``keys`` hold what does not depend on the database
-- ``workers``: the processes that fetch
-- ``content``, ``reports``: the archive, the log of outcomes and reports over it
-- ``clock``: wall time, and the clock of all leases
+- ``pipeline``        what happens to a URL, in order: start here
+- ``records``         messages, URL records and events
+- ``ports``           the interfaces between the pipeline and its surroundings
+- ``acceptance``      finds the URLs of a message, and accepts or refuses it
+- ``scheduler``       takes entries from the journal through the pipeline
+- ``admission``       limits the URLs in progress per domain, and pauses while storage is unavailable
+- ``context``         the record of one URL on its way through the pipeline
+- ``stages/``         the stages of the pipeline
+- ``workers/``        the processes that fetch
+- ``sqlite/``         the stores in one SQLite file
+- ``journal_rules``   rules of the journal that do not depend on the database
+- ``keys``            API keys
+- ``content/``        the archive and the log of outcomes
+- ``reports/``        SQL reports over the log
+- ``clock``           wall time, and the clock of all leases
+- ``threaded_calls``  returns results from a thread to the coroutines that wait for them
 """

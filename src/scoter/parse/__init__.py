@@ -1,15 +1,25 @@
 """Turn the bytes of a response into pages.
 
-``content_parser`` is the entry point. ``mediatype`` decides the media type, ``encoding`` the character encoding,
-``chain`` the parser, and ``links`` which links to keep. ``prescan`` recognises pages that are sure to parse quickly;
-``parser_process`` parses all others in a separate process with limits. ``vectors`` has searches that numpy speeds up.
-
-- ``html``       reads a page in one walk over its tree; ``parsers`` has the plug-ins for HTML, text, JavaScript and CSS
-- ``metadata``   what a page says about itself
-- ``main``       the main text of a page, also as Markdown
-- ``feeds``      feeds, sitemaps and XML
-- ``documents``  PDF, office documents, zip files, images and external parser commands
-- ``filters``    the built-in parse filters
+- ``content_parser``  the entry point: from a content to its pages
+- ``mediatype``       determines the media type
+- ``filetypes``       recognises files by first bytes, member names and extension
+- ``encoding``        determines the character encoding, and converts to UTF-8
+- ``chain``           chooses and runs the parsers, then the parse filters
+- ``parsers``         the parsers for HTML, text, JavaScript and CSS
+- ``scripts``         finds addresses in JavaScript and style sheets
+- ``html/``           reads an HTML page in one walk over its tree
+- ``metadata/``       what a page says about itself
+- ``main/``           the main text of a page, also as Markdown
+- ``feeds/``          feeds, sitemaps and XML
+- ``documents/``      PDF, office documents, zip files, images and external parser commands
+- ``filters/``        the built-in parse filters
+- ``links``           resolves links and decides which to keep
+- ``robots_meta``     robots directives of a page
+- ``prescan``         recognises pages that are sure to parse quickly
+- ``parser_process``  parses all other pages in a separate process with limits
+- ``worker``          the main program of that process
+- ``records``         the results of decoding, parsing and choosing links
+- ``vectors``         byte searches that are faster with numpy
 
 Nothing here fetches or stores.
 """

@@ -1,7 +1,7 @@
 """The extension points of Scoter, and how plug-ins are found and loaded.
 
 A plug-in is a class that an installed package registers as an entry point in the group ``scoter.POINT``; the built-in
-ones in ``scoter.builtin`` are registered the same way. Its constructor takes a ``Setup``. It may declare
+ones are registered the same way. Its constructor takes a ``Setup``. It may declare
 
 - ``Settings``: a msgspec struct, read from the table ``[plugin.POINT-NAME]`` of the configuration;
 - ``columns``: typed columns in the crawldb (``CrawlDatum.extra``);
@@ -10,6 +10,11 @@ ones in ``scoter.builtin`` are registered the same way. Its constructor takes a 
 - ``reads_text = False``: for a signature that does not read a page's text.
 
 The point's setting (``Point.chain``) lists the active plug-ins, in order.
+
+Modules:
+
+- ``points``   the extension points, one Protocol each
+- ``loading``  finds plug-ins, checks them, and creates them
 """
 
 from scoter.core.chain import Scope

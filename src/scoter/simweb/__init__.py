@@ -6,6 +6,28 @@ URLs. It shares no code with the crawler, so that each can be checked against th
 >>> with running(WebSpec(hosts=2, pages=4)) as server:
 ...     server.ledger.count()
 0
+
+- ``spec``               the specification of a web
+- ``web``                the web as a pure description: the response of every URL
+- ``sites``              the hosts: names, sizes, profiles, faults
+- ``pages``              the numbered pages of each host
+- ``extra_pages``        dead links, redirects, members' pages, crawler traps
+- ``special_resources``  special resources of hosts without faults
+- ``faults``             the resources of hosts with faults
+- ``robots``             the robots.txt files and their verdicts, written by hand
+- ``robotsfile``         the robots.txt of each host as a resource
+- ``formats``            writes HTML, feeds, sitemaps, images and a PDF
+- ``prose``              generates text in seven languages
+- ``rng``                deterministic pseudo-random numbers
+- ``facts``              the description of one URL
+- ``truth``              the status that each URL must have after a complete crawl
+- ``responses``          status, headers and body, and how they are sent
+- ``connection``         one HTTP connection
+- ``server``             serves a web on one port
+- ``control``            the control host: a JSON API to inspect the web
+- ``ledger``             the log of all requests
+- ``clock``              simulated time
+- ``export``             exports the static part for nginx
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""What a crawl keeps on disk.
+"""The files of a crawl: archive, tables and caches.
 
-``warc/``    the archive: requests and responses as WARC 1.1 files, each with a CDXJ index
-``tables/``  versioned Parquet tables: atomic versions, one writer, schema evolution
-``robots_cache.py``  robots.txt rules shared by crawlers that work together
-``disk.py``  disk errors, durable renames, file locks and temporary folders
-``arrow.py`` the memory of Arrow
+- ``warc/``         the archive: requests and responses as WARC 1.1 files, each with a CDXJ index
+- ``tables/``       versioned Parquet tables: atomic versions, one writer, schema evolution
+- ``robots_cache``  robots.txt rules shared by several processes, in a SQLite file
+- ``disk``          disk errors, durable renames, file locks and temporary folders
+- ``arrow``         settings that keep Arrow small
 
 Nothing here fetches or parses.
 """

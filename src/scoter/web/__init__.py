@@ -1,13 +1,21 @@
-"""The HTTP API of the live service, as plain ASGI applications.
+"""The HTTP API of the live service, as plain ASGI applications, and the processes of the service.
 
-- ``app``          the whole API, assembled from the services it is given: start here
-- ``routes``       the route table, from which routing, validation and the OpenAPI document (``openapi``) are derived
-- ``asgi``, ``problems``   requests, responses and error responses; the records are in ``scoter.api``
-- ``handlers/``    the handlers, one module per subject
-- ``lookups``, ``lookup_app``   lookups, and the application of processes that only answer lookups
-- ``proxy``        forwards everything else from those processes to the core
-- ``streams``, ``webhooks``   event streams, and deliveries to callbacks
-- ``keys``         access control; ``metrics`` counters for Prometheus
-- ``server``, ``protocol``   the HTTP server, and the limits it enforces
-- ``service/``     the processes of ``scoter serve``
+- ``app``         the whole API, assembled from the services it is given: start here
+- ``routes``      the route table, from which routing, validation and the OpenAPI document are derived
+- ``openapi``     generates the OpenAPI document
+- ``asgi``        requests, responses, streams
+- ``problems``    error responses
+- ``handlers/``   the handlers, one module per subject
+- ``lookups``     lookups as encoded JSON, and waiting for records
+- ``lookup_app``  the application of processes that only answer lookups
+- ``proxy``       forwards everything else from those processes to the core
+- ``streams``     event streams
+- ``webhooks``    delivers events to callbacks
+- ``keys``        access control
+- ``metrics``     counters for Prometheus
+- ``server``      runs uvicorn on the service's sockets
+- ``protocol``    HTTP/1.1 with limits
+- ``service/``    the processes of ``scoter serve``
+
+The records of the API are in ``scoter.api``.
 """

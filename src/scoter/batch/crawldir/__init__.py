@@ -1,11 +1,11 @@
-"""The crawl directory.
+"""The crawl directory, described in docs/crawl-directory.md.
 
-``directory.py``  the directory itself, its lock, and how a running job is asked to stop
-``segment.py``    one segment, its state and its tables
-``schemas.py``    the columns of every table; converting between records and rows
-``crawldb.py``    opening the crawldb and the linkdb
-``linkdb.py``     operations on links
-``lookup.py``     finding the rows of one URL without an engine
-``export.py``     rows as CSV, JSON lines, Parquet or text
-``archives.py``   copying captures from one WARC file to another
+- ``directory``  the directory, its lock, and the request to stop
+- ``segment``    one segment, its state and its tables
+- ``schemas``    the columns of every table; conversion between records and rows
+- ``crawldb``    opens the crawldb and the linkdb
+- ``linkdb``     operations on links
+- ``lookup``     finds the rows of one URL without an engine
+- ``export``     writes rows as CSV, JSON lines, Parquet or text
+- ``archives``   copies captures from one WARC file to another
 """

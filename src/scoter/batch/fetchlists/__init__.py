@@ -1,9 +1,9 @@
 """From the crawldb to fetch lists.
 
-``candidates.py``  which URLs may be fetched next, and in which order
-``picker.py``      URL filters and limits; which segment and list a URL goes to
-``writer.py``      writing segments
-``lists.py``       which list a URL belongs to; reading a list as requests
+- ``candidates``  selects and orders the URLs that are due
+- ``picker``      applies URL filters and limits; assigns each URL to a segment and a list
+- ``writer``      writes segments
+- ``lists``       which list a URL belongs to; reads a list as requests
 
-``lists.py`` runs in workers and must not import Ibis or DuckDB.
+``lists`` runs in workers and must not import Ibis or DuckDB.
 """

@@ -1,12 +1,12 @@
-"""What a fetching process does: from a fetch list to finished parts.
+"""The worker processes: from a fetch list to finished parts.
 
-``process.py``   the process: gets tasks, sends reports, can be asked to stop
-``pool.py``      the processes as their parent sees them
-``records.py``   what a request carries along, and the rows of a page
-``outcomes.py``  from a reply to rows, and to further requests
-``pages.py``     from a body to the rows of a page; also used by the job ``parse``
-``parts.py``     one part: an archive file and its tables, finished together
+- ``pool``      starts the workers, gives them tasks, and stops them; runs in the parent
+- ``process``   a worker: receives tasks, sends reports, stops when asked to
+- ``records``   what travels with a request, and the rows of a page
+- ``outcomes``  turns a reply into rows and further requests
+- ``pages``     turns a body into the rows of a page; also used by the job ``parse``
+- ``parts``     one part: an archive file and its tables, finished together
 
-Apart from ``pool.py``, no module may import Ibis or DuckDB: workers do not need them, and they take most of a second to
-load.
+Except for ``pool``, no module may import Ibis or DuckDB: workers do not need them, and importing them takes most of a
+second.
 """

@@ -1,5 +1,7 @@
-"""How `scoter parsechecker` examines one document.
+"""How ``scoter parsechecker`` examines one document.
 
-``document`` fetches it or reads it from a file, ``examination`` parses it and finds out why, ``report`` describes the
-result to people, ``layout`` formats lines for a terminal. ``examination`` also has the result as a JSON object.
+- ``document``     fetches the document, or reads it from a file
+- ``examination``  parses it and finds out why; also the result as JSON
+- ``report``       describes the result to people
+- ``layout``       formats lines for a terminal
 """

@@ -1,4 +1,15 @@
-"""Every section of the configuration, and the one record that holds them."""
+"""Every section of the configuration, and ``Config``, the record that holds them.
+
+- ``http``       who the crawler says it is; HTTP and robots.txt
+- ``fetch``      queues, delays, limits, redirects, allowed addresses
+- ``protocols``  local files, FTP and the browser
+- ``urls``       URL filters and normalisers
+- ``db``         the crawldb and ``generate``
+- ``pages``      parsing, languages and indexing
+- ``links``      linkdb, link graph, scoring and hostdb
+- ``jobs``       the engine, files on disk, sitemaps, publishers
+- ``live``       the live service and its HTTP API
+"""
 
 from __future__ import annotations
 

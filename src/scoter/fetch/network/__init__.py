@@ -1,7 +1,7 @@
 """Address checks, DNS and proxies.
 
-- ``guard``          which schemes, ports and addresses may be asked
-- ``resolver``       host names to addresses, each of them checked
-- ``proxy``          the proxy that the settings name
-- ``forward_proxy``  our own proxy on loopback, the browser's only way to the network
+- ``guard``          which schemes, ports and addresses may be requested
+- ``resolver``       resolves host names to addresses, and checks each of them
+- ``proxy``          the configured proxy
+- ``forward_proxy``  Scoter's own proxy on loopback, the browser's only way to the network
 """

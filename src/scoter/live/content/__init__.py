@@ -1,4 +1,4 @@
-"""What a service keeps of what it fetched, and for how long.
+"""What a service keeps of the pages it fetched, and for how long.
 
 - ``archive``    responses in rotated WARC files with an index (``ports.ContentStore``)
 - ``log``        exports every outcome to a Parquet log, hour by hour

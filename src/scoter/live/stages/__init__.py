@@ -1,7 +1,7 @@
 """The stages of the pipeline.
 
 - ``lookup``        answers from the store if a fresh record exists
-- ``shared_fetch``  joins a fetch of the same URL that is under way
+- ``shared_fetch``  joins a fetch of the same URL that is in progress
 - ``requests``      makes each hop once for all redirect chains that need it, and refuses what must not be requested
 - ``redirects``     follows the redirect chain and parses the final response
 - ``parser``        parses a response and summarises its content

@@ -9,14 +9,19 @@ In the core:
 
 In a worker:
 
-- ``process``, ``worker``  the process, and how it serves requests
-- ``transport``            checks the lease immediately before each request
-- ``requests``             requests that a worker sends to the core, and direct requests without a core
+- ``process``    the main program
+- ``worker``     serves the requests of the core, and direct ones
+- ``transport``  checks the lease immediately before each request
 
-In both: ``wire`` (messages and framing), ``lease`` (what a worker may request, and its lock file), ``limits``.
+In both:
 
-A domain's queue is in one process. Two locks keep it there. The first is the process: the core moves a shard only after
-its holder has returned it or is dead, and it kills a silent holder. The second is a lease: a worker that has not heard
-from the core for a while makes no requests until it does. A new holder leaves each domain of the shard alone for the
-domain's delay, since nobody knows exactly when the last request was made.
+- ``requests``  replies to requests that are not made; what workers ask of the core; direct requests
+- ``wire``      messages and framing
+- ``lease``     what a worker may request, and its lock file
+- ``limits``    the settings and limits of a worker
+
+Only one worker at a time requests a domain. Two rules ensure this. The core moves a shard only after its holder has
+returned it or is dead, and it kills a silent holder. A worker whose lease has expired makes no requests until the core
+renews it. A new holder waits for the delay of each domain of the shard, because the time of the last request is not
+known exactly.
 """

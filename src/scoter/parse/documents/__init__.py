@@ -1,8 +1,17 @@
 """Documents that are not markup: PDF, office documents, archives, images, and those an external program reads.
 
-All parsers here run in the parser process. ``pdf``, ``office`` (with ``ooxml``), ``zip``, ``image``, ``command`` and
-``wide`` hold one parser plug-in each. ``archive`` reads zip files within limits, ``xmltext`` turns XML into text
-without building a tree, ``embedded_metadata`` reads XMP and IPTC, and ``pages`` makes the page.
+- ``pdf``                PDF documents, read with PDFium
+- ``office``             Word, Excel, PowerPoint and OpenDocument files
+- ``ooxml``              reads Word, Excel and PowerPoint documents
+- ``zip``                zip archives and their members
+- ``image``              images: size and embedded metadata
+- ``wide``               more formats, read with kreuzberg
+- ``command``            runs an external program
+- ``archive``            reads zip files within limits
+- ``xmltext``            turns XML into text without building a tree
+- ``embedded_metadata``  reads XMP and IPTC
+- ``pages``              turns the content of a document into a page
 
-Libraries are imported when the first document needs them, because every fetching process creates all parsers.
+All parsers here run in the parser process. Libraries are imported when the first document needs them, because every
+worker creates all parsers.
 """

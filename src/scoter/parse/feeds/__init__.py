@@ -1,5 +1,10 @@
 """Markup made for programs: feeds, sitemaps and XML of any kind.
 
-``source`` decodes a document, removes its declarations and walks it without building a tree. ``feed``, ``sitemap`` and
-``xml`` hold the parsers. ``entries`` holds the records of a feed, which ``xmlfeeds`` and ``jsonfeeds`` read.
+- ``source``     decodes a document, removes its declarations and walks it without building a tree
+- ``feed``       the feed parser
+- ``sitemap``    the sitemap parser
+- ``xml``        the parser for other XML
+- ``entries``    the records of a feed and its entries
+- ``xmlfeeds``   reads RSS, Atom and RDF
+- ``jsonfeeds``  reads JSON Feed
 """

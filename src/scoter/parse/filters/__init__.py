@@ -1,8 +1,12 @@
-"""Parse filters: plug-ins that refine a parsed page, adding to it or removing from it.
+"""Parse filters: plug-ins that change a parsed page.
 
-``page_fields`` holds the filters that copy headings, ``meta`` elements and tags into the page's metadata, ``language``
-determines the language, ``regex`` extracts fields by rules, ``creativecommons`` finds the licence, and ``naivebayes``
-removes the links of pages that are off the subject. ``values`` and ``language_tags`` hold what they share.
+- ``page_fields``      copies headings, ``meta`` elements and tags into the page's metadata
+- ``language``         determines the language
+- ``regex``            extracts fields by rules
+- ``creativecommons``  finds the licence
+- ``naivebayes``       removes the links of pages that are off the subject
+- ``language_tags``    normalises language tags
+- ``values``           formats and limits metadata values
 
 Filters write to ``Page.metadata``; several values of one key are separated by tabs. Filters are inactive unless
 ``parse.filter_order`` names them.

@@ -1,7 +1,10 @@
 """Read an HTML page in one walk over its tree: title, text, links and robots directives.
 
-``reader`` is the entry point. ``options`` says what to read, ``elements`` how to treat each element, ``page_parts``
-collects what the walk finds, and ``attributes`` parses ``srcset`` and meta refresh.
+- ``reader``      the entry point: the walk itself
+- ``options``     what to read
+- ``elements``    how the walk treats each element
+- ``page_parts``  collects what the walk finds
+- ``attributes``  parses ``srcset`` and meta refresh
 """
 
 from scoter.parse.html.options import HtmlOptions

@@ -1,14 +1,14 @@
-"""Versioned tables of Parquet files, and sets of parts.
+"""Versioned tables of Parquet files, and sets of parts. docs/tables.md describes the format.
 
-``table.py``        reading a table
-``new_version.py``  writing a version, from the lock to ``CURRENT``
-``versions.py``     manifests, and which version is current, kept or removed
-``partset.py``      the finished parts of a segment
-``parquet.py``      writing a Parquet file; reading several as one dataset
-``schema.py``       Arrow types as text, and schema evolution
-``storage.py``      the port for table storage and its lock; ``local.py`` a local folder, ``remote.py`` an object store
-
-docs/tables.md describes the format.
+- ``table``        reads a table
+- ``new_version``  writes a version, from the lock to ``CURRENT``
+- ``versions``     manifests, and which version is current, kept or removed
+- ``partset``      the finished parts of a segment
+- ``parquet``      writes Parquet files; reads several as one dataset
+- ``schema``       Arrow types as text, and schema evolution
+- ``storage``      the port for table storage and its lock
+- ``local``        table storage in a local folder
+- ``remote``       table storage in an object store
 """
 
 from scoter.store.tables.new_version import NewVersion, break_lock, clean

@@ -1,14 +1,12 @@
-"""The archive: WARC files with requests and responses, one gzip member per record.
+"""The archive: WARC files with requests and responses, one gzip member per record. See docs/archive.md.
 
-``capture.py``  descriptions of an archive and of its captures
-``record.py``   HTTP heads and the bytes of each type of record
-``cdxj.py``     the index of each file
-``part.py``     one file, from its opening to its final name
-``writer.py``   a sequence of files, by size and age
-``reader.py``   reads a record at an offset, or all of them
-``recovery.py`` recovers what a killed writer left
-
-docs/archive.md describes the records.
+- ``capture``   descriptions of an archive and of its captures
+- ``record``    HTTP heads and the bytes of each type of record
+- ``cdxj``      the index of each file
+- ``part``      one file, from its opening to its final name
+- ``writer``    writes a sequence of files, by size and age
+- ``reader``    reads the record at an offset, or all records
+- ``recovery``  recovers the file of a killed writer
 """
 
 from scoter.store.warc.capture import ArchiveInfo, EarlierCapture, Facts, Location

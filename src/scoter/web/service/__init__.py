@@ -1,14 +1,15 @@
 """The processes of ``scoter serve``.
 
-- ``plan``            the settings of every process, and the files of a service
-- ``supervisor``      starts the processes, restarts those that die or hang, stops them all
-- ``process``         how a process gets its plan, reports that it is ready and alive, and is stopped
-- ``core``            the core process: pipeline, stores, and the whole API on a Unix socket
-- ``components``      how the core is assembled, and its gauges; ``cleanup`` what it removes over time
-- ``admission``       checks before acceptance, and cached domain rules
-- ``lookup_process``  the processes on the public port: they answer lookups and forward the rest to the core
-- ``metrics_channel`` how they report their metrics to the core
-- ``keys``            API keys, managed through the service's directory
+- ``supervisor``       starts the processes, restarts those that die or hang, stops them all
+- ``plan``             the settings of every process, and the files of a service
+- ``process``          how a process gets its plan, reports that it is ready and alive, and stops
+- ``core``             the core process: pipeline, stores, and the whole API on a Unix socket
+- ``components``       assembles the core, and its gauges
+- ``cleanup``          what the core removes over time
+- ``admission``        checks before acceptance, and cached domain rules
+- ``lookup_process``   the processes on the public port: they answer lookups and forward the rest to the core
+- ``metrics_channel``  how they report their metrics to the core
+- ``keys``             manages API keys through the service's directory
 
-A killed process is restarted, and nothing accepted is lost: it stays in the journal until its outcome is stored.
+A killed process is restarted, and no accepted message is lost: it stays in the journal until its outcome is stored.
 """
