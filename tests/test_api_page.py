@@ -108,7 +108,7 @@ def differs(shown: Any, found: Any, where: str = "$") -> str:
     return "" if shown == found else f"{where} is {found!r}"
 
 
-async def test_every_example_on_the_page_is_answered_as_it_shows() -> None:
+async def test_every_example_on_the_page_matches_the_service() -> None:
     bench = Bench()
     _, token = await bench.stores.keys.create("owner", ["admin"])
     reader = Reader(bench, token)
@@ -137,12 +137,12 @@ def test_every_route_has_an_example() -> None:
         ({"a": None}, {"a": 0}),
     ],
 )
-def test_an_answer_of_another_shape_is_seen(shown: object, found: object) -> None:
+def test_response_of_another_shape_is_detected(shown: object, found: object) -> None:
     assert differs(shown, found)
     assert not differs(shown, shown)
 
 
-def test_the_pages_check_of_a_signature_tells_genuine_from_forged() -> None:
+def test_signature_check_on_the_page_rejects_forgeries() -> None:
     (code,) = re.findall(r"^```python\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
     names: dict[str, Any] = {}
     exec(code, names)

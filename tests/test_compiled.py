@@ -20,13 +20,13 @@ def _classes(module: str) -> list[ast.ClassDef]:
 
 
 @pytest.mark.parametrize("module", COMPILED)
-def test_a_compiled_module_defines_no_record(module: str) -> None:
+def test_compiled_module_defines_no_struct(module: str) -> None:
     """mypyc passes over the keywords of a class: a struct would no longer be frozen."""
     assert [each.name for each in _classes(module) if each.keywords] == []
 
 
 @pytest.mark.parametrize("folder", ["src", "tests"])
-def test_nobody_inherits_from_a_compiled_class(folder: str) -> None:
+def test_no_class_inherits_from_a_compiled_class(folder: str) -> None:
     """mypyc closes the classes that it compiles."""
     heirs: list[str] = []
     for path in (ROOT / folder).rglob("*.py"):
@@ -39,7 +39,7 @@ def test_nobody_inherits_from_a_compiled_class(folder: str) -> None:
     assert heirs == []
 
 
-def test_no_plug_in_is_compiled() -> None:
+def test_no_plugin_is_compiled() -> None:
     """A plug-in's docstring is shown to users and its signatures are checked; mypyc keeps neither."""
     points = PROJECT["project"]["entry-points"].values()
     modules = {entry.partition(":")[0] for names in points for entry in names.values()}

@@ -24,7 +24,7 @@ async def text(number: int) -> str:
     return str(number)
 
 
-async def test_the_first_filter_named_is_the_outermost() -> None:
+async def test_first_filter_is_the_outermost() -> None:
     notes: list[str] = []
 
     answer = await guard(double, Note("first", notes), Note("second", notes))(21)
@@ -33,7 +33,7 @@ async def test_the_first_filter_named_is_the_outermost() -> None:
     assert notes == ["first in", "second in", "second out", "first out"]
 
 
-async def test_a_filter_may_answer_without_asking() -> None:
+async def test_filter_may_answer_without_calling_the_service() -> None:
     asked: list[int] = []
 
     async def service(number: int) -> int:
@@ -49,7 +49,7 @@ async def test_a_filter_may_answer_without_asking() -> None:
     assert asked == [15]
 
 
-async def test_stages_run_one_after_the_other() -> None:
+async def test_stages_run_in_order() -> None:
     pipeline = Stage(double) >> double >> text
 
     assert await pipeline(3) == "12"

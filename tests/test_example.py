@@ -52,7 +52,7 @@ def scoter(python: Path, tmp_path: Path) -> Scoter:
     return run
 
 
-def test_the_plugins_are_listed_with_their_package(scoter: Scoter) -> None:
+def test_plugins_are_listed_with_their_package(scoter: Scoter) -> None:
     listed = [json.loads(line) for line in scoter("plugin", "list", "--json").stdout.splitlines()]
 
     ours = {row["plugin"]: row for row in listed if row["package"] == "scoter-frugal 1.0.0"}
@@ -60,7 +60,7 @@ def test_the_plugins_are_listed_with_their_package(scoter: Scoter) -> None:
     assert ours["scoring-words"]["what_it_is_for"] == "Fetches URLs with given words in their path first."
 
 
-def test_the_url_filter_takes_its_place_in_the_chain(scoter: Scoter) -> None:
+def test_url_filter_runs_in_the_configured_order(scoter: Scoter) -> None:
     many, few = "http://example.org/?a=1&b=2&c=3&d=4", "http://example.org/?a=1"
 
     shown = scoter("filterchecker", "-D", 'urlfilter.order=["validator", "few-parameters"]', many, few)
@@ -71,7 +71,7 @@ def test_the_url_filter_takes_its_place_in_the_chain(scoter: Scoter) -> None:
     assert f"+ {few}" in shown.stdout
 
 
-def test_the_settings_of_the_plugin_are_settings(scoter: Scoter) -> None:
+def test_plugin_settings_are_validated_and_listed(scoter: Scoter) -> None:
     chain = ["-D", "urlfilter.order=few-parameters"]
     url = "http://example.org/?a=1&b=2&c=3&d=4"
 
@@ -84,11 +84,11 @@ def test_the_settings_of_the_plugin_are_settings(scoter: Scoter) -> None:
     assert "[plugin.urlfilter-few-parameters]" in scoter("config", "show", "--defaults").stdout
 
 
-def test_the_plugin_offers_a_command(scoter: Scoter) -> None:
+def test_plugin_command_runs(scoter: Scoter) -> None:
     assert scoter("plugin", "run", "urlfilter-few-parameters", "http://a.test/?x&y").stdout == "2\thttp://a.test/?x&y\n"
 
 
-def test_the_scoring_filter_takes_its_place_in_the_chain(python: Path) -> None:
+def test_scoring_filter_runs_in_the_configured_order(python: Path) -> None:
     code = """
 from scoter.config import load
 from scoter.core.datum import CrawlDatum, PartStatus

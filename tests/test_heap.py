@@ -30,7 +30,7 @@ def faults(how: str) -> int:
 
 
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="another allocator has other habits")
-def test_a_page_takes_the_memory_that_the_one_before_it_left() -> None:
+def test_memory_is_reused_for_the_next_page() -> None:
     assert faults("keep") < 50 < 1_000 < faults("give back")
 
 
@@ -52,7 +52,7 @@ print(before - resident())
 
 
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="another allocator has other habits")
-def test_memory_that_is_free_is_given_back_wherever_it_lies() -> None:
+def test_give_back_returns_fragmented_free_memory() -> None:
     done = subprocess.run([sys.executable, "-c", HOLES], capture_output=True, text=True, check=True, timeout=60)
 
     assert int(done.stdout) > 40  # MiB
@@ -89,6 +89,6 @@ def left_by_threads(how: str) -> int:
 
 
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="another allocator has other habits")
-def test_a_thread_takes_the_memory_that_another_one_left() -> None:
+def test_memory_is_reused_across_threads() -> None:
     """Four megabytes each, one after the other; they are all still there."""
     assert left_by_threads("keep") < 12

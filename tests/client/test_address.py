@@ -17,7 +17,7 @@ from scoter.errors import UsageError
         ("https://bücher.example", "https://xn--bcher-kva.example", "xn--bcher-kva.example"),
     ],
 )
-def test_an_address_is_taken_in_many_spellings(url: str, found: str, authority: str) -> None:
+def test_address_is_accepted_in_several_forms(url: str, found: str, authority: str) -> None:
     assert (str(parse_address(url)), parse_address(url).authority) == (found, authority)
 
 
@@ -36,6 +36,6 @@ def test_an_address_is_taken_in_many_spellings(url: str, found: str, authority: 
         "http://a\r\nX: y/",
     ],
 )
-def test_what_is_no_address_is_refused(url: str) -> None:
+def test_invalid_address_is_refused(url: str) -> None:
     with pytest.raises(UsageError, match="not the address of a service"):
         parse_address(url)

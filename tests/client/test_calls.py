@@ -15,7 +15,7 @@ from scoter.errors import UsageError
 URL = "http://a.example/?q=1&r=ä"
 
 
-def test_a_message_is_submitted_with_an_id_of_its_own(clients: Clients) -> None:
+def test_submitted_message_gets_its_own_id(clients: Clients) -> None:
     with FakeService(receipts) as service:
         receipt = clients(service, key="scoter_k").submit("see a.example", priority="person", force=True)
 
@@ -27,14 +27,14 @@ def test_a_message_is_submitted_with_an_id_of_its_own(clients: Clients) -> None:
     assert (receipt.id, receipt.status) == (asked.json["id"], Outcome.ACCEPTED)
 
 
-def test_urls_are_submitted_as_they_are(clients: Clients) -> None:
+def test_urls_are_submitted_unchanged(clients: Clients) -> None:
     with FakeService(receipts) as service:
         clients(service).submit(urls=[URL], id="mine", callback="http://c.example/")
 
     assert service.asked[0].json == {"id": "mine", "urls": [URL], "callback": "http://c.example/"}
 
 
-def test_one_text_in_the_place_of_a_list_of_urls_is_a_mistake(clients: Clients) -> None:
+def test_string_instead_of_a_url_list_is_refused(clients: Clients) -> None:
     with FakeService() as service, pytest.raises(UsageError, match="not a list"):
         clients(service).submit(urls="http://a.example/")
 
@@ -48,7 +48,7 @@ def test_calls_share_a_connection(clients: Clients) -> None:
     assert service.connections == 1
 
 
-def test_a_message_is_sent_again_under_its_id_when_the_kept_connection_is_gone(clients: Clients) -> None:
+def test_message_is_resent_under_its_id_when_the_kept_connection_is_closed(clients: Clients) -> None:
     with FakeService(receipts, DROP, receipts) as service:
         client = clients(service)
         client.submit("first")
@@ -58,14 +58,14 @@ def test_a_message_is_sent_again_under_its_id_when_the_kept_connection_is_gone(c
     assert service.asked[1].json == service.asked[2].json
 
 
-def test_a_new_connection_that_is_dropped_is_not_tried_again(clients: Clients) -> None:
+def test_dropped_new_connection_is_not_retried(clients: Clients) -> None:
     with FakeService(DROP, receipts) as service, pytest.raises(Unreachable):
         clients(service).submit("a.example")
 
     assert len(service.asked) == 1
 
 
-def test_a_key_is_never_ordered_twice(clients: Clients) -> None:
+def test_key_creation_is_never_retried(clients: Clients) -> None:
     with FakeService(receipts, DROP, said(500, {})) as service:
         client = clients(service)
         client.submit("first")
@@ -75,7 +75,7 @@ def test_a_key_is_never_ordered_twice(clients: Clients) -> None:
     assert [each.json for each in service.asked[1:]] == [{"name": "bot", "scopes": ["read"], "rate": None}]
 
 
-def test_a_connection_that_the_service_closes_is_not_used_again(clients: Clients) -> None:
+def test_connection_closed_by_the_service_is_not_reused(clients: Clients) -> None:
     ending = Said(said(200, RECORD, Connection="close").raw, closes=True)
     with FakeService(ending, said(200, RECORD)) as service:
         client = clients(service)
@@ -84,7 +84,7 @@ def test_a_connection_that_the_service_closes_is_not_used_again(clients: Clients
     assert service.connections == 2
 
 
-def test_a_refusal_is_told_in_the_services_words(clients: Clients) -> None:
+def test_error_carries_the_problem_of_the_service(clients: Clients) -> None:
     told = problem(422, "invalid", detail="Expected `str`", where="/text")
     with FakeService(told) as service, pytest.raises(ClientError) as raised:
         clients(service).submit("a.example")
@@ -94,7 +94,7 @@ def test_a_refusal_is_told_in_the_services_words(clients: Clients) -> None:
     assert str(raised.value) == "It is so. Expected `str` (at /text)"
 
 
-def test_too_much_is_told_with_the_time_to_come_again(clients: Clients) -> None:
+def test_too_many_requests_error_carries_retry_after(clients: Clients) -> None:
     with (
         FakeService(problem(429, retry_after=7.5, domain="a.example")) as service,
         pytest.raises(ClientError) as raised,
@@ -105,7 +105,7 @@ def test_too_much_is_told_with_the_time_to_come_again(clients: Clients) -> None:
     assert clients.pauses == []
 
 
-def test_a_proxys_own_page_is_a_refusal_too(clients: Clients) -> None:
+def test_error_page_of_a_proxy_is_an_error(clients: Clients) -> None:
     page = said(502, b"<h1>Bad", "text/html", Retry_After="3")
     with FakeService(page) as service, pytest.raises(ClientError) as raised:
         clients(service).stats()
@@ -114,7 +114,7 @@ def test_a_proxys_own_page_is_a_refusal_too(clients: Clients) -> None:
 
 
 @pytest.mark.parametrize("body", [b"<h1>Welcome", b'{"url": 1}', b"\xff\xfe", b"", b"[" * 100_000])
-def test_what_no_service_says_is_not_understood(clients: Clients, body: bytes) -> None:
+def test_unexpected_body_is_an_error(clients: Clients, body: bytes) -> None:
     with FakeService(said(200, body)) as service, pytest.raises(ClientError, match="Not the answer of a Scoter"):
         clients(service).lookup(URL)
 
@@ -128,12 +128,12 @@ def test_what_no_service_says_is_not_understood(clients: Clients, body: bytes) -
     ],
     ids=["body", "head", "chunk"],
 )
-def test_an_answer_that_breaks_off_is_none(clients: Clients, raw: bytes) -> None:
+def test_truncated_response_is_unreachable(clients: Clients, raw: bytes) -> None:
     with FakeService(Said(raw, closes=True)) as service, pytest.raises(Unreachable):
         clients(service).lookup(URL)
 
 
-def test_an_answer_without_a_length_ends_with_its_connection(clients: Clients) -> None:
+def test_response_without_a_length_ends_with_the_connection(clients: Clients) -> None:
     raw = b"HTTP/1.0 200 OK\r\nContent-Type: application/json\r\n\r\n" + json.dumps(RECORD).encode()
     with FakeService(Said(raw, closes=True)) as service:
         found = clients(service).lookup(URL)
@@ -141,23 +141,23 @@ def test_an_answer_without_a_length_ends_with_its_connection(clients: Clients) -
     assert isinstance(found, UrlRecord)
 
 
-def test_interim_answers_are_passed_over(clients: Clients) -> None:
+def test_interim_responses_are_skipped(clients: Clients) -> None:
     with FakeService(Said(b"HTTP/1.1 100 Continue\r\n\r\n" + said(200, RECORD).raw)) as service:
         assert isinstance(clients(service).lookup(URL), UrlRecord)
 
 
-def test_bytes_that_are_not_http_are_an_error(clients: Clients) -> None:
+def test_response_that_is_not_http_is_an_error(clients: Clients) -> None:
     with FakeService(Said(b"SSH-2.0-OpenSSH_9.9\r\n", closes=True)) as service, pytest.raises(ClientError):
         clients(service).stats()
 
 
-def test_silence_is_not_waited_out(clients: Clients) -> None:
+def test_silent_service_times_out(clients: Clients) -> None:
     silent = Said(b"HTTP/1.1 200", hangs=True)
     with FakeService(silent) as service, pytest.raises(Unreachable, match="timed out"):
         clients(service, timeout=0.05).stats()
 
 
-def test_nobody_there_is_told_with_what_to_run(clients: Clients) -> None:
+def test_unreachable_service_error_says_what_to_run(clients: Clients) -> None:
     with FakeService() as service:
         url = service.url
     with pytest.raises(Unreachable) as raised:
@@ -169,7 +169,7 @@ def test_nobody_there_is_told_with_what_to_run(clients: Clients) -> None:
 
 
 @pytest.mark.parametrize("key", ["a\r\nX: y", "a b", "ä"])
-def test_a_key_cannot_carry_another_field(clients: Clients, key: str) -> None:
+def test_key_cannot_inject_a_header(clients: Clients, key: str) -> None:
     with pytest.raises(UsageError, match="invalid characters"):
         clients("http://127.0.0.1:1", key=key)
 
@@ -182,17 +182,17 @@ def test_a_key_cannot_carry_another_field(clients: Clients, key: str) -> None:
         (problem(422, "invalid", where="?url"), Absence.UNUSABLE),
     ],
 )
-def test_a_url_without_a_record_is_a_value(clients: Clients, answer: Said, state: Absence) -> None:
+def test_url_without_a_record_returns_missing(clients: Clients, answer: Said, state: Absence) -> None:
     with FakeService(answer) as service:
         assert clients(service).lookup(URL) == Missing(URL, state)
 
 
-def test_another_404_is_an_error(clients: Clients) -> None:
+def test_other_404_is_an_error(clients: Clients) -> None:
     with FakeService(problem(404, "no-such-path")) as service, pytest.raises(ClientError):
         clients(service).lookup(URL)
 
 
-def test_a_known_url_is_looked_up_by_the_shortest_request(clients: Clients) -> None:
+def test_lookup_sends_the_shortest_request(clients: Clients) -> None:
     with FakeService(said(200, RECORD)) as service:
         found = clients(service).lookup(URL)
 
@@ -235,28 +235,28 @@ class Waiting:
             return found
 
 
-def test_a_long_wait_is_asked_for_in_parts() -> None:
+def test_long_wait_is_split_into_several_requests() -> None:
     service = Waiting(longest=30, at=65)
 
     assert isinstance(service.lookup(wait=65.5), UrlRecord)
     assert service.asked == [(0, "wait=30.000s"), (30, "wait=30.000s"), (60, "wait=5.500s")]
 
 
-def test_a_service_that_waits_for_less_than_it_is_asked_for_is_asked_again() -> None:
+def test_lookup_repeats_when_the_service_waits_less_than_requested() -> None:
     service = Waiting(longest=2, at=4.5)
 
     assert isinstance(service.lookup(wait=5), UrlRecord)
     assert service.asked == [(0, "wait=5.000s"), (2, "wait=3.000s"), (4, "wait=1.000s")]
 
 
-def test_a_service_that_never_waits_is_asked_once_a_second_until_the_wait_is_over() -> None:
+def test_lookup_polls_every_second_when_the_service_does_not_wait() -> None:
     service = Waiting(longest=0, at=9)
 
     assert service.lookup(wait=2.5) == Missing("http://a.example/", Absence.PENDING)
     assert service.asked == [(0, "wait=2.500s"), (1, "wait=1.500s"), (2, "wait=0.500s"), (2.5, "")]
 
 
-def test_a_service_that_goes_away_while_it_is_waited_for_is_waited_for() -> None:
+def test_waiting_lookup_survives_a_service_restart() -> None:
     service = Waiting(longest=2, at=5, away=(2, 3.5))
 
     assert isinstance(service.lookup(wait=6), UrlRecord)
@@ -264,7 +264,7 @@ def test_a_service_that_goes_away_while_it_is_waited_for_is_waited_for() -> None
 
 
 @pytest.mark.parametrize(("away", "asked"), [((0, 99), [0]), ((2, 99), [0, 2, 3, 4, 5, 6])])
-def test_a_service_that_is_away_at_the_end_or_from_the_beginning_is_told(
+def test_waiting_lookup_fails_if_the_service_is_down_at_the_start_or_end(
     away: tuple[float, float], asked: list[float]
 ) -> None:
     service = Waiting(longest=2, at=5, away=away)
@@ -274,7 +274,7 @@ def test_a_service_that_is_away_at_the_end_or_from_the_beginning_is_told(
     assert [at for at, _ in service.asked] == asked
 
 
-def test_who_does_not_want_to_wait_asks_once() -> None:
+def test_lookup_without_wait_sends_one_request() -> None:
     service = Waiting(longest=30, at=9)
 
     assert service.lookup(wait=0) == Missing("http://a.example/", Absence.PENDING)
@@ -289,7 +289,7 @@ def found_for(asked: Asked) -> Said:
     return said(200, {"results": [result(url) for url in asked.json["urls"]]})
 
 
-def test_many_urls_are_looked_up_300_at_once_and_come_in_their_order(clients: Clients) -> None:
+def test_lookup_many_sends_300_urls_per_request_and_preserves_order(clients: Clients) -> None:
     urls = [f"http://a.example/{number}" for number in range(700)]
     with FakeService(found_for, found_for, found_for) as service:
         found = list(clients(service).lookup_many(iter(urls)))
@@ -299,7 +299,7 @@ def test_many_urls_are_looked_up_300_at_once_and_come_in_their_order(clients: Cl
     assert [isinstance(each, UrlRecord) for each in found] == [number % 2 == 1 for number in range(700)]
 
 
-def test_long_urls_are_looked_up_in_bodies_that_the_service_takes(clients: Clients) -> None:
+def test_lookup_many_keeps_bodies_below_the_size_limit(clients: Clients) -> None:
     urls = [f"http://a.example/{'x' * 7_900}/{number}" for number in range(300)]
     with FakeService(*[found_for] * 20) as service:
         assert len(list(clients(service).lookup_many(urls))) == 300
@@ -307,7 +307,7 @@ def test_long_urls_are_looked_up_in_bodies_that_the_service_takes(clients: Clien
     assert max(len(asked.body) for asked in service.asked) < 1_000_000
 
 
-def test_what_json_cannot_carry_is_not_sent(clients: Clients) -> None:
+def test_lone_surrogates_are_replaced_before_sending(clients: Clients) -> None:
     with FakeService(said(422, {"title": "No."}), said(422, {"title": "No."})) as service:
         client = clients(service)
         with pytest.raises(ClientError):
@@ -324,7 +324,7 @@ def test_what_json_cannot_carry_is_not_sent(clients: Clients) -> None:
     assert service.asked[1].json["note"] == "?"
 
 
-def test_what_cannot_be_a_url_is_not_asked_for(clients: Clients) -> None:
+def test_unusable_urls_are_not_looked_up(clients: Clients) -> None:
     with FakeService(found_for) as service:
         client = clients(service)
         found = list(client.lookup_many(["", "http://a.example/1", "x" * 9_000, "http://\udcff/"]))
@@ -334,12 +334,12 @@ def test_what_cannot_be_a_url_is_not_asked_for(clients: Clients) -> None:
     assert service.asked[0].json == {"urls": ["http://a.example/1"]}
 
 
-def test_fewer_results_than_urls_are_not_taken_for_those_of_others(clients: Clients) -> None:
+def test_wrong_number_of_lookup_results_is_an_error(clients: Clients) -> None:
     with FakeService(said(200, {"results": []})) as service, pytest.raises(ClientError, match="0 results for 1"):
         list(clients(service).lookup_many(["http://a.example/1"]))
 
 
-def test_a_url_is_fetched_now(clients: Clients) -> None:
+def test_fetch_returns_the_decoded_body(clients: Clients) -> None:
     body = {"url": URL, "outcome": "fetched", "status": 200, "body": "aGVsbG8=", "headers": [["A", "b"]]}
     with FakeService(said(200, body)) as service:
         answer = clients(service).fetch(URL, hops=3, most=100)
@@ -348,7 +348,7 @@ def test_a_url_is_fetched_now(clients: Clients) -> None:
     assert (answer.body, answer.headers) == (b"hello", [("A", "b")])
 
 
-def test_a_domains_rule_is_shown_and_set(clients: Clients) -> None:
+def test_domain_rule_can_be_read_and_set(clients: Clients) -> None:
     shown, now = said(200, {"domain": "a.example"}), said(200, {"domain": "a.example", "delay": 2.5, "new": 1})
     with FakeService(shown, now) as service:
         client = clients(service)
@@ -362,14 +362,14 @@ def test_a_domains_rule_is_shown_and_set(clients: Clients) -> None:
     assert service.asked[1].json == {"delay": 2.5, "concurrency": None, "blocked": False, "note": "slow"}
 
 
-def test_a_domains_name_cannot_lead_to_another_path(clients: Clients) -> None:
+def test_domain_name_cannot_change_the_path(clients: Clients) -> None:
     with FakeService(said(200, {"domain": "x"})) as service:
         clients(service).domain("../stats?x#y")
 
     assert service.asked[0].target == "/v1/domains/..%2Fstats%3Fx%23y"
 
 
-def test_the_service_tells_its_figures(clients: Clients) -> None:
+def test_stats_are_decoded(clients: Clients) -> None:
     body = {
         "uptime": 1.5,
         "counts": {"a": 1},
@@ -382,14 +382,14 @@ def test_the_service_tells_its_figures(clients: Clients) -> None:
     assert (found.uptime, found.stages["fetch"].median) == (1.5, 0.1)
 
 
-def test_a_service_below_a_path_is_asked_there(clients: Clients) -> None:
+def test_base_path_of_the_service_is_used(clients: Clients) -> None:
     with FakeService(receipts) as service:
         clients(service.url + "/links/").submit("a.example")
 
     assert service.asked[0].target == "/links/v1/messages"
 
 
-def test_a_receipt_too_many_is_not_understood(clients: Clients) -> None:
+def test_wrong_number_of_receipts_is_an_error(clients: Clients) -> None:
     two = said(202, {"messages": [accepted("x"), accepted("y")]})
     with FakeService(two) as service, pytest.raises(ClientError, match="2 receipts for 1"):
         clients(service).submit("a.example")

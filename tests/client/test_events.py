@@ -20,7 +20,7 @@ def numbers(found: list[Event | Gap]) -> list[Any]:
     return [each.number if isinstance(each, Event) else (each.after, each.first) for each in found]
 
 
-def test_events_come_as_they_happen(clients: Clients) -> None:
+def test_events_are_yielded_as_they_arrive(clients: Clients) -> None:
     with FakeService(stream(HELLO, event(1), b":\n\n", event(2) + event(3))) as service:
         found = list(islice(clients(service).events(), 3))
 
@@ -29,7 +29,7 @@ def test_events_come_as_they_happen(clients: Clients) -> None:
     assert "last-event-id" not in service.asked[0].headers
 
 
-def test_events_begin_after_a_number(clients: Clients) -> None:
+def test_events_start_after_a_number(clients: Clients) -> None:
     with FakeService(stream(HELLO, event(18))) as service:
         next(iter(clients(service).events(since=17)))
 
@@ -37,7 +37,7 @@ def test_events_begin_after_a_number(clients: Clients) -> None:
 
 
 @pytest.mark.parametrize("cut", [1, 20, 60, len(event(2)) - 1])
-def test_a_stream_that_breaks_in_an_event_goes_on_with_that_event(clients: Clients, cut: int) -> None:
+def test_stream_broken_within_an_event_resumes_with_that_event(clients: Clients, cut: int) -> None:
     with FakeService(stream(HELLO + event(1), event(2)[:cut]), stream(HELLO, event(2), event(3))) as service:
         found = list(islice(clients(service).events(since=0), 3))
 
@@ -46,13 +46,13 @@ def test_a_stream_that_breaks_in_an_event_goes_on_with_that_event(clients: Clien
     assert service.asked[1].target == "/v1/events"
 
 
-def test_a_chunk_that_breaks_off_is_a_broken_stream(clients: Clients) -> None:
+def test_truncated_chunk_reconnects(clients: Clients) -> None:
     whole = stream(HELLO + event(1), event(2))
     with FakeService(Said(whole.raw[:-10], closes=True), stream(event(2))) as service:
         assert numbers(list(islice(clients(service).events(), 2))) == [1, 2]
 
 
-def test_a_stream_that_ends_is_opened_again_after_the_time_it_named(clients: Clients) -> None:
+def test_ended_stream_is_reopened_after_its_retry_time(clients: Clients) -> None:
     lost: list[tuple[str, float]] = []
     with FakeService(stream(HELLO, event(1), ends=True), stream(HELLO, event(2))) as service:
         found = clients(service).events(on_lost=lambda error, pause: lost.append((error.message, pause)))
@@ -63,14 +63,14 @@ def test_a_stream_that_ends_is_opened_again_after_the_time_it_named(clients: Cli
     assert "ended" in lost[0][0]
 
 
-def test_a_place_that_comes_without_an_event_is_gone_on_from(clients: Clients) -> None:
+def test_id_without_an_event_is_a_position_to_resume_from(clients: Clients) -> None:
     with FakeService(stream(b"id: 41\nretry: 1000\n\n"), stream(event(42))) as service:
         assert numbers(list(islice(clients(service).events(), 1))) == [42]
 
     assert service.asked[1].headers["last-event-id"] == "41"
 
 
-def test_a_gap_is_told_and_gone_on_behind(clients: Clients) -> None:
+def test_gap_is_reported_and_the_stream_continues_after_it(clients: Clients) -> None:
     gap = b'id: 9\nevent: gap\ndata: {"after":3,"first":10}\n\n'
     with FakeService(stream(HELLO, gap), stream(event(10))) as service:
         assert numbers(list(islice(clients(service).events(since=3), 2))) == [(3, 10), 10]
@@ -78,12 +78,12 @@ def test_a_gap_is_told_and_gone_on_behind(clients: Clients) -> None:
     assert service.asked[1].headers["last-event-id"] == "9"
 
 
-def test_events_of_other_names_are_passed_over(clients: Clients) -> None:
+def test_events_of_other_names_are_ignored(clients: Clients) -> None:
     with FakeService(stream(b"event: new\ndata: ?\n\n", event(1))) as service:
         assert numbers(list(islice(clients(service).events(), 1))) == [1]
 
 
-def test_a_service_that_is_away_or_crowded_is_tried_ever_less_often(clients: Clients) -> None:
+def test_reconnects_back_off_and_honour_retry_after(clients: Clients) -> None:
     crowded = problem(503, "crowded", retry_after=40.0)
     with FakeService(stream(HELLO, event(1)), DROP, DROP, DROP, crowded, stream(event(2))) as service:
         assert numbers(list(islice(clients(service).events(), 2))) == [1, 2]
@@ -93,7 +93,7 @@ def test_a_service_that_is_away_or_crowded_is_tried_ever_less_often(clients: Cli
     assert fifth == 40.0
 
 
-def test_patience_ends(clients: Clients) -> None:
+def test_stream_gives_up_after_patience(clients: Clients) -> None:
     with FakeService(stream(HELLO, event(1)), *[DROP] * 20) as service, pytest.raises(Unreachable):
         list(clients(service).events(patience=20.0))
 
@@ -101,14 +101,14 @@ def test_patience_ends(clients: Clients) -> None:
 
 
 @pytest.mark.parametrize("refusal", [problem(401, "unauthorized"), problem(503, "crowded", retry_after=3), DROP])
-def test_who_was_never_let_in_is_told_so_at_once(clients: Clients, refusal: Said) -> None:
+def test_stream_that_never_opened_fails_at_once(clients: Clients, refusal: Said) -> None:
     with FakeService(refusal) as service, pytest.raises(ClientError):
         list(clients(service).events())
 
     assert clients.pauses == []
 
 
-def test_a_key_that_is_taken_back_ends_the_stream(clients: Clients) -> None:
+def test_revoked_key_ends_the_stream(clients: Clients) -> None:
     with FakeService(stream(event(1)), problem(401, "unauthorized")) as service, pytest.raises(ClientError) as raised:
         list(clients(service).events())
 
@@ -119,12 +119,12 @@ def test_a_key_that_is_taken_back_ends_the_stream(clients: Clients) -> None:
     "answer",
     [said(200, b"<h1>Hello", "text/html"), stream(b"event: url\ndata: {}\n\n"), stream(b"data: " + b"x" * 5_000_000)],
 )
-def test_what_is_no_stream_of_events_is_not_understood(clients: Clients, answer: Said) -> None:
+def test_response_that_is_not_an_event_stream_is_an_error(clients: Clients, answer: Said) -> None:
     with FakeService(answer) as service, pytest.raises(ClientError, match="Not the answer of a Scoter service"):
         list(clients(service).events())
 
 
-def test_a_listener_who_leaves_hangs_up(clients: Clients) -> None:
+def test_closing_the_iterator_closes_the_connection(clients: Clients) -> None:
     with FakeService(Said(stream(HELLO, event(1)).raw, hangs=True)) as service:
         events = clients(service).events()
         next(iter(events))
@@ -132,7 +132,7 @@ def test_a_listener_who_leaves_hangs_up(clients: Clients) -> None:
 
 
 @given(st.integers(1, 5), st.lists(st.integers(1, 900), max_size=8))
-def test_wherever_it_breaks_every_event_comes_once(number: int, cuts: list[int]) -> None:
+def test_every_event_arrives_once_wherever_the_stream_breaks(number: int, cuts: list[int]) -> None:
     log = [event(each) for each in range(1, number + 1)]
     listening, found = EventSubscription(0, chance=lambda: 0.0), []
     for cut in [*cuts, 10_000]:
@@ -163,29 +163,29 @@ def read(*chunks: bytes) -> list[SseFrame]:
         (b"data:test\n\ndata: test\n\n", [(b"test", ""), (b"test", "")]),
     ],
 )
-def test_the_standards_streams_are_read_as_it_says(text: bytes, found: list[tuple[bytes, str]]) -> None:
+def test_example_streams_of_the_standard(text: bytes, found: list[tuple[bytes, str]]) -> None:
     assert [(frame.data, frame.id) for frame in read(text)] == found
 
 
-def test_a_mark_at_the_start_and_unknown_fields_are_passed_over() -> None:
+def test_byte_order_mark_and_unknown_fields_are_ignored() -> None:
     assert read(b"\xef\xbb\xbfdata: a\nnonsense: 1\nnonsense\n\n") == [SseFrame("message", b"a", "")]
 
 
-def test_an_id_without_data_moves_the_place_all_the_same() -> None:
+def test_id_without_data_advances_the_position() -> None:
     reader = SseReader("3")
 
     assert reader.feed(b"id: 7\nretry: 1500\n\n") == []
     assert (reader.last_id, reader.retry) == ("7", 1.5)
 
 
-def test_a_frame_that_breaks_off_does_not_move_the_place() -> None:
+def test_truncated_frame_does_not_advance_the_position() -> None:
     reader = SseReader("3")
 
     assert reader.feed(b"id: 7\ndata: a\n") == []
     assert reader.last_id == "3"
 
 
-def test_an_id_with_a_nul_and_a_retry_that_is_no_number_are_ignored() -> None:
+def test_id_with_nul_and_non_numeric_retry_are_ignored() -> None:
     reader = SseReader("3")
     reader.feed(b"id: 7\x008\nretry: soon\n\n")
 
@@ -193,7 +193,7 @@ def test_an_id_with_a_nul_and_a_retry_that_is_no_number_are_ignored() -> None:
 
 
 @pytest.mark.parametrize("chunk", [b"data: " + b"x" * 60, b"data: x\n" * 10])
-def test_an_event_without_end_is_given_up(chunk: bytes) -> None:
+def test_endless_event_is_an_error(chunk: bytes) -> None:
     reader = SseReader(limit=1_000)
 
     def endless() -> None:
@@ -215,7 +215,7 @@ LINE = st.one_of(
 
 
 @given(st.lists(st.tuples(LINE, ENDS), max_size=30), st.lists(st.integers(0, 300), max_size=40))
-def test_any_cutting_gives_the_same_events(lines: list[tuple[bytes, bytes]], cuts: list[int]) -> None:
+def test_chunk_boundaries_do_not_change_the_events(lines: list[tuple[bytes, bytes]], cuts: list[int]) -> None:
     text = b"".join(line + end for line, end in lines)
     places = sorted({0, len(text), *(cut for cut in cuts if cut < len(text))})
     pieces = [text[start:end] for start, end in pairwise(places)]
@@ -232,7 +232,7 @@ TEXT = st.text(st.characters(blacklist_characters="\r\n\0", blacklist_categories
 
 
 @given(st.lists(st.tuples(TEXT, TEXT, st.lists(TEXT, min_size=1, max_size=3)), max_size=6), ENDS)
-def test_what_was_sent_is_what_is_read(sent: list[tuple[str, str, list[str]]], end: bytes) -> None:
+def test_encoded_frames_are_read_back(sent: list[tuple[str, str, list[str]]], end: bytes) -> None:
     text = b""
     for name, id_, data in sent:
         lines = [f"id: {id_}", f"event: {name}", *(f"data: {line}" for line in data), ""]

@@ -38,7 +38,7 @@ async def client(url: str) -> AsyncIterator[AsyncClient]:
         yield made
 
 
-async def test_a_message_goes_in_and_its_record_comes_out(bench: Bench, client: AsyncClient) -> None:
+async def test_submitted_url_can_be_looked_up(bench: Bench, client: AsyncClient) -> None:
     receipt = await client.submit(f"see {A} and {B}.", priority="person")
     pending = await client.lookup(A)
     waiting = asyncio.create_task(client.lookup(A, wait=5))
@@ -51,7 +51,7 @@ async def test_a_message_goes_in_and_its_record_comes_out(bench: Bench, client: 
     assert isinstance(await waiting, UrlRecord)
 
 
-async def test_urls_are_looked_up_one_by_one_and_together(bench: Bench, client: AsyncClient) -> None:
+async def test_urls_are_looked_up_singly_and_in_batches(bench: Bench, client: AsyncClient) -> None:
     await bench.know(A)
     found = [each async for each in client.lookup_many(["HTTP://A.example", B, "no url"])]
 
@@ -62,7 +62,7 @@ async def test_urls_are_looked_up_one_by_one_and_together(bench: Bench, client: 
     )
 
 
-async def test_lookup_processes_answer_the_same(bench: Bench) -> None:
+async def test_lookup_processes_give_the_same_answers(bench: Bench) -> None:
     await bench.know(A)
     app = LookupApp(Lookup(bench.records, bench.pending), bench.access, bench.app)
     async with serving(app) as port, AsyncClient(f"http://127.0.0.1:{port}") as client:
@@ -71,7 +71,7 @@ async def test_lookup_processes_answer_the_same(bench: Bench) -> None:
     assert [each.state.value for each in found] == ["ok", "unknown", "ok", "unknown"]
 
 
-async def test_events_come_to_those_who_listen(bench: Bench, client: AsyncClient) -> None:
+async def test_events_are_received(bench: Bench, client: AsyncClient) -> None:
     async with aclosing(client.events(since=0)) as events:
         await client.submit(urls=[A, B], id="m1")
         await bench.work()
@@ -80,7 +80,7 @@ async def test_events_come_to_those_who_listen(bench: Bench, client: AsyncClient
     assert [(each.number, each.message) for each in found if isinstance(each, Event)] == [(1, "m1"), (2, "m1")]
 
 
-async def test_events_that_are_no_longer_kept_are_a_gap() -> None:
+async def test_events_no_longer_kept_are_a_gap() -> None:
     bench = Bench(most_events=1)
     async with serving(bench.app) as port, AsyncClient(f"http://127.0.0.1:{port}") as client:
         await client.submit(urls=[A, B])
@@ -90,7 +90,7 @@ async def test_events_that_are_no_longer_kept_are_a_gap() -> None:
             assert await anext(events) == Gap(0, 2)
 
 
-async def test_a_service_that_has_no_room_says_so(bench: Bench) -> None:
+async def test_full_service_is_an_error(bench: Bench) -> None:
     config = bench.config
     bench = Bench(config=type(config)(live=type(config.live)(backlog_per_domain=2)))
     async with serving(bench.app) as port, AsyncClient(f"http://127.0.0.1:{port}") as client:
@@ -104,7 +104,7 @@ async def test_a_service_that_has_no_room_says_so(bench: Bench) -> None:
     assert raised.value.problem.retry_after
 
 
-async def test_a_key_opens_what_it_is_good_for() -> None:
+async def test_key_allows_only_its_scope() -> None:
     bench = Bench(required=True)
     _, token = await bench.stores.keys.create("reader", ["read"])
     async with serving(bench.app) as port:
@@ -120,7 +120,7 @@ async def test_a_key_opens_what_it_is_good_for() -> None:
     assert "SCOTER_KEY" in str(without.value)
 
 
-async def test_a_domain_is_set_and_a_url_is_fetched(client: AsyncClient) -> None:
+async def test_domain_rule_is_set_and_a_url_is_fetched(client: AsyncClient) -> None:
     assert (await client.set_domain("a.example", delay=2.0)).delay == 2.0
     assert (await client.domain("a.example")).delay == 2.0
     assert (await client.fetch(B)).body == b"<p>hello"
@@ -130,7 +130,7 @@ async def test_a_domain_is_set_and_a_url_is_fetched(client: AsyncClient) -> None
         await client.fetch(A)
 
 
-async def test_the_client_that_blocks_does_all_of_it_too(bench: Bench, url: str) -> None:
+async def test_sync_client_supports_every_call(bench: Bench, url: str) -> None:
     def talk() -> list[object]:
         with Client(url, timeout=10.0) as client:
             receipts = list(client.submit_many([A, Submission(urls=(B,))]))
@@ -149,7 +149,7 @@ async def test_the_client_that_blocks_does_all_of_it_too(bench: Bench, url: str)
     assert await asyncio.to_thread(listen) == [1, 2]
 
 
-async def test_many_calls_share_a_few_connections(bench: Bench, client: AsyncClient) -> None:
+async def test_concurrent_calls_share_a_few_connections(bench: Bench, client: AsyncClient) -> None:
     await bench.know(A)
 
     found = await asyncio.gather(*(client.lookup(A) for _ in range(100)))
@@ -158,7 +158,7 @@ async def test_many_calls_share_a_few_connections(bench: Bench, client: AsyncCli
     assert len(client._idle) <= 8
 
 
-async def test_keys_are_made_listed_and_revoked() -> None:
+async def test_keys_are_created_listed_and_revoked() -> None:
     bench = Bench(required=True)
     _, token = await bench.stores.keys.create("owner", ["admin"])
     async with serving(bench.app) as port, AsyncClient(f"http://127.0.0.1:{port}", token) as owner:

@@ -41,7 +41,7 @@ def refusing(*refused: str, retry_after: float = 2.0) -> Callable[[Asked], Said]
     return answer
 
 
-def test_messages_go_in_batches_and_each_has_its_receipt(clients: Clients) -> None:
+def test_messages_are_sent_in_batches_with_one_receipt_each(clients: Clients) -> None:
     with FakeService(*[receipts] * 3) as service:
         found = list(clients(service).submit_many(iter(messages(25)), batch=10))
 
@@ -49,7 +49,7 @@ def test_messages_go_in_batches_and_each_has_its_receipt(clients: Clients) -> No
     assert [receipt.id for receipt in found] == [str(number) for number in range(25)]
 
 
-def test_texts_alone_will_do(clients: Clients) -> None:
+def test_plain_texts_can_be_submitted(clients: Clients) -> None:
     with FakeService(receipts) as service:
         found = list(clients(service).submit_many(["a.example", "b.example"]))
 
@@ -57,7 +57,7 @@ def test_texts_alone_will_do(clients: Clients) -> None:
     assert len({receipt.id for receipt in found}) == 2
 
 
-def test_a_batch_fits_into_a_body_that_the_service_takes(clients: Clients) -> None:
+def test_batch_stays_below_the_body_size_limit(clients: Clients) -> None:
     long = [Submission(text="ä" * 90_000) for _ in range(20)]
     with FakeService(*[receipts] * 20) as service:
         assert len(list(clients(service).submit_many(long))) == 20
@@ -65,7 +65,7 @@ def test_a_batch_fits_into_a_body_that_the_service_takes(clients: Clients) -> No
     assert max(len(asked.body) for asked in service.asked) < 2**20
 
 
-def test_a_full_service_is_asked_again_when_it_says(clients: Clients) -> None:
+def test_full_service_is_retried_after_retry_after(clients: Clients) -> None:
     with FakeService(problem(429, retry_after=3.0), problem(429, retry_after=4.0), receipts) as service:
         found = list(clients(service).submit_many(messages(2)))
 
@@ -74,7 +74,7 @@ def test_a_full_service_is_asked_again_when_it_says(clients: Clients) -> None:
     assert [ids(asked) for asked in service.asked] == [["0", "1"]] * 3
 
 
-def test_a_service_that_stays_full_is_given_up(clients: Clients) -> None:
+def test_service_that_stays_full_is_given_up_after_patience(clients: Clients) -> None:
     with FakeService(*[problem(429, retry_after=4.0)] * 9) as service, pytest.raises(ClientError) as raised:
         list(clients(service).submit_many(messages(2), patience=10.0))
 
@@ -82,7 +82,7 @@ def test_a_service_that_stays_full_is_given_up(clients: Clients) -> None:
     assert clients.pauses == [4.0, 4.0]
 
 
-def test_a_service_that_goes_away_is_waited_for(clients: Clients) -> None:
+def test_submission_resumes_after_a_service_restart(clients: Clients) -> None:
     with FakeService(receipts, DROP, DROP, problem(503, retry_after=1.0), receipts) as service:
         found = list(clients(service).submit_many(messages(20), batch=10))
 
@@ -90,21 +90,21 @@ def test_a_service_that_goes_away_is_waited_for(clients: Clients) -> None:
     assert clients.pauses == [0.5, 1.0]
 
 
-def test_a_service_that_never_answered_is_not_waited_for(clients: Clients) -> None:
+def test_service_that_never_answered_is_not_retried(clients: Clients) -> None:
     with FakeService() as service, pytest.raises(Unreachable):
         list(clients(service).submit_many(messages(1)))
 
     assert clients.pauses == []
 
 
-def test_a_mistake_is_not_sent_again(clients: Clients) -> None:
+def test_invalid_batch_is_not_retried(clients: Clients) -> None:
     with FakeService(problem(422, "invalid"), receipts) as service, pytest.raises(ClientError):
         list(clients(service).submit_many(messages(1)))
 
     assert len(service.asked) == 1
 
 
-def test_only_what_was_refused_is_sent_again(clients: Clients) -> None:
+def test_only_refused_messages_are_retried(clients: Clients) -> None:
     with FakeService(refusing("1", "3"), receipts) as service:
         found = list(clients(service).submit_many(messages(5)))
 
@@ -113,7 +113,7 @@ def test_only_what_was_refused_is_sent_again(clients: Clients) -> None:
     assert clients.pauses == [pytest.approx(2.0, abs=0.2)]
 
 
-def test_a_message_that_comes_several_times_in_a_load_has_as_many_receipts(clients: Clients) -> None:
+def test_repeated_messages_get_one_receipt_each(clients: Clients) -> None:
     several = [Submission(id="0", text="a.example")] * 4
     with FakeService(refusing("0"), refusing("0"), receipts, receipts) as service:
         found = list(clients(service).submit_many(several, batch=2))
@@ -121,7 +121,7 @@ def test_a_message_that_comes_several_times_in_a_load_has_as_many_receipts(clien
     assert [receipt.id for receipt in found] == ["0"] * 4
 
 
-def test_one_crowded_domain_does_not_hold_up_the_others(clients: Clients) -> None:
+def test_full_domain_does_not_delay_other_messages(clients: Clients) -> None:
     crowded = problem(429, retry_after=5.0, domain="b.example")
     with FakeService(crowded, receipts, receipts) as service:
         found = list(clients(service).submit_many(messages(4), batch=2))
@@ -130,7 +130,7 @@ def test_one_crowded_domain_does_not_hold_up_the_others(clients: Clients) -> Non
     assert [receipt.id for receipt in found] == ["2", "3", "0", "1"]
 
 
-def test_what_finds_no_room_for_too_long_comes_back_refused(clients: Clients) -> None:
+def test_message_refused_beyond_patience_is_returned_as_refused(clients: Clients) -> None:
     with FakeService(*[refusing("0", retry_after=4.0)] * 9) as service:
         found = list(clients(service).submit_many(messages(1), patience=10.0))
 
@@ -153,7 +153,7 @@ class Clock:
     st.integers(1, 7),
     st.integers(0, 40),
 )
-def test_whatever_the_service_does_each_message_ends_once(does: list[str], batch: int, number: int) -> None:
+def test_every_message_ends_exactly_once(does: list[str], batch: int, number: int) -> None:
     clock, script, found, most = Clock(), iter(does), [], 0
     loading = SubmissionBatcher(batch=batch, patience=1e9, max_delayed=10, clock=clock)
 
@@ -208,7 +208,7 @@ async def read(descriptor: int, most: int = 1_000) -> list[bytes | None]:
     return [line async for line in lines(descriptor, most)]
 
 
-async def test_a_line_comes_out_of_a_pipe_before_the_next_goes_in() -> None:
+async def test_lines_of_a_pipe_are_yielded_as_they_arrive() -> None:
     reading, writing = os.pipe()
     found = lines(reading, 1_000)
 
@@ -223,7 +223,7 @@ async def test_a_line_comes_out_of_a_pipe_before_the_next_goes_in() -> None:
     assert (first, second, rest) == (b"one", b"two", [])
 
 
-async def test_a_line_that_is_too_long_is_none_however_it_comes(tmp_path: Path) -> None:
+async def test_too_long_line_is_none(tmp_path: Path) -> None:
     (tmp_path / "long").write_bytes(b"a\n" + b"x" * 200_000 + b"\nb\n" + b"y" * 1_001 + b"\n" + b"z" * 200_000)
     descriptor = os.open(tmp_path / "long", os.O_RDONLY)
     found = await read(descriptor)
@@ -233,7 +233,7 @@ async def test_a_line_that_is_too_long_is_none_however_it_comes(tmp_path: Path) 
 
 
 @given(st.lists(st.integers(0, 30), max_size=50), st.integers(1, 7), st.booleans())
-def test_groups_hold_everything_in_its_order(given: list[int], most: int, is_async: bool) -> None:
+def test_groups_contain_all_items_in_order(given: list[int], most: int, is_async: bool) -> None:
     async def source() -> AsyncIterator[int]:
         for each in given:
             if each % 3 == 0:
@@ -249,7 +249,7 @@ def test_groups_hold_everything_in_its_order(given: list[int], most: int, is_asy
     assert all(0 < len(group) <= most for group in groups)
 
 
-async def test_what_goes_wrong_in_the_source_is_raised_after_what_came_before() -> None:
+async def test_source_error_is_raised_after_the_items_before_it() -> None:
     async def source() -> AsyncIterator[int]:
         yield 1
         raise OSError("no more")
@@ -264,7 +264,7 @@ async def test_what_goes_wrong_in_the_source_is_raised_after_what_came_before() 
     assert (found, raised) == ([1], "no more")
 
 
-async def test_what_comes_first_is_not_held_back_for_what_comes_later() -> None:
+async def test_group_is_not_delayed_by_a_slow_source() -> None:
     more = asyncio.Event()
 
     async def source() -> AsyncIterator[int]:

@@ -21,12 +21,12 @@ def signed(body: bytes = BODY, secret: bytes = SECRET, at: datetime = NOW) -> st
     return signature(secret, int(at.timestamp()), body)
 
 
-def test_what_the_service_signs_is_taken() -> None:
+def test_signature_of_the_service_is_accepted() -> None:
     assert verify(BODY, signed(), SECRET, NOW) == EVENT
     assert verify(BODY, signed(), "a secret", NOW + timedelta(minutes=5)) == EVENT
 
 
-def test_one_of_two_signatures_is_enough_while_the_secret_is_changed() -> None:
+def test_one_of_two_signatures_suffices_during_secret_rotation() -> None:
     header = signed(secret=b"new") + "," + signed().partition(",")[2]
 
     assert verify(BODY, header, SECRET, NOW) == EVENT
@@ -49,6 +49,6 @@ def test_one_of_two_signatures_is_enough_while_the_secret_is_changed() -> None:
         (b"\xff", signed(b"\xff"), NOW),
     ],
 )
-def test_anything_else_is_not(body: bytes, header: str, now: datetime) -> None:
+def test_other_signatures_are_refused(body: bytes, header: str, now: datetime) -> None:
     with pytest.raises(ClientError, match="cannot be trusted"):
         verify(body, header, SECRET, now)

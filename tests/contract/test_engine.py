@@ -19,7 +19,7 @@ from scoter.errors import UsageError, UserError
 from scoter.store.tables import Table
 
 
-def test_what_lies_in_files_is_read(engine: Engine, tmp_path: Path) -> None:
+def test_rows_of_files_are_read(engine: Engine, tmp_path: Path) -> None:
     first = stored(tmp_path / "it's [1]{a}.parquet", [page("b", None), page("a", 0.5, {"lang": "en"})])
     second = stored(tmp_path / "2.parquet", [page("c", notes={"lang": "de", "x": None})])
 
@@ -32,7 +32,7 @@ def test_what_lies_in_files_is_read(engine: Engine, tmp_path: Path) -> None:
     ]
 
 
-def test_a_file_that_lacks_a_column_has_its_default_there(engine: Engine, tmp_path: Path) -> None:
+def test_missing_column_of_a_file_gets_its_default(engine: Engine, tmp_path: Path) -> None:
     more = {"depth": pa.int32(), "rank": pa.float64(), "note": pa.utf8(), "ok": pa.bool_(), "kind": pa.utf8()}
     schema = pa.schema([*SCHEMA, *more.items()])
     told = {"depth": 3, "rank": 0.5, "note": "it's \\ new", "ok": True, "kind": None}
@@ -58,7 +58,7 @@ def test_a_file_that_lacks_a_column_has_its_default_there(engine: Engine, tmp_pa
         (pa.float64(), float("inf")),
     ],
 )
-def test_a_default_of_any_type_is_itself(engine: Engine, tmp_path: Path, kind: Any, default: Any) -> None:
+def test_default_of_any_type_round_trips(engine: Engine, tmp_path: Path, kind: Any, default: Any) -> None:
     file = stored(tmp_path / "rows.parquet", [{"key": "a"}], pa.schema([("key", pa.utf8())]))
     schema = pa.schema([("key", pa.utf8()), ("more", kind)])
 
@@ -67,7 +67,7 @@ def test_a_default_of_any_type_is_itself(engine: Engine, tmp_path: Path, kind: A
     assert [batch["more"].to_pylist() for batch in engine.batches(rows)] == [[default]]
 
 
-def test_a_type_may_have_become_wider(engine: Engine, tmp_path: Path) -> None:
+def test_narrower_column_of_an_old_file_is_widened(engine: Engine, tmp_path: Path) -> None:
     narrow = pa.schema([("n", pa.int32()), ("f", pa.float32()), ("t", pa.timestamp("ms", tz="UTC"))])
     wide = pa.schema([("n", pa.int64()), ("f", pa.float64()), ("t", pa.timestamp("us", tz="UTC"))])
     old = stored(tmp_path / "old.parquet", [{"n": 1, "f": 0.5, "t": NOW}], narrow)
@@ -82,7 +82,7 @@ def test_a_type_may_have_become_wider(engine: Engine, tmp_path: Path) -> None:
     ]
 
 
-def test_a_column_of_another_kind_is_told(engine: Engine, tmp_path: Path) -> None:
+def test_column_of_another_type_is_an_error(engine: Engine, tmp_path: Path) -> None:
     file = stored(tmp_path / "a.parquet", [{"score": "high"}], pa.schema([("score", pa.utf8())]))
 
     with pytest.raises(UsageError, match="the column score holds string, but double is expected") as told:
@@ -91,7 +91,7 @@ def test_a_column_of_another_kind_is_told(engine: Engine, tmp_path: Path) -> Non
     assert told.value.where == file
 
 
-def test_no_files_are_no_rows_of_the_columns(engine: Engine) -> None:
+def test_source_without_files_has_columns_but_no_rows(engine: Engine) -> None:
     rows = engine.read(source())
 
     assert rows.schema().to_pyarrow().field("seen").type == SCHEMA.field("seen").type
@@ -100,7 +100,7 @@ def test_no_files_are_no_rows_of_the_columns(engine: Engine) -> None:
     assert rows_of(engine, rows.group_by("url").agg(score=rows.score.sum())) == []
 
 
-def test_a_damaged_file_is_named(engine: Engine, tmp_path: Path) -> None:
+def test_damaged_file_is_named(engine: Engine, tmp_path: Path) -> None:
     whole = Path(stored(tmp_path / "whole.parquet", [page("a")]))
     cut = tmp_path / "cut.parquet"
     cut.write_bytes(whole.read_bytes()[:-9])
@@ -111,7 +111,7 @@ def test_a_damaged_file_is_named(engine: Engine, tmp_path: Path) -> None:
     assert str(cut) in str(told.value)
 
 
-def test_a_job_becomes_a_version_sorted_by_key_and_url(engine: Engine, tmp_path: Path) -> None:
+def test_job_writes_a_version_sorted_by_key_and_url(engine: Engine, tmp_path: Path) -> None:
     names = [f"{number:04d}" for number in range(500)]
     old = stored(tmp_path / "old.parquet", [page(name, 1.0) for name in names])
     new = stored(tmp_path / "new.parquet", [page(name, 2.0, {"n": name}) for name in reversed(names[100:200])])
@@ -135,7 +135,7 @@ def test_a_job_becomes_a_version_sorted_by_key_and_url(engine: Engine, tmp_path:
     )
 
 
-def test_the_same_job_over_other_rows_and_at_another_time_tells_of_these(engine: Engine, tmp_path: Path) -> None:
+def test_repeated_job_uses_its_new_inputs_and_time(engine: Engine, tmp_path: Path) -> None:
     def job(inputs: Mapping[str, Any]) -> Any:
         new = inputs["new"].mutate(seen=inputs["now"])
         return new.filter(new.score < 5).union(inputs["old"]) if "old" in inputs else new
@@ -158,7 +158,7 @@ def test_the_same_job_over_other_rows_and_at_another_time_tells_of_these(engine:
     assert found == [[("a", NOW), ("b", NOW)], [("c", later)], [("d", NOW)], [("a", last), ("b", last), ("c", NOW)]]
 
 
-def test_the_same_job_over_other_columns_is_made_again(engine: Engine, tmp_path: Path) -> None:
+def test_repeated_job_with_other_columns_is_rebuilt(engine: Engine, tmp_path: Path) -> None:
     def job(inputs: Mapping[str, Any]) -> Any:
         rows = inputs["new"]
         return rows.mutate(score=rows.rank * 2).drop("rank") if "rank" in rows.columns else rows
@@ -176,7 +176,7 @@ def test_the_same_job_over_other_columns_is_made_again(engine: Engine, tmp_path:
     assert found == [1.0, 8.0, 1.0]
 
 
-def test_a_job_that_asks_the_engine_for_more_is_asked_each_time(engine: Engine, tmp_path: Path) -> None:
+def test_job_that_maps_batches_runs_each_time(engine: Engine, tmp_path: Path) -> None:
     def job(inputs: Mapping[str, Any]) -> Any:
         return engine.map_batches(inputs["new"], lambda batch: batch, SCHEMA)
 
@@ -190,7 +190,7 @@ def test_a_job_that_asks_the_engine_for_more_is_asked_each_time(engine: Engine, 
     assert found == ["a", "b"]
 
 
-def test_a_job_of_no_rows_is_an_empty_version(engine: Engine, tmp_path: Path) -> None:
+def test_job_without_rows_writes_an_empty_version(engine: Engine, tmp_path: Path) -> None:
     with new_table(tmp_path / "table") as made:
         engine.write(lambda inputs: inputs["old"], {"old": source()}, made)
         made.commit()
@@ -198,7 +198,7 @@ def test_a_job_of_no_rows_is_an_empty_version(engine: Engine, tmp_path: Path) ->
     assert Table.open(tmp_path / "table").count() == 0
 
 
-def test_what_is_written_has_the_types_of_the_schema(engine: Engine, tmp_path: Path) -> None:
+def test_saved_file_has_the_types_of_the_schema(engine: Engine, tmp_path: Path) -> None:
     schema = pa.schema([("n", pa.int64()), ("f", pa.float64()), ("g", pa.float64()), ("t", pa.utf8())])
     rows = engine.read(source(stored(tmp_path / "a.parquet", [page("a", 2.0)])))
 
@@ -209,7 +209,7 @@ def test_what_is_written_has_the_types_of_the_schema(engine: Engine, tmp_path: P
     assert [(field.name, field.type) for field in found] == [(field.name, field.type) for field in schema]
 
 
-def test_a_file_is_saved_in_an_order(engine: Engine, tmp_path: Path) -> None:
+def test_saved_file_is_sorted(engine: Engine, tmp_path: Path) -> None:
     rows = engine.read(source(stored(tmp_path / "a.parquet", [page(f"{n % 7}-{n}", float(n)) for n in range(300)])))
 
     count = engine.save(rows, SCHEMA, tmp_path / "o'ut.parquet", ["key"])
@@ -221,7 +221,7 @@ def test_a_file_is_saved_in_an_order(engine: Engine, tmp_path: Path) -> None:
     assert pq.read_table(tmp_path / "none.parquet").num_rows == 0
 
 
-def test_batches_come_in_the_order_of_the_expression(engine: Engine, tmp_path: Path) -> None:
+def test_batches_follow_the_order_of_the_expression(engine: Engine, tmp_path: Path) -> None:
     files = [stored(tmp_path / f"{n}.parquet", [page(f"{n}-{m}", m + n / 10) for m in range(60)]) for n in range(5)]
     rows = engine.read(source(*files))
 
@@ -234,7 +234,7 @@ def test_batches_come_in_the_order_of_the_expression(engine: Engine, tmp_path: P
     assert [list(row) for row in rows_of(engine, later)] == [SCHEMA.names] * 20
 
 
-def test_another_question_may_be_asked_between_batches(engine: Engine, tmp_path: Path) -> None:
+def test_another_query_can_run_between_batches(engine: Engine, tmp_path: Path) -> None:
     rows = engine.read(source(stored(tmp_path / "a.parquet", [page(str(n), float(n)) for n in range(3)])))
 
     first = engine.batches(rows)
@@ -244,7 +244,7 @@ def test_another_question_may_be_asked_between_batches(engine: Engine, tmp_path:
     assert list(first) == []
 
 
-def test_batches_have_the_types_that_the_expression_tells(engine: Engine, tmp_path: Path) -> None:
+def test_batches_have_the_types_of_the_expression(engine: Engine, tmp_path: Path) -> None:
     rows = engine.read(source(stored(tmp_path / "a.parquet", [page("a", 2.0)])))
 
     batch = next(engine.batches(rows.select("seen", "notes", half=rows.score.round() + 0.5, count=rows.url.length())))
@@ -253,7 +253,7 @@ def test_batches_have_the_types_that_the_expression_tells(engine: Engine, tmp_pa
     assert batch["half"].to_pylist() == [2.5]
 
 
-def test_a_function_maps_batches(engine: Engine, tmp_path: Path) -> None:
+def test_map_batches_applies_a_function(engine: Engine, tmp_path: Path) -> None:
     rows = engine.read(source(stored(tmp_path / "a.parquet", [page(f"{n}", float(n), {"n": "1"}) for n in range(99)])))
     schema = pa.schema([("url", pa.utf8()), ("twice", pa.float64()), ("notes", SCHEMA.field("notes").type)])
     seen = []
@@ -272,13 +272,13 @@ def test_a_function_maps_batches(engine: Engine, tmp_path: Path) -> None:
     ]
 
 
-def test_no_rows_are_mapped_to_no_rows(engine: Engine) -> None:
+def test_map_batches_of_no_rows_returns_no_rows(engine: Engine) -> None:
     made = engine.map_batches(engine.read(source()), lambda batch: batch, SCHEMA)
 
     assert rows_of(engine, made) == []
 
 
-def test_a_table_may_be_written_out_in_a_job(engine: Engine, tmp_path: Path) -> None:
+def test_in_memory_table_can_be_joined(engine: Engine, tmp_path: Path) -> None:
     rows = engine.read(source(stored(tmp_path / "a.parquet", [page("a"), page("b")])))
     weights = ibis.memtable(pa.table({"url": ["http://x.example/b"], "weight": [7]}))
 

@@ -53,20 +53,20 @@ def rows(engine: Engine, tmp_path: Path) -> Any:
     return engine.read(source(stored(tmp_path / "rows.parquet", made, SCHEMA), schema=SCHEMA))
 
 
-def test_the_right_map_wins_and_a_missing_one_has_no_entries(engine: Engine, rows: Any) -> None:
+def test_map_concat_prefers_the_right_map_and_treats_null_as_empty(engine: Engine, rows: Any) -> None:
     both = column(engine, rows.select("id", both=map_concat(rows.old, rows.new)), "both", by=["id"])
 
     assert both == [{"x": "9", "y": "2", "z": None}, {"q": "1"}, {"x": None}, None, {"x": "1"}]
 
 
-def test_an_entry_can_be_taken_out_of_a_map(engine: Engine, rows: Any) -> None:
+def test_map_without_removes_an_entry(engine: Engine, rows: Any) -> None:
     less = column(engine, rows.select("id", less=map_without(rows.old, "x")), "less", by=["id"])
 
     assert [each or None for each in less] == [{"y": "2"}, None, None, None, None]
     assert [each is None for each in less] == [False, True, False, True, False]
 
 
-def test_a_time_in_microseconds_is_whole(engine: Engine, rows: Any) -> None:
+def test_micros_returns_whole_microseconds(engine: Engine, rows: Any) -> None:
     found = rows_of(engine, rows.select("id", m=micros(rows.seen), n=rows.seen == timestamp(NOW)).order_by("id"))
 
     epoch = datetime(1970, 1, 1, tzinfo=UTC)
@@ -75,28 +75,28 @@ def test_a_time_in_microseconds_is_whole(engine: Engine, rows: Any) -> None:
     assert [row["n"] for row in found] == [True, False, None, True, True]
 
 
-def test_buckets_depend_on_the_md5_of_the_text(engine: Engine, rows: Any) -> None:
+def test_bucket_depends_on_the_md5_of_the_text(engine: Engine, rows: Any) -> None:
     for count in (1, 7, 100_000):
         found = column(engine, rows.select("id", b=bucket(rows.url, count)), "b", by=["id"])
 
         assert found == [int(hashlib.md5(row[1].encode()).hexdigest()[:7], 16) % count for row in ROWS]
 
 
-def test_a_quotient_by_zero_is_missing(engine: Engine, rows: Any) -> None:
+def test_ratio_by_zero_is_null(engine: Engine, rows: Any) -> None:
     found = rows.select("id", a=ratio(rows.seconds, rows.score), b=ratio(rows.id, rows.id))
 
     assert column(engine, found, "a", by=["id"]) == [40.0, 1 / 1.5, None, None, 1_728_000.0]
     assert column(engine, found, "b", by=["id"]) == [None, 1.0, 1.0, 1.0, 1.0]
 
 
-def test_a_written_number_is_a_double(engine: Engine, rows: Any) -> None:
+def test_double_literal_is_a_double(engine: Engine, rows: Any) -> None:
     found = rows.select("id", a=double(0.1) + double(0.2), b=double(1e300) * rows.id)
 
     assert column(engine, found, "a", by=["id"])[0] == 0.1 + 0.2
     assert column(engine, found, "b", by=["id"])[2] == 2e300
 
 
-def test_the_first_rows_of_a_group_are_those_of_an_order(engine: Engine, rows: Any) -> None:
+def test_first_rows_selects_by_order_within_a_group(engine: Engine, rows: Any) -> None:
     best = first_rows(rows, ["url"], [rows.score.desc(), rows.id.desc()])
     one = rows.mutate(all=1)
     two = first_rows(one, ["all"], [one.score.desc(), one.id], most=2)
@@ -106,12 +106,12 @@ def test_the_first_rows_of_a_group_are_those_of_an_order(engine: Engine, rows: A
     assert list(best.columns) == SCHEMA.names
 
 
-def test_a_missing_value_comes_last_in_either_direction(engine: Engine, rows: Any) -> None:
+def test_nulls_sort_last_in_either_direction(engine: Engine, rows: Any) -> None:
     assert column(engine, rows.order_by([rows.score, rows.id]), "id") == [1, 2, 0, 4, 3]
     assert column(engine, rows.order_by([rows.score.desc(), rows.id]), "id") == [0, 4, 2, 1, 3]
 
 
-def test_lists_are_gathered_in_order(engine: Engine, rows: Any) -> None:
+def test_collect_sorted_returns_sorted_lists(engine: Engine, rows: Any) -> None:
     found = collect_sorted(rows, ["url"], "ids", {"neg": -rows.id, "seen": rows.url})
 
     lists = {row["url"]: row["ids"] for row in rows_of(engine, found)}
@@ -119,7 +119,7 @@ def test_lists_are_gathered_in_order(engine: Engine, rows: Any) -> None:
     assert {url: len(each) for url, each in lists.items()} == {"a": 2, "b": 1, "c": 1, "é": 1}
 
 
-def test_null_is_neither_equal_nor_different(engine: Engine, rows: Any) -> None:
+def test_null_is_neither_equal_nor_unequal(engine: Engine, rows: Any) -> None:
     assert sorted(column(engine, rows.filter(rows.score != 1.5), "id")) == [1, 2]
     assert sorted(column(engine, rows.filter((rows.score == 1.5) | rows.score.isnull()), "id")) == [0, 3, 4]
     assert sorted(column(engine, rows.filter(~rows.seconds.isin([60, 5])), "id")) == [1, 4]

@@ -25,7 +25,7 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
     return make_store(request.param, tmp_path)
 
 
-def test_what_was_committed_is_read(store: Store) -> None:
+def test_committed_rows_are_read(store: Store) -> None:
     made = store.write(7, parts=2, applied=["20261115033000"])
 
     table = store.open()
@@ -40,7 +40,7 @@ def test_what_was_committed_is_read(store: Store) -> None:
     table.verify()
 
 
-def test_nobody_sees_a_version_before_it_is_committed(store: Store) -> None:
+def test_uncommitted_version_is_invisible(store: Store) -> None:
     store.write(1)
 
     with store.new() as new:
@@ -51,7 +51,7 @@ def test_nobody_sees_a_version_before_it_is_committed(store: Store) -> None:
         assert marks(store.open()) == [2] * 10
 
 
-def test_leaving_without_a_commit_removes_what_was_written(store: Store) -> None:
+def test_version_without_a_commit_is_removed(store: Store) -> None:
     store.write(1)
     before = store.names()
 
@@ -65,7 +65,7 @@ def test_leaving_without_a_commit_removes_what_was_written(store: Store) -> None
     assert store.write(3).version == 2
 
 
-def test_the_version_before_is_kept_and_those_before_it_go(store: Store) -> None:
+def test_only_the_previous_version_is_kept(store: Store) -> None:
     for mark in range(1, 5):
         store.write(mark)
 
@@ -75,7 +75,7 @@ def test_the_version_before_is_kept_and_those_before_it_go(store: Store) -> None
         store.open(version=2)
 
 
-def test_more_versions_are_kept_when_asked_for(store: Store) -> None:
+def test_keep_retains_more_versions(store: Store) -> None:
     for mark in range(1, 5):
         with store.new(keep=2) as new:
             with new.part() as part:
@@ -85,7 +85,7 @@ def test_more_versions_are_kept_when_asked_for(store: Store) -> None:
     assert store.versions() == [2, 3, 4]
 
 
-def test_cleaning_takes_strays_and_nothing_else(store: Store) -> None:
+def test_clean_removes_only_unfinished_versions(store: Store) -> None:
     store.write(1)
     store.write(2)
     place = store.place
@@ -99,7 +99,7 @@ def test_cleaning_takes_strays_and_nothing_else(store: Store) -> None:
     assert marks(store.open()) == [2] * 10
 
 
-def test_the_next_writer_takes_strays_and_never_uses_their_number(store: Store) -> None:
+def test_next_writer_removes_unfinished_versions_and_skips_their_numbers(store: Store) -> None:
     store.write(1)
     place = store.place
     place.make("v000004")
@@ -111,7 +111,7 @@ def test_the_next_writer_takes_strays_and_never_uses_their_number(store: Store) 
     assert store.versions() == [1, 5]
 
 
-def test_segments_stay_applied_and_none_is_applied_twice(store: Store) -> None:
+def test_applied_segments_are_remembered_and_cannot_be_applied_twice(store: Store) -> None:
     store.write(1, applied=["a", "b"])
     store.write(2)
     with pytest.raises(UsageError, match="the segment b was already applied"):
@@ -124,7 +124,7 @@ def test_segments_stay_applied_and_none_is_applied_twice(store: Store) -> None:
         assert new.commit(forget=["a"]).applied == ("b", "c")
 
 
-def test_a_second_writer_is_told_who_the_first_one_is(store: Store) -> None:
+def test_error_for_a_second_writer_names_the_first(store: Store) -> None:
     store.write(1)
     with store.new(writer="updatedb", clock=lambda: NOW) as new:
         with pytest.raises(UsageError) as refused, store.new():
@@ -140,7 +140,7 @@ def test_a_second_writer_is_told_who_the_first_one_is(store: Store) -> None:
     assert store.write(3).version == 3
 
 
-def test_an_empty_table_has_its_columns(store: Store) -> None:
+def test_empty_table_has_its_columns(store: Store) -> None:
     with store.new() as new:
         assert new.commit().rows == 0
 
@@ -150,7 +150,7 @@ def test_an_empty_table_has_its_columns(store: Store) -> None:
     assert table.schema.equals(SCHEMA)
 
 
-def test_a_writer_makes_as_many_files_and_row_groups_as_its_bounds_ask_for(store: Store) -> None:
+def test_size_limits_determine_files_and_row_groups(store: Store) -> None:
     bounds = PartLimits(row_group_rows=100, part_bytes=1_000)
     with store.new(bounds=bounds) as new:
         with new.part() as part:
@@ -174,7 +174,7 @@ def test_a_writer_makes_as_many_files_and_row_groups_as_its_bounds_ask_for(store
         assert meta.row_group(0).column(0).compression == "ZSTD"
 
 
-def test_files_that_others_wrote_are_adopted(store: Store, tmp_path: Path) -> None:
+def test_files_written_elsewhere_are_adopted(store: Store, tmp_path: Path) -> None:
     elsewhere = tmp_path / "x.parquet"
     pq.write_table(pa.Table.from_batches([rows(1)]), elsewhere)
     with store.new() as new:
@@ -194,7 +194,7 @@ def test_files_that_others_wrote_are_adopted(store: Store, tmp_path: Path) -> No
     assert not inside.parent.exists()
 
 
-def test_a_scan_takes_columns_and_a_condition(store: Store) -> None:
+def test_scan_selects_columns_and_filters_rows(store: Store) -> None:
     store.write(1)
     table = store.open()
 
@@ -209,7 +209,7 @@ def test_a_scan_takes_columns_and_a_condition(store: Store) -> None:
         list(table.scan(None, pc.field("nothing") > 1))
 
 
-def test_columns_that_plugins_declare_come_and_go(store: Store) -> None:
+def test_plugin_columns_can_be_added_and_removed(store: Store) -> None:
     depth = Column("depth", "int32", 7)
     store.write(1)
 
@@ -237,7 +237,7 @@ def test_columns_that_plugins_declare_come_and_go(store: Store) -> None:
         store.open(SCHEMA, extra=[Column("depth", "utf8")])
 
 
-def test_a_reader_sees_whole_versions_while_a_writer_makes_fifty(store: Store) -> None:
+def test_reader_sees_whole_versions_while_a_writer_commits_fifty(store: Store) -> None:
     versions = 6 if store.is_remote else 50
     store.write(1, parts=2)
     done = threading.Event()
@@ -272,7 +272,7 @@ def test_a_reader_sees_whole_versions_while_a_writer_makes_fifty(store: Store) -
     assert marks(store.open()) == [versions] * 20
 
 
-def test_parts_of_a_segment_are_read_as_one(store: Store) -> None:
+def test_parts_of_a_segment_are_read_as_one_table(store: Store) -> None:
     parts = PartSet(store.root, SCHEMA, options=store.options)
     for mark in (1, 2):
         with parts.part() as part:
@@ -294,7 +294,7 @@ def test_parts_of_a_segment_are_read_as_one(store: Store) -> None:
     parts.close()
 
 
-def test_parts_of_different_ages_are_read_with_the_columns_of_today(store: Store) -> None:
+def test_parts_of_older_schemas_are_read_with_current_columns(store: Store) -> None:
     with PartSet(store.root, SCHEMA, options=store.options).part("a") as part:
         part.write(rows(1))
     today = PartSet(store.root, SCHEMA, extra=[Column("depth", "int32", 4)], options=store.options)

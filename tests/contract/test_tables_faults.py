@@ -20,7 +20,7 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
     return make_store(request.param, tmp_path)
 
 
-def test_a_file_that_does_not_fit_is_not_adopted(store: Store, tmp_path: Path) -> None:
+def test_file_with_another_schema_is_not_adopted(store: Store, tmp_path: Path) -> None:
     half, lacking, other = (tmp_path / name for name in ("half.parquet", "lacking.parquet", "other.parquet"))
     half.write_bytes(b"PAR1 and no end")
     pq.write_table(pa.table({"url": ["a"]}), lacking)
@@ -39,7 +39,7 @@ def test_a_file_that_does_not_fit_is_not_adopted(store: Store, tmp_path: Path) -
     assert half.exists()
 
 
-def test_a_short_file_is_named_when_the_table_is_opened(store: Store) -> None:
+def test_opening_a_table_names_a_truncated_file(store: Store) -> None:
     store.write(1)
     place = store.place
     data = place.read("v000001/part-00001.parquet")
@@ -50,7 +50,7 @@ def test_a_short_file_is_named_when_the_table_is_opened(store: Store) -> None:
         store.open()
 
 
-def test_a_damaged_file_is_named_when_it_is_read_or_verified(store: Store) -> None:
+def test_reading_or_verifying_names_a_damaged_file(store: Store) -> None:
     store.write(1, parts=2)
     place = store.place
     data = bytearray(place.read("v000001/part-00002.parquet") or b"")
@@ -64,7 +64,7 @@ def test_a_damaged_file_is_named_when_it_is_read_or_verified(store: Store) -> No
         list(table.scan())
 
 
-def test_what_is_no_table_is_told_apart(store: Store) -> None:
+def test_errors_distinguish_missing_unfinished_and_foreign_folders(store: Store) -> None:
     place = store.place
     with pytest.raises(UsageError, match="there is no table here: no such folder"):
         store.open()
@@ -85,7 +85,7 @@ def test_what_is_no_table_is_told_apart(store: Store) -> None:
     assert store.names() == {"holiday.jpg"}
 
 
-def test_a_table_of_a_newer_format_is_refused_and_left_alone(store: Store) -> None:
+def test_table_of_a_newer_format_is_refused_and_unchanged(store: Store) -> None:
     store.write(1)
     place = store.place
     data = place.read("v000001/manifest.json") or b""
@@ -100,7 +100,7 @@ def test_a_table_of_a_newer_format_is_refused_and_left_alone(store: Store) -> No
     assert store.names() - {"LOCK"} == before - {"LOCK"}
 
 
-def test_an_unreadable_manifest_is_named(store: Store) -> None:
+def test_unreadable_manifest_is_named(store: Store) -> None:
     store.write(1)
 
     for text in (b"", b"{", b"\xff\xfe", b'{"format": 1}', b"[]"):
@@ -109,7 +109,7 @@ def test_an_unreadable_manifest_is_named(store: Store) -> None:
             store.open()
 
 
-def test_a_current_that_names_nothing_is_told(store: Store) -> None:
+def test_current_without_a_valid_version_is_an_error(store: Store) -> None:
     store.write(1)
     place = store.place
 
@@ -123,7 +123,7 @@ def test_a_current_that_names_nothing_is_told(store: Store) -> None:
         pass
 
 
-def test_a_damaged_manifest_of_the_version_before_is_kept_and_stops_nobody(store: Store) -> None:
+def test_damaged_manifest_of_the_previous_version_does_not_block_writers(store: Store) -> None:
     store.write(1)
     store.write(2)
     store.place.replace("v000001/manifest.json", b"{")
@@ -134,7 +134,7 @@ def test_a_damaged_manifest_of_the_version_before_is_kept_and_stops_nobody(store
     assert store.write(3).previous == 2
 
 
-def test_versions_whose_current_was_lost_are_not_taken_for_strays(store: Store) -> None:
+def test_versions_are_kept_if_current_is_lost(store: Store) -> None:
     store.write(1)
     store.write(2)
     store.place.remove("CURRENT")
@@ -145,7 +145,7 @@ def test_versions_whose_current_was_lost_are_not_taken_for_strays(store: Store) 
     assert store.versions() == [1, 2]
 
 
-def test_a_version_is_not_committed_while_a_part_is_open_nor_used_after(store: Store) -> None:
+def test_version_cannot_be_committed_with_an_open_part_or_used_after_commit(store: Store) -> None:
     with store.new() as new:
         part = new.part()
         part.write(rows(1))

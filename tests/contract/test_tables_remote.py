@@ -73,7 +73,7 @@ class Silent(ObjectStorage):
         super().replace(name, data)
 
 
-def test_a_lock_that_a_killed_writer_left_says_how_it_is_broken(s3: Store) -> None:
+def test_error_for_a_leftover_lock_says_how_to_break_it(s3: Store) -> None:
     s3.write(1)
     s3.place.replace("LOCK", encode_holder(this_process("updatedb", NOW)))
 
@@ -89,7 +89,7 @@ def test_a_lock_that_a_killed_writer_left_says_how_it_is_broken(s3: Store) -> No
     assert s3.write(2).version == 2
 
 
-def test_a_lock_that_says_nothing_is_somebodys_all_the_same(s3: Store) -> None:
+def test_empty_lock_is_respected(s3: Store) -> None:
     s3.write(1)
     s3.place.replace("LOCK", b"")
 
@@ -97,7 +97,7 @@ def test_a_lock_that_says_nothing_is_somebodys_all_the_same(s3: Store) -> None:
         s3.write(2)
 
 
-def test_a_writer_whose_lock_was_broken_gives_up_before_it_changes_anything(s3: Store) -> None:
+def test_writer_whose_lock_was_broken_changes_nothing(s3: Store) -> None:
     s3.write(1)
 
     with s3.new() as late:
@@ -113,12 +113,12 @@ def test_a_writer_whose_lock_was_broken_gives_up_before_it_changes_anything(s3: 
     assert marks(s3.open()) == [1] * 10
 
 
-def test_of_two_that_try_at_once_one_gets_the_lock(s3: Store) -> None:
+def test_only_one_of_two_concurrent_writers_gets_the_lock(s3: Store) -> None:
     with pytest.raises(UsageError, match="the other one"), Table.write(Racing(s3.root, s3.options), SCHEMA):
         pass
 
 
-def test_a_store_without_conditional_puts_is_locked_by_looking(s3: Store) -> None:
+def test_store_without_conditional_put_still_detects_a_lock(s3: Store) -> None:
     place = Unconditional(s3.root, s3.options)
 
     write(place, 1)
@@ -128,7 +128,7 @@ def test_a_store_without_conditional_puts_is_locked_by_looking(s3: Store) -> Non
         pass
 
 
-def test_a_store_that_ignores_the_condition_does_not_lose_a_lock_that_can_be_seen(s3: Store) -> None:
+def test_visible_lock_is_respected_if_the_store_ignores_conditions(s3: Store) -> None:
     with s3.new() as first:
         with (
             pytest.raises(UsageError, match="it is being written by"),
@@ -141,7 +141,7 @@ def test_a_store_that_ignores_the_condition_does_not_lose_a_lock_that_can_be_see
 
 
 @pytest.mark.parametrize("arrives", [True, False])
-def test_a_commit_without_an_answer_removes_nothing_that_may_be_the_table(s3: Store, arrives: bool) -> None:
+def test_commit_without_a_response_keeps_both_versions(s3: Store, arrives: bool) -> None:
     s3.write(1)
     place = Silent(s3.root, s3.options)
     place.arrives = arrives
@@ -154,7 +154,7 @@ def test_a_commit_without_an_answer_removes_nothing_that_may_be_the_table(s3: St
     assert s3.write(3).previous == (2 if arrives else 1)
 
 
-def test_any_file_system_of_fsspec_will_do() -> None:
+def test_any_fsspec_file_system_works() -> None:
     root = f"memory://tables-{next(NAMES)}"
     for mark in (1, 2, 3):
         write(root, mark, parts=2)
@@ -174,6 +174,6 @@ def test_any_file_system_of_fsspec_will_do() -> None:
         ("http://127.0.0.1:9/a", {}, "cannot read the object: Cannot connect to host"),
     ],
 )
-def test_a_store_that_cannot_be_reached_is_one_message(s3: Store, url: str, options: Any, told: str) -> None:
+def test_unreachable_store_is_a_clear_error(s3: Store, url: str, options: Any, told: str) -> None:
     with pytest.raises(UserError, match=told):
         Table.open(url, options=s3.options if options is None else options)

@@ -15,7 +15,7 @@ EXAMPLES = re.findall(r"^```python\n(.*?)^```", PAGE.read_text("utf-8"), re.MULT
 
 
 @pytest.mark.parametrize("code", EXAMPLES, ids=["scoter", "warcio", "fastwarc"])
-def test_an_example_on_the_page_reads_an_archive(tmp_path: Path, code: str) -> None:
+def test_example_on_the_page_reads_an_archive(tmp_path: Path, code: str) -> None:
     part = open_part(tmp_path, "crawl")
     part.append(exchange("http://example.com/a", b"one"))
     part.finish()

@@ -48,13 +48,13 @@ def printed(*command: str) -> list[str]:
 
 
 @pytest.mark.parametrize(("how", "expected"), [("small", "False True"), ("as it is", "True False")])
-def test_arrays_are_made_without_pandas_which_stays_there_for_those_who_want_it(how: str, expected: str) -> None:
+def test_arrays_are_created_without_importing_pandas(how: str, expected: str) -> None:
     assert printed(ARRAYS, how) == [expected, "['x', 'y'] [1, 2]"]
 
 
-def test_a_command_chooses_the_allocator_before_arrow_is_loaded() -> None:
+def test_command_selects_the_allocator_before_loading_arrow() -> None:
     assert printed(COMMAND)[-1] == "jemalloc"
 
 
-def test_an_arrow_without_jemalloc_takes_from_the_heap_of_all() -> None:
+def test_arrow_without_jemalloc_uses_the_system_allocator() -> None:
     assert printed(WITHOUT) == ["system"]

@@ -39,7 +39,7 @@ OK = b"HTTP/1.1 200 OK\r\n"
         (OK + b"A: b\r\n c\r\nodd\r\nB: \xff\0\r\n\r\n", 0, OK + b"A: b\r\n c\r\nodd\r\nB: \xff\0\r\n\r\n"),
     ],
 )
-def test_a_response_head_is_archived_as_it_came_but_for_its_framing(
+def test_archived_response_head_is_unchanged_except_for_framing(
     head: bytes, length: int | None, expected: bytes
 ) -> None:
     assert archived_response(head, length) == expected
@@ -59,12 +59,12 @@ def test_a_response_head_is_archived_as_it_came_but_for_its_framing(
         (b"HTTP/1.1 200 \xe9t\xe9\r\nA: caf\xe9\r\nno colon\r\n\r\n", 200, (("A", "café"),)),
     ],
 )
-def test_a_head_is_read_back(head: bytes, status: int, fields: tuple[tuple[str, str], ...]) -> None:
+def test_head_is_parsed(head: bytes, status: int, fields: tuple[tuple[str, str], ...]) -> None:
     assert parse_head(head) == (status, fields)
 
 
 @given(st.binary(max_size=200), st.binary(max_size=50))
-def test_whatever_the_head_the_body_is_found_again(head: bytes, body: bytes) -> None:
+def test_body_is_found_after_any_head(head: bytes, body: bytes) -> None:
     archived = archived_response(head, len(body))
 
     found, rest = split_message(archived + body)
@@ -74,7 +74,7 @@ def test_whatever_the_head_the_body_is_found_again(head: bytes, body: bytes) -> 
 
 
 @given(st.binary(max_size=200))
-def test_archiving_a_head_twice_changes_nothing_more(head: bytes) -> None:
+def test_archiving_a_request_head_is_idempotent(head: bytes) -> None:
     once = archived_request(head)
 
     assert archived_request(once) == once

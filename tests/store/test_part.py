@@ -40,7 +40,7 @@ def index_of(path: Path) -> list[tuple[str, str, dict[str, str]]]:
     return [(key, stamp, json.loads(facts)) for key, stamp, facts in (line.split(" ", 2) for line in lines)]
 
 
-def test_the_index_is_sorted_and_leads_to_every_capture(tmp_path: Path) -> None:
+def test_index_is_sorted_and_points_to_every_capture(tmp_path: Path) -> None:
     part = open_part(tmp_path)
     urls = (
         "http://b.example/",
@@ -76,7 +76,7 @@ def test_the_index_is_sorted_and_leads_to_every_capture(tmp_path: Path) -> None:
     assert [facts["mime"] for _, _, facts in entries] == ["text/html"] * 4 + ["warc/revisit"] * 2
 
 
-def test_a_place_is_one_gzip_member(tmp_path: Path) -> None:
+def test_location_is_one_gzip_member(tmp_path: Path) -> None:
     part = open_part(tmp_path)
     part.append(exchange())
     place = part.append(exchange(body=b"second"))
@@ -88,7 +88,7 @@ def test_a_place_is_one_gzip_member(tmp_path: Path) -> None:
     assert text.endswith(b"second\r\n\r\n")
 
 
-def test_an_index_longer_than_memory_allows_is_sorted_all_the_same(tmp_path: Path) -> None:
+def test_index_larger_than_memory_is_sorted(tmp_path: Path) -> None:
     draw = random.Random(5)
     lines = [b"%06d\n" % draw.randrange(10**6) for _ in range(1_000)]
     index = CdxIndex(tmp_path, run=64)
@@ -104,7 +104,7 @@ def test_an_index_longer_than_memory_allows_is_sorted_all_the_same(tmp_path: Pat
     assert [each.name for each in tmp_path.iterdir()] == ["a.cdxj"]
 
 
-def test_however_long_the_lines_of_an_index_are_memory_has_room_for_them(tmp_path: Path) -> None:
+def test_index_memory_and_open_files_are_bounded(tmp_path: Path) -> None:
     draw = random.Random(5)
     lines = [b"%06d%b\n" % (draw.randrange(10**6), bytes(1_000)) for _ in range(1_000)]
     index, held, most_held = CdxIndex(tmp_path, run_bytes=10_000), 0, 0
@@ -127,7 +127,7 @@ def test_however_long_the_lines_of_an_index_are_memory_has_room_for_them(tmp_pat
     assert (tmp_path / "a.cdxj").read_bytes() == b"".join(sorted(lines))
 
 
-def test_an_index_line_has_no_space_in_its_key() -> None:
+def test_index_key_contains_no_space() -> None:
     entry = CdxEntry(url="u", mime="m", status="-", digest="-", length="1", offset="2", filename="f")
 
     line = index_line("com,example)/a b", "2026-11-05T07:08:09.123456Z", entry)
@@ -139,11 +139,11 @@ def test_an_index_line_has_no_space_in_its_key() -> None:
 
 
 @pytest.mark.parametrize(("text", "expected"), [("", "unk"), (" Text/HTML ;charset=x", "text/html"), (";", "unk")])
-def test_a_media_type_stands_without_parameters(text: str, expected: str) -> None:
+def test_media_type_has_no_parameters(text: str, expected: str) -> None:
     assert media_type(text) == expected
 
 
-def test_a_file_has_its_name_only_when_it_is_finished(tmp_path: Path) -> None:
+def test_file_gets_its_final_name_when_finished(tmp_path: Path) -> None:
     part = open_part(tmp_path)
     part.append(exchange())
 
@@ -155,7 +155,7 @@ def test_a_file_has_its_name_only_when_it_is_finished(tmp_path: Path) -> None:
     assert sorted(each.name for each in tmp_path.iterdir()) == ["part.cdxj", "part.warc.gz"]
 
 
-def test_a_discarded_file_leaves_nothing(tmp_path: Path) -> None:
+def test_discarded_file_is_removed(tmp_path: Path) -> None:
     part = open_part(tmp_path)
     part.append(exchange())
 
@@ -164,7 +164,7 @@ def test_a_discarded_file_leaves_nothing(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_sealed_file_takes_nothing_more(tmp_path: Path) -> None:
+def test_sealed_file_accepts_no_more_records(tmp_path: Path) -> None:
     part = open_part(tmp_path)
     part.append(exchange())
     part.seal()
@@ -175,7 +175,7 @@ def test_a_sealed_file_takes_nothing_more(tmp_path: Path) -> None:
     part.publish()
 
 
-def test_a_file_that_is_not_sealed_is_not_published(tmp_path: Path) -> None:
+def test_unsealed_file_cannot_be_published(tmp_path: Path) -> None:
     part = open_part(tmp_path)
 
     with pytest.raises(Defect):
@@ -185,7 +185,7 @@ def test_a_file_that_is_not_sealed_is_not_published(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("existing", ["part.warc.gz", "part.warc.gz.open"])
-def test_an_archive_of_the_same_name_is_not_overwritten(tmp_path: Path, existing: str) -> None:
+def test_existing_archive_is_not_overwritten(tmp_path: Path, existing: str) -> None:
     (tmp_path / existing).write_bytes(b"precious")
 
     with pytest.raises(UsageError, match="of this name already"):
@@ -194,7 +194,7 @@ def test_an_archive_of_the_same_name_is_not_overwritten(tmp_path: Path, existing
     assert (tmp_path / existing).read_bytes() == b"precious"
 
 
-def test_a_folder_that_is_a_file_is_told(tmp_path: Path) -> None:
+def test_folder_that_is_a_file_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"")
 
     with pytest.raises(UserError, match="cannot open the archive"):
@@ -202,14 +202,14 @@ def test_a_folder_that_is_a_file_is_told(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
-def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+def test_folder_without_write_permission_is_an_error(tmp_path: Path) -> None:
     tmp_path.chmod(0o500)
 
     with pytest.raises(UsageError, match="cannot open the archive: Permission denied"):
         open_part(tmp_path)
 
 
-def test_a_full_disk_is_told_and_harms_no_earlier_record(tmp_path: Path) -> None:
+def test_full_disk_is_an_error_and_damages_no_earlier_record(tmp_path: Path) -> None:
     part = open_part(tmp_path)
     first = part.append(exchange("http://example.com/1", NOISE.randbytes(2_000)))
 
@@ -229,14 +229,14 @@ def test_a_full_disk_is_told_and_harms_no_earlier_record(tmp_path: Path) -> None
     assert len(index_of(part.index_path)) == 2
 
 
-def test_a_disk_too_full_for_the_first_record_leaves_nothing(tmp_path: Path) -> None:
+def test_disk_too_full_for_the_first_record_leaves_no_file(tmp_path: Path) -> None:
     with largest_file(10), pytest.raises(UserError, match="cannot write the archive"):
         open_part(tmp_path)
 
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_disk_too_full_for_the_index_leaves_the_file_to_be_finished_later(tmp_path: Path) -> None:
+def test_file_can_be_finished_after_a_full_disk_prevented_the_index(tmp_path: Path) -> None:
     part = open_part(tmp_path)
     part.append(exchange())
 
@@ -246,7 +246,7 @@ def test_a_disk_too_full_for_the_index_leaves_the_file_to_be_finished_later(tmp_
     assert_sound(part.finish())
 
 
-def test_a_duplicate_that_failed_to_be_written_is_not_referred_to(tmp_path: Path) -> None:
+def test_body_that_could_not_be_written_is_not_referenced(tmp_path: Path) -> None:
     part, body = open_part(tmp_path), NOISE.randbytes(20_000)
     with largest_file(part.size + 3_000), pytest.raises(UserError):
         part.append(exchange("http://example.com/1", body))
@@ -257,14 +257,14 @@ def test_a_duplicate_that_failed_to_be_written_is_not_referred_to(tmp_path: Path
 
 
 @pytest.mark.parametrize(("number", "kind"), [(errno.ENOSPC, UserError), (errno.EACCES, UsageError)])
-def test_a_full_disk_is_nobodys_wrong_argument(number: int, kind: type[UserError]) -> None:
+def test_full_disk_is_not_a_usage_error(number: int, kind: type[UserError]) -> None:
     found = disk_error("write", Path("/a"), OSError(number, os.strerror(number)))
 
     assert type(found) is kind
     assert str(found).startswith(f"/a: cannot write: {os.strerror(number)}")
 
 
-def test_a_part_tells_what_it_holds(tmp_path: Path) -> None:
+def test_repr_shows_captures_and_size(tmp_path: Path) -> None:
     part = WarcPart(tmp_path, "name", ABOUT, opened=START)
     part.append(exchange())
 

@@ -34,7 +34,7 @@ def archive(folder: Path, *exchanges: Exchange) -> tuple[Path, list[ArchivedResp
         return path, [reader.at(place.offset) for place in places]
 
 
-def test_an_exchange_comes_back_from_its_place(tmp_path: Path) -> None:
+def test_exchange_is_read_from_its_location(tmp_path: Path) -> None:
     pages = [exchange(f"http://example.com/{n}", b"body %d" % n, status=200 + n) for n in range(3)]
 
     path, found = archive(tmp_path, *pages)
@@ -49,7 +49,7 @@ def test_an_exchange_comes_back_from_its_place(tmp_path: Path) -> None:
     assert {each.truncation for each in found} == {Truncation.NOT}
 
 
-def test_a_scan_gives_what_the_places_give(tmp_path: Path) -> None:
+def test_scan_returns_the_same_captures_as_their_locations(tmp_path: Path) -> None:
     pages = [exchange(f"http://example.com/{n}", b"%d" % (n % 3) * 50) for n in range(9)]
     path, found = archive(tmp_path, *pages, exchange(body=b"", status=304, headers=()))
 
@@ -77,7 +77,7 @@ def test_a_scan_gives_what_the_places_give(tmp_path: Path) -> None:
     ],
 )
 @pytest.mark.parametrize("body", [b"", b"\r\n\r\nbody\n\n", b"\0" * 100])
-def test_odd_heads_do_not_harm_their_bodies(tmp_path: Path, head: bytes, body: bytes) -> None:
+def test_unusual_head_does_not_affect_the_body(tmp_path: Path, head: bytes, body: bytes) -> None:
     path, (found,) = archive(tmp_path, exchange(body=body, head=head))
 
     assert_sound(path)
@@ -86,7 +86,7 @@ def test_odd_heads_do_not_harm_their_bodies(tmp_path: Path, head: bytes, body: b
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.tuples(NAMES, VALUES), max_size=8), st.binary(max_size=2_000), st.sampled_from(list(Truncation)))
-def test_any_headers_and_any_body_come_back(
+def test_any_headers_and_body_round_trip(
     tmp_path_factory: pytest.TempPathFactory, headers: list[tuple[str, str]], body: bytes, cut: Truncation
 ) -> None:
     path, (found,) = archive(
@@ -97,7 +97,7 @@ def test_any_headers_and_any_body_come_back(
     assert (found.headers, found.body, found.truncation) == (tuple(headers), body, cut)
 
 
-def test_a_huge_body_is_archived_without_a_copy_and_read_within_its_limit(tmp_path: Path) -> None:
+def test_huge_body_is_archived_without_a_copy_and_read_up_to_the_limit(tmp_path: Path) -> None:
     body = random.Random(1).randbytes(10 * 2**20)
     page = exchange(body=body)
     part = open_part(tmp_path)
@@ -118,7 +118,7 @@ def test_a_huge_body_is_archived_without_a_copy_and_read_within_its_limit(tmp_pa
         assert (found.body, found.truncation) == (body[:1_000], Truncation.LENGTH)
 
 
-def test_a_resource_has_no_status(tmp_path: Path) -> None:
+def test_resource_has_no_status(tmp_path: Path) -> None:
     page = exchange("file:///tmp/a.txt", b"text", head=b"", request=b"", headers=(("Content-Type", "text/plain"),))
 
     _, (found,) = archive(tmp_path, page)
@@ -127,7 +127,7 @@ def test_a_resource_has_no_status(tmp_path: Path) -> None:
     assert found.header("content-type") == "text/plain"
 
 
-def test_another_time_zone_is_the_same_moment(tmp_path: Path) -> None:
+def test_date_in_another_time_zone_is_converted(tmp_path: Path) -> None:
     elsewhere = START.astimezone(timezone(timedelta(hours=-5)))
 
     _, (found,) = archive(tmp_path, exchange(started=elsewhere))
@@ -136,7 +136,7 @@ def test_another_time_zone_is_the_same_moment(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("offset", "message"), [(0, "is a warcinfo"), (3, "damaged"), (10**6, "there is no record")])
-def test_a_place_without_a_response_is_told(tmp_path: Path, offset: int, message: str) -> None:
+def test_location_without_a_response_is_an_error(tmp_path: Path, offset: int, message: str) -> None:
     path, _ = archive(tmp_path, exchange())
 
     with WarcReader(path) as reader, pytest.raises(UserError, match=message):
@@ -144,7 +144,7 @@ def test_a_place_without_a_response_is_told(tmp_path: Path, offset: int, message
 
 
 @pytest.mark.parametrize("lost", [30, 60, 150, 400])
-def test_a_place_whose_record_ends_early_is_told(tmp_path: Path, lost: int) -> None:
+def test_truncated_record_is_an_error(tmp_path: Path, lost: int) -> None:
     path, place = _with_noise_at_its_end(tmp_path, lost)
 
     with WarcReader(path) as reader, pytest.raises(UserError, match="damaged"):
@@ -152,7 +152,7 @@ def test_a_place_whose_record_ends_early_is_told(tmp_path: Path, lost: int) -> N
 
 
 @pytest.mark.parametrize("lost", [1, 5, 10, 60, 150, 400, 500])
-def test_a_scan_tells_of_a_broken_end_after_all_that_went_before(tmp_path: Path, lost: int) -> None:
+def test_scan_reports_a_damaged_end_after_the_captures_before_it(tmp_path: Path, lost: int) -> None:
     path, _ = _with_noise_at_its_end(tmp_path, lost)
 
     with WarcReader(path) as reader, pytest.raises(UserError, match="damaged"):
@@ -173,7 +173,7 @@ def _with_noise_at_its_end(folder: Path, lost: int) -> tuple[Path, int]:
     return path, place.offset
 
 
-def test_a_flipped_bit_is_told(tmp_path: Path) -> None:
+def test_flipped_bit_is_detected(tmp_path: Path) -> None:
     path, (found,) = archive(tmp_path, exchange(body=random.Random(3).randbytes(500)))
     data = bytearray(path.read_bytes())
     data[found.offset + 400] ^= 1
@@ -183,12 +183,12 @@ def test_a_flipped_bit_is_told(tmp_path: Path) -> None:
         reader.at(found.offset)
 
 
-def test_a_missing_file_is_told(tmp_path: Path) -> None:
+def test_missing_file_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="cannot read the archive: No such file"):
         WarcReader(tmp_path / "none.warc.gz")
 
 
-def test_a_duplicate_of_something_elsewhere_has_no_body(tmp_path: Path) -> None:
+def test_revisit_of_a_capture_elsewhere_has_no_body(tmp_path: Path) -> None:
     path, _ = archive(tmp_path, exchange("http://example.com/a"), exchange("http://example.com/b"))
     data = path.read_bytes()
     text = gzip.decompress(data)

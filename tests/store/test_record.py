@@ -24,7 +24,7 @@ def sha1(data: bytes) -> str:
     return "sha1:" + base64.b32encode(hashlib.sha1(data).digest()).decode()
 
 
-def test_a_file_begins_with_what_is_known_of_the_crawl(tmp_path: Path) -> None:
+def test_file_starts_with_a_description_of_the_crawl(tmp_path: Path) -> None:
     part = open_part(tmp_path)
     part.append(exchange())
 
@@ -41,7 +41,7 @@ def test_a_file_begins_with_what_is_known_of_the_crawl(tmp_path: Path) -> None:
     assert b"http-header-user-agent: tester/1.0" in block
 
 
-def test_a_response_is_followed_by_its_request_and_its_facts(tmp_path: Path) -> None:
+def test_response_is_followed_by_its_request_and_metadata(tmp_path: Path) -> None:
     part = open_part(tmp_path)
     page = exchange(http="2", tls="TLSv1.3")
 
@@ -79,7 +79,7 @@ def test_a_response_is_followed_by_its_request_and_its_facts(tmp_path: Path) -> 
         ("1.1", "unknown", ["http/1.1"]),
     ],
 )
-def test_the_protocols_spoken_are_named(tmp_path: Path, http: str, tls: str, expected: list[str]) -> None:
+def test_record_names_the_protocols_used(tmp_path: Path, http: str, tls: str, expected: list[str]) -> None:
     part = open_part(tmp_path)
     part.append(exchange(http=http, tls=tls))
 
@@ -91,14 +91,14 @@ def test_the_protocols_spoken_are_named(tmp_path: Path, http: str, tls: str, exp
 
 
 @pytest.mark.parametrize("cut", [Truncation.LENGTH, Truncation.TIME, Truncation.DISCONNECT])
-def test_a_body_that_was_cut_says_why(tmp_path: Path, cut: Truncation) -> None:
+def test_truncated_body_has_a_reason(tmp_path: Path, cut: Truncation) -> None:
     part = open_part(tmp_path)
     part.append(exchange(truncation=cut))
 
     assert records(part.finish())[1][0]["WARC-Truncated"] == cut.value
 
 
-def test_an_answer_of_not_modified_is_a_revisit_that_names_the_copy_we_have(tmp_path: Path) -> None:
+def test_not_modified_response_is_a_revisit_of_the_earlier_capture(tmp_path: Path) -> None:
     part = open_part(tmp_path)
     fresh = exchange(body=b"", status=304, headers=(("ETag", '"1"'), ("Content-Length", "12")))
     earlier = EarlierCapture("http://example.com/old", START - timedelta(days=1))
@@ -117,7 +117,7 @@ def test_an_answer_of_not_modified_is_a_revisit_that_names_the_copy_we_have(tmp_
     assert block == fresh.response_head  # the length is that of the page, and stays
 
 
-def test_a_body_that_came_before_in_the_same_file_is_not_stored_again(tmp_path: Path) -> None:
+def test_duplicate_body_in_one_file_is_stored_once(tmp_path: Path) -> None:
     part = open_part(tmp_path)
     first = part.append(exchange("http://example.com/a"))
 
@@ -138,7 +138,7 @@ def test_a_body_that_came_before_in_the_same_file_is_not_stored_again(tmp_path: 
 
 
 @pytest.mark.parametrize("page", [exchange(body=b""), exchange(truncation=Truncation.LENGTH)], ids=["empty", "cut"])
-def test_empty_and_cut_bodies_are_never_taken_for_duplicates(tmp_path: Path, page: Exchange) -> None:
+def test_empty_and_truncated_bodies_are_never_duplicates(tmp_path: Path, page: Exchange) -> None:
     part = open_part(tmp_path)
     part.append(page)
     part.append(page)
@@ -148,7 +148,7 @@ def test_empty_and_cut_bodies_are_never_taken_for_duplicates(tmp_path: Path, pag
     assert kinds == ["warcinfo", "response", "request", "response", "request"]
 
 
-def test_no_more_bodies_are_remembered_than_the_bound(tmp_path: Path) -> None:
+def test_remembered_bodies_are_bounded(tmp_path: Path) -> None:
     part = open_part(tmp_path, shared=2)
     for body in (b"one", b"two", b"three", b"one", b"three"):
         part.append(exchange(body=body))
@@ -158,7 +158,7 @@ def test_no_more_bodies_are_remembered_than_the_bound(tmp_path: Path) -> None:
     assert kinds == ["response", "response", "response", "response", "revisit"]
 
 
-def test_what_came_without_http_is_a_resource(tmp_path: Path) -> None:
+def test_capture_without_http_is_a_resource(tmp_path: Path) -> None:
     part = open_part(tmp_path)
     file = exchange("file:///tmp/a.txt", b"text", head=b"", request=b"", headers=(("Content-Type", "text/plain"),))
 
@@ -171,7 +171,7 @@ def test_what_came_without_http_is_a_resource(tmp_path: Path) -> None:
     assert len(records(path)) == 2
 
 
-def test_credentials_do_not_reach_the_archive(tmp_path: Path) -> None:
+def test_credentials_are_not_archived(tmp_path: Path) -> None:
     part = open_part(tmp_path)
     head = b"GET / HTTP/1.1\r\nAuthorization: Basic c2VjcmV0\r\nCookie: id=secret;\r\n more=secret\r\nHost: a\r\n\r\n"
 
@@ -181,7 +181,7 @@ def test_credentials_do_not_reach_the_archive(tmp_path: Path) -> None:
     assert block == b"GET / HTTP/1.1\r\nAuthorization: removed\r\nCookie: removed\r\nHost: a\r\n\r\n"
 
 
-def test_identifiers_are_random_uuids() -> None:
+def test_record_ids_are_random_uuids() -> None:
     made = [uuid.UUID(new_id()) for _ in range(200)]
 
     assert {each.version for each in made} == {4}
@@ -190,11 +190,11 @@ def test_identifiers_are_random_uuids() -> None:
 
 
 @given(st.lists(st.binary(max_size=50), max_size=3))
-def test_a_digest_is_what_the_standard_library_says(pieces: list[bytes]) -> None:
+def test_digest_matches_the_standard_library(pieces: list[bytes]) -> None:
     assert digest(*pieces) == sha1(b"".join(pieces))
 
 
-def test_phases_that_did_not_happen_are_no_facts() -> None:
+def test_timings_of_skipped_phases_are_omitted() -> None:
     expected: Facts = (("fetchTimeMs", "250"), ("firstByteMs", "125"))
 
     assert timing_facts(exchange()) == expected

@@ -146,7 +146,7 @@ def test_recovery_syncs_the_removal_of_an_archive_without_captures(
     assert log.steps[-1] == ("sync", "killed")
 
 
-def test_what_is_kept_reads_cleanly(tmp_path: Path) -> None:
+def test_recovered_archive_is_readable(tmp_path: Path) -> None:
     path, _, spans = finished(tmp_path)
     data = path.read_bytes()
     for number, span in enumerate(spans[2:]):
@@ -162,7 +162,7 @@ def test_what_is_kept_reads_cleanly(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("tail", [b"\0" * 5_000, b"\x1f\x8b\x08", b"garbage", bytes.fromhex("1f8b0800000000000003")])
-def test_whatever_lies_behind_the_last_record_is_cut_off(tmp_path: Path, tail: bytes) -> None:
+def test_recovery_removes_bytes_after_the_last_record(tmp_path: Path, tail: bytes) -> None:
     path, index, _ = finished(tmp_path)
     draft = tmp_path / "with-tail.warc.gz.open"
     draft.write_bytes(path.read_bytes() + tail)
@@ -175,7 +175,7 @@ def test_whatever_lies_behind_the_last_record_is_cut_off(tmp_path: Path, tail: b
     assert (tmp_path / "with-tail.cdxj").read_bytes() == index.replace(b'"part.warc.gz"', b'"with-tail.warc.gz"')
 
 
-def test_random_cuts_of_a_larger_file_keep_whole_records(tmp_path: Path) -> None:
+def test_file_truncated_at_random_keeps_whole_records(tmp_path: Path) -> None:
     draw = random.Random(6)
     part = open_part(tmp_path)
     for number in range(60):
@@ -194,7 +194,7 @@ def test_random_cuts_of_a_larger_file_keep_whole_records(tmp_path: Path) -> None
             assert list(whole_records(file)) == [span for span in spans if span.end <= size]
 
 
-def test_nothing_that_was_written_is_lost_by_a_kill(tmp_path: Path) -> None:
+def test_kill_loses_no_written_record(tmp_path: Path) -> None:
     command = [sys.executable, "-W", "ignore", "-c", WRITER, str(tmp_path)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
@@ -217,7 +217,7 @@ def test_nothing_that_was_written_is_lost_by_a_kill(tmp_path: Path) -> None:
     assert unfinished(tmp_path) == []
 
 
-def test_a_finished_archive_of_the_same_name_is_not_overwritten(tmp_path: Path) -> None:
+def test_recovery_does_not_overwrite_a_finished_archive(tmp_path: Path) -> None:
     path, _, _ = finished(tmp_path)
     draft = tmp_path / "part.warc.gz.open"
     draft.write_bytes(path.read_bytes())
@@ -226,19 +226,19 @@ def test_a_finished_archive_of_the_same_name_is_not_overwritten(tmp_path: Path) 
         recover(draft)
 
 
-def test_a_file_of_another_kind_is_refused(tmp_path: Path) -> None:
+def test_recovery_refuses_other_files(tmp_path: Path) -> None:
     path, _, _ = finished(tmp_path)
 
     with pytest.raises(UserError, match="not an unfinished archive"):
         recover(path)
 
 
-def test_a_missing_file_is_told(tmp_path: Path) -> None:
+def test_missing_file_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="cannot recover the archive"):
         recover(tmp_path / "none.warc.gz.open")
 
 
-def test_a_file_with_very_long_urls_is_recovered_and_read(tmp_path: Path) -> None:
+def test_archive_with_very_long_urls_is_recovered(tmp_path: Path) -> None:
     long = "http://example.com/" + "x" * 40_000
     part = open_part(tmp_path)
     for url in (long, f"{long}/2", "http://example.com/"):

@@ -41,7 +41,7 @@ def putting(path: Path, prefix: str, count: int) -> subprocess.Popen[bytes]:
     )
 
 
-async def test_several_processes_share_one_file(tmp_path: Path) -> None:
+async def test_processes_share_one_file(tmp_path: Path) -> None:
     path = tmp_path / "robots.sqlite"
 
     writers = [putting(path, prefix, 150) for prefix in "abc"]
@@ -54,7 +54,7 @@ async def test_several_processes_share_one_file(tmp_path: Path) -> None:
                 assert await cache.get(f"{prefix}{number}") == StoredRobots(b"%d" % number * 1000, NEVER)
 
 
-async def test_a_kill_loses_nothing_that_was_put(tmp_path: Path) -> None:
+async def test_kill_loses_no_stored_entry(tmp_path: Path) -> None:
     path = tmp_path / "robots.sqlite"
     writer = putting(path, "k", 100_000)
     assert writer.stdout is not None
@@ -71,7 +71,7 @@ async def test_a_kill_loses_nothing_that_was_put(tmp_path: Path) -> None:
         assert cache.failures == 0
 
 
-def test_a_file_that_is_no_database_is_told(tmp_path: Path) -> None:
+def test_file_that_is_not_a_database_is_an_error(tmp_path: Path) -> None:
     path = tmp_path / "notes.txt"
     path.write_text("not a database, and longer than the head of one would be: " + "x" * 100, "utf-8")
 
@@ -82,7 +82,7 @@ def test_a_file_that_is_no_database_is_told(tmp_path: Path) -> None:
     assert path.read_text("utf-8").startswith("not a database")
 
 
-def test_somebody_elses_database_is_left_alone(tmp_path: Path) -> None:
+def test_foreign_database_is_not_modified(tmp_path: Path) -> None:
     path = tmp_path / "theirs.sqlite"
     theirs = sqlite3.connect(path)
     theirs.execute("CREATE TABLE robots (name TEXT)")
@@ -95,7 +95,7 @@ def test_somebody_elses_database_is_left_alone(tmp_path: Path) -> None:
     theirs.close()
 
 
-def test_a_cache_of_a_newer_format_is_told(tmp_path: Path) -> None:
+def test_newer_format_is_an_error(tmp_path: Path) -> None:
     path = tmp_path / "robots.sqlite"
     SqliteRobotsCache(path).close()
     newer = sqlite3.connect(path)
@@ -106,14 +106,14 @@ def test_a_cache_of_a_newer_format_is_told(tmp_path: Path) -> None:
         SqliteRobotsCache(path)
 
 
-def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
+def test_folder_that_cannot_be_created_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("", "utf-8")
 
     with pytest.raises(UsageError, match="cannot open the robots cache"):
         SqliteRobotsCache(tmp_path / "file" / "robots.sqlite")
 
 
-async def test_a_cache_that_breaks_knows_nothing_and_says_so(tmp_path: Path) -> None:
+async def test_broken_cache_finds_nothing_and_counts_failures(tmp_path: Path) -> None:
     path = tmp_path / "robots.sqlite"
     with SqliteRobotsCache(path) as cache:
         await cache.put("a", StoredRobots(None, NEVER))
@@ -127,7 +127,7 @@ async def test_a_cache_that_breaks_knows_nothing_and_says_so(tmp_path: Path) -> 
         assert cache.failures == 2
 
 
-async def test_a_large_cache_comes_back_within_its_bounds(tmp_path: Path) -> None:
+async def test_large_cache_shrinks_to_the_limit_when_reopened(tmp_path: Path) -> None:
     path = tmp_path / "robots.sqlite"
     with SqliteRobotsCache(path) as large:
         for number in range(2_100):
@@ -140,9 +140,7 @@ async def test_a_large_cache_comes_back_within_its_bounds(tmp_path: Path) -> Non
         assert found == list(range(2_091, 2_100))
 
 
-def test_a_new_file_that_another_process_opens_at_the_same_moment_is_opened(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_new_file_can_be_opened_by_two_processes_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path, connect = tmp_path / "robots.sqlite", sqlite3.connect
 
     class Overtaken(sqlite3.Connection):

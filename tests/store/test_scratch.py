@@ -22,7 +22,7 @@ sys.stdin.read()
 """
 
 
-def test_a_folder_is_made_with_its_parents_and_gone_when_closed(tmp_path: Path) -> None:
+def test_folder_is_created_with_parents_and_removed_on_close(tmp_path: Path) -> None:
     inside = tmp_path / "crawl" / "tmp"
     first, second = Scratch(inside, "job"), Scratch(inside, "job")
     (first.path / "data").write_text("x")
@@ -34,7 +34,7 @@ def test_a_folder_is_made_with_its_parents_and_gone_when_closed(tmp_path: Path) 
     assert list(inside.iterdir()) == []
 
 
-def test_closing_twice_does_no_harm(tmp_path: Path) -> None:
+def test_closing_twice_is_harmless(tmp_path: Path) -> None:
     scratch = Scratch(tmp_path, "job")
 
     scratch.close()
@@ -43,7 +43,7 @@ def test_closing_twice_does_no_harm(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_a_killed_process_left_is_swept_and_what_is_in_use_stays(tmp_path: Path) -> None:
+def test_sweep_removes_folders_of_killed_processes_only(tmp_path: Path) -> None:
     ours = Scratch(tmp_path, "ours")
     command = [sys.executable, "-c", _OWNER, str(tmp_path)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as owner:
@@ -61,7 +61,7 @@ def test_what_a_killed_process_left_is_swept_and_what_is_in_use_stays(tmp_path: 
     ours.close()
 
 
-def test_what_is_no_scratch_folder_and_a_file_are_swept_too(tmp_path: Path) -> None:
+def test_sweep_removes_other_folders_and_files(tmp_path: Path) -> None:
     (tmp_path / "old").mkdir()
     (tmp_path / "old" / "data").write_text("x")
     (tmp_path / "stray.parquet").write_text("x")
@@ -71,11 +71,11 @@ def test_what_is_no_scratch_folder_and_a_file_are_swept_too(tmp_path: Path) -> N
     assert list(tmp_path.iterdir()) == []
 
 
-def test_sweeping_where_nothing_is_finds_nothing(tmp_path: Path) -> None:
+def test_sweeping_a_missing_folder_finds_nothing(tmp_path: Path) -> None:
     assert sweep(tmp_path / "nowhere") == []
 
 
-def test_a_folder_that_cannot_be_made_is_told_with_its_path(tmp_path: Path) -> None:
+def test_folder_that_cannot_be_created_is_a_usage_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
 
     with pytest.raises(UsageError, match="cannot create a folder for temporary files"):

@@ -29,7 +29,7 @@ def names(folder: Path) -> list[str]:
     return sorted(each.name for each in folder.iterdir())
 
 
-def test_a_file_that_is_large_enough_is_finished_before_the_next_exchange(tmp_path: Path) -> None:
+def test_large_file_is_finished_before_the_next_exchange(tmp_path: Path) -> None:
     with WarcWriter(tmp_path, "crawl", ABOUT, size=1_000, age=HOUR, now=FakeClock()) as writer:
         places = [writer.write(exchange(f"http://example.com/{n}", b"%d" % n)) for n in range(6)]
 
@@ -48,7 +48,7 @@ def test_a_file_that_is_large_enough_is_finished_before_the_next_exchange(tmp_pa
         assert_sound(each)
 
 
-def test_a_file_that_is_old_enough_is_finished(tmp_path: Path) -> None:
+def test_old_file_is_finished(tmp_path: Path) -> None:
     clock = FakeClock()
     with WarcWriter(tmp_path, "crawl", ABOUT, size=2**30, age=HOUR, now=clock) as writer:
         first = writer.write(exchange())
@@ -64,7 +64,7 @@ def test_a_file_that_is_old_enough_is_finished(tmp_path: Path) -> None:
     assert second.file == "crawl-20261115033600-00002.warc.gz"
 
 
-def test_duplicates_are_told_within_one_file_only(tmp_path: Path) -> None:
+def test_duplicates_are_detected_within_one_file_only(tmp_path: Path) -> None:
     with WarcWriter(tmp_path, "crawl", ABOUT, size=2**30, age=HOUR, now=FakeClock()) as writer:
         kinds = []
         for is_last in (False, True, False):
@@ -79,14 +79,14 @@ def test_duplicates_are_told_within_one_file_only(tmp_path: Path) -> None:
     assert found == ["response", "revisit", "response"]
 
 
-def test_a_writer_that_was_given_nothing_leaves_nothing(tmp_path: Path) -> None:
+def test_unused_writer_leaves_no_file(tmp_path: Path) -> None:
     with WarcWriter(tmp_path, "crawl", ABOUT, size=2**30, age=HOUR) as writer:
         writer.sync()
 
     assert names(tmp_path) == []
 
 
-def test_names_that_are_taken_are_passed_over(tmp_path: Path) -> None:
+def test_existing_names_are_skipped(tmp_path: Path) -> None:
     for name in ("crawl-20261115023600-00001.warc.gz", "crawl-20261115023600-00002.warc.gz.open"):
         (tmp_path / name).write_bytes(b"precious")
 
@@ -97,7 +97,7 @@ def test_names_that_are_taken_are_passed_over(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("rival", ["finishes", "recovers", "removed"])
-def test_a_name_that_another_process_takes_at_the_same_moment_is_passed_over(
+def test_name_taken_concurrently_by_another_process_is_skipped(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rival: str
 ) -> None:
     first = tmp_path / "crawl-20261115023600-00001.warc.gz"
@@ -124,7 +124,7 @@ def test_a_name_that_another_process_takes_at_the_same_moment_is_passed_over(
     assert rival != "finishes" or first.read_bytes() == b"precious"
 
 
-def test_what_was_written_is_finished_even_when_its_owner_fails(tmp_path: Path) -> None:
+def test_file_is_finished_when_the_block_raises(tmp_path: Path) -> None:
     def fail() -> None:
         with WarcWriter(tmp_path, "crawl", ABOUT, size=2**30, age=HOUR, now=FakeClock()) as writer:
             writer.write(exchange())
@@ -137,6 +137,6 @@ def test_what_was_written_is_finished_even_when_its_owner_fails(tmp_path: Path) 
 
 
 @pytest.mark.parametrize("prefix", ["", "a/b", ".hidden"])
-def test_a_prefix_that_is_no_name_is_told(tmp_path: Path, prefix: str) -> None:
+def test_invalid_prefix_is_refused(tmp_path: Path, prefix: str) -> None:
     with pytest.raises(UsageError, match="is not a valid file name prefix"):
         WarcWriter(tmp_path, prefix, ABOUT, size=2**30, age=HOUR)

@@ -55,7 +55,7 @@ def sent_to(port: int) -> Config:
     return replace(Config(), fetch=fetch)
 
 
-async def test_a_post_arrives_with_its_fields_and_its_body() -> None:
+async def test_post_arrives_with_headers_and_body() -> None:
     async with (
         receiver(b"HTTP/1.1 204 No Content\r\n\r\n") as (port, requests),
         posting(sent_to(port), {}) as post,
@@ -70,7 +70,7 @@ async def test_a_post_arrives_with_its_fields_and_its_body() -> None:
     assert requests[1].endswith(b'\r\n\r\n{"b":22}')
 
 
-async def test_a_redirect_is_an_answer_and_is_not_followed() -> None:
+async def test_redirect_is_not_followed() -> None:
     async with (
         receiver(b"HTTP/1.1 307 Go\r\nLocation: http://hooks.example/other\r\nContent-Length: 0\r\n\r\n") as (
             port,
@@ -88,7 +88,7 @@ async def test_a_redirect_is_an_answer_and_is_not_followed() -> None:
     "url",
     ["http://127.0.0.1/", "http://[::1]/", "http://169.254.169.254/", "http://0x7f000001/", "http://example.org:22/"],
 )
-async def test_an_address_or_port_that_is_not_allowed_is_refused_for_good(url: str) -> None:
+async def test_forbidden_address_or_port_is_refused_permanently(url: str) -> None:
     async with posting(Config(), {}) as post:
         told = await post.post(canonical(url), (), b"{}")
 
@@ -97,7 +97,7 @@ async def test_an_address_or_port_that_is_not_allowed_is_refused_for_good(url: s
 
 
 @pytest.mark.parametrize("addresses", ["127.0.0.1", "93.184.215.14 10.0.0.1", "::ffff:10.0.0.1"])
-async def test_a_name_that_leads_to_a_private_address_is_not_asked(addresses: str) -> None:
+async def test_name_that_resolves_to_a_private_address_gets_no_request(addresses: str) -> None:
     async with receiver(b"HTTP/1.1 204 No Content\r\n\r\n") as (port, requests):
         config = replace(Config(), fetch=replace(Config().fetch, allow_ports=(range(port, port + 1),)))
         async with posting(config, {"rebind.example": addresses}) as post:
@@ -108,7 +108,7 @@ async def test_a_name_that_leads_to_a_private_address_is_not_asked(addresses: st
     assert requests == []
 
 
-async def test_a_name_that_leads_elsewhere_when_it_is_asked_again_is_caught_at_the_socket() -> None:
+async def test_dns_rebinding_is_caught_at_the_socket() -> None:
     """A resolver without a check stands for whatever goes wrong in one."""
     async with receiver(b"HTTP/1.1 204 No Content\r\n\r\n") as (port, requests):
         config = replace(Config(), fetch=replace(Config().fetch, allow_ports=(range(port, port + 1),)))
@@ -120,7 +120,7 @@ async def test_a_name_that_leads_elsewhere_when_it_is_asked_again_is_caught_at_t
     assert requests == []
 
 
-async def test_a_server_that_is_not_there_is_an_answer() -> None:
+async def test_unreachable_server_is_a_failure_not_a_refusal() -> None:
     async with receiver(b"") as (port, _):
         pass
     async with posting(sent_to(port), {}) as post:
@@ -131,7 +131,7 @@ async def test_a_server_that_is_not_there_is_an_answer() -> None:
     assert not told.is_refused
 
 
-async def test_a_receipt_counts_though_its_body_never_ends() -> None:
+async def test_success_status_counts_even_if_the_body_never_ends() -> None:
     is_left = asyncio.Event()
 
     async def trickle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

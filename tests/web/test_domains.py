@@ -8,7 +8,7 @@ from tests.web.fakes import Bench
 from scoter.api import DomainRule
 
 
-async def test_a_rule_that_was_set_holds_and_is_shown() -> None:
+async def test_domain_rule_can_be_set_and_shown() -> None:
     bench = Bench()
 
     put = await bench.client.put("/v1/domains/example.org", {"delay": 2.5, "concurrency": 2, "note": "asked us to"})
@@ -21,7 +21,7 @@ async def test_a_rule_that_was_set_holds_and_is_shown() -> None:
     )
 
 
-async def test_a_rule_takes_the_place_of_the_one_before() -> None:
+async def test_domain_rule_replaces_the_previous_one() -> None:
     bench = Bench()
     await bench.client.put("/v1/domains/example.org", {"blocked": True})
 
@@ -30,7 +30,7 @@ async def test_a_rule_takes_the_place_of_the_one_before() -> None:
     assert got.json == {"domain": "example.org", "delay": 1.0}
 
 
-async def test_a_blocked_domain_takes_no_messages() -> None:
+async def test_urls_of_a_blocked_domain_are_refused() -> None:
     bench = Bench()
     await bench.client.put("/v1/domains/example.org", {"blocked": True})
 
@@ -53,14 +53,14 @@ async def test_a_blocked_domain_takes_no_messages() -> None:
         "[::1",
     ],
 )
-async def test_what_is_no_registered_domain_has_no_rule(name: str) -> None:
+async def test_rule_requires_a_registered_domain(name: str) -> None:
     bench = Bench()
 
     assert (await bench.client.get(f"/v1/domains/{name}")).status == 422
     assert (await bench.client.put(f"/v1/domains/{name}", {})).status == 422
 
 
-async def test_an_international_name_is_one_with_its_ascii_form() -> None:
+async def test_international_domain_equals_its_ascii_form() -> None:
     bench = Bench()
     await bench.client.put("/v1/domains/m%C3%BCller.de", {"delay": 3})
 
@@ -80,7 +80,7 @@ async def test_an_international_name_is_one_with_its_ascii_form() -> None:
         ({"domain": "other.org"}, ""),
     ],
 )
-async def test_a_rule_that_is_not_understood_says_where(body: object, where: str) -> None:
+async def test_invalid_rule_names_the_field(body: object, where: str) -> None:
     got = await Bench().client.put("/v1/domains/example.org", body)
 
     assert (got.status, got.json.get("where", "")) == (422, where)

@@ -45,7 +45,7 @@ async def happen(bench: Bench, count: int) -> None:
     await bench.work()
 
 
-async def test_what_happens_is_told_to_those_who_listen() -> None:
+async def test_new_events_are_streamed() -> None:
     bench = Bench()
     await happen(bench, 2)
 
@@ -59,7 +59,7 @@ async def test_what_happens_is_told_to_those_who_listen() -> None:
 
 
 @pytest.mark.parametrize("how", ["header", "query", "both"])
-async def test_a_client_that_comes_back_misses_nothing(how: str) -> None:
+async def test_resumed_stream_misses_no_event(how: str) -> None:
     bench = Bench()
     await happen(bench, 250)
     target = {"header": "/v1/events", "query": "/v1/events?after=30", "both": "/v1/events?after=7"}[how]
@@ -73,7 +73,7 @@ async def test_a_client_that_comes_back_misses_nothing(how: str) -> None:
     assert numbers(text) == list(range(31, 381))
 
 
-async def test_a_client_that_comes_back_too_late_is_told_of_the_gap() -> None:
+async def test_stream_resumed_too_late_starts_with_a_gap() -> None:
     bench = Bench(most_events=10)
     await happen(bench, 40)
     await bench.stores.events.prune(100)
@@ -85,7 +85,7 @@ async def test_a_client_that_comes_back_too_late_is_told_of_the_gap() -> None:
     assert numbers(text) == list(range(31, 41))
 
 
-async def test_a_number_that_was_never_given_is_a_gap_too() -> None:
+async def test_unknown_event_number_is_a_gap() -> None:
     bench = Bench()
     await happen(bench, 2)
 
@@ -97,7 +97,7 @@ async def test_a_number_that_was_never_given_is_a_gap_too() -> None:
     assert numbers(text) == [3]
 
 
-async def test_a_stream_in_which_nothing_happens_shows_signs_of_life() -> None:
+async def test_idle_stream_sends_heartbeats() -> None:
     bench = Bench()
 
     async with listening(bench) as stream:
@@ -106,7 +106,7 @@ async def test_a_stream_in_which_nothing_happens_shows_signs_of_life() -> None:
     assert numbers(text) == []
 
 
-async def test_a_client_that_leaves_makes_room() -> None:
+async def test_disconnected_client_frees_its_stream() -> None:
     bench = Bench(most_streams=1)
 
     async with listening(bench):
@@ -118,7 +118,7 @@ async def test_a_client_that_leaves_makes_room() -> None:
     assert len(bench.streams) == 0
 
 
-async def test_a_client_that_does_not_read_is_dropped() -> None:
+async def test_client_that_does_not_read_is_disconnected() -> None:
     bench = Bench(pace=StreamTimings(heartbeat=5, slow=0.02, look=0.01))
     stream = Exchanging("GET", "/v1/events", headers=(HOST,))
     reading = asyncio.create_task(bench.streams.run())
@@ -134,7 +134,7 @@ async def test_a_client_that_does_not_read_is_dropped() -> None:
     reading.cancel()
 
 
-async def test_a_store_that_cannot_be_read_for_a_while_loses_nothing(caplog: pytest.LogCaptureFixture) -> None:
+async def test_temporarily_unreadable_store_loses_no_event(caplog: pytest.LogCaptureFixture) -> None:
     bench = Bench(pace=StreamTimings(heartbeat=5, slow=5, look=0.01))
     events = bench.stores.events
 
@@ -154,7 +154,7 @@ async def test_a_store_that_cannot_be_read_for_a_while_loses_nothing(caplog: pyt
     assert numbers(text) == [1]
 
 
-async def test_streams_end_with_the_service() -> None:
+async def test_streams_end_at_shutdown() -> None:
     bench = Bench(pace=StreamTimings(heartbeat=60, slow=1, look=60))
 
     async with listening(bench) as stream:
@@ -167,7 +167,7 @@ async def test_streams_end_with_the_service() -> None:
     assert stream.is_whole
 
 
-async def test_many_who_listen_hear_the_same() -> None:
+async def test_all_streams_get_the_same_events() -> None:
     bench = Bench(most_streams=300)
     streams = [Exchanging("GET", "/v1/events", headers=(HOST,)) for _ in range(300)]
     async with asyncio.TaskGroup() as group:
@@ -186,14 +186,14 @@ async def test_many_who_listen_hear_the_same() -> None:
 
 
 @pytest.mark.parametrize("last", ["abc", "-1", "1.5", "9" * 30, "1 2", "\u00b2"])
-async def test_a_last_event_id_that_is_no_number_is_refused(last: str) -> None:
+async def test_last_event_id_must_be_a_number(last: str) -> None:
     got = await Bench().client.get("/v1/events", ("Last-Event-ID", last))
 
     assert got.status == 422
 
 
 @pytest.mark.parametrize("after", ["abc", "-1", "1.5", "9" * 30, ""])
-async def test_an_after_that_is_no_number_is_refused(after: str) -> None:
+async def test_after_must_be_a_number(after: str) -> None:
     got = await Bench().client.get(f"/v1/events?after={after}")
 
     assert (got.status, got.json["where"]) == (422, "?after")

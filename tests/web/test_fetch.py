@@ -24,7 +24,7 @@ def moved(url: str, target: str) -> Moved:
     return Moved(page(url, b"", 301).exchange, canonical(target), permanent=True)
 
 
-async def test_a_page_comes_with_status_headers_and_body() -> None:
+async def test_fetch_returns_status_headers_and_body() -> None:
     bench = Bench()
 
     got = await bench.client.post("/v1/fetch", {"url": "HTTP://a.example"})
@@ -37,7 +37,7 @@ async def test_a_page_comes_with_status_headers_and_body() -> None:
     assert bench.fetching.asked == [A]
 
 
-async def test_a_body_is_freed_of_its_content_coding_and_cut_at_the_size_asked_for() -> None:
+async def test_body_is_decoded_and_truncated_at_the_requested_size() -> None:
     bench = Bench()
     packed = gzip.compress(b"x" * 1_000_000)
     bench.fetching.replies[A] = page(A, packed, headers=(("Content-Encoding", "gzip"),))
@@ -49,7 +49,7 @@ async def test_a_body_is_freed_of_its_content_coding_and_cut_at_the_size_asked_f
     assert got.json["length"] == len(packed)
 
 
-async def test_a_body_that_came_cut_is_said_to_be() -> None:
+async def test_truncated_body_is_marked_as_truncated() -> None:
     bench = Bench()
     bench.fetching.replies[A] = page(A, truncation=Truncation.LENGTH)
 
@@ -59,7 +59,7 @@ async def test_a_body_that_came_cut_is_said_to_be() -> None:
     assert "body" not in got.json
 
 
-async def test_a_redirect_is_followed_only_when_asked() -> None:
+async def test_redirect_is_followed_only_if_requested() -> None:
     bench = Bench()
     bench.fetching.replies[A] = moved(A, B)
 
@@ -72,7 +72,7 @@ async def test_a_redirect_is_followed_only_when_asked() -> None:
     assert went.json["waited"] == 0.5
 
 
-async def test_a_loop_of_redirects_ends() -> None:
+async def test_redirect_loop_ends() -> None:
     bench = Bench()
     bench.fetching.replies = {A: moved(A, B), B: moved(B, A)}
 
@@ -82,7 +82,7 @@ async def test_a_loop_of_redirects_ends() -> None:
     assert len(bench.fetching.asked) == 11
 
 
-async def test_what_the_web_does_is_an_answer() -> None:
+async def test_failed_fetch_is_reported_in_a_200_response() -> None:
     bench = Bench()
     bench.fetching.replies[A] = Gone(canonical(A), Reason.ROBOTS_DENIED, "robots.txt forbids it")
     bench.fetching.replies[B] = Failed(canonical(B), Reason.REFUSED_ADDRESS, "10.0.0.1 is not public")
@@ -94,7 +94,7 @@ async def test_what_the_web_does_is_an_answer() -> None:
     assert (refused.status, refused.json["outcome"], refused.json["reason"]) == (200, "failed", "refused_address")
 
 
-async def test_a_blocked_domain_is_not_asked_at_any_hop() -> None:
+async def test_blocked_domain_is_not_requested_at_any_hop() -> None:
     bench = Bench()
     await bench.stores.rules.put(DomainRule(domain="b.example", blocked=True))
     bench.fetching.replies[A] = moved(A, B)
@@ -110,7 +110,7 @@ class _Archive:
         return [Archived("x.warc.gz", 7, len(each.body)) for each in exchanges]
 
 
-async def test_a_body_may_be_answered_by_where_it_lies() -> None:
+async def test_body_can_be_returned_as_an_archive_reference() -> None:
     bench = Bench(content=_Archive())
 
     got = await bench.client.post("/v1/fetch", {"url": A, "body": "reference"})
@@ -119,7 +119,7 @@ async def test_a_body_may_be_answered_by_where_it_lies() -> None:
     assert "body" not in got.json
 
 
-async def test_a_reference_cannot_be_had_without_an_archive() -> None:
+async def test_archive_reference_without_an_archive_is_refused() -> None:
     got = await Bench().client.post("/v1/fetch", {"url": A, "body": "reference"})
 
     assert (got.status, got.json["where"]) == (422, "/body")
@@ -135,7 +135,7 @@ async def test_a_reference_cannot_be_had_without_an_archive() -> None:
         ({"url": A, "headers": {"X": "y\r\nz"}}, ""),
     ],
 )
-async def test_an_order_that_is_not_understood_says_where(body: object, where: str) -> None:
+async def test_invalid_fetch_request_names_the_field(body: object, where: str) -> None:
     got = await Bench().client.post("/v1/fetch", body)
 
     assert got.status == 422
@@ -148,7 +148,7 @@ class _Stuck:
         raise AssertionError
 
 
-async def test_a_fetch_that_takes_too_long_is_given_up_and_leaves_room() -> None:
+async def test_fetch_that_times_out_frees_its_slot() -> None:
     bench = Bench(fetching=_Stuck(), fetch_limits=FetchLimits(most=1, within=0.01))
 
     first = await bench.client.post("/v1/fetch", {"url": A})
@@ -157,7 +157,7 @@ async def test_a_fetch_that_takes_too_long_is_given_up_and_leaves_room() -> None
     assert (first.status, second.status) == (504, 504)
 
 
-async def test_too_many_fetches_are_turned_away() -> None:
+async def test_concurrent_fetches_are_limited() -> None:
     bench = Bench(fetching=_Stuck(), fetch_limits=FetchLimits(most=1, within=5))
     first = asyncio.create_task(bench.client.post("/v1/fetch", {"url": A}))
     await asyncio.sleep(0)

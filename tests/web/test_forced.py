@@ -34,7 +34,7 @@ async def asking(bench: Bench, wait: str) -> asyncio.Task[Any]:
     return task
 
 
-async def test_whoever_waits_for_a_new_fetch_is_told_of_that_one() -> None:
+async def test_wait_for_a_forced_fetch_returns_its_result() -> None:
     bench = bench_with_forced()
     await bench.know(A)
     await bench.client.post("/v1/messages", {"urls": [A], "force": True})
@@ -51,7 +51,7 @@ async def test_whoever_waits_for_a_new_fetch_is_told_of_that_one() -> None:
     assert bench.stores.journal.waiting() == 0
 
 
-async def test_a_new_fetch_that_is_not_done_in_time_is_pending_and_the_old_record_is_not_its_answer() -> None:
+async def test_wait_for_an_unfinished_forced_fetch_returns_pending_not_the_old_record() -> None:
     bench = bench_with_forced()
     await bench.know(A)
     await bench.client.post("/v1/messages", {"urls": [A], "force": True})
@@ -63,7 +63,7 @@ async def test_a_new_fetch_that_is_not_done_in_time_is_pending_and_the_old_recor
     assert at_once.status == 200
 
 
-async def test_a_url_is_renewed_while_somebody_waits_for_a_new_fetch_of_it(tmp_path: Path) -> None:
+async def test_url_is_forced_until_its_forced_entry_is_done(tmp_path: Path) -> None:
     async with ServiceDb(tmp_path / "service.sqlite") as db:
         stores = SqliteStores(db)
         is_forced: Callable[[str], bool] = ForcedUrls(db.reader)

@@ -27,7 +27,7 @@ async def asked(port: int, method: str, target: str) -> tuple[bytes, list[bytes]
     ["/healthz", "/readyz", "/v1/openapi.json", KNOWN, KNOWN + "&wait=1s", "/v1/urls?url=http://b.example/",
      "/v1/domains/example.org", "/v1/urls", "/v1/messages", "/nowhere", "/v1/keys"],
 )  # fmt: skip
-async def test_what_get_answers_head_answers_without_a_body(target: str, tmp_path: Path) -> None:
+async def test_head_equals_get_without_a_body(target: str, tmp_path: Path) -> None:
     bench = Bench()
     await bench.know("http://a.example/")
     async with chained(tmp_path, bench) as chain:
@@ -38,7 +38,7 @@ async def test_what_get_answers_head_answers_without_a_body(target: str, tmp_pat
     assert head == (*got[:2], b"")
 
 
-async def test_the_head_of_a_stream_ends_at_once_and_takes_no_place(tmp_path: Path) -> None:
+async def test_head_of_a_stream_ends_at_once_and_takes_no_slot(tmp_path: Path) -> None:
     bench = Bench()
     async with chained(tmp_path, bench) as chain:
         line, fields, body = await asked(chain.port, "HEAD", "/v1/events?after=0")
@@ -49,7 +49,7 @@ async def test_the_head_of_a_stream_ends_at_once_and_takes_no_place(tmp_path: Pa
         assert len(bench.streams) == 0
 
 
-async def test_the_next_request_of_a_connection_is_answered_after_a_head(tmp_path: Path) -> None:
+async def test_connection_stays_usable_after_head_requests(tmp_path: Path) -> None:
     async with chained(tmp_path) as chain, connected(chain.port) as raw:
         for target in (b"/healthz", b"/v1/stats", b"/v1/events"):
             raw.say(b"HEAD %b HTTP/1.1\r\nHost: localhost\r\n\r\n" % target)

@@ -91,7 +91,7 @@ CHUNKED = b"Transfer-Encoding: chunked"
         b"CONNECT 127.0.0.1:22 HTTP/1.1\r\nHost: localhost\r\n\r\n",
     ],
 )
-async def test_a_request_whose_end_can_be_read_in_two_ways_harms_nobody(chain: Chain, said: bytes) -> None:
+async def test_request_smuggling_does_not_affect_other_clients(chain: Chain, said: bytes) -> None:
     async with connected(chain.port) as client:
         client.say(said)
         client._writer.write_eof()
@@ -127,7 +127,7 @@ async def test_a_request_whose_end_can_be_read_in_two_ways_harms_nobody(chain: C
         (b"/v1/events?after=" + b"9" * 10_000, {422}),
     ],
 )
-async def test_no_target_leads_astray(chain: Chain, target: bytes, statuses: set[int]) -> None:
+async def test_hostile_request_target_gets_a_problem_response(chain: Chain, target: bytes, statuses: set[int]) -> None:
     async with connected(chain.port) as client:
         client.say(b"GET %b HTTP/1.1\r\nHost: localhost\r\n\r\n" % target)
         head = await client.head()
@@ -156,7 +156,7 @@ async def test_no_target_leads_astray(chain: Chain, target: bytes, statuses: set
     ],
     ids=["open", "deep", "nested", "long", "infinite", "minus", "surrogate", "crlf", "msgpack", "utf-16"],
 )
-async def test_a_body_that_is_a_trap_is_refused(chain: Chain, body: bytes) -> None:
+async def test_hostile_body_is_refused(chain: Chain, body: bytes) -> None:
     async with connected(chain.port) as client:
         client.say(post(b"Content-Length: %d" % len(body), body=body))
         head = await client.head()
@@ -167,7 +167,7 @@ async def test_a_body_that_is_a_trap_is_refused(chain: Chain, body: bytes) -> No
     await others_are_well(chain)
 
 
-async def test_of_a_key_that_is_given_twice_the_last_counts_and_nothing_breaks(chain: Chain) -> None:
+async def test_last_of_two_equal_json_keys_counts(chain: Chain) -> None:
     body = b'{"text": "http://a.example/", "text": "http://b.example/"}'
     async with connected(chain.port) as client:
         client.say(post(b"Content-Length: %d" % len(body), body=body))
@@ -178,7 +178,7 @@ async def test_of_a_key_that_is_given_twice_the_last_counts_and_nothing_breaks(c
 
 
 @pytest.mark.parametrize("path", [b"/v1/messages", b"/v1/urls/lookup"], ids=["core", "lookup"])
-async def test_a_body_without_end_is_not_read_for_ever(chain: Chain, path: bytes) -> None:
+async def test_endless_body_is_not_read_forever(chain: Chain, path: bytes) -> None:
     piece = b"10000\r\n" + b"x" * 0x10000 + b"\r\n"
     sent = 0
     async with connected(chain.port) as client:
@@ -195,7 +195,7 @@ async def test_a_body_without_end_is_not_read_for_ever(chain: Chain, path: bytes
     await others_are_well(chain)
 
 
-async def test_slow_clients_are_cut_off_and_counted(tmp_path: Path) -> None:
+async def test_slow_clients_are_disconnected_and_counted(tmp_path: Path) -> None:
     bench = Bench(body_within=0.15)
     async with chained(tmp_path, bench, ServerLimits(head_within=0.15)) as chain:
         started = asyncio.get_running_loop().time()
@@ -220,7 +220,7 @@ async def test_slow_clients_are_cut_off_and_counted(tmp_path: Path) -> None:
         await others_are_well(chain)
 
 
-async def test_a_listener_who_never_reads_is_dropped_and_others_go_on(tmp_path: Path) -> None:
+async def test_stream_client_that_never_reads_is_disconnected_without_affecting_others(tmp_path: Path) -> None:
     bench = Bench(pace=StreamTimings(heartbeat=60, slow=0.3, look=0.01), most_events=50_000)
     running = asyncio.create_task(bench.streams.run())
     async with chained(tmp_path, bench, ServerLimits(stalled=0.3)) as chain, connected(chain.port) as idle:
@@ -241,7 +241,7 @@ async def test_a_listener_who_never_reads_is_dropped_and_others_go_on(tmp_path: 
         await running
 
 
-async def test_two_thousand_idle_listeners_are_refused_politely_past_the_limit(tmp_path: Path) -> None:
+async def test_idle_streams_beyond_the_limit_get_503(tmp_path: Path) -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     count = min(2_000, (hard - 1_000) // 4)  # each takes four here: two ends of two connections
     bench = Bench(most_streams=300, pace=StreamTimings(heartbeat=60, slow=5, look=60))
@@ -262,7 +262,7 @@ async def test_two_thousand_idle_listeners_are_refused_politely_past_the_limit(t
     assert all(head.startswith(b"HTTP/1.1 503 ") and b"\r\nretry-after: " in head for head in refused)
 
 
-async def test_what_clients_do_wrong_is_counted_and_not_logged(chain: Chain, caplog: pytest.LogCaptureFixture) -> None:
+async def test_client_errors_are_counted_and_not_logged(chain: Chain, caplog: pytest.LogCaptureFixture) -> None:
     wrong = (
         b"NONSENSE\r\n\r\n",
         b"GET / HTTP/1.1\r\nX: " + b"a" * 40_000 + b"\r\n\r\n",

@@ -24,7 +24,7 @@ async def key(bench: Bench, *scopes: str, rate: float | None = None) -> tuple[st
     return "Authorization", f"Bearer {token}"
 
 
-async def test_without_a_key_only_health_is_told() -> None:
+async def test_only_health_is_public_when_keys_are_required() -> None:
     bench = Bench(required=True)
 
     assert (await bench.client.get("/healthz")).status == 200
@@ -49,7 +49,7 @@ async def test_without_a_key_only_health_is_told() -> None:
         "scoter_a_b",
     ],
 )
-async def test_what_is_no_key_lets_nobody_in(value: str) -> None:
+async def test_invalid_authorization_header_is_refused(value: str) -> None:
     bench = Bench(required=True)
 
     got = await bench.client.get("/v1/stats", ("Authorization", value))
@@ -57,7 +57,7 @@ async def test_what_is_no_key_lets_nobody_in(value: str) -> None:
     assert got.status == 401
 
 
-async def test_two_keys_at_once_are_none() -> None:
+async def test_two_authorization_headers_are_refused() -> None:
     bench = Bench(required=True)
     good = await key(bench, "read")
 
@@ -70,7 +70,7 @@ async def test_two_keys_at_once_are_none() -> None:
     ("scope", "reads", "submits", "rules"),
     [("read", 200, 403, 403), ("submit", 403, 202, 403), ("admin", 200, 202, 200)],
 )
-async def test_a_key_is_good_for_its_scopes(scope: str, reads: int, submits: int, rules: int) -> None:
+async def test_key_allows_only_its_scope(scope: str, reads: int, submits: int, rules: int) -> None:
     bench = Bench(required=True)
     client = Client(bench.app, bench.document, (await key(bench, scope),))
 
@@ -79,7 +79,7 @@ async def test_a_key_is_good_for_its_scopes(scope: str, reads: int, submits: int
     assert (await client.put("/v1/domains/example.org", {})).status == rules
 
 
-async def test_a_key_may_have_several_scopes() -> None:
+async def test_key_may_have_several_scopes() -> None:
     bench = Bench(required=True)
     client = Client(bench.app, bench.document, (await key(bench, "read", "submit"),))
 
@@ -87,7 +87,7 @@ async def test_a_key_may_have_several_scopes() -> None:
     assert (await client.post("/v1/messages", {"text": "x"})).status == 202
 
 
-async def test_a_revoked_key_is_refused_at_once() -> None:
+async def test_revoked_key_is_refused_at_once() -> None:
     bench = Bench(required=True)
     made, token = await bench.stores.keys.create("test", ["read"])
     await bench.stores.keys.revoke(made.id)
@@ -97,7 +97,7 @@ async def test_a_revoked_key_is_refused_at_once() -> None:
     assert got.status == 401
 
 
-async def test_a_key_that_is_used_too_fast_is_told_when_to_come_again() -> None:
+async def test_key_over_its_rate_limit_gets_429_with_retry_after() -> None:
     bench = Bench(required=True)
     field = await key(bench, "read", rate=2)
 
@@ -109,7 +109,7 @@ async def test_a_key_that_is_used_too_fast_is_told_when_to_come_again() -> None:
     assert after == [200, 429]
 
 
-async def test_one_key_does_not_slow_another() -> None:
+async def test_rate_limit_of_one_key_does_not_affect_another() -> None:
     bench = Bench(required=True)
     slow, other = await key(bench, "read", rate=1), await key(bench, "read", rate=1)
     await bench.client.get("/v1/stats", slow)
@@ -118,7 +118,7 @@ async def test_one_key_does_not_slow_another() -> None:
     assert (await bench.client.get("/v1/stats", other)).status == 200
 
 
-async def test_lookups_need_a_key_in_the_lean_application_too() -> None:
+async def test_lookup_app_requires_a_key_too() -> None:
     bench = Bench(required=True)
     await bench.know("http://a.example/")
     client = Client(LookupApp(Lookup(bench.records, bench.pending), bench.access, _nobody), bench.document)
@@ -135,7 +135,7 @@ async def test_lookups_need_a_key_in_the_lean_application_too() -> None:
 @pytest.mark.parametrize(
     "host", ["evil.example", "127.0.0.1.evil.example", "10.0.0.1", "localhost.evil.example:80", "[::2]", "", "[", "0"]
 )
-async def test_without_keys_a_page_cannot_come_in_by_a_name_of_its_own(host: str) -> None:
+async def test_dns_rebinding_is_refused_when_keys_are_not_required(host: str) -> None:
     bench = Bench()
     client = Client(bench.app, bench.document)
 
@@ -143,7 +143,7 @@ async def test_without_keys_a_page_cannot_come_in_by_a_name_of_its_own(host: str
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1:8080", "localhost", "LOCALHOST:1", "[::1]:99", "127.8.9.1"])
-async def test_without_keys_the_service_answers_to_names_of_this_machine(host: str) -> None:
+async def test_loopback_host_header_is_accepted_without_keys(host: str) -> None:
     bench = Bench()
     client = Client(bench.app, bench.document)
 
@@ -151,7 +151,7 @@ async def test_without_keys_the_service_answers_to_names_of_this_machine(host: s
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.7", "example.org", ""])
-def test_a_service_that_others_can_reach_does_not_start_without_keys(host: str) -> None:
+def test_service_on_a_public_address_does_not_start_without_keys(host: str) -> None:
     with pytest.raises(UsageError, match="without an API key"):
         needs_keys(host, has_keys=False)
 
@@ -160,17 +160,17 @@ def test_a_service_that_others_can_reach_does_not_start_without_keys(host: str) 
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "::1", "localhost"])
-def test_a_service_that_only_this_machine_can_reach_needs_no_keys(host: str) -> None:
+def test_service_on_loopback_needs_no_keys(host: str) -> None:
     assert not needs_keys(host, has_keys=False)
 
 
-def test_behind_a_proxy_keys_can_be_asked_for_on_loopback_too() -> None:
+def test_keys_can_be_required_on_loopback() -> None:
     assert needs_keys("127.0.0.1", has_keys=True, wanted=True)
     with pytest.raises(UsageError, match="API keys are required"):
         needs_keys("127.0.0.1", has_keys=False, wanted=True)
 
 
-async def test_a_key_is_made_shown_once_listed_and_revoked_while_the_service_runs() -> None:
+async def test_key_is_created_listed_and_revoked_over_http_and_shown_once() -> None:
     bench = Bench(required=True)
     owner = Client(bench.app, bench.document, (await key(bench, "admin"),))
 
@@ -193,7 +193,7 @@ async def test_a_key_is_made_shown_once_listed_and_revoked_while_the_service_run
 
 
 @pytest.mark.parametrize("scopes", [("read",), ("submit",), ("read", "submit")])
-async def test_who_may_not_do_everything_may_not_make_keys(scopes: tuple[str, ...]) -> None:
+async def test_managing_keys_requires_the_admin_scope(scopes: tuple[str, ...]) -> None:
     bench = Bench(required=True)
     client = Client(bench.app, bench.document, (await key(bench, *scopes),))
 
@@ -202,7 +202,7 @@ async def test_who_may_not_do_everything_may_not_make_keys(scopes: tuple[str, ..
     assert (await client.ask("DELETE", "/v1/keys/abc")).status == 403
 
 
-async def test_where_everybody_is_let_in_keys_still_need_a_key() -> None:
+async def test_managing_keys_requires_a_key_even_if_access_is_open() -> None:
     bench = Bench()
     _, token = await bench.stores.keys.create("owner", ["admin"])
 
@@ -228,7 +228,7 @@ async def test_where_everybody_is_let_in_keys_still_need_a_key() -> None:
         ({"name": "x", "scopes": ["read"], "token": "mine"}, ""),
     ],
 )
-async def test_an_order_for_a_key_that_makes_no_sense_is_refused(order: object, where: str) -> None:
+async def test_invalid_request_for_a_key_is_refused(order: object, where: str) -> None:
     bench = Bench(required=True)
     owner = Client(bench.app, bench.document, (await key(bench, "admin"),))
 
@@ -238,7 +238,7 @@ async def test_an_order_for_a_key_that_makes_no_sense_is_refused(order: object, 
     assert len(bench.stores.keys.all()) == 1
 
 
-async def test_there_is_an_end_to_keys() -> None:
+async def test_number_of_keys_is_limited() -> None:
     bench = Bench(required=True)
     owner = Client(bench.app, bench.document, (await key(bench, "admin"),))
     for number in range(MOST_KEYS - 1):

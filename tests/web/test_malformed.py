@@ -40,7 +40,7 @@ BODIES = ("/v1/messages", "/v1/urls/lookup", "/v1/fetch")
         b'\xef\xbb\xbf{"text": "x"}',
     ],
 )
-async def test_a_body_that_is_no_json_is_never_taken(path: str, body: bytes) -> None:
+async def test_body_that_is_not_json_is_never_accepted(path: str, body: bytes) -> None:
     bench = Bench()
 
     got = await bench.client.ask("POST", path, body, (JSON,))
@@ -54,7 +54,7 @@ async def test_a_body_that_is_no_json_is_never_taken(path: str, body: bytes) -> 
 @pytest.mark.parametrize(
     "body", [b"", b"{", b"nonsense", b"\xff\xfe{}", b'{"text": "\xff"}', b'{"text": "\\ud800"}', b"{}{}"]
 )
-async def test_a_body_that_is_no_json_is_malformed(body: bytes) -> None:
+async def test_body_that_is_not_json_is_malformed(body: bytes) -> None:
     got = await Bench().client.ask("POST", "/v1/messages", body, (JSON,))
 
     assert got.status == 400
@@ -86,7 +86,7 @@ async def test_json_of_the_wrong_shape_is_invalid(path: str, body: object) -> No
         ([], ""),
     ],
 )
-async def test_a_message_that_is_not_understood_says_where(body: object, where: str) -> None:
+async def test_invalid_message_names_the_field(body: object, where: str) -> None:
     bench = Bench()
 
     got = await bench.client.post("/v1/messages", body)
@@ -104,7 +104,7 @@ async def test_a_message_that_is_not_understood_says_where(body: object, where: 
         ("GET", "/v1/urls?url=http://a.example/&wait=", None, "?wait", A_TIME),
     ],
 )
-async def test_what_a_text_must_be_like_is_told_in_words(
+async def test_pattern_mismatch_is_explained_in_words(
     method: str, path: str, body: object, where: str, words: str
 ) -> None:
     client = Bench().client
@@ -118,7 +118,7 @@ async def test_what_a_text_must_be_like_is_told_in_words(
     "kind",
     ["", "text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "application/jsonx"],
 )
-async def test_a_body_that_does_not_come_as_json_is_not_read(kind: str) -> None:
+async def test_body_of_another_content_type_is_not_read(kind: str) -> None:
     got = await Bench().client.ask("POST", "/v1/messages", b'{"text": "x"}', (("Content-Type", kind),) if kind else ())
 
     assert got.status == 415
@@ -132,7 +132,7 @@ async def test_a_body_that_does_not_come_as_json_is_not_read(kind: str) -> None:
         (("Content-Length", "99999999999999999999999999"),),
     ],
 )
-async def test_a_body_that_says_it_is_too_large_is_not_read(fields: tuple[tuple[str, str], ...]) -> None:
+async def test_body_with_too_large_content_length_is_not_read(fields: tuple[tuple[str, str], ...]) -> None:
     got = await Bench().client.ask("POST", "/v1/messages", [], (JSON, *fields))
 
     assert got.status == 413
@@ -140,7 +140,7 @@ async def test_a_body_that_says_it_is_too_large_is_not_read(fields: tuple[tuple[
 
 
 @pytest.mark.parametrize("count", [17, 257, 10_000])
-async def test_a_body_that_turns_out_too_large_is_read_no_further_than_patience_goes(count: int) -> None:
+async def test_body_that_turns_out_too_large_is_read_only_up_to_a_limit(count: int) -> None:
     bench = Bench()
     exchange = Exchanging("POST", "/v1/messages", [b"x" * 65_536] * count, headers=(("Host", "localhost"), JSON))
 
@@ -150,7 +150,7 @@ async def test_a_body_that_turns_out_too_large_is_read_no_further_than_patience_
     assert len(exchange._parts) == max(0, count - 257)
 
 
-async def test_a_body_that_does_not_come_is_not_waited_for() -> None:
+async def test_body_that_does_not_arrive_times_out() -> None:
     bench = Bench(body_within=0.01)
     exchange = Exchanging("POST", "/v1/messages", [], headers=(("Host", "localhost"), JSON))
 
@@ -159,7 +159,7 @@ async def test_a_body_that_does_not_come_is_not_waited_for() -> None:
     assert exchange.got().status == 408
 
 
-async def test_a_client_that_leaves_before_it_has_said_all_is_not_answered() -> None:
+async def test_client_that_disconnects_mid_request_gets_no_response() -> None:
     bench = Bench()
     exchange = Exchanging(
         "POST", "/v1/messages", [b'{"text": "http://a.example/"'], headers=(("Host", "localhost"), JSON)
@@ -194,7 +194,7 @@ def _leaving(exchange: Exchanging) -> Any:
         ("TRACE", "/metrics", "GET, HEAD"),
     ],
 )
-async def test_a_wrong_method_is_told_the_right_ones(method: str, path: str, allowed: str) -> None:
+async def test_wrong_method_response_lists_allowed_methods(method: str, path: str, allowed: str) -> None:
     got = await Bench().client.ask(method, path)
 
     assert got.status == 405
@@ -226,7 +226,7 @@ async def test_a_wrong_method_is_told_the_right_ones(method: str, path: str, all
         "/etc/passwd",
     ],
 )
-async def test_a_path_has_one_spelling(path: str) -> None:
+async def test_path_variants_are_not_found(path: str) -> None:
     got = await Bench().client.get(path)
 
     assert got.status == 404
@@ -245,13 +245,13 @@ async def test_a_path_has_one_spelling(path: str) -> None:
         ("url=\xe9", 400),
     ],
 )
-async def test_a_query_that_is_not_understood_is_refused(query: str, status: int) -> None:
+async def test_invalid_query_string_is_refused(query: str, status: int) -> None:
     got = await Bench().client.get(f"/v1/urls?{query}")
 
     assert got.status == status
 
 
-async def test_a_defect_is_an_answer_that_tells_nothing_of_it(caplog: pytest.LogCaptureFixture) -> None:
+async def test_internal_error_response_reveals_no_details(caplog: pytest.LogCaptureFixture) -> None:
     class Broken:
         async def take(self, messages: object) -> list[TakeResult]:
             raise ValueError("secret: hunter2")
@@ -306,7 +306,7 @@ def _shared() -> Bench:
 
 @settings(max_examples=150, deadline=None)
 @given(route=st.sampled_from([("POST", path) for path in BODIES] + [("PUT", "/v1/domains/example.org")]), body=_bodies)
-async def test_no_json_makes_the_service_fail(route: tuple[str, str], body: object) -> None:
+async def test_no_json_body_causes_a_server_error(route: tuple[str, str], body: object) -> None:
     got = await _shared().client.ask(*route, json.dumps(body).encode(), (JSON,))
 
     assert got.status < 500
@@ -314,7 +314,7 @@ async def test_no_json_makes_the_service_fail(route: tuple[str, str], body: obje
 
 @settings(max_examples=150, deadline=None)
 @given(route=st.sampled_from(BODIES), body=st.binary(max_size=60))
-async def test_no_bytes_make_the_service_fail(route: str, body: bytes) -> None:
+async def test_no_byte_sequence_causes_a_server_error(route: str, body: bytes) -> None:
     got = await _shared().client.ask("POST", route, body, (JSON,))
 
     assert got.status < 500
@@ -326,7 +326,7 @@ async def test_no_bytes_make_the_service_fail(route: str, body: bytes) -> None:
     query=st.text(alphabet=st.characters(max_codepoint=255), max_size=20),
     method=st.sampled_from(["GET", "POST", "PUT", "BREW"]),
 )
-async def test_no_target_makes_the_service_fail(path: str, query: str, method: str) -> None:
+async def test_no_request_target_causes_a_server_error(path: str, query: str, method: str) -> None:
     for target in (path.replace("?", ""), "/v1/urls", "/v1/domains/" + path.replace("?", ""), "/v1/events/"):
         got = await _shared().client.ask(method, f"{target}?{query}")
         assert got.status < 500

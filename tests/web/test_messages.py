@@ -17,7 +17,7 @@ def small(**limits: int) -> Config:
     return replace(Config(), live=replace(Config().live, **limits))
 
 
-async def test_a_text_is_accepted_with_the_urls_found_in_it() -> None:
+async def test_text_is_accepted_with_the_urls_found_in_it() -> None:
     bench = Bench()
 
     got = await bench.client.post(
@@ -32,7 +32,7 @@ async def test_a_text_is_accepted_with_the_urls_found_in_it() -> None:
     assert bench.stores.journal.waiting() == len(receipt["entries"])
 
 
-async def test_a_message_without_an_id_is_given_one() -> None:
+async def test_message_without_an_id_gets_one() -> None:
     bench = Bench()
 
     first = await bench.client.post("/v1/messages", {"urls": ["http://a.example/"]})
@@ -44,13 +44,13 @@ async def test_a_message_without_an_id_is_given_one() -> None:
 
 
 @pytest.mark.parametrize("name", ["", "a\n", "\n", "a\nb", "a\x7f", "x" * 201])
-async def test_an_id_is_one_line_that_can_be_shown(name: str) -> None:
+async def test_message_id_must_be_one_printable_line(name: str) -> None:
     got = await Bench().client.post("/v1/messages", {"id": name, "urls": ["http://a.example/"]})
 
     assert (got.status, got.json["where"]) == (422, "/id")
 
 
-async def test_a_message_that_comes_twice_is_one_message() -> None:
+async def test_repeated_message_is_accepted_once() -> None:
     bench = Bench()
     message = {"id": "m1", "urls": ["http://a.example/"]}
     first = await bench.client.post("/v1/messages", message)
@@ -62,7 +62,7 @@ async def test_a_message_that_comes_twice_is_one_message() -> None:
     assert bench.stores.journal.waiting() == 1
 
 
-async def test_what_is_no_url_and_what_is_blocked_is_listed_and_the_rest_taken() -> None:
+async def test_invalid_and_blocked_urls_are_listed_and_the_rest_accepted() -> None:
     bench = Bench()
     await bench.stores.rules.put(DomainRule(domain="blocked.example", blocked=True))
 
@@ -75,7 +75,7 @@ async def test_what_is_no_url_and_what_is_blocked_is_listed_and_the_rest_taken()
     assert [each["url"] for each in receipt["unusable"]] == ["::nonsense::", "http://www.blocked.example/x"]
 
 
-async def test_a_url_that_is_empty_or_too_long_does_not_keep_the_others_of_its_list_out() -> None:
+async def test_empty_or_too_long_url_does_not_block_the_others() -> None:
     bench = Bench()
     long = "http://b.example/" + "x" * 9_000
 
@@ -101,7 +101,7 @@ async def test_priority_and_force_reach_the_journal() -> None:
     assert row.message.force
 
 
-async def test_several_messages_are_answered_in_their_order() -> None:
+async def test_receipts_are_in_the_order_of_the_messages() -> None:
     bench = Bench()
 
     got = await bench.client.post(
@@ -111,7 +111,7 @@ async def test_several_messages_are_answered_in_their_order() -> None:
     assert [receipt["id"] for receipt in got.json["messages"]] == ["m0", "m1", "m2"]
 
 
-async def test_a_full_service_answers_429_and_accepts_nothing() -> None:
+async def test_full_service_answers_429_and_accepts_nothing() -> None:
     bench = Bench(config=small(backlog=1))
     await bench.client.post("/v1/messages", {"urls": ["http://c.example/"]})
 
@@ -124,7 +124,7 @@ async def test_a_full_service_answers_429_and_accepts_nothing() -> None:
     assert bench.metrics.refusals.values == {("service",): 1.0}
 
 
-async def test_a_full_domain_answers_429_and_says_which() -> None:
+async def test_full_domain_answers_429_and_is_named() -> None:
     bench = Bench(config=small(backlog_per_domain=1))
     await bench.client.post("/v1/messages", {"urls": ["http://x.a.example/1"]})
 
@@ -134,7 +134,7 @@ async def test_a_full_domain_answers_429_and_says_which() -> None:
     assert got.json["domain"] == "a.example"
 
 
-async def test_messages_that_have_room_are_taken_though_others_have_none() -> None:
+async def test_messages_within_the_limits_are_accepted_when_others_are_not() -> None:
     bench = Bench(config=small(backlog_per_domain=1))
     await bench.client.post("/v1/messages", {"urls": ["http://a.example/1"]})
     full = {"urls": ["http://a.example/2"]}
@@ -146,7 +146,7 @@ async def test_messages_that_have_room_are_taken_though_others_have_none() -> No
     assert got.headers["retry-after"] == "5"
 
 
-async def test_who_comes_again_when_he_was_told_finds_room() -> None:
+async def test_retry_after_the_given_time_is_accepted() -> None:
     bench = Bench(config=small(backlog_per_domain=1))
     await bench.stores.rules.put(DomainRule(domain="a.example", delay=5.4))
     await bench.client.post("/v1/messages", {"urls": ["http://a.example/1"]})
@@ -175,7 +175,7 @@ async def test_who_comes_again_when_he_was_told_finds_room() -> None:
         "http://exa\r\nmple.org\x00/",
     ],
 )
-async def test_a_callback_that_must_not_be_posted_to_is_refused_at_once(callback: str) -> None:
+async def test_forbidden_callback_is_refused_on_submission(callback: str) -> None:
     bench = Bench()
 
     got = await bench.client.post("/v1/messages", [{"urls": []}, {"urls": ["http://a.example/"], "callback": callback}])
@@ -185,7 +185,7 @@ async def test_a_callback_that_must_not_be_posted_to_is_refused_at_once(callback
     assert bench.stores.journal.waiting() == 0
 
 
-async def test_a_callback_is_told_of_the_outcome() -> None:
+async def test_callback_delivery_is_queued_with_the_outcome() -> None:
     bench = Bench()
     await bench.client.post("/v1/messages", {"urls": ["http://a.example/"], "callback": "https://example.org/hook"})
 

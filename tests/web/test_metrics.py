@@ -79,7 +79,7 @@ async def nobody(scope: Scope, receive: Receive, send: Send) -> None:
     raise AssertionError("everything here is a lookup")
 
 
-async def test_what_a_lookup_process_answers_is_shown_by_the_core(tmp_path: Path) -> None:
+async def test_core_shows_metrics_of_lookup_processes(tmp_path: Path) -> None:
     group = Group(tmp_path, 1)
     key, token = await group.keys.create("a client", ("read",))
     bench = Bench()
@@ -104,7 +104,7 @@ async def test_what_a_lookup_process_answers_is_shown_by_the_core(tmp_path: Path
     assert group.uses == {key.id: NOW}
 
 
-async def test_nothing_is_counted_twice(tmp_path: Path) -> None:
+async def test_requests_are_counted_once(tmp_path: Path) -> None:
     group = Group(tmp_path, 2)
     async with group.talking():
         for counts in group.counts * 3:
@@ -117,7 +117,7 @@ async def test_nothing_is_counted_twice(tmp_path: Path) -> None:
     assert group.metrics.request_seconds.count("/v1/urls") == 6
 
 
-async def test_a_rate_holds_over_all_processes_on_average(tmp_path: Path) -> None:
+async def test_rate_limit_applies_across_processes_on_average(tmp_path: Path) -> None:
     group = Group(tmp_path, 3)
     _, token = await group.keys.create("a busy client", ("read",), rate=10.0)
     async with group.talking():
@@ -136,7 +136,7 @@ async def test_a_rate_holds_over_all_processes_on_average(tmp_path: Path) -> Non
     assert later >= 30
 
 
-async def test_a_key_that_is_used_at_one_door_alone_has_its_whole_rate_there(tmp_path: Path) -> None:
+async def test_key_used_in_one_process_gets_its_full_rate(tmp_path: Path) -> None:
     group = Group(tmp_path, 3)
     _, token = await group.keys.create("a client", ("read",), rate=10.0)
     async with group.talking():
@@ -149,7 +149,7 @@ async def test_a_key_that_is_used_at_one_door_alone_has_its_whole_rate_there(tmp
     assert count == 100
 
 
-async def test_a_process_that_ends_or_talks_nonsense_does_no_harm(tmp_path: Path) -> None:
+async def test_invalid_metrics_reports_are_ignored(tmp_path: Path) -> None:
     group = Group(tmp_path, 1)
     async with group.talking():
         await until(group.path.exists)
@@ -163,7 +163,7 @@ async def test_a_process_that_ends_or_talks_nonsense_does_no_harm(tmp_path: Path
         await until(lambda: group.metrics.requests.values)
 
 
-async def test_counting_goes_on_when_the_core_has_been_away(tmp_path: Path) -> None:
+async def test_counting_resumes_after_the_core_restarts(tmp_path: Path) -> None:
     group = Group(tmp_path, 1)
     telling = asyncio.create_task(send_metrics(group.path, group.counts[0], group.gates[1], every=0.005))
     group.counts[0].answered("/healthz", 200, group.counts[0].clock())
@@ -181,7 +181,7 @@ async def test_counting_goes_on_when_the_core_has_been_away(tmp_path: Path) -> N
     telling.cancel()
 
 
-def test_a_tally_can_be_read_again() -> None:
+def test_metrics_report_round_trips() -> None:
     tally = MetricsReport(
         requests=[(("/v1/urls", "200"), 3.0)],
         seconds={"/v1/urls": ([1, 2], 0.5)},

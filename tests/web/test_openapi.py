@@ -10,7 +10,7 @@ from tests.web.fakes import Bench
 from scoter.web.app import routes
 
 
-async def test_the_document_is_served_and_names_every_route() -> None:
+async def test_openapi_document_is_served_and_lists_every_route() -> None:
     bench = Bench()
 
     got = await bench.client.get("/v1/openapi.json")
@@ -20,13 +20,13 @@ async def test_the_document_is_served_and_names_every_route() -> None:
     assert got.json["openapi"].startswith("3.1.")
 
 
-async def test_the_document_keeps_to_the_standard() -> None:
+async def test_openapi_document_is_valid() -> None:
     validator = importlib.import_module("openapi_spec_validator")
 
     validator.validate(Bench().document)
 
 
-async def test_every_name_that_the_document_refers_to_is_in_it() -> None:
+async def test_openapi_references_resolve() -> None:
     document = Bench().document
     text = str(document)
 
@@ -37,7 +37,7 @@ async def test_every_name_that_the_document_refers_to_is_in_it() -> None:
 @pytest.mark.parametrize(
     "path", ["/v1/messages", "/v1/urls", "/v1/urls/lookup", "/v1/fetch", "/v1/events", "/v1/stats", "/metrics"]
 )
-async def test_every_path_of_the_document_is_there(path: str) -> None:
+async def test_every_path_of_the_openapi_document_exists(path: str) -> None:
     bench = Bench()
     method = next(iter(bench.document["paths"][path]))
 

@@ -32,7 +32,7 @@ async def core(bench: Bench, tmp_path: Path) -> AsyncIterator[tuple[Client, Core
         passing.close()
 
 
-async def test_what_is_passed_on_is_answered_as_if_it_were_not(tmp_path: Path) -> None:
+async def test_forwarded_request_gets_the_same_response_as_a_direct_one(tmp_path: Path) -> None:
     bench = Bench()
     await bench.know("http://a.example/")
     async with core(bench, tmp_path) as (client, _):
@@ -49,7 +49,7 @@ async def test_what_is_passed_on_is_answered_as_if_it_were_not(tmp_path: Path) -
     assert (head.status, head.text, head.is_whole) == (200, b"", True)
 
 
-async def test_a_body_is_passed_on_in_parts(tmp_path: Path) -> None:
+async def test_body_is_forwarded_in_parts(tmp_path: Path) -> None:
     bench = Bench()
     async with core(bench, tmp_path) as (client, _):
         parts = [b'{"te', b'xt": "see ', b'http://b.example/"}', b""]
@@ -59,7 +59,7 @@ async def test_a_body_is_passed_on_in_parts(tmp_path: Path) -> None:
     assert list(got.json["messages"][0]["entries"]) == ["http://b.example/"]
 
 
-async def test_one_connection_serves_many_requests(tmp_path: Path) -> None:
+async def test_connection_to_the_core_is_reused(tmp_path: Path) -> None:
     bench = Bench()
     async with core(bench, tmp_path) as (client, passing):
         for _ in range(20):
@@ -68,7 +68,7 @@ async def test_one_connection_serves_many_requests(tmp_path: Path) -> None:
         assert len(passing._idle) == 1
 
 
-async def test_many_at_once_do_not_get_into_each_others_way(tmp_path: Path) -> None:
+async def test_concurrent_requests_do_not_interfere(tmp_path: Path) -> None:
     bench = Bench()
     for n in range(100):
         await bench.know(f"http://a.example/{n}")
@@ -78,7 +78,7 @@ async def test_many_at_once_do_not_get_into_each_others_way(tmp_path: Path) -> N
     assert [each.json["url"] for each in got] == [f"http://a.example/{n}" for n in range(100)]
 
 
-async def test_an_answer_that_comes_before_the_body_ends_is_passed_back(tmp_path: Path) -> None:
+async def test_early_response_is_passed_back(tmp_path: Path) -> None:
     bench = Bench()
     async with core(bench, tmp_path) as (client, _):
         large = await client.ask(
@@ -90,7 +90,7 @@ async def test_an_answer_that_comes_before_the_body_ends_is_passed_back(tmp_path
     assert after.status == 200
 
 
-async def test_a_stream_is_passed_on_as_it_comes_and_ends_with_the_client(tmp_path: Path) -> None:
+async def test_stream_is_forwarded_as_it_arrives_and_ends_with_the_client(tmp_path: Path) -> None:
     bench = Bench()
     async with core(bench, tmp_path) as (_, passing):
         reading = asyncio.create_task(bench.streams.run())
@@ -109,7 +109,7 @@ async def test_a_stream_is_passed_on_as_it_comes_and_ends_with_the_client(tmp_pa
     assert numbers(text) == [1, 2, 3]
 
 
-async def test_a_long_answer_reaches_a_client_that_reads_slowly(tmp_path: Path) -> None:
+async def test_long_response_reaches_a_slow_client(tmp_path: Path) -> None:
     size = 8 * 2**20
 
     async def long(scope: Scope, receive: Receive, send: Send) -> None:
@@ -126,7 +126,7 @@ async def test_a_long_answer_reaches_a_client_that_reads_slowly(tmp_path: Path) 
     assert (status, len(body)) == (200, size)
 
 
-async def test_a_core_that_is_away_is_a_reason_to_come_again(tmp_path: Path) -> None:
+async def test_unreachable_core_returns_503_with_retry_after(tmp_path: Path) -> None:
     client = Client(CoreProxy(tmp_path / "nobody"), Bench().document)
 
     got = await client.get("/v1/stats")
@@ -135,7 +135,7 @@ async def test_a_core_that_is_away_is_a_reason_to_come_again(tmp_path: Path) -> 
     assert got.headers["retry-after"] == "2"
 
 
-async def test_a_core_that_dies_in_the_middle_leaves_no_whole_answer(tmp_path: Path) -> None:
+async def test_core_crash_mid_response_leaves_the_response_incomplete(tmp_path: Path) -> None:
     async def die(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
         writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\ncontent-type: application/json\r\n\r\n{")
@@ -149,7 +149,7 @@ async def test_a_core_that_dies_in_the_middle_leaves_no_whole_answer(tmp_path: P
     assert not exchange.is_whole
 
 
-async def test_a_core_that_speaks_nonsense_is_as_good_as_away(tmp_path: Path) -> None:
+async def test_invalid_response_from_the_core_returns_503(tmp_path: Path) -> None:
     async def babble(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
         writer.write(b"what?\r\n\r\n")
@@ -161,13 +161,13 @@ async def test_a_core_that_speaks_nonsense_is_as_good_as_away(tmp_path: Path) ->
     assert got.status == 503
 
 
-async def test_no_more_than_so_many_are_passed_on_at_a_time(tmp_path: Path) -> None:
+async def test_concurrent_forwards_are_limited(tmp_path: Path) -> None:
     got = await Client(CoreProxy(tmp_path / "core", most=0), Bench().document).get("/v1/stats")
 
     assert got.status == 503
 
 
-async def test_what_concerns_one_connection_is_not_passed_on() -> None:
+async def test_hop_by_hop_headers_are_not_forwarded() -> None:
     headers = (("Host", "x"), ("Connection", "close"), ("Upgrade", "h2c"), ("Expect", "100-continue"), ("X-Kept", "1"))
     exchange = Exchanging("GET", "/v1/stats?a=b", headers=headers)
 
@@ -176,7 +176,7 @@ async def test_what_concerns_one_connection_is_not_passed_on() -> None:
     assert head == b"GET /v1/stats?a=b HTTP/1.1\r\nhost: x\r\nx-kept: 1\r\n\r\n"
 
 
-async def test_a_lookup_process_answers_what_it_can_and_passes_on_the_rest(tmp_path: Path) -> None:
+async def test_lookup_process_answers_lookups_and_forwards_the_rest(tmp_path: Path) -> None:
     bench = Bench(pace=StreamTimings(heartbeat=60, slow=5, look=0.01))
     await bench.know("http://a.example/")
     async with core(bench, tmp_path) as (_, passing):

@@ -52,7 +52,7 @@ def openapi(*options: str) -> Iterator[tuple[str, str]]:
     [((), "fuzzing,stateful"), (("keys",), "coverage,fuzzing,stateful")],
     ids=["without keys", "with keys"],
 )
-def test_every_request_that_the_document_allows_or_forbids_is_answered_as_it_says(
+def test_generated_requests_get_the_responses_of_the_openapi_document(
     options: tuple[str, ...], phases: str, tmp_path: Path
 ) -> None:
     settings = tmp_path / "schemathesis.toml"

@@ -27,7 +27,7 @@ def post(body: bytes, *more: bytes) -> bytes:
     return b"POST /v1/messages HTTP/1.1\r\n" + b"\r\n".join(fields) + b"\r\n\r\n" + body
 
 
-async def test_a_message_goes_in_over_the_wire() -> None:
+async def test_message_is_accepted_over_http() -> None:
     bench = Bench()
     body = json.dumps({"text": "see http://a.example/"}).encode()
     async with serving(bench.app) as port, connected(port) as client:
@@ -38,7 +38,7 @@ async def test_a_message_goes_in_over_the_wire() -> None:
     assert list(json.loads(answer)["messages"][0]["entries"]) == ["http://a.example/"]
 
 
-async def test_requests_that_come_together_are_answered_in_their_order() -> None:
+async def test_pipelined_requests_are_answered_in_order() -> None:
     bench = Bench()
     async with serving(bench.app) as port, connected(port) as client:
         client.say(GET * 3 + b"GET /nowhere HTTP/1.1\r\nHost: localhost\r\n\r\n" + GET)
@@ -47,7 +47,7 @@ async def test_requests_that_come_together_are_answered_in_their_order() -> None
     assert statuses == [200, 200, 200, 404, 200]
 
 
-async def test_a_flood_of_requests_whose_answers_nobody_awaits_is_cut_off() -> None:
+async def test_too_many_pipelined_requests_close_the_connection() -> None:
     bench = Bench()
     async with serving(bench.app, limits=ServerLimits(pipelined=10)) as port, connected(port) as client:
         client.say(b"GET /v1/urls?url=http://a.example/&wait=30s HTTP/1.1\r\nHost: localhost\r\n\r\n" + GET * 500)
@@ -60,7 +60,7 @@ async def test_a_flood_of_requests_whose_answers_nobody_awaits_is_cut_off() -> N
     assert len(bench.waiters) == 0
 
 
-async def test_a_chunked_body_is_read_and_a_garbled_one_refused() -> None:
+async def test_chunked_body_is_read_and_a_malformed_one_refused() -> None:
     bench = Bench()
     async with serving(bench.app) as port:
         async with connected(port) as client:
@@ -78,7 +78,7 @@ async def test_a_chunked_body_is_read_and_a_garbled_one_refused() -> None:
     assert both.startswith(b"HTTP/1.1 400 ")
 
 
-async def test_a_slow_body_is_not_waited_for() -> None:
+async def test_slow_body_times_out() -> None:
     bench = Bench(body_within=0.05)
     async with serving(bench.app) as port, connected(port) as client:
         client.say(post(b'{"te', b"Content-Length: 100"))
@@ -87,7 +87,7 @@ async def test_a_slow_body_is_not_waited_for() -> None:
     assert answer.startswith(b"HTTP/1.1 408 ")
 
 
-async def test_a_body_that_nobody_wants_may_not_trickle_in_for_ever() -> None:
+async def test_unwanted_body_that_trickles_in_closes_the_connection() -> None:
     bench = Bench()
     async with serving(bench.app, limits=ServerLimits(head_within=0.1)) as port, connected(port) as client:
         client.say(b"POST /nowhere HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100000\r\n\r\nx")
@@ -99,7 +99,7 @@ async def test_a_body_that_nobody_wants_may_not_trickle_in_for_ever() -> None:
     assert rest == b""
 
 
-async def test_a_body_that_nobody_wants_does_not_cost_the_connection_when_it_comes_in_time() -> None:
+async def test_unwanted_body_that_arrives_in_time_keeps_the_connection_open() -> None:
     bench = Bench()
     async with serving(bench.app, limits=ServerLimits(head_within=5)) as port, connected(port) as client:
         client.say(b"POST /nowhere HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n\r\nx")
@@ -110,7 +110,7 @@ async def test_a_body_that_nobody_wants_does_not_cost_the_connection_when_it_com
     assert (first, second) == (404, 200)
 
 
-async def test_a_large_body_is_refused_before_it_came() -> None:
+async def test_large_body_is_refused_before_it_arrives() -> None:
     bench = Bench()
     async with serving(bench.app) as port, connected(port) as client:
         client.say(post(b"", b"Content-Length: 99999999"))
@@ -122,7 +122,7 @@ async def test_a_large_body_is_refused_before_it_came() -> None:
 @pytest.mark.parametrize(
     "field", [b"X: " + b"a" * 5_000, b"X: a\r\n" * 900, b"A" * 5_000 + b": x"], ids=["value", "number", "name"]
 )
-async def test_a_head_has_a_size(field: bytes) -> None:
+async def test_head_size_is_limited(field: bytes) -> None:
     bench = Bench()
     async with serving(bench.app, limits=ServerLimits(head=4_096)) as port, connected(port) as client:
         client.say(b"GET /healthz HTTP/1.1\r\n" + field)
@@ -131,7 +131,7 @@ async def test_a_head_has_a_size(field: bytes) -> None:
     assert answer.startswith(b"HTTP/1.1 431 ")
 
 
-async def test_a_body_in_front_of_a_head_is_no_part_of_it() -> None:
+async def test_preceding_body_does_not_count_towards_the_head_size() -> None:
     body = json.dumps({"text": "x" * 5_000}).encode()
     async with serving(Bench().app, limits=ServerLimits(head=1_000)) as port, connected(port) as client:
         client.say(post(body, b"Content-Length: %d" % len(body)) + GET[:9])
@@ -143,7 +143,7 @@ async def test_a_body_in_front_of_a_head_is_no_part_of_it() -> None:
 
 
 @pytest.mark.parametrize("said", [b"", b"GET /healthz HTT", b"GET / HTTP/1.1\r\nX: ", b"\r\n\r\n", GET + b"GET /"])
-async def test_a_head_has_a_time(said: bytes) -> None:
+async def test_head_time_is_limited(said: bytes) -> None:
     bench = Bench()
     async with serving(bench.app, limits=ServerLimits(head_within=0.05)) as port, connected(port) as client:
         client.say(said)
@@ -165,7 +165,7 @@ async def test_a_head_has_a_time(said: bytes) -> None:
         b"POST /v1/messages HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n",
     ],
 )
-async def test_what_is_no_http_is_refused_and_the_server_goes_on(said: bytes) -> None:
+async def test_request_that_is_not_http_is_refused_and_the_server_keeps_running(said: bytes) -> None:
     bench = Bench()
     async with serving(bench.app) as port:
         async with connected(port) as client:
@@ -179,7 +179,7 @@ async def test_what_is_no_http_is_refused_and_the_server_goes_on(said: bytes) ->
     assert after[0] == 200
 
 
-async def test_nothing_that_a_client_says_comes_back_as_a_field() -> None:
+async def test_client_input_never_becomes_a_response_header() -> None:
     bench = Bench()
     async with serving(bench.app) as port, connected(port) as client:
         client.say(b"GET /v1/urls?url=http://a.example/%0d%0aSet-Cookie:x=1 HTTP/1.1\r\nHost: localhost\r\n\r\n")
@@ -191,7 +191,7 @@ async def test_nothing_that_a_client_says_comes_back_as_a_field() -> None:
 @pytest.mark.parametrize("times", [1, 50])
 @pytest.mark.parametrize("at", [None, 20, -15, -3])
 @pytest.mark.parametrize("is_chunked", [False, True])
-async def test_an_offer_of_another_protocol_is_passed_over(is_chunked: bool, at: int | None, times: int) -> None:
+async def test_protocol_upgrade_offer_is_ignored(is_chunked: bool, at: int | None, times: int) -> None:
     bench = Bench()
     body = json.dumps({"text": "see http://a.example/"}).encode()
     length = b"Transfer-Encoding: chunked" if is_chunked else b"Content-Length: %d" % len(body)
@@ -208,7 +208,7 @@ async def test_an_offer_of_another_protocol_is_passed_over(is_chunked: bool, at:
     assert all(b"http://a.example/" in answer for _, answer in answers[:-1])
 
 
-async def test_a_websocket_is_not_opened() -> None:
+async def test_websocket_is_not_opened() -> None:
     bench = Bench()
     async with serving(bench.app) as port, connected(port) as client:
         client.say(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n")
@@ -217,7 +217,7 @@ async def test_a_websocket_is_not_opened() -> None:
     assert head.startswith(b"HTTP/1.1 200 ")
 
 
-async def test_idle_listeners_beyond_the_limit_are_refused_politely() -> None:
+async def test_idle_streams_beyond_the_limit_get_503() -> None:
     """Ten thousand of them on a service for a thousand; here 120 on one for 40."""
     bench = Bench(most_streams=40, pace=StreamTimings(heartbeat=60, slow=5, look=60))
     ask = b"GET /v1/events HTTP/1.1\r\nHost: localhost\r\n\r\n"
@@ -237,7 +237,7 @@ async def test_idle_listeners_beyond_the_limit_are_refused_politely() -> None:
     assert healthy[0] == 200
 
 
-async def test_connections_beyond_the_limit_are_turned_away_politely() -> None:
+async def test_connections_beyond_the_limit_get_503() -> None:
     bench = Bench()
     async with serving(bench.app, limits=ServerLimits(connections=5)) as port, AsyncExitStack() as stack:
         clients = [await stack.enter_async_context(connected(port)) for _ in range(8)]
@@ -249,7 +249,7 @@ async def test_connections_beyond_the_limit_are_turned_away_politely() -> None:
     assert answers == [200] * 5 + [503] * 3
 
 
-async def test_a_client_that_reads_nothing_is_cut_off() -> None:
+async def test_client_that_does_not_read_is_disconnected() -> None:
     ended = asyncio.Event()
 
     async def pour(scope: Scope, receive: Receive, send: Send) -> None:
@@ -266,7 +266,7 @@ async def test_a_client_that_reads_nothing_is_cut_off() -> None:
 
 
 @pytest.mark.parametrize("is_last", [False, True])
-async def test_a_client_that_reads_slowly_gets_all(is_last: bool) -> None:
+async def test_slow_reader_gets_the_whole_response(is_last: bool) -> None:
     size = 24 * 2**20
 
     async def pour(scope: Scope, receive: Receive, send: Send) -> None:
@@ -284,7 +284,7 @@ async def test_a_client_that_reads_slowly_gets_all(is_last: bool) -> None:
     assert got == size
 
 
-async def test_a_stream_ends_when_the_server_does() -> None:
+async def test_stream_ends_when_the_server_stops() -> None:
     bench = Bench(pace=StreamTimings(heartbeat=60, slow=5, look=60))
     stopping = asyncio.Event()
     opened = socket.create_server(("127.0.0.1", 0))
@@ -312,7 +312,7 @@ def test_sockets_share_a_port_and_a_second_service_is_refused() -> None:
             pass
 
 
-def test_a_unix_socket_is_open_to_its_owner_alone(tmp_path: Path) -> None:
+def test_unix_socket_is_accessible_to_its_owner_only(tmp_path: Path) -> None:
     path = tmp_path / "core"
     listen_locally(path).close()
 

@@ -29,7 +29,7 @@ def done(url: str = "http://a.example/") -> Context:
     )
 
 
-async def test_readiness_says_what_is_missing() -> None:
+async def test_readiness_check_says_why_the_service_is_not_ready() -> None:
     bench = Bench(not_ready=lambda: "the disk is almost full")
 
     got = await bench.client.get("/readyz")
@@ -39,7 +39,7 @@ async def test_readiness_says_what_is_missing() -> None:
     assert (await bench.client.get("/healthz")).status == 200
 
 
-async def test_a_url_that_is_done_is_counted_in_all_its_respects() -> None:
+async def test_finished_url_updates_every_metric() -> None:
     bench = Bench()
 
     bench.metrics.done(done())
@@ -55,7 +55,7 @@ async def test_a_url_that_is_done_is_counted_in_all_its_respects() -> None:
     assert 'scoter_queue_depth{of="bulk"} 0\n' in text
 
 
-async def test_every_line_of_the_metrics_is_one_that_prometheus_reads() -> None:
+async def test_metrics_are_valid_prometheus_text() -> None:
     bench = Bench()
     bench.metrics.done(done())
     bench.metrics.errors.add('odd"\\\nreason')
@@ -67,7 +67,7 @@ async def test_every_line_of_the_metrics_is_one_that_prometheus_reads() -> None:
     assert [each for each in text.splitlines() if not line.fullmatch(each)] == []
 
 
-async def test_statistics_show_counts_depths_and_times() -> None:
+async def test_stats_show_counts_queue_depths_and_stage_times() -> None:
     bench = Bench()
     await bench.client.post("/v1/messages", {"urls": ["http://a.example/"], "priority": "bulk"})
     bench.metrics.done(done())
@@ -79,7 +79,7 @@ async def test_statistics_show_counts_depths_and_times() -> None:
     assert got.json["stages"]["resolve"] == {"count": 1, "median": 2.5, "p99": 2.5}
 
 
-def test_a_histogram_counts_what_is_beyond_its_bounds() -> None:
+def test_histogram_counts_values_beyond_its_bounds() -> None:
     times = Histogram("h", "H.", "of", bounds=(1.0, 2.0))
 
     for seconds in (0.5, 1.0, 1.5, 9.0):
@@ -94,7 +94,7 @@ def test_a_histogram_counts_what_is_beyond_its_bounds() -> None:
     assert times.within("x", 0.99) is None
 
 
-def test_labels_beyond_a_bound_are_counted_as_one() -> None:
+def test_labels_beyond_the_limit_are_counted_as_other() -> None:
     counter = Counter("c", "C.", ("of",))
 
     for n in range(MAX_SERIES + 50):

@@ -31,7 +31,7 @@ class Wire(asyncio.Transport):
         return 0
 
 
-async def test_a_head_and_its_body_are_one_write_in_the_next_turn() -> None:
+async def test_head_and_body_are_written_together_in_the_next_loop_iteration() -> None:
     wire = Wire()
     joined = BufferedTransport(wire, asyncio.get_running_loop())
 
@@ -47,7 +47,7 @@ async def test_a_head_and_its_body_are_one_write_in_the_next_turn() -> None:
     assert wire.told == [b"head body", b"another"]
 
 
-async def test_what_is_much_is_written_at_once() -> None:
+async def test_large_buffer_is_written_at_once() -> None:
     wire = Wire()
     joined = BufferedTransport(wire, asyncio.get_running_loop())
 
@@ -59,7 +59,7 @@ async def test_what_is_much_is_written_at_once() -> None:
     assert at_once == wire.told == [b"head" + b"x" * 70_000]
 
 
-async def test_what_was_written_before_the_end_is_sent_before_it_and_thrown_away_by_an_abort() -> None:
+async def test_close_flushes_the_buffer_and_abort_discards_it() -> None:
     closed, aborted = Wire(), Wire()
     loop = asyncio.get_running_loop()
 
@@ -73,7 +73,7 @@ async def test_what_was_written_before_the_end_is_sent_before_it_and_thrown_away
     assert aborted.told == ["abort"]
 
 
-async def test_nothing_is_written_to_a_connection_that_is_gone_meanwhile() -> None:
+async def test_buffer_is_not_written_to_a_closed_connection() -> None:
     wire = Wire()
 
     BufferedTransport(wire, asyncio.get_running_loop()).write(b"late")

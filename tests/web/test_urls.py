@@ -37,7 +37,7 @@ both = pytest.mark.parametrize("way", [whole, lean])
 
 
 @both
-async def test_a_known_url_is_answered_with_its_record(way: Ways) -> None:
+async def test_known_url_returns_its_record(way: Ways) -> None:
     bench = Bench()
     record = await bench.know("http://a.example/x?q=1")
 
@@ -59,7 +59,7 @@ async def test_every_spelling_of_a_url_finds_its_record(way: Ways) -> None:
 
 
 @both
-async def test_a_url_that_is_worked_on_is_told_from_one_that_nobody_submitted(way: Ways) -> None:
+async def test_pending_url_differs_from_unknown_url(way: Ways) -> None:
     bench = Bench()
     await bench.client.post("/v1/messages", {"urls": ["http://a.example/"]})
 
@@ -74,7 +74,7 @@ async def test_a_url_that_is_worked_on_is_told_from_one_that_nobody_submitted(wa
 
 @both
 @pytest.mark.parametrize("text", ["", "nonsense", "http%3A%2F%2F", "a" * 9000])
-async def test_what_is_no_url_is_said_to_be_none(way: Ways, text: str) -> None:
+async def test_invalid_url_is_refused(way: Ways, text: str) -> None:
     got = await way(Bench()).get(f"/v1/urls?url={text}")
 
     assert got.status == 422
@@ -82,14 +82,14 @@ async def test_what_is_no_url_is_said_to_be_none(way: Ways, text: str) -> None:
 
 
 @both
-async def test_a_query_that_is_no_text_is_malformed(way: Ways) -> None:
+async def test_undecodable_query_string_is_malformed(way: Ways) -> None:
     got = await way(Bench()).get("/v1/urls?url=%ff%fe")
 
     assert got.status == 400
 
 
 @both
-async def test_the_longest_url_that_is_taken_can_be_looked_up(way: Ways) -> None:
+async def test_longest_accepted_url_can_be_looked_up(way: Ways) -> None:
     bench = Bench()
     url = "http://a.example/".ljust(8_192, "x")
     taken = await bench.client.post("/v1/messages", {"text": f"see {url}"})
@@ -102,7 +102,7 @@ async def test_the_longest_url_that_is_taken_can_be_looked_up(way: Ways) -> None
 
 
 @both
-async def test_many_urls_are_answered_in_their_order(way: Ways) -> None:
+async def test_batch_lookup_preserves_order(way: Ways) -> None:
     bench = Bench()
     await bench.know("http://a.example/")
     await bench.know("http://b.example/", State.GONE)
@@ -123,7 +123,7 @@ async def test_many_urls_are_answered_in_their_order(way: Ways) -> None:
 
 
 @both
-async def test_a_url_that_is_empty_or_too_long_is_told_among_the_others(way: Ways) -> None:
+async def test_empty_or_too_long_url_in_a_batch_does_not_affect_the_others(way: Ways) -> None:
     bench = Bench()
     await bench.know("http://a.example/")
     urls = ["", "http://a.example/#" + "x" * 9_000, "http://a.example/" + "x" * 9_000]
@@ -147,7 +147,7 @@ async def test_a_url_that_is_empty_or_too_long_is_told_among_the_others(way: Way
         ([], 422, ""),
     ],
 )
-async def test_a_batch_that_is_not_understood_says_where(way: Ways, body: object, status: int, where: str) -> None:
+async def test_invalid_batch_names_the_field(way: Ways, body: object, status: int, where: str) -> None:
     got = await way(Bench()).post("/v1/urls/lookup", body)
 
     assert got.status == status
@@ -155,7 +155,7 @@ async def test_a_batch_that_is_not_understood_says_where(way: Ways, body: object
 
 
 @both
-async def test_a_batch_must_be_json(way: Ways) -> None:
+async def test_batch_must_be_json(way: Ways) -> None:
     client = way(Bench())
 
     plain = await client.ask(
@@ -177,7 +177,7 @@ class _Broken:
         raise UserError("the disk does not do its part")
 
 
-async def test_a_store_that_cannot_be_read_is_a_reason_to_come_again() -> None:
+async def test_unreadable_store_returns_503_with_retry_after() -> None:
     bench = Bench(records=_Broken())
     lean_client = Client(LookupApp(Lookup(_Broken(), bench.pending), bench.access, _nobody), bench.document, HOST)
 
@@ -186,7 +186,7 @@ async def test_a_store_that_cannot_be_read_is_a_reason_to_come_again() -> None:
         assert (await client.post("/v1/urls/lookup", {"urls": ["http://a.example/"]})).status == 503
 
 
-async def test_whoever_waits_is_answered_as_soon_as_the_url_is_known() -> None:
+async def test_waiting_lookup_returns_as_soon_as_the_url_is_known() -> None:
     bench = Bench()
     await bench.client.post("/v1/messages", {"urls": ["http://a.example/"]})
     asking = asyncio.create_task(bench.client.get("/v1/urls?url=HTTP://a.example&wait=20s"))
@@ -199,7 +199,7 @@ async def test_whoever_waits_is_answered_as_soon_as_the_url_is_known() -> None:
     assert len(bench.waiters) == 0
 
 
-async def test_a_wait_that_was_in_vain_tells_pending_from_unknown() -> None:
+async def test_wait_that_times_out_distinguishes_pending_from_unknown() -> None:
     bench = Bench()
     await bench.client.post("/v1/messages", {"urls": ["http://a.example/"]})
 
@@ -210,7 +210,7 @@ async def test_a_wait_that_was_in_vain_tells_pending_from_unknown() -> None:
 
 
 @pytest.mark.parametrize("wait", ["-5s", "5h", "abc", "5s5s", "1e9", "", "NaN", "5s%0A", "5%0A"])
-async def test_a_wait_that_is_no_duration_is_refused(wait: str) -> None:
+async def test_invalid_wait_duration_is_refused(wait: str) -> None:
     got = await Bench().client.get(f"/v1/urls?url=http://a.example/&wait={wait}")
 
     assert got.status == 422
@@ -218,7 +218,7 @@ async def test_a_wait_that_is_no_duration_is_refused(wait: str) -> None:
 
 
 @pytest.mark.parametrize("force", [False, True])
-async def test_whoever_waits_is_answered_when_the_service_ends(force: bool) -> None:
+async def test_waiting_lookup_is_answered_at_shutdown(force: bool) -> None:
     bench = Bench()
     await bench.client.post("/v1/messages", {"urls": ["http://a.example/"], "force": force})
     asking = asyncio.create_task(bench.client.get("/v1/urls?url=http://a.example/&wait=20s"))
@@ -232,7 +232,7 @@ async def test_whoever_waits_is_answered_when_the_service_ends(force: bool) -> N
         assert (await bench.client.get("/v1/urls?url=http://a.example/&wait=20s")).status == 202
 
 
-async def test_too_many_who_wait_are_turned_away() -> None:
+async def test_waiting_lookups_are_limited() -> None:
     bench = Bench(most_waiting=0)
 
     got = await bench.client.get("/v1/urls?url=http://a.example/&wait=5s")
@@ -240,7 +240,7 @@ async def test_too_many_who_wait_are_turned_away() -> None:
     assert got.status == 503
 
 
-async def test_a_client_that_gives_up_waiting_leaves_nothing_behind() -> None:
+async def test_client_that_stops_waiting_leaves_no_waiter() -> None:
     bench = Bench()
     exchange = Exchanging("GET", "/v1/urls?url=http://a.example/&wait=20s", headers=HOST)
     asking = asyncio.create_task(bench.app(exchange.scope, exchange.receive, exchange.send))
@@ -268,7 +268,7 @@ async def test_a_client_that_gives_up_waiting_leaves_nothing_behind() -> None:
         ("GET", "/readyz"),
     ],
 )
-async def test_the_lean_application_passes_on_what_it_does_not_answer(method: str, target: str) -> None:
+async def test_lookup_app_forwards_what_it_does_not_handle(method: str, target: str) -> None:
     bench, passed = Bench(), []
 
     async def pass_on(scope: MutableMapping[str, Any], receive: object, send: object) -> None:
@@ -281,11 +281,11 @@ async def test_the_lean_application_passes_on_what_it_does_not_answer(method: st
     assert passed == [target.partition("?")[0].encode()]
 
 
-async def test_the_lean_application_is_healthy() -> None:
+async def test_lookup_app_answers_health_checks() -> None:
     assert (await lean(Bench()).get("/healthz")).json == {"status": "ok"}
 
 
-async def test_a_lookup_of_what_was_not_stored_under_its_own_name_parses_nothing(
+async def test_lookup_of_a_canonical_url_does_not_parse_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     bench = Bench()

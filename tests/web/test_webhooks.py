@@ -65,7 +65,7 @@ class Hooks:
         return begun
 
 
-async def test_a_delivery_carries_the_event_its_id_and_a_signature() -> None:
+async def test_delivery_carries_event_id_and_signature() -> None:
     hooks = Hooks()
     hooks.announce()
 
@@ -80,7 +80,7 @@ async def test_a_delivery_carries_the_event_its_id_and_a_signature() -> None:
     assert (stamp, value) == (f"t={int(NOW.timestamp())}", f"v1={wanted}")
 
 
-async def test_what_was_received_is_not_sent_again() -> None:
+async def test_received_delivery_is_not_repeated() -> None:
     hooks = Hooks(PostResult(200))
     hooks.announce()
     await hooks.round()
@@ -94,7 +94,7 @@ async def test_what_was_received_is_not_sent_again() -> None:
 @pytest.mark.parametrize(
     "answer", [PostResult(500), PostResult(301), PostResult(404), PostResult(why="no answer in time"), PostResult(199)]
 )
-async def test_what_was_not_received_is_sent_again_later_and_later_under_the_same_id(answer: PostResult) -> None:
+async def test_failed_delivery_is_retried_with_back_off_under_the_same_id(answer: PostResult) -> None:
     hooks = Hooks(answer)
     hooks.announce()
     begun = []
@@ -107,7 +107,7 @@ async def test_what_was_not_received_is_sent_again_later_and_later_under_the_sam
     assert len({headers["Scoter-Delivery"] for _, headers, _ in hooks.post.posts}) == 1
 
 
-async def test_after_a_day_it_is_given_up() -> None:
+async def test_delivery_is_given_up_after_a_day() -> None:
     hooks = Hooks(PostResult(503))
     hooks.announce()
 
@@ -120,7 +120,7 @@ async def test_after_a_day_it_is_given_up() -> None:
     assert 20 < len(hooks.post.posts) < 40
 
 
-async def test_what_the_guard_refuses_is_not_tried_again() -> None:
+async def test_delivery_refused_by_the_guard_is_not_retried() -> None:
     hooks = Hooks(PostResult(why="127.0.0.1 is not public: loopback", is_refused=True))
     hooks.announce()
 
@@ -130,7 +130,7 @@ async def test_what_the_guard_refuses_is_not_tried_again() -> None:
     assert "not public" in lost.why
 
 
-async def test_a_callback_that_is_no_url_any_more_is_given_up() -> None:
+async def test_delivery_to_an_invalid_callback_is_given_up() -> None:
     hooks = Hooks()
     hooks.announce("::nonsense::")
 
@@ -140,7 +140,7 @@ async def test_a_callback_that_is_no_url_any_more_is_given_up() -> None:
     assert hooks.post.posts == []
 
 
-async def test_one_slow_host_takes_no_more_than_its_share() -> None:
+async def test_slow_host_gets_only_its_share_of_deliveries() -> None:
     hooks = Hooks(pace=DeliveryLimits(most=10, per_host=2))
     hooks.post.open.clear()
     hooks.announce(HOOK, 8)
@@ -161,7 +161,7 @@ async def test_one_slow_host_takes_no_more_than_its_share() -> None:
     assert len(hooks.post.posts) == 10
 
 
-async def test_what_had_to_wait_for_others_of_its_host_backs_off_by_its_failures_alone() -> None:
+async def test_waiting_for_a_busy_host_does_not_lengthen_the_back_off() -> None:
     hooks = Hooks(pace=DeliveryLimits(most=10, per_host=1))
     hooks.post.open.clear()
     hooks.announce(count=2)
@@ -181,7 +181,7 @@ async def test_what_had_to_wait_for_others_of_its_host_backs_off_by_its_failures
     assert len(hooks.post.posts) == 3
 
 
-async def test_those_that_wait_for_their_host_come_again_one_after_another_and_soon() -> None:
+async def test_deliveries_waiting_for_a_busy_host_are_retried_soon_and_staggered() -> None:
     hooks = Hooks(pace=DeliveryLimits(most=50, per_host=1, soon=1.0))
     hooks.post.open.clear()
     hooks.announce(count=21)
@@ -199,7 +199,7 @@ async def test_those_that_wait_for_their_host_come_again_one_after_another_and_s
     await hooks.worker.finish()
 
 
-async def test_behind_many_to_a_busy_host_others_are_found_at_once() -> None:
+async def test_backlog_for_a_busy_host_does_not_delay_other_hosts() -> None:
     hooks = Hooks(pace=DeliveryLimits(most=4, per_host=1, look=60.0))
     hooks.post.open.clear()
     hooks.announce(HOOK, 20)
@@ -215,7 +215,7 @@ async def test_behind_many_to_a_busy_host_others_are_found_at_once() -> None:
     await running
 
 
-async def test_no_more_than_so_many_are_under_way() -> None:
+async def test_concurrent_deliveries_are_limited() -> None:
     hooks = Hooks(pace=DeliveryLimits(most=3, per_host=100))
     hooks.post.open.clear()
     hooks.announce(count=10)
@@ -227,7 +227,7 @@ async def test_no_more_than_so_many_are_under_way() -> None:
     await hooks.worker.finish()
 
 
-async def test_the_worker_runs_until_it_is_stopped_and_finishes_what_it_began() -> None:
+async def test_stopped_worker_finishes_deliveries_in_progress() -> None:
     hooks = Hooks(pace=DeliveryLimits(look=0.01))
     hooks.announce()
     running = asyncio.create_task(hooks.worker.run())
@@ -241,7 +241,7 @@ async def test_the_worker_runs_until_it_is_stopped_and_finishes_what_it_began() 
     assert await hooks.round() == 0
 
 
-def test_the_longest_wait_has_a_bound() -> None:
+def test_delivery_back_off_is_bounded() -> None:
     backoff = DeliveryBackoff()
 
     assert backoff.retry_in(500, timedelta(), 1.0) == timedelta(hours=1)
@@ -249,7 +249,7 @@ def test_the_longest_wait_has_a_bound() -> None:
     assert backoff.retry_in(100, timedelta(days=1), 1.0) is None
 
 
-async def test_a_clock_that_is_set_forward_gives_nothing_up() -> None:
+async def test_clock_set_forward_gives_up_no_delivery() -> None:
     hooks = Hooks(PostResult(503))
     hooks.announce()
     await hooks.round()

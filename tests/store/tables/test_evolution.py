@@ -43,18 +43,18 @@ FLOATS = [pa.float32(), pa.float64()]
 
 
 @given(types)
-def test_a_type_is_what_its_text_says(kind: Any) -> None:
+def test_type_round_trips_through_its_text(kind: Any) -> None:
     assert arrow_type(str(kind)) == kind
 
 
-def test_a_dictionary_is_read_back_too() -> None:
+def test_dictionary_type_round_trips_through_its_text() -> None:
     for ordered in (True, False):
         kind = pa.dictionary(pa.int32(), pa.utf8(), ordered)
         assert arrow_type(str(kind)) == kind
 
 
 @given(st.text("intls<>[]:, map_struc863=()-", max_size=30))
-def test_any_other_text_is_one_clear_error(text: str) -> None:
+def test_any_other_text_is_a_usage_error(text: str) -> None:
     try:
         found = arrow_type(text)
     except UsageError:  # and nothing else
@@ -62,7 +62,7 @@ def test_any_other_text_is_one_clear_error(text: str) -> None:
     assert arrow_type(str(found)) == found
 
 
-def test_a_type_is_not_nested_without_end() -> None:
+def test_deeply_nested_type_is_refused() -> None:
     with pytest.raises(UsageError, match="is not an Arrow type"):
         arrow_type("list<" * 5_000 + "int8" + ">" * 5_000)
 
@@ -72,7 +72,7 @@ def test_every_type_fits_itself(kind: Any) -> None:
     assert fits(kind, kind)
 
 
-def test_what_fits_into_something_that_fits_fits() -> None:
+def test_fitting_is_transitive() -> None:
     every = [arrow_type(name) for name in PLAIN]
     pairs = {(first, second) for first, second in itertools.product(every, every) if fits(first, second)}
 
@@ -107,7 +107,7 @@ def test_what_fits_into_something_that_fits_fits() -> None:
         ("utf8", "large_string", True),
     ],
 )
-def test_types_widen_and_never_change_their_kind(have: str, want: str, expected: bool) -> None:
+def test_types_may_widen_but_not_change_kind(have: str, want: str, expected: bool) -> None:
     assert fits(arrow_type(have), arrow_type(want)) is expected
 
 
@@ -129,7 +129,7 @@ def test_types_widen_and_never_change_their_kind(have: str, want: str, expected:
         ("null", "int32", [None, None]),
     ],
 )
-def test_what_fits_is_read_and_written_in_its_wider_type(tmp_path: Path, have: str, want: str, values: Any) -> None:
+def test_values_are_read_and_written_in_the_wider_type(tmp_path: Path, have: str, want: str, values: Any) -> None:
     stored, wanted = (pa.schema([("x", arrow_type(each))]) for each in (have, want))
     batch = pa.RecordBatch.from_pydict({"x": pa.array(values, stored.field("x").type)}, schema=stored)
     with PartSet(tmp_path, stored).part() as part:
@@ -147,7 +147,7 @@ columns = st.dictionaries(names, st.tuples(st.sampled_from([WIDTHS, FLOATS]), st
 
 @given(columns, columns, st.integers(-100, 100), st.data())
 @settings(max_examples=60, deadline=None)
-def test_any_table_is_read_with_any_wanted_columns(have: Any, want: Any, default: int, data: st.DataObject) -> None:
+def test_table_can_be_read_with_any_columns(have: Any, want: Any, default: int, data: st.DataObject) -> None:
     stored = pa.schema([(name, widths[at % len(widths)]) for name, (widths, at) in {**have, "id": (WIDTHS, 3)}.items()])
     wanted = pa.schema([(name, widths[at % len(widths)]) for name, (widths, at) in {**want, "id": (WIDTHS, 3)}.items()])
     values = {name: data.draw(st.lists(st.integers(-9, 9), min_size=4, max_size=4)) for name in stored.names}
@@ -185,7 +185,7 @@ def _widens(stored: Any, wanted: Any, name: str) -> bool:
     return any(have in order and want in order and order.index(have) <= order.index(want) for order in (WIDTHS, FLOATS))
 
 
-def test_a_default_of_every_kind_fills_a_column_and_counts_in_a_condition(tmp_path: Path) -> None:
+def test_defaults_fill_missing_columns_and_apply_in_conditions(tmp_path: Path) -> None:
     day = datetime(2026, 1, 2, tzinfo=UTC)
     extra = [
         Column("depth", "int32", 7),
@@ -208,7 +208,7 @@ def test_a_default_of_every_kind_fills_a_column_and_counts_in_a_condition(tmp_pa
     assert today.count(pc.field("unset") > 0) == 0
 
 
-def test_a_column_that_must_not_be_null_needs_a_default(tmp_path: Path) -> None:
+def test_missing_non_nullable_column_needs_a_default(tmp_path: Path) -> None:
     own = pa.schema([("id", pa.int64())])
     with Table.write(tmp_path, own) as new:
         new.commit()
@@ -220,7 +220,7 @@ def test_a_column_that_must_not_be_null_needs_a_default(tmp_path: Path) -> None:
     assert Table.open(tmp_path, strict, defaults={"status": "unfetched"}).count() == 0
 
 
-def test_a_default_of_the_wrong_kind_is_named(tmp_path: Path) -> None:
+def test_default_of_the_wrong_type_is_named(tmp_path: Path) -> None:
     own = pa.schema([("id", pa.int64())])
     with Table.write(tmp_path, own) as new:
         new.commit()
@@ -229,7 +229,7 @@ def test_a_default_of_the_wrong_kind_is_named(tmp_path: Path) -> None:
         Table.open(tmp_path, own, extra=[Column("depth", "int32", "deep")])
 
 
-def test_a_name_is_used_once() -> None:
+def test_column_names_must_be_unique() -> None:
     own = pa.schema([("depth", pa.int64())])
 
     with pytest.raises(UsageError, match="the column depth is declared twice"):
@@ -239,7 +239,7 @@ def test_a_name_is_used_once() -> None:
         conform(twice, own, {}, "here")
 
 
-def test_a_batch_of_the_right_form_is_not_copied() -> None:
+def test_conforming_batch_is_not_copied() -> None:
     own = pa.schema([("id", pa.int64())])
     batch = pa.RecordBatch.from_pydict({"id": [1]}, schema=own)
 

@@ -21,7 +21,7 @@ def deaths(folder: Path, how: str) -> list[tuple[str, int, int, str]]:
     return [tuple(json.loads(line)) for line in done.stdout.splitlines()]
 
 
-def test_a_writer_may_die_at_any_of_its_steps(tmp_path: Path) -> None:
+def test_writer_killed_at_any_step_leaves_the_last_version(tmp_path: Path) -> None:
     told = deaths(tmp_path / "t", "steps")
 
     assert [wrong for _, _, _, wrong in told if wrong] == []
@@ -37,7 +37,7 @@ def test_a_writer_may_die_at_any_of_its_steps(tmp_path: Path) -> None:
     assert all(after > before for step, before, after, _ in told if not step)
 
 
-def test_a_writer_may_die_at_any_random_moment_and_the_next_leaves_no_trace_of_it(tmp_path: Path) -> None:
+def test_writer_killed_at_random_moments_is_cleaned_up_by_the_next(tmp_path: Path) -> None:
     folder = tmp_path / "t"
 
     told = deaths(folder, "1")

@@ -61,7 +61,7 @@ def versions(folder: Path) -> list[str]:
     return sorted(each.name for each in folder.iterdir() if each.name.startswith("v"))
 
 
-def test_a_lock_names_its_holder_and_dies_with_it(tmp_path: Path) -> None:
+def test_lock_names_its_holder_and_ends_with_it(tmp_path: Path) -> None:
     write(str(tmp_path), 1)
     command = [sys.executable, "-c", WRITER, str(tmp_path)]
     with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
@@ -81,12 +81,12 @@ def test_a_lock_names_its_holder_and_dies_with_it(tmp_path: Path) -> None:
     assert versions(tmp_path) == ["v000001", "v000003"]
 
 
-def test_a_local_lock_is_not_broken_by_hand(tmp_path: Path) -> None:
+def test_local_lock_cannot_be_broken(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="stop that process"):
         break_lock(tmp_path)
 
 
-def test_a_version_stays_as_long_as_somebody_reads_it(tmp_path: Path) -> None:
+def test_version_is_kept_while_it_is_read(tmp_path: Path) -> None:
     write(str(tmp_path), 1)
     reader = Table.open(tmp_path)
     batches = reader.scan()
@@ -102,7 +102,7 @@ def test_a_version_stays_as_long_as_somebody_reads_it(tmp_path: Path) -> None:
     assert clean(tmp_path) == ["v000001"]
 
 
-def test_a_reader_that_is_forgotten_holds_nothing(tmp_path: Path) -> None:
+def test_garbage_collected_reader_holds_no_version(tmp_path: Path) -> None:
     write(str(tmp_path), 1)
     reader = Table.open(tmp_path)
     del reader
@@ -114,7 +114,7 @@ def test_a_reader_that_is_forgotten_holds_nothing(tmp_path: Path) -> None:
     assert versions(tmp_path) == ["v000002", "v000003"]
 
 
-def test_a_version_that_is_lost_while_it_is_read_says_to_open_again(tmp_path: Path) -> None:
+def test_error_for_a_version_lost_while_read_says_to_reopen(tmp_path: Path) -> None:
     write(str(tmp_path), 1)
     reader = Table.open(tmp_path)
     write(str(tmp_path), 2)
@@ -124,7 +124,7 @@ def test_a_version_that_is_lost_while_it_is_read_says_to_open_again(tmp_path: Pa
         marks(reader)
 
 
-def test_a_file_of_the_current_version_that_is_missing_is_damage(tmp_path: Path) -> None:
+def test_missing_file_of_the_current_version_is_an_error(tmp_path: Path) -> None:
     write(str(tmp_path), 1)
     (tmp_path / "v000001" / "part-00001.parquet").unlink()
 
@@ -132,7 +132,7 @@ def test_a_file_of_the_current_version_that_is_missing_is_damage(tmp_path: Path)
         Table.open(tmp_path)
 
 
-def test_one_can_go_back_to_the_version_before(tmp_path: Path) -> None:
+def test_previous_version_can_be_restored(tmp_path: Path) -> None:
     write(str(tmp_path), 1)
     write(str(tmp_path), 2)
 
@@ -142,7 +142,7 @@ def test_one_can_go_back_to_the_version_before(tmp_path: Path) -> None:
     assert write(str(tmp_path), 3).previous == 1
 
 
-def test_a_full_disk_leaves_the_last_version_and_the_next_write_goes_on(tmp_path: Path) -> None:
+def test_full_disk_keeps_the_last_version_and_the_next_write_succeeds(tmp_path: Path) -> None:
     write(str(tmp_path), 1)
     noise = np.random.default_rng(4).integers(0, 2**62, 200_000)
     big = pa.record_batch([pa.array([f"u{each}" for each in noise]), pa.array(noise)], schema=SCHEMA)
@@ -164,7 +164,7 @@ def test_a_full_disk_leaves_the_last_version_and_the_next_write_goes_on(tmp_path
     assert Table.open(tmp_path).count() == 200_000
 
 
-def test_a_disk_that_is_full_at_the_manifest_leaves_the_last_version(tmp_path: Path) -> None:
+def test_disk_full_at_the_manifest_keeps_the_last_version(tmp_path: Path) -> None:
     write(str(tmp_path), 1)
 
     with Table.write(tmp_path, SCHEMA) as new:
@@ -178,7 +178,7 @@ def test_a_disk_that_is_full_at_the_manifest_leaves_the_last_version(tmp_path: P
     assert marks(Table.open(tmp_path)) == [1] * 10
 
 
-def test_a_disk_without_room_for_a_byte_is_cleaned_and_not_written(tmp_path: Path) -> None:
+def test_clean_works_on_a_full_disk(tmp_path: Path) -> None:
     write(str(tmp_path), 1)
     (tmp_path / "v000007").mkdir()
 
@@ -194,7 +194,7 @@ def test_a_disk_without_room_for_a_byte_is_cleaned_and_not_written(tmp_path: Pat
     assert marks(Table.open(tmp_path)) == [1] * 10
 
 
-def test_a_read_only_disk_can_be_read_and_says_why_it_is_not_written(tmp_path: Path) -> None:
+def test_table_on_a_read_only_disk_is_readable_and_refuses_writes(tmp_path: Path) -> None:
     write(str(tmp_path), 1)
     place = ReadOnly(tmp_path)
 
@@ -205,14 +205,14 @@ def test_a_read_only_disk_can_be_read_and_says_why_it_is_not_written(tmp_path: P
 
 
 @pytest.mark.skipif(not Path("/proc/self/mounts").exists(), reason="no /proc here")
-def test_a_folder_that_cannot_be_made_is_one_message() -> None:
+def test_folder_that_cannot_be_created_is_a_usage_error() -> None:
     with pytest.raises(UsageError, match="cannot create the folder"), Table.write("/proc/nothing/table", SCHEMA):
         pass
     with pytest.raises(UsageError, match="cannot list the folder: Not a directory"):
         Table.open("/proc/version")
 
 
-def test_a_file_from_another_disk_is_carried_over(tmp_path: Path) -> None:
+def test_adopted_file_may_be_on_another_disk(tmp_path: Path) -> None:
     memory = Path("/dev/shm")
     if not memory.is_dir() or memory.stat().st_dev == tmp_path.stat().st_dev:
         pytest.skip("there is no second disk here")

@@ -33,7 +33,7 @@ def listed(folder: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("state", ["open", "sealed"])
-def test_what_a_killed_process_left_unfinished_is_removed_and_the_rest_stays(tmp_path: Path, state: str) -> None:
+def test_recovery_removes_unfinished_parts_only(tmp_path: Path, state: str) -> None:
     subprocess.run([sys.executable, "-c", KILLED, str(tmp_path), state], cwd=ROOT, check=False)
     parts = PartSet(tmp_path, SCHEMA)
     assert listed(tmp_path) == ["part-00001.parquet", "part-00002.parquet.open"]
@@ -45,7 +45,7 @@ def test_what_a_killed_process_left_unfinished_is_removed_and_the_rest_stays(tmp
     assert parts.count() == 10
 
 
-def test_recovery_leaves_alone_what_is_being_written(tmp_path: Path) -> None:
+def test_recovery_keeps_parts_being_written(tmp_path: Path) -> None:
     parts = PartSet(tmp_path, SCHEMA)
     mine = parts.part()
     mine.write(rows(1))
@@ -57,7 +57,7 @@ def test_recovery_leaves_alone_what_is_being_written(tmp_path: Path) -> None:
     assert parts.recover() == []
 
 
-def test_parts_that_are_open_at_once_have_names_of_their_own(tmp_path: Path) -> None:
+def test_concurrently_open_parts_have_distinct_names(tmp_path: Path) -> None:
     parts = [PartSet(tmp_path, SCHEMA).part() for _ in range(3)]
 
     for part in reversed(parts):
@@ -67,7 +67,7 @@ def test_parts_that_are_open_at_once_have_names_of_their_own(tmp_path: Path) -> 
     assert PartSet(tmp_path, SCHEMA).finished() == [f"part-0000{each}.parquet" for each in (1, 2, 3)]
 
 
-def test_a_number_that_was_finished_in_between_is_not_given_again(tmp_path: Path) -> None:
+def test_number_of_a_concurrently_finished_part_is_not_reused(tmp_path: Path) -> None:
     class Late(PartSet):
         """Looks for numbers, and is overtaken before it takes one."""
 
@@ -84,14 +84,14 @@ def test_a_number_that_was_finished_in_between_is_not_given_again(tmp_path: Path
     assert PartSet(tmp_path, SCHEMA).count() == 20
 
 
-def test_a_part_that_fails_leaves_nothing(tmp_path: Path) -> None:
+def test_failed_part_leaves_no_file(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="the column mark holds"), PartSet(tmp_path, SCHEMA).part() as part:
         part.write(rows(1).set_column(1, "mark", rows(1).column("url")))
 
     assert listed(tmp_path) == []
 
 
-def test_a_part_is_sealed_before_it_is_published_and_takes_nothing_after(tmp_path: Path) -> None:
+def test_part_must_be_sealed_before_publishing_and_is_then_closed(tmp_path: Path) -> None:
     part = PartSet(tmp_path, SCHEMA).part()
     part.write(rows(1))
     with pytest.raises(Defect, match="before it is sealed"):
@@ -106,7 +106,7 @@ def test_a_part_is_sealed_before_it_is_published_and_takes_nothing_after(tmp_pat
     assert sealed.size == (tmp_path / "part-00001.parquet").stat().st_size
 
 
-def test_a_damaged_part_is_named(tmp_path: Path) -> None:
+def test_error_names_the_damaged_part(tmp_path: Path) -> None:
     parts = PartSet(tmp_path, SCHEMA)
     for mark in (1, 2):
         with parts.part() as part:
@@ -123,7 +123,7 @@ def test_a_damaged_part_is_named(tmp_path: Path) -> None:
         list(parts.scan())
 
 
-def test_a_file_that_vanishes_while_it_is_listed_disturbs_nobody(tmp_path: Path) -> None:
+def test_file_that_vanishes_during_listing_is_ignored(tmp_path: Path) -> None:
     with PartSet(tmp_path, SCHEMA).part() as part:
         part.write(rows(1))
     (tmp_path / "part-00002.parquet.open").symlink_to(tmp_path / "gone")
@@ -131,7 +131,7 @@ def test_a_file_that_vanishes_while_it_is_listed_disturbs_nobody(tmp_path: Path)
     assert PartSet(tmp_path, SCHEMA).count() == 10
 
 
-def test_a_set_that_was_never_written_is_empty(tmp_path: Path) -> None:
+def test_missing_part_set_is_empty(tmp_path: Path) -> None:
     parts = PartSet(tmp_path / "none", SCHEMA)
 
     assert (parts.finished(), parts.count(), list(parts.scan()), parts.recover()) == ([], 0, [], [])

@@ -34,7 +34,7 @@ def crawl(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("code", PYTHON, ids=["pandas", "polars", "scan", "write", "columns"])
-def test_an_example_on_the_page_runs(crawl: Path, code: str) -> None:
+def test_example_on_the_page_runs(crawl: Path, code: str) -> None:
     for library in ("pandas", "polars"):
         if f"import {library}" in code and find_spec(library) is None:
             pytest.skip(f"{library} is not installed")
@@ -47,7 +47,7 @@ def test_an_example_on_the_page_runs(crawl: Path, code: str) -> None:
         assert Table.open(crawl / "mytable").manifest.applied == ("20261115033000",)
 
 
-def test_the_query_on_the_page_sees_the_current_version_alone(crawl: Path) -> None:
+def test_query_on_the_page_reads_the_current_version_only(crawl: Path) -> None:
     duckdb = pytest.importorskip("duckdb", reason="duckdb is not installed")
     (query,) = SQL
     here = Path.cwd()
@@ -60,7 +60,7 @@ def test_the_query_on_the_page_sees_the_current_version_alone(crawl: Path) -> No
     assert found == [("fetched", 1, 0.5)]
 
 
-def test_every_key_of_a_manifest_stands_on_the_page() -> None:
+def test_every_manifest_key_is_documented() -> None:
     for field in msgspec.structs.fields(Manifest):
         assert f"`{field.name}`" in PAGE
     assert f"(version {FORMAT})" in PAGE

@@ -38,7 +38,7 @@ async def stores(tmp_path: Path) -> AsyncIterator[SqliteStores]:
         yield SqliteStores(db)
 
 
-async def test_a_disk_below_its_floor_refuses_messages_and_takes_them_again_when_there_is_room() -> None:
+async def test_messages_are_refused_while_free_disk_space_is_below_the_floor() -> None:
     free = 99
     floor = DiskFloor(Path("/"), 100, every=0.0, free=lambda path: free)
     sink = RoomCheckedSink(Taking(), floor)
@@ -51,7 +51,7 @@ async def test_a_disk_below_its_floor_refuses_messages_and_takes_them_again_when
     assert [type(each) for each in taken] == [Taken]
 
 
-async def test_below_the_floor_a_message_that_came_before_is_known_and_the_others_of_its_list_are_refused() -> None:
+async def test_repeated_message_is_accepted_below_the_disk_floor_and_new_ones_are_refused() -> None:
     floor = DiskFloor(Path("/"), 100, every=0.0, free=lambda path: 99)
     sink = RoomCheckedSink(Taking(), floor, is_known=lambda name: name == "old")
 
@@ -62,7 +62,7 @@ async def test_below_the_floor_a_message_that_came_before_is_known_and_the_other
     assert [type(each) for each in among_others] == [Overloaded, Taken]
 
 
-async def test_there_are_so_many_rules_and_no_more_until_one_is_taken_back() -> None:
+async def test_number_of_domain_rules_is_limited() -> None:
     rules = CachedDomainRules(MemoryRules(), lambda rule: None, most=2)
     for name in ("a.example", "b.example", "a.example"):
         await rules.put(DomainRule(domain=name, blocked=True))
@@ -75,7 +75,7 @@ async def test_there_are_so_many_rules_and_no_more_until_one_is_taken_back() -> 
     assert [rule.domain for rule in rules.all()] == ["b.example", "c.example"]
 
 
-async def test_while_too_many_announcements_wait_for_callbacks_only_messages_without_one_are_taken() -> None:
+async def test_messages_with_a_callback_are_refused_while_too_many_deliveries_wait() -> None:
     waiting, now = 10, 0.0
     floor = DiskFloor(Path("/"), 0)
     sink = RoomCheckedSink(Taking(), floor, waiting_callbacks=lambda: waiting, most_callbacks=10, timer=lambda: now)
@@ -89,7 +89,7 @@ async def test_while_too_many_announcements_wait_for_callbacks_only_messages_wit
     assert [type(each) for each in later] == [Taken, Taken]
 
 
-async def test_a_message_with_a_callback_that_came_before_needs_no_room_for_announcements() -> None:
+async def test_repeated_message_with_a_callback_is_accepted_while_deliveries_wait() -> None:
     floor = DiskFloor(Path("/"), 0)
     sink = RoomCheckedSink(Taking(), floor, waiting_callbacks=lambda: 1, is_known=lambda name: name == "old")
     messages = [replace(message(name), callback="http://me.example/") for name in ("old", "new")]
@@ -99,7 +99,7 @@ async def test_a_message_with_a_callback_that_came_before_needs_no_room_for_anno
     assert [type(each) for each in answers] == [Taken, Overloaded]
 
 
-async def test_a_rule_is_kept_before_it_is_applied() -> None:
+async def test_rule_is_stored_before_it_is_applied() -> None:
     rules, seen = MemoryRules(), list[DomainRule | None]()
     both = CachedDomainRules(rules, lambda rule: seen.append(rules.get(rule.domain)))
 
@@ -110,7 +110,7 @@ async def test_a_rule_is_kept_before_it_is_applied() -> None:
     assert both.all() == rules.all()
 
 
-async def test_a_rule_that_says_nothing_is_none_and_those_of_an_earlier_start_hold() -> None:
+async def test_stored_rules_apply_after_a_restart_and_an_empty_rule_removes_one() -> None:
     rules = MemoryRules()
     await rules.put(DomainRule(domain="example.org", blocked=True))
     both = CachedDomainRules(rules, lambda rule: None)
@@ -122,7 +122,7 @@ async def test_a_rule_that_says_nothing_is_none_and_those_of_an_earlier_start_ho
     assert both.get("example.org") is None
 
 
-async def test_a_url_is_pending_from_its_acceptance_until_it_is_given_up_or_done(stores: SqliteStores) -> None:
+async def test_url_is_pending_once_accepted(stores: SqliteStores) -> None:
     pending = PendingUrls(stores.db.reader)
     before = pending("http://example.org/a")
 

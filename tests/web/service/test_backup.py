@@ -30,9 +30,7 @@ def scoter(*words: str | Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
-def test_what_was_accepted_before_a_backup_is_finished_by_the_service_that_is_restored(
-    web: SimServer, tmp_path: Path
-) -> None:
+def test_restored_backup_finishes_the_messages_accepted_before_it(web: SimServer, tmp_path: Path) -> None:
     with service(tmp_path / "live", web.port) as live:
         live.wait_until_ready()
         live.submit(*PAGES, id="before")

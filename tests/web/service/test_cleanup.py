@@ -30,7 +30,7 @@ def retention(stores: SqliteStores, log: FetchLog, clock: Clock) -> Retention:
     )
 
 
-async def test_what_was_announced_stays_until_it_is_in_the_log(tmp_path: Path) -> None:
+async def test_events_are_kept_until_they_are_logged(tmp_path: Path) -> None:
     clock = Clock()
     async with ServiceDb(tmp_path / "service.sqlite", clock=clock) as db:
         stores = SqliteStores(db, events_kept=timedelta(hours=1), messages_kept=timedelta(hours=1))
@@ -51,7 +51,7 @@ async def test_what_was_announced_stays_until_it_is_in_the_log(tmp_path: Path) -
         assert stores.journal.is_done("m0") is None
 
 
-async def test_bounds_by_number_hold_from_the_start_and_ages_wait_for_a_clock_that_is_steady(tmp_path: Path) -> None:
+async def test_count_limits_apply_at_once_and_age_limits_wait_for_a_steady_clock(tmp_path: Path) -> None:
     clock = Clock()
     steady: list[bool] = []
     async with ServiceDb(tmp_path / "service.sqlite", clock=clock) as db:

@@ -64,7 +64,7 @@ def running(parts: FakeComponents) -> CoreProcess:
     return whole
 
 
-async def test_a_core_says_that_it_is_ready_and_ends_when_the_supervisor_has() -> None:
+async def test_core_reports_ready_and_ends_with_the_supervisor() -> None:
     ours, theirs = socket.socketpair()
     with ours, theirs:
         theirs.setblocking(False)
@@ -81,7 +81,7 @@ async def test_a_core_says_that_it_is_ready_and_ends_when_the_supervisor_has() -
     assert (said, code) == (READY, 0)
 
 
-async def test_a_supervisor_that_dies_with_signs_of_life_unread_is_missed() -> None:
+async def test_supervisor_death_is_noticed_with_heartbeats_unread() -> None:
     ours, theirs = socket.socketpair()
     with ours, theirs:
         theirs.setblocking(False)
@@ -98,7 +98,7 @@ async def test_a_supervisor_that_dies_with_signs_of_life_unread_is_missed() -> N
     _forget_the_deadline()
 
 
-async def test_a_task_that_fails_takes_the_core_with_it_and_is_named(caplog: pytest.LogCaptureFixture) -> None:
+async def test_failed_task_ends_the_core_and_is_named(caplog: pytest.LogCaptureFixture) -> None:
     ours, theirs = socket.socketpair()
     with ours, theirs, caplog.at_level(logging.CRITICAL):
         code = await asyncio.wait_for(running(FakeComponents(RuntimeError("boom"))).until(SupervisorLink(theirs)), 5)
@@ -115,7 +115,7 @@ def _forget_the_deadline() -> None:
     faulthandler.cancel_dump_traceback_later()
 
 
-def test_the_sockets_of_a_port_share_it_and_nobody_else_does() -> None:
+def test_port_is_shared_by_its_own_sockets_only() -> None:
     with open_sockets("127.0.0.1", 0, 2) as (first, second):
         port = first.getsockname()[1]
 
@@ -127,14 +127,14 @@ def test_the_sockets_of_a_port_share_it_and_nobody_else_does() -> None:
         assert again.getsockname()[1] == port
 
 
-def test_a_directory_whose_name_is_not_utf8_is_refused_before_it_is_made(tmp_path: Path) -> None:
+def test_directory_name_must_be_utf8(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="must be UTF-8"):
         ServiceFolder(tmp_path / "live\udcff").create()
 
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_directory_with_a_long_path_has_its_sockets_elsewhere(tmp_path: Path) -> None:
+def test_sockets_of_a_directory_with_a_long_path_are_elsewhere(tmp_path: Path) -> None:
     folder = ServiceFolder(tmp_path / ("long" * 40))
 
     folder.create()
@@ -147,7 +147,7 @@ def test_a_directory_with_a_long_path_has_its_sockets_elsewhere(tmp_path: Path) 
         folder.run.rmdir()
 
 
-def test_a_service_keeps_what_it_has_from_others(tmp_path: Path) -> None:
+def test_new_service_directory_is_private(tmp_path: Path) -> None:
     earlier = os.umask(0o022)
     try:
         ServiceFolder(tmp_path / "new" / "live").create()
@@ -160,7 +160,7 @@ def test_a_service_keeps_what_it_has_from_others(tmp_path: Path) -> None:
     assert (tmp_path / "shared").stat().st_mode & 0o777 == 0o750  # whoever made it wanted it so
 
 
-def test_a_folder_for_sockets_that_is_open_to_others_is_refused(tmp_path: Path) -> None:
+def test_socket_directory_accessible_to_others_is_refused(tmp_path: Path) -> None:
     folder = ServiceFolder(tmp_path / ("long" * 40))
     folder.run.mkdir(mode=0o777)
     folder.run.chmod(0o777)
@@ -172,7 +172,7 @@ def test_a_folder_for_sockets_that_is_open_to_others_is_refused(tmp_path: Path) 
         folder.run.rmdir()
 
 
-def test_the_secret_of_callbacks_is_made_once_and_is_nobody_elses(tmp_path: Path) -> None:
+def test_webhook_secret_is_created_once_and_private(tmp_path: Path) -> None:
     first, second = ServiceFolder(tmp_path).secret(), ServiceFolder(tmp_path).secret()
 
     assert first == second
@@ -180,7 +180,7 @@ def test_the_secret_of_callbacks_is_made_once_and_is_nobody_elses(tmp_path: Path
     assert stat.S_IMODE((tmp_path / "webhook.secret").stat().st_mode) == 0o600
 
 
-def test_of_a_page_the_metadata_are_read_whatever_the_settings_say_and_links_are_not() -> None:
+def test_live_mode_always_parses_metadata_and_never_links() -> None:
     config = live_config(load(overrides=["parse.metadata=false", "parse.script_links=true"]))
     markup = (
         b"<title>T</title><link rel=canonical href=/c><a href=/a>a</a><img src=/i><script>'http://x.test/'</script>"
@@ -197,7 +197,7 @@ def test_of_a_page_the_metadata_are_read_whatever_the_settings_say_and_links_are
     assert (outcome.page.outlinks, outcome.page.text) == ((), "")
 
 
-async def test_keys_are_made_shown_and_revoked_in_a_service_that_does_not_run(tmp_path: Path) -> None:
+async def test_keys_can_be_managed_while_the_service_is_stopped(tmp_path: Path) -> None:
     folder = ServiceFolder(tmp_path / "live")
     assert known_keys(folder) == ()
 
@@ -213,7 +213,7 @@ async def test_keys_are_made_shown_and_revoked_in_a_service_that_does_not_run(tm
 
 
 @pytest.mark.parametrize(("text", "told"), [("raed", "Did you mean read"), ("", "no scope"), (" , ", "no scope")])
-def test_a_scope_that_is_none_is_refused(text: str, told: str) -> None:
+def test_unknown_scope_is_refused(text: str, told: str) -> None:
     with pytest.raises(UsageError) as error:
         parse_scopes(text)
     assert told in str(error.value)

@@ -32,7 +32,7 @@ def live(web: SimServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[S
         yield started
 
 
-def test_a_core_that_is_killed_comes_again_and_loses_nothing(live: Service) -> None:
+def test_killed_core_restarts_and_loses_nothing(live: Service) -> None:
     live.wait_until_ready()
     (core,) = live.pids(CORE)
     urls = PAGES[:20]
@@ -47,7 +47,7 @@ def test_a_core_that_is_killed_comes_again_and_loses_nothing(live: Service) -> N
     assert announced(live, "core") == Counter(urls)
 
 
-def test_lookups_are_answered_while_the_core_is_away(live: Service) -> None:
+def test_lookups_are_answered_while_the_core_is_down(live: Service) -> None:
     live.wait_until_ready()
     live.submit(PAGES[20])
     live.record(PAGES[20])
@@ -62,7 +62,7 @@ def test_lookups_are_answered_while_the_core_is_away(live: Service) -> None:
     live.another(CORE, than=core)
 
 
-def test_a_lookup_process_that_is_killed_turns_nobody_away(live: Service) -> None:
+def test_killed_lookup_process_refuses_no_client(live: Service) -> None:
     (lookup,) = live.pids(LOOKUPS)
 
     os.kill(lookup, signal.SIGKILL)
@@ -73,7 +73,7 @@ def test_a_lookup_process_that_is_killed_turns_nobody_away(live: Service) -> Non
 
 
 @pytest.mark.parametrize("sign", [signal.SIGKILL, signal.SIGSTOP])
-def test_a_fetcher_that_is_killed_or_stands_still_is_replaced(live: Service, sign: signal.Signals) -> None:
+def test_killed_or_stopped_fetcher_is_replaced(live: Service, sign: signal.Signals) -> None:
     urls = PAGES[30:50] if sign is signal.SIGKILL else PAGES[50:70]
     live.wait_until_ready()
     fetcher = live.pids(FETCHER)[0]
@@ -86,7 +86,7 @@ def test_a_fetcher_that_is_killed_or_stands_still_is_replaced(live: Service, sig
     assert announced(live, sign.name) == Counter(urls)
 
 
-def test_without_a_supervisor_all_end_and_the_next_service_goes_on(web: SimServer, tmp_path: Path) -> None:
+def test_processes_end_with_the_supervisor_and_the_next_service_continues(web: SimServer, tmp_path: Path) -> None:
     urls = PAGES[70:90]
     with service(tmp_path / "orphaned", web.port) as first:
         first.submit(*urls, id="orphaned")

@@ -47,9 +47,7 @@ def fill(path: Path) -> None:
                 continue
 
 
-def test_on_a_full_disk_messages_are_refused_what_was_accepted_waits_and_nothing_fails(
-    web: SimServer, small_disk: Path
-) -> None:
+def test_full_disk_refuses_messages_and_accepted_ones_wait(web: SimServer, small_disk: Path) -> None:
     ballast = small_disk / "ballast"
     with service(small_disk / "live", web.port, *IMPATIENT) as live:
         live.wait_until_ready()
@@ -94,9 +92,7 @@ def uptime(live: Service) -> float:
     return float(live.get("/v1/stats").json["uptime"])
 
 
-def test_while_another_program_holds_the_database_messages_are_refused_and_nothing_fails(
-    web: SimServer, tmp_path: Path
-) -> None:
+def test_locked_database_refuses_messages_without_failing(web: SimServer, tmp_path: Path) -> None:
     with service(tmp_path / "live", web.port, *IMPATIENT) as live:
         live.wait_until_ready()
         live.submit(*PAGES[:20], id="before")

@@ -49,13 +49,13 @@ def shown(live: Service, line: str) -> float:
         ("GET", "/v1/urls?url=http://nobody.example/&wait=30s", None, 404),
     ],
 )
-def test_a_limit_that_is_set_holds(live: Service, method: str, target: str, body: object, status: int) -> None:
+def test_configured_limit_is_enforced(live: Service, method: str, target: str, body: object, status: int) -> None:
     got = live.ask(method, target, body)
 
     assert got.status == status
 
 
-def test_what_lookup_processes_answer_and_refuse_is_shown_by_the_core(live: Service) -> None:
+def test_core_shows_metrics_of_lookup_processes(live: Service) -> None:
     asked = 'scoter_http_requests_total{route="/v1/urls",status="404"}'
     refused = 'scoter_connections_refused_total{reason="not_http"}'
     before = shown(live, asked), shown(live, refused)
@@ -70,7 +70,7 @@ def test_what_lookup_processes_answer_and_refuse_is_shown_by_the_core(live: Serv
     assert shown(live, 'scoter_http_request_seconds_count{route="/v1/urls"}') >= 10
 
 
-def test_a_key_that_is_used_too_fast_is_refused_by_all_processes_together(live: Service) -> None:
+def test_key_rate_limit_applies_across_processes(live: Service) -> None:
     key = f"Bearer {TOKENS['slow']}"
 
     statuses = [live.ask("GET", "/v1/urls?url=http://nobody.example/", key=key).status for _ in range(60)]

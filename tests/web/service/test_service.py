@@ -39,7 +39,7 @@ def live(web: SimServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[S
         yield started
 
 
-def test_a_link_in_a_message_is_fetched_and_can_be_looked_up(live: Service) -> None:
+def test_submitted_link_is_fetched_and_can_be_looked_up(live: Service) -> None:
     taken = live.ask("POST", "/v1/messages", {"text": f"look at {PAGES[0]} and tell me", "priority": "person"})
     record = live.record(PAGES[0])
     at_once = live.get(f"/v1/urls?url={PAGES[0]}")
@@ -52,7 +52,7 @@ def test_a_link_in_a_message_is_fetched_and_can_be_looked_up(live: Service) -> N
     assert [each["state"] for each in several.json["results"]] == ["ok", "unknown"]
 
 
-def test_the_answer_lies_in_the_archive_where_the_record_says(live: Service) -> None:
+def test_record_points_to_the_response_in_the_archive(live: Service) -> None:
     from scoter.live.content.archive import read
 
     live.submit(PAGES[1], id="archived")
@@ -63,7 +63,7 @@ def test_the_answer_lies_in_the_archive_where_the_record_says(live: Service) -> 
     assert (found.url, found.status) == (PAGES[1], 200)
 
 
-def test_who_listens_hears_of_each_url(live: Service) -> None:
+def test_event_stream_announces_each_url(live: Service) -> None:
     with socket.create_connection(("127.0.0.1", live.port), timeout=PATIENCE) as listener:
         listener.sendall(b"GET /v1/events HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
         heard = listener.recv(65_536)  # the head: from now on it is listening
@@ -75,7 +75,7 @@ def test_who_listens_hears_of_each_url(live: Service) -> None:
     assert PAGES[2].encode() in heard
 
 
-def test_a_callback_is_told(live: Service, web: SimServer) -> None:
+def test_callback_receives_a_signed_delivery(live: Service, web: SimServer) -> None:
     live.submit(PAGES[3], callback="http://www.grebe0.test/told-here")
     live.record(PAGES[3])
 
@@ -84,7 +84,7 @@ def test_a_callback_is_told(live: Service, web: SimServer) -> None:
     assert told[0] == "POST"
 
 
-def test_a_rule_holds_from_then_on(live: Service) -> None:
+def test_domain_rule_applies_at_once(live: Service) -> None:
     before = live.submit(PAGES[4], id="before the rule")
     live.record(PAGES[4])
     domain = PAGES[4].removeprefix("http://").partition("/")[0].removeprefix("www.")
@@ -100,7 +100,7 @@ def test_a_rule_holds_from_then_on(live: Service) -> None:
     assert (directly.status, again.status, again.json["outcome"]) == (403, 200, "fetched")
 
 
-def test_a_key_is_good_for_what_it_was_made_for_in_every_process(live: Service) -> None:
+def test_key_scopes_apply_in_every_process(live: Service) -> None:
     reading, forged = f"Bearer {TOKENS['reader']}", f"Bearer {TOKENS['reader'][:-1]}!"
     lookups, core = "/v1/urls?url=http://nobody.test/", "/v1/stats"
 
@@ -112,7 +112,7 @@ def test_a_key_is_good_for_what_it_was_made_for_in_every_process(live: Service) 
     assert submitted.status == 403
 
 
-def test_it_shows_itself_in_figures(live: Service) -> None:
+def test_stats_and_metrics_show_a_finished_url(live: Service) -> None:
     live.submit(PAGES[5])
     live.record(PAGES[5])
 
@@ -126,7 +126,7 @@ def test_it_shows_itself_in_figures(live: Service) -> None:
     assert live.get("/readyz").status == live.get("/healthz").status == 200
 
 
-def test_a_url_that_waits_is_pending_for_those_who_look(web: SimServer, tmp_path: Path) -> None:
+def test_waiting_url_is_pending_in_lookups(web: SimServer, tmp_path: Path) -> None:
     url = PAGES[0]
     # Its robots.txt takes the first turn, and the page itself the second.
     with service(tmp_path / "slow", web.port, "fetch.delay=5m") as slow:
@@ -143,7 +143,7 @@ def test_a_url_that_waits_is_pending_for_those_who_look(web: SimServer, tmp_path
         assert later.record(url)["state"] == "ok"
 
 
-def test_the_log_has_what_happened_when_it_has_ended(web: SimServer, tmp_path: Path) -> None:
+def test_fetch_log_is_complete_after_shutdown(web: SimServer, tmp_path: Path) -> None:
     with service(tmp_path / "short", web.port, "live.lookups=2") as short:
         short.submit(*PAGES[:10])
         for url in PAGES[:10]:
@@ -158,7 +158,7 @@ def test_the_log_has_what_happened_when_it_has_ended(web: SimServer, tmp_path: P
     assert [path.name for path in (tmp_path / "short" / "content").glob("*.open")] == []
 
 
-def test_those_who_wait_are_answered_when_it_ends(web: SimServer, tmp_path: Path) -> None:
+def test_waiting_requests_are_answered_at_shutdown(web: SimServer, tmp_path: Path) -> None:
     order = {"url": PAGES[0], "body": "none"}
     with service(tmp_path / "ending", web.port, "fetch.delay=1m") as ending, ThreadPoolExecutor(3) as pool:
         waiting = pool.submit(ending.get, "/v1/urls?url=http://nobody.test/&wait=30s")

@@ -42,7 +42,7 @@ class Watched:
         return None
 
 
-def test_one_that_does_nothing_is_found_when_its_time_is_over() -> None:
+def test_idle_silent_process_is_stalled_after_the_timeout() -> None:
     watched = Watched()
     watched.watch.is_ready()
     assert watched.silent_for(100, beats=True) is None
@@ -50,7 +50,7 @@ def test_one_that_does_nothing_is_found_when_its_time_is_over() -> None:
     assert watched.silent_for(100) == SILENCE
 
 
-def test_one_of_which_nobody_knows_whether_it_works_is_taken_for_busy() -> None:
+def test_process_with_unknown_cpu_time_counts_as_busy() -> None:
     watched = Watched()
     watched.watch = StallDetector(SILENCE, lambda: None, lambda: watched.now)
     watched.watch.is_ready()
@@ -58,14 +58,14 @@ def test_one_of_which_nobody_knows_whether_it_works_is_taken_for_busy() -> None:
     assert watched.silent_for(1_000) == 6 * SILENCE
 
 
-def test_the_time_of_a_processor_is_that_of_the_process_and_of_the_system_for_it() -> None:
+def test_cpu_time_includes_user_and_system_time() -> None:
     used = cpu_time(os.getpid())
 
     assert used == pytest.approx(time.process_time(), abs=0.5)
     assert cpu_time(2**22 + 1) is None  # larger than any process's number
 
 
-def test_one_that_hangs_at_work_is_given_more_time_but_not_for_ever() -> None:
+def test_busy_silent_process_gets_more_time_but_not_forever() -> None:
     watched = Watched()
     watched.watch.is_ready()
     assert watched.silent_for(5 * SILENCE, busy=0.3) is None
@@ -74,7 +74,7 @@ def test_one_that_hangs_at_work_is_given_more_time_but_not_for_ever() -> None:
     assert watched.silent_for(1_000, busy=1.0) == 6 * SILENCE
 
 
-def test_one_that_has_not_begun_may_work_for_as_long_as_it_likes() -> None:
+def test_process_that_is_not_ready_may_work_without_limit() -> None:
     watched = Watched()
     assert watched.silent_for(3_600, busy=0.05) is None
     watched.watch.heard()
@@ -82,7 +82,7 @@ def test_one_that_has_not_begun_may_work_for_as_long_as_it_likes() -> None:
     assert watched.silent_for(1_000) == 6 * SILENCE
 
 
-def test_a_watcher_that_was_away_itself_blames_nobody() -> None:
+def test_pause_of_the_watcher_is_not_a_stall() -> None:
     watched = Watched()
     watched.watch.is_ready()
     watched.silent_for(2)
@@ -104,7 +104,7 @@ def live(web: SimServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[S
         yield started
 
 
-def test_a_core_that_stands_still_is_replaced_and_nothing_is_lost(live: Service) -> None:
+def test_stopped_core_is_replaced_and_nothing_is_lost(live: Service) -> None:
     live.wait_until_ready()
     (core,) = live.pids(CORE)
     urls = PAGES[:20]
@@ -119,7 +119,7 @@ def test_a_core_that_stands_still_is_replaced_and_nothing_is_lost(live: Service)
     assert announced(live, "still") == Counter(urls)
 
 
-def test_a_lookup_process_that_stands_still_is_replaced(live: Service) -> None:
+def test_stopped_lookup_process_is_replaced(live: Service) -> None:
     (lookup,) = live.pids(LOOKUPS)
 
     os.kill(lookup, signal.SIGSTOP)
@@ -128,7 +128,7 @@ def test_a_lookup_process_that_stands_still_is_replaced(live: Service) -> None:
     assert live.get("/healthz").status == 200
 
 
-def test_a_core_that_stands_still_for_a_moment_is_left_alone(live: Service) -> None:
+def test_briefly_stopped_core_is_not_replaced(live: Service) -> None:
     live.wait_until_ready()
     (core,) = live.pids(CORE)
 

@@ -30,13 +30,13 @@ class Failing(SupervisedProcess):
         return end
 
 
-async def test_one_that_cannot_be_started_for_a_while_is_tried_again() -> None:
+async def test_process_that_cannot_be_restarted_is_retried() -> None:
     async with asyncio.timeout(10):
         code = await Failing(1, BlockingIOError("no more processes"), 7).keep()
 
     assert code == 7
 
 
-async def test_one_that_can_never_be_started_is_told() -> None:
+async def test_process_that_fails_to_start_at_first_raises() -> None:
     with pytest.raises(OSError, match="no more processes"):
         await Failing(OSError("no more processes"), 7, is_ready=False).keep()
