@@ -49,7 +49,7 @@ def freegen(
     files: Iterable[str],
     *,
     now: datetime,
-    filter: bool = False,  # noqa: A002 - as the option is called
+    filter: bool = False,
     normalize: bool = False,
     lists: int | None = None,
     stdin: IO[bytes] | None = None,

@@ -79,7 +79,7 @@ def generate(
     max_segments: int = 1,
     add_days: int = 0,
     expr: str = "",
-    filter: bool = True,  # noqa: A002 - as the option is called
+    filter: bool = True,
     normalize: bool = False,
     force: bool = False,
     update_crawldb: bool | None = None,

@@ -66,7 +66,7 @@ def inject(
     now: datetime,
     overwrite: bool | None = None,
     update: bool | None = None,
-    filter: bool = True,  # noqa: A002 - as the option is called
+    filter: bool = True,
     normalize: bool = True,
     filter_normalize_all: bool = False,
     stdin: IO[bytes] | None = None,

@@ -56,7 +56,7 @@ def invertlinks(
     segments: Sequence[Segment],
     *,
     now: datetime,
-    filter: bool = True,  # noqa: A002 - as the option is called
+    filter: bool = True,
     normalize: bool = True,
     force: bool = False,
 ) -> InvertResult:

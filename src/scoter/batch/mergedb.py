@@ -45,7 +45,7 @@ def mergedb(
     config: Config,
     *,
     now: datetime,
-    filter: bool = False,  # noqa: A002 - as the option is called
+    filter: bool = False,
     normalize: bool = False,
 ) -> MergedbResult:
     """Write the crawldb of a crawl that has none, from those of others.

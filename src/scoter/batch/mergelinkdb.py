@@ -41,7 +41,7 @@ def mergelinkdb(
     config: Config,
     *,
     now: datetime,
-    filter: bool = False,  # noqa: A002 - as the option is called
+    filter: bool = False,
     normalize: bool = False,
 ) -> MergelinkdbResult:
     """Write the linkdb of a crawl that has none, from those of others.

@@ -77,9 +77,9 @@ def mergesegs(
     config: Config,
     *,
     now: datetime,
-    filter: bool = False,  # noqa: A002 - as the option is called
+    filter: bool = False,
     normalize: bool = False,
-    slice: int | None = None,  # noqa: A002 - as the option is called
+    slice: int | None = None,
 ) -> MergesegsResult:
     """Write the segments of a crawl that has none, from others, with at most ``slice`` URLs each.
 

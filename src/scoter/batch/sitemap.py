@@ -83,7 +83,7 @@ def sitemap(
     now: datetime,
     hosts: Sequence[str] = (),
     strict: bool | None = None,
-    filter: bool | None = None,  # noqa: A002 - as the option is called
+    filter: bool | None = None,
     normalize: bool | None = None,
     overwrite: bool | None = None,
     tell: Callable[[Snapshot, int], None] = lambda snapshot, kept: None,

@@ -61,7 +61,7 @@ def updatedb(
     *,
     now: datetime,
     additions: bool | None = None,
-    filter: bool | None = None,  # noqa: A002 - as the option is called
+    filter: bool | None = None,
     normalize: bool | None = None,
     force: bool = False,
 ) -> UpdateResult:
@@ -81,7 +81,7 @@ class CrawldbUpdate:
         config: Config,
         *,
         additions: bool | None = None,
-        filter: bool | None = None,  # noqa: A002 - as the option is called
+        filter: bool | None = None,
         normalize: bool | None = None,
     ) -> None:
         db = config.db

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import click
 
 from scoter.cli.invocation import NOTHING_TO_DO, off_switch
@@ -19,7 +17,7 @@ from scoter.core.display import count
 @off_switch("filter", "Do not apply the URL filters.")
 @off_switch("normalize", "Do not normalise URLs.")
 @click.option("--force", is_flag=True, help="Also add segments that are already in the linkdb.")
-def command(directory: str, segments: tuple[str, ...], **options: Any) -> int:
+def command(directory: str, segments: tuple[str, ...], filter: bool, normalize: bool, force: bool) -> int:
     """Update the linkdb from parsed segments.
 
     Without SEGMENT, adds all parsed segments that are not in the linkdb yet. When a page was parsed again, its new
@@ -37,7 +35,16 @@ def command(directory: str, segments: tuple[str, ...], **options: Any) -> int:
         if not chosen:
             note("There is no parsed segment that is not in the linkdb yet.")
             return NOTHING_TO_DO
-        done = invertlinks(session.crawl, session.engine, session.config, chosen, now=session.now, **options)
+        done = invertlinks(
+            session.crawl,
+            session.engine,
+            session.config,
+            chosen,
+            now=session.now,
+            filter=filter,
+            normalize=normalize,
+            force=force,
+        )
     urls = f"{count(done.urls, 'URL')} with inlinks, {done.urls_before:,} before"
     print_result(done, f"Added {count(len(done.segments), 'segment')} to the linkdb: {urls}")
     return 0

@@ -168,11 +168,13 @@ class Duration(click.ParamType["timedelta"]):
 
         try:
             if self._unit_required and value.strip()[-1:] in set("0123456789.") and value.strip("0. "):
+                # Settings read this as seconds; a user of `prune` who means days would lose all segments.
                 raise ValueError("has no unit")
             return read_duration(value)
         except ValueError as error:
             where = param.opts[0] if param is not None else ""
-            raise UsageError(f"{value!r} {error}", where=where, hint="For example: 500ms, 5s, 2m, 12h or 30d") from None
+            examples = "12h, 30d or 8w" if self._unit_required else "500ms, 5s, 2m, 12h or 30d"
+            raise UsageError(f"{value!r} {error}", where=where, hint=f"For example: {examples}") from None
 
 
 def _flag(name: str, text: str) -> click.Option:

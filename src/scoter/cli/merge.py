@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import click
 
 from scoter.cli.invocation import NOTHING_TO_DO, AtMost, invocation
@@ -23,7 +21,7 @@ _NORMALIZE = click.option("--normalize", is_flag=True, help="Run the URLs throug
 @_DIRECTORIES
 @_FILTER
 @_NORMALIZE
-def mergedb(out: str, directories: tuple[str, ...], **options: Any) -> None:
+def mergedb(out: str, directories: tuple[str, ...], filter: bool, normalize: bool) -> None:
     """Merge several crawldbs into a new one.
 
     If a URL has several records, the one fetched last wins; its metadata overrides that of the others. OUT must be a
@@ -41,7 +39,7 @@ def mergedb(out: str, directories: tuple[str, ...], **options: Any) -> None:
     for each in crawls:
         open_crawldb(each, invocation().config).close()
     with crawl_session("mergedb", out, create=True) as run:
-        done = merge(run.crawl, crawls, run.engine, run.config, now=run.now, **options)
+        done = merge(run.crawl, crawls, run.engine, run.config, now=run.now, filter=filter, normalize=normalize)
     merged = count(len(crawls), "crawldb")
     print_result(done, f"Merged {count(done.records, 'record')} from {merged} into {count(done.urls, 'URL')}")
 
@@ -51,7 +49,7 @@ def mergedb(out: str, directories: tuple[str, ...], **options: Any) -> None:
 @_DIRECTORIES
 @_FILTER
 @_NORMALIZE
-def mergelinkdb(out: str, directories: tuple[str, ...], **options: Any) -> None:
+def mergelinkdb(out: str, directories: tuple[str, ...], filter: bool, normalize: bool) -> None:
     """Merge several linkdbs into a new one.
 
     A URL gets the inlinks from all linkdbs, up to linkdb.max_inlinks. OUT must be a directory that does not exist yet,
@@ -69,7 +67,7 @@ def mergelinkdb(out: str, directories: tuple[str, ...], **options: Any) -> None:
     for each in crawls:
         open_linkdb(each).close()
     with crawl_session("mergelinkdb", out, create=True) as run:
-        done = merge(run.crawl, crawls, run.engine, run.config, now=run.now, **options)
+        done = merge(run.crawl, crawls, run.engine, run.config, now=run.now, filter=filter, normalize=normalize)
     merged = count(len(crawls), "linkdb")
     print_result(done, f"Merged {count(done.records, 'record')} from {merged} into {count(done.urls, 'URL')}")
 
@@ -80,7 +78,7 @@ def mergelinkdb(out: str, directories: tuple[str, ...], **options: Any) -> None:
 @click.option("--filter", is_flag=True, help="Drop pages and links that the URL filters reject.")
 @_NORMALIZE
 @click.option("--slice", type=AtMost(min=1), metavar="N", help="Split the result into segments of N URLs.")
-def mergesegs(out: str, directories: tuple[str, ...], **options: Any) -> int:
+def mergesegs(out: str, directories: tuple[str, ...], filter: bool, normalize: bool, slice: int | None) -> int:
     """Merge segments into new ones.
 
     Keeps the newest fetch of each page with its text, links and archived bytes. Drops fetches that will be retried
@@ -106,7 +104,9 @@ def mergesegs(out: str, directories: tuple[str, ...], **options: Any) -> int:
         note("There is no completely fetched segment to merge.")
         return NOTHING_TO_DO
     with crawl_session("mergesegs", out, create=True) as run:
-        done = merge(run.crawl, segments, run.engine, run.config, now=run.now, **options)
+        done = merge(
+            run.crawl, segments, run.engine, run.config, now=run.now, filter=filter, normalize=normalize, slice=slice
+        )
     merged = f"Merged {count(len(segments), 'segment')} into {', '.join(done.segments)}"
     print_result(done, f"{merged}: {count(done.urls, 'page')}")
     return 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -11,6 +11,9 @@ from scoter.cli.output import note, print_json
 from scoter.cli.results import print_table
 from scoter.cli.session import crawl_session
 from scoter.core.display import size
+
+if TYPE_CHECKING:
+    from datetime import timedelta
 
 
 @click.command()
@@ -28,7 +31,9 @@ from scoter.core.display import size
 @click.option(
     "--force", is_flag=True, help="Also remove segments that are incomplete or not in the crawldb and linkdb."
 )
-def command(directory: str, dry_run: bool, **selection: Any) -> int:
+def command(
+    directory: str, older_than: timedelta | None, keep: int | None, versions: bool, dry_run: bool, force: bool
+) -> int:
     """Remove old segments and table versions.
 
     A segment is only removed if it is in the crawldb, and in the linkdb if there is one. Its pages are removed with it:
@@ -43,7 +48,15 @@ def command(directory: str, dry_run: bool, **selection: Any) -> int:
     with crawl_session("prune", directory) as session:
         from scoter.batch.prune import prune
 
-        done = prune(session.crawl, now=session.now, dry_run=dry_run, **selection)
+        done = prune(
+            session.crawl,
+            now=session.now,
+            older_than=older_than,
+            keep=keep,
+            versions=versions,
+            dry_run=dry_run,
+            force=force,
+        )
     if options.json:
         for item in done.removed:
             print_json({"kind": item.kind, "name": item.name, "bytes": item.size, "removed": not dry_run})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -28,7 +28,17 @@ if TYPE_CHECKING:
 @click.option(
     "--write", type=click.Path(path_type=Path), help="Write the static pages to a folder for nginx, and exit."
 )
-def command(port: int, write: Path | None, **spec: Any) -> None:
+def command(
+    port: int,
+    hosts: int,
+    pages: int,
+    seed: int,
+    faults: bool,
+    links: int,
+    page_bytes: int,
+    latency: float,
+    write: Path | None,
+) -> None:
     """Serve a synthetic web on loopback for trials, tests and benchmarks.
 
     All hosts share one port and are told apart by the Host header. The host control.simweb.test answers with JSON: a
@@ -42,7 +52,9 @@ def command(port: int, write: Path | None, **spec: Any) -> None:
     from scoter.simweb import SimWeb, WebSpec, export, run_forever
 
     options = invocation()
-    web = SimWeb(WebSpec(**spec))
+    web = SimWeb(
+        WebSpec(hosts=hosts, pages=pages, seed=seed, faults=faults, links=links, page_bytes=page_bytes, latency=latency)
+    )
     if write is None:
         run_forever(web, port, None if options.quiet else _announce)
         return

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -24,7 +24,15 @@ if TYPE_CHECKING:
 @off_switch("filter", "Do not apply the URL filters.", default=None)
 @off_switch("normalize", "Do not normalise URLs.", default=None)
 @click.option("--overwrite", is_flag=True, default=None, help="Change score, interval and modified time of known URLs.")
-def command(directory: str, urls: tuple[str, ...], hosts: tuple[str, ...], **options: Any) -> int:
+def command(
+    directory: str,
+    urls: tuple[str, ...],
+    hosts: tuple[str, ...],
+    strict: bool | None,
+    filter: bool | None,
+    normalize: bool | None,
+    overwrite: bool | None,
+) -> int:
     """Add the URLs listed in sitemaps to the crawldb.
 
     Without URL, checks the robots.txt of every site in the crawldb for sitemaps, and /sitemap.xml where it names none.
@@ -54,7 +62,10 @@ def command(directory: str, urls: tuple[str, ...], hosts: tuple[str, ...], **opt
             urls,
             now=session.now,
             hosts=hosts,
-            **options,
+            strict=strict,
+            filter=filter,
+            normalize=normalize,
+            overwrite=overwrite,
             tell=lambda snapshot, kept: session.status.show(
                 f"sitemap {count(kept, 'URL')}, {count(snapshot.fetched, 'file')}, {snapshot.queued:,} to fetch"
             ),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -23,7 +23,14 @@ if TYPE_CHECKING:
 @click.option("--filter", is_flag=True, default=None, help="Apply the URL filters to every URL.")
 @click.option("--normalize", is_flag=True, default=None, help="Run every URL through the normalisers.")
 @click.option("--force", is_flag=True, help="Also use segments that are incomplete or already in the crawldb.")
-def command(directory: str, segments: tuple[str, ...], **options: Any) -> int:
+def command(
+    directory: str,
+    segments: tuple[str, ...],
+    additions: bool | None,
+    filter: bool | None,
+    normalize: bool | None,
+    force: bool,
+) -> int:
     """Update the crawldb from fetched segments.
 
     Without SEGMENT, uses all fetched segments that are not in the crawldb yet. Fetched URLs get a new status, score and
@@ -42,7 +49,17 @@ def command(directory: str, segments: tuple[str, ...], **options: Any) -> int:
             if not invocation().quiet:
                 note("There is no fetched segment that is not in the crawldb yet.")
             return NOTHING_TO_DO
-        done = updatedb(session.crawl, session.engine, session.scoped_config, chosen, now=session.now, **options)
+        done = updatedb(
+            session.crawl,
+            session.engine,
+            session.scoped_config,
+            chosen,
+            now=session.now,
+            additions=additions,
+            filter=filter,
+            normalize=normalize,
+            force=force,
+        )
     if invocation().json:
         print_json(done)
     else:

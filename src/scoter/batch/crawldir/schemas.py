@@ -149,7 +149,7 @@ def expression_columns(columns: Sequence[Column]) -> Mapping[str, ValueType]:
     return {**EXPRESSION_DATUM, **{name: kind for name, kind in found.items() if kind is not None}}
 
 
-def _kind(type: Any) -> ValueType | None:  # noqa: A002 - Arrow's name
+def _kind(type: Any) -> ValueType | None:
     known = (
         (pa.types.is_integer, ValueType.NUMBER),
         (pa.types.is_floating, ValueType.NUMBER),

@@ -32,7 +32,7 @@ class UrlChains(Struct, frozen=True):
     loops: int = 1
 
     @classmethod
-    def from_config(cls, config: Config, scope: Scope, *, filter: bool, normalize: bool) -> Self:  # noqa: A002
+    def from_config(cls, config: Config, scope: Scope, *, filter: bool, normalize: bool) -> Self:
         """Return the configured chains."""
         return cls(
             chain("urlfilter", config) if filter else (),
