@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.effort import seconds_of
 from tests.parse.contents import read
 
-from scoter.parse.prescan import LARGEST, MOST_TAGS, is_harmless
+from scoter.parse.prescan import LARGEST, MOST_TAGS, is_harmless, without_comments
 
 PAGE = b"<div class='row'><p>words and <a href=\"/x\">a link</a>, and words</p></div>\n"
 NAMES = [b"%x" % number for number in range(20_000)]
@@ -111,3 +111,49 @@ def test_tag_with_many_attributes_is_found_anywhere(pieces: list[str]) -> None:
     closed = b"".join(itertools.chain([b"<p>\"'>"], [piece.encode() for piece in pieces], [b"\"'>"]))
 
     assert not is_harmless(closed + b"<p " + names)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"<pre>" + b" " * 200_000,
+        b"<pre>" + b"/" * 200_000,
+        b"<p " + b"x=" * 100_000,
+        b"<p " + b"x  " * 60_000 + b"=",
+        b"<p " + b"x='" * 60_000,
+        (b"<!--" + b"a" * 50 + b"--><!-- -->") * 3_500 + b"<p>x",
+        b"<!--a-->" * 7_000 + b" " * 100_000,
+        b"<!--" * 7_000 + b"a" * 200_000,
+    ],
+    ids=[
+        "spaces",
+        "slashes",
+        "values",
+        "spaces_before_value",
+        "quotes",
+        "comments",
+        "spaces_after",
+        "unclosed_comments",
+    ],
+)
+def test_pre_scan_takes_linear_time(body: bytes) -> None:
+    assert len(body) <= LARGEST
+    assert seconds_of(lambda: is_harmless(body)) < 0.5
+
+
+@pytest.mark.parametrize(
+    ("markup", "left"),
+    [
+        (b"<b>Page <!-- -->3</b>", b"<b>Page 3</b>"),
+        (b"<p><!---->x<!--[-->y<!--]--></p>", b"<p>xy</p>"),
+        (b"a <!-- one --><!-- --><!-- two --> b", b"a  b"),
+        (b"<!-- one --><!-- --><!-- two --><p>", b"<!-- one --><!-- two --><p>"),
+        (b"<!-- one --> <p>x", b"<!-- one --> <p>x"),
+        (b"a<!-- <b> -->c", b"a<!-- <b> -->c"),
+        (b"a<!-- don't -->c", b"a<!-- don't -->c"),
+        (b"a<!-- unclosed", b"a<!-- unclosed"),
+        (b"a<!-- \xe9 -->c", b"ac"),
+    ],
+)
+def test_comments_within_text_are_removed(markup: bytes, left: bytes) -> None:
+    assert without_comments(markup) == left

@@ -140,7 +140,7 @@ HARD = {
     "links": "<a href=a>x</a>" * 3_500,
     "text_in_depth": "<div>" * 3_500 + "x " * 50_000,
     "signs": "<p>" + "*_[" * 80_000,
-    "white_space_in_code": "<pre>x" + " " * 40_000 + "y",
+    "white_space_in_code": "<pre>x" + " " * 200_000 + "y",
     "formatting_left_open": "<p>" + "".join(f"<b a={number}>" for number in range(60)) + "<p>x" * 3_700,
     "emphasis": "<b>x<i>y</b>z</i>" * 1_900,
 }
