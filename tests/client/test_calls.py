@@ -115,7 +115,7 @@ def test_error_page_of_a_proxy_is_an_error(clients: Clients) -> None:
 
 @pytest.mark.parametrize("body", [b"<h1>Welcome", b'{"url": 1}', b"\xff\xfe", b"", b"[" * 100_000])
 def test_unexpected_body_is_an_error(clients: Clients, body: bytes) -> None:
-    with FakeService(said(200, body)) as service, pytest.raises(ClientError, match="Not the answer of a Scoter"):
+    with FakeService(said(200, body)) as service, pytest.raises(ClientError, match="The answer is not from a Scoter"):
         clients(service).lookup(URL)
 
 

@@ -120,7 +120,7 @@ def test_revoked_key_ends_the_stream(clients: Clients) -> None:
     [said(200, b"<h1>Hello", "text/html"), stream(b"event: url\ndata: {}\n\n"), stream(b"data: " + b"x" * 5_000_000)],
 )
 def test_response_that_is_not_an_event_stream_is_an_error(clients: Clients, answer: Said) -> None:
-    with FakeService(answer) as service, pytest.raises(ClientError, match="Not the answer of a Scoter service"):
+    with FakeService(answer) as service, pytest.raises(ClientError, match="The answer is not from a Scoter service"):
         list(clients(service).events())
 
 

@@ -75,7 +75,7 @@ def test_file_that_is_not_a_database_is_an_error(tmp_path: Path) -> None:
     path = tmp_path / "notes.txt"
     path.write_text("not a database, and longer than the head of one would be: " + "x" * 100, "utf-8")
 
-    with pytest.raises(UsageError, match="cannot be opened as a robots cache") as caught:
+    with pytest.raises(UsageError, match=r"cannot open the robots\.txt cache") as caught:
         SqliteRobotsCache(path)
 
     assert str(path) in str(caught.value)
@@ -88,7 +88,7 @@ def test_foreign_database_is_not_modified(tmp_path: Path) -> None:
     theirs.execute("CREATE TABLE robots (name TEXT)")
     theirs.commit()
 
-    with pytest.raises(UsageError, match="is a database, but not a robots cache"):
+    with pytest.raises(UsageError, match=r"this database is not a robots\.txt cache"):
         SqliteRobotsCache(path)
 
     assert theirs.execute("SELECT sql FROM sqlite_master").fetchall() == [("CREATE TABLE robots (name TEXT)",)]
@@ -102,14 +102,14 @@ def test_newer_format_is_an_error(tmp_path: Path) -> None:
     newer.execute("PRAGMA user_version = 99")
     newer.close()
 
-    with pytest.raises(UsageError, match="was written by a newer Scoter"):
+    with pytest.raises(UsageError, match="this Scoter reads formats up to"):
         SqliteRobotsCache(path)
 
 
 def test_folder_that_cannot_be_created_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("", "utf-8")
 
-    with pytest.raises(UsageError, match="cannot open the robots cache"):
+    with pytest.raises(UsageError, match=r"cannot open the robots\.txt cache"):
         SqliteRobotsCache(tmp_path / "file" / "robots.sqlite")
 
 

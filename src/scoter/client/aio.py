@@ -116,7 +116,7 @@ class AsyncClient:
         return await self._run(calls.lookup(url, wait))
 
     async def lookup_many(self, urls: Iterable[str]) -> AsyncGenerator[UrlRecord | Missing, None]:
-        """Yield one result per URL, in their order."""
+        """Yield one result per URL, in the order given."""
         for group in calls.chunks(urls):
             for found in await self._run(calls.lookup_some(group)):
                 yield found

@@ -252,7 +252,7 @@ def problem_of(answer: ApiAnswer) -> Problem:
     """Return what is wrong, as the service describes it, or by the HTTP status if a proxy answered."""
     problem = local_problem(status=answer.status)
     if answer.headers.get("content-type", "").startswith("application/problem+json"):
-        with suppress(msgspec.DecodeError, UnicodeDecodeError):  # the status still holds
+        with suppress(msgspec.DecodeError, UnicodeDecodeError):  # the status is still valid
             said = msgspec.json.decode(answer.body, type=dict[str, Any])
             said = {**msgspec.structs.asdict(problem), **said, "status": answer.status}
             problem = msgspec.convert(said, Problem, strict=False)

@@ -18,7 +18,7 @@ _HINTS: Final = {
     403: "Use a key with the required scope.",
     421: "Address the service as 127.0.0.1, or pass a key.",
 }
-_NOT_OURS: Final = "Check that a Scoter service listens there, or set another with --server or SCOTER_SERVER."
+_NOT_OURS: Final = "Check that a Scoter service listens there, or choose another with --server or SCOTER_SERVER."
 
 
 def local_problem(title: str = "", detail: str = "", *, status: int = 0, kind: str = "about:blank") -> Problem:
@@ -53,12 +53,12 @@ class Unreachable(ClientError):
         super().__init__(
             local_problem("The service does not answer:", why),
             where=url,
-            hint="Start one with `scoter serve`, or set another with --server or SCOTER_SERVER.",
+            hint="Start one with `scoter serve`, or choose another with --server or SCOTER_SERVER.",
         )
 
 
 def failure_reason(error: Exception) -> str:
-    """Return why a connection failed in the system's words; asyncio rephrases some of them."""
+    """Return why a connection failed, as the system words it: asyncio rephrases some errors."""
     if isinstance(error, TimeoutError):
         return "timed out"
     if isinstance(error, ConnectionError) and error.errno:
@@ -70,5 +70,5 @@ def failure_reason(error: Exception) -> str:
 def not_understood(url: str, why: str) -> ClientError:
     """Return the error for an answer that no Scoter service gives."""
     return ClientError(
-        local_problem("Not the answer of a Scoter service:", why, status=200), where=url, hint="Check the address."
+        local_problem("The answer is not from a Scoter service:", why, status=200), where=url, hint="Check the address."
     )

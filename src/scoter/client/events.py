@@ -24,7 +24,7 @@ _LONGEST_PAUSE: Final = 30.0
 
 
 class SseFrame(Struct, frozen=True):
-    """One event of a stream; ``id`` is the last one given, in this frame or before it."""
+    """One event of a stream; ``id`` is the latest ID, from this frame or an earlier one."""
 
     event: str
     data: bytes
@@ -92,9 +92,9 @@ class SseReader:
 
 
 class EventSubscription:
-    """Follows events from a number on, over as many connections as needed.
+    """Follows events after a number, over as many connections as needed.
 
-    A refusal of the first connection is final. After that only a refusal that retrying cannot fix is, or ``patience``
+    A refusal of the first connection is final. Later, only a refusal that retrying cannot fix is final, or ``patience``
     seconds in a row without a stream.
     """
 

@@ -106,7 +106,7 @@ class Client:
         return self._run(calls.lookup(url, wait))
 
     def lookup_many(self, urls: Iterable[str]) -> Iterator[UrlRecord | Missing]:
-        """Yield one result per URL, in their order."""
+        """Yield one result per URL, in the order given."""
         for group in calls.chunks(urls):
             yield from self._run(calls.lookup_some(group))
 
@@ -272,7 +272,7 @@ def _connection(where: ServiceAddress, timeout: float) -> http.client.HTTPConnec
 def _answer(response: http.client.HTTPResponse) -> ApiAnswer:
     has_length = response.chunked or response.length is not None
     body = response.read(LARGEST_ANSWER + 1)
-    if not has_length and not body:  # http.client takes a truncated head for a short one
+    if not has_length and not body:  # http.client accepts a truncated head as complete
         raise http.client.IncompleteRead(body)
     if response.length and len(body) <= LARGEST_ANSWER:  # read(n) does not report an early end
         raise http.client.IncompleteRead(body, response.length)

@@ -51,7 +51,7 @@ def sync_folder(folder: Path) -> None:
     """Make new and changed names in a folder survive a power failure."""
     handle = os.open(folder, os.O_RDONLY)
     try:
-        with suppress(OSError):  # some network file systems refuse; there is nothing else to do
+        with suppress(OSError):  # some network file systems do not support it, and there is no alternative
             os.fsync(handle)
     finally:
         os.close(handle)
@@ -84,13 +84,13 @@ class Scratch:
     def close(self) -> None:
         """Remove the folder and its content."""
         shutil.rmtree(self.path, ignore_errors=True)
-        handle, self._handle = self._handle, -1  # closed once: the number may soon belong to another file
+        handle, self._handle = self._handle, -1  # close it only once: the descriptor may soon be reused
         if handle >= 0:
             os.close(handle)
 
 
 def scratch_of_reader(inside: Path, prefix: str) -> Scratch:
-    """Return a temporary folder for a reader: in the system's one if ``inside`` cannot be written to."""
+    """Return a temporary folder for a reader: in the system's temporary folder if ``inside`` is not writable."""
     try:
         return Scratch(inside, prefix)
     except UserError:
@@ -122,7 +122,7 @@ def _is_held(folder: Path) -> bool:
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
-        return True  # in use, or on a file system without locks, where nobody can tell
+        return True  # in use, or on a file system without locks, where that is unknown
     finally:
         os.close(handle)
     return False

@@ -1,7 +1,7 @@
 """A robots.txt cache that several processes share through a SQLite file.
 
-It drops expired files, and the oldest ones when it is full. A put has reached the kernel when it returns, so a killed
-process loses nothing. It remains a cache: if the disk fails, lookups find nothing and the crawl goes on.
+It drops expired entries, and the oldest ones when it is full. A put has reached the kernel when it returns, so a
+killed process loses nothing. It is only a cache: if the disk fails, lookups find nothing and the crawl continues.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from scoter.store.disk import disk_errors
 
 ENTRIES = 200_000
 BYTES = 256 * 2**20
-BUSY = 5.0  # seconds that a put waits for another process's
+BUSY = 5.0  # seconds that a put waits for one by another process
 
-_APPLICATION = 0x5C07_0B07  # PRAGMA application_id: the file is ours
+_APPLICATION = 0x5C07_0B07  # PRAGMA application_id: identifies our files
 _FORMAT = 1
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS robots (
@@ -31,7 +31,7 @@ CREATE TABLE IF NOT EXISTS robots (
 ) STRICT;
 CREATE INDEX IF NOT EXISTS robots_by_expiry ON robots (expires, size);
 """
-# A row that is replaced gets a new id, the highest: ids are the order of putting.
+# Replacing a row gives it a new, highest id, so ids reflect the order of puts.
 _PUT = "INSERT OR REPLACE INTO robots (origin, expires, size, body) VALUES (?, ?, ?, ?)"
 _GET = "SELECT body, expires FROM robots WHERE origin = ? AND expires > ?"
 _EXPIRE = "DELETE FROM robots WHERE expires <= ?"
@@ -42,9 +42,9 @@ _OLDEST = "SELECT id, size FROM robots ORDER BY id LIMIT 1000"
 class SqliteRobotsCache:
     """Shares robots.txt files with every process that opens the same file.
 
-    Reading is done in place (a few microseconds: readers never wait in WAL mode); writing in a thread, since a writer
-    may have to wait for another process. The bounds are looked after once in a while, so that the file may exceed them
-    by a sixteenth for each process.
+    Reads run in the event loop: they take a few microseconds, because readers never wait in WAL mode. Writes run in a
+    thread, because they may wait for another process. The limits are enforced from time to time, so each process may
+    exceed them by a sixteenth.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class SqliteRobotsCache:
         self._puts = 0
         self._put_bytes = 0
         self.failures = 0
-        with disk_errors("open the robots cache", path):
+        with disk_errors("open the robots.txt cache", path):
             path.parent.mkdir(parents=True, exist_ok=True)
         self._writer = _open(path)
         self._reader = _connect(path)
@@ -75,13 +75,13 @@ class SqliteRobotsCache:
         self.close()
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._reader.close()
         with self._writing:
             self._writer.close()
 
     async def get(self, origin: str) -> StoredRobots | None:
-        """Return what any process knows of an origin and has not expired."""
+        """Return the unexpired entry of an origin, from any process."""
         try:
             row = self._reader.execute(_GET, (origin, self._clock())).fetchone()
         except sqlite3.Error:
@@ -90,7 +90,7 @@ class SqliteRobotsCache:
         return None if row is None else StoredRobots(*row)
 
     async def put(self, origin: str, stored: StoredRobots) -> None:
-        """Remember what was learnt, for every process."""
+        """Store the entry of an origin for all processes."""
         await asyncio.to_thread(self._put, origin, stored)
 
     def _put(self, origin: str, stored: StoredRobots) -> None:
@@ -110,13 +110,13 @@ class SqliteRobotsCache:
                     self._writer.execute("ROLLBACK")
 
     def _tidy(self) -> None:
-        """Forget what has expired, then the oldest beyond the bounds."""
+        """Delete expired entries, then the oldest ones beyond the limits."""
         self._puts = self._put_bytes = 0
         self._writer.execute(_EXPIRE, (self._clock(),))
         count, held = self._writer.execute(_TOTAL).fetchone()
         while count and (count > self._entries or held > self._size):
             upto = 0
-            for upto, cost in self._writer.execute(_OLDEST).fetchall():  # noqa: B007 - the last one that has to go
+            for upto, cost in self._writer.execute(_OLDEST).fetchall():  # noqa: B007 - the last one to delete
                 count, held = count - 1, held - cost
                 if count <= self._entries and held <= self._size:
                     break
@@ -124,8 +124,8 @@ class SqliteRobotsCache:
 
 
 def _open(path: Path) -> sqlite3.Connection:
-    """Return a connection to a file that is, or becomes, a robots cache."""
-    hint = "Name another file, or delete this one: a cache is learnt again."
+    """Return a connection to a file that is, or becomes, a robots.txt cache."""
+    hint = "Choose another file, or delete this one: a cache fills up again."
     try:
         connection = _connect(path)
         try:
@@ -134,10 +134,10 @@ def _open(path: Path) -> sqlite3.Connection:
             connection.close()
             raise
     except sqlite3.Error as error:
-        # On a full disk SQLite cannot even map the memory that it shares, and calls that an I/O error.
+        # On a full disk SQLite cannot even map its shared memory, and reports an I/O error.
         if getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FULL):
-            hint = "Make room on the disk if it is full; what was written before is whole."
-        raise UsageError(f"cannot be opened as a robots cache: {error}", where=str(path), hint=hint) from error
+            hint = "Make room on the disk if it is full; what was written before is intact."
+        raise UsageError(f"cannot open the robots.txt cache: {error}", where=str(path), hint=hint) from error
     except ValueError as error:
         raise UsageError(str(error), where=str(path), hint=hint) from None
     return connection
@@ -149,9 +149,9 @@ def _prepare(connection: sqlite3.Connection) -> None:
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
     if application != _APPLICATION and (application or version or tables):
-        raise ValueError("is a database, but not a robots cache")
+        raise ValueError("this database is not a robots.txt cache")
     if version > _FORMAT:
-        raise ValueError(f"was written by a newer Scoter (format {version}, this one knows {_FORMAT})")
+        raise ValueError(f"the cache has format {version}; this Scoter reads formats up to {_FORMAT}")
     for statement in _SCHEMA.strip().split(";\n"):
         connection.execute(statement)
     connection.execute(f"PRAGMA application_id = {_APPLICATION}")
@@ -161,7 +161,7 @@ def _prepare(connection: sqlite3.Connection) -> None:
 
 
 def _write_ahead(connection: sqlite3.Connection) -> None:
-    """Change to WAL mode, which SQLite refuses at once, without waiting, while another process looks at the file."""
+    """Switch to WAL mode, retrying: SQLite refuses without waiting while another process has the file open."""
     patience = time.monotonic() + BUSY
     while True:
         try:
@@ -175,10 +175,10 @@ def _write_ahead(connection: sqlite3.Connection) -> None:
 
 
 def _connect(path: Path) -> sqlite3.Connection:
-    # Guarded by the lock of the cache, or only used by the event loop's thread.
+    # Safe across threads: guarded by the cache's lock, or only used by the event loop.
     connection = sqlite3.connect(path, timeout=BUSY, isolation_level=None, check_same_thread=False)
     try:
-        connection.execute("PRAGMA synchronous = NORMAL")  # outlives a kill; a power failure may cost the last puts
+        connection.execute("PRAGMA synchronous = NORMAL")  # survives a kill; a power failure may lose the last puts
     except sqlite3.Error:
         connection.close()
         raise

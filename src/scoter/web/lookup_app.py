@@ -92,7 +92,7 @@ class LookupApp:
         try:
             text = unquote_value(query[4:])
         except UnicodeDecodeError:
-            return reply_of(problem(400, "malformed", "The query string cannot be read."))
+            return reply_of(problem(400, "malformed", "The query string is malformed."))
         if not 0 < len(text) <= LONGEST:
             return reply_of(problem(422, "invalid", "This is not a URL.", where="?url"))
         try:

@@ -29,7 +29,7 @@ class LookupResults(Struct, frozen=True):
 
 
 class RecordSource(Protocol):
-    """Encoded records by URL: what ``live.sqlite.metadata.MetadataReader`` has beside the methods of its port."""
+    """Encoded records by URL: implemented by ``live.sqlite.metadata.SqliteMetadataReader``."""
 
     def value(self, url: str) -> bytes | None: ...
 
@@ -86,7 +86,7 @@ class Lookup:
         return reply_of(problem(404, "unknown-url", "This URL is unknown; it was never submitted."))
 
     def many(self, urls: Sequence[str]) -> ApiResponse:
-        """Respond for several URLs, in their order."""
+        """Respond for several URLs, in the order given."""
         found = self._records.values(urls)
         is_complete = len(found) == len(urls)
         results = [found[url] for url in urls] if is_complete else self._with_missing(urls, found)
@@ -146,7 +146,7 @@ class UrlWaiters:
                     future.set_result(None)
 
     def close(self) -> None:
-        """Wake all, and let no request wait any more: the service is shutting down."""
+        """Wake all requests, and let no more wait: the service is shutting down."""
         self._is_closing = True
         self.note(tuple(self._waiting))
 

@@ -181,7 +181,7 @@ class ServiceMetrics:
         self.deliveries = Counter("scoter_deliveries_total", "Attempts to deliver to webhooks.", ("outcome",))
         self.refused = Counter(
             "scoter_connections_refused_total",
-            "Connections refused or closed because of what their clients did.",
+            "Connections refused or closed because of their clients.",
             ("reason",),
         )
         self._gauges = {

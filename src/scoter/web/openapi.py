@@ -21,9 +21,9 @@ _DESCRIPTIONS: Final = {
     400: "The body or the query string is malformed.",
     401: "The API key is missing or unknown.",
     403: "Not allowed.",
-    404: "Not found, or not known.",
+    404: "Not found, or unknown.",
     408: "The body did not arrive in time.",
-    409: "It conflicts with the current state.",
+    409: "The request conflicts with the current state.",
     413: "The body is too large.",
     415: "The body is not application/json.",
     421: "Without keys, the service answers to loopback names only.",
@@ -55,7 +55,11 @@ def document(routes: Sequence[Route], *, keys: bool = False) -> dict[str, Any]:
         paths.setdefault(route.path, {})[route.method.lower()] = _operation(route, by_kind, keys)
     return {
         "openapi": "3.1.0",
-        "info": {"title": "Scoter", "version": "1", "description": "Submit links, get what they lead to."},
+        "info": {
+            "title": "Scoter",
+            "version": "1",
+            "description": "Submit links, and get the pages that they lead to.",
+        },
         "paths": paths,
         "components": {
             "schemas": components,

@@ -33,7 +33,7 @@ def problem(
 
 
 def reply_of(found: Problem, *headers: tuple[bytes, bytes]) -> ApiResponse:
-    """Return a problem as a response. Text from a client never gets into a header."""
+    """Return a problem as a response. No header contains text from the client."""
     if found.retry_after is not None:
         headers = (*headers, (b"retry-after", b"%d" % max(1, math.ceil(found.retry_after))))
     return ApiResponse(msgspec.json.encode(found), found.status, PROBLEM, headers)
@@ -63,7 +63,7 @@ def invalid(error: msgspec.ValidationError, *, parameter: bool = False) -> Probl
 
 
 def pointer(path: str) -> str:
-    """Return a path of msgspec as a JSON pointer.
+    """Convert a msgspec path to a JSON pointer.
 
     >>> pointer(".messages[3].urls[...]")
     '/messages/3/urls/-'

@@ -78,7 +78,7 @@ class _HeadTooLarge(Exception):
 
 
 class _QuietLogger(logging.LoggerAdapter[logging.Logger]):
-    """uvicorn's log without what clients can cause, and without responses that the core did not finish."""
+    """Drops log messages that clients can cause, and those about responses that the core did not finish."""
 
     level = logging.WARNING
 
@@ -198,7 +198,7 @@ def limited_protocol(limits: ServerLimits, note: RefusalCounter = lambda why: No
         def _feed(self, data: bytes) -> None:
             """Feed the parser. An offer to upgrade the protocol is ignored (RFC 9110 7.8).
 
-            The parser would take a body after an offer for the other protocol, so it gets the head again without it.
+            After an offer the parser would not parse a body as HTTP, so it gets the head again without the offer.
             """
             self._unset_keepalive_if_required()
             rest = memoryview(data)
@@ -235,7 +235,7 @@ def limited_protocol(limits: ServerLimits, note: RefusalCounter = lambda why: No
             self._end()
 
         def _end(self) -> None:
-            """Close; what the client does not read in time is discarded."""
+            """Close the connection; what the client does not read in time is discarded."""
             self.transport.close()
             self._abort_later()
 
@@ -246,7 +246,9 @@ def limited_protocol(limits: ServerLimits, note: RefusalCounter = lambda why: No
 
         def _abort(self) -> None:
             self._stall = None
-            if self._unread - self.transport.get_write_buffer_size() >= _PROGRESS:  # a long response on a slow line
+            if (
+                self._unread - self.transport.get_write_buffer_size() >= _PROGRESS
+            ):  # a long response over a slow connection
                 self._abort_later()
                 return
             note("stalled")

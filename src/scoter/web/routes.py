@@ -30,7 +30,7 @@ class ResponseSpec(Struct, frozen=True):
 class Route(Struct, frozen=True, kw_only=True):
     """One method of one path; a segment in braces is a parameter.
 
-    ``problems`` are error statuses of its own. A route that ``waits`` is cancelled when the client disconnects; one
+    ``problems`` are additional error statuses. A route that ``waits`` is cancelled when the client disconnects; one
     that ``needs_key`` requires a key even if access is open. ``scope`` is ``None`` for a public route.
     """
 
@@ -75,7 +75,7 @@ class Router:
                 self._decoders[route.method + route.path] = msgspec.json.Decoder(route.body).decode
 
     def find(self, method: str, raw_path: bytes) -> RouteMatch:
-        """Return the route, or the methods that the path supports, none if there is no such path."""
+        """Return the route, or the methods that the path supports; neither if there is no such path."""
         methods, path = self._plain.get(raw_path), {}
         if methods is None:
             before, slash, name = raw_path.rpartition(b"/")

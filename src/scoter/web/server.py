@@ -1,4 +1,4 @@
-"""Runs uvicorn on sockets of our own, several processes on one port, until told to stop."""
+"""Runs uvicorn on sockets opened beforehand, so that several processes can share one port."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ KEEP_ALIVE: Final = 75
 
 
 class _UvicornServer(uvicorn.Server):
-    """A server that leaves signals to its process."""
+    """A server that does not handle signals: its process does."""
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -46,7 +46,7 @@ class HttpServer:
         before_stop: Callable[[], None] = lambda: None,
         note: RefusalCounter = lambda why: None,
     ) -> None:
-        """``before_stop`` must end streams, which would never finish; ``note`` is told why a connection is refused."""
+        """``before_stop`` must end streams, which never finish; ``note`` gets the reason for each refusal."""
         clients = max(1, raise_file_limit() - _OWN_FILES)
         options: dict[str, Any] = uvicorn_options(replace(limits, connections=min(limits.connections, clients)), note)
         config = uvicorn.Config(app, timeout_keep_alive=keep_alive, backlog=_BACKLOG, **options)
@@ -78,7 +78,7 @@ class HttpServer:
 
 
 def raise_file_limit() -> int:
-    """Allow this process as many open files as it may have, and return the limit."""
+    """Raise the limit of open files of this process as far as allowed, and return it."""
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = _MAX_FILES if most == resource.RLIM_INFINITY else min(most, _MAX_FILES)
     resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))

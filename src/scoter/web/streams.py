@@ -112,7 +112,7 @@ class Streams:
         try:
             await unless_disconnected(self._send(after, send), receive)
         except ScoterError as error:  # the store cannot be read; the client will reconnect
-            _log.warning("an event stream ends: %s", error)
+            _log.warning("an event stream ended: %s", error)
         finally:
             self._count -= 1
 
@@ -145,7 +145,7 @@ class Streams:
         last = self._events.last()
         if after is None:
             return last, b""
-        if after > last:  # a number from another database: nobody knows what it stood for
+        if after > last:  # a number from another database, which means nothing here
             return last, _gap(after, last + 1)
         return after, b""
 

@@ -118,4 +118,4 @@ async def test_a_log_of_changes_that_somebody_keeps_from_being_brought_in_is_tol
 
         await Cleanup(stores, retention).sweep()
 
-    assert "has been reading it for long" in caplog.text
+    assert "has been reading the database for long" in caplog.text

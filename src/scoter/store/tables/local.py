@@ -144,7 +144,7 @@ class LocalStorage:
         path = self.root / name / manifest
         with disk_errors("remove the version", path.parent):
             try:
-                handle = os.open(path, os.O_RDWR)  # NFS locks exclusively only what is open for writing
+                handle = os.open(path, os.O_RDWR)  # NFS grants exclusive locks only on files open for writing
             except (FileNotFoundError, NotADirectoryError):
                 self.remove(name)
                 return True
@@ -166,7 +166,7 @@ class LocalStorage:
                     found = decode_holder(os.pread(handle, _HOLDER_SIZE, 0))
                     hint = "Wait until it is done, or stop that process; its lock ends with it."
                     raise refusal(found, self.location(), hint)
-                with suppress(OSError):  # on a full disk the lock stays anonymous, but cleaning can free space
+                with suppress(OSError):  # on a full disk the lock names no holder, but ``clean`` can still free space
                     os.ftruncate(handle, 0)
                     os.pwrite(handle, encode_holder(holder), 0)
             except BaseException:
@@ -205,7 +205,7 @@ class LocalStorageLock:
         self._handle: int | None = handle
 
     def check(self) -> None:
-        """Do nothing: the kernel gives it to no other process."""
+        """Do nothing: the kernel grants the lock to no other process."""
 
     def release(self) -> None:
         """Empty the file but keep it: otherwise two processes could lock two files of the same name."""
@@ -217,7 +217,7 @@ class LocalStorageLock:
 
 
 def _once(handle: int) -> Callable[[], None]:
-    """Return a function that closes a handle once: its number may later belong to another file."""
+    """Return a function that closes a descriptor only once: it may be reused later."""
     handles = [handle]
 
     def close() -> None:

@@ -205,7 +205,7 @@ class NewVersion:
 
     def _announce(self, manifest: Manifest) -> None:
         self._place.replace(f"{self.name}/{MANIFEST}", encode(manifest))
-        self._place.sync()  # the name of the folder, before anything refers to it
+        self._place.sync()  # sync the folder's name before anything refers to it
         if self._lock is not None:
             self._lock.check()
         self._announced = True
@@ -224,7 +224,7 @@ class NewVersion:
         """Remove what was written, unless it became current or still may."""
         self._remove_workspace()
         if self._announced and not self._place.lasting_names:
-            return  # the store may still execute the request it failed to answer; the next writer cleans up
+            return  # the store may still execute the unanswered request; the next writer cleans up
         if current_version(self._place) != self.version:
             self._place.remove(self.name)
 

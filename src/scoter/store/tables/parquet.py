@@ -223,7 +223,7 @@ Explain = Callable[[Exception], UserError]
 
 def dataset_of(place: TableStorage, files: Iterable[tuple[str, Any]], want: Any, defaults: Defaults) -> Any:
     """Return files, each with its own schema, as one dataset of the wanted columns."""
-    # Imported late: it loads pandas, half a second that processes which only write should not pay.
+    # Imported late: it loads pandas, which costs half a second that processes that only write can save.
     import pyarrow.dataset as ds
 
     form, filesystem = ds.ParquetFileFormat(), place.filesystem

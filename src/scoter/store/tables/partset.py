@@ -185,7 +185,7 @@ class PartSet:
 
     def _open(self, name: str) -> OpenPart:
         draft = ParquetDraft(self._place.draft(name), self.schema, self._bounds, self._bulky)
-        # Checked after the draft is ours: another writer of this name may have finished in between.
+        # Checked once the draft is ours: another writer of this name may have finished in between.
         if name in (self._place.entries() or ()):
             draft.discard()
             taken = UsageError("a part of this name already exists", where=self._place.location(name))
@@ -227,7 +227,7 @@ def _remove_if_left(path: Path) -> bool:
         try:
             if not try_lock(handle):
                 return False
-            # Its writer may have finished meanwhile: then this is the handle of the finished part.
+            # Its writer may have finished meanwhile: then this descriptor belongs to the finished part.
             same = path.exists() and os.fstat(handle).st_ino == path.stat().st_ino
             if same:
                 path.unlink()

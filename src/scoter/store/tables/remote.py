@@ -1,8 +1,8 @@
 """Table storage in an object store, through fsspec: objects are immutable, and one PUT makes a version current.
 
 Drafts are written locally and uploaded when finished. The lock is an object that is created only if it does not exist
-(``If-None-Match: *``). If a store does not support that, the operator must ensure that there is one writer at a time;
-conflicts that can be noticed are.
+(``If-None-Match: *``). If a store does not support that, the operator must ensure that there is only one writer at a
+time; only some conflicts are detected.
 """
 # mypy: disable-error-code="import-untyped"
 
@@ -121,7 +121,7 @@ class ObjectStorage:
         lock = ObjectStorageLock(self, name, holder)
         if lock.owner() is None:
             self._create(name, encode_holder(holder))
-        # Read it back: it may be another's, or ours although the response to the first attempt was lost.
+        # Read it back: it may be another writer's, or ours if the response to the first attempt was lost.
         lock.check()
         return lock
 

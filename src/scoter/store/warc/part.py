@@ -229,7 +229,7 @@ def _open_new(path: Path, draft: Path) -> io.FileIO:
         is_ours = try_lock(file.fileno()) and os.fstat(file.fileno()).st_nlink > 0
         if is_ours and not path.exists():
             return file
-        # In between, another process finished an archive of this name, or recovered ours.
+        # Meanwhile another process finished an archive of this name, or recovered ours.
         file.close()
         if is_ours:
             draft.unlink()

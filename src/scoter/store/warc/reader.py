@@ -119,7 +119,7 @@ class WarcReader:
             self._check_end(last)
 
     def _check_end(self, last: int) -> None:
-        """Raise if the last record is broken; the library takes that for the end of the file."""
+        """Raise if the last record is broken; the library mistakes that for the end of the file."""
         size = self._file.seek(0, os.SEEK_END)
         self._file.seek(last)
         if (
@@ -162,8 +162,8 @@ def captured(record: WarcRecord, offset: int, limit: int) -> ArchivedResponse:
     wanted = min(record.content_length, limit + _HEAD)
     block = _read(record, wanted)
     if len(block) < wanted or record.headers.get("Content-Length") != str(record.content_length):
-        # The library takes the end of the file for the end of the record or its headers.
-        raise OSError(f"the record at byte {offset} is shorter than it says")
+        # The library mistakes the end of the file for the end of the record or its headers.
+        raise OSError(f"the record at byte {offset} is shorter than its declared length")
     fields = record.headers
     if kind is CaptureKind.RESOURCE:
         status, body = 0, block
@@ -200,7 +200,7 @@ def _read(record: WarcRecord, size: int) -> bytes:
 _CHUNK = 16 * 1024  # deflate expands by at most 1,032, so a hostile body takes 17 MB at most
 _GZIP = 16 + zlib.MAX_WBITS
 _RECORD_START = b"WARC/1."
-_BROKEN = cast("type[Exception]", isal_zlib.error)  # its stub calls it an instance
+_BROKEN = cast("type[Exception]", isal_zlib.error)  # the type stub declares an instance
 
 
 class Span(Struct, frozen=True):

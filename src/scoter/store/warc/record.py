@@ -1,7 +1,7 @@
 """The bytes of each kind of WARC 1.1 record, built by hand.
 
 Every reference in a file points backwards: request and metadata records name the response before them, a revisit the
-response whose body it shares. A file that is cut after any record has no reference to what is missing.
+response whose body it shares. A file truncated after any record therefore has no dangling reference.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from scoter.core.reply import Exchange, Headers
 from scoter.store.warc.capture import ArchiveInfo, EarlierCapture, Facts, SharedBody
 
 LEVEL = 1
-"""Compression by default: measured on HTML, isal's level 1 is as quick as its level 0 and 10 % smaller."""
+"""Default compression level: measured on HTML, isal's level 1 is as fast as its level 0 and 10 % smaller."""
 
 CONFORMS_TO = "http://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/"
 SAME_PAYLOAD = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
 NOT_MODIFIED = "http://netpreserve.org/warc/1.1/revisit/server-not-modified"
 
-# Two letters for ten bits: a third of the time that b32encode takes, and there are three digests a page.
+# Two letters per ten bits: takes a third of the time of b32encode, and there are three digests per page.
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
 _BASE32 = tuple(first + second for first in _LETTERS for second in _LETTERS)
 _FORTY_BITS = ((0, 5), (5, 10), (10, 15), (15, 20))
-_SHORT = 2**11  # bytes up to which the table of letters costs more time than it saves room
-_COPIED = 2**20  # up to this size one call on a copy is quicker than several without
+_SHORT = 2**11  # bytes up to which Huffman tables cost more time than the space they save is worth
+_COPIED = 2**20  # bytes up to which joining the pieces for one call is faster than several calls
 _GZIP = 16 + zlib.MAX_WBITS
 _LINE_BREAK = re.compile(r"[\r\n]+")
 _VERSION = re.compile(r"([0-9])(?:\.([0-9]))?")
@@ -38,7 +38,7 @@ _RESPONSE = "application/http; msgtype=response"
 
 
 def digest(*pieces: bytes) -> str:
-    """Return a digest as the field writes it: SHA-1 in base 32.
+    """Return a digest in the format of WARC headers: SHA-1 in base 32.
 
     >>> digest(b"")
     'sha1:3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ'
@@ -55,7 +55,7 @@ def digest(*pieces: bytes) -> str:
 
 
 def warc_date(moment: datetime) -> str:
-    """Return a moment in UTC with microseconds, which WARC 1.1 allows.
+    """Return a WARC-Date: UTC with microseconds, which WARC 1.1 allows.
 
     >>> warc_date(datetime(2026, 11, 5, 7, 8, 9, tzinfo=UTC))
     '2026-11-05T07:08:09.000000Z'
@@ -65,7 +65,7 @@ def warc_date(moment: datetime) -> str:
 
 
 def warcinfo(about: ArchiveInfo, filename: str, *, record_id: str, date: str) -> bytes:
-    """Return the record that stands first in a file."""
+    """Return the first record of a file."""
     fields = (
         ("software", about.software),
         ("format", "WARC File Format 1.1"),
@@ -81,7 +81,7 @@ def warcinfo(about: ArchiveInfo, filename: str, *, record_id: str, date: str) ->
 
 
 def response(exchange: Exchange, head: bytes, *, record_id: str, date: str, payload: str) -> tuple[bytes, ...]:
-    """Return a response with its body, in pieces, so that a large body is not copied."""
+    """Return a response record in pieces, so that a large body is not copied."""
     body = exchange.body
     kind, content_type = ("response", _RESPONSE) if head else ("resource", _one_line(exchange.header("content-type")))
     cut = f"WARC-Truncated: {exchange.truncation}\r\n" if exchange.truncation else ""
@@ -94,8 +94,8 @@ def response(exchange: Exchange, head: bytes, *, record_id: str, date: str, payl
 
 
 def duplicate(exchange: Exchange, head: bytes, shared: SharedBody, *, record_id: str, date: str, payload: str) -> bytes:
-    """Return a revisit whose body stands earlier in the same file."""
-    # WARC 1.1, 6.7.2: the body left out counts as truncated by length.
+    """Return a revisit record for a body that is already in the same file."""
+    # WARC 1.1, 6.7.2: an omitted body counts as truncated by length.
     fields = (
         f"{_origin(exchange)}WARC-Profile: {SAME_PAYLOAD}\r\nWARC-Refers-To: <urn:uuid:{shared.record_id}>\r\n"
         f"WARC-Refers-To-Target-URI: {shared.url}\r\nWARC-Refers-To-Date: {shared.date}\r\n"
@@ -108,7 +108,7 @@ def duplicate(exchange: Exchange, head: bytes, shared: SharedBody, *, record_id:
 def not_modified(
     exchange: Exchange, head: bytes, earlier: EarlierCapture | None, *, record_id: str, date: str
 ) -> bytes:
-    """Return a revisit for a copy that is still good."""
+    """Return a revisit record for a 304 response."""
     refers = (
         f"WARC-Refers-To-Target-URI: {_one_line(earlier.url)}\r\nWARC-Refers-To-Date: {warc_date(earlier.date)}\r\n"
         if earlier
@@ -119,7 +119,7 @@ def not_modified(
 
 
 def request(exchange: Exchange, head: bytes, *, record_id: str, date: str, answer: str) -> bytes:
-    """Return what was asked; ``answer`` is the identifier of the response."""
+    """Return a request record; ``answer`` is the ID of the response record."""
     fields = (
         f"{_origin(exchange)}WARC-Concurrent-To: <urn:uuid:{answer}>\r\n"
         "Content-Type: application/http; msgtype=request\r\n"
@@ -128,7 +128,7 @@ def request(exchange: Exchange, head: bytes, *, record_id: str, date: str, answe
 
 
 def metadata(exchange: Exchange, facts: Facts, *, record_id: str, date: str, answer: str) -> bytes:
-    """Return what else is known of an exchange."""
+    """Return a metadata record; ``answer`` is the ID of the response record."""
     fields = (
         f"WARC-Target-URI: {exchange.url.text}\r\nWARC-Concurrent-To: <urn:uuid:{answer}>\r\n"
         "Content-Type: application/warc-fields\r\n"
@@ -137,7 +137,7 @@ def metadata(exchange: Exchange, facts: Facts, *, record_id: str, date: str, ans
 
 
 def timing_facts(exchange: Exchange) -> Facts:
-    """Return how long an exchange took, phase by phase, for its metadata record; ``fetchTimeMs`` is Heritrix's name."""
+    """Return the timings of an exchange by phase, for its metadata record; ``fetchTimeMs`` is Heritrix's name."""
     times = exchange.timings
     phases = (
         ("fetchTimeMs", times.total),
@@ -150,7 +150,7 @@ def timing_facts(exchange: Exchange) -> Facts:
 
 
 def member(pieces: tuple[bytes, ...] | bytes, level: int = LEVEL) -> bytes:
-    """Return a record as one gzip member; a short one, such as a request, is packed in the quickest way."""
+    """Return a record as one gzip member; a short one, such as a request, is compressed at the fastest level."""
     if isinstance(pieces, bytes) or sum(map(len, pieces)) <= _COPIED:
         whole = pieces if isinstance(pieces, bytes) else b"".join(pieces)
         return igzip_lib.compress(whole, 0 if len(whole) <= _SHORT else level, igzip_lib.COMP_GZIP)
@@ -168,7 +168,7 @@ def _small(kind: str, record_id: str, date: str, fields: str, block: bytes) -> b
 
 
 def _origin(exchange: Exchange) -> str:
-    """Say where an exchange took place."""
+    """Return the fields for the URL, IP address and protocols of an exchange."""
     address = f"WARC-IP-Address: {exchange.peer}\r\n" if exchange.peer else ""
     protocols = _protocols(exchange.http_version, exchange.tls_version) if exchange.response_head else ""
     return f"WARC-Target-URI: {exchange.url.text}\r\n{address}{protocols}"
@@ -176,7 +176,7 @@ def _origin(exchange: Exchange) -> str:
 
 @lru_cache(maxsize=64)
 def _protocols(http: str, tls: str) -> str:
-    """Name the protocols spoken, in the words of the proposed WARC-Protocol field (``h2``, ``tls/1.3``)."""
+    """Return the proposed WARC-Protocol fields, such as ``h2`` and ``tls/1.3``."""
     names = {"2": "h2" if tls else "h2c", "3": "h3"}
     spoken = [names.get(http, f"http/{http}")]
     if found := _VERSION.search(tls):
@@ -189,7 +189,7 @@ def _fields(fields: Iterable[tuple[str, str]]) -> bytes:
 
 
 def _one_line(text: str) -> str:
-    """Return text that cannot begin a field of its own."""
+    """Return text without line breaks, so that it cannot inject a header."""
     return _LINE_BREAK.sub(" ", text)
 
 
@@ -202,13 +202,13 @@ _STATUS = re.compile(rb"\S+[ \t]+([0-9]{3})(?![0-9])")
 
 
 def archived_response(head: bytes, length: int | None) -> bytes:
-    """Return a response's head as it is archived with a body of ``length`` bytes; none leaves Content-Length alone.
+    """Return the archived form of a response head for a body of ``length`` bytes; ``None`` keeps Content-Length.
 
     >>> archived_response(b"HTTP/1.1 200 OK\\r\\nTransfer-Encoding: chunked\\r\\n\\r\\n", 5)
     b'HTTP/1.1 200 OK\\r\\nX-Crawler-Transfer-Encoding: chunked\\r\\n\\r\\n'
     """
     whole = _whole(head)
-    plain = whole.lower()  # looking for a word is several times quicker than looking for a pattern
+    plain = whole.lower()  # searching for a word is several times faster than for a pattern
     lengths = plain.count(b"\ncontent-length")
     is_right = lengths == 1 and length is not None and b"\ncontent-length: %d\r\n" % length in plain
     if b"\ntransfer-encoding" not in plain and (is_right or not lengths):
@@ -225,7 +225,7 @@ def archived_response(head: bytes, length: int | None) -> bytes:
 
 
 def archived_request(head: bytes) -> bytes:
-    """Return a request's head as it is archived: without what opens doors.
+    """Return the archived form of a request head: without credentials.
 
     >>> archived_request(b"GET / HTTP/1.1\\r\\nCookie: id=1\\r\\n\\r\\n")
     b'GET / HTTP/1.1\\r\\nCookie: removed\\r\\n\\r\\n'
@@ -244,9 +244,9 @@ def split_message(block: bytes) -> tuple[bytes, bytes]:
 
 
 def parse_head(head: bytes) -> tuple[int, Headers]:
-    """Return the status of a response, or 0, and its fields.
+    """Return the status of a response, or 0, and its headers.
 
-    A folded field is put on one line; a line that is no field is left out.
+    Folded headers are joined; lines that are not headers are ignored.
 
     >>> parse_head(b"HTTP/1.1 200\\r\\nA: b\\r\\n  c\\r\\n\\r\\n")
     (200, (('A', 'b c'),))
@@ -265,9 +265,9 @@ def parse_head(head: bytes) -> tuple[int, Headers]:
 
 
 def _whole(head: bytes) -> bytes:
-    """Return the head as one run of CR LF lines with an empty line at its end and nowhere else."""
+    """Return the head with CR LF line ends and a single empty line, at its end."""
     if head.endswith(_END) and head.find(_END) == len(head) - len(_END) and head.count(b"\n") == head.count(b"\r\n"):
         return head
     tidy = _LINE_END.sub(b"\r\n", head).strip(b"\r\n")
-    # Provisional responses may have gone before; the last head is the one the body belongs to.
+    # Interim responses may come first; the body belongs to the last head.
     return tidy.rpartition(_END)[2].lstrip(b"\r\n") + _END

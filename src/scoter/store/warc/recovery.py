@@ -1,6 +1,6 @@
 """Recover an archive that a killed writer left: truncate the broken end, index the rest, and rename it.
 
-A writer puts each record into a gzip member of its own. The file is truncated at the first member that is incomplete,
+Each record is a separate gzip member. The file is truncated at the first member that is incomplete,
 has a wrong checksum, or does not contain a record; everything before it is kept.
 """
 
@@ -56,7 +56,7 @@ def recover(draft: Path) -> Recovered:
         for span in whole_records(file):
             count, kept = count + 1, span.end
         file.truncate(kept)
-        os.fsync(file.fileno())  # even if nothing was cut off: the killed writer may not have synced it
+        os.fsync(file.fileno())  # even if nothing was truncated: the killed writer may not have synced it
         captures = _write_index(draft, path.name, index_path)
         if captures:
             draft.replace(path)

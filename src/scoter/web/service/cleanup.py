@@ -1,4 +1,4 @@
-"""Removes what has expired or is too much, a little at a time."""
+"""Removes expired and excess data, a little at a time."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Cleanup:
     async def _has_more(self) -> bool:
         try:
             return await self.sweep()
-        except ScoterError as error:  # a full disk, for example; try again later
+        except ScoterError as error:  # a full disk, for example; retry later
             _log.warning("cleanup failed: %s", error)
             return False
 
@@ -58,9 +58,7 @@ class Cleanup:
         """Remove a bounded number of each; return whether there may be more."""
         by_age = self._is_steady()
         if (size := self._stores.db.log_bytes) > _LONG_LOG:
-            _log.warning(
-                "the write-ahead log of the database has %d bytes: some program has been reading it for long", size
-            )
+            _log.warning("the write-ahead log has %d bytes: some program has been reading the database for long", size)
         swept = await self._retention.sweep(by_age=by_age)
         messages = await self._stores.journal.prune(self._at_once, by_age=by_age)
         deliveries = await self._stores.deliveries.prune(self._at_once, by_age=by_age)

@@ -39,7 +39,7 @@ class ServiceFolder(Struct, frozen=True):
 
     @property
     def run(self) -> Path:
-        """The folder of sockets and locks, not needed while no process runs.
+        """The folder of sockets and locks; it is needed only while processes run.
 
         Paths of sockets must be short. If the directory's path is too long, the folder is elsewhere, always at the same
         path: a service that starts must find the processes that an earlier one left.

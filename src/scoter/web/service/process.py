@@ -71,7 +71,7 @@ class SupervisorLink:
 
     async def listen(self) -> None:
         """Stop when the supervisor ends."""
-        # The supervisor sends nothing more. If it left heartbeats unread, the socket ends in a reset.
+        # The supervisor sends nothing after the plan. If it left heartbeats unread, reading raises a connection reset.
         while await receive(self._link):
             pass
         if not self.stopping.is_set():
@@ -179,7 +179,7 @@ class StallDetector:
         self._used_then = None
 
     def is_ready(self) -> None:
-        """Record that the process is ready. Before, it may be replaying a long log silently."""
+        """Record that the process is ready. Until then it may replay a long log without heartbeats."""
         self._is_ready = True
         self.heard()
 
