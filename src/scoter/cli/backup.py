@@ -11,7 +11,7 @@ from scoter.core.display import size
 
 
 @click.command()
-@click.argument("directory")
+@click.argument("directory", metavar="DIR")
 @click.argument("target")
 def command(directory: str, target: str) -> None:
     """Back up a live service while it runs.

@@ -25,7 +25,7 @@ def command() -> None:
 @command.command()
 @click.option("--defaults", is_flag=True, help="Print a complete, commented settings file with the defaults instead.")
 def show(defaults: bool) -> None:
-    """Print the effective configuration and where each value comes from.
+    """Print all settings and the source of each value.
 
     \b
     Example:
@@ -51,7 +51,9 @@ def show(defaults: bool) -> None:
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Write the settings to this file.")
 def import_nutch(file: Path, output: Path | None) -> None:
-    """Convert a Nutch site file to Scoter settings, and list what has no counterpart.
+    """Convert a Nutch site file to Scoter settings.
+
+    Properties without a counterpart are listed.
 
     \b
     Example:

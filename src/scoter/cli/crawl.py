@@ -27,9 +27,13 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("directory", metavar="DIR")
 @click.argument("seeds", nargs=-1)
-@click.option("--rounds", type=click.IntRange(1), default=5, show_default=True, help="Maximum number of rounds.")
+@click.option(
+    "--rounds", type=click.IntRange(1), metavar="N", default=5, show_default=True, help="Run at most N rounds."
+)
 @click.option("--until-done", is_flag=True, help="Run rounds until no URL is due.")
-@click.option("--top-n", type=AtMost(1), default=50_000, show_default=True, help="Maximum number of URLs per round.")
+@click.option(
+    "--top-n", type=AtMost(1), metavar="N", default=50_000, show_default=True, help="Fetch at most N URLs per round."
+)
 @click.option(
     "--scope",
     type=click.Choice(["host", "domain", "any"]),
@@ -38,7 +42,7 @@ if TYPE_CHECKING:
     help="Stay on the seeds' hosts, on their registered domains, or go anywhere.",
 )
 @agent_option
-@click.option("--add-days", type=click.IntRange(0), default=0, help="Also fetch URLs that are due in this many days.")
+@click.option("--add-days", type=click.IntRange(0), metavar="N", default=0, help="Also fetch URLs due within N days.")
 @click.option("--dedup/--no-dedup", default=True, show_default=True, help="Mark pages with the same content.")
 def command(
     directory: str,
@@ -54,8 +58,8 @@ def command(
 
     SEEDS are URLs, files of URLs, folders of such files, or - for stdin. Each round generates a list of the URLs that
     are due, fetches and parses them, and updates the crawldb; the linkdb is updated at the end. A crawl can be
-    interrupted at any time and continues where it was. Ctrl-C, or a file named STOP in DIR, ends it after the requests
-    in progress; a second Ctrl-C ends it at once. Exit code 1: no URL was due.
+    interrupted at any time and continues where it stopped. Ctrl-C, or a file named STOP in DIR, ends it after the
+    requests in progress; a second Ctrl-C ends it at once. Exit code 1: no URL was due.
 
     \b
     Example:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("directory")
+@click.argument("directory", metavar="DIR")
 @click.option(
     "--group",
     type=click.Choice(["none", "host", "domain"]),

@@ -22,7 +22,7 @@ _PARSE_FIELDS = ("parse_status", "reason", "title", "language", "canonical", "no
 
 
 @click.command()
-@click.argument("directory")
+@click.argument("directory", metavar="DIR")
 @click.argument("url")
 def command(directory: str, url: str) -> int:
     """Show everything known about a URL, and why it was fetched or not.

@@ -12,7 +12,7 @@ from scoter.core.display import count
 
 
 @click.command()
-@click.argument("directory")
+@click.argument("directory", metavar="DIR")
 @click.argument("segments", nargs=-1, metavar="[SEGMENT]...")
 @off_switch("filter", "Do not apply the URL filters.")
 @off_switch("normalize", "Do not normalise URLs.")

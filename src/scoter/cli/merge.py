@@ -85,9 +85,9 @@ def mergesegs(out: str, directories: tuple[str, ...], filter: bool, normalize: b
     and fetches that found a page not modified. DIR is a crawl or one of its segments. OUT must be a directory that does
     not exist yet, or a crawl without segments.
 
-    If the segments' crawls have crawldbs, these must contain either all of the segments or none. The new segments then
-    count as contained in the crawldb that `scoter mergedb` makes of them, or still have to be added with
-    `scoter updatedb`. Exit code 1: there is no completely fetched segment.
+    The crawldbs of these crawls must contain either all of the segments or none. If all, merge the crawldbs into OUT
+    with `scoter mergedb`: the result counts as containing the new segments. If none, run `scoter updatedb` on OUT. Exit
+    code 1: there is no completely fetched segment.
 
     \b
     Example:

@@ -23,7 +23,9 @@ def command() -> None:
 @click.option("--point", help="Only list plug-ins of this extension point.")
 @click.option("--points", is_flag=True, help="List the extension points instead.")
 def list_(point: str | None, points: bool) -> None:
-    """List the installed plug-ins with their extension point, package and position in the active chain.
+    """List the installed plug-ins.
+
+    Shows the extension point, the package, and the position in the active chain.
 
     \b
     Example:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("directory")
+@click.argument("directory", metavar="DIR")
 @click.option(
     "--segments-older-than",
     "older_than",

@@ -25,7 +25,7 @@ _REPORT_ROWS = 20
 
 
 @click.command()
-@click.argument("directory")
+@click.argument("directory", metavar="DIR")
 @click.argument("query", required=False)
 @_CSV
 @click.option("--limit", type=AtMost(min=0), metavar="N", help="Print at most N rows.")
@@ -41,7 +41,7 @@ def sql(directory: str, query: str | None, wants_csv: bool, limit: int | None) -
       scoter sql mycrawl
       scoter sql mycrawl "select host, count(*) from crawldb where status = 'fetched' group by all order by 2 desc"
       scoter sql mycrawl "select title, url from pages where text ilike '%scoter%'" --json
-      scoter sql service "select domain, count(*) from events where kind = 'video' group by all"
+      scoter sql live "select domain, count(*) from events where kind = 'video' group by all"
     """
     form = row_format(wants_csv)
     with _open_tables(Path(directory)) as (tables, _):
@@ -58,14 +58,14 @@ def sql(directory: str, query: str | None, wants_csv: bool, limit: int | None) -
 
 
 @click.command()
-@click.argument("directory")
+@click.argument("directory", metavar="DIR")
 @click.argument("name", required=False)
 @click.argument("site", required=False)
 @click.option("--day", metavar="DAY", help="Only this day: today, yesterday, or a date (UTC).")
 @click.option("--since", metavar="DAY", default="", help="From this day on.")
 @click.option("--until", metavar="DAY", default="", help="Up to and including this day.")
 @click.option(
-    "--limit", type=AtMost(min=1), metavar="N", default=_REPORT_ROWS, help=f"At most N rows ({_REPORT_ROWS})."
+    "--limit", type=AtMost(min=1), metavar="N", default=_REPORT_ROWS, show_default=True, help="Print at most N rows."
 )
 @_CSV
 def report(
@@ -80,14 +80,15 @@ def report(
 ) -> None:
     """Answer common questions about a live service or a crawl.
 
-    DIRECTORY is that of a live service or a crawl. A service's report reads its log, which may lag by a minute. Without
-    NAME, the reports are listed. `pages-from` needs a SITE: a host or a domain. For other questions, use `scoter sql`.
+    DIR is the directory of a live service or a crawl. Reports on a service read its log, which may lag by a minute.
+    Without NAME, the reports are listed. `pages-from` needs a SITE: a host or a domain. For other questions, use
+    `scoter sql`.
 
     \b
     Example:
-      scoter report service
-      scoter report service most-linked-sites --day yesterday
-      scoter report service pages-from example.org --since 2026-11-01 --json
+      scoter report live
+      scoter report live most-linked-sites --day yesterday
+      scoter report live pages-from example.org --since 2026-11-01 --json
     """
     from scoter.live.reports.questions import QUESTIONS
     from scoter.live.reports.views import days, is_service

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("directory")
+@click.argument("directory", metavar="DIR")
 @click.option("--stats", "wants_stats", is_flag=True, help="Count URLs by status, retries and host.")
 @click.option("--sort", "by_host", is_flag=True, help="With --stats: also list every host with its statuses.")
 @click.option("--url", metavar="U", help="Show the record of one URL.")

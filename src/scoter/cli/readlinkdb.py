@@ -13,7 +13,7 @@ from scoter.errors import UsageError
 
 
 @click.command()
-@click.argument("directory")
+@click.argument("directory", metavar="DIR")
 @click.option("--url", metavar="U", help="Show the inlinks of one URL.")
 @click.option("--dump", metavar="OUT", help="Write the linkdb to a file, or - for stdout.")
 @click.option(

@@ -16,7 +16,7 @@ _COLUMNS = ["segment", "state", "generated", "fetched", "parsed", "fetch_start",
 
 
 @click.command()
-@click.argument("directory")
+@click.argument("directory", metavar="DIR")
 @click.argument("segment", required=False)
 @click.option("--list", "wants_list", is_flag=True, help="List segments and their state.")
 @click.option("--get", "url", metavar="URL", help="Show everything segments contain about a URL.")

@@ -54,8 +54,8 @@ def command(
     """Run the live service.
 
     Clients submit messages; the service fetches the URLs in them and reports what they are. Everything it stores is in
-    one directory. Ctrl-C or SIGTERM stops it; accepted URLs that are not done continue at the next start. It only
-    listens on other addresses than loopback if there is an API key.
+    one directory. Ctrl-C or SIGTERM stops it; accepted URLs that are not done continue at the next start. It
+    listens on addresses other than loopback only if there is an API key.
 
     \b
     Example:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 @click.option("--hosts", type=int, default=20, show_default=True, help="Number of hosts.")
 @click.option("--pages", type=int, default=500, show_default=True, help="Number of ordinary pages in total.")
 @click.option("--seed", type=int, default=1, show_default=True, help="Random seed; the same seed gives the same web.")
-@click.option("--faults", is_flag=True, help="Add hosts that fail in every way a server can.")
+@click.option("--faults", is_flag=True, help="Add hosts with every kind of fault.")
 @click.option("--links", type=int, default=10, show_default=True, help="Links per page to anywhere in the web.")
 @click.option("--page-bytes", type=int, default=8192, show_default=True, help="Mean size of a page.")
 @click.option("--latency", type=float, default=0.0, show_default=True, help="Seconds before each response.")
@@ -41,8 +41,8 @@ def command(
 ) -> None:
     """Serve a synthetic web on loopback for trials, tests and benchmarks.
 
-    All hosts share one port and are told apart by the Host header. The host control.simweb.test answers with JSON: a
-    log of all requests, and the true facts about every URL.
+    All hosts share one port; the Host header selects one. The host control.simweb.test returns JSON: a log of all
+    requests, and the expected result for every URL.
 
     \b
     Example:

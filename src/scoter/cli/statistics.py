@@ -10,7 +10,7 @@ from scoter.cli.session import crawl_session
 
 
 @click.command()
-@click.argument("directory")
+@click.argument("directory", metavar="DIR")
 @click.option(
     "--by", type=click.Choice(["host", "domain"]), default="host", show_default=True, help="What to count by."
 )
@@ -34,7 +34,7 @@ def crawlcomplete(directory: str, by: str) -> None:
 
 
 @click.command()
-@click.argument("directory")
+@click.argument("directory", metavar="DIR")
 @click.option(
     "--by",
     type=click.Choice(["host", "domain", "suffix", "tld"]),
@@ -59,7 +59,7 @@ def domainstats(directory: str, by: str) -> None:
 
 
 @click.command()
-@click.argument("directory")
+@click.argument("directory", metavar="DIR")
 @click.argument("segments", nargs=-1, metavar="[SEGMENT]...")
 def protocolstats(directory: str, segments: tuple[str, ...]) -> None:
     """Count the fetch outcomes in segments.

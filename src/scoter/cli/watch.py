@@ -28,8 +28,8 @@ _RATE_WINDOW = 10.0
 def command(since: int | None, count: int | None, server: str, key: str) -> int:
     """Show the outcome of each URL as it happens.
 
-    Reconnects after a lost connection and continues where it was. Ctrl-C stops and prints the number to continue from.
-    With --json, prints one event per line, and {"gap": ...} where events are no longer available.
+    After a lost connection, reconnects and continues where it stopped. Ctrl-C stops and prints the number to continue
+    from. With --json, prints one event per line, and {"gap": ...} for events that are no longer available.
 
     \b
     Example:

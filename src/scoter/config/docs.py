@@ -19,7 +19,7 @@ _INTRODUCTION = """\
 
 <!-- Generated from src/scoter/config by `make docs`; edit the declarations there. -->
 
-A setting has a section and a key. It can be set in three places, each overriding the one before:
+A setting has a section and a key. Set it in any of three places; each overrides the one before:
 
 | place | example |
 |---|---|
@@ -31,16 +31,21 @@ A setting has a section and a key. It can be set in three places, each overridin
 - **Sizes** have a unit: `B`, `KB`, `MB`, `GB` (powers of 1000), `KiB`, `MiB`, `GiB` (powers of 1024), as in `"64KiB"`.
   A plain number is bytes.
 - **Off**: where a setting accepts `"off"`, `-1` means the same.
-- **Relative paths** start at the folder of the configuration file; in environment variables and flags, at the
+- **Relative paths** are relative to the folder of the configuration file; in environment variables and flags, to the
   working directory.
 - **Flags and environment variables** take TOML values. Quotes may be omitted, and a list may be written as `a,b`.
 - **Plug-ins** have a table `[plugin.NAME]` each. As an environment variable: `SCOTER_PLUGIN__NAME__KEY`, with `_`
   for `-` in the name.
-- **Followers**: a setting marked "as `other.setting`" has the value of that setting unless it is set itself.
+- **Defaults** marked "as `other.setting`" are the value of that setting.
 
-An unknown name, or a value of the wrong type, unit or range, is an error; the message says where it is and what is
-accepted. `scoter config show` prints every value and its origin, `scoter config show --defaults` a complete file to
-start from, and `scoter config import-nutch nutch-site.xml` translates a Nutch site file.
+An unknown name, or a value of the wrong type, unit or range, is an error. The message says where it is and what is
+accepted.
+
+| command | purpose |
+|---|---|
+| `scoter config show` | print every value and its source |
+| `scoter config show --defaults` | print a complete file to start from |
+| `scoter config import-nutch nutch-site.xml` | convert a Nutch site file |
 """
 
 

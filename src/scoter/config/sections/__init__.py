@@ -33,7 +33,7 @@ from scoter.config.sources import GivenValue
 
 
 class Config(msgspec.Struct, frozen=True):
-    """The effective settings, read once; equal when every value is, wherever it came from.
+    """The effective settings, read once. Two are equal if all values are, whatever their origin.
 
     ``plugin`` holds what the tables ``[plugin.NAME]`` gave, by name with ``-`` written as ``_``;
     a plug-in reads its own through ``scoter.config.plugin_settings``.

@@ -41,7 +41,10 @@ class GenerateSettings(Section, frozen=True):
         ),
     ] = False
     mark_age: Annotated[
-        timedelta, Setting("How long a generated URL is left out.", nutch=("crawl.gen.delay",), nutch_unit="ms")
+        timedelta,
+        Setting(
+            "How long generate.update_crawldb leaves out a generated URL.", nutch=("crawl.gen.delay",), nutch_unit="ms"
+        ),
     ] = timedelta(days=7)
     min_score: Annotated[
         float | None, Setting("URLs with a lower sort value are left out.", nutch=("generate.min.score",))

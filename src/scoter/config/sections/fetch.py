@@ -23,27 +23,27 @@ class FetchSettings(Section, frozen=True):
     delay: Annotated[
         timedelta,
         Setting(
-            "Pause between two requests to a queue with one thread; a Crawl-delay in robots.txt overrides it.",
+            "Delay between two requests to a queue with one thread; a Crawl-delay in robots.txt overrides it.",
             nutch=("fetcher.server.delay",),
         ),
     ] = timedelta(seconds=5)
     min_delay: Annotated[
         timedelta,
         Setting(
-            "Pause between two requests to a queue with more than one thread.", nutch=("fetcher.server.min.delay",)
+            "Delay between two requests to a queue with more than one thread.", nutch=("fetcher.server.min.delay",)
         ),
     ] = timedelta(0)
     max_crawl_delay: Annotated[
         timedelta | None,
         Setting(
-            "Longest Crawl-delay to respect; pages of hosts that ask for more are skipped, and off respects any delay.",
+            "Longest accepted Crawl-delay; pages of hosts that ask for more are skipped, unless this is off.",
             nutch=("fetcher.max.crawl.delay",),
         ),
     ] = timedelta(seconds=30)
     min_crawl_delay: Annotated[
         timedelta,
         Setting(
-            "Shortest pause, even if robots.txt has a shorter Crawl-delay.",
+            "Shortest delay, even if robots.txt has a shorter Crawl-delay.",
             nutch=("fetcher.min.crawl.delay",),
             follows="fetch.delay",
         ),
@@ -116,7 +116,7 @@ class FetchSettings(Section, frozen=True):
     exceptions_per_queue_delay: Annotated[
         timedelta,
         Setting(
-            "Extra pause after a failure, doubled with each further one; 0 means none.",
+            "Extra delay after a failure, doubled with each further one; 0 means none.",
             nutch=("fetcher.exceptions.per.queue.delay",),
             follows="fetch.delay",
         ),

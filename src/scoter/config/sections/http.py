@@ -1,4 +1,4 @@
-"""Who the crawler says it is, and how it speaks HTTP and reads robots.txt."""
+"""The crawler's identity, HTTP and robots.txt."""
 
 # No `from __future__ import annotations`: the annotations are read at run time.
 from datetime import timedelta
@@ -94,7 +94,7 @@ class HttpSettings(Section, frozen=True):
         Setting(
             "Time limit of one download; what has arrived by then is kept and marked as truncated.",
             nutch=("http.time.limit",),
-            departs="no download may last forever",
+            departs="a download must not last forever",
         ),
     ] = timedelta(minutes=5)
     partial_truncated: Annotated[
@@ -109,7 +109,7 @@ class HttpSettings(Section, frozen=True):
         Setting(
             "Refuse servers whose certificate is expired, self-signed or for another name.",
             nutch=("http.tls.certificates.check",),
-            departs="a forged page must not reach the archive, nor credentials an attacker",
+            departs="forged pages must not enter the archive, and credentials must not reach an attacker",
         ),
     ] = True
     accept: Annotated[str, Setting("Accept header.", nutch=("http.accept",), pattern=ONE_LINE)] = (

@@ -35,7 +35,9 @@ class StoreSettings(Section, frozen=True):
             at_least=timedelta(seconds=1),
         ),
     ] = timedelta(minutes=1)
-    disk_floor: Annotated[Size, Setting("Free disk space below which a crawl pauses.")] = Size(2**30)
+    disk_floor: Annotated[
+        Size, Setting("Free disk space below which a crawl stops and the live service refuses messages.")
+    ] = Size(2**30)
 
 
 class SitemapSettings(Section, frozen=True):

@@ -25,7 +25,7 @@ class LiveSettings(Section, frozen=True):
     lease: Annotated[timedelta, Setting("How long a scheduler holds its journal entries without a heartbeat.")] = (
         timedelta(seconds=30)
     )
-    delay: Annotated[timedelta, Setting("Pause between two requests to a domain, unless fetch.delay is set.")] = (
+    delay: Annotated[timedelta, Setting("Delay between two requests to a domain, unless fetch.delay is set.")] = (
         timedelta(seconds=1)
     )
     hops: Annotated[int, Setting("Maximum number of redirects followed.", at_least=0, at_most=20)] = 5

@@ -1,4 +1,4 @@
-"""From the bytes of a page to what is stored and indexed of it."""
+"""Parsing, language detection and indexing of pages."""
 
 # No `from __future__ import annotations`: the annotations are read at run time.
 from datetime import timedelta
@@ -10,13 +10,12 @@ from scoter.config.units import Size
 
 
 class ParseSettings(Section, frozen=True):
-    """Parsing: encodings, links, text and what parse filters take out."""
+    """Parsing: types, encodings, text, links, metadata and parse filters."""
 
     parsers: Annotated[
         tuple[str, ...],
         Setting(
-            "Active parsers, in order; the first that supports a page's type parses it, the next one if it "
-            "finds nothing.",
+            "Active parsers, in order; those that support a page's type are tried until one finds something.",
             example='["html"]',
         ),
     ] = ("html", "text", "feed", "sitemap", "xml", "pdf", "office", "zip", "image", "script", "css")
@@ -38,7 +37,7 @@ class ParseSettings(Section, frozen=True):
         timedelta(seconds=30)
     )
     memory: Annotated[
-        Size, Setting("Memory limit of the process that parses what may take long.", at_least=256 * 2**20)
+        Size, Setting("Memory limit of the parser process, which parses pages that may be slow.", at_least=256 * 2**20)
     ] = Size(2**30)
     mime_type_magic: Annotated[
         bool, Setting("Detect the type from the first bytes too, not only from the header.", nutch=("mime.type.magic",))
@@ -46,7 +45,7 @@ class ParseSettings(Section, frozen=True):
     character_encoding_default: Annotated[
         str,
         Setting(
-            "Character encoding of pages that neither declare nor reveal one.",
+            "Character encoding of pages whose encoding is neither declared nor detected.",
             nutch=("parser.character.encoding.default",),
         ),
     ] = "windows-1252"
@@ -62,7 +61,7 @@ class ParseSettings(Section, frozen=True):
     delete_failed_parse: Annotated[
         bool,
         Setting(
-            "Give pages that cannot be parsed a status of their own, and delete them from the index.",
+            "Give pages that cannot be parsed the status parse_failed, and delete them from the index.",
             nutch=("parser.delete.failed.parse",),
         ),
     ] = False
@@ -79,12 +78,15 @@ class ParseSettings(Section, frozen=True):
     extractor: Annotated[
         Literal["none", "resiliparse", "trafilatura"],
         Setting(
-            "Extractor of the main text, stored besides the whole text; trafilatura is more accurate than "
-            "resiliparse and takes three times as long.",
+            "Extractor of the main text, which is stored in addition to the whole text; resiliparse requires the "
+            "extra text, and trafilatura (more accurate, three times slower) the extra trafilatura.",
             nutch=("tika.extractor",),
         ),
     ] = "none"
-    markdown: Annotated[bool, Setting("Store the main content of pages as Markdown.")] = False
+    markdown: Annotated[
+        bool,
+        Setting("Store the main content as Markdown; requires the extra text unless parse.extractor is trafilatura."),
+    ] = False
     metadata: Annotated[
         bool, Setting("Store page metadata (OpenGraph, Twitter cards, JSON-LD, microdata and others) as one record.")
     ] = False
@@ -140,12 +142,13 @@ class ParseSettings(Section, frozen=True):
 
 
 class LanguageSettings(Section, frozen=True):
-    """The language of pages."""
+    """The parse filter language."""
 
     extraction_policy: Annotated[
         tuple[Literal["detect", "identify"], ...],
         Setting(
-            "How the language is found, in order: detect uses headers and markup, identify uses the text.",
+            "How the language is found, in order: detect uses headers and markup, identify uses the text and "
+            "requires the extra language.",
             nutch=("lang.extraction.policy",),
         ),
     ] = ("detect", "identify")

@@ -55,9 +55,9 @@ class BrowserSettings(Section, frozen=True):
 
     url_patterns: Annotated[
         tuple[str, ...],
-        Setting("Regular expressions of URLs to fetch with the browser.", example='["^https://app\\\\."]'),
+        Setting("Regular expressions for URLs of pages to render in the browser.", example='["^https://app\\\\."]'),
     ] = ()
-    when_empty: Annotated[bool, Setting("Fetch a page again with the browser if it has scripts but no text.")] = False
+    when_empty: Annotated[bool, Setting("Also render pages that have scripts and hardly any text.")] = False
     executable: Annotated[Path | None, Setting("Path of Chromium; empty means the first one found on the PATH.")] = None
     sandbox: Annotated[
         bool | None, Setting("Use Chromium's sandbox; auto means yes, unless running as root.", none="auto")

@@ -54,7 +54,7 @@ class UrlFilterSettings(Section, frozen=True):
     ] = None
     scope_file: Annotated[
         Path | None,
-        Setting("Lines `host NAME` or `domain NAME` that the filter scope keeps; a crawl writes this file."),
+        Setting("Hosts and domains that the filter scope keeps; `scoter crawl` writes such a file."),
     ] = None
     fast_file: Annotated[
         Path | None,
@@ -95,7 +95,7 @@ class UrlNormalizerSettings(Section, frozen=True):
             "Active URL normalisers, in order.",
             nutch=("urlnormalizer.order",),
             example='["basic", "regex"]',
-            departs="the rules of Nutch's regex normaliser are a matter of choice",
+            departs="the rules of Nutch's regex normaliser do not suit every crawl",
         ),
     ] = ("basic",)
     loop_count: Annotated[
