@@ -59,7 +59,7 @@ def test_newest_segment_is_dumped_to_a_file(run: Run, crawl: Path, tmp_path: Pat
     assert "parse_text" not in row
 
 
-@pytest.mark.parametrize(("options", "told"), [([], "one of --list"), (["9", "--list"], "no segment 9")])
+@pytest.mark.parametrize(("options", "told"), [([], "one of --list"), (["9", "--list"], "no such segment: 9")])
 def test_usage_error_prints_one_message(run: Run, crawl: Path, options: list[str], told: str) -> None:
     shown = run("readseg", crawl, *options)
 

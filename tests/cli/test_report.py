@@ -61,7 +61,7 @@ def test_reports_are_not_listed_for_other_directories(run: Run, tmp_path: Path) 
         done = run("report", name)
 
         assert (done.code, done.out) == (2, "")
-        assert done.err.startswith(f"scoter: {name}: th")
+        assert done.err.startswith(f"scoter: {name}: ")
 
 
 def test_report_is_a_table_json_or_csv(run: Run, directory: Path) -> None:

@@ -1,4 +1,4 @@
-"""The parse filters over a page that the HTML parser has read, in one chain; docs/parsing.md shows the same."""
+"""The parse filters over a page that the HTML parser has read, in one chain; docs/parse-filters.md shows the same."""
 
 from __future__ import annotations
 
