@@ -139,7 +139,7 @@ class CoreComponents:
         if self.is_stopping:
             return "The service is shutting down."
         if not self.fetchers.is_ready:
-            return "No fetcher is running yet."
+            return "No worker is running yet."
         if not self.floor.has_room():
             return "The disk is nearly full; messages are refused."
         if why := self.scheduler.trouble or self.stores.db.trouble:
