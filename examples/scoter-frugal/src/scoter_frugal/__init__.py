@@ -1,1 +1,1 @@
-"""An example of a third party's plug-ins for Scoter."""
+"""Example plug-ins for Scoter: ``filters`` has a URL filter, ``scoring`` a scoring filter."""

@@ -1,4 +1,4 @@
-"""A URL filter with settings, an explanation and a command of its own."""
+"""A URL filter with settings, an explanation and a command."""
 
 from __future__ import annotations
 

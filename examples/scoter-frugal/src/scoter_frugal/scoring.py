@@ -1,4 +1,4 @@
-"""A scoring filter that offers one hook in both faces, and keeps a column."""
+"""A scoring filter with a crawldb column and one hook implemented by row and by columns."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class WordsInUrl:
     def initial(self, url: Url, datum: CrawlDatum) -> CrawlDatum:
         return self._counted(url, datum)
 
-    # The row face serves one URL at a time, the column face a whole crawldb; both mean the same.
+    # sort_value scores one URL, sort_value_columns a whole crawldb; both must give the same result.
     def sort_value(self, url: Url, datum: CrawlDatum, value: float) -> float:
         return value * float(self._factor ** datum.extra.get("words_found", 0))
 
