@@ -87,7 +87,7 @@ def recorded(bench: Bench) -> list[tuple[str, str]]:
 
 
 @given(worlds(force=st.just(False)))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 def test_every_url_is_recorded_once_and_asked_for_at_most_once_within_the_window(world: World) -> None:
     @simulated
     async def check() -> None:
