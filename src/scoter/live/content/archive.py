@@ -1,4 +1,4 @@
-"""Answers as they came, in WARC files under the service's directory (``ports.ContentStore``)."""
+"""Archives responses in WARC files in the service's directory (``ports.ContentStore``)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from typing import Final, Self
 from scoter.api import Archived
 from scoter.core.reply import Exchange
 from scoter.errors import ContentUnavailable, Defect, ScoterError, UsageError, UserError
-from scoter.live.threaded_calls import ThreadedCall, deliver_results
+from scoter.live.threaded_calls import ThreadedCall, deliver_results, take_batch
 from scoter.store.disk import disk_errors
 from scoter.store.warc import (
     ArchivedResponse,
@@ -39,7 +39,7 @@ MOST_WAITING: Final = 256
 
 
 class WarcContent:
-    """Archives exchanges by a thread of its own; at most ``most_waiting`` calls wait for it, others before it."""
+    """Archives exchanges in a separate thread, whose queue holds at most ``most_waiting`` calls."""
 
     def __init__(
         self,
@@ -52,9 +52,9 @@ class WarcContent:
         clock: Callable[[], datetime] = utc_now,
         most_waiting: int = MOST_WAITING,
     ) -> None:
-        """A file is finished when it has ``size`` bytes or is of that ``age``.
+        """Finish a file at ``size`` bytes or at this ``age``.
 
-        Files that a killed service left are finished meanwhile; their contents can be read at any time.
+        Files that a killed service left are recovered in the background; they can be read at any time.
         """
         self.folder = folder
         with disk_errors("create the folder of the archive", folder):
@@ -70,10 +70,10 @@ class WarcContent:
         return f"WarcContent({self.folder})"
 
     async def keep(self, exchanges: Sequence[Exchange], *, message: str, fetch: str) -> Sequence[Archived | None]:
-        """Archive exchanges of one fetch; return where each lies.
+        """Archive the exchanges of one fetch; return the location of each.
 
-        On a full disk it raises ``ContentUnavailable``, of the exchange that did not fit nothing is left, and the next
-        call may succeed. A caller that is cancelled cannot know what was kept.
+        Raises ``ContentUnavailable`` on a full disk, without leaving a partial record; the next call may succeed. If
+        the caller is cancelled, the exchanges may or may not be archived.
         """
         if not exchanges:
             return ()
@@ -88,11 +88,11 @@ class WarcContent:
         return [Archived(each.file, each.offset, each.length) for each in found]
 
     async def read(self, archived: Archived, limit: int = BODY_LIMIT) -> ArchivedResponse:
-        """Return what was archived, at most ``limit`` bytes of its body."""
+        """Return an archived response with at most ``limit`` bytes of its body."""
         return await asyncio.to_thread(read, self.folder, archived, limit)
 
     def close(self) -> None:
-        """Write what is waiting and finish the open file. Blocks for as long as that takes."""
+        """Write queued exchanges and finish the open file. Blocks until done."""
         self._closed = True
         self._thread.close()
         self._recovery.join()
@@ -107,11 +107,11 @@ class WarcContent:
 
 
 def read(folder: Path, archived: Archived, limit: int = BODY_LIMIT) -> ArchivedResponse:
-    """Return what lies in an archive; other processes may ask, too."""
+    """Return a response from an archive, which another process may be writing."""
     name = archived.file
     if "/" in name or name.startswith(".") or not name.endswith(SUFFIX):
         raise UsageError(f"{name!r} is not the name of an archive file", where=str(folder))
-    # The last once more: it may have got its name between the first look and the second.
+    # The final name comes twice: the file may be renamed between the first look and the second.
     for each in (name, name + OPEN, name):
         path = folder / each
         if path.exists():
@@ -129,16 +129,16 @@ def read(folder: Path, archived: Archived, limit: int = BODY_LIMIT) -> ArchivedR
     )
 
 
-_TOGETHER: Final = 64  # calls that are told at once: the first waits for the last
-_WAKE: Final = 1.0  # seconds in which an open file is looked after, busy or quiet
+_TOGETHER: Final = 64  # calls per batch: the first waits for the last
+_WAKE: Final = 1.0  # seconds between syncs of the open file
 
 _log = logging.getLogger(__name__)
 
 
 class LiveWarcWriter(WarcWriter):
-    """A writer of WARC files that can leave a file as it is, for recovery to finish.
+    """A WARC writer that can abandon a file for recovery to finish.
 
-    A file's age is that by the machine's own clock, too: after the wall's was set back it would stay open for as long.
+    It also measures a file's age with the monotonic clock, so that setting back the wall clock keeps no file open.
     """
 
     def __init__(
@@ -162,22 +162,22 @@ class LiveWarcWriter(WarcWriter):
             return None
         if self._since[0] is not part:
             self._since = part, self._timer()
-        # One that is sealed takes nothing more: it could not be given its name before.
+        # A sealed file takes no more records; an earlier attempt to rename it failed.
         if part.is_sealed or self._timer() - self._since[1] >= self._age.total_seconds():
             return self.finish()
         return super().finish_if_due()
 
     def abandon(self) -> None:
-        """Let go of the open file."""
+        """Close the open file and recover what it contains."""
         part, self._part = self._part, None
         if part is not None:
             part.close()
-            with suppress(ScoterError):  # on a disk that is still full the next start does it
+            with suppress(ScoterError):  # if the disk is still full, the next start recovers it
                 recover(part.draft)
 
 
 class ArchiveJob(ThreadedCall):
-    """Exchanges of one call on their way into the archive; where they lie, or why not, goes to the call's future."""
+    """The exchanges of one call to ``keep``."""
 
     __slots__ = ("exchanges",)
 
@@ -188,7 +188,7 @@ class ArchiveJob(ThreadedCall):
 
 
 class ArchiveThread:
-    """Writes what it is given, in order, until it is closed."""
+    """Writes jobs in order until it is closed."""
 
     def __init__(self, archive: LiveWarcWriter, *, timer: Callable[[], float] = time.monotonic) -> None:
         self._archive = archive
@@ -203,7 +203,7 @@ class ArchiveThread:
         self._queue.put(work)
 
     def close(self) -> None:
-        """Write what is waiting, finish the open file, and end. Blocks until that is done."""
+        """Write queued jobs and finish the open file. Blocks until done."""
         if self._thread.is_alive():
             self._queue.put(None)
         self._thread.join()
@@ -215,7 +215,7 @@ class ArchiveThread:
             for work in batch:
                 self._write(work)
             deliver_results(batch)
-            self._look_after()
+            self._sync_and_rotate()
         try:
             self._archive.close()
         except UserError as error:  # the next start finishes it
@@ -223,17 +223,12 @@ class ArchiveThread:
             self._archive.abandon()
 
     def _gather(self) -> tuple[list[ArchiveJob], bool]:
-        """Wait a while for work, and take all that is there by then."""
-        batch: list[ArchiveJob] = []
+        """Wait up to ``_WAKE`` seconds for a job; return it and those queued behind it, and false at the end."""
         try:
-            while len(batch) < _TOGETHER:
-                work = self._queue.get_nowait() if batch else self._queue.get(timeout=_WAKE)
-                if work is None:
-                    return batch, False
-                batch.append(work)
+            first = self._queue.get(timeout=_WAKE)
         except Empty:
-            pass
-        return batch, True
+            return [], True
+        return take_batch(self._queue, first, _TOGETHER)
 
     def _write(self, work: ArchiveJob) -> None:
         try:
@@ -253,12 +248,12 @@ class ArchiveThread:
         except UserError as error:
             if isinstance(error.__cause__, OSError):
                 raise
-        # The file was given up when a broken record could not be taken back: the next one begins.
+        # A partial record could not be removed, so the file was given up: start the next one.
         self._archive.abandon()
         return self._archive.write(exchange, facts)
 
-    def _look_after(self) -> None:
-        """Bring what was written to the disk now and then, and finish a file whose time has come."""
+    def _sync_and_rotate(self) -> None:
+        """Sync the open file every ``_WAKE`` seconds, and finish it when due."""
         now = self._timer()
         if now - self._synced < _WAKE:
             return
@@ -268,17 +263,17 @@ class ArchiveThread:
                 self._archive.sync()
                 self._is_dirty = False
             self._archive.finish_if_due()
-        except Exception as error:  # the thread must live on: others wait for it
+        except Exception as error:  # the thread must survive: callers wait for it
             _log.warning("cannot sync or rotate the archive: %s", error)
 
 
 def recover_all(drafts: Sequence[Path]) -> list[Path]:
-    """Finish the files that a killed writer left; return those that now have a name. What cannot be is left."""
+    """Finish the files that a killed writer left; return those that got their final name, and skip damaged ones."""
     named = []
     for draft in drafts:
         try:
             found = recover(draft).path
-        except Exception as error:  # whatever is wrong with one file, the others are to be had
+        except Exception as error:  # recover the others
             _log.warning("cannot recover an archive file: %s", error)
             continue
         if found is not None:
