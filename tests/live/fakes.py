@@ -157,7 +157,7 @@ class ScriptedWeb:
         self.priorities: list[Priority] = []
         self.under_way: Counter[str] = Counter()
         self.most_under_way = 0
-        self.hurried: list[tuple[str, Priority]] = []
+        self.raised: list[tuple[str, Priority]] = []
         self.cancelled: list[str] = []
         self.ends_after = 0.0  # seconds from being cancelled
         self.defect: Exception | None = None
@@ -181,8 +181,8 @@ class ScriptedWeb:
         answer = self.answers.get(url, page("<title>Nothing</title>", 404))
         return HopReply(answer(request.url), self.waited)
 
-    def hurry(self, url: Url, priority: Priority) -> None:
-        self.hurried.append((url.text, priority))
+    def raise_priority(self, url: Url, priority: Priority) -> None:
+        self.raised.append((url.text, priority))
 
 
 class KeptContent:

@@ -1,4 +1,4 @@
-"""What a message asks for, and whether there is room for it. What is accepted is kept for good before that is said."""
+"""Takes messages in: extracts their URLs, applies the backlog limits, and stores what it accepts before it answers."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from scoter.live.ports import Accepted, DomainRuleStore, Intake
 from scoter.live.records import Message
 
 _LATER = 30.0
-_SOONEST, _LATEST = 5.0, 3600.0  # seconds after which whoever was refused for a domain may come again
-_SHOWN = 200  # characters of what is told back
+_SOONEST, _LATEST = 5.0, 3600.0  # bounds, in seconds, of the retry time for a full domain
+_SHOWN = 200  # characters of a URL that are shown in an answer
 _SCHEMES = frozenset({"http", "https"})
 
 
 class Backlog(Protocol):
-    """How much is waiting, and which messages have come."""
+    """How many URLs are waiting, and which messages are known."""
 
     def waiting(self) -> int: ...
 
@@ -32,21 +32,21 @@ class Backlog(Protocol):
 
 
 class Overloaded(Struct, frozen=True):
-    """There is no room now: the whole service's, or a domain's."""
+    """The backlog is full: that of ``domain``, or the whole service's if ``domain`` is empty."""
 
     retry_after: float
     domain: str = ""
 
 
 class Unusable(Struct, frozen=True):
-    """A URL of a message that is not one, or that may not be asked for."""
+    """A URL of a message that is invalid or must not be requested."""
 
     url: str
     why: str
 
 
 class Taken(Struct, frozen=True, kw_only=True):
-    """A message that was accepted, and what of it was not taken."""
+    """An accepted message, with the URLs that cannot be used and the number beyond the limit per message."""
 
     accepted: Accepted
     unusable: tuple[Unusable, ...] = ()
@@ -57,7 +57,7 @@ TakeResult: TypeAlias = Taken | Overloaded
 
 
 class Acceptance:
-    """Takes messages in."""
+    """Accepts messages, or refuses them when the backlog is full."""
 
     def __init__(
         self,
@@ -76,19 +76,19 @@ class Acceptance:
         self._backlog = backlog
         self._rules = rules
         self._on_accepted = on_accepted
-        # Domains of what is being written: several messages that come at once must not each take the same room.
+        # URLs being written, by domain: messages that arrive together must not each claim the same space.
         self._coming: dict[str, int] = {}
         self._coming_in_all = 0
 
     async def take(self, messages: Sequence[Message]) -> Sequence[TakeResult]:
-        """Accept messages as one write; each is answered for itself, in the order given."""
+        """Accept messages in one write; return a result for each, in order."""
         answers: list[Overloaded | None] = []
         read: list[_ExtractedUrls] = []
         names = set()
         for message in messages:
             found = self._read(message)
             refusal = self._refusal(found.urls)
-            # One that came before needs no room, and must not be told that it was not accepted.
+            # A repeated message needs no space, and must not be refused.
             if refusal is not None and (message.id in names or self._backlog.is_done(message.id) is not None):
                 refusal = None
             answers.append(refusal)
@@ -103,7 +103,7 @@ class Acceptance:
                 else ()
             )
         finally:
-            # From here on the journal counts them, or nobody has to.
+            # The journal counts them now, or they were not accepted.
             for each in read:
                 self._expect(each.urls, -1)
         if kept:
@@ -115,7 +115,7 @@ class Acceptance:
         return [next(taken) if refusal is None else refusal for refusal in answers]
 
     def _expect(self, urls: Sequence[Url], more: int) -> None:
-        """Count URLs among those that are being written, or no longer."""
+        """Add URLs to those being written, or remove them if ``more`` is -1."""
         self._coming_in_all += more * len(urls)
         for url in urls:
             domain = url.domain
@@ -126,7 +126,7 @@ class Acceptance:
                 del self._coming[domain]
 
     def _read(self, message: Message) -> _ExtractedUrls:
-        """Find a message's URLs, each once, in their order."""
+        """Find the distinct URLs of a message, in order."""
         urls: dict[str, Url] = {}
         unusable: dict[str, Unusable] = {}
         left_out = set()
@@ -156,7 +156,7 @@ class Acceptance:
         return f"{rule.domain} is blocked" if rule is not None and rule.blocked else ""
 
     def _refusal(self, urls: Sequence[Url]) -> Overloaded | None:
-        """Tell whether there is no room. Where nothing waits there is, however small it was made."""
+        """Return why URLs cannot be accepted now, or ``None``. An empty backlog accepts any message."""
         waiting = self._backlog.waiting() + self._coming_in_all
         if waiting and urls and waiting + len(urls) > self._backlog_most:
             return Overloaded(_LATER)
@@ -167,7 +167,7 @@ class Acceptance:
         return None
 
     def _until_room(self, domain: str, waiting: int, more: int) -> float:
-        """Return how many seconds a domain takes at its delay until there is room for so many more."""
+        """Return the seconds that a domain needs, at its delay, to make space for ``more`` URLs."""
         rule = self._rules.get(domain)
         delay = self._delay if rule is None or rule.delay is None else rule.delay
         before = waiting if more > self._domain_most else waiting + more - self._domain_most

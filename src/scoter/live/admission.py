@@ -1,4 +1,4 @@
-"""TODO: describe."""
+"""Limits on what the scheduler starts: a share per domain, and a pause while storage is unavailable."""
 
 from __future__ import annotations
 
@@ -18,25 +18,27 @@ from scoter.live.records import Priority
 
 
 class ScheduledEntry(Struct, frozen=True):
+    """A journal entry with its parsed URL."""
+
     entry: JournalEntry
     url: Url
 
 
 class DomainShares:
-    """How much of each domain is under way, and what is held until there is less, the most urgent first."""
+    """Limits how many entries of each domain are under way; holds the others, most urgent first."""
 
     def __init__(self, most: int, most_of_domain: int) -> None:
         self._most = most
         self._most_of_domain = most_of_domain
         self._under_way: Counter[str] = Counter()
         self._in_all = 0
-        self._queues: dict[str, list[tuple[int, int]]] = {}  # priorities and ids; of those given up some are left
+        self._queues: dict[str, list[tuple[int, int]]] = {}  # (priority, id); may contain ids no longer in ``held``
         self.held: dict[int, ScheduledEntry] = {}
 
     def admit(self, job: ScheduledEntry) -> ScheduledEntry | None:
-        """Take in a job; return which one of its domain begins now, if any does: the others are held."""
+        """Add a job; return the job of its domain to start now, or ``None`` if all are held."""
         domain, begins = job.url.domain, job
-        # A person does not wait behind what nobody waits for; how many persons there may be is the journal's to say.
+        # Jobs that a person waits for are never held; the journal limits how many there are.
         if job.entry.priority is not Priority.PERSON:
             heapq.heappush(self._queues.setdefault(domain, []), (job.entry.priority, job.entry.id))
             self.held[job.entry.id] = job
@@ -48,7 +50,7 @@ class DomainShares:
         return begins
 
     def after(self, job: ScheduledEntry) -> ScheduledEntry | None:
-        """Return the job that takes the place of one that has ended, if its domain has one and may have as many."""
+        """Return the held job that replaces one that has ended, or ``None``."""
         domain = job.url.domain
         self._under_way[domain] -= 1
         self._in_all -= 1
@@ -61,7 +63,7 @@ class DomainShares:
         return following
 
     def more(self, most: int) -> Iterator[ScheduledEntry]:
-        """Give at most so many jobs that were held and may begin by now, one of each domain."""
+        """Yield at most ``most`` held jobs that may start now, one per domain."""
         for domain in tuple(self._queues):
             if most <= 0:
                 return
@@ -72,14 +74,14 @@ class DomainShares:
                 yield following
 
     def _share(self) -> int:
-        """Return how many of one domain may be under way: one at least, and no more than there is room left."""
+        """Return how many entries of one domain may be under way: at least one, at most the free capacity."""
         return min(self._most_of_domain, max(1, self._most - self._in_all))
 
     def _next(self, domain: str) -> ScheduledEntry | None:
         queue = self._queues.get(domain, [])
         following = None
         while queue and following is None:
-            following = self.held.pop(heapq.heappop(queue)[1], None)  # none: it was given up meanwhile
+            following = self.held.pop(heapq.heappop(queue)[1], None)  # None: its lease was lost
         if not queue:
             self._queues.pop(domain, None)
         return following
@@ -87,18 +89,18 @@ class DomainShares:
 
 FIRST: Final = 1.0
 LONGEST: Final = 15.0
-_SOON: Final = 60.0  # seconds after the end of a recess in which the next one begins where that one left off
+_SOON: Final = 60.0  # seconds: a pause that starts sooner than this after the last one continues its back-off
 
 _log = logging.getLogger(__name__)
 
 
 class StoragePause:
-    """How much may be taken up, by what became of the last that was."""
+    """Stops work while storage is unavailable, and tries one entry at a time until it works again."""
 
     def __init__(
         self, *, first: float = FIRST, longest: float = LONGEST, lease_clock: Callable[[], float] = lease_now
     ) -> None:
-        """A trial is made after ``first`` seconds; each that fails doubles them, up to ``longest``."""
+        """The first trial comes after ``first`` seconds; each failed one doubles the time, up to ``longest``."""
         self._first = first
         self._longest = longest
         self._lease_clock = lease_clock
@@ -110,11 +112,11 @@ class StoragePause:
 
     @property
     def trouble(self) -> str:
-        """Why nothing can be kept, or nothing."""
+        """Why nothing can be stored; empty if all is well."""
         return "" if self._trouble is None else self._trouble.message
 
     def begin(self, error: Unavailable) -> None:
-        """Take up nothing for a while. Those who were under way and fail like the first do not prolong it."""
+        """Start a pause. Entries that were under way and fail for the same reason do not extend it."""
         if self._trouble is not None and not self._is_tried:
             return
         now = self._lease_clock()
@@ -125,7 +127,7 @@ class StoragePause:
         _log.warning("pausing for %.0f s, storage unavailable: %s", self._pause, error)
 
     def admits(self, most: int) -> int:
-        """Return how many of so many may be taken up now: all, none, or one for a trial."""
+        """Return how many of ``most`` entries may start now: all, none, or one as a trial."""
         if self._trouble is None:
             return most
         now = self._lease_clock()
@@ -136,17 +138,17 @@ class StoragePause:
         return min(most, 1)
 
     def opened(self, count: int) -> None:
-        """Note that the journal could be read: that is all that was missing, or nothing waits for the archive."""
+        """Note that the journal was read. This ends the pause, unless the archive failed and entries are waiting."""
         if self._trouble is not None and not (count and isinstance(self._trouble, ContentUnavailable)):
             self._end()
 
     def kept(self, *, archived: bool) -> None:
-        """Note that an outcome was kept, and whether answers were archived with it."""
+        """Note that an outcome was stored, and whether responses were archived with it."""
         if self._trouble is None or not self._is_tried:
             return
         if archived or not isinstance(self._trouble, ContentUnavailable):
             self._end()
-        else:  # it needed no room in the archive, and told nothing of it: the next trial need not wait
+        else:  # nothing was archived, so the archive is still untested: try the next entry at once
             self._until = self._lease_clock()
 
     def _end(self) -> None:

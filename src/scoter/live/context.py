@@ -25,15 +25,17 @@ class OutcomeSource(StrEnum):
 
 
 class Context(Struct, frozen=True, kw_only=True):
-    """What is known of a URL so far.
+    """The state of one URL between stages.
 
-    ``fetch`` names this fetch, if there is one: a record that was known or joined has another's. ``is_cut`` tells that
-    there were more redirects than are followed; ``onward`` is what was known of the URL to which the last hop leads,
-    ``read`` what the last answer holds, if it was one to be read, and ``came`` when that answer came.
-    ``withheld`` are the URLs whose answers are not to be archived. ``timings`` are the seconds that each stage took, in
-    their order; ``waited`` those in which only others were waited for (its domains' turns, a hop that another chain
-    makes), and ``remote`` those in which only its servers were. ``is_recorded`` is false at the end for one whose entry
-    was somebody else's by then.
+    - ``fetch``: the id of this fetch; a record from the store or from a joined fetch has another
+    - ``is_cut``: the redirect chain was longer than the limit
+    - ``onward``: the stored record of the URL that the last hop leads to
+    - ``read``, ``came``: the content of the last response, if parsed; when that response arrived
+    - ``withheld``: URLs whose responses must not be archived
+    - ``timings``: the seconds of each stage, in order
+    - ``waited``: seconds spent waiting for slots of domains, or for a hop of another chain
+    - ``remote``: seconds spent waiting for servers
+    - ``is_recorded``: false at the end if the lease of the entry was lost
     """
 
     entry: JournalEntry
@@ -59,5 +61,5 @@ class Context(Struct, frozen=True, kw_only=True):
     timings: tuple[tuple[str, float], ...] = ()
 
     def timed(self, stage: str, seconds: float) -> Context:
-        """Return this with one more timing."""
+        """Return a copy with one more timing."""
         return replace(self, timings=(*self.timings, (stage, seconds)))

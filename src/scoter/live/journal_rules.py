@@ -1,4 +1,4 @@
-"""Who is next in a journal, when an entry has been tried often enough, how much is kept: the same in every twin."""
+"""Rules of the journal that do not depend on its storage: order, tries and limits."""
 
 from __future__ import annotations
 
@@ -23,26 +23,25 @@ _GIVEN_UP_FOR: Final = timedelta(hours=1)
 
 
 class AgedEntryShare:
-    """Lets what is less urgent through now and then.
+    """Reserves one in eight entries for lower priorities that have waited longer than ``patience``.
 
-    The most urgent goes first, always; only, of every eight entries that are lent, one may be of a lower priority that
-    has waited longer than ``patience``. Were priority to grow with age alone, an hour's backlog of bulk would stand
-    before the person who comes now; so it has a share, however old it is.
+    All others go by priority. If priority grew with age instead, an hour of bulk backlog would delay a person who
+    submits a URL now.
     """
 
     def __init__(self, patience: timedelta = PATIENCE) -> None:
         self.patience = patience
         self._credit = 0
 
-    def for_the_patient(self, most: int) -> int:
-        """Return how many of the next ``most`` entries may go to those who have waited longest."""
+    def reserved(self, most: int) -> int:
+        """Return how many of the next ``most`` entries are reserved for those that have waited longest."""
         self._credit += most
         turns, self._credit = divmod(self._credit, _SHARE)
         return turns
 
 
 def failed_record(entry: JournalEntry, now: datetime) -> UrlRecord:
-    """Return what is told of a URL whose readers all went away, or failed, without an outcome."""
+    """Return the record of a URL that was opened too often without an outcome."""
     return UrlRecord(
         url=entry.url,
         resolved=entry.url,
@@ -56,8 +55,8 @@ def failed_record(entry: JournalEntry, now: datetime) -> UrlRecord:
 
 
 def domain_of(url: str) -> str:
-    """Return the registered domain of a URL, whose backlog it counts for."""
+    """Return the registered domain of a URL, or an empty string if the URL is invalid."""
     try:
         return registered_domain(canonical(url).host)
-    except UrlError:  # no domain's backlog then; its entry ends as what it is
+    except UrlError:  # it belongs to no backlog; the scheduler reports it
         return ""

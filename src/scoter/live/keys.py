@@ -1,4 +1,4 @@
-"""TODO: describe."""
+"""API keys: the record, the port, and how tokens are made and checked."""
 
 from __future__ import annotations
 
@@ -12,19 +12,13 @@ from typing import Final, Protocol
 from msgspec import Struct
 
 _PREFIX: Final = "scoter"
-
-
 _ID_BYTES: Final = 6
-
-
 _SECRET_BYTES: Final = 32
-
-
 MOST_KEYS: Final = 1_000
 
 
 class ApiKey(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Who may come in, and for what; ``rate`` is in requests a second. The token itself is kept nowhere."""
+    """An API key: its scopes, and its rate limit in requests per second. Only the hash of its token is stored."""
 
     id: str
     name: str
@@ -36,7 +30,7 @@ class ApiKey(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class KeyUses:
-    """When keys were last used, as far as it is not written down yet."""
+    """The last use of each key that has not been stored yet."""
 
     def __init__(self, clock: Callable[[], datetime]) -> None:
         self._clock = clock
@@ -55,32 +49,32 @@ class KeyUses:
 
 
 class ApiKeys(Protocol):
-    """The keys of a service."""
+    """The API keys of a service."""
 
     async def create(self, name: str, scopes: Sequence[str], rate: float | None = None) -> tuple[ApiKey, str]:
-        """Make a key; return it with its token, which cannot be shown again."""
+        """Create a key; return it with its token, which cannot be shown again."""
 
     def all(self) -> Sequence[ApiKey]:
-        """Return every key, in the order of their making."""
+        """Return all keys, oldest first."""
 
     async def revoke(self, key: str) -> bool:
-        """Remove a key by its id, from now on; tell whether there was one."""
+        """Remove a key at once; return whether it existed."""
 
     def check(self, token: str) -> ApiKey | None:
-        """Return whose token it is, if anyone's."""
+        """Return the key of a token, or ``None`` if the token is invalid."""
 
     async def note_uses(self) -> None:
-        """Keep when each key was last used: gathered, since a write for every request would cost more than most."""
+        """Store when each key was last used; called now and then, since a write per request would be expensive."""
 
     def take_uses(self) -> Mapping[str, datetime]:
-        """Return the uses that are not kept yet, and forget them: another process is told."""
+        """Return and clear the uses that are not stored yet, to send them to another process."""
 
     def add_uses(self, uses: Mapping[str, datetime]) -> None:
-        """Take note of uses that another process saw."""
+        """Add uses that another process has seen."""
 
 
 def new_key(name: str, scopes: Sequence[str], rate: float | None, now: datetime) -> tuple[ApiKey, str]:
-    """Return a key and its token."""
+    """Return a new key and its token."""
     identity, secret = secrets.token_hex(_ID_BYTES), secrets.token_urlsafe(_SECRET_BYTES)
     token = f"{_PREFIX}_{identity}_{secret}"
     key = ApiKey(id=identity, name=name, scopes=tuple(scopes), hash=_hash(token), created=now, rate=rate)
@@ -88,9 +82,9 @@ def new_key(name: str, scopes: Sequence[str], rate: float | None, now: datetime)
 
 
 def key_id_in(token: str) -> str:
-    """Return the id that a token names, or nothing.
+    """Return the key id in a token, or an empty string.
 
-    >>> id_in("scoter_0a1b_secret"), id_in("something else")
+    >>> key_id_in("scoter_0a1b_secret"), key_id_in("something else")
     ('0a1b', '')
     """
     parts = token.split("_", 2)
@@ -98,11 +92,11 @@ def key_id_in(token: str) -> str:
 
 
 def token_matches(key: ApiKey, token: str) -> bool:
-    """Tell whether a token is a key's, in a time that tells nothing of it."""
+    """Return whether a token belongs to a key, in constant time."""
     return hmac.compare_digest(key.hash, _hash(token))
 
 
 def _hash(token: str) -> bytes:
-    # A slow hash keeps guessable passwords from being tried out. A token has 256 random bits, which nobody guesses at
-    # any speed, so one SHA-256 does, and a request does not pay for stretching. Being random it needs no salt either.
+    # Slow hashes and salts protect guessable passwords. A token has 256 random bits, so one SHA-256 is enough and
+    # keeps requests cheap.
     return sha256(token.encode()).digest()

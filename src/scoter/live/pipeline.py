@@ -1,4 +1,4 @@
-"""What happens to a URL of a message, in order, with the reason for the order."""
+"""The pipeline of a URL: its stages in order, with the reason for the order."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ def pipeline(
     rules: DomainRuleStore | None = None,
     timer: Callable[[], float] = time.perf_counter,
 ) -> Service[Context, Context]:
-    """Return the way of a URL from a message to where it is stored and announced.
+    """Return the pipeline that fetches, parses, archives, stores and announces one URL.
 
-    ``reader`` is who does it. What was done is recorded in the context that comes back, unless its entry was lent to
-    somebody else meanwhile.
+    ``reader`` is the scheduler's name in the journal. The resulting context has ``is_recorded`` unset if the entry's
+    lease was lost.
     """
     live = config.live
     record = timed("record", RecordOutcome(reader, outcomes), timer)
@@ -46,23 +46,23 @@ def pipeline(
         work = work >> timed("related", FetchImage(asking, reading, live.hops), timer)
     work = (
         work
-        >> timed("archive", ArchiveResponses(content), timer)  # before the record, which says where the answer lies
+        >> timed("archive", ArchiveResponses(content), timer)  # before the record, which contains the location
         >> timed("conclude", BuildRecord(live.known_for, live.failed_for, clock), timer)
-        >> record  # inside what is under way: whoever comes after that finds it in the store
+        >> record  # inside JoinFetch: whoever no longer can join finds the record in the store
     )
     return guard(
         work,
         AnswerKnown(lately, record, timer),  # outermost: most URLs are known, and cost a lookup
-        # Behind it: what has just been stored is known; a moment earlier it is joined.
-        JoinFetch(record, timer, asking.hurry),
-        asking,  # innermost: a hop is shared among chains until each of them has recorded what it led to
+        # After the lookup: a URL is either joined or, once stored, known.
+        JoinFetch(record, timer, asking.raise_priority),
+        asking,  # innermost: chains share a hop until each of them has recorded its outcome
     )
 
 
 def timed(
     name: str, stage: Service[Context, Context], timer: Callable[[], float] = time.perf_counter
 ) -> Stage[Context, Context]:
-    """Return a stage that notes how long it took."""
+    """Return a stage that adds its duration to the context."""
 
     async def run(context: Context) -> Context:
         began = timer()

@@ -1,9 +1,8 @@
 """The interfaces between the live pipeline and its surroundings.
 
-Each has an implementation on this machine (in memory, SQLite, local processes) and may have one for a cluster. What
-belongs together is written together: ``OutcomeRecorder.record`` stores a URL's records, announces the outcome and
-closes the journal entry. It does so in one transaction if it can, else in this order, so that a crash between two steps
-repeats work and never loses it.
+Each has an implementation on one machine (SQLite, local processes; in memory for tests) and may have one for a cluster.
+``OutcomeRecorder.record`` stores a URL's records, announces the outcome and closes the journal entry: in one
+transaction if possible, else in this order, so that a crash between two steps repeats work but never loses it.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from scoter.live.records import ContentSummary, Event, Message, Priority, UrlRec
 
 
 class JournalEntry(Struct, frozen=True, kw_only=True):
-    """One URL of an accepted message, to be worked on; ``tries`` counts how often it was opened before."""
+    """One URL of an accepted message; ``tries`` counts how often it was opened before."""
 
     id: int
     message: str
@@ -34,7 +33,7 @@ class JournalEntry(Struct, frozen=True, kw_only=True):
 
 
 class Accepted(Struct, frozen=True, kw_only=True):
-    """What became of a message: its entries, by URL; ``is_new`` is false for one that was there already."""
+    """An accepted message: its entry ids by URL; ``is_new`` is false if the message was known already."""
 
     message: str
     entries: Mapping[str, int]
@@ -42,26 +41,26 @@ class Accepted(Struct, frozen=True, kw_only=True):
 
 
 class Intake(Protocol):
-    """Accepted messages, kept until each of their URLs is done. Entries are opened under a lease, most urgent first."""
+    """Stores accepted messages until all their URLs are done. Entries are opened under a lease, most urgent first."""
 
     async def accept(self, messages: Sequence[tuple[Message, Sequence[str]]]) -> Sequence[Accepted]:
-        """Keep messages with the URLs found in them for good, before this returns."""
+        """Store messages with their URLs durably before returning."""
 
     async def open(self, reader: str, most: int, lease: timedelta) -> Sequence[JournalEntry]:
-        """Lend entries to a reader; those it does not close in time are lent again, to whoever asks."""
+        """Lease entries to a reader; entries whose lease expires may be leased to any reader."""
 
     async def renew(self, reader: str, entries: Sequence[int], lease: timedelta) -> Sequence[int]:
-        """Prolong leases; return those entries that the reader still has."""
+        """Renew leases; return the entries that the reader still holds."""
 
     async def abort(self, reader: str, entries: Sequence[int]) -> None:
-        """Give entries back at once."""
+        """Return entries at once; this does not count as a try."""
 
     def depth(self) -> Mapping[Priority, int]:
-        """Return how many entries are not closed."""
+        """Return the number of open entries by priority."""
 
 
 class StoredRecord(Struct, frozen=True, kw_only=True):
-    """A record as it lies in the store: ready-made JSON, and what must be known without reading it."""
+    """A record as stored: its JSON, and the fields that are needed without decoding it."""
 
     url: str
     value: bytes
@@ -71,25 +70,25 @@ class StoredRecord(Struct, frozen=True, kw_only=True):
 
 
 class MetadataStore(Protocol):
-    """Records by URL. One that is past its time is not there."""
+    """Records by URL. Expired records are never returned."""
 
     def get(self, url: str) -> StoredRecord | None: ...
 
     def get_many(self, urls: Sequence[str]) -> Mapping[str, StoredRecord]:
-        """Return what is known of at most 300 URLs."""
+        """Return the records of at most 300 URLs."""
 
     async def put(self, rows: Sequence[StoredRecord]) -> None:
-        """Keep records.
+        """Store records.
 
-        One that is not direct (an alias by rel=canonical), or was fetched before, replaces no direct one that holds.
+        An alias (by rel=canonical) or an older record never replaces a direct record that has not expired.
         """
 
     async def expire(self, most: int) -> int:
-        """Remove at most so many records that are past their time; return how many."""
+        """Remove at most ``most`` expired records; return how many."""
 
 
 class UrlOutcome(Struct, frozen=True, kw_only=True):
-    """An entry that is worked off: what to keep, and whom to tell."""
+    """A finished entry: the record to announce, and the rows to store."""
 
     entry: JournalEntry
     record: UrlRecord
@@ -97,21 +96,21 @@ class UrlOutcome(Struct, frozen=True, kw_only=True):
 
 
 class OutcomeRecorder(Protocol):
-    """Records outcomes once."""
+    """Records each outcome exactly once."""
 
     async def record(self, reader: str, done: Sequence[UrlOutcome]) -> Sequence[Event | None]:
-        """Store, announce and close; none for an entry that the reader no longer has, of which nothing is kept."""
+        """Store, announce and close; for an entry that the reader has lost, store nothing and return ``None``."""
 
 
 class Events(Protocol):
-    """Announcements in their order, kept for a while."""
+    """Events in order, kept for a limited time."""
 
     def since(self, number: int, most: int) -> Sequence[Event]: ...
 
     def last(self) -> int: ...
 
     def first(self) -> int:
-        """Return the oldest number that is still kept."""
+        """Return the number of the oldest stored event."""
 
 
 class Delivery(Struct, frozen=True, kw_only=True):
@@ -124,59 +123,59 @@ class Delivery(Struct, frozen=True, kw_only=True):
 
 
 class Deliveries(Protocol):
-    """Callbacks that are due, kept until they were received or given up."""
+    """Events to be posted to callbacks, kept until delivered or given up."""
 
     async def due(self, most: int, lease: timedelta) -> Sequence[Delivery]: ...
 
     async def delivered(self, ids: Sequence[str]) -> None: ...
 
     async def failed(self, delivery: str, again_in: timedelta | None, why: str) -> None:
-        """Try again later; none gives up."""
+        """Schedule a retry; give up if ``again_in`` is ``None``."""
 
     async def put_off(self, again_in: Mapping[str, timedelta]) -> None:
-        """Give deliveries back that were not tried: each is due again then, and it counts as no failure."""
+        """Reschedule deliveries that were not attempted; this does not count as a failure."""
 
 
 class HopReply(Struct, frozen=True):
     """The reply to one hop.
 
     ``waited`` is the seconds it waited for a slot of its domain, or for a hop that it shares; ``remote`` the seconds
-    that only the server took. ``read`` summarises the content if the worker has parsed it. ``is_deadly`` means that a
-    worker may have crashed while parsing it.
+    that only the server took. ``read`` summarises the content if the worker has parsed it. ``has_crashed_worker`` means
+    that a worker may have crashed while parsing it.
     """
 
     reply: Reply
     waited: float = 0.0
     read: ContentSummary | None = None
-    is_deadly: bool = False
+    has_crashed_worker: bool = False
     remote: float = 0.0
 
 
 class Fetching(Protocol):
-    """Makes one hop in its domain's turn, wherever that is done. It never fails: what goes wrong is a reply."""
+    """Makes one hop in a slot of its domain. It never raises: failures are replies."""
 
     async def fetch(self, request: Request, priority: Priority) -> HopReply: ...
 
 
 class RequestQueues(Fetching, Protocol):
-    """One queue for each domain, in which the most urgent comes first."""
+    """One request queue per domain, ordered by priority."""
 
     async def fetch(self, request: Request, priority: Priority, *, is_read: bool = False) -> HopReply:
-        """Make one hop; what comes may be read at once, where it is fetched, if it is to be read at all."""
+        """Make one hop; with ``is_read`` the worker may parse the response."""
 
-    def hurry(self, url: Url, priority: Priority) -> None:
-        """Let what waits for a URL wait as somebody this urgent does, from now on; what is as urgent stays as it is."""
+    def raise_priority(self, url: Url, priority: Priority) -> None:
+        """Raise the priority of queued requests for a URL to at least ``priority``."""
 
 
 class ContentStore(Protocol):
-    """Keeps what came over the wire."""
+    """Archives responses."""
 
     async def keep(self, exchanges: Sequence[Exchange], *, message: str, fetch: str) -> Sequence[Archived | None]:
-        """Archive exchanges of one fetch; return where each lies, none where nothing is kept."""
+        """Archive the exchanges of one fetch; return the location of each, or ``None`` if it was not archived."""
 
 
 class DomainRuleStore(Protocol):
-    """Rules that are set while the service runs, and outlive it."""
+    """Domain rules, which can be changed while the service runs."""
 
     def get(self, domain: str) -> DomainRule | None: ...
 
@@ -186,7 +185,7 @@ class DomainRuleStore(Protocol):
 
 
 class FailedDelivery(Struct, frozen=True, kw_only=True):
-    """A delivery that nobody took, and why."""
+    """A delivery that was given up, and why."""
 
     delivery: Delivery
     why: str

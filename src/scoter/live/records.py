@@ -1,4 +1,4 @@
-"""What comes in, what is known of a URL, and what is announced of it."""
+"""The records of the live service: messages, URL records and events."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ class Priority(IntEnum):
 
 
 class Message(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A text with links in it, or URLs as such.
+    """A submitted text with links, or a list of URLs.
 
-    ``id`` is its sender's, or made on arrival; a message that comes twice under one id is one message. ``force`` asks
-    for a fetch even if the URL is known; ``callback`` is where the outcome is to be posted.
+    ``id`` comes from the sender or is generated; two messages with the same id are one message. ``force`` requests a
+    fetch even if a fresh record exists. ``callback`` is the URL that outcomes are posted to.
     """
 
     id: str
@@ -37,17 +37,17 @@ class Message(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class State(StrEnum):
-    """What came of a URL."""
+    """The result of fetching a URL."""
 
-    OK = "ok"  # a body came, whatever could be read of it
-    FAILED = "failed"  # nothing usable came
-    GONE = "gone"  # there is no such page
+    OK = "ok"  # a body was received, even if it could not be parsed
+    FAILED = "failed"  # no usable response
+    GONE = "gone"  # the page does not exist
     DENIED = "denied"  # robots.txt forbids it
-    REFUSED = "refused"  # we do not ask there: the address, port or scheme is not allowed, or the domain is blocked
+    REFUSED = "refused"  # the address, port or scheme is not allowed, or the domain is blocked
 
 
 class ContentKind(StrEnum):
-    """What a URL is, for those who show it."""
+    """The kind of content, for display."""
 
     PAGE = "page"
     IMAGE = "image"
@@ -58,11 +58,10 @@ class ContentKind(StrEnum):
 
 
 class ContentSummary(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What an answer holds, as far as anybody asks for it later.
+    """The parts of a parsed response that the record needs.
 
-    ``size`` is the bytes of its content, free of codings; ``canonical`` what a page calls itself, and ``onward`` where
-    it sends its reader at once. ``problem`` tells why it could not be read, or in part only; ``noarchive`` that it is
-    not to be archived.
+    ``size`` is the number of bytes after decoding. ``canonical`` is the page's canonical URL, ``onward`` the target of
+    its immediate refresh. ``problem`` says why parsing failed, wholly or in part. ``noarchive`` forbids archiving.
     """
 
     media_type: str
@@ -87,7 +86,7 @@ class Hop(Struct, frozen=True, omit_defaults=True):
 
 
 class Related(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What fetching the representative image told."""
+    """The preview image of a page, as fetched."""
 
     image: Image
     bytes: int = 0
@@ -96,9 +95,10 @@ class Related(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class UrlRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What is known of a URL; this is also its form in JSON, in the store and to clients.
+    """Everything known about a URL. Its JSON form is what the store holds and clients receive.
 
-    ``fetch`` names the fetch that it comes from: every URL of a chain has the same record but for ``url``.
+    ``fetch`` is the id of the fetch that produced it: all URLs of a redirect chain share a record, except for ``url``
+    and ``hops``.
     """
 
     url: str
@@ -121,7 +121,7 @@ class UrlRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Event(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """An announcement: a URL of a message is done. ``number`` orders events, and resumes a stream of them."""
+    """The announcement that a URL of a message is done. Clients resume a stream of events by ``number``."""
 
     number: int
     message: str

@@ -1,14 +1,14 @@
-"""Takes entries from the journal, most urgent first, and brings each through the pipeline, so many at a time.
+"""Takes entries from the journal, most urgent first, and runs each through the pipeline; the concurrency is bounded.
 
-Nothing is lost: an entry is closed by the same write that records what came of it. One that this scheduler does not
-finish, because it was killed or because of a defect, is lent to somebody else once its lease has run out.
+Nothing is lost: the write that records an outcome also closes the entry. An entry that this scheduler does not finish,
+because it was killed or has a defect, is leased again after its lease expires.
 
-A domain has a share of what is under way and no more: its URLs wait for its turns, and a thousand of them would leave
-no room for any other's. What is beyond its share is held, and begins when one of its own ends. Nor has it more than is
-left for all others together, so that some room is left however many domains are slow.
+Each domain has a share of the entries under way. Entries beyond it are held, and start when another entry of the
+domain ends. Otherwise a thousand URLs of one slow domain would block all others. The share shrinks with the free
+capacity, so that some capacity remains however many domains are slow.
 
-What cannot be kept because of a full disk or a locked database is given back as if it had never been taken, however
-long that lasts: no URL ever fails for it.
+While the disk is full or the database locked, entries are returned to the journal without counting a try: no URL
+fails because of it.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ from scoter.live.ports import Intake, JournalEntry
 from scoter.live.stages.requests import Postponed
 
 _AT_ONCE = 200
-_LOOK_AGAIN = 0.25  # seconds after which an empty journal is looked at again; ``wake`` makes it sooner
-_SHARE = 10  # a domain has at most one part in so many of what is under way
-_GRACE = 1.0  # seconds in which what has been recorded comes to its end
-_HELD = 10  # times as many as may be under way are held for domains that have their share
+_POLL_EVERY = 0.25  # seconds between looks at an empty journal; ``wake`` ends the wait
+_SHARE = 10  # a domain may have a tenth of the entries under way
+_GRACE = 1.0  # seconds that a task has to finish after its lease was lost
+_HELD = 10  # at most this many times the concurrency is held
 
 _log = logging.getLogger(__name__)
 
 
 class Scheduler:
-    """One reader of the journal."""
+    """Reads the journal and runs its entries."""
 
     def __init__(
         self,
@@ -54,10 +54,7 @@ class Scheduler:
         new_id: Callable[[], str] = lambda: uuid.uuid4().hex,
         lease_clock: Callable[[], float] = lease_now,
     ) -> None:
-        """``most`` entries are worked on at a time; ``on_done`` is told of each that is recorded.
-
-        ``lease_clock`` is the clock of leases.
-        """
+        """Run at most ``most`` entries at a time; call ``on_done`` for each that is recorded."""
         self._reader = reader
         self._intake = intake
         self._pipeline = pipeline
@@ -69,10 +66,10 @@ class Scheduler:
         self._shares = DomainShares(most, most_of_domain or max(1, most // _SHARE))
         self._storage_pause = pause or StoragePause()
         self._returning: set[int] = set()
-        self._doomed: dict[int, asyncio.TimerHandle] = {}  # under way, and not lent to us any more
-        self._is_behind = False  # leases could not be prolonged when it was time
+        self._doomed: dict[int, asyncio.TimerHandle] = {}  # tasks whose lease was lost, to be cancelled
+        self._is_behind = False  # the last renewal of leases failed
         self._lease_clock = lease_clock
-        self._renewed = lease_clock()  # when leases were last prolonged
+        self._renewed = lease_clock()  # when leases were last renewed
         self._awake = asyncio.Event()
         self._has_more = True
         self._stopping = False
@@ -86,20 +83,20 @@ class Scheduler:
 
     @property
     def held(self) -> int:
-        """How many wait for others of their domain."""
+        """How many entries wait for others of their domain."""
         return len(self._shares.held)
 
     @property
     def trouble(self) -> str:
-        """Why nothing is taken up at the moment, or nothing."""
+        """Why no entries are started; empty if all is well."""
         return self._storage_pause.trouble
 
     def wake(self) -> None:
-        """Look at the journal now: something was accepted."""
+        """Look at the journal now, because a message was accepted."""
         self._awake.set()
 
     async def run(self) -> None:
-        """Work until ``stop``; then what is under way is given back."""
+        """Run until ``stop``, then return unfinished entries to the journal."""
         renewing = asyncio.create_task(self._renew())
         try:
             while not self._stopping:
@@ -109,7 +106,7 @@ class Scheduler:
                 for job in self._shares.more(self._room()):
                     self._start(job)
                 if not self._has_more or self._room() <= 0:
-                    await self._rest()
+                    await self._wait()
         finally:
             renewing.cancel()
             await asyncio.gather(renewing, return_exceptions=True)
@@ -124,7 +121,7 @@ class Scheduler:
 
     async def _open(self) -> Sequence[JournalEntry]:
         room = self._room()
-        self._has_more = room <= 0  # nobody knows
+        self._has_more = room <= 0  # unknown while there is no capacity
         if self._has_more:
             return ()
         room = self._storage_pause.admits(room)
@@ -133,7 +130,7 @@ class Scheduler:
         try:
             await self._catch_up()
             opened = await self._intake.open(self._reader, room, self._lease)
-        except Unavailable as error:  # what was accepted is still there afterwards
+        except Unavailable as error:  # accepted messages are safe
             self._pause(error)
             return ()
         except ScoterError as error:
@@ -147,14 +144,14 @@ class Scheduler:
         return opened
 
     def _pause(self, error: Unavailable) -> None:
-        """Take up nothing for a while, and give back what has not begun."""
+        """Start nothing for a while, and return the entries that have not started."""
         self._storage_pause.begin(error)
         self._returning.update(self._shares.held)
         self._shares.held.clear()
 
     async def _catch_up(self) -> None:
-        """Do what could not be written before. Lending comes after it: that takes back what is past its time."""
-        # A process that stood still for longer than a lease, and lent first, would take back all that it works on.
+        """Retry failed renewals and returns of entries. Must run before ``open``, which ends expired leases."""
+        # After a pause longer than a lease, ``open`` would otherwise take away everything that is under way here.
         if self._is_behind or self._lease_clock() - self._renewed > self._lease.total_seconds() / 2:
             await self._renew_all()
             self._is_behind = False
@@ -162,9 +159,9 @@ class Scheduler:
             await self._intake.abort(self._reader, returning)
             self._returning.difference_update(returning)
 
-    async def _rest(self) -> None:
+    async def _wait(self) -> None:
         try:
-            async with asyncio.timeout(_LOOK_AGAIN):
+            async with asyncio.timeout(_POLL_EVERY):
                 await self._awake.wait()
         except TimeoutError:
             return
@@ -173,11 +170,11 @@ class Scheduler:
         if entry.id in self._tasks or entry.id in self._shares.held:
             if (doom := self._doomed.pop(entry.id, None)) is not None:
                 doom.cancel()
-            return  # its lease ran out while it was worked on: it goes on under the new one
+            return  # its lease expired while it was running: continue under the new one
         try:
             url = canonical(entry.url)
         except UrlError as error:
-            # Only what was canonical was accepted, so an older version must have had other rules.
+            # An older version with other rules accepted it.
             _log.error("accepted URL is no longer valid: %r: %s", entry.url, error)
             return
         if (job := self._shares.admit(ScheduledEntry(entry, url))) is not None:
@@ -195,7 +192,7 @@ class Scheduler:
         following = None if self._stopping else self._shares.after(job)
         if following is not None:
             self._start(following)
-        elif self._has_more:  # otherwise the journal was empty, and there is nothing to take this one's place
+        elif self._has_more:  # otherwise the journal is empty
             self._awake.set()
 
     async def _work(self, job: ScheduledEntry) -> None:
@@ -204,12 +201,12 @@ class Scheduler:
             if done.is_recorded:
                 self._storage_pause.kept(archived=any(done.archived))
                 self._on_done(done)
-        except Unavailable as error:  # ours, not the page's: it does not count as a try
+        except Unavailable as error:  # not the fault of the page: does not count as a try
             self._pause(error)
             self._returning.add(job.entry.id)
         except Postponed as postponed:
             _log.info("%s", postponed)
-        except Exception:  # a defect must not stop the others; the journal ends an entry that fails again and again
+        except Exception:  # a defect must not stop the others; the journal gives up after too many tries
             _log.exception("cannot process entry %d: %r", job.entry.id, job.entry.url)
 
     async def _renew(self) -> None:
@@ -229,20 +226,20 @@ class Scheduler:
                 await self._keep(held[at : at + _AT_ONCE])
             except Unavailable:
                 raise
-            except ScoterError as error:  # what is lost by it is lent again later
+            except ScoterError as error:  # entries whose lease expires are leased again
                 _log.warning("cannot renew leases: %s", error)
             except Exception:
                 _log.exception("cannot renew leases")
         self._renewed = began
 
     async def _keep(self, entries: Sequence[int]) -> None:
-        """Prolong leases, and give up what somebody else has by now."""
+        """Renew leases, and give up entries that another reader holds."""
         still = set(await self._intake.renew(self._reader, entries, self._lease))
         for entry in entries:
             if entry not in still:
                 self._shares.held.pop(entry, None)
                 if (task := self._tasks.get(entry)) is not None and entry not in self._doomed:
-                    # Not at once: it may be one that was recorded a moment ago, of which nobody has been told yet.
+                    # Not at once: the entry may just have been recorded, and ``on_done`` not been called yet.
                     self._doomed[entry] = asyncio.get_running_loop().call_later(_GRACE, task.cancel)
 
     async def _give_back(self) -> None:
@@ -255,5 +252,5 @@ class Scheduler:
         for at in range(0, len(entries), _AT_ONCE):
             try:
                 await self._intake.abort(self._reader, entries[at : at + _AT_ONCE])
-            except ScoterError as error:  # their leases will run out
+            except ScoterError as error:  # their leases will expire
                 _log.warning("cannot return unfinished entries to the journal: %s", error)

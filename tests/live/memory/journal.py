@@ -141,7 +141,7 @@ class MemoryJournal:
         chosen: list[_EntryState] = []
         now = self._clock()
         before = now - self._turns.patience
-        for _ in range(self._turns.for_the_patient(most)):
+        for _ in range(self._turns.reserved(most)):
             heads = [head for priority in (Priority.NORMAL, Priority.BULK) if (head := self._head(priority))]
             # A time in the future dates from before the clock was set back: the entry has waited since then.
             waited = [head for head in heads if not before < head.message.received <= now]

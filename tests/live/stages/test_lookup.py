@@ -331,7 +331,7 @@ async def test_a_person_who_joins_a_bulk_loads_fetch_hurries_it_and_all_that_fol
 
     await loading
     assert told.source is OutcomeSource.JOINED
-    assert bench.web.hurried == [(A, Priority.PERSON)]
+    assert bench.web.raised == [(A, Priority.PERSON)]
     assert bench.web.priorities == [Priority.BULK, Priority.PERSON, Priority.PERSON]
 
 
@@ -346,7 +346,7 @@ async def test_a_person_whose_chain_comes_to_a_hop_of_a_bulk_load_hurries_that_h
 
     await loading
     assert bench.web.asked == [C, A]
-    assert bench.web.hurried == [(C, Priority.PERSON)]
+    assert bench.web.raised == [(C, Priority.PERSON)]
 
 
 @simulated
@@ -358,7 +358,7 @@ async def test_a_bulk_load_that_joins_a_persons_fetch_slows_nobody() -> None:
     await bench.submit(A, priority=Priority.BULK)
 
     await asking
-    assert bench.web.hurried == []
+    assert bench.web.raised == []
     assert bench.web.priorities == [Priority.PERSON, Priority.PERSON]
 
 

@@ -70,10 +70,10 @@ def ask(fetchers: WorkerDispatcher, url: str, priority: Priority = Priority.NORM
     return asyncio.create_task(fetchers.fetch(Request(url=canonical(url)), priority))
 
 
-def answered(fetchers: WorkerDispatcher, fake: Fake, *, rest: float = 0.0, pause: float = 0.0) -> None:
+def answered(fetchers: WorkerDispatcher, fake: Fake, *, hold: float = 0.0, pause: float = 0.0) -> None:
     """Let a fetcher answer the first of those that are under way."""
     pending = next(iter(fake.under_way.values()))
-    fetchers.receive(fake, HopDone(pending.id, answer(pending.request.url), 0.0, rest, pause))
+    fetchers.receive(fake, HopDone(pending.id, answer(pending.request.url), 0.0, hold, pause))
 
 
 async def test_a_process_that_cannot_be_started_is_started_later(
@@ -159,13 +159,13 @@ async def test_a_former_holder_that_is_late_does_not_shorten_a_domains_rest(
     monkeypatch.setattr(fetchers._pool, "owner", lambda shard: new)
     asking.append(ask(fetchers, "http://a.example/2"))
     await asyncio.sleep(0)
-    answered(fetchers, new, rest=100.0, pause=30.0)
-    answered(fetchers, old, rest=0.0, pause=1.0)
+    answered(fetchers, new, hold=100.0, pause=30.0)
+    answered(fetchers, old, hold=0.0, pause=1.0)
     await asyncio.gather(*asking)
     view = fetchers.domain("a.example")
 
     assert view is not None
-    assert view.rest > 99
+    assert view.hold > 99
     assert view.pause == 30.0
 
 
@@ -177,11 +177,11 @@ async def test_a_rest_is_handed_on_even_if_nothing_else_is_known_of_its_domain(
     asking = ask(fetchers, "http://a.example/")
     await asyncio.sleep(0)
     fetchers.receive(
-        fake, HopRefused(next(iter(fake.under_way)), RefusalReason.RESTING, 600.0)
+        fake, HopRefused(next(iter(fake.under_way)), RefusalReason.ON_HOLD, 600.0)
     )  # somebody asked directly
     await asking
 
-    assert [rest.domain for rest in fetchers.rests(frozenset(range(64)), 0.0)] == ["a.example"]
+    assert [hold.domain for hold in fetchers.domain_holds(frozenset(range(64)), 0.0)] == ["a.example"]
 
 
 async def test_domains_whose_answers_nobody_waited_for_leave_nothing_behind(

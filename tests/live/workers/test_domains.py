@@ -13,7 +13,7 @@ from scoter.live.workers.domains import DomainQueue, DomainQueues, QueuedHop
 def pending(domain: DomainQueue, number: int, priority: Priority = Priority.NORMAL) -> QueuedHop:
     request = Request(url=canonical(f"http://{domain.name}/{number}"))
     answered = asyncio.get_running_loop().create_future()
-    return QueuedHop(number, request, priority, domain, answered, is_bare=False, now=0.0)
+    return QueuedHop(number, request, priority, domain, answered, is_forwarded=False, now=0.0)
 
 
 async def test_the_most_urgent_goes_first_then_who_came_first() -> None:
@@ -51,7 +51,7 @@ async def test_idle_domains_are_forgotten_but_not_while_they_rest() -> None:
     domains = DomainQueues(most_idle=10)
     for number in range(100):
         domain = domains.busy(f"{number}.example", 0)
-        domain.rest_until = 50.0 if number < 3 else 0.0
+        domain.hold_until = 50.0 if number < 3 else 0.0
         domains.settle(domain, now=10.0)
 
     assert len(domains) <= 14

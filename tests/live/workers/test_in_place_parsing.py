@@ -126,10 +126,10 @@ async def test_a_page_of_which_its_reader_dies_ends_one_fetcher_and_is_read_apar
             restarts = fetchers.snapshot().restarts
     assert isinstance(found.reply, Fetched)
     with ContentParser(config) as parsing:
-        read = await ResponseParser(config, parsing)(found.reply.exchange, apart=found.is_deadly)
+        read = await ResponseParser(config, parsing)(found.reply.exchange, apart=found.has_crashed_worker)
 
     assert restarts == 1
-    assert (found.read, found.is_deadly) == (None, True)
+    assert (found.read, found.has_crashed_worker) == (None, True)
     assert read.problem.startswith("crash")
     assert fine.read is not None
 

@@ -126,7 +126,7 @@ WHO = st.integers(0, 5)
 class Simulated(Struct):
     """A fetcher: what it knows, what it has not read yet, and what the core has not heard yet."""
 
-    tenure: ShardLease
+    lease: ShardLease
     inbox: deque[Order]
     outbox: deque[dict[int, float]]
     asked: dict[int, float]
@@ -192,11 +192,11 @@ class Ownership(RuleBasedStateMachine):
         for _ in range(min(count, len(fetcher.inbox))):
             match fetcher.inbox.popleft():
                 case Renew(_, until):
-                    fetcher.tenure.renewed(until)
+                    fetcher.lease.renewed(until)
                 case Grant(_, shards, since):
-                    fetcher.tenure.granted(shards, since)
+                    fetcher.lease.granted(shards, since)
                 case Recall(_, shards):
-                    fetcher.tenure.recalled(shards)
+                    fetcher.lease.recalled(shards)
                     fetcher.outbox.append({shard: fetcher.asked.get(shard, 0.0) for shard in shards})
 
     @rule(pick=WHO, count=st.integers(1, 3))
@@ -235,8 +235,8 @@ class Ownership(RuleBasedStateMachine):
             if not fetcher.is_alive or fetcher.is_paused:
                 continue
             for shard, delay in DELAYS.items():
-                calm = max(fetcher.tenure.since(shard), fetcher.asked.get(shard, 0.0)) + delay
-                if fetcher.tenure.may_ask(shard, self.now) and self.now >= calm:
+                earliest = max(fetcher.lease.since(shard), fetcher.asked.get(shard, 0.0)) + delay
+                if fetcher.lease.may_ask(shard, self.now) and self.now >= earliest:
                     gap = self.now - self.last_asked.get(shard, 0.0)
                     assert gap >= delay - 1e-9, f"shard {shard} is asked {gap:.2f} s after the last time"
                     fetcher.asked[shard] = self.last_asked[shard] = self.now
@@ -247,5 +247,5 @@ class Ownership(RuleBasedStateMachine):
         assert len(held) == len(set(held))
 
 
-Ownership.TestCase.settings = settings(max_examples=200, stateful_step_count=30, deadline=None)
+Ownership.TestCase.settings = settings(max_examples=100, stateful_step_count=30, deadline=None)
 TestOwnership = Ownership.TestCase

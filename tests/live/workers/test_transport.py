@@ -1,4 +1,4 @@
-"""The last look before a request: nothing goes out without a lease, within a predecessor's rest, or for others."""
+"""Nothing is requested without a lease, within the delay of the previous holder, or for shards of others."""
 
 from __future__ import annotations
 

@@ -72,11 +72,11 @@ READ = ContentSummary(
 MESSAGES: list[WireMessage] = [
     StartWorker(1, b"config", 64, "/folder", 1, 2.0, 3.0),
     WorkerReady(1, 4_711),
-    MakeHop(7, Request(url=URL, etag='"x"', headers=(("A", "b"),), context=b"c"), Priority.BULK, is_bare=True),
+    MakeHop(7, Request(url=URL, etag='"x"', headers=(("A", "b"),), context=b"c"), Priority.BULK, is_forwarded=True),
     MakeHop(8, Request(url=URL), Priority.PERSON, is_read=True),
     HopDone(9, REPLIES[0], read=READ),
     *(HopDone(number, reply, 0.1, 0.2, 0.3) for number, reply in enumerate(REPLIES)),
-    HopRefused(7, RefusalReason.RESTING, 12.5),
+    HopRefused(7, RefusalReason.ON_HOLD, 12.5),
     RenewLease(1.5),
     GrantShards((1, 2), 3.5, (DomainHold("example.org", 9.0, 5.0),)),
     RecallShards((1,)),

@@ -86,7 +86,7 @@ async def test_direct_requests_are_answered_while_the_core_is_dead_and_a_new_one
 
     assert all(isinstance(reply, Fetched) for reply in direct)
     assert isinstance(answer.reply, Fetched)
-    assert took > 1.9  # the rest after the last request of the old, robots.txt, its rest: nobody knows them any more
+    assert took > 1.9  # the delay after the old worker's last request, and that after robots.txt
 
 
 async def test_a_fetcher_whose_whole_service_is_dead_answers_direct_requests_politely(tmp_path: Path) -> None:

@@ -73,9 +73,9 @@ class Core:
         for message in messages:
             self.frames.send(message)
 
-    def ask(self, url: str, priority: Priority = Priority.NORMAL, *, is_bare: bool = False) -> int:
+    def ask(self, url: str, priority: Priority = Priority.NORMAL, *, is_forwarded: bool = False) -> int:
         self._last += 1
-        self.say(MakeHop(self._last, Request(url=canonical(url)), priority, is_bare))
+        self.say(MakeHop(self._last, Request(url=canonical(url)), priority, is_forwarded))
         return self._last
 
     async def until(self, is_so: Callable[[], bool]) -> None:
@@ -153,7 +153,7 @@ async def test_how_long_a_domain_is_to_be_left_alone_is_told_before_its_shard_is
         await core.until(lambda: core.has(ShardsReturned) and core.has(HopDone))
 
     assert core.at(HopDone) < core.at(ShardsReturned)
-    assert core.heard[core.at(HopDone)].rest > 50  # type: ignore[union-attr]
+    assert core.heard[core.at(HopDone)].hold > 50  # type: ignore[union-attr]
 
 
 async def test_a_rule_without_a_rate_leaves_a_configured_rate_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -175,10 +175,10 @@ async def test_a_hop_of_another_fetchers_robots_file_does_not_wait_for_all_that_
     async with core_of(web, monkeypatch, "fetch.delay=0.02s", "fetch.min_crawl_delay=0s") as core:
         for number in range(3):
             core.ask(f"http://a.example/{number}", Priority.BULK)
-        bare = core.ask("http://a.example/robots.txt", Priority.PERSON, is_bare=True)
+        forwarded = core.ask("http://a.example/robots.txt", Priority.PERSON, is_forwarded=True)
         seen = 0
         async with asyncio.timeout(10):
-            while bare not in core.done() and seen < 40:  # as the core does it: one is answered, the next is sent
+            while forwarded not in core.done() and seen < 40:  # as the core does it: one is answered, the next is sent
                 if len(core.done()) > seen:
                     seen += 1
                     core.ask(f"http://a.example/{seen + 2}", Priority.BULK)

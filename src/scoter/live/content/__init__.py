@@ -1,4 +1,4 @@
-"""What a service keeps of the pages it fetched, and for how long.
+"""The archive of responses, the log of outcomes, and how long both are kept.
 
 - ``archive``    responses in rotated WARC files with an index (``ports.ContentStore``)
 - ``log``        exports every outcome to a Parquet log, hour by hour

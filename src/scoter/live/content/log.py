@@ -1,7 +1,7 @@
-"""A log of every outcome, for analysts: one row each, hour by hour, in Parquet.
+"""Exports every outcome to a Parquet log for analysis: one row per outcome, one file per hour.
 
-It is made of the announcements, which were recorded together with the outcomes: whatever was recorded gets into the
-log, once, however often the service is killed in between. ``hours`` tells how.
+The log is made from the events, which are stored together with the outcomes. So every outcome gets into the log exactly
+once, however often the service is killed; ``log_files`` explains how.
 """
 
 from __future__ import annotations
@@ -36,16 +36,16 @@ from scoter.live.records import Event
 from scoter.store.warc.writer import utc_now
 
 EVERY: Final = timedelta(seconds=20)
-_SLICE: Final = 100  # announcements that are read in one go: some milliseconds of the event loop
+_SLICE: Final = 100  # events per read, which takes some milliseconds of the event loop
 _ROWS: Final = 5_000  # rows of a part
-_LATE: Final = timedelta(minutes=1)  # after its end an hour is given so long for what was announced last
-_READING: Final = timedelta(minutes=10)  # parts of an hour stay so long, for those who began to read them
+_LATE: Final = timedelta(minutes=1)  # how long an hour stays open after its end
+_READING: Final = timedelta(minutes=10)  # how long parts stay after a merge, for processes that are reading them
 
 _log = logging.getLogger(__name__)
 
 
 class FetchLog:
-    """Writes announcements into the log, in their order."""
+    """Writes events to the log, in order."""
 
     def __init__(
         self,
@@ -66,7 +66,7 @@ class FetchLog:
         tidy(folder)
         self._state = read_state(folder)
         if events.last() < self._state.number:
-            # Another database, or an old copy of this one. What is in it by now was logged when it happened.
+            # Another database, or an old backup of this one: its events have been logged, or belong to another log.
             self._state = LogState(self._state.generation + 1, events.last())
             write_state(folder, self._state)
         self._seen = self._state.number
@@ -76,30 +76,30 @@ class FetchLog:
 
     @property
     def number(self) -> int:
-        """The last announcement that is in the log."""
+        """The number of the last event in the log."""
         return self._state.number
 
     async def run(self, every: timedelta = EVERY) -> None:
-        """Write the log now and then, until this is cancelled; ``flush`` writes what is left."""
+        """Export and merge periodically until cancelled; ``flush`` exports the remaining events."""
         while True:
             await asyncio.sleep(every.total_seconds())
             try:
                 await self.export()
                 await self.merge()
-            except ScoterError as error:  # a full disk, say: nothing is lost, it is tried again
+            except ScoterError as error:  # for example a full disk; nothing is lost, and the next round retries
                 _log.warning("cannot write the log: %s", error)
 
     async def export(self) -> int:
-        """Write what had been announced by the last call, so that its timings are known by now; return how much."""
+        """Write the events that existed at the last call, whose timings are known by now; return how many."""
         upto, self._seen = self._seen, self._events.last()
         return await self._export(upto)
 
     async def flush(self) -> int:
-        """Write all that was announced; return how much."""
+        """Write all events; return how many."""
         return await self._export(self._events.last())
 
     async def merge(self) -> int:
-        """Make one file of each hour that is over; return of how many."""
+        """Merge the parts of each hour that is over; return the number of hours."""
         async with self._lock:
             await self._remove_merged()
             parts = [piece for piece in await asyncio.to_thread(pieces, self.folder) if piece.is_part]
@@ -112,7 +112,7 @@ class FetchLog:
                 together = list(found)
                 try:
                     await asyncio.to_thread(merge, self.folder, together)
-                except ScoterError as error:  # one damaged part must not keep the hours after it from being made
+                except ScoterError as error:  # a damaged part must not block later hours
                     problem = error
                     continue
                 self._merged.append((self._clock() + _READING, together))
@@ -124,12 +124,12 @@ class FetchLog:
             return made
 
     async def expire(self, before: datetime) -> int:
-        """Remove hours that were over by then; return how many files."""
+        """Remove the hours that ended before a time; return the number of files."""
         async with self._lock:
             gone = await asyncio.to_thread(older, self.folder, before)
             if gone:
-                # First: what has been exported must not be exported again when the files that say so are gone. On a
-                # full disk it cannot be written; those that are older than the newest can go all the same.
+                # Write the state first: without it and the files, events would be exported again. If the disk is
+                # full and it cannot be written, keep the newest file, whose name holds the state.
                 try:
                     await asyncio.to_thread(write_state, self.folder, self._state)
                 except ScoterError:
@@ -140,7 +140,7 @@ class FetchLog:
 
     async def _remove_merged(self) -> None:
         now = self._clock()
-        # Also when the clock was set back: otherwise they would stay for as long as that.
+        # The upper bound matters after the clock was set back.
         for due, parts in [each for each in self._merged if not now < each[0] <= now + _READING]:
             await asyncio.to_thread(remove, self.folder, parts)
             self._merged.remove((due, parts))
@@ -160,7 +160,7 @@ class FetchLog:
             return done
 
     async def _gather(self, upto: int) -> _LogPartDraft | None:
-        """Return the next announcements of one hour, at most a part's worth."""
+        """Return the next events of one hour, at most the rows of a part."""
         following = self._events.since(self.number, 1)
         if not following or following[0].number > upto:
             return None
@@ -179,18 +179,18 @@ class FetchLog:
 
 
 class _LogPartDraft:
-    """Announcements of one hour on their way into a file: as columns, which take a tenth of the objects' room."""
+    """Events of one hour before they are written; as Arrow columns they take a tenth of the memory."""
 
     def __init__(self, first: Event) -> None:
-        """``first`` is the one that will be added first."""
+        """``first`` is the first event that will be added."""
         self.hour = hour_of(first.at)
         self.first = first.number
         self.last = first.number - 1
         self.tables: list[Any] = []
-        self.outcomes: list[tuple[str, str]] = []  # by message and URL
+        self.outcomes: list[tuple[str, str]] = []  # (message, URL)
 
     def add(self, events: Sequence[Event], table: Any) -> None:
-        """Add those that come next, and the rows they make."""
+        """Add the next events and the table of their rows."""
         self.last = events[-1].number
         self.tables.append(table)
         self.outcomes += [(event.message, event.url) for event in events]

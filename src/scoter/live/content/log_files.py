@@ -1,17 +1,17 @@
-"""The log's files.
+"""The files of the log.
 
 ```
 log/
-  EXPORTED                                                how far the log has come, whatever has been removed of it
+  EXPORTED                                                the number of the last exported event
   2026-11-05/
-    07-1-000000000001-000000001200.parquet                an hour that is over
-    08-1-000000001201-000000001300.parquet.part           the hour that is not, part by part
+    07-1-000000000001-000000001200.parquet                a finished hour
+    08-1-000000001201-000000001300.parquet.part           a part of the current hour
 ```
 
-A name tells the hour (in UTC), the generation, and the numbers of the first and the last announcement in the file. So a
-file says by its name alone what need not be exported again, and appears by one renaming: no crash exports anything
-twice. Parts become the hour's file when the hour is over; those that a crash then leaves behind lie within its numbers,
-and do not count. A generation is a history of announcements: with another database a new one begins.
+A name contains the hour (in UTC), the generation, and the numbers of the first and last event in the file. A file
+appears by a rename, and its name says which events need not be exported again, so a crash never exports an event
+twice. When an hour is over its parts are merged into one file. Parts that a crash leaves behind are within the range
+of that file, and are ignored. A new generation begins with another database, whose events are numbered differently.
 """
 # mypy: disable-error-code="import-untyped"
 
@@ -39,11 +39,11 @@ STATE: Final = "EXPORTED"
 HOUR: Final = timedelta(hours=1)
 _SUFFIX: Final = ".parquet"
 _NAME: Final = re.compile(r"(\d\d)-(\d+)-(\d+)-(\d+)\.parquet(\.part)?")
-_ROWS: Final = 5_000  # rows of a group in an hour's file: what is in memory at once when it is made, some 20 MB
+_ROWS: Final = 5_000  # rows per row group, which a merge keeps in memory: about 20 MB
 
 
 class LogState(msgspec.Struct, frozen=True):
-    """How far the log has come."""
+    """The last exported event."""
 
     generation: int = 1
     number: int = 0
@@ -59,14 +59,14 @@ class LogFile(msgspec.Struct, frozen=True):
     is_part: bool
 
     def path(self, folder: Path) -> Path:
-        """Return where it lies in the log's folder."""
+        """Return its path in the folder of the log."""
         numbers = f"{self.generation}-{self.first:012d}-{self.last:012d}"
         name = f"{self.hour:%H}-{numbers}{_SUFFIX}{PART * self.is_part}"
         return folder / f"{self.hour:%Y-%m-%d}" / name
 
 
 def pieces(folder: Path) -> list[LogFile]:
-    """Return the files that count, in their order: none of them holds what another holds."""
+    """Return the files of the log in order, without parts that have been merged."""
     found = sorted(_all(folder), key=lambda piece: (piece.hour, piece.generation, piece.first, piece.is_part))
     whole: dict[tuple[datetime, int], list[LogFile]] = {}
     for piece in found:
@@ -80,7 +80,7 @@ def pieces(folder: Path) -> list[LogFile]:
 
 
 def tidy(folder: Path) -> None:
-    """Remove what a crash left: files that were never finished, and parts that stand in their hour's file."""
+    """Remove what a crash left: unfinished files, and parts that have been merged."""
     with disk_errors("tidy the log", folder):
         folder.mkdir(parents=True, exist_ok=True)
         for draft in (*folder.glob(f"*{OPEN}"), *folder.glob(f"*/*{OPEN}")):
@@ -92,7 +92,7 @@ def tidy(folder: Path) -> None:
 
 
 def read_state(folder: Path) -> LogState:
-    """Return how far the log has come, by its own note and by the names of its files."""
+    """Return the last exported event according to the state file and the names of the files."""
     path = folder / STATE
     try:
         with disk_errors("read the log's state", path):
@@ -105,20 +105,20 @@ def read_state(folder: Path) -> LogState:
 
 
 def write_state(folder: Path, state: LogState) -> None:
-    """Note how far the log has come."""
+    """Store the last exported event."""
     path = folder / STATE
     with _replacing(path) as draft:
         draft.write_bytes(msgspec.json.encode(state) + b"\n")
 
 
 def write_part(folder: Path, piece: LogFile, tables: Sequence[Any]) -> None:
-    """Put rows into a file of their own; it appears when it is on disk for good."""
+    """Write rows to a new file, which appears once it is durable."""
     with _replacing(piece.path(folder)) as draft:
         pq.write_table(pa.concat_tables(tables), draft, compression="zstd")
 
 
 def merge(folder: Path, parts: Sequence[LogFile]) -> LogFile:
-    """Make one file of the parts of an hour. They count no more; whoever is reading them may go on for a while."""
+    """Merge the parts of an hour into one file; the caller removes the parts later, since they may be in use."""
     first, last = parts[0], parts[-1]
     whole = LogFile(first.hour, first.generation, first.first, last.last, is_part=False)
     with (
@@ -131,12 +131,12 @@ def merge(folder: Path, parts: Sequence[LogFile]) -> LogFile:
 
 
 def older(folder: Path, before: datetime) -> list[LogFile]:
-    """Return the files of hours that were over by then, whether they count or not."""
+    """Return all files of hours that ended before a time, merged parts included."""
     return [piece for piece in _all(folder) if piece.hour + HOUR <= before]
 
 
 def remove(folder: Path, gone: Iterable[LogFile]) -> None:
-    """Remove files, and the folders of days that are empty by then."""
+    """Remove files, and folders of days that are empty afterwards."""
     with disk_errors("remove files of the log", folder):
         for piece in gone:
             path = piece.path(folder)
@@ -146,7 +146,7 @@ def remove(folder: Path, gone: Iterable[LogFile]) -> None:
 
 
 def hour_of(moment: datetime) -> datetime:
-    """Return the beginning of the hour that a moment is in.
+    """Return the start of the hour of a time.
 
     >>> hour_of(datetime(2026, 11, 5, 7, 8, 9, tzinfo=UTC))
     datetime.datetime(2026, 11, 5, 7, 0, tzinfo=datetime.timezone.utc)
@@ -174,10 +174,10 @@ def _is_within(piece: LogFile, whole: Iterable[LogFile]) -> bool:
 
 
 def _read(path: Path) -> Any:
-    """Return a part with the columns of today, whichever version wrote it."""
+    """Return a part with the current columns, even if an older version wrote it."""
     try:
         with disk_errors("read the log", path):
-            table = pq.ParquetFile(path, pre_buffer=False).read(use_threads=False)  # several take memory each
+            table = pq.ParquetFile(path, pre_buffer=False).read(use_threads=False)  # each thread would take memory
     except pa.ArrowInvalid as error:
         raise UserError(f"the file is damaged: {error}", where=str(path)) from error
     if table.schema.equals(LOG):
@@ -202,7 +202,7 @@ def _grouped(tables: Iterable[Any]) -> Iterator[Any]:
 
 @contextmanager
 def _replacing(path: Path) -> Iterator[Path]:
-    """Give the draft of a file, which takes its name when it is on disk for good."""
+    """Yield the path of a draft, which replaces ``path`` once it is durable."""
     draft = path.with_name(path.name + OPEN)
     with disk_errors("write the log", path):
         try:

@@ -1,7 +1,7 @@
-"""The log's columns, and the row of an announcement.
+"""The columns of the log, the row of an event, and the timings of outcomes.
 
-One row is one outcome: a URL of a message that is done. Several may share a ``fetch_id``, when one was answered by
-another's fetch or from the store.
+One row is one outcome: a URL of a message that is done. Several rows share a ``fetch_id`` if they joined one fetch or
+were answered from the store.
 """
 # mypy: disable-error-code="import-untyped"
 
@@ -67,11 +67,11 @@ LOG: Final = pa.schema(
 )
 Row: TypeAlias = tuple[Any, ...]
 
-_LARGEST: Final = 2**31 - 1  # what a page says of its image's size is anybody's
+_LARGEST: Final = 2**31 - 1  # pages may claim any image size
 
 
 def row_of(event: Event, timing: OutcomeTiming | None) -> Row:
-    """Return the row of an announcement, in the order of ``LOG``; without a timing its columns are empty."""
+    """Return the row of an event, in the order of ``LOG``; without a timing its columns are null."""
     record = event.record
     host, domain = _site(record.resolved)
     return (
@@ -129,7 +129,7 @@ def _said(about: PageMetadata | None) -> tuple[str | None, str | None, str | Non
 
 
 def _image(record: UrlRecord) -> tuple[str | None, str | None, int | None, int | None, int | None]:
-    """Return the representative image: as it was found to be, else as the page describes it."""
+    """Return the preview image, as fetched or else as the page describes it."""
     related: Related | None = record.related
     image = related.image if related is not None else record.metadata.image if record.metadata is not None else None
     if image is None:
@@ -147,11 +147,11 @@ def _place(archived: Archived | None) -> tuple[str | None, int | None, int | Non
 
 
 MAX_TIMINGS: Final = 50_000
-"""Outcomes whose timings wait for the log: some three minutes of 300 a second, about 25 MB."""
+"""Outcomes whose timings wait for the log: about three minutes at 300 per second, 25 MB."""
 
 
 class OutcomeTiming(Struct, frozen=True, gc=False):
-    """Milliseconds: by stage, waiting for domains' turns, waiting for servers, and from acceptance to the record."""
+    """Milliseconds by stage, waiting for slots, waiting for servers, and from acceptance to record."""
 
     stages: tuple[tuple[str, float], ...] = ()
     waited: float = 0.0
@@ -160,7 +160,7 @@ class OutcomeTiming(Struct, frozen=True, gc=False):
 
 
 def timing_of(context: Context, now: datetime) -> OutcomeTiming:
-    """Return how long an outcome took that has just been recorded."""
+    """Return the timings of an outcome that has just been recorded."""
     return OutcomeTiming(
         stages=tuple((name, seconds * 1000) for name, seconds in context.timings),
         waited=context.waited * 1000,
@@ -170,7 +170,7 @@ def timing_of(context: Context, now: datetime) -> OutcomeTiming:
 
 
 class OutcomeTimings:
-    """Timings by message and URL, until the log takes them; of too many the oldest go."""
+    """Timings by message and URL until they are logged; beyond ``most`` the oldest are dropped."""
 
     def __init__(self, most: int = MAX_TIMINGS, clock: Callable[[], datetime] = utc_now) -> None:
         self._most = most
@@ -181,7 +181,7 @@ class OutcomeTimings:
         return len(self._found)
 
     def note(self, context: Context) -> None:
-        """Remember how long an outcome took (for ``Scheduler``'s ``on_done``)."""
+        """Store the timings of an outcome (the ``on_done`` of ``Scheduler``)."""
         self.put(context.entry.message, context.entry.url, timing_of(context, self._clock()))
 
     def put(self, message: str, url: str, timing: OutcomeTiming) -> None:
@@ -193,6 +193,6 @@ class OutcomeTimings:
         return self._found.get((message, url))
 
     def forget(self, logged: Iterable[tuple[str, str]]) -> None:
-        """Let go of what is in the log."""
+        """Drop the timings of logged outcomes."""
         for each in logged:
             self._found.pop(each, None)

@@ -1,7 +1,7 @@
-"""What goes, and when: answers by age and size, hours of the log, metadata past its time, old announcements.
+"""Removes old archives, log files, records and events, and watches the free disk space.
 
-One sweep removes a bounded number of records and announcements, so that the writer of the database is never kept from
-its work for long; a service sweeps every minute or so. An announcement that is not in the log yet stays.
+One sweep removes a bounded number of records and events, so that it never blocks the database writer for long; a
+service sweeps about every minute. Events that are not in the log yet are kept.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ _INDEX: Final = ".cdxj"
 
 
 class PrunableEvents(Events, Protocol):
-    """Announcements that can be forgotten."""
+    """Events that can be pruned."""
 
     async def prune(self, most: int, *, by_age: bool = True) -> int: ...
 
 
 class RetentionLimits(Struct, frozen=True, kw_only=True):
-    """How long things are kept; none is for ever."""
+    """How long data is kept; ``None`` means for ever."""
 
     content_for: timedelta | None = None
     content_size: int | None = None
@@ -54,7 +54,7 @@ class SweepResult(Struct, frozen=True, kw_only=True):
 
 
 class Retention:
-    """Removes what is past its time."""
+    """Removes data that is past its retention limit."""
 
     def __init__(
         self,
@@ -76,11 +76,10 @@ class Retention:
         self._at_once = at_once
 
     async def sweep(self, *, by_age: bool = True) -> SweepResult:
-        """Remove what is past its time now, of records and announcements a bounded number.
+        """Remove data past its limit; at most ``at_once`` records and events.
 
-        Without ``by_age``, for a time when the clock cannot be believed, only what is too many or too large goes.
-        What one of them cannot do on a full disk keeps none of the others from making room; the first failure is raised
-        in the end.
+        Without ``by_age``, for when the clock cannot be trusted, only the limits on number and size apply. A failure in
+        one step, as on a full disk, does not stop the other steps; the first one is raised at the end.
         """
         now, keeping = self._clock(), self._keeping
         before = now - keeping.content_for if by_age and keeping.content_for is not None else None
@@ -96,7 +95,7 @@ class Retention:
             with _noting(problems):
                 swept = replace(swept, records=await self._metadata.expire(self._at_once))
         with _noting(problems):
-            # Announcements go from the oldest on: so many at most, and none goes that the log has not.
+            # Pruning removes the oldest events first; this limit protects those that are not logged yet.
             logged = self._log.number - self._events.first() + 1
             if logged > 0:
                 swept = replace(swept, events=await self._events.prune(min(self._at_once, logged), by_age=by_age))
@@ -114,9 +113,9 @@ def _noting(problems: list[ScoterError]) -> Iterator[None]:
 
 
 def expire_archives(folder: Path, before: datetime | None, size: int | None) -> tuple[int, int]:
-    """Remove finished archives that were written before then, and the oldest of those that are too many bytes.
+    """Remove finished archives older than ``before``, then the oldest until at most ``size`` bytes are left.
 
-    Return how many went, and their bytes. One that is being written stays, and counts.
+    Return the number of removed archives and their bytes. The open archive is kept, but counts towards ``size``.
     """
     with disk_errors("remove old archives", folder):
         found = sorted(_archives(folder), key=lambda archive: (archive.written, archive.path.name))
@@ -126,7 +125,7 @@ def expire_archives(folder: Path, before: datetime | None, size: int | None) -> 
             is_old = before is not None and archive.written < before
             if archive.is_open or not (is_old or (size is not None and total > size)):
                 continue
-            # The index goes last: an archive that has its name has one.
+            # The index goes last: every finished archive must have one.
             archive.path.unlink(missing_ok=True)
             _index_of(archive.path).unlink(missing_ok=True)
             archives, removed, total = archives + 1, removed + archive.size, total - archive.size
@@ -145,7 +144,7 @@ class _ArchiveFile(Struct, frozen=True):
 
 def _archives(folder: Path) -> Iterator[_ArchiveFile]:
     for path in folder.glob(f"*{SUFFIX}*"):
-        with suppress(FileNotFoundError):  # it was given its name just now; the next sweep sees it
+        with suppress(FileNotFoundError):  # it was just renamed; the next sweep sees it
             told = path.stat()
             written = datetime.fromtimestamp(told.st_mtime, UTC)
             yield _ArchiveFile(path, written, told.st_size, path.name.endswith(OPEN))
@@ -157,7 +156,7 @@ def _index_of(archive: Path) -> Path:
 
 def _has_archive(index: Path) -> bool:
     archive = index.with_name(index.name.removesuffix(_INDEX) + SUFFIX)
-    # The unfinished one first: it may be given its name between the two looks.
+    # The open name first: the file may be renamed between the two checks.
     return archive.with_name(archive.name + OPEN).exists() or archive.exists()
 
 
@@ -165,7 +164,7 @@ READ_EVERY: Final = 1.0
 
 
 class DiskFloor:
-    """Tells whether there is room, by a reading that is at most a second old: it is asked for every message."""
+    """Checks the free disk space for every message, reading it at most once per second."""
 
     def __init__(
         self,
@@ -189,21 +188,21 @@ class DiskFloor:
 
     @property
     def free(self) -> int:
-        """The bytes that were free at the last reading; 0 where the disk cannot be asked."""
+        """The free bytes at the last reading; 0 if the disk cannot be read."""
         now = self._timer()
         if self._read_at is None or not 0 <= now - self._read_at < self._every:
             try:
                 self._free = self._read(self._path)
-            except OSError:  # a disk that went away has no room
+            except OSError:  # the disk is gone
                 self._free = 0
             self._read_at = now
         return self._free
 
     def has_room(self) -> bool:
-        """Tell whether intake may go on."""
+        """Return whether messages may be accepted."""
         return self.free >= self.floor
 
 
 def has_room(path: Path, floor: int) -> bool:
-    """Tell whether at least so many bytes are free, now."""
+    """Return whether at least ``floor`` bytes are free now."""
     return DiskFloor(path, floor).has_room()

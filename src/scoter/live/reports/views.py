@@ -1,4 +1,4 @@
-"""A service's log as tables that can be asked by SQL: ``events`` and ``fetches``."""
+"""The log of a service as SQL views: ``events`` and ``fetches``."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ from scoter.store.disk import Scratch
 DATABASE: Final = "service.sqlite"
 LOG_FOLDER: Final = "log"
 
-# Those who were answered by another's fetch, or from the store, come after the one who fetched.
+# The first event of a fetch is the one that made it; others joined it or were answered from the store.
 _FETCHES: Final = "SELECT * FROM events QUALIFY row_number() OVER (PARTITION BY fetch_id ORDER BY number) = 1"
 
 
 def is_service(directory: Path) -> bool:
-    """Tell whether a directory is a live service's."""
+    """Return whether a directory belongs to a live service."""
     return (directory / DATABASE).is_file() or (directory / LOG_FOLDER).is_dir()
 
 
 @contextmanager
 def service_sql(directory: Path, *, memory_limit: int, days: Days | None = None) -> Iterator[SqlSession]:
-    """Open a service's log for questions, that of some days only or all of it.
+    """Open the log of a service, or some days of it, for SQL queries.
 
-    ``events`` has a row for each URL of a message that is done, ``fetches`` one for each fetch: its first event.
+    ``events`` has a row for each finished URL of a message, ``fetches`` one for each fetch: its first event.
     """
     if not is_service(directory):
         hint = "Pass the directory given to `scoter serve --dir`."
@@ -57,7 +57,7 @@ def _make(connection: Any, files: Sequence[str]) -> Sequence[str]:
 
 
 def _files(folder: Path, days: Days | None) -> list[str]:
-    """Return the files of some days, and an hour beyond: what was fetched in one may be announced in the next."""
+    """Return the files of some days and one hour more: the event of a fetch may fall into the next hour."""
     return [
         str(piece.path(folder))
         for piece in pieces(folder)
@@ -69,7 +69,7 @@ _DAY: Final = timedelta(days=1)
 
 
 class Days(Struct, frozen=True):
-    """From one moment up to another, which is no more part of it."""
+    """A time range; ``until`` is exclusive."""
 
     since: datetime
     until: datetime
@@ -79,7 +79,7 @@ ALWAYS: Final = Days(datetime(1970, 1, 1, tzinfo=UTC), datetime(9999, 1, 1, tzin
 
 
 def days(first: str, last: str, now: datetime) -> Days:
-    """Return the days from the first to the last; without one of them there is no such limit.
+    """Return the range from the first day to the last; an empty string means no limit.
 
     >>> at = datetime(2026, 11, 5, 7, tzinfo=UTC)
     >>> found = days("yesterday", "yesterday", at)

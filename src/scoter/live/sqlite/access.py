@@ -1,4 +1,4 @@
-"""What was set for domains while the service ran (``ports.DomainRules``)."""
+"""Domain rules (``ports.DomainRuleStore``) and API keys (``keys.ApiKeys``)."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ class SqliteRules:
         self._db = db
 
     def get(self, domain: str) -> DomainRule | None:
-        """Return what holds for a registered domain, if anything was set."""
+        """Return the rule of a registered domain, if any."""
         row = self._db.reader.one("SELECT value FROM rules WHERE domain = ?", (domain,))
         return _decode_rule(row[0]) if row else None
 
     def all(self) -> Sequence[DomainRule]:
-        """Return every rule, by name."""
+        """Return all rules, sorted by domain."""
         return [_decode_rule(value) for (value,) in self._db.reader.all("SELECT value FROM rules ORDER BY domain")]
 
     async def put(self, rule: DomainRule) -> None:
-        """Set a rule in the place of the one before. A rule that says nothing is no rule."""
+        """Replace the rule of a domain; a rule without settings removes it."""
 
         def change(connection: sqlite3.Connection) -> None:
             if rule == DomainRule(domain=rule.domain):
@@ -53,7 +53,7 @@ _decode_key = msgspec.json.Decoder(ApiKey).decode
 
 
 class SqliteKeyReader:
-    """Keys for those who only check them; one that was revoked is refused at once, in every process."""
+    """Checks API keys, in any process; a revoked key is refused at once."""
 
     def __init__(self, reader: DatabaseReader, clock: Callable[[], datetime] = utc_now) -> None:
         self._reader = reader
@@ -61,7 +61,7 @@ class SqliteKeyReader:
         self._uses = KeyUses(clock)
 
     def check(self, token: str) -> ApiKey | None:
-        """Return whose token it is, if anyone's."""
+        """Return the key of a token, or ``None`` if the token is invalid."""
         row = self._reader.one("SELECT value, used FROM keys WHERE id = ?", (key_id_in(token),))
         if row is None or not token_matches(key := _key(row), token):
             return None
@@ -69,16 +69,16 @@ class SqliteKeyReader:
         return key
 
     def all(self) -> Sequence[ApiKey]:
-        """Return every key, in the order of their making."""
+        """Return all keys, oldest first."""
         return [_key(row) for row in self._reader.all("SELECT value, used FROM keys ORDER BY rowid")]
 
     def take_uses(self) -> Mapping[str, datetime]:
-        """Return the uses that are not kept yet, and forget them: another process is told."""
+        """Return and clear the uses that are not stored yet, to send them to another process."""
         return self._uses.take()
 
 
 class KeyDatabase(Protocol):
-    """What keys are written by: a service's own database, or ``ExternalDatabase``."""
+    """The database that keys are written to: the service's own, or ``ExternalDatabase``."""
 
     reader: DatabaseReader
     clock: Callable[[], datetime]
@@ -87,14 +87,14 @@ class KeyDatabase(Protocol):
 
 
 class SqliteKeys(SqliteKeyReader):
-    """The keys in the service's database."""
+    """The API keys in the service's database."""
 
     def __init__(self, db: KeyDatabase) -> None:
         super().__init__(db.reader, db.clock)
         self._db = db
 
     async def create(self, name: str, scopes: Sequence[str], rate: float | None = None) -> tuple[ApiKey, str]:
-        """Make a key; return it with its token, which cannot be shown again."""
+        """Create a key; return it with its token, which cannot be shown again."""
         key, token = new_key(name, scopes, rate, self._clock())
 
         def change(connection: sqlite3.Connection) -> None:
@@ -104,20 +104,20 @@ class SqliteKeys(SqliteKeyReader):
         return key, token
 
     async def revoke(self, key: str) -> bool:
-        """Remove a key by its id, from now on; tell whether there was one."""
+        """Remove a key at once; return whether it existed."""
         return await self._db.write(
             lambda connection: connection.execute("DELETE FROM keys WHERE id = ?", (key,)).rowcount > 0
         )
 
     def add_uses(self, uses: Mapping[str, datetime]) -> None:
-        """Take note of uses that another process saw."""
+        """Add uses that another process has seen."""
         self._uses.add(uses)
 
     async def note_uses(self) -> None:
-        """Keep when each key was last used."""
+        """Store when each key was last used."""
         used = self._uses.take()
         if used:
-            # The clock may have been set back: what is known to be later stays.
+            # Keep the later time: the clock may have been set back.
             rows = [(to_micros(at), key) for key, at in used.items()]
             await self._db.write(
                 lambda connection: connection.executemany(
@@ -128,10 +128,9 @@ class SqliteKeys(SqliteKeyReader):
 
 
 class ExternalDatabase:
-    """A database that a service may have open: for the rare write of somebody who has its folder.
+    """Writes to the database of a service that may be running, for rare changes by its administrator.
 
-    SQLite lets one process write at a time. The service's own writer waits for the moment that this takes, and this for
-    the service's.
+    SQLite allows one writing process at a time: this waits for the service's writes, and the service for this.
     """
 
     clock = staticmethod(utc_now)
@@ -144,7 +143,7 @@ class ExternalDatabase:
         )
 
     async def write(self, change: Change[T], *, durable: bool = True) -> T:
-        """Carry out a change, wholly or not at all; it is on the disk when this returns."""
+        """Apply a change completely or not at all; it is durable when this returns."""
         try:
             with self._connection:
                 self._connection.execute("BEGIN IMMEDIATE")

@@ -1,7 +1,7 @@
-"""``service.sqlite``: everything of the live service that must not be lost, in one file.
+"""``service.sqlite``: everything that the live service must not lose, in one file.
 
-A service has it alone: it holds a lock beside the file, which goes with its process. Schedulers in several processes
-may have it together instead (``shared``). Readers need no lock: see ``metadata.open_readonly``.
+The service holds a lock file next to it, which ends with its process. Schedulers in several processes may share the
+database instead (``shared``). Readers need no lock: see ``metadata.open_readonly``.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ from scoter.store.disk import disk_errors, sync_folder
 
 T = TypeVar("T")
 
-BUSY: Final = 5.0  # seconds that a write waits for another process's
+BUSY: Final = 5.0  # seconds that a write waits for another process
 _WAITING: Final = 10_000
 APART: Final = 0.005
 _HOLDER_SIZE: Final = 4096
-_LOG_PAGES: Final = 4_000  # 16 MB of log after which a commit brings it into the file itself
+_LOG_PAGES: Final = 4_000  # 16 MB of WAL, after which a commit makes a checkpoint
 _WRITER_CACHE: Final = 32 * 1024  # KiB
 _READER_CACHE: Final = 8 * 1024
 
 
 class ServiceDb:
-    """The service's database: writes by one thread, reads in place."""
+    """The database of a service: one thread writes, reads happen in the calling thread."""
 
     def __init__(
         self,
@@ -49,9 +49,10 @@ class ServiceDb:
         busy: float = BUSY,
         apart: float = APART,
     ) -> None:
-        """``clock`` is the wall's, ``lease_clock`` that of leases; ``busy`` seconds are waited for a foreign lock.
+        """Open or create the database.
 
-        Commits begin at least ``apart`` seconds from each other, so that they are shared.
+        ``clock`` is wall time, ``lease_clock`` the clock of leases. Writes wait ``busy`` seconds for another process's
+        lock. Commits start at least ``apart`` seconds from each other, so that writes share them.
         """
         self.path = path
         self.clock = clock
@@ -76,12 +77,12 @@ class ServiceDb:
 
     @property
     def waiting(self) -> int:
-        """How many writes have not begun."""
+        """How many writes are queued."""
         return self._writer.waiting
 
     @property
     def log_bytes(self) -> int:
-        """How large the log of changes is that are not in the file itself yet."""
+        """The size of the write-ahead log."""
         try:
             return self.path.with_name(self.path.name + "-wal").stat().st_size
         except OSError:
@@ -89,19 +90,19 @@ class ServiceDb:
 
     @property
     def trouble(self) -> str:
-        """Why nothing could be written a moment ago, or nothing."""
+        """Why the last write failed, for a few seconds after the failure; empty otherwise."""
         return self._writer.trouble
 
     async def write(self, change: Change[T], *, durable: bool = True) -> T:
-        """Carry out a change, wholly or not at all; see ``DatabaseWriter.write``."""
+        """Apply a change completely or not at all; see ``DatabaseWriter.write``."""
         return await self._writer.write(change, durable=durable)
 
     def close(self) -> None:
-        """Carry out what is waiting, then let go of the file. Blocks for as long as that takes."""
+        """Apply queued writes and close the file. Blocks until done."""
         self._writer.close()
         self.reader.close()
         if self._lock >= 0:
-            with suppress(OSError):  # a name left in it is overwritten by the next one
+            with suppress(OSError):  # the next holder overwrites the name in it
                 os.ftruncate(self._lock, 0)
             os.close(self._lock)
             self._lock = -1
@@ -116,14 +117,14 @@ class ServiceDb:
 
 
 class DatabaseReader:
-    """A connection that only reads. It is called in place: a get takes microseconds, a thread would take more."""
+    """A read-only connection. Queries take microseconds, so they run in the calling thread."""
 
     def __init__(self, path: Path, *, mapped: int = 0) -> None:
-        """``mapped`` bytes of the file are read as memory; they count as the process's own."""
+        """Map ``mapped`` bytes of the file into memory; they count towards the RSS of the process."""
         self._path = path
         hint = "Start the service with this folder first, or pass the folder of a service."
         try:
-            # Not mode=ro: a reader of a log that nobody has open must be able to make the index beside it.
+            # Not mode=ro: if no other process has the WAL open, a reader must create its index file.
             self._connection = _connect(path, BUSY, mode="rw")
             try:
                 self._connection.execute("PRAGMA query_only = 1")
@@ -145,14 +146,14 @@ class DatabaseReader:
             raise store_error(error, path) from error
 
     def all(self, query: str, parameters: Sequence[Any] = ()) -> list[Any]:
-        """Return every row that a query finds."""
+        """Return all rows of a query."""
         try:
             return self._connection.execute(query, parameters).fetchall()
         except sqlite3.Error as error:
             raise store_error(error, self._path) from error
 
     def one(self, query: str, parameters: Sequence[Any] = ()) -> Any:
-        """Return the first row that a query finds, or nothing."""
+        """Return the first row of a query, or ``None``."""
         try:
             return self._connection.execute(query, parameters).fetchone()
         except sqlite3.Error as error:
@@ -163,14 +164,14 @@ class DatabaseReader:
 
 
 def _opened(path: Path, busy: float, boot: str, *, alone: bool) -> sqlite3.Connection:
-    """Return the writing connection of a file that is, or becomes, a service's database."""
+    """Return the writing connection; create the tables in a new file."""
     try:
         connection = _connect(path, busy, mode="rwc")
         try:
             connection.execute("PRAGMA journal_mode = WAL")
-            # What was accepted must outlive a power failure: FULL waits for the disk at each commit, NORMAL would not.
+            # Accepted messages must survive a power failure: FULL waits for the disk at each commit, NORMAL does not.
             connection.execute("PRAGMA synchronous = FULL")
-            connection.execute("PRAGMA temp_store = MEMORY")  # savepoints keep the old pages of a change there
+            connection.execute("PRAGMA temp_store = MEMORY")  # for the pages that savepoints save
             connection.execute(f"PRAGMA cache_size = -{_WRITER_CACHE}")
             connection.execute(f"PRAGMA wal_autocheckpoint = {_LOG_PAGES}")
             connection.execute(f"PRAGMA journal_size_limit = {64 * 2**20}")
@@ -189,14 +190,14 @@ def _opened(path: Path, busy: float, boot: str, *, alone: bool) -> sqlite3.Conne
 
 
 def _connect(path: Path, busy: float, *, mode: str) -> sqlite3.Connection:
-    # One thread at a time uses a connection: the writer's, or the event loop's.
+    # Only one thread uses a connection: the writer thread, or that of the event loop.
     address = f"{path.absolute().as_uri()}?mode={mode}"
     return sqlite3.connect(address, uri=True, timeout=busy, isolation_level=None, check_same_thread=False)
 
 
 def _lock(path: Path, now: datetime, *, shared: bool) -> int:
-    """Take the lock beside the database; a file of its own, since closing any handle of SQLite's drops its locks."""
-    # Here and not above: it comes with pyarrow, half a second that those who only read do without.
+    """Take the lock. It is a separate file, because closing any handle of the database drops SQLite's own locks."""
+    # Imported here: it needs pyarrow, whose import takes half a second that readers should not pay.
     from scoter.store.tables.storage import decode_holder, encode_holder, refusal, this_process
 
     file = path.with_name(path.name + ".lock")
@@ -211,28 +212,28 @@ def _lock(path: Path, now: datetime, *, shared: bool) -> int:
         except OSError:
             os.close(handle)
             raise
-        with suppress(OSError):  # on a full disk the lock has no name in it, and holds all the same
+        with suppress(OSError):  # on a full disk the lock works without the name of its holder
             os.ftruncate(handle, 0)
             os.pwrite(handle, encode_holder(this_process("", now)), 0)
     return handle
 
 
 def back_up(source: Path, target: Path) -> int:
-    """Write a copy that holds everything up to one moment; return its bytes.
+    """Write a consistent copy of the database; return its bytes.
 
-    The service is not held up by it, only its log of changes is not brought into the file meanwhile. The copy appears
-    under its name when it is whole and on disk for good; it is a database that a service can be started with.
+    The service continues to write, but makes no checkpoints meanwhile. The copy appears under its name once it is
+    complete and durable; a service can be started with it.
     """
     with disk_errors("look for the copy", target):
         if target.exists():
             raise UsageError("the target already exists", where=str(target), hint="Choose another target.")
-    DatabaseReader(source).close()  # which tells what is no service's
+    DatabaseReader(source).close()  # raises if it is not the database of a service
     draft = target.with_name(target.name + ".part")
     with disk_errors("write the copy", draft):
-        # What is in it is for nobody else, as in the service's own directory, and that is what the copy's may become.
+        # Private, like the service's own directory, which the folder of the copy may become.
         draft.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         draft.unlink(missing_ok=True)
-        draft.touch(mode=0o600)  # SQLite takes an empty file
+        draft.touch(mode=0o600)  # VACUUM INTO accepts an empty file
         try:
             with closing(sqlite3.connect(source, timeout=BUSY, isolation_level=None)) as connection:
                 connection.execute("VACUUM INTO ?", (str(draft),))

@@ -1,4 +1,4 @@
-"""Announcements in their order (``ports.Events``), kept for a while."""
+"""Events (``ports.Events``) and their delivery to callbacks (``ports.Deliveries``)."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ _decode_record = msgspec.json.Decoder(UrlRecord).decode
 
 
 class SqliteEvents:
-    """The events in the service's database, numbered in the order of commits: none turns up behind a reader."""
+    """The events in the service's database, numbered in commit order, so that readers miss none."""
 
     def __init__(self, db: ServiceDb, *, most: int = MAX_EVENTS, kept: timedelta = KEPT) -> None:
-        """At most ``most`` are kept, and none for longer than ``kept``, whenever ``prune`` was called often enough."""
+        """``prune`` leaves at most ``most`` events, none older than ``kept``."""
         self._db = db
         self._most = most
         self._kept = kept
 
     def since(self, number: int, most: int) -> Sequence[Event]:
-        """Return the next events after a number."""
+        """Return at most ``most`` events after a number."""
         query = "SELECT number, message, url, at, record FROM events WHERE number > ? ORDER BY number LIMIT ?"
         return [
             Event(number=number, message=message, url=url, at=from_micros(at), record=_decode_record(record))
@@ -43,19 +43,19 @@ class SqliteEvents:
         return row[0] if row else 0
 
     def first(self) -> int:
-        """Return the oldest number that is still kept; the next one that will be given where none is."""
+        """Return the number of the oldest stored event; the next number if there is none."""
         row = self._db.reader.one("SELECT min(number) FROM events")
         return row[0] if row[0] is not None else self.last() + 1
 
     async def prune(self, most: int, *, by_age: bool = True) -> int:
-        """Forget at most so many events that are too many or, if ``by_age``, too old; return how many."""
+        """Remove at most ``most`` events beyond the limit or, if ``by_age``, too old; return how many."""
         before = to_micros(self._db.clock() - self._kept) if by_age else None
 
         def change(connection: sqlite3.Connection) -> int:
             row = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'events'").fetchone()
             surplus = (row[0] if row else 0) - self._most
             upto = 0
-            # From the oldest on, until one is to be kept: what is left has no gaps, even if the clock was set back.
+            # Stop at the first event to keep, so that no gaps appear even if the clock was set back.
             for number, at in connection.execute("SELECT number, at FROM events ORDER BY number LIMIT ?", (most,)):
                 if number > surplus and (before is None or at > before):
                     break
@@ -73,13 +73,13 @@ class SqliteDeliveries:
     """The deliveries in the service's database."""
 
     def __init__(self, db: ServiceDb, *, kept: timedelta = KEPT, most_given_up: int = MOST_GIVEN_UP) -> None:
-        """Those given up are shown for ``kept``, and at most so many of them."""
+        """Keep deliveries that were given up for ``kept``, at most ``most_given_up``."""
         self._db = db
         self._kept = kept
         self._most_given_up = most_given_up
 
     async def due(self, most: int, lease: timedelta) -> Sequence[Delivery]:
-        """Take deliveries whose time has come, longest due first."""
+        """Lease due deliveries, longest due first."""
 
         def change(connection: sqlite3.Connection) -> list[Delivery]:
             now = self._db.lease_clock()
@@ -97,7 +97,7 @@ class SqliteDeliveries:
         return await self._db.write(change, durable=False)
 
     async def delivered(self, ids: Sequence[str]) -> None:
-        """Forget what was received."""
+        """Remove deliveries that were received."""
 
         def change(connection: sqlite3.Connection) -> None:
             connection.executemany("DELETE FROM deliveries WHERE id = ?", [(each,) for each in ids])
@@ -105,7 +105,7 @@ class SqliteDeliveries:
         await self._db.write(change)
 
     async def failed(self, delivery: str, again_in: timedelta | None, why: str) -> None:
-        """Try again later; none gives up."""
+        """Schedule a retry; give up if ``again_in`` is ``None``."""
 
         def change(connection: sqlite3.Connection) -> None:
             if again_in is None:
@@ -121,7 +121,7 @@ class SqliteDeliveries:
         await self._db.write(change, durable=again_in is None)
 
     async def put_off(self, again_in: Mapping[str, timedelta]) -> None:
-        """Give deliveries back that were not tried."""
+        """Reschedule deliveries that were not attempted."""
 
         def change(connection: sqlite3.Connection) -> None:
             now = self._db.lease_clock()
@@ -131,7 +131,7 @@ class SqliteDeliveries:
         await self._db.write(change, durable=False)
 
     def given_up(self, most: int) -> Sequence[FailedDelivery]:
-        """Return those that were given up last, the newest first."""
+        """Return the deliveries given up last, newest first."""
         query = (
             "SELECT id, callback, event, tries, why, ended FROM deliveries"
             " WHERE ended IS NOT NULL ORDER BY ended DESC, number DESC LIMIT ?"
@@ -140,13 +140,13 @@ class SqliteDeliveries:
         return [FailedDelivery(delivery=_delivery(row[:4]), why=row[4], at=from_micros(row[5])) for row in rows]
 
     def waiting(self, most: int) -> int:
-        """Return how many were neither received nor given up; of more than ``most``, that."""
+        """Return how many deliveries are pending, counting up to ``most``."""
         counted = "SELECT count(*) FROM (SELECT 1 FROM deliveries WHERE due IS NOT NULL LIMIT ?)"
         found: int = self._db.reader.one(counted, (most,))[0]
         return found
 
     async def prune(self, most: int, *, by_age: bool = True) -> int:
-        """Forget at most so many that were given up before too many others or, if ``by_age``, long ago."""
+        """Remove at most ``most`` given-up deliveries beyond the limit or, if ``by_age``, too old."""
         before = to_micros(self._db.clock() - self._kept) if by_age else _NEVER
 
         def change(connection: sqlite3.Connection) -> int:

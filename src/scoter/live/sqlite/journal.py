@@ -1,12 +1,12 @@
-"""Accepted messages until each of their URLs is done (``ports.Intake``).
+"""Accepted messages until all their URLs are done (``ports.Intake``), and the recording of outcomes.
 
-The life of an entry: *accepted* with its message, it waits; *opened*, it is lent to a reader until a moment of the
-machine's clock; *renewed*, that moment moves; *aborted*, or past that moment, it waits again, in its old place. It is
-closed by the ledger with what came of it, or here, as failed, when it was opened too often without an outcome. A late
-reader has its entries until somebody asks for more: with one reader, being late alone costs nobody his work.
+The life of an entry: once *accepted* with its message it waits. When *opened* it is leased to a reader; *renew* extends
+the lease. If it is *aborted*, or its lease expires, it waits again at its old place. Recording the outcome closes it;
+an entry that was opened too often without an outcome is closed as failed. An expired lease ends only when some reader
+opens more entries, so a single reader that is late loses no work.
 
-Of one domain and priority so many entries are lent or waiting, and no more; the others are *parked*, and take the
-places of those that end (see ``schema``).
+A limited number of entries per domain and priority are waiting or leased. The others are *parked*, and replace those
+that end (see ``schema``).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from scoter.live.sqlite.database import ServiceDb
 from scoter.live.sqlite.metadata import key_of, put_records
 
 _MESSAGES_KEPT: Final = timedelta(days=1)
-# Nobody else inserts meanwhile, so that the entries of a message have numbers in a row.
+# Only this transaction inserts, so the entries of a message have consecutive numbers.
 _NEW_MESSAGE: Final = (
     "INSERT INTO messages (id, urls, force, callback, accepted, open, done, first)"
     " VALUES (?, ?, ?, ?, ?, ?, ?, (SELECT coalesce(max(seq), 0) + 1 FROM sqlite_sequence WHERE name = 'entries'))"
@@ -68,9 +68,10 @@ class SqliteJournal:
         most_tries: int = MOST_TRIES,
         window: int = WINDOW,
     ) -> None:
-        """Messages are known for ``kept`` after they were done, and not when ``most_messages`` came after them.
+        """Remember finished messages for ``kept``, and at most the last ``most_messages``.
 
-        An entry is lent ``most_tries`` times at most, and of one domain and priority ``window`` at a time.
+        An entry is opened at most ``most_tries`` times. At most ``window`` entries per domain and priority are waiting
+        or leased; the others are parked.
         """
         self._db = db
         self._window = window
@@ -81,7 +82,7 @@ class SqliteJournal:
         self._most_tries = most_tries
 
     async def accept(self, messages: Sequence[tuple[Message, Sequence[str]]]) -> Sequence[Accepted]:
-        """Keep messages with the URLs found in them for good, before this returns."""
+        """Store messages with their URLs durably before returning."""
         prepared = [(message, [(url, domain_of(url)) for url in dict.fromkeys(urls)]) for message, urls in messages]
 
         def change(connection: sqlite3.Connection) -> list[Accepted]:
@@ -110,11 +111,11 @@ class SqliteJournal:
         return Accepted(message=message.id, entries={url: first + place for place, (url, _) in enumerate(urls)})
 
     async def open(self, reader: str, most: int, lease: timedelta) -> Sequence[JournalEntry]:
-        """Lend entries to a reader; those it does not close in time are lent again, to whoever asks."""
+        """Lease entries to a reader; entries whose lease expires may be leased to any reader."""
 
         def change(connection: sqlite3.Connection) -> list[JournalEntry]:
             now = self._db.lease_clock()
-            if not self._is_window_set:  # it holds for whatever ends from now on
+            if not self._is_window_set:  # the triggers read it when an entry ends
                 connection.execute("UPDATE tallies SET n = ? WHERE name = 'window'", (self._window,))
             connection.execute(
                 "UPDATE entries SET reader = NULL, until = NULL WHERE reader IS NOT NULL AND until <= ?", (now,)
@@ -126,13 +127,13 @@ class SqliteJournal:
             )
             return lent
 
-        # A lease that a power failure undoes is one that ended with its reader.
+        # Not durable: a power failure also ends the reader.
         lent = await self._db.write(change, durable=False)
         self._is_window_set = True
         return lent
 
     def _chosen(self, connection: sqlite3.Connection, most: int) -> list[JournalEntry]:
-        """Return the next entries; those that were tried often enough are ended instead."""
+        """Return the next entries; close those that were tried too often."""
         chosen = []
         for row in self._next_rows(connection, most):
             entry = entry_of(row)
@@ -146,14 +147,14 @@ class SqliteJournal:
 
     def _next_rows(self, connection: sqlite3.Connection, most: int) -> list[Any]:
         rows: dict[int, Any] = {}
-        if share := self._turns.for_the_patient(most):
+        if share := self._turns.reserved(most):
             now = self._db.clock()
             before, ahead = to_micros(now - self._turns.patience), to_micros(now)
             waited: list[Any] = []
             for priority in (Priority.NORMAL, Priority.BULK):
                 waited += connection.execute(_FIRST_OF, (priority, share)).fetchall()
             waited.sort(key=lambda row: row[0])
-            # What came at a time that is yet to come has waited since before the clock was set back.
+            # A time in the future dates from before the clock was set back: the entry has waited since then.
             rows = {row[0]: row for row in [row for row in waited if not before < row[6] <= ahead][:share]}
         for row in connection.execute(_NEXT, (most,)):
             if len(rows) >= most:
@@ -162,7 +163,7 @@ class SqliteJournal:
         return list(rows.values())
 
     async def renew(self, reader: str, entries: Sequence[int], lease: timedelta) -> Sequence[int]:
-        """Prolong leases; return those entries that the reader still has."""
+        """Renew leases; return the entries that the reader still holds."""
 
         def change(connection: sqlite3.Connection) -> list[int]:
             until = self._db.lease_clock() + lease.total_seconds()
@@ -172,7 +173,7 @@ class SqliteJournal:
         return await self._db.write(change, durable=False)
 
     async def abort(self, reader: str, entries: Sequence[int]) -> None:
-        """Give entries back at once, as if they had not been opened."""
+        """Return entries at once; this does not count as a try."""
 
         def change(connection: sqlite3.Connection) -> None:
             connection.executemany(
@@ -183,7 +184,7 @@ class SqliteJournal:
         await self._db.write(change, durable=False)
 
     async def prune(self, most: int, *, by_age: bool = True) -> int:
-        """Forget at most so many messages that were done before too many others or, if ``by_age``, long ago."""
+        """Remove at most ``most`` finished messages beyond the limit or, if ``by_age``, too old; return how many."""
         before = to_micros(self._db.clock() - self._kept)
 
         def change(connection: sqlite3.Connection) -> int:
@@ -199,26 +200,26 @@ class SqliteJournal:
         return await self._db.write(change, durable=False)
 
     def depth(self) -> Mapping[Priority, int]:
-        """Return how many entries are not closed."""
+        """Return the number of open entries by priority."""
         rows = dict(self._db.reader.all("SELECT name, n FROM tallies"))
         return {priority: rows[f"open{int(priority)}"] for priority in Priority}
 
     def waiting(self) -> int:
-        """Return how many entries are not closed, of all priorities."""
+        """Return the number of open entries."""
         return sum(self.depth().values())
 
     def waiting_of(self, domain: str) -> int:
-        """Return how many entries of a registered domain are not closed."""
+        """Return the number of open entries of a registered domain."""
         row = self._db.reader.one("SELECT coalesce(sum(n), 0) FROM backlog WHERE domain = ?", (domain,))
         return int(row[0])
 
     def oldest(self) -> timedelta | None:
-        """Return how long the oldest open entry has been there, if there is one."""
+        """Return the age of the oldest open entry, if any."""
         row = self._db.reader.one("SELECT accepted FROM entries ORDER BY id LIMIT 1")
         return max(self._db.clock() - from_micros(row[0]), timedelta()) if row else None
 
     def is_done(self, message: str) -> bool | None:
-        """Tell whether all URLs of a message are done; nothing for one that is not known, or not any more."""
+        """Return whether all URLs of a message are done; ``None`` if the message is unknown."""
         row = self._db.reader.one("SELECT open FROM messages WHERE id = ?", (message,))
         return row[0] == 0 if row else None
 
@@ -227,7 +228,7 @@ _encode_json = msgspec.json.Encoder().encode
 
 
 def entry_of(row: Sequence[Any]) -> JournalEntry:
-    """Return the entry that a row of ``_ENTRY_COLUMNS`` is."""
+    """Return the entry of a row of ``_ENTRY_COLUMNS``."""
     return JournalEntry(
         id=row[0],
         message=row[1],
@@ -241,7 +242,7 @@ def entry_of(row: Sequence[Any]) -> JournalEntry:
 
 
 def close_entry(connection: sqlite3.Connection, entry: int, reader: str | None, now: datetime) -> bool:
-    """End an entry that a reader has, or that waits; tell whether it was so."""
+    """Close an entry that ``reader`` holds (``None``: that waits); return whether it was there."""
     delete = "DELETE FROM entries WHERE id = ? AND reader IS ? RETURNING message"
     found = connection.execute(delete, (entry, reader)).fetchall()
     if not found:
@@ -252,7 +253,7 @@ def close_entry(connection: sqlite3.Connection, entry: int, reader: str | None, 
 
 
 def announce(connection: sqlite3.Connection, entry: JournalEntry, record: UrlRecord, now: datetime) -> Event:
-    """Announce an entry's outcome, and make its delivery if one is wished for."""
+    """Add the event of an outcome, and its delivery if the message has a callback."""
     at, text = to_micros(now), _encode_json(record)
     insert = "INSERT INTO events (message, url, at, record) VALUES (?, ?, ?, ?)"
     number = connection.execute(insert, (entry.message, entry.url, at, text)).lastrowid
@@ -265,14 +266,14 @@ def announce(connection: sqlite3.Connection, entry: JournalEntry, record: UrlRec
 
 
 class SqliteOutcomes:
-    """The ledger in the service's database."""
+    """Records outcomes in the service's database (``ports.OutcomeRecorder``)."""
 
     def __init__(self, db: ServiceDb, key: Callable[[str], int] = key_of) -> None:
         self._db = db
         self._key = key
 
     async def record(self, reader: str, done: Sequence[UrlOutcome]) -> Sequence[Event | None]:
-        """Store, announce and close; none for an entry that the reader no longer has, of which nothing is kept."""
+        """Store, announce and close; for an entry that the reader has lost, store nothing and return ``None``."""
 
         def change(connection: sqlite3.Connection) -> list[Event | None]:
             return [self._record(connection, reader, each) for each in done]

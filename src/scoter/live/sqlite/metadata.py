@@ -1,7 +1,7 @@
-"""What is known of URLs (``ports.MetadataStore``): ready-made JSON by the 64-bit hash of the canonical URL.
+"""Records by URL (``ports.MetadataStore``): JSON, keyed by the 64-bit hash of the canonical URL.
 
-The row holds the URL too. Where its hash was taken by another URL (or somebody made it so), it lies in the overflow
-table, and stays there until it expires: a URL has one row at most.
+The row contains the URL too. If another URL has the same hash, by chance or on purpose, the record goes to the overflow
+table and stays there until it expires: a URL has at most one row.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from scoter.live.clock import from_micros, to_micros, utc_now
 from scoter.live.ports import StoredRecord
 from scoter.live.sqlite.database import DatabaseReader, ServiceDb
 
-# Mapped pages count as the process's own: with a million records 2 GB would save a fifth of a get, and show as RSS.
+# Mapped pages count towards RSS. With a million records, mapping 2 GB would make a get only a fifth faster.
 MAPPED: Final = 256 * 2**20
 _SIGN: Final = 1 << 63
 _CHUNK: Final = 50
-# Not INSERT OR REPLACE, which would be a new row to the trigger that counts them.
+# Not INSERT OR REPLACE: the trigger that counts rows would count it as a new row.
 _PUT: Final = """
 INSERT INTO urls (url, fetched, expires, direct, value, key) VALUES (?, ?, ?, ?, ?, ?)
 ON CONFLICT (key) DO UPDATE SET
@@ -42,18 +42,18 @@ _THERE: Final = (
 
 
 class _RecordQueries(Struct, frozen=True):
-    """How the same columns are asked for in three ways."""
+    """Three queries for the same columns: by key, by many keys, and by URL in the overflow table."""
 
     one: str
     many: str
-    apart: str
+    overflow: str
 
 
 def _queries(columns: str) -> _RecordQueries:
     return _RecordQueries(
         one=columns + " FROM urls WHERE key = ? AND expires > ?",
         many=columns + f" FROM urls WHERE key IN ({', '.join('?' * _CHUNK)}) AND expires > ?",
-        apart=columns + " FROM overflow WHERE url = ? AND expires > ?",
+        overflow=columns + " FROM overflow WHERE url = ? AND expires > ?",
     )
 
 
@@ -62,12 +62,12 @@ _VALUE: Final = _queries("SELECT url, value")
 
 
 def key_of(url: str) -> int:
-    """Return the number under which a URL is stored: SQLite's integers have a sign."""
+    """Return the key of a URL: its hash as a signed 64-bit integer, as SQLite stores them."""
     return xxh3_64_intdigest(url.encode()) - _SIGN
 
 
 class StoreSize(Struct, frozen=True, kw_only=True):
-    """How much there is. ``records`` counts those past their time too, until they are removed."""
+    """The size of the store. ``records`` includes expired records that are not removed yet."""
 
     records: int
     collisions: int
@@ -76,7 +76,7 @@ class StoreSize(Struct, frozen=True, kw_only=True):
 
 
 class SqliteMetadataReader:
-    """Records by URL, for those who only look."""
+    """Read-only access to the records."""
 
     def __init__(
         self, reader: DatabaseReader, clock: Callable[[], datetime] = utc_now, key: Callable[[str], int] = key_of
@@ -97,28 +97,28 @@ class SqliteMetadataReader:
         self._reader.close()
 
     def get(self, url: str) -> StoredRecord | None:
-        """Return what is known of a URL."""
+        """Return the record of a URL, if any."""
         row = self._one(_ROW, url)
         return None if row is None else _stored(row)
 
     def get_many(self, urls: Sequence[str]) -> Mapping[str, StoredRecord]:
-        """Return what is known of at most 300 URLs."""
+        """Return the records of at most 300 URLs."""
         return {row[0]: _stored(row) for row in self._many(_ROW, urls)}
 
     def value(self, url: str) -> bytes | None:
-        """Return the JSON of what is known of a URL: for those who only hand it on, cheaper than ``get``."""
+        """Return the JSON of a URL's record; cheaper than ``get``."""
         row = self._one(_VALUE, url)
         return None if row is None else row[1]
 
     def values(self, urls: Sequence[str]) -> Mapping[str, bytes]:
-        """Return the JSON of what is known of at most 300 URLs."""
+        """Return the JSON of the records of at most 300 URLs."""
         return dict(self._many(_VALUE, urls))
 
     def _one(self, ask: _RecordQueries, url: str) -> Any:
         now = to_micros(self._clock())
         row = self._reader.one(ask.one, (self._key(url), now))
         if row is None or row[0] != url:
-            row = self._reader.one(ask.apart, (url, now))
+            row = self._reader.one(ask.overflow, (url, now))
         return row
 
     def _many(self, ask: _RecordQueries, urls: Sequence[str]) -> list[Any]:
@@ -128,17 +128,17 @@ class SqliteMetadataReader:
         keys = list(wanted)
         for start in range(0, len(keys), _CHUNK):
             chunk = keys[start : start + _CHUNK]
-            chunk += chunk[-1:] * (_CHUNK - len(chunk))  # one statement for every number of URLs: prepared once
+            chunk += chunk[-1:] * (_CHUNK - len(chunk))  # pad, so that one prepared statement serves any number of URLs
             found += self._reader.all(ask.many, (*chunk, now))
         asked = set(urls)
         found = [row for row in found if row[0] in asked]
         if len(found) < len(asked) and self._reader.one("SELECT 1 FROM overflow LIMIT 1"):
             missing = asked.difference(row[0] for row in found)
-            found += [row for url in missing if (row := self._reader.one(ask.apart, (url, now)))]
+            found += [row for url in missing if (row := self._reader.one(ask.overflow, (url, now)))]
         return found
 
     def size(self) -> StoreSize:
-        """Return how much is stored."""
+        """Return the size of the store."""
         tallies = dict(self._reader.all("SELECT name, n FROM tallies"))
         (page,) = self._reader.one("PRAGMA page_size")
         (pages,) = self._reader.one("PRAGMA page_count")
@@ -159,11 +159,11 @@ class SqliteMetadata(SqliteMetadataReader):
         self._db = db
 
     async def put(self, rows: Sequence[StoredRecord]) -> None:
-        """Keep records. One that is an alias, or was fetched before, never replaces a direct one that holds."""
+        """Store records; an alias or an older record never replaces a direct one that has not expired."""
         await self._db.write(lambda connection: put_records(connection, rows, self._clock(), self._key))
 
     async def expire(self, most: int) -> int:
-        """Remove at most so many records that are past their time; return how many."""
+        """Remove at most ``most`` expired records; return how many."""
         now = to_micros(self._clock())
 
         def change(connection: sqlite3.Connection) -> int:
@@ -182,9 +182,9 @@ class SqliteMetadata(SqliteMetadataReader):
 
 
 def open_readonly(path: Path, *, clock: Callable[[], datetime] = utc_now, mapped: int = MAPPED) -> SqliteMetadataReader:
-    """Open a service's records for looking up, beside the process that writes them.
+    """Open the records of a service for lookups, while another process may write them.
 
-    ``mapped`` bytes of the file are read as memory, which count as this process's own when it has touched them.
+    ``mapped`` bytes of the file are mapped into memory; the pages that are read count towards this process's RSS.
     """
     return SqliteMetadataReader(DatabaseReader(path, mapped=mapped), clock)
 
@@ -192,14 +192,14 @@ def open_readonly(path: Path, *, clock: Callable[[], datetime] = utc_now, mapped
 def put_records(
     connection: sqlite3.Connection, rows: Sequence[StoredRecord], now: datetime, key: Callable[[str], int] = key_of
 ) -> None:
-    """Keep records, as part of a transaction."""
+    """Store records within a transaction."""
     at = to_micros(now)
     for row in rows:
         number = key(row.url)
         values = (to_micros(row.fetched_at), to_micros(row.expires_at), row.is_direct, row.value)
         there = connection.execute(_THERE, (number, row.url)).fetchall()
         own = next((found for found in there if found[0] == row.url), None)
-        # What was fetched after now is from before the clock was set back: it must not stay for that.
+        # A fetch time in the future dates from before the clock was set back: replace such a record.
         if own is not None and own[1] and own[2] > at and (not row.is_direct or values[0] < own[3] <= at):
             continue
         if own[4] if own is not None else there:

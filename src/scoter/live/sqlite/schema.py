@@ -1,25 +1,25 @@
-"""The tables of ``service.sqlite``, and which versions of them this program knows.
+"""The tables of ``service.sqlite``, their format number, and upgrades from older formats.
 
-One file holds what must change together: an outcome's records, its announcement and the end of its entry.
+One file contains everything that changes together: the records of an outcome, its event and its journal entry.
 
-- ``messages``    accepted messages; kept for a while after their last URL is done, so that a repeated one is known
-- ``entries``     URLs that are not done: waiting when nobody reads them, else lent to ``reader`` until ``until``; or
-  ``parked``: waiting as well, but behind so many others of their domain and priority that nobody looks at them yet
-- ``backlog``     how many entries a registered domain has of a priority, where it has any, and how many are not parked
-- ``urls``        records by the 64-bit hash of their URL; ``overflow`` those whose hash was taken by another URL
-- ``events``      announcements, numbered without gaps in the order of their commits
-- ``deliveries``  announcements on their way to a callback; ``due`` is null for one that was given up
-- ``rules``, ``keys``  what was set for domains; who may come in
-- ``tallies``     counts that would be slow to count: entries by priority (``open0`` …), ``urls``, ``overflow``;
-  triggers keep these and ``backlog``, so that no change can forget to. And ``window``: how many of a domain and
-  priority are not parked; when one of them ends, the oldest that is parked takes its place
-- ``facts``       the machine's run in which the leases were given
+- ``messages``    accepted messages; kept for a while after their last URL is done, to recognise repeated ones
+- ``entries``     URLs that are not done: waiting, leased to ``reader`` until ``until``, or ``parked`` behind others of
+  their domain and priority
+- ``backlog``     the number of entries per registered domain and priority, and how many of them are not parked
+- ``urls``        records by the 64-bit hash of their URL; ``overflow`` those whose hash collides with another URL
+- ``events``      events, numbered without gaps in commit order
+- ``deliveries``  events to be posted to callbacks; ``due`` is null for those that were given up
+- ``rules``, ``keys``  domain rules; API keys
+- ``tallies``     counters: entries by priority (``open0`` …), ``urls``, ``overflow``. Triggers maintain these and
+  ``backlog``. Also ``window``: how many entries of a domain and priority are not parked; when one of them ends, the
+  oldest parked one replaces it
+- ``facts``       the boot id of the machine when leases were last checked
 
-Moments are microseconds since 1970; leases and ``due`` are seconds of the machine's own clock (see ``lease_clock``).
+Times are microseconds since 1970; leases and ``due`` are seconds of ``clock.lease_now``.
 
-A file carries the number of its format. To change the tables: change ``_TABLES``, raise ``FORMAT``, and put what makes
-the last format into the new one among ``_STEPS``. A service that opens an older file takes these steps first, all
-in one transaction; what is newer than the program is refused, and left as it is.
+A file has a format number. To change the tables: change ``_TABLES``, raise ``FORMAT``, and add the upgrade from the
+previous format to ``_STEPS``. A service that opens an older file upgrades it in one transaction; it refuses a newer
+file and leaves it unchanged.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from typing import Final
 APPLICATION: Final = 0x5C07_0A11  # PRAGMA application_id: the file is ours
 FORMAT: Final = 2
 
-# Rows of ``urls`` are about a kilobyte: with WITHOUT ROWID they would fill the inner pages too.
+# Rows of ``urls`` have about a kilobyte: WITHOUT ROWID would store them in the inner pages too.
 _TABLES: Final = """
 CREATE TABLE messages (
   number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, urls BLOB NOT NULL, first INTEGER NOT NULL,
@@ -84,8 +84,8 @@ END;
 INSERT INTO tallies VALUES ('open0', 0), ('open1', 0), ('open2', 0), ('urls', 0), ('overflow', 0);
 """
 
-# A domain with very many entries must not stand in the way of the others: whoever looks for the next ones finds at most
-# a window of its. Each step is found by an index, so that it costs the same however many there are.
+# A domain with very many entries must not slow down the search for those of others: at most a window of its entries is
+# not parked. All steps use an index, so their cost does not depend on the number of entries.
 _PARKING: Final = """
 CREATE INDEX entries_waiting ON entries (priority, id) WHERE reader IS NULL AND parked = 0;
 CREATE INDEX entries_parked ON entries (domain, priority, id) WHERE parked = 1;
@@ -118,7 +118,7 @@ END;
 """
 
 
-# The statements that make the next format out of each older one.
+# The statements that upgrade each older format to the next.
 _STEPS: Final[Mapping[int, str]] = {
     1: """
 ALTER TABLE entries ADD COLUMN parked INTEGER NOT NULL DEFAULT 0;
@@ -132,12 +132,12 @@ DROP TABLE backlog;
 
 
 class WrongDatabase(Exception):
-    """The file is no service's database, or one of another version; the text says which."""
+    """The file is not the database of a service, or has an unsupported format; the message says which."""
 
 
 def prepare(connection: sqlite3.Connection, *, to: int = FORMAT, steps: Mapping[int, str] = _STEPS) -> None:
-    """Make the tables in a new file, bring an older one up to this format; refuse one that this program cannot keep."""
-    connection.execute("BEGIN IMMEDIATE")  # two processes may open a new file at the same moment
+    """Create the tables in a new file, or upgrade an older one; raise ``WrongDatabase`` for any other file."""
+    connection.execute("BEGIN IMMEDIATE")  # two processes may open a new file at the same time
     try:
         version = check(connection, to)
         if version == 0:
@@ -162,7 +162,7 @@ def _carry_out(connection: sqlite3.Connection, script: str) -> None:
 
 
 def _statements(script: str) -> Iterator[str]:
-    """Return the statements of a script; ``executescript`` would commit before the first."""
+    """Yield the statements of a script; ``executescript`` would commit first."""
     statement = ""
     for line in script.splitlines(keepends=True):
         statement += line
@@ -172,7 +172,7 @@ def _statements(script: str) -> Iterator[str]:
 
 
 def check(connection: sqlite3.Connection, known: int = FORMAT) -> int:
-    """Return the format of a file's tables, 0 for an empty file; refuse what is newer than is known, or not ours."""
+    """Return the format of a file, 0 if it is empty; raise ``WrongDatabase`` if it is newer than known, or not ours."""
     (application,) = connection.execute("PRAGMA application_id").fetchone()
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
@@ -184,10 +184,10 @@ def check(connection: sqlite3.Connection, known: int = FORMAT) -> int:
 
 
 def free_leases(connection: sqlite3.Connection, boot: str, *, alone: bool) -> None:
-    """Take back what was lent by readers that cannot live any more.
+    """End the leases of readers that must be dead.
 
-    After a restart of the machine none does, and its clock counts from nought again; and ``alone`` says that this
-    process is the only one that writes, so that whoever held a lease is dead.
+    After a reboot all of them are, and the lease clock has restarted. With ``alone`` this process is the only writer,
+    so any reader with a lease is dead too.
     """
     found = connection.execute("SELECT value FROM facts WHERE name = 'boot'").fetchone()
     restarted = found is None or found[0] != boot

@@ -14,7 +14,7 @@ from scoter.live.sqlite.metadata import SqliteMetadata, key_of
 
 
 class SqliteStores:
-    """What a service keeps."""
+    """The stores of a service."""
 
     def __init__(
         self,
@@ -47,5 +47,5 @@ class SqliteStores:
         self.keys = SqliteKeys(db)
 
     def close(self) -> None:
-        """Carry out what is waiting, then let go of the file."""
+        """Apply queued writes and close the file."""
         self.db.close()

@@ -1,4 +1,4 @@
-"""What belongs to a page and is fetched with it: the image that stands for it."""
+"""Fetches the preview image of a page."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from scoter.live.stages.requests import HopFetcher, Postponed
 
 
 class FetchImage:
-    """Fetches the representative image, for its type and size. It never looks for images of what it fetched."""
+    """Fetches the preview image, to learn its type and size."""
 
     def __init__(self, asking: HopFetcher, reading: ResponseParser, most: int) -> None:
-        """``most`` redirects are followed."""
+        """Follow at most ``most`` redirects."""
         self._asking = asking
         self._reading = reading
         self._most = most
@@ -37,7 +37,7 @@ class FetchImage:
             return context
         try:
             context, asked = await self._followed(context, url)
-        except Postponed:  # the page itself has come, and does not wait for its image
+        except Postponed:  # the page was fetched, and does not wait for its image
             return context
         return await self._told(context, about.image, asked)
 
@@ -64,11 +64,11 @@ class FetchImage:
         state, size = state_of(reply), 0
         withheld = context.withheld
         if any(exchange.url.text in withheld for exchange in context.exchanges[-1:]):
-            # A page that is not to be archived has an image that is not.
+            # If the page must not be archived, neither must its image.
             withheld |= {exchange.url.text for exchange in context.related_exchanges}
         if isinstance(reply, Fetched):
             if read is None:
-                read = await self._reading(reply.exchange, apart=asked.is_deadly)
+                read = await self._reading(reply.exchange, apart=asked.has_crashed_worker)
             size = read.size
             if read.noarchive:
                 withheld |= {reply.url.text}
@@ -80,7 +80,7 @@ class FetchImage:
 
 
 def _measured(image: Image, read: ContentSummary) -> Image:
-    """Return the image with what its own bytes say, which counts more than what the page said."""
+    """Return the image with the type and size of the fetched file, which override those in the page."""
     return replace(
         image,
         media_type=read.media_type,

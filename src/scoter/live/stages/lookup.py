@@ -1,4 +1,4 @@
-"""Two filters before anything is fetched: what is known is not asked again, what is under way is asked once."""
+"""Answers from the store if a fresh record exists."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _records = msgspec.json.Decoder(UrlRecord)
 
 
 class FreshRecords:
-    """What is known of URLs, and new enough to count."""
+    """Records that are recent enough to answer with."""
 
     def __init__(self, store: MetadataStore, known_for: timedelta, clock: Callable[[], datetime]) -> None:
         self._store = store
@@ -26,26 +26,26 @@ class FreshRecords:
         self._clock = clock
 
     def get(self, url: str, *, is_direct: bool = False) -> UrlRecord | None:
-        """Return the record of a URL; ``is_direct``: only if the URL itself was asked for."""
+        """Return the record of a URL; with ``is_direct`` only if the URL itself was requested."""
         found = self._store.get(url)
         if found is None or (is_direct and not found.is_direct):
             return None
-        # One that lies ahead is from before the clock was set back: it must not be known for ever.
+        # abs(): a fetch time in the future dates from before the clock was set back.
         if not abs(self._clock() - found.fetched_at) < self._known_for:
             return None
         try:
             return _records.decode(found.value)
-        except msgspec.MsgspecError:  # of another version, which may be older or newer: as good as not known
+        except msgspec.MsgspecError:  # written by another version: treat it as unknown
             return None
 
 
 class AnswerKnown:
-    """Answers what is known, unless a fetch is asked for whatever is known."""
+    """Answers from the store, unless the message forces a fetch."""
 
     def __init__(
         self, lately: FreshRecords, record: Service[Context, Context], timer: Callable[[], float] = time.perf_counter
     ) -> None:
-        """``record`` is what to do with an answer."""
+        """``record`` is called with each answer."""
         self._lately = lately
         self._record = record
         self._timer = timer

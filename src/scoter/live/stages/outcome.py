@@ -1,4 +1,4 @@
-"""Keeping what came over the wire, the image's exchanges after the page's."""
+"""Archives responses, builds the record, stores and announces it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from scoter.live.records import ContentKind, State, UrlRecord
 
 
 class ArchiveResponses:
-    """Hands exchanges to the content store; what asks not to be archived is not."""
+    """Archives the exchanges of the page and then of its image, except those that forbid it."""
 
     def __init__(self, content: ContentStore) -> None:
         self._content = content
@@ -32,7 +32,7 @@ class ArchiveResponses:
         if not exchanges:
             return context
         places = await self._content.keep(exchanges, message=context.entry.message, fetch=context.fetch)
-        # A URL is asked for once in a chain, so that it names its exchange.
+        # A chain requests each URL once, so the URL identifies the exchange.
         kept = {exchange.url.text: place for exchange, place in zip(exchanges, places, strict=True)}
         related = context.related
         if related is not None and related.state is State.OK:
@@ -47,11 +47,11 @@ _DENIED = frozenset({Reason.ROBOTS_DENIED, Reason.CRAWL_DELAY})
 _REFUSED = frozenset({Reason.REFUSED_ADDRESS, Reason.REFUSED_PORT, Reason.REFUSED_SCHEME})
 _DETAIL = 300
 REDIRECTS = "redirects"
-"""The reason of a chain that is too long, turns back on itself or leads nowhere."""
+"""The reason of a redirect chain that is too long, a loop, or without a target."""
 
 
 class BuildRecord:
-    """Makes records."""
+    """Builds the record of a URL, and the rows to store for each URL of its chain."""
 
     def __init__(self, known_for: timedelta, failed_for: timedelta, clock: Callable[[], datetime]) -> None:
         self._known_for = known_for
@@ -60,7 +60,7 @@ class BuildRecord:
 
     async def __call__(self, context: Context) -> Context:
         if context.onward is not None:
-            # Its own fetch was that of the hops before; what the URL stands for comes from the other's.
+            # This fetch made only the first hops; the content comes from the stored record.
             hops = (*context.hops, *context.onward.hops)
             record = replace(context.onward, url=context.url.text, hops=hops)
         else:
@@ -81,7 +81,7 @@ class BuildRecord:
         state = state_of(reply)
         reason, detail = _why(reply)
         problem = "" if read is None else read.problem
-        at = context.came or self._clock()  # its image may have come much later
+        at = context.came or self._clock()  # not now: the image may have taken long
         return UrlRecord(
             url=context.url.text,
             resolved=reply.url.text,
@@ -99,13 +99,13 @@ class BuildRecord:
             truncated=read is not None and read.truncated,
             metadata=None if read is None else read.about,
             related=context.related,
-            # Without an exchange of its own, the last one that was kept is a redirect's.
+            # If the last hop has no exchange, the last archived one is a redirect.
             archived=context.archived[-1] if context.archived and exchange is not None else None,
         )
 
 
 def state_of(reply: Reply) -> State:
-    """Return what came of a hop, or of a chain that ended with it."""
+    """Return the state of a URL whose chain ends with this reply."""
     if isinstance(reply, Fetched):
         return State.OK
     if isinstance(reply, Gone):
@@ -126,7 +126,7 @@ def _why(reply: Reply) -> tuple[str, str]:
 
 
 def _alias(context: Context) -> Url | None:
-    """Return what a page calls itself, if it may."""
+    """Return the page's canonical URL if it can be trusted."""
     if (
         context.read is None
         or context.read.canonical is None
@@ -151,7 +151,7 @@ def _stored(record: UrlRecord, *, is_direct: bool = True) -> StoredRecord:
 
 
 class RecordOutcome:
-    """Records what came of a URL."""
+    """Stores and announces the outcome of a URL."""
 
     def __init__(self, reader: str, outcomes: OutcomeRecorder) -> None:
         self._reader = reader
@@ -162,5 +162,5 @@ class RecordOutcome:
             raise Defect(f"{context.url.text} came to its end without a record")
         done = UrlOutcome(entry=context.entry, record=context.record, rows=context.rows)
         (event,) = await self._outcomes.record(self._reader, [done])
-        # One that lost its lease is somebody else's by now, who will record it.
+        # Without an event the lease was lost, and another reader will record the outcome.
         return replace(context, is_recorded=event is not None)

@@ -1,4 +1,4 @@
-"""What an answer holds: free of its codings, with its type, and read by the parser for it."""
+"""Parses responses: decodes the body, detects its type, and summarises its content."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _LONGEST_PROBLEM: Final = 1_000
 
 
 class ResponseParser:
-    """Reads answers, one after another, in the core or where they are fetched."""
+    """Parses responses, in the core or in a worker."""
 
     def __init__(self, config: Config, parsing: ContentParser) -> None:
         self._parsing = parsing
@@ -39,12 +39,12 @@ class ResponseParser:
         self._about_size = config.live.about_size
 
     async def __call__(self, exchange: Exchange, *, apart: bool = False) -> ContentSummary:
-        """Read an answer; one that may take long, or is to be read ``apart``, in a process that can be stopped."""
+        """Parse a response; use a separate process if it may take long, or if ``apart``."""
         content = self._content(exchange)
         return self._told(content, await self._parsing.parse_async(content, apart=apart))
 
     def at_once(self, exchange: Exchange) -> ContentSummary | None:
-        """Read an answer, unless that may take long."""
+        """Parse a response in this process; return ``None`` if that may take long."""
         content = self._content(exchange)
         outcome = self._parsing.parse_in_place(content)
         return None if outcome is None else self._told(content, outcome)
@@ -65,7 +65,7 @@ class ResponseParser:
                 size=len(content.body),
                 truncated=content.truncated,
                 problem=problem[:_LONGEST_PROBLEM],
-                # What cannot be read may be forbidden to archive all the same, by its header fields.
+                # Header fields may forbid archiving even if the body cannot be parsed.
                 noarchive=directives((), content.robots, self._agents).noarchive,
             )
         page = outcome.page
@@ -86,7 +86,7 @@ class ResponseParser:
 
 
 def _usable(url: Url | None) -> Url | None:
-    """Return a URL that somebody could look up: a record would hold a longer one many times over."""
+    """Return a URL unless it is too long to be looked up; a record would contain it several times."""
     return url if url is not None and len(url.text) <= LONGEST else None
 
 
@@ -95,10 +95,10 @@ def _pixels(text: str) -> int | None:
 
 
 def kind_of(media_type: str, page: Page | None) -> ContentKind:
-    """Return what a content is, for those who show it.
+    """Return the kind of content, for display.
 
     >>> kind_of("text/html", None), kind_of("image/png", None), kind_of("font/woff2", None)
-    (<Kind.PAGE: 'page'>, <Kind.IMAGE: 'image'>, <Kind.OTHER: 'other'>)
+    (<ContentKind.PAGE: 'page'>, <ContentKind.IMAGE: 'image'>, <ContentKind.OTHER: 'other'>)
     """
     if media_type in _PAGES:
         return ContentKind.PAGE
@@ -113,9 +113,9 @@ _TEXTS: Final = frozenset({"title", "description", "site_name", "language", "typ
 
 
 def bounded(about: PageMetadata, most: int) -> PageMetadata:
-    """Return metadata of at most so many bytes in JSON.
+    """Return metadata with at most ``most`` bytes of JSON.
 
-    What takes most room is cut first: half of a list, half of a text; what makes no sense in part goes whole.
+    The largest field is shortened first, repeatedly: lists and texts by half; other fields are dropped.
     """
     if len(_encode(about)) <= most:
         return about

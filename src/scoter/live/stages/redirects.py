@@ -1,4 +1,4 @@
-"""From a URL to the page it stands for: hop by hop, each in its own domain's turn, and what came is read."""
+"""Follows the redirect chain, each hop in a slot of its domain, and parses the final response."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from scoter.live.stages.requests import HopFetcher
 
 
 class ResolveRedirects:
-    """Follows redirects of servers, and pages that send their reader on at once.
+    """Follows HTTP redirects and pages with an immediate refresh.
 
-    A chain that comes to a URL which is known ends there: the rest is what is known of it. Thousands of short links may
-    lead to one page, which is asked for once.
+    A chain that reaches a URL with a fresh record ends with that record. So a page behind thousands of short links is
+    requested once.
     """
 
     def __init__(
@@ -32,7 +32,7 @@ class ResolveRedirects:
         most: int,
         clock: Callable[[], datetime],
     ) -> None:
-        """``most`` redirects are followed."""
+        """Follow at most ``most`` redirects."""
         self._asking = asking
         self._reading = reading
         self._lately = lately
@@ -41,7 +41,7 @@ class ResolveRedirects:
 
     async def __call__(self, context: Context) -> Context:
         url = context.url
-        # Once more: this may be a moment later, in which another chain that came through here was recorded.
+        # Check again: another chain through this URL may have been recorded since the lookup.
         found = None if context.entry.force else self._lately.get(url.text)
         if found is not None:
             return replace(_ending_with(context, found), source=OutcomeSource.KNOWN)
@@ -49,13 +49,13 @@ class ResolveRedirects:
             context = await self._hop(context, url)
             onward = _onward(context)
             been = {hop.url for hop in context.hops}
-            # Nobody can look up what is longer, and a record would hold it many times over.
+            # A longer URL cannot be looked up, and a record would contain it several times.
             if onward is None or onward.text in been or len(onward.text) > LONGEST:
                 return context
             known = None if context.entry.force else self._lately.get(onward.text, is_direct=True)
             if known is not None and any(hop.url in been for hop in known.hops):
-                known = None  # it led here once; where does it lead now?
-            # The same chain is too long or not, whatever is known of it.
+                known = None  # the stored chain contains this one: a loop, so fetch it again
+            # The limit applies to the whole chain, including the stored part.
             if len(context.hops) + (0 if known is None else len(known.hops) - 1) > self._most:
                 return replace(context, is_cut=True)
             if known is not None:
@@ -73,14 +73,14 @@ class ResolveRedirects:
         )
         read = asked.read
         if read is None and isinstance(reply, Fetched):
-            read = await self._reading(reply.exchange, apart=asked.is_deadly)
+            read = await self._reading(reply.exchange, apart=asked.has_crashed_worker)
         return replace(
             context,
             reply=reply,
             hops=(*context.hops, hop),
             exchanges=context.exchanges if exchange is None else (*context.exchanges, exchange),
             came=came,
-            read=read,  # none before this one counts: a page that sent its reader on is not what the URL stands for
+            read=read,  # replaces that of a page with a refresh, which is not the URL's content
             withheld=context.withheld if read is None or not read.noarchive else context.withheld | {reply.url.text},
             waited=context.waited + asked.waited,
             remote=context.remote + asked.remote,
@@ -92,7 +92,7 @@ def _ending_with(context: Context, known: UrlRecord) -> Context:
 
 
 def _onward(context: Context) -> Url | None:
-    """Return where what came points on."""
+    """Return the redirect target of the last reply."""
     if isinstance(context.reply, Moved):
         return context.reply.target
     return None if context.read is None else context.read.onward

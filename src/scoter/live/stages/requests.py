@@ -1,4 +1,4 @@
-"""Asking the web: each URL once, however many chains lead to it, and not where we do not go."""
+"""Makes each hop once for all redirect chains that need it, and refuses what must not be requested."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _SCHEMES = frozenset({"http", "https"})
 
 
 class Postponed(ScoterError):
-    """A hop was not made, by no fault of the web. Nothing is recorded; the URL comes again."""
+    """A hop was not made for a reason on our side. Nothing is recorded; the URL is tried again."""
 
 
 class HopFetcher:
-    """Shares what came of a hop among all chains that go through it, until each has ended.
+    """Shares the reply to a hop among all chains through it, until each chain has ended.
 
-    What one of them has recorded is known by then, so that there is no moment at which it would be asked for again. A
-    chain that asks for a fetch whatever is known shares only what has not come yet.
+    By then one of them has recorded the URL, so it is never requested twice. A chain that forces a fetch shares only
+    hops whose reply has not arrived yet.
 
     It is also a filter, since it must know when a chain ends.
     """
@@ -43,7 +43,7 @@ class HopFetcher:
         self._timer = timer
         self._hops: dict[str, SharedTask[HopReply]] = {}
         self._held: dict[str, list[tuple[Url, SharedTask[HopReply]]]] = {}
-        self._urgency: dict[str, Priority] = {}  # of each chain: that of the most urgent who waits for it
+        self._urgency: dict[str, Priority] = {}  # by chain: the highest priority of those that wait for it
 
     def __len__(self) -> int:
         return len(self._hops)
@@ -58,16 +58,16 @@ class HopFetcher:
                 if await shared.let_go() and self._hops.get(url.text) is shared:
                     del self._hops[url.text]
 
-    def hurry(self, fetch: str, priority: Priority) -> None:
-        """Note that somebody waits for a chain: its hops are as urgent as he is, those under way included."""
+    def raise_priority(self, fetch: str, priority: Priority) -> None:
+        """Raise the priority of a chain's hops, including queued ones, because a more urgent entry joined it."""
         if priority < self._urgency.get(fetch, priority):
             self._urgency[fetch] = priority
             for url, shared in self._held.get(fetch, ()):
                 if shared.is_going_on:
-                    self._fetching.hurry(url, priority)
+                    self._fetching.raise_priority(url, priority)
 
     async def ask(self, context: Context, url: Url) -> HopReply:
-        """Make a hop for a chain, or share in one that is made, or was made by a chain that has not ended."""
+        """Return the reply to a hop: a new one, or one that another unfinished chain has made or is making."""
         if (refused := self._refused(url)) is not None:
             return HopReply(refused)
         began, priority = self._timer(), self._urgency.get(context.fetch, context.entry.priority)
@@ -76,7 +76,7 @@ class HopFetcher:
         if shared is None or is_mine:
             shared = self._hops[url.text] = SharedTask(self._fetching.fetch(Request(url=url), priority, is_read=True))
         elif shared.is_going_on:
-            self._fetching.hurry(url, priority)
+            self._fetching.raise_priority(url, priority)
         shared.hold()
         self._held.setdefault(context.fetch, []).append((url, shared))
         answer = await shared.outcome()
@@ -90,7 +90,7 @@ class HopFetcher:
 
     def _refused(self, url: Url) -> Failed | None:
         if url.scheme not in _SCHEMES:
-            # Batch may be set up to read ftp: or file:. Here strangers name the URLs, and redirects do.
+            # Batch crawls may allow ftp: or file:. Here the URLs come from strangers and from redirects.
             return _failed(url, Reason.REFUSED_SCHEME, f"{url.scheme} is not asked for")
         rule = self._rules.get(url.domain) if self._rules is not None else None
         if rule is not None and rule.blocked:

@@ -1,4 +1,4 @@
-"""TODO: describe."""
+"""Joins a fetch of the same URL that is under way."""
 
 from __future__ import annotations
 
@@ -15,23 +15,22 @@ from scoter.live.records import Priority
 
 
 class JoinFetch:
-    """Lets those who ask for a URL that is being fetched wait for the same outcome, and records it for each.
+    """Entries for a URL that is being fetched wait for the same outcome, which is recorded for each of them.
 
-    The fetch goes on when the first one is cancelled, as long as others wait for it. The first one's entry may have
-    been lent to somebody else by then, so that nothing was kept of what came: those who joined keep it, and until one
-    of them has done so the next may still join.
+    The fetch continues if the first entry is cancelled, as long as others wait for it. If the first entry lost its
+    lease, nothing was stored: then an entry that joined stores the records, and until it has, others may still join.
     """
 
     def __init__(
         self,
         record: Service[Context, Context],
         timer: Callable[[], float] = time.perf_counter,
-        hurry: Callable[[str, Priority], None] = lambda fetch, priority: None,
+        raise_priority: Callable[[str, Priority], None] = lambda fetch, priority: None,
     ) -> None:
-        """``hurry`` is told of everybody who joins a fetch: he may be more urgent than those who wait already."""
+        """``raise_priority`` is called with the priority of each entry that joins a fetch."""
         self._record = record
         self._timer = timer
-        self._hurry = hurry
+        self._raise_priority = raise_priority
         self._fetches: dict[str, SharedTask[Context]] = {}
         self._names: dict[SharedTask[Context], str] = {}
 
@@ -51,7 +50,7 @@ class JoinFetch:
             shared = self._fetches[url] = SharedTask(_run(service, context))
             self._names[shared] = context.fetch
         else:
-            self._hurry(self._names[shared], context.entry.priority)
+            self._raise_priority(self._names[shared], context.entry.priority)
         shared.hold()
         try:
             return await (shared.outcome() if is_first else self._join(context, shared))
@@ -62,13 +61,13 @@ class JoinFetch:
                     del self._fetches[url]
 
     async def _join(self, context: Context, shared: SharedTask[Context]) -> Context | None:
-        """Return what came of another's fetch; none if it had come already when a new one was asked for."""
+        """Return the outcome of another fetch; ``None`` if it is older than a message that forces a fetch."""
         began = self._timer()
         done = await shared.outcome()
         if context.entry.force and done.record is not None and done.record.fetched_at < context.entry.accepted:
             return None
         context = context.timed("joined", self._timer() - began)
-        # What was kept is not kept again: it may have been replaced by something newer.
+        # Do not store records again: newer ones may have replaced them.
         rows = () if done.is_recorded else done.rows
         return await self._record(replace(context, record=done.record, rows=rows, source=OutcomeSource.JOINED))
 
@@ -88,7 +87,7 @@ T = TypeVar("T")
 
 
 class SharedTask(Generic[T]):
-    """One piece of work and how many hold on to it. The last one who lets go ends it, if it has not ended."""
+    """A task with several holders. It is cancelled when the last holder lets go before it is done."""
 
     def __init__(self, work: Coroutine[Any, Any, T]) -> None:
         self._task = asyncio.get_running_loop().create_task(work)
@@ -101,7 +100,7 @@ class SharedTask(Generic[T]):
 
     @property
     def value(self) -> T | None:
-        """What came of it, if it has ended well."""
+        """The result, or ``None`` if the task is not done or has failed."""
         if not self._task.done() or self._task.cancelled() or self._task.exception() is not None:
             return None
         return self._task.result()
@@ -110,11 +109,11 @@ class SharedTask(Generic[T]):
         self._holders += 1
 
     async def outcome(self) -> T:
-        """Wait for it. Whoever is cancelled meanwhile waits no longer; the work goes on for the others."""
+        """Wait for the result. Cancelling the caller does not cancel the task."""
         return await asyncio.shield(self._task)
 
     async def let_go(self) -> bool:
-        """Hold on no longer; tell whether nobody does."""
+        """Release the task; return whether this was the last holder."""
         self._holders -= 1
         if self._holders:
             return False

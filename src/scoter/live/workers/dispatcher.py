@@ -126,10 +126,10 @@ class WorkerDispatcher:
         """Make one hop in a slot of its domain. Failures are replies. ``is_read`` lets the worker parse it."""
         return await self._fetch(request, priority, is_read=is_read)
 
-    def hurry(self, url: Url, priority: Priority) -> None:
+    def raise_priority(self, url: Url, priority: Priority) -> None:
         """Raise the priority of queued hops to a URL; those at a worker are about to be made anyway."""
         domain = self._domains.get(queue_key(url, "domain"))
-        if domain is not None and domain.hurry(url.text, priority):
+        if domain is not None and domain.raise_priority(url.text, priority):
             self._advance(domain)
 
     def set_rule(self, rule: DomainRule) -> None:
@@ -139,11 +139,11 @@ class WorkerDispatcher:
             worker.send(SetRule(rule))
         domain = self._domains.get(rule.domain)
         if domain is not None:
-            # How much of its rest was by the rule before, and ends with it, its fetcher knows.
-            domain.rest_until = min(domain.rest_until, self._now() + self._patience)
+            # Part of its hold may come from the previous rule and end with it; only its worker knows.
+            domain.hold_until = min(domain.hold_until, self._now() + self._patience)
             self._advance(domain)
 
-    # Looking
+    # Views
 
     def domain(self, name: str) -> DomainView | None:
         """Return the state of a domain's queue, or ``None`` if it has been idle for long."""
@@ -170,10 +170,10 @@ class WorkerDispatcher:
         """Return the process ids of the workers."""
         return [worker.pid for worker in self._pool]
 
-    # In
+    # Requests
 
     async def _fetch(
-        self, request: Request, priority: Priority, *, is_bare: bool = False, is_read: bool = False
+        self, request: Request, priority: Priority, *, is_forwarded: bool = False, is_read: bool = False
     ) -> HopReply:
         name = queue_key(request.url, "domain")
         if self._is_stopping:
@@ -182,7 +182,9 @@ class WorkerDispatcher:
         domain = self._domains.busy(name, shard_of(name, self._shards))
         self._last += 1
         answered: asyncio.Future[HopReply] = asyncio.get_running_loop().create_future()
-        pending = QueuedHop(self._last, request, priority, domain, answered, is_bare=is_bare, is_read=is_read, now=now)
+        pending = QueuedHop(
+            self._last, request, priority, domain, answered, is_forwarded=is_forwarded, is_read=is_read, now=now
+        )
         domain.push(pending)
         self._advance(domain)
         try:
@@ -194,22 +196,22 @@ class WorkerDispatcher:
         """Send as many requests of a domain as there is room for."""
         bounds, rule = self._bounds, self._rules.get(domain.name)
         while (pending := domain.first()) is not None:
-            # Somebody under way waits for a bare hop: were it to wait for him, too, neither would ever end.
-            if domain.under_way >= self._most_there(domain, rule) and not pending.is_bare:
+            # A request under way waits for the forwarded hop; if the hop waited for it in turn, neither would end.
+            if domain.under_way >= self._most_there(domain, rule) and not pending.is_forwarded:
                 return
             now = self._now()
-            rest = domain.rest_until - now
+            hold = domain.hold_until - now
             if rule is not None and rule.blocked:
                 self._answer(domain.pop(), blocked_reply(pending.request, rule))
                 continue
-            if rest > max(self._patience, domain.pause or 0.0):
-                self._answer(domain.pop(), on_hold_reply(pending.request, rest))
+            if hold > max(self._patience, domain.pause or 0.0):
+                self._answer(domain.pop(), on_hold_reply(pending.request, hold))
                 continue
             worker = self._pool.owner(domain.shard)
             if worker is None:
                 self._stalled.setdefault(domain.shard, set()).add(domain)
                 return
-            if len(worker.under_way) >= bounds.per_fetcher and not pending.is_bare:
+            if len(worker.under_way) >= bounds.per_fetcher and not pending.is_forwarded:
                 worker.line_up(domain, pending)
                 return
             domain.pop()
@@ -217,15 +219,15 @@ class WorkerDispatcher:
             domain.asked += 1
             pending.sent = now
             worker.under_way[pending.id] = pending
-            # What a fetcher may have died of is not read by another one.
+            # A response that may have crashed a worker is not parsed in another one.
             is_read = pending.is_read and not pending.deaths
-            worker.send(MakeHop(pending.id, pending.request, pending.priority, pending.is_bare, is_read))
+            worker.send(MakeHop(pending.id, pending.request, pending.priority, pending.is_forwarded, is_read))
 
     def _most_there(self, domain: DomainQueue, rule: DomainRule | None) -> int:
-        """Return how many requests of a domain may be with its fetcher.
+        """Return how many requests of a domain may be at its worker.
 
-        One that rests after each request needs one under way and the next; the others wait here, where whoever is more
-        urgent still comes before them.
+        A domain with a delay needs one under way and the next one; the others wait here, where a more urgent request
+        can still overtake them.
         """
         threads, pause = self._threads, domain.pause
         if rule is not None:
@@ -239,7 +241,7 @@ class WorkerDispatcher:
         while len(worker.under_way) < self._bounds.per_fetcher and (domain := worker.next_in_line()) is not None:
             self._advance(domain)
 
-    # Out
+    # Replies
 
     def _done(self, worker: WorkerHandle, done: HopDone[Reply]) -> None:
         pending = worker.under_way.pop(done.id, None)
@@ -247,15 +249,15 @@ class WorkerDispatcher:
             return
         domain = pending.domain
         domain.under_way -= 1
-        # A former holder may be late with what it says: then it does not know how its successor fared.
-        domain.rest_until = max(domain.rest_until, self._now() + done.rest)
+        # The message of a former holder may arrive late, and must not override what its successor reported.
+        domain.hold_until = max(domain.hold_until, self._now() + done.hold)
         if domain.pause is None or self._pool.owner(domain.shard) in (worker, None):
             domain.pause = done.pause
         domain.failed += isinstance(done.reply, Failed | Gone)
         self._answer(pending, done.reply, done.waited, done.read)
-        self._advance_line(worker)  # first: those of its domain that come after it would take its place for ever
+        self._advance_line(worker)  # first, or requests of this domain would always take its place
         self._advance(domain)
-        self._domains.settle(domain, self._now())  # whoever asked may be gone
+        self._domains.settle(domain, self._now())  # the caller may have been cancelled
 
     def _refused(self, worker: WorkerHandle, refused: HopRefused) -> None:
         pending = worker.under_way.pop(refused.id, None)
@@ -263,16 +265,16 @@ class WorkerDispatcher:
             return
         domain = pending.domain
         domain.under_way -= 1
-        if refused.why is RefusalReason.RESTING:
-            domain.rest_until = max(domain.rest_until, self._now() + refused.rest)
-            self._answer(pending, on_hold_reply(pending.request, refused.rest))
+        if refused.why is RefusalReason.ON_HOLD:
+            domain.hold_until = max(domain.hold_until, self._now() + refused.hold)
+            self._answer(pending, on_hold_reply(pending.request, refused.hold))
         elif refused.why is RefusalReason.MOVED and pending.refusals >= MAX_REFUSALS:
             self._answer(pending, abandoned_reply(pending.request))
         else:
             pending.refusals += refused.why is RefusalReason.MOVED
             domain.push(pending)
         if refused.why is RefusalReason.BUSY or self._pool.owner(domain.shard) is worker:
-            # The queue is full, or the fetcher is about to end: it is known a moment later.
+            # The queue is full, or the worker is about to end: retry in a moment.
             asyncio.get_running_loop().call_later(_BUSY_AGAIN, self._advance, domain)
         else:
             self._advance(domain)
@@ -284,7 +286,7 @@ class WorkerDispatcher:
     ) -> None:
         if not pending.answered.done():
             waited += pending.sent - pending.entered
-            pending.answered.set_result(HopReply(reply, waited, read, is_deadly=pending.deaths > 0))
+            pending.answered.set_result(HopReply(reply, waited, read, has_crashed_worker=pending.deaths > 0))
 
     # PoolOwner
 
@@ -313,15 +315,15 @@ class WorkerDispatcher:
         for rule in self._rules.values():
             worker.send(SetRule(rule))
 
-    def rests(self, shards: frozenset[int], since: float) -> tuple[DomainHold, ...]:
-        now, rests = self._now(), []
+    def domain_holds(self, shards: frozenset[int], since: float) -> tuple[DomainHold, ...]:
+        now, holds = self._now(), []
         for domain in self._domains:
             if domain.shard in shards:
                 pause = domain.pause or 0.0
-                until = max(domain.rest_until, since + pause)
+                until = max(domain.hold_until, since + pause)
                 if until > now:
-                    rests.append(DomainHold(domain.name, until, pause))
-        return tuple(rests)
+                    holds.append(DomainHold(domain.name, until, pause))
+        return tuple(holds)
 
     def moved(self, shards: Sequence[int]) -> None:
         for shard in shards:
@@ -351,7 +353,7 @@ class WorkerDispatcher:
         worker.send(RobotsAnswer(origin, await self._robots.get(origin)))
 
     async def _on_behalf(self, worker: WorkerHandle, number: int, request: Request, priority: Priority) -> None:
-        answer = await self._fetch(request, priority, is_bare=True)
+        answer = await self._fetch(request, priority, is_forwarded=True)
         worker.send(HopDone(number, answer.reply, answer.waited))
 
     def _view(self, domain: DomainQueue) -> DomainView:
@@ -362,7 +364,7 @@ class WorkerDispatcher:
             under_way=domain.under_way,
             asked=domain.asked,
             failed=domain.failed,
-            rest=max(domain.rest_until - self._now(), 0.0),
+            hold=max(domain.hold_until - self._now(), 0.0),
             pause=domain.pause,
             shard=domain.shard,
             fetcher=None if owner is None else owner.number,

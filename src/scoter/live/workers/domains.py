@@ -1,8 +1,7 @@
-"""What the core knows of a domain, and who waits for it there.
+"""The request queue of each domain, in the core.
 
-At most so many requests of a domain are with its fetcher; the others wait here, the most urgent first, those of the
-same urgency in the order in which they came. A domain with nothing to do is forgotten, the longest idle first, but not
-while it is to be left alone for longer than its policy says.
+Only a few requests of a domain are at its worker. The others wait here, ordered by priority and arrival. Idle domains
+are forgotten, the longest idle first, unless they are on hold.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from scoter.live.records import Priority
 
 
 class QueuedHop:
-    """A request on its way to an answer."""
+    """A request that waits for its reply."""
 
     __slots__ = (
         "answered",
@@ -28,7 +27,7 @@ class QueuedHop:
         "domain",
         "entered",
         "id",
-        "is_bare",
+        "is_forwarded",
         "is_read",
         "priority",
         "refusals",
@@ -44,7 +43,7 @@ class QueuedHop:
         domain: DomainQueue,
         answered: asyncio.Future[HopReply],
         *,
-        is_bare: bool,
+        is_forwarded: bool,
         is_read: bool = False,
         now: float,
     ) -> None:
@@ -53,45 +52,45 @@ class QueuedHop:
         self.priority = priority
         self.domain = domain
         self.answered = answered
-        self.is_bare = is_bare
+        self.is_forwarded = is_forwarded
         self.is_read = is_read
         self.entered = now
         self.sent = now
-        self.deaths = 0  # of fetchers that had it
-        self.refusals = 0  # by fetchers that did not hold its shard
+        self.deaths = 0  # of workers that had it
+        self.refusals = 0  # by workers that did not hold its shard
 
     def __lt__(self, other: QueuedHop) -> bool:
-        return (not self.is_bare, self.priority, self.id) < (not other.is_bare, other.priority, other.id)
+        return (not self.is_forwarded, self.priority, self.id) < (not other.is_forwarded, other.priority, other.id)
 
     def __repr__(self) -> str:
         return f"QueuedHop({self.id}, {self.request.url.text!r}, {self.priority.name})"
 
 
 class DomainView(Struct, frozen=True, kw_only=True):
-    """A domain's queue as people see it; ``rest`` and ``pause`` are in seconds."""
+    """The state of a domain's queue, for display; ``hold`` and ``pause`` are in seconds."""
 
     domain: str
     waiting: int
     under_way: int
     asked: int
     failed: int
-    rest: float
+    hold: float
     pause: float | None
     shard: int
     fetcher: int | None
 
 
 class DomainQueue:
-    """One registered domain."""
+    """The queue of one registered domain."""
 
-    __slots__ = ("asked", "failed", "name", "pause", "rest_until", "shard", "under_way", "waiting")
+    __slots__ = ("asked", "failed", "hold_until", "name", "pause", "shard", "under_way", "waiting")
 
     def __init__(self, name: str, shard: int) -> None:
         self.name = name
         self.shard = shard
         self.waiting: list[QueuedHop] = []
         self.under_way = 0
-        self.rest_until = 0.0
+        self.hold_until = 0.0
         self.pause: float | None = None
         self.asked = 0
         self.failed = 0
@@ -107,13 +106,13 @@ class DomainQueue:
         heapq.heappush(self.waiting, pending)
 
     def first(self) -> QueuedHop | None:
-        """Return who comes next, and stays first; those whom nobody waits for any more are passed over."""
+        """Return the next request without removing it; requests of cancelled callers are dropped."""
         while self.waiting and self.waiting[0].answered.done():
             heapq.heappop(self.waiting)
         return self.waiting[0] if self.waiting else None
 
-    def hurry(self, url: str, priority: Priority) -> bool:
-        """Let what waits for a URL wait as somebody this urgent does; tell whether anything moved."""
+    def raise_priority(self, url: str, priority: Priority) -> bool:
+        """Raise the priority of queued requests for a URL; return whether any changed."""
         late = [pending for pending in self.waiting if pending.priority > priority and pending.request.url.text == url]
         for pending in late:
             pending.priority = priority
@@ -126,7 +125,7 @@ class DomainQueue:
 
 
 class DomainQueues:
-    """All domains with something to do, and the last of those without."""
+    """The queues of all busy domains, and of those that became idle last."""
 
     def __init__(self, most_idle: int) -> None:
         self._most_idle = most_idle
@@ -146,7 +145,7 @@ class DomainQueues:
         return self._all.get(name)
 
     def busy(self, name: str, shard: int) -> DomainQueue:
-        """Return a domain that is about to have something to do."""
+        """Return the queue of a domain, and mark it busy."""
         found = self._all.get(name)
         if found is None:
             found = self._all[name] = DomainQueue(name, shard)
@@ -154,7 +153,7 @@ class DomainQueues:
         return found
 
     def settle(self, domain: DomainQueue, now: float) -> None:
-        """Note that a domain may have nothing to do any more."""
+        """Mark a domain idle if it has no requests left."""
         if domain.first() is not None or not domain.is_idle or self._all.get(domain.name) is not domain:
             return
         self._idle[domain.name] = None
@@ -163,10 +162,10 @@ class DomainQueues:
             self.sweep(now, 2)
 
     def sweep(self, now: float, most: int) -> None:
-        """Forget idle domains beyond the limit, of the ``most`` that have been idle longest."""
+        """Forget idle domains beyond the limit, checking at most ``most``, the longest idle first."""
         for _ in range(min(len(self._idle) - self._most_idle, most)):
             name, _ = self._idle.popitem(last=False)
-            if self._all[name].rest_until > now:
+            if self._all[name].hold_until > now:
                 self._idle[name] = None
             else:
                 del self._all[name]

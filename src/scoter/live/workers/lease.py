@@ -1,4 +1,4 @@
-"""What a fetcher may ask at this moment, as it knows it itself: looked at before each request."""
+"""What a worker may request now: the shards it holds, its lease, and the lock file that outlives it."""
 
 from __future__ import annotations
 
@@ -18,11 +18,10 @@ from scoter.live import clock
 
 
 class ShardLease:
-    """The shards that a fetcher holds, and until when it may ask them.
+    """The shards that a worker holds, and until when it may request their domains.
 
-    Losing the core does not end a lease. Shards change hands by the core's word alone; a dead core gives none, and a
-    new one begins by making sure that every fetcher of the old one has ended. So ``orphaned`` lifts the lease: until
-    this process is told to end, nobody else can hold its shards.
+    Losing the core does not end a lease. Only a core moves shards, and a new core first ends all workers of the old
+    one. So ``orphaned`` removes the time limit: until this process is told to end, nobody else can hold its shards.
     """
 
     def __init__(self) -> None:
@@ -39,41 +38,41 @@ class ShardLease:
         return len(self._since)
 
     def granted(self, shards: Iterable[int], since: float) -> None:
-        """Hold shards from now on, whose domains nobody has asked after ``since``."""
+        """Add shards; nobody has requested their domains after ``since``."""
         for shard in shards:
             self._since[shard] = since
 
     def renewed(self, until: float) -> None:
-        """Ask until then."""
+        """Extend the lease."""
         self.until = max(self.until, until)
 
     def recalled(self, shards: Iterable[int]) -> None:
-        """Hold shards no longer."""
+        """Remove shards."""
         for shard in shards:
             self._since.pop(shard, None)
 
     def orphaned(self) -> None:
-        """Ask what is held for as long as this process lives."""
+        """Keep the shards for as long as this process lives."""
         self.until = math.inf
 
     def may_ask(self, shard: int, now: float) -> bool:
-        """Tell whether a request to a domain of a shard may begin now, as far as ownership goes."""
+        """Return whether this process owns a shard now, so that requests to its domains may start."""
         return shard in self._since and now < self.until
 
     def since(self, shard: int) -> float:
-        """Return after which time nobody else asked: a domain is left alone from then on as after a request."""
+        """Return the time after which nobody else requested the shard's domains; their delay counts from it."""
         return self._since.get(shard, -math.inf)
 
 
 _NAME: Final = re.compile(r"fetcher-([0-9]+)\.lock")
 _WIDTH: Final = 80
-_ASK_NICELY: Final = 1.0  # seconds that a fetcher has to end by itself
+_ASK_NICELY: Final = 1.0  # seconds that a worker has to end by itself
 _LOOK: Final = 0.02
 _GIVE_UP: Final = 10.0
 
 
 class WorkerLock:
-    """A fetcher's own lock, with its promise to ask nothing after a certain time."""
+    """The lock file of a worker, with its promise to make no requests after a certain time."""
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / f"fetcher-{os.getpid()}.lock"
@@ -83,16 +82,16 @@ class WorkerLock:
         self.promise(clock.lease_now())
 
     def promise(self, until: float) -> None:
-        """Say that nothing is asked after a time, which may be infinite; to be said before asking up to then."""
+        """Write the time after which no requests are made, possibly infinite; call it before extending the lease."""
         os.pwrite(self._file, f"{until!r} {self._boot}".ljust(_WIDTH).encode(), 0)
 
     def close(self) -> None:
-        """Leave nothing behind but the promise, which the next core reads."""
+        """Release the lock; the file remains, because the next core reads the promise."""
         os.close(self._file)
 
 
 async def take_over(folder: Path, now: Callable[[], float] = clock.lease_now) -> float:
-    """End all fetchers of earlier cores, and return a time after which none of them has asked anything."""
+    """End all workers of earlier cores, and return a time after which none of them made a request."""
     since = 0.0
     for path, pid in _locks(folder):
         was_alive = await _ended(path, pid)
@@ -108,13 +107,13 @@ def _locks(folder: Path) -> list[tuple[Path, int]]:
 
 
 async def _ended(path: Path, pid: int) -> bool:
-    """Wait until nobody holds a lock, and see to it; tell whether somebody did."""
+    """End the process that holds a lock; return whether there was one."""
     file = os.open(path, os.O_RDWR | os.O_CLOEXEC)
     try:
         if _is_free(file):
             return False
         for sign, seconds in ((signal.SIGTERM, _ASK_NICELY), (signal.SIGKILL, _GIVE_UP)):
-            # Whoever holds the lock is the process that the file is named for: nobody else ever opens it to lock it.
+            # Only the process that the file is named after ever locks it.
             with suppress(ProcessLookupError):
                 os.kill(pid, sign)
             for _ in range(int(seconds / _LOOK)):
@@ -139,7 +138,7 @@ def _is_free(file: int) -> bool:
 
 
 def _promised(path: Path) -> float:
-    """Return until when a dead fetcher may have asked; before this start of the machine is time zero."""
+    """Return until when a dead worker may have made requests; 0 if it was before the last boot."""
     words = path.read_text(errors="replace").split()
     try:
         until = float(words[0])

@@ -1,4 +1,4 @@
-"""What a fetching process makes of the configuration: the same fetch core, but it runs for years and people wait."""
+"""The limits and the configuration of worker processes."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from scoter.fetch.queues.policy import Policy
 from scoter.live.workers.wire import MAX_FRAME_BYTES
 
 MAX_BODY_BYTES: Final = MAX_FRAME_BYTES // 2
-"""Bytes of the longest body: with all that goes along it must fit into a frame, or it would end the connection."""
+"""The largest body in bytes: with its headers it must fit into a frame, or the connection would be closed."""
 _FOR_EVER = timedelta(days=36_500)
 
 
 def worker_config(config: Config, processes: int, most: int) -> Config:
-    """Return the configuration of one of so many processes, at most ``most`` requests of which wait at a time."""
+    """Return the configuration of one of ``processes`` workers that queues at most ``most`` requests."""
     fetch = config.fetch
     threads = -(-fetch.threads // processes)
     bandwidth = fetch.bandwidth_target
@@ -34,28 +34,28 @@ def worker_config(config: Config, processes: int, most: int) -> Config:
             body_budget=Size(max(fetch.body_budget // processes, limit)),
             bandwidth_target=None if bandwidth is None else Size(max(bandwidth // processes, 1)),
             queue_depth_multiplier=max(fetch.queue_depth_multiplier, -(-2 * most // threads)),
-            # A service that has nothing to do does not hang, and has no end at which a host is given up.
+            # An idle service does not hang, and it never gives up a host for the rest of a run.
             hung_after=_FOR_EVER,
             time_limit=None,
             throughput_threshold_pages=None,
             max_exceptions_per_queue=None,
-            # One page that fails must not keep the domain's others waiting: whoever asks decides about another try.
+            # A failed page must not delay others of its domain; the sender of the request decides about retries.
             exceptions_per_queue_delay=timedelta(0),
         ),
         http=replace(
             config.http,
             time_limit=config.http.time_limit if config.http.time_limit is not None else fetch.hung_after,
-            robots_503_defer_visits=False,  # whoever waits is told so, and not in a quarter of an hour
+            robots_503_defer_visits=False,  # report it now, instead of after a quarter of an hour
         ),
     )
 
 
 def rule_policy(rule: DomainRule, policy: Policy) -> Policy | None:
-    """Return how a domain is treated under a rule; none, as without one."""
+    """Return the policy of a domain under a rule; ``None`` if the rule changes nothing."""
     changes: dict[str, Any] = {}
     if rule.delay is not None:
         delay = timedelta(seconds=rule.delay)
-        # As in fetch.hosts: robots.txt may ask a domain's own delay to be longer, not shorter.
+        # As in fetch.hosts: robots.txt may lengthen the delay of a domain, but not shorten it.
         changes |= {"delay": delay, "min_delay": delay, "min_crawl_delay": delay}
     if rule.concurrency is not None:
         changes["threads"] = rule.concurrency
@@ -63,11 +63,13 @@ def rule_policy(rule: DomainRule, policy: Policy) -> Policy | None:
 
 
 class WorkerLimits(Struct, frozen=True, kw_only=True):
-    """The limits of fetching by processes.
+    """The limits of fetching by worker processes.
 
-    ``per_fetcher`` requests are with one fetcher, ``per_domain`` of one domain; ``deepest`` may wait in a fetcher's own
-    queue of a domain, direct requests included. Nobody waits for a domain that wants to be left alone for longer than
-    ``patience``. ``idle`` domains are remembered. A fetcher without a core stays ``alone_for`` after the last request.
+    - ``per_fetcher``, ``per_domain``: requests at one worker, in all and of one domain
+    - ``deepest``: requests in a worker's queue of one domain, direct requests included
+    - ``patience``: requests to a domain that is on hold for longer are answered at once
+    - ``idle``: idle domains that are remembered
+    - ``alone_for``: how long a worker without a core stays after the last request
     """
 
     per_fetcher: int = 2_000

@@ -61,8 +61,8 @@ class PoolOwner(Protocol):
     def welcome(self, worker: WorkerHandle) -> None:
         """Send a new worker what it must know before it gets shards."""
 
-    def rests(self, shards: frozenset[int], since: float) -> tuple[DomainHold, ...]:
-        """Return the domains of these shards that are on hold for longer than their policy says."""
+    def domain_holds(self, shards: frozenset[int], since: float) -> tuple[DomainHold, ...]:
+        """Return the domains of these shards that are on hold."""
 
     def moved(self, shards: Sequence[int]) -> None:
         """Handle that shards have a holder again."""
@@ -258,7 +258,7 @@ class WorkerPool:
                 case Renew(_, until):
                     worker.send(RenewLease(until))
                 case Grant(_, shards, since):
-                    worker.send(GrantShards(shards, since, self._owner.rests(frozenset(shards), since)))
+                    worker.send(GrantShards(shards, since, self._owner.domain_holds(frozenset(shards), since)))
                     self._owner.moved(shards)
                 case Recall(_, shards):
                     worker.send(RecallShards(shards))

@@ -1,7 +1,7 @@
-"""The fetching process: ``python -m scoter.live.workers.process FD``, joined to the core by the socket FD.
+"""The worker process: ``python -m scoter.live.workers.process FD``, connected to the core by the socket FD.
 
-It opens no store. It ends when it is told to, by the core or by SIGTERM. When the core is gone it goes on answering
-direct requests at its Unix socket, for the domains it holds, until a new core ends it or nobody has asked for a while.
+It opens no store. It ends when the core or SIGTERM tells it to. Without a core it continues to answer direct requests
+at its Unix socket, for the domains it holds, until a new core ends it or no request has come for a while.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _MOST_DIRECT = 64  # connections
 
 
 class WorkerStartup:
-    """Begins when the core has said with what, and hands on what comes after."""
+    """Waits for ``StartWorker``, and queues other messages until the worker exists."""
 
     def __init__(self) -> None:
         self.begun: asyncio.Future[StartWorker] = asyncio.get_running_loop().create_future()
@@ -60,7 +60,7 @@ class WorkerStartup:
             self.begun.cancel()
 
     def settle(self, worker: LiveWorker) -> None:
-        """Hand over what came meanwhile."""
+        """Pass queued messages to the worker, and all later ones."""
         self.worker = worker
         for message in self._early:
             worker.receive(message)
@@ -70,14 +70,14 @@ class WorkerStartup:
 
 
 class DirectRequests:
-    """Those who ask directly, at the process's own Unix socket."""
+    """Direct requests at the Unix socket of this process."""
 
     def __init__(self, worker: LiveWorker) -> None:
-        self._tenant = worker
+        self._worker = worker
         self._count = 0
 
     def accept(self) -> FrameConnection:
-        """Return the frames of a new connection."""
+        """Return the protocol of a new connection."""
         self._count += 1
         frames = FrameConnection(lambda message: self._receive(message, frames), self._ended, _DIRECT_LIMIT)
         if self._count > _MOST_DIRECT:
@@ -88,13 +88,13 @@ class DirectRequests:
         self._count -= 1
 
     def _receive(self, message: WireMessage, asker: FrameConnection) -> None:
-        if not isinstance(message, MakeHop) or message.is_bare:
+        if not isinstance(message, MakeHop) or message.is_forwarded:
             raise ValueError(f"unexpected message on the socket for direct requests: {type(message).__name__}")
-        self._tenant.ask(message, asker)
+        self._worker.ask(message, asker)
 
 
 async def serve(sock: socket.socket) -> None:
-    """Be a fetcher of the core at the other end of a socket."""
+    """Serve the core at the other end of a socket as a worker."""
     process = WorkerStartup()
     core = await frames_over(sock, process.receive, process.lose_core)
     with suppress(asyncio.CancelledError):
@@ -107,9 +107,9 @@ async def _work(begin: StartWorker, process: WorkerStartup, core: FrameConnectio
     loop = asyncio.get_running_loop()
     folder = Path(begin.folder)
     lock = WorkerLock(folder)
-    config = pickle.loads(begin.config)  # noqa: S301 - from the process that started this one, over a socket of the two
+    config = pickle.loads(begin.config)  # noqa: S301 - from the parent process, over a private socket
     keep_memory()
-    parsing = ContentParser(config)  # only what needs no process of its own is parsed here
+    parsing = ContentParser(config)  # only what is safe to parse in this process
     worker = LiveWorker(
         config,
         core,
@@ -137,7 +137,7 @@ async def _work(begin: StartWorker, process: WorkerStartup, core: FrameConnectio
 
 
 def main() -> None:
-    # A person's Ctrl-C reaches the whole group; it is for the core to end its fetchers in order.
+    # Ctrl-C reaches the whole process group; the core ends its workers in order.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.umask(0o077)
     sock = socket.socket(fileno=int(sys.argv[1]))
@@ -145,32 +145,33 @@ def main() -> None:
     uvloop.run(serve(sock))
 
 
-# Seconds. A hostile page may take one: a few of them without a pause, and the core would take the process for dead.
-_BREATH: Final = 0.02
+# Seconds of parsing between two turns of the event loop. A hostile page may take one second: without turns in between,
+# a few of them would delay heartbeats until the core kills the process.
+_PARSE_SLICE: Final = 0.02
 
 
 class InPlaceParser:
-    """Reads one answer after another, and lets the event loop see to everything else in between."""
+    """Parses one response at a time, and yields to the event loop in between."""
 
     def __init__(
         self, at_once: Callable[[Exchange], ContentSummary | None], timer: Callable[[], float] = time.perf_counter
     ) -> None:
-        """``at_once`` reads an answer, or tells by none that it may take long."""
+        """``at_once`` parses a response, or returns ``None`` if that may take long."""
         self._at_once = at_once
         self._timer = timer
         self._turn = asyncio.Lock()
         self._spent = 0.0
 
     async def __call__(self, exchange: Exchange) -> ContentSummary | None:
-        """Return what an answer holds; none if it is to be read elsewhere."""
+        """Return the content of a response, or ``None`` if the core should parse it."""
         async with self._turn:
-            if self._spent > _BREATH:
+            if self._spent > _PARSE_SLICE:
                 self._spent = 0.0
                 await asyncio.sleep(0)
             began = self._timer()
             try:
                 return self._at_once(exchange)
-            except Exception:  # the core meets it again, and knows whom to tell; this process has others to fetch for
+            except Exception:  # the core will parse it, and report the error
                 return None
             finally:
                 self._spent += self._timer() - began

@@ -1,4 +1,4 @@
-"""What is answered for a request that is not made."""
+"""Requests between workers and the core, direct requests, and the replies for requests that are not made."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ def blocked_reply(request: Request, rule: DomainRule) -> Failed:
     return Failed(request.url, Reason.REFUSED_ADDRESS, told, transient=False, blames_host=False)
 
 
-def on_hold_reply(request: Request, rest: float) -> Failed:
+def on_hold_reply(request: Request, hold: float) -> Failed:
     """Reply for a request to a domain that is on hold for too long."""
-    told = f"the domain is on hold for another {rest:.0f} s"
-    return Failed(request.url, Reason.BUSY, told, blames_host=False, retry_after=timedelta(seconds=rest))
+    told = f"the domain is on hold for another {hold:.0f} s"
+    return Failed(request.url, Reason.BUSY, told, blames_host=False, retry_after=timedelta(seconds=hold))
 
 
 def stopping_reply(request: Request) -> Failed:
-    """Reply for a request that the service is too late to make."""
+    """Reply for a request that is not made because the service stops."""
     return Failed(request.url, Reason.STOPPED, "the service is stopping", blames_host=False)
 
 
@@ -49,16 +49,16 @@ def crashing_reply(request: Request, deaths: int) -> Failed:
 
 def abandoned_reply(request: Request) -> Failed:
     """Reply for a hop that was refused too often by workers that did not hold its shard."""
-    # A robots.txt whose turn was taken from it counts as unreachable for a while, in the fetcher that asked for it.
+    # For a forwarded robots.txt: the worker that needs it treats it as unreachable for a while.
     return Failed(request.url, Reason.ROBOTS_UNREACHABLE, "it was not requested in time", blames_host=False)
 
 
-_ROBOTS_TIMEOUT: Final = 2.0  # seconds after which a robots.txt is asked of its own host instead
+_ROBOTS_TIMEOUT: Final = 2.0  # seconds to wait for the core before requesting the robots.txt
 _ROBOTS_BATCH: Final = 0.05
 
 
 class CoreRobotsCache:
-    """The robots cache that the core keeps for all its fetchers; without a core nothing is known."""
+    """The robots.txt cache of the core, as a worker sees it; empty without a core."""
 
     def __init__(self, core: FrameConnection) -> None:
         self._core = core
@@ -80,7 +80,7 @@ class CoreRobotsCache:
             return None
 
     async def put(self, origin: str, stored: StoredRobots) -> None:
-        # Not at once: that its host wants a longer delay must be with the core before others know these rules.
+        # Delayed: the core must know the crawl delay before other workers can see these rules.
         if not self._learnt:
             asyncio.get_running_loop().call_later(_ROBOTS_BATCH, self._tell)
         self._learnt.append(RobotsUpdate(origin, stored))
@@ -103,7 +103,7 @@ class CoreRobotsCache:
 
 
 class ForwardedHops:
-    """Hops to domains that another fetcher holds, made by way of the core."""
+    """Hops to domains that another worker holds, forwarded through the core."""
 
     def __init__(self, core: FrameConnection) -> None:
         self._core = core
@@ -117,7 +117,7 @@ class ForwardedHops:
         number = self._last
         reply: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
         self._asked[number] = (request, reply)
-        self._core.send(MakeHop(number, request, Priority.PERSON, is_bare=True))
+        self._core.send(MakeHop(number, request, Priority.PERSON, is_forwarded=True))
         try:
             return await reply
         finally:
@@ -143,8 +143,8 @@ _BUSY_RETRY: Final = 0.1  # seconds
 
 
 async def fetch_directly(folder: Path, request: Request, priority: Priority = Priority.NORMAL) -> Reply:
-    """Make one hop by whichever fetcher holds the domain; that there is none is a reply, too."""
-    # All at once: one that stands still must not keep us from the one that holds the domain.
+    """Make one hop through the worker that holds the domain; if there is none, the reply says so."""
+    # Ask all of them at once: one may hang.
     asking = [asyncio.ensure_future(_ask_patiently(path, request, priority)) for path in _sockets(folder)]
     try:
         for answered in asyncio.as_completed(asking):
@@ -152,8 +152,8 @@ async def fetch_directly(folder: Path, request: Request, priority: Priority = Pr
             if isinstance(answer, HopDone):
                 reply: Reply = answer.reply
                 return reply
-            if isinstance(answer, HopRefused) and answer.why is RefusalReason.RESTING:
-                return on_hold_reply(request, answer.rest)
+            if isinstance(answer, HopRefused) and answer.why is RefusalReason.ON_HOLD:
+                return on_hold_reply(request, answer.hold)
     finally:
         for task in asking:
             task.cancel()
@@ -166,7 +166,7 @@ def _sockets(folder: Path) -> list[Path]:
 
 
 async def _ask_patiently(path: Path, request: Request, priority: Priority) -> WireMessage | None:
-    """Return a fetcher's answer, when its queue has room; none if it is not there, or ends."""
+    """Return the answer of a worker, retrying while its queue is full; ``None`` if it is gone."""
     answer = await _ask(path, request, priority)
     while isinstance(answer, HopRefused) and answer.why is RefusalReason.BUSY:
         await asyncio.sleep(_BUSY_RETRY)
@@ -175,7 +175,7 @@ async def _ask_patiently(path: Path, request: Request, priority: Priority) -> Wi
 
 
 async def _ask(path: Path, request: Request, priority: Priority) -> WireMessage | None:
-    """Return a fetcher's answer; none if it is not there, or ends."""
+    """Return the answer of a worker, or ``None`` if it is gone."""
     loop = asyncio.get_running_loop()
     answer: asyncio.Future[WireMessage | None] = loop.create_future()
 

@@ -1,11 +1,11 @@
-"""Which shard a domain belongs to, and which fetcher holds a shard: a state machine that is told the time.
+"""Assigns domains to shards and shards to workers: a state machine without a clock of its own.
 
-The life of a shard: *free* (nobody asks its domains), *held*, *recalled* (its holder is to give it back, so that all
-hold about the same number), and free again, when it was returned, or its holder has died. A fetcher that is silent is
-*doomed*: it is killed and its lease not renewed, and its shards are free when it is dead or, should its death not be
-seen, when the lease is over. In either case a time is known after which it asked nothing: ``Grant.since``.
+A shard is *free* (nobody requests its domains), *held*, or *recalled* (its holder must return it, to balance the
+workers). It becomes free again when it is returned or its holder dies. A silent worker is *doomed*: it is killed, and
+its lease is not renewed. Its shards become free when it is dead or, if its death is not seen, when the lease expires.
+Either way the time after which it made no requests is known: ``Grant.since``.
 
-Times are seconds of a clock that all processes of the machine share and that never goes back.
+Times are seconds of ``clock.lease_now``.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from typing import TypeAlias
 import xxhash
 from msgspec import Struct
 
-_MOST_RECALLED = 8  # shards that change hands at a time: what is queued of them waits meanwhile
+_MOST_RECALLED = 8  # shards that move at a time; their requests wait meanwhile
 
 
 def shard_of(domain: str, shards: int) -> int:
-    """Return the shard of a registered domain: the same in every process, of every version.
+    """Return the shard of a registered domain, the same in every process and version.
 
     >>> shard_of("example.org", 64), shard_of("example.org", 1)
     (5, 0)
@@ -29,7 +29,7 @@ def shard_of(domain: str, shards: int) -> int:
 
 
 class Grant(Struct, frozen=True):
-    """A fetcher holds shards from now on; nobody has asked their domains after ``since``."""
+    """A worker gets shards; nobody has requested their domains after ``since``."""
 
     fetcher: int
     shards: tuple[int, ...]
@@ -37,21 +37,21 @@ class Grant(Struct, frozen=True):
 
 
 class Renew(Struct, frozen=True):
-    """A fetcher may ask until then."""
+    """A worker's lease is extended."""
 
     fetcher: int
     until: float
 
 
 class Recall(Struct, frozen=True):
-    """A fetcher is to give shards back as soon as nothing of them is under way."""
+    """A worker must return shards as soon as none of their requests are under way."""
 
     fetcher: int
     shards: tuple[int, ...]
 
 
 class Kill(Struct, frozen=True):
-    """A fetcher is silent, and must not come back."""
+    """A worker is silent and must be killed."""
 
     fetcher: int
 
@@ -69,10 +69,10 @@ class _WorkerState:
 
 
 class ShardAssignment:
-    """Who holds what. Call ``tick`` several times within a lease, and do what it says."""
+    """Who holds which shard. Call ``tick`` several times per lease, and execute its orders."""
 
     def __init__(self, shards: int, *, lease: float, silence: float, since: float = 0.0) -> None:
-        """A fetcher not heard for ``silence`` seconds is killed; before ``since`` others may have asked."""
+        """Kill workers that are silent for ``silence`` seconds; others may have made requests until ``since``."""
         self._lease = lease
         self._silence = silence
         self._workers: dict[int, _WorkerState] = {}
@@ -86,40 +86,40 @@ class ShardAssignment:
         return f"ShardAssignment({len(self._workers)} fetchers, {len(self._holder)} shards, {free} free)"
 
     def owner(self, shard: int) -> int | None:
-        """Return whom to send a shard's requests to; nobody while it is free, on its way, or its holder doomed."""
+        """Return the holder of a shard, or ``None`` if it is free, recalled, or its holder is doomed."""
         holder = None if shard in self._recalled else self._holder[shard]
         return holder if holder is not None and not self._workers[holder].is_doomed else None
 
     def held(self, fetcher: int) -> tuple[int, ...]:
-        """Return the shards of a fetcher."""
+        """Return the shards of a worker."""
         return tuple(shard for shard, holder in enumerate(self._holder) if holder == fetcher)
 
     def join(self, fetcher: int, now: float) -> None:
-        """Count on a fetcher that is ready."""
+        """Add a worker that is ready."""
         self._workers[fetcher] = _WorkerState(now)
 
     def heard(self, fetcher: int, now: float) -> None:
-        """Note a sign of life."""
+        """Note that a worker is alive."""
         worker = self._workers.get(fetcher)
         if worker is not None:
             worker.heard = now
 
     def returned(self, fetcher: int, since: Mapping[int, float]) -> None:
-        """Take shards back that a fetcher no longer asks, nor has after these times."""
+        """Take back recalled shards; the worker has made no requests to them after these times."""
         for shard, last in since.items():
             if self._holder[shard] == fetcher and shard in self._recalled:
                 self._free(shard, last)
 
     def died(self, fetcher: int, now: float) -> None:
-        """Take all of a fetcher that is dead: it has asked nothing after this moment."""
+        """Remove a dead worker and free its shards; it makes no requests after ``now``."""
         self._workers.pop(fetcher, None)
         for shard in self.held(fetcher):
             self._free(shard, now)
 
     def tick(self, now: float) -> list[Order]:
-        """Return what is to be done now."""
+        """Return the orders to execute now."""
         if self._ticked is not None and now - self._ticked > self._silence / 2:
-            # It was the core that was away, paused or starved: it cannot say who was silent meanwhile.
+            # The core itself was paused or starved, so it cannot tell which workers were silent.
             for worker in self._workers.values():
                 worker.heard = now
         self._ticked = now

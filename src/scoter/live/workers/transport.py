@@ -1,4 +1,4 @@
-"""The last look before a request goes out: does its domain belong to this process, at this moment?"""
+"""The transport of a worker: checks the lease immediately before each request."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from scoter.live.workers.lease import ShardLease
 from scoter.live.workers.shards import shard_of
 from scoter.plugins import FetchProtocol
 
-_SETTLED: Final = LONGEST_BACKOFF  # seconds after which a shard's past is of no interest
+_SETTLED: Final = LONGEST_BACKOFF  # seconds after which the previous holder of a shard does not matter
 
 
 class LeasedTransport(Protocols):
-    """The transport of a fetcher that holds some shards only.
+    """The transport of a worker, which holds only some shards.
 
-    Without a valid lease a request waits here, in its turn, for the next one. What belongs to another process (the
-    target of a redirected robots.txt, or what was recalled just now) is asked of ``forward``.
+    Without a valid lease a request waits here for the next one. Requests to shards of another process (the target of a
+    redirected robots.txt, or a shard that was just recalled) go to ``forward``.
     """
 
     def __init__(
@@ -41,7 +41,7 @@ class LeasedTransport(Protocols):
         begin_late: Callable[[str], float] = lambda domain: 0.0,
         refusal: Callable[[Request, str], Reply | None] = lambda request, domain: None,
     ) -> None:
-        """``refusal`` is the answer for a domain that is not to be asked, whoever leads there."""
+        """``refusal`` returns the reply for a blocked domain."""
         super().__init__(chain)
         self._lease = lease
         self._shards = shards
@@ -67,7 +67,7 @@ class LeasedTransport(Protocols):
             return refused
         shard = shard_of(domain, self._shards)
         if not self._is_ready(shard, domain):
-            with untimed():  # it is not the server that we wait for
+            with untimed():  # this time is not spent waiting for the server
                 while not await self._admits(shard, domain):
                     reply = await self._ask_forward(request, shard)
                     if reply is not None:
@@ -86,21 +86,21 @@ class LeasedTransport(Protocols):
                     self._on_idle()
 
     def is_idle(self, shard: int) -> bool:
-        """Tell whether nothing of a shard is under way."""
+        """Return whether no request of a shard is under way."""
         return shard not in self._active
 
     def asked_last(self, shard: int) -> float:
-        """Return when a request to a shard's domains last ended here; time zero when there was none."""
+        """Return when the last request to a shard's domains ended here; 0 if there was none."""
         return self._last.get(shard, 0.0)
 
     def look(self) -> None:
-        """Look again who may ask: the lease has changed."""
+        """Wake waiting requests: the lease or a rule has changed."""
         if self._changed is not None:
             self._changed.set_result(None)
             self._changed = None
 
     def _hold_left(self, shard: int, domain: str, now: float) -> float:
-        """Return for how many seconds a domain is still left alone after what others asked."""
+        """Return the seconds until a domain's delay after the last request of another process is over."""
         since = self._lease.since(shard)
         return since + self._pause_of(domain) - now if now - since < _SETTLED else 0.0
 
@@ -120,16 +120,16 @@ class LeasedTransport(Protocols):
                 has_waited = True
                 await asyncio.wait([self._change()])
             elif has_waited and (later := self._begin_late(domain)) > 0:
-                has_waited = False  # others of the domain have waited, too: each has a moment of its own
+                has_waited = False  # other requests of the domain waited too: spread them
                 await asyncio.sleep(later)
             else:
                 return True
         return False
 
     async def _ask_forward(self, request: Request, shard: int) -> Reply | None:
-        """Return what another process got; none if the shard has come here meanwhile.
+        """Return the reply from another process; ``None`` if this process gets the shard meanwhile.
 
-        Then the request would come back to this process, and wait for the very turn in which it waits here.
+        In that case the forwarded request would come back here, and wait for the slot that it occupies itself.
         """
         asking = asyncio.ensure_future(self._forward(request))
         try:

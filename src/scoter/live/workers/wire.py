@@ -1,9 +1,11 @@
 """The messages between the core and its workers, and how they travel over a socket.
 
-down: Begin, Ask, Lease, Own, GiveBack, Rule, RobotsFound, Elsewhere's answer (a Done), Stop
-up:   Hello, Done, Refused, Beat, Paused, RobotsWanted, RobotsLearnt, Ask (of what belongs to another), Returned, Report
+- from the core: StartWorker, MakeHop, RenewLease, GrantShards, RecallShards, SetRule, RobotsAnswer, StopWorker, and
+  HopDone for a forwarded hop
+- from a worker: WorkerReady, HopDone, HopRefused, Heartbeat, LiveWorkerReport, CrawlDelayNotice, RobotsQuery,
+  RobotsUpdate, ShardsReturned, and MakeHop to forward a hop
 
-The socket for direct requests takes Ask, and answers Done or Refused.
+The socket for direct requests takes MakeHop, and answers HopDone or HopRefused.
 """
 
 from __future__ import annotations
@@ -31,10 +33,10 @@ R = TypeVar("R")
 
 
 class StartWorker(Struct, frozen=True, array_like=True):
-    """The first message: the configuration, pickled, and what the fetcher needs to know beside it.
+    """The first message: the pickled configuration and the worker's limits.
 
-    At most ``deepest`` requests wait in one queue, none for longer than ``patience`` seconds for a domain that wants to
-    be left alone; without a core the fetcher stays for ``alone_for`` seconds after the last direct request.
+    At most ``deepest`` requests wait in one queue. Requests to a domain that is on hold for longer than ``patience``
+    seconds are refused. Without a core the worker stays ``alone_for`` seconds after the last direct request.
     """
 
     version: int
@@ -47,36 +49,37 @@ class StartWorker(Struct, frozen=True, array_like=True):
 
 
 class WorkerReady(Struct, frozen=True, array_like=True):
-    """The fetcher is ready: it has its lock, and may be given shards."""
+    """The worker has its lock file and may get shards."""
 
     version: int
     pid: int
 
 
 class MakeHop(Struct, frozen=True, array_like=True):
-    """Make a hop. One that ``is_bare`` belongs to reading a robots.txt, and asks none itself.
+    """Make a hop.
 
-    What comes of one that ``is_read`` is read at once, unless that may take long.
+    ``is_forwarded``: another worker needs it for a request that has its slot already, so it skips the queue and
+    robots.txt. ``is_read``: parse the response in the worker, unless that may take long.
     """
 
     id: int
     request: Request
     priority: Priority
-    is_bare: bool = False
+    is_forwarded: bool = False
     is_read: bool = False
 
 
 class HopDone(Struct, Generic[R], frozen=True, array_like=True):
-    """What came of a hop.
+    """The reply to a hop.
 
-    ``waited`` is the seconds until it began, ``rest`` those for which its domain is left alone now, and ``pause`` those
-    for which it is after every request. ``read`` is what the answer holds, if it was read.
+    In seconds: ``waited`` until it started, ``hold`` until its domain may be requested again, ``pause`` between
+    requests to the domain. ``read`` is the content of the response, if it was parsed.
     """
 
     id: int
     reply: R
     waited: float = 0.0
-    rest: float = 0.0
+    hold: float = 0.0
     pause: float = 0.0
     read: ContentSummary | None = None
 
@@ -84,27 +87,27 @@ class HopDone(Struct, Generic[R], frozen=True, array_like=True):
 class RefusalReason(StrEnum):
     """Why a hop was not made."""
 
-    BUSY = "busy"  # too many wait in its domain's queue: ask again in a moment
-    MOVED = "moved"  # its shard is not held here, or no longer
-    RESTING = "resting"  # the domain wants to be left alone for longer than anybody waits
+    BUSY = "busy"  # the queue of its domain is full: retry in a moment
+    MOVED = "moved"  # the worker does not hold its shard
+    ON_HOLD = "on_hold"  # the domain is on hold for longer than ``patience``
 
 
 class HopRefused(Struct, frozen=True, array_like=True):
-    """A hop was not made; nothing was asked."""
+    """A hop was not made."""
 
     id: int
     why: RefusalReason
-    rest: float = 0.0
+    hold: float = 0.0
 
 
 class RenewLease(Struct, frozen=True, array_like=True):
-    """What is held may be asked until then."""
+    """The lease on the worker's shards is extended."""
 
     until: float
 
 
 class DomainHold(Struct, frozen=True, array_like=True):
-    """A domain that is to be left alone for longer than its policy says: until when, and after each request."""
+    """A domain on hold: until when, and the seconds between requests to it."""
 
     domain: str
     until: float
@@ -112,46 +115,46 @@ class DomainHold(Struct, frozen=True, array_like=True):
 
 
 class GrantShards(Struct, frozen=True, array_like=True):
-    """Shards are held from now on; nobody has asked their domains after ``since``."""
+    """The worker gets shards; nobody has requested their domains after ``since``."""
 
     shards: tuple[int, ...]
     since: float
-    rests: tuple[DomainHold, ...] = ()
+    holds: tuple[DomainHold, ...] = ()
 
 
 class RecallShards(Struct, frozen=True, array_like=True):
-    """Ask these shards no more, and say when nothing of them is under way."""
+    """Stop requesting these shards, and answer when none of their requests are under way."""
 
     shards: tuple[int, ...]
 
 
 class ShardsReturned(Struct, frozen=True, array_like=True):
-    """Nothing of these shards is asked any more, nor was after these times."""
+    """The worker has stopped requesting these shards; the times of the last requests."""
 
     since: dict[int, float]
 
 
 class SetRule(Struct, frozen=True, array_like=True):
-    """A domain is treated so from now on."""
+    """Apply a domain rule."""
 
     rule: DomainRule
 
 
 class CrawlDelayNotice(Struct, frozen=True, array_like=True):
-    """A domain's robots.txt asks for a delay; said before it is next asked."""
+    """The robots.txt of a domain sets a crawl delay; sent before the next request to the domain."""
 
     domain: str
     pause: float
 
 
 class RobotsQuery(Struct, frozen=True, array_like=True):
-    """Is a robots.txt known?"""
+    """Ask for a cached robots.txt."""
 
     origin: str
 
 
 class RobotsAnswer(Struct, frozen=True, array_like=True):
-    """What is known of a robots.txt."""
+    """The cached robots.txt, if any."""
 
     origin: str
     stored: StoredRobots | None
@@ -165,11 +168,11 @@ class RobotsUpdate(Struct, frozen=True, array_like=True):
 
 
 class Heartbeat(Struct, frozen=True, array_like=True):
-    """A sign of life."""
+    """The worker is alive."""
 
 
 class LiveWorkerReport(Struct, frozen=True, array_like=True):
-    """How far the fetcher is: its counts, its queues, the CPU seconds and bytes of memory it has used."""
+    """The counters and queues of a worker, its CPU seconds and bytes of memory."""
 
     snapshot: Snapshot
     queues: int
@@ -179,7 +182,7 @@ class LiveWorkerReport(Struct, frozen=True, array_like=True):
 
 
 class StopWorker(Struct, frozen=True, array_like=True):
-    """End; what is under way has so many seconds."""
+    """Stop; requests under way have ``within`` seconds to finish."""
 
     within: float
 
@@ -222,7 +225,7 @@ _PLAIN: Final[tuple[type[Struct], ...]] = (
     LiveWorkerReport,
     StopWorker,
 )
-# The kinds of reply have no mark of their own in msgpack, so each has a number of its own.
+# Replies are untagged in msgpack, so HopDone has one message number per kind of reply.
 _REPLIES: Final[tuple[type[Struct], ...]] = (Fetched, Moved, NotModified, Gone, Failed)
 _FIRST_REPLY: Final = 64
 
@@ -237,13 +240,13 @@ _encoder: Final = msgspec.msgpack.Encoder()
 
 
 def encoded(message: WireMessage) -> tuple[int, bytes]:
-    """Return a message's number and its bytes."""
+    """Return the number and the bytes of a message."""
     kind = type(message.reply) if isinstance(message, HopDone) else type(message)
     return MESSAGE_NUMBERS[kind], _encoder.encode(message)
 
 
 def decoded(kind: int, data: bytes | memoryview) -> WireMessage:
-    """Return the message; what is none of ours is a ``msgspec.DecodeError``."""
+    """Return the message; raise ``msgspec.DecodeError`` if it is invalid."""
     decoder = _DECODERS.get(kind)
     if decoder is None:
         raise msgspec.DecodeError(f"unknown message number {kind}")
@@ -251,7 +254,7 @@ def decoded(kind: int, data: bytes | memoryview) -> WireMessage:
     return found
 
 
-MAX_FRAME_BYTES: Final = 64 * 2**20  # bytes of one frame; a body is far smaller, by fetch.content_limit
+MAX_FRAME_BYTES: Final = 64 * 2**20  # bytes per frame; fetch.content_limit keeps bodies far smaller
 _HEAD: Final = Layout("!IB")
 _HIGH_WATER: Final = 4 * 2**20
 
@@ -259,7 +262,7 @@ _log = logging.getLogger(__name__)
 
 
 class FrameConnection(asyncio.Protocol):
-    """One end of a connection: hands what arrives to ``on_message``, and tells ``on_end`` once when it is over."""
+    """One end of a connection: calls ``on_message`` for each message, and ``on_end`` once at the end."""
 
     def __init__(
         self,
@@ -271,7 +274,7 @@ class FrameConnection(asyncio.Protocol):
         self._on_end = on_end
         self._limit = limit
         self._transport: asyncio.Transport | None = None
-        self._begun = bytearray()  # a frame of which only a part has come
+        self._begun = bytearray()  # an incomplete frame
         self._needed = 0
         self._flowing: asyncio.Future[None] | None = None
         self._is_unwanted = False
@@ -282,27 +285,27 @@ class FrameConnection(asyncio.Protocol):
 
     @property
     def has_room(self) -> bool:
-        """Whether the other side keeps up with what is written."""
+        """Whether the other side keeps up with reading."""
         return self._flowing is None
 
     def send(self, message: WireMessage) -> None:
-        """Write a message; to a closed connection it is written in vain, and ``on_end`` has said so."""
+        """Write a message; does nothing if the connection is closed."""
         if self._transport is not None and self.is_open:
             kind, data = encoded(message)
             self._transport.write(_HEAD.pack(len(data), kind) + data)
 
     async def drained(self) -> None:
-        """Wait until the other side has read most of what was written."""
+        """Wait until the other side has read most of the written data."""
         if self._flowing is not None:
             await asyncio.shield(self._flowing)
 
     def close(self) -> None:
-        """End the connection once everything is written, or as soon as there is one."""
+        """Close the connection once everything is written, or as soon as it is made."""
         self._is_unwanted = True
         if self._transport is not None:
             self._transport.close()
 
-    # asyncio's side
+    # asyncio.Protocol
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         transport = cast(asyncio.Transport, transport)
@@ -363,7 +366,7 @@ async def frames_over(
     on_end: Callable[[], None],
     limit: int = MAX_FRAME_BYTES,
 ) -> FrameConnection:
-    """Return the frames of a connected socket, which is theirs from now on."""
+    """Return the frame connection over a connected socket, which it owns from now on."""
     loop = asyncio.get_running_loop()
     _, frames = await loop.create_unix_connection(lambda: FrameConnection(on_message, on_end, limit), sock=sock)
     return frames

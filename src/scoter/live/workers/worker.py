@@ -1,4 +1,4 @@
-"""A worker: makes the requests of the core, and direct ones, for the domains of its shards."""
+"""A worker: makes the core's requests and direct requests to the domains of its shards."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ _PAGE: Final = os.sysconf("SC_PAGE_SIZE")
 
 
 class _AcceptedHop(Struct, frozen=True, gc=False):
-    """A request that waits or is under way: whose it is, and since when."""
+    """A request that is queued or under way, and who sent it."""
 
     id: int
     asker: FrameConnection
@@ -80,7 +80,7 @@ class LiveWorker:
         now: Callable[[], float],
         reading: Callable[[Exchange], Awaitable[ContentSummary | None]],
     ) -> None:
-        """``promise`` is told until when this process may ask, before it does; ``reading`` reads what came."""
+        """``promise`` is called before the lease is extended; ``reading`` parses responses."""
         self._core = core
         self._version = version
         self._shards = shards
@@ -115,10 +115,10 @@ class LiveWorker:
             on_crawl_delay=self._note_crawl_delay,
         )
         self._open: dict[bytes, _AcceptedHop] = {}
-        self._bare: set[asyncio.Task[None]] = set()
+        self._forwarded_tasks: set[asyncio.Task[None]] = set()
         self._last = 0
         self._blocked: dict[str, DomainRule] = {}
-        self._delays: dict[str, float] = {}  # as the core knows them
+        self._delays: dict[str, float] = {}  # as reported to the core
         self._asked_at = now()
         self._ending = asyncio.Event()
 
@@ -133,12 +133,12 @@ class LiveWorker:
             await self._fetcher.run(self._until_the_end(), self._deliver)
         finally:
             heartbeats.cancel()
-            for task in self._bare:
+            for task in self._forwarded_tasks:
                 task.cancel()
-            await asyncio.gather(heartbeats, *self._bare, return_exceptions=True)
+            await asyncio.gather(heartbeats, *self._forwarded_tasks, return_exceptions=True)
 
     def stop(self, within: float = STOP_WITHIN) -> None:
-        """Begin nothing more; what is under way has so many seconds."""
+        """Start no more requests; those under way have ``within`` seconds."""
         self._ending.set()
         self._fetcher.stop(within)
 
@@ -155,10 +155,10 @@ class LiveWorker:
                 self._robots.found(message)
             case HopDone(number, reply):
                 self._forwarded.answered(number, reply)
-            case GrantShards(shards, since, rests):
+            case GrantShards(shards, since, holds):
                 self._lease.granted(shards, since)
-                for rest in rests:
-                    self._fetcher.defer(rest.domain, rest.until - self._now())
+                for hold in holds:
+                    self._fetcher.defer(hold.domain, hold.until - self._now())
                 self._transport.look()
             case RecallShards(shards):
                 self._recall(frozenset(shards))
@@ -176,7 +176,7 @@ class LiveWorker:
                 raise ValueError(f"unexpected message from the core: {type(message).__name__}")
 
     def lose_core(self) -> None:
-        """Go on for those who ask directly, if there is anything this process may ask; what the core wanted is gone."""
+        """Drop the core's requests, and continue with direct requests if this process holds shards."""
         if not len(self._lease) or self._ending.is_set():
             self.stop(within=0.0)
             return
@@ -200,19 +200,19 @@ class LiveWorker:
         if refused is not None:
             asker.send(HopDone(ask.id, refused))
             return
-        rest, pause = self._fetcher.hold(domain)
-        hold = self._lease.since(shard) + pause - now
-        if hold > rest:
-            self._fetcher.defer(domain, hold, by_policy=True)
-            rest = hold
-        if rest > max(self._patience, pause):
-            asker.send(HopRefused(ask.id, RefusalReason.RESTING, rest))
+        hold, pause = self._fetcher.hold(domain)
+        after_others = self._lease.since(shard) + pause - now
+        if after_others > hold:
+            self._fetcher.defer(domain, after_others, by_policy=True)
+            hold = after_others
+        if hold > max(self._patience, pause):
+            asker.send(HopRefused(ask.id, RefusalReason.ON_HOLD, hold))
             return
         self._asked_at = now
-        if ask.is_bare:
+        if ask.is_forwarded:
             task = asyncio.create_task(self._hop(ask, asker, domain))
-            self._bare.add(task)
-            task.add_done_callback(self._bare.discard)
+            self._forwarded_tasks.add(task)
+            task.add_done_callback(self._forwarded_tasks.discard)
             return
         self._queue(request, _AcceptedHop(ask.id, asker, domain, now, ask.priority, is_read=ask.is_read))
 
@@ -251,22 +251,22 @@ class LiveWorker:
         read: ContentSummary | None = None
         try:
             read = await self._reading(reply.exchange)
-        finally:  # even if it was cancelled: the page has come
+        finally:  # even if cancelled: the page was fetched
             self._answer(asked, reply, waited, read)
         await asked.asker.drained()
 
     def _is_wanted(self, asked: _AcceptedHop) -> bool:
-        """Tell whether a direct request was handed back with what the core wanted, which is gone, and only once."""
+        """Return whether to retry a direct request that was dropped together with those of a lost core."""
         is_direct = asked.asker is not self._core and asked.asker.is_open
         return is_direct and not self._core.is_open and not asked.is_again and not self._ending.is_set()
 
     def _answer(self, asked: _AcceptedHop, reply: Reply, waited: float, read: ContentSummary | None = None) -> None:
-        rest, pause = self._fetcher.hold(asked.domain)
-        is_long = rest > max(self._patience, pause)
+        hold, pause = self._fetcher.hold(asked.domain)
+        is_long = hold > max(self._patience, pause)
         if isinstance(reply, Failed) and reply.reason is Reason.STOPPED:
-            asked.asker.send(HopRefused(asked.id, RefusalReason.RESTING if is_long else RefusalReason.MOVED, rest))
+            asked.asker.send(HopRefused(asked.id, RefusalReason.ON_HOLD if is_long else RefusalReason.MOVED, hold))
             return
-        asked.asker.send(HopDone(asked.id, reply, waited, rest, pause, read))
+        asked.asker.send(HopDone(asked.id, reply, waited, hold, pause, read))
         if is_long:
             self._fetcher.hand_back(asked.domain, even_started=True)
 
@@ -291,7 +291,7 @@ class LiveWorker:
         return None if rule is None else blocked_reply(request, rule)
 
     def _give_back_soon(self) -> None:
-        # Not at once: what the last answer means for its domain's rest must be with the core before the shard is.
+        # Delayed: the core must get the last reply, with the hold of its domain, before the shard.
         asyncio.get_running_loop().call_soon(self._give_back_idle)
 
     def _give_back_idle(self) -> None:
@@ -300,7 +300,7 @@ class LiveWorker:
             self._returning.difference_update(idle)
             self._core.send(ShardsReturned(idle))
 
-    # Around
+    # Background
 
     def _note_crawl_delay(self, key: str, seconds: float | None) -> None:
         if seconds is None:
@@ -329,13 +329,13 @@ class LiveWorker:
 
     async def _until_the_end(self) -> AsyncIterator[Request]:
         await self._ending.wait()
-        nothing: tuple[Request, ...] = ()  # requests come one by one, not from here
+        nothing: tuple[Request, ...] = ()  # requests are added one by one, by ``Fetcher.add``
         for request in nothing:
             yield request
 
 
 def _resident(peak: int) -> int:
-    """Return the bytes of memory in use, or at worst the most that ever were."""
+    """Return the resident memory in bytes, or its peak if unknown."""
     try:
         return int(_MEMORY.read_text().split()[1]) * _PAGE
     except (OSError, IndexError, ValueError):
