@@ -1,4 +1,4 @@
-"""The page about the HTTP API is true: every route has an example, and every example is what the service answers."""
+"""The page about the HTTP API is correct: every route has an example, and every example matches the service."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _ANY = "…"
 
 
 class Example(msgspec.Struct, frozen=True):
-    """A request as the page shows it, and what it says comes back."""
+    """A request on the page, and the response that it shows."""
 
     method: str
     target: str
@@ -47,7 +47,7 @@ def _example(block: str) -> Example:
 
 
 class Reader:
-    """Goes through the page as a reader with a terminal would, from its beginning."""
+    """Runs the examples of the page in order, as a reader with a terminal would."""
 
     def __init__(self, bench: Bench, token: str) -> None:
         self._bench = bench
@@ -86,19 +86,19 @@ class Reader:
 
 
 def differs(shown: Any, found: Any, where: str = "$") -> str:
-    """Tell where an answer is not of the shape that is shown, or nothing; a number stands for any."""
+    """Return where a response differs from the shape shown, or ""; a number matches any number."""
     if isinstance(shown, dict):
         if not isinstance(found, dict):
-            return f"{where} is no object"
+            return f"{where} is not an object"
         named = {name: value for name, value in shown.items() if name != _ANY}
         if missing := named.keys() - found.keys():
             return f"{where} lacks {missing}"
         if _ANY not in shown and (more := found.keys() - shown.keys()):
-            return f"{where} has {more}, too"
+            return f"{where} also has {more}"
         return next(filter(None, (differs(value, found[name], f"{where}.{name}") for name, value in named.items())), "")
     if isinstance(shown, list):
         if not isinstance(found, list) or len(found) != len(shown):
-            return f"{where} is no list of {len(shown)}"
+            return f"{where} is not a list of {len(shown)}"
         pairs = enumerate(zip(shown, found, strict=True))
         return next(filter(None, (differs(one, other, f"{where}[{at}]") for at, (one, other) in pairs)), "")
     if isinstance(shown, str) and isinstance(found, str):

@@ -1,4 +1,4 @@
-"""The modules that a release compiles: what mypyc would spoil must not stand in them."""
+"""The modules that a release compiles contain nothing that mypyc would break."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ def _classes(module: str) -> list[ast.ClassDef]:
 
 @pytest.mark.parametrize("module", COMPILED)
 def test_compiled_module_defines_no_struct(module: str) -> None:
-    """mypyc passes over the keywords of a class: a struct would no longer be frozen."""
+    """mypyc ignores class keywords: a struct would no longer be frozen."""
     assert [each.name for each in _classes(module) if each.keywords] == []
 
 
 @pytest.mark.parametrize("folder", ["src", "tests"])
 def test_no_class_inherits_from_a_compiled_class(folder: str) -> None:
-    """mypyc closes the classes that it compiles."""
+    """Interpreted classes cannot inherit from classes that mypyc compiled."""
     heirs: list[str] = []
     for path in (ROOT / folder).rglob("*.py"):
         tree = ast.parse(path.read_text())
@@ -40,7 +40,7 @@ def test_no_class_inherits_from_a_compiled_class(folder: str) -> None:
 
 
 def test_no_plugin_is_compiled() -> None:
-    """A plug-in's docstring is shown to users and its signatures are checked; mypyc keeps neither."""
+    """A plug-in's docstring is shown to users and its signatures are checked; mypyc drops both."""
     points = PROJECT["project"]["entry-points"].values()
     modules = {entry.partition(":")[0] for names in points for entry in names.values()}
 

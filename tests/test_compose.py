@@ -4,7 +4,7 @@ from scoter.compose import Service, Stage, guard
 
 
 class Note:
-    """A filter that notes when it is entered and left."""
+    """A filter that records when it is entered and left."""
 
     def __init__(self, name: str, notes: list[str]) -> None:
         self.name, self.notes = name, notes

@@ -152,7 +152,7 @@ def test_documented_metrics_match_the_service(tmp_path: Path) -> None:
     told = {name: set(re.findall(r"`([\w.]+)`", labels)) for name, labels in rows}
 
     with service(tmp_path / "live", 9) as running:
-        # A fetcher's own figures come with its first report.
+        # A fetcher's own metrics appear with its first report.
         running.wait_for(lambda: b"shards" in running.get("/metrics").body)
         shown = running.get("/metrics").body.decode()
 

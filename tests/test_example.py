@@ -1,4 +1,4 @@
-"""The third party's package in examples/, installed into a scratch environment and used."""
+"""The third-party plug-in package in examples/, installed into a new environment and used."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Scoter = Callable[..., subprocess.CompletedProcess[str]]
 
 @pytest.fixture(scope="module")
 def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A new environment that sees what ours has installed, and the example package besides."""
+    """Return the Python of a new environment with our packages and the example package."""
     folder = tmp_path_factory.mktemp("scratch")
     venv.create(folder, with_pip=False)
     python = folder / "bin" / "python"

@@ -1,4 +1,4 @@
-"""Memory that is kept from one page to the next."""
+"""Memory is reused from one page to the next, and across threads."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def faults(how: str) -> int:
     return int(done.stdout)
 
 
-@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="another allocator has other habits")
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="requires glibc")
 def test_memory_is_reused_for_the_next_page() -> None:
     assert faults("keep") < 50 < 1_000 < faults("give back")
 
@@ -44,14 +44,14 @@ def resident():
 
 keep_memory()
 blocks = [bytes(30_000) for _ in range(2_000)]
-blocks[:-1] = []  # what is left at the end keeps the rest from going by itself
+blocks[:-1] = []  # the last block keeps the allocator from returning the rest by itself
 before = resident()
 give_back()
 print(before - resident())
 """
 
 
-@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="another allocator has other habits")
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="requires glibc")
 def test_give_back_returns_fragmented_free_memory() -> None:
     done = subprocess.run([sys.executable, "-c", HOLES], capture_output=True, text=True, check=True, timeout=60)
 
@@ -88,7 +88,7 @@ def left_by_threads(how: str) -> int:
     return int(done.stdout)
 
 
-@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="another allocator has other habits")
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="requires glibc")
 def test_memory_is_reused_across_threads() -> None:
-    """Four megabytes each, one after the other; they are all still there."""
+    """Each thread uses four megabytes, one after the other; all threads are still alive."""
     assert left_by_threads("keep") < 12

@@ -75,7 +75,7 @@ def free_port() -> int:
 
 
 def steady(text: str) -> str:
-    """Return what two runs have in common, line by line, whatever the width of columns."""
+    """Normalise output for comparison: mask what differs between runs, ignore column widths."""
     lines = (line for line in text.splitlines() if not PROGRESS.match(line))
     return "\n".join(re.sub(r"[ ─]+", " ", CHANGING.sub("#", line)).rstrip() for line in lines).strip()
 

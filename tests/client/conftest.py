@@ -8,7 +8,7 @@ from tests.client.service import Clients
 
 @pytest.fixture(params=["sync", "async"])
 def clients(request: pytest.FixtureRequest) -> Iterator[Clients]:
-    """Both kinds of client, one after the other."""
+    """Return clients of each kind in turn."""
     made = Clients(request.param == "async")
     yield made
     made.close()

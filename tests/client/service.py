@@ -1,4 +1,4 @@
-"""A service that says what it is told to, byte for byte, on loopback; and both kinds of client behind one face."""
+"""A fake service on loopback that sends given bytes, and both kinds of client behind one interface."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from scoter.client import AsyncClient, Client
 
 
 class Asked(Struct, frozen=True):
-    """A request as it came."""
+    """A received request."""
 
     method: str
     target: str
@@ -30,7 +30,7 @@ class Asked(Struct, frozen=True):
 
 
 class Said(Struct, frozen=True):
-    """Bytes to answer with, then perhaps the end of the connection; ``hangs`` keeps it open and silent."""
+    """A raw response; ``closes`` closes the connection after it, ``hangs`` keeps it open and silent."""
 
     raw: bytes
     closes: bool = False
@@ -38,7 +38,7 @@ class Said(Struct, frozen=True):
 
 
 def said(status: int, body: Any, kind: str = "application/json", **headers: str) -> Said:
-    """Return an answer with a length."""
+    """Return a response with a length."""
     raw = body if isinstance(body, bytes) else json.dumps(body).encode()
     more = "".join(f"{name.replace('_', '-')}: {value}\r\n" for name, value in headers.items())
     head = f"HTTP/1.1 {status} X\r\nContent-Type: {kind}\r\nContent-Length: {len(raw)}\r\n{more}\r\n"
@@ -46,14 +46,14 @@ def said(status: int, body: Any, kind: str = "application/json", **headers: str)
 
 
 def problem(status: int, name: str = "overloaded", **fields: Any) -> Said:
-    """Return a refusal."""
+    """Return a problem response."""
     body = {"type": f"urn:scoter:problem:{name}", "title": "It is so.", "status": status, **fields}
     later = {"Retry_After": str(round(fields["retry_after"]))} if "retry_after" in fields else {}
     return said(status, body, "application/problem+json", **later)
 
 
 def stream(*pieces: bytes, ends: bool = False) -> Said:
-    """Return a stream of events, a chunk a piece; unless it ends, the connection is cut after the last."""
+    """Return an event stream, one chunk per piece; unless ``ends``, the connection breaks after the last."""
     chunks = b"".join(b"%x\r\n%b\r\n" % (len(piece), piece) for piece in pieces)
     head = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
     return Said(head + chunks + (b"0\r\n\r\n" if ends else b""), closes=True)
@@ -63,7 +63,7 @@ DROP = Said(b"", closes=True)
 
 
 class FakeService:
-    """Answers requests in turn from ``replies``; a function among them makes its answer from the request."""
+    """Answers requests in order from ``replies``; a function among them makes its response from the request."""
 
     def __init__(self, *replies: Said | Callable[[Asked], Said]) -> None:
         self.replies: deque[Said | Callable[[Asked], Said]] = deque(replies)
@@ -125,7 +125,7 @@ def _read(lines: Any) -> Asked | None:
 
 
 class Driven:
-    """An ``AsyncClient`` with the face of a ``Client``: one suite for both."""
+    """An ``AsyncClient`` with the interface of a ``Client``, so that one suite tests both."""
 
     def __init__(self, runner: asyncio.Runner, client: AsyncClient) -> None:
         self._runner = runner
@@ -156,7 +156,7 @@ async def _next(made: Any) -> Any:
 
 
 class Clients:
-    """Makes clients of one kind; ``pauses`` are those that they would have made."""
+    """Makes clients of one kind; ``pauses`` records the pauses they would have made."""
 
     def __init__(self, is_async: bool) -> None:
         self.pauses: list[float] = []
@@ -186,7 +186,7 @@ class Clients:
 
 
 def receipts(asked: Asked) -> Said:
-    """Accept whatever was submitted, each message with one URL."""
+    """Accept all submitted messages, each with one URL."""
     messages = asked.json if isinstance(asked.json, list) else [asked.json]
     return said(202, {"messages": [accepted(each["id"]) for each in messages]})
 

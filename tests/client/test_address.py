@@ -1,4 +1,4 @@
-"""Where a service may be."""
+"""Addresses of a service."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is asked and what is made of the answers, by both kinds of client."""
+"""The requests of both kinds of client, and how they handle responses."""
 
 from __future__ import annotations
 
@@ -201,10 +201,10 @@ def test_lookup_sends_the_shortest_request(clients: Clients) -> None:
 
 
 class Waiting:
-    """A service that waits ``longest`` seconds at most and knows the URL ``at`` a time: what it was asked, and when."""
+    """A service that waits at most ``longest`` seconds and knows the URL from ``at`` on; it records requests."""
 
     def __init__(self, longest: float, at: float, away: tuple[float, float] = (0, 0)) -> None:
-        """It is away from one moment to another."""
+        """``away`` is the interval in which it is down."""
         self._longest = longest
         self._away = away
         self._at = at

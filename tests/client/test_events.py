@@ -1,4 +1,4 @@
-"""A stream of events that breaks, over and over, and loses nothing."""
+"""Event streams that break and resume without losing events."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ def read(*chunks: bytes) -> list[SseFrame]:
     return [frame for chunk in chunks for frame in reader.feed(chunk)]
 
 
-# WHATWG HTML 9.2.6 gives these streams and says what becomes of them.
+# Examples of WHATWG HTML 9.2.6.
 @pytest.mark.parametrize(
     ("text", "found"),
     [

@@ -1,4 +1,4 @@
-"""Both kinds of client against the service's own application, on stores in memory, over loopback."""
+"""Both kinds of client against the real API on in-memory stores, over loopback."""
 
 from __future__ import annotations
 

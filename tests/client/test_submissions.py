@@ -1,4 +1,4 @@
-"""Many messages: in batches, and at the pace that the service allows."""
+"""Submitting many messages: in batches, as fast as the service accepts them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def messages(number: int) -> list[Submission]:
 
 
 def refusing(*refused: str, retry_after: float = 2.0) -> Callable[[Asked], Said]:
-    """Accept all but some."""
+    """Accept all messages except some."""
 
     def answer(asked: Asked) -> Said:
         told = [
@@ -139,7 +139,7 @@ def test_message_refused_beyond_patience_is_returned_as_refused(clients: Clients
 
 
 class Clock:
-    """Moves when a pause is made."""
+    """A clock that moves with each pause."""
 
     def __init__(self) -> None:
         self.now = 0.0

@@ -1,4 +1,4 @@
-"""Callbacks that the service signed, and those that somebody else sent."""
+"""Genuine and forged callbacks."""
 
 from __future__ import annotations
 

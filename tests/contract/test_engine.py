@@ -1,4 +1,4 @@
-"""What every engine promises: DuckDB at once and in ranges, and Spark."""
+"""The contract of every engine: DuckDB, DuckDB in key ranges, and Spark."""
 # mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What would differ between engines, and does not."""
+"""Expressions that give the same result on every engine."""
 # mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations

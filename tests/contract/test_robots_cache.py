@@ -18,7 +18,7 @@ Make = Callable[..., RobotsCache]
 
 
 class Clock:
-    """Unix time that a test sets."""
+    """A Unix clock that a test sets."""
 
     def __init__(self) -> None:
         self.now = 1_000.0
@@ -145,7 +145,7 @@ def test_random_puts_keep_the_newest_files_within_the_bound(
             there = {each: stored for each, stored in found.items() if stored is not None}
             assert all(put[each] == stored and stored.expires > clock.now for each, stored in there.items())
             assert len(there) <= 4
-            # The last puts that have not expired are there: nothing is dropped without need.
+            # The last unexpired puts are there: nothing is dropped unnecessarily.
             assert all(each in there for each in list(put)[-4:] if put[each].expires > clock.now)
 
     clock = Clock()

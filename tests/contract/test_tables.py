@@ -1,4 +1,4 @@
-"""What every table promises, wherever it lies: in a folder, or in an object store."""
+"""The contract of every table, in a folder or in an object store."""
 # mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
@@ -261,7 +261,7 @@ def test_reader_sees_whole_versions_while_a_writer_commits_fifty(store: Store) -
                 assert marks(table) == [table.version] * 20
                 seen.append(table.version)
         except UsageError:
-            # An object store cannot be kept from removing what is read; two versions later a reader has to open again.
+            # In an object store readers hold no version: two versions later a reader must reopen the table.
             if not store.is_remote:
                 raise
     writer.join()

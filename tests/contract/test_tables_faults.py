@@ -1,4 +1,4 @@
-"""What goes wrong with tables, wherever they lie: one clear message each, and the last version stays."""
+"""Faults of tables, in a folder or an object store: each gives a clear message, and the last version stays."""
 # mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Tables in object stores: the lock that outlives its holder, and stores that can do less."""
+"""Tables in object stores: locks that outlive their holder, and stores without conditional PUT."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def s3(tmp_path: Path) -> Store:
 
 
 class Unconditional(ObjectStorage):
-    """A store that knows no conditional PUT and says so."""
+    """A store that rejects conditional PUTs as unsupported."""
 
     def _create(self, name: str, data: bytes) -> None:
         whole = self._fs
@@ -46,14 +46,14 @@ class Unconditional(ObjectStorage):
 
 
 class Careless(ObjectStorage):
-    """A store that accepts conditional PUTs and pays no heed to the condition."""
+    """A store that accepts conditional PUTs and ignores the condition."""
 
     def _create(self, name: str, data: bytes) -> None:
         self.replace(name, data)
 
 
 class Racing(ObjectStorage):
-    """A store in which another writer takes the lock between our look and our try."""
+    """A store in which another writer takes the lock between our check and our attempt."""
 
     def _create(self, name: str, data: bytes) -> None:
         self.replace(name, encode_holder(this_process("the other one", NOW)))
@@ -61,7 +61,7 @@ class Racing(ObjectStorage):
 
 
 class Silent(ObjectStorage):
-    """A store that carries out the PUT of CURRENT, or not, and then fails to answer."""
+    """A store that executes the PUT of CURRENT, or not, and then fails to respond."""
 
     arrives = True
 

@@ -1,3 +1,3 @@
-"""Imported before any test here: the reader silences what fastwarc says when it is first imported."""
+"""Imported before any test here: the reader silences the warnings of fastwarc on import."""
 
 import scoter.store.warc.reader  # noqa: F401

@@ -1,4 +1,4 @@
-"""Exchanges as a fetch leaves them, for archives to be tried on."""
+"""Exchanges for archive tests."""
 
 from __future__ import annotations
 
@@ -55,13 +55,13 @@ def exchange(
 
 
 def numbered() -> Callable[[], str]:
-    """Return a maker of identifiers that can be foretold."""
+    """Return a function that makes predictable IDs."""
     numbers = count(1)
     return lambda: f"00000000-0000-4000-8000-{next(numbers):012d}"
 
 
 def open_part(folder: Path, name: str = "part", shared: int = 1_000) -> WarcPart:
-    """Return a new file whose every byte can be foretold."""
+    """Return a new file with predictable bytes."""
     return WarcPart(folder, name, ABOUT, opened=START, make_id=numbered(), shared=shared)
 
 
@@ -72,7 +72,7 @@ class _Command:
 
 
 def assert_sound(path: Path) -> None:
-    """Fail unless warcio and fastwarc can read every record and all digests are right."""
+    """Fail unless warcio and fastwarc can read every record and all digests are correct."""
     assert Checker(_Command(path)).process_all() == 0
     with path.open("rb") as file:
         everything = sum(1 for _ in ArchiveIterator(file, parse_http=False))
@@ -82,7 +82,7 @@ def assert_sound(path: Path) -> None:
 
 
 def records(path: Path) -> list[tuple[dict[str, str], bytes]]:
-    """Return each record's fields and block, by fastwarc."""
+    """Return each record's headers and block, read by fastwarc."""
     with path.open("rb") as file:
         return [
             (dict(record.headers.items()), record.reader.read()) for record in ArchiveIterator(file, parse_http=False)

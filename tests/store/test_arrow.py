@@ -1,4 +1,4 @@
-"""Arrow in a process that should stay small."""
+"""Settings that keep Arrow small."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ print(pa.default_memory_pool().backend_name)
 
 
 def printed(*command: str) -> list[str]:
-    # A command that another test has run in this process has made its choice for all that follow.
+    # A command run in this process by another test has already set the variable.
     env = {name: value for name, value in os.environ.items() if name != "ARROW_DEFAULT_MEMORY_POOL"}
     whole = [sys.executable, "-c", *command]
     return subprocess.run(whole, capture_output=True, text=True, check=True, timeout=60, env=env).stdout.splitlines()

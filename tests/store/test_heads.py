@@ -1,4 +1,4 @@
-"""Heads in the archive: as they came, unless that would be a lie beside the body."""
+"""Archived heads: unchanged, except where they would contradict the archived body."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ OK = b"HTTP/1.1 200 OK\r\n"
         (OK + b"TRANSFER-ENCODING: chunked\r\n\r\n", 5, OK + b"X-Crawler-TRANSFER-ENCODING: chunked\r\n\r\n"),
         (OK + b"X-Transfer-Encoding: a\r\n\r\n", 5, OK + b"X-Transfer-Encoding: a\r\n\r\n"),
         (OK + b"A: Content-Length: 9\r\n\r\n", 5, OK + b"A: Content-Length: 9\r\n\r\n"),
-        # two lengths of which one fits
+        # two lengths, one of them correct
         (
             OK + b"Content-Length: 5\r\nContent-Length: 6\r\n\r\n",
             5,
             OK + b"Content-Length: 5\r\nX-Crawler-Content-Length: 6\r\n\r\n",
         ),
-        # bare line feeds, a mixture, and no end
+        # bare line feeds, mixed line ends, and no empty line
         (b"HTTP/1.0 200 OK\nA: b\n\n", 0, b"HTTP/1.0 200 OK\r\nA: b\r\n\r\n"),
         (b"HTTP/1.0 200 OK\r\nA: b\n\r\n", 0, b"HTTP/1.0 200 OK\r\nA: b\r\n\r\n"),
         (b"HTTP/1.0 200 OK\r\nA: b\r\n", 0, b"HTTP/1.0 200 OK\r\nA: b\r\n\r\n"),
-        # a provisional response in front
+        # an interim response first
         (b"HTTP/1.1 100 Continue\r\n\r\n" + OK + b"\r\n", 0, OK + b"\r\n"),
-        # folding, a line without a colon, bytes beyond ASCII, NUL: none of our business
+        # folding, a line without a colon, bytes beyond ASCII, NUL: unchanged
         (OK + b"A: b\r\n c\r\nodd\r\nB: \xff\0\r\n\r\n", 0, OK + b"A: b\r\n c\r\nodd\r\nB: \xff\0\r\n\r\n"),
     ],
 )
@@ -69,7 +69,7 @@ def test_body_is_found_after_any_head(head: bytes, body: bytes) -> None:
 
     found, rest = split_message(archived + body)
 
-    # An empty head ends at once: the empty line is all there is of it.
+    # An empty head consists of the empty line only.
     assert (found, rest) == (archived, body)
 
 

@@ -25,7 +25,7 @@ NOISE = random.Random(4)
 
 @contextmanager
 def largest_file(size: int) -> Iterator[None]:
-    """Let no file of this process grow beyond a size: the kernel cuts a write short, as on a full disk."""
+    """Limit the size of files of this process: the kernel truncates a write, as on a full disk."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
     try:
@@ -35,7 +35,7 @@ def largest_file(size: int) -> Iterator[None]:
 
 
 def index_of(path: Path) -> list[tuple[str, str, dict[str, str]]]:
-    """Return key, time and facts of each line."""
+    """Return the key, time and fields of each line."""
     lines = path.read_text("utf-8").splitlines()
     return [(key, stamp, json.loads(facts)) for key, stamp, facts in (line.split(" ", 2) for line in lines)]
 
@@ -218,7 +218,7 @@ def test_full_disk_is_an_error_and_damages_no_earlier_record(tmp_path: Path) -> 
 
     assert "Make room" in str(told.value)
     assert part.draft.stat().st_size == part.size
-    # Once there is room, the same file goes on.
+    # Once there is space, writing to the same file continues.
     third = part.append(exchange("http://example.com/3", b"three"))
     path = part.finish()
     assert_sound(path)

@@ -1,4 +1,4 @@
-"""What was archived comes back as it was."""
+"""Archived exchanges are read back unchanged."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from scoter.store.warc.reader import CaptureKind
 NAMES = st.text("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_", min_size=1, max_size=20).filter(
     lambda name: name.lower() not in ("content-length", "transfer-encoding")
 )
-# Anything a server may put into a line, by Latin-1; white space around a value is not part of it.
+# Any Latin-1 text that fits on one line; white space around a value is not part of it.
 VALUES = st.text(st.characters(max_codepoint=255, exclude_characters="\r\n"), max_size=30).map(lambda t: t.strip(" \t"))
 
 
 def archive(folder: Path, *exchanges: Exchange) -> tuple[Path, list[ArchivedResponse]]:
-    """Return an archive and what is read from each place that its writer told."""
+    """Return an archive, and the capture at each location that its writer returned."""
     part = open_part(folder)
     places = [part.append(each) for each in exchanges]
     path = part.finish()
@@ -109,7 +109,7 @@ def test_huge_body_is_archived_without_a_copy_and_read_up_to_the_limit(tmp_path:
 
     path = part.finish()
     assert_sound(path)
-    # What cannot be compressed is held twice while it is being compressed: in pieces, and joined.
+    # Incompressible data is in memory twice during compression: in pieces, and joined.
     assert peak < 2.5 * len(body)
     with WarcReader(path) as reader:
         assert reader.at(place.offset).body == body
@@ -164,7 +164,7 @@ def test_scan_reports_a_damaged_end_after_the_captures_before_it(tmp_path: Path,
 
 
 def _with_noise_at_its_end(folder: Path, lost: int) -> tuple[Path, int]:
-    """Return an archive that lost its last bytes, and the place of its last record."""
+    """Return an archive without its last bytes, and the offset of its last record."""
     part = open_part(folder)
     part.append(exchange("http://example.com/1", b"one", request=b""))
     place = part.append(exchange("http://example.com/2", random.Random(2).randbytes(300), request=b""))

@@ -1,4 +1,4 @@
-"""What each record of an archive carries."""
+"""The content of each type of WARC record."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def test_not_modified_response_is_a_revisit_of_the_earlier_capture(tmp_path: Pat
     assert known["WARC-Refers-To-Target-URI"] == "http://example.com/old"
     assert known["WARC-Refers-To-Date"] == "2026-11-14T02:36:00.123456Z"
     assert "WARC-Refers-To-Date" not in unknown
-    assert block == fresh.response_head  # the length is that of the page, and stays
+    assert block == fresh.response_head  # Content-Length is that of the page, and is kept
 
 
 def test_duplicate_body_in_one_file_is_stored_once(tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ while True:
 
 
 def finished(folder: Path) -> tuple[Path, bytes, list[Span]]:
-    """Return an archive of every kind of record, its index, and the places of its records."""
+    """Return an archive with every kind of record, its index, and the positions of its records."""
     part = open_part(folder)
     part.append(exchange("http://example.com/b", b"one" * 20))
     part.append(
@@ -51,7 +51,7 @@ def finished(folder: Path) -> tuple[Path, bytes, list[Span]]:
 def test_file_truncated_at_any_byte_keeps_every_record_before_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("os.fsync", lambda handle: None)  # thousands of recoveries; a test of its own checks the order
+    monkeypatch.setattr("os.fsync", lambda handle: None)  # thousands of recoveries; another test checks the order
     path, index, spans = finished(tmp_path)
     data = path.read_bytes()
     with WarcReader(path) as reader:
@@ -213,7 +213,7 @@ def test_kill_loses_no_written_record(tmp_path: Path) -> None:
     with WarcReader(result.path) as reader:
         found = [each.body for each in reader]
     assert found[: len(told)] == [str(number).encode() * 5_000 for number in told]
-    assert len(found) - len(told) in (0, 1)  # written, and killed before it could say so
+    assert len(found) - len(told) in (0, 1)  # written, and killed before it could report it
     assert unfinished(tmp_path) == []
 
 

@@ -1,4 +1,4 @@
-"""Folders for temporary files: gone when closed, swept when their owner was killed, left alone while in use."""
+"""Temporary folders: removed on close, swept after their owner was killed, kept while in use."""
 
 from __future__ import annotations
 

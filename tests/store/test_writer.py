@@ -1,4 +1,4 @@
-"""One file after another."""
+"""The writer starts a new file by size and age."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ HOUR = timedelta(hours=1)
 
 
 class FakeClock:
-    """A clock that stands until it is moved."""
+    """A clock that moves only when told to."""
 
     def __init__(self) -> None:
         self.time = START

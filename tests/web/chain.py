@@ -1,4 +1,4 @@
-"""A lookup process and the core behind it, in one process: what a client of the public port meets."""
+"""A lookup process and the core behind it, in one process, as a client of the public port sees them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from scoter.web.proxy import CoreProxy
 
 
 class Chain:
-    """Where to ask, and what was counted."""
+    """The public port, and the counted refusals."""
 
     def __init__(self, port: int, bench: Bench, counts: LookupMetrics) -> None:
         self.port = port
@@ -27,7 +27,7 @@ class Chain:
         self._counts = counts
 
     def refused(self) -> dict[str, float]:
-        """Return why connections were turned away or ended since this was asked last, and how many."""
+        """Return the connections refused or closed since the last call, by reason."""
         return {labels[0]: count for labels, count in self._counts.take().refused}
 
 
@@ -55,4 +55,4 @@ async def chained(
             while len(pass_on):
                 await asyncio.sleep(0.001)
             pass_on.close()
-    await asyncio.sleep(0)  # transports end a turn after they were closed
+    await asyncio.sleep(0)  # transports end one loop iteration after they were closed

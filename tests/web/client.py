@@ -1,4 +1,4 @@
-"""A client that speaks ASGI to an application in this process, and holds every answer against the document."""
+"""An ASGI client for an application in this process; it checks every response against the OpenAPI document."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from msgspec import Struct
 
 from scoter.web.asgi import App
 
-jsonschema: Any = importlib.import_module("jsonschema")  # which comes without types
+jsonschema: Any = importlib.import_module("jsonschema")  # has no type annotations
 Headers = Sequence[tuple[str, str]]
 
 
 class Got(Struct, frozen=True, kw_only=True):
-    """What came back."""
+    """A response."""
 
     status: int
     headers: dict[str, str]
@@ -30,7 +30,7 @@ class Got(Struct, frozen=True, kw_only=True):
 
 
 class Client:
-    """Asks an application; ``document`` is what its answers must keep to."""
+    """Sends requests to an application; ``document`` is the OpenAPI document that responses must match."""
 
     def __init__(self, app: App, document: dict[str, Any] | None = None, headers: Headers = ()) -> None:
         self.app = app
@@ -49,7 +49,7 @@ class Client:
         return await self.ask("PUT", target, json.dumps(body).encode(), (("Content-Type", "application/json"),))
 
     async def ask(self, method: str, target: str, body: bytes | Sequence[bytes] = b"", headers: Headers = ()) -> Got:
-        """Make a request; the body may come in parts."""
+        """Make a request; the body may be sent in parts."""
         exchange = Exchanging(method, target, body, (*self.headers, *headers))
         await self.app(exchange.scope, exchange.receive, exchange.send)
         got = exchange.got()
@@ -59,7 +59,7 @@ class Client:
 
 
 class Exchanging:
-    """One request under way: for streams, which do not end by themselves."""
+    """One request in progress: for streams, which do not end by themselves."""
 
     def __init__(self, method: str, target: str, body: bytes | Sequence[bytes] = b"", headers: Headers = ()) -> None:
         path, _, query = target.partition("?")
@@ -82,7 +82,7 @@ class Exchanging:
         self.is_whole = False
 
     def leave(self) -> None:
-        """Close the connection, as clients do."""
+        """Disconnect the client."""
         self._left.set()
 
     async def receive(self) -> MutableMapping[str, Any]:
@@ -105,7 +105,7 @@ class Exchanging:
         self._said.set()
 
     async def until(self, text: bytes) -> bytes:
-        """Wait until something was said; return all of it."""
+        """Wait until the response contains a text; return everything received."""
         async with asyncio.timeout(5):
             while text not in self.text:
                 self._said.clear()
@@ -120,7 +120,7 @@ class Exchanging:
 
 
 def check(document: dict[str, Any], method: str, path: str, got: Got) -> None:
-    """Fail if an answer is not what the document says of its path, method and status."""
+    """Fail if a response does not match the OpenAPI document for its path, method and status."""
     operation = _operation(document, method, path)
     if operation is None:  # a path or method that the document does not have
         assert got.status in (404, 405), got

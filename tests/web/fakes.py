@@ -1,4 +1,4 @@
-"""A service in memory under the API, and things to put into it."""
+"""The API on in-memory stores, and records for them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
 
 
 class Clock:
-    """A clock that stands still until it is moved."""
+    """A clock that moves only when told to."""
 
     def __init__(self) -> None:
         self.now = NOW
@@ -48,7 +48,7 @@ class Clock:
 
 
 class FakeFetching:
-    """Answers hops from a table, and keeps what was asked."""
+    """Answers hops from a table, and records the requests."""
 
     def __init__(self) -> None:
         self.replies: dict[str, Reply] = {}
@@ -60,7 +60,7 @@ class FakeFetching:
 
 
 class Bench:
-    """The API on stores in memory, with a client in front of it."""
+    """The API on in-memory stores, with a client."""
 
     def __init__(
         self,
@@ -109,13 +109,13 @@ class Bench:
         return {priority.name.lower(): depth for priority, depth in self.stores.journal.depth().items()}
 
     async def know(self, url: str, state: State = State.OK) -> UrlRecord:
-        """Have a record in the store, and its event announced."""
+        """Store a record and announce its event."""
         record = record_of(url, state)
         await self.stores.metadata.put([stored(record)])
         return record
 
     async def work(self) -> int:
-        """Do what a scheduler does: every open entry comes out well."""
+        """Do the work of a scheduler: every open entry succeeds."""
         count = 0
         while entries := await self.stores.journal.open("test", 1000, timedelta(minutes=1)):
             count += len(entries)
@@ -130,7 +130,7 @@ class Bench:
 
 
 def record_of(url: str, state: State = State.OK) -> UrlRecord:
-    """Return a record as the pipeline would make it."""
+    """Return a record like those of the pipeline."""
     return UrlRecord(
         url=url,
         resolved=url,
@@ -154,7 +154,7 @@ def stored(record: UrlRecord) -> StoredRecord:
 
 
 def page(url: str, body: bytes = b"<p>hello", status: int = 200, **changes: Any) -> Fetched:
-    """Return a page as it came."""
+    """Return a fetched page."""
     exchange = Exchange(
         url=canonical(url),
         started=NOW,

@@ -1,7 +1,7 @@
-"""Teaches Schemathesis the formats that the document names: what a URL, a callback and a registered domain are.
+"""Defines the formats of the OpenAPI document for Schemathesis: URL, callback and registered domain.
 
-Loaded by its command line (``hooks`` of its settings). Only sound values are given here, and out of a list, since it
-asks for lists of a thousand: what a schema can tell to be wrong it makes by itself, the rest is ``test_malformed.py``.
+Loaded by its command line (``hooks`` in its settings). All values here are valid, and come from a list because it asks
+for lists of a thousand. It generates values that violate the schema itself; ``test_malformed.py`` covers the rest.
 """
 
 from __future__ import annotations
@@ -37,6 +37,6 @@ _DOMAINS = ("a.example", "EXAMPLE.com", "example.co.uk", "bücher.example", "8.8
 
 _FORMATS = {"url": _URLS, "callback": _CALLBACKS, "registered-domain": _DOMAINS}
 
-if "schemathesis" in sys.modules:  # not when pytest looks here for doctests: importing it takes seconds
+if "schemathesis" in sys.modules:  # not when pytest imports this for doctests: importing it takes seconds
     for name, values in _FORMATS.items():
         sys.modules["schemathesis"].openapi.format(name, st.sampled_from(values))

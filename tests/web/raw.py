@@ -1,4 +1,4 @@
-"""A server on loopback, and a client that says exactly what it is told to."""
+"""A server on loopback, and a client that sends raw bytes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ async def serving(
     limits: ServerLimits = ServerLimits(),  # noqa: B008  frozen
     note: RefusalCounter = lambda why: None,
 ) -> AsyncIterator[int]:
-    """Serve an application until the block ends; give its port, or 0 for a Unix socket."""
+    """Serve an application until the block ends; yield its port, or 0 for a Unix socket."""
     opened = socket.create_server(("127.0.0.1", 0)) if path is None else listen_locally(path)
     port = 0 if path is not None else opened.getsockname()[1]
     server = HttpServer(app, [opened], limits=limits, note=note)
@@ -55,7 +55,7 @@ class Raw:
             return await self._reader.readuntil(b"\r\n\r\n")
 
     async def answer(self) -> tuple[int, bytes]:
-        """Return the status and the body of the next answer, which must have a length."""
+        """Return the status and body of the next response, which must have a length."""
         head = await self.head()
         lines = head.lower().split(b"\r\n")
         length = next(int(line[15:]) for line in lines if line.startswith(b"content-length:"))
@@ -67,12 +67,12 @@ class Raw:
             return await self._reader.readuntil(text)
 
     async def some(self) -> bytes:
-        """Return what has come; nothing when the server has closed."""
+        """Return the available bytes; empty if the server has closed the connection."""
         async with asyncio.timeout(WITHIN):
             return await self._reader.read(65_536)
 
     async def rest(self) -> bytes:
-        """Return everything until the server closes."""
+        """Return everything until the server closes the connection."""
         async with asyncio.timeout(WITHIN):
             return await self._reader.read()
 

@@ -1,7 +1,7 @@
 """A service for Schemathesis: ``python -m tests.web.schema [keys]`` prints its port and a token, and serves.
 
-It is the whole API on the real server, over stores in memory. Nothing in it takes long: a lookup waits for a moment
-only, and a stream of events, which would never end by itself, is left by its client soon after it began.
+It is the whole API on the real server, with stores in memory. Nothing takes long: a lookup waits only briefly, and an
+event stream, which would never end by itself, is ended soon after it started.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from scoter.web.asgi import App, Receive, Scope, Send
 
 
 def soon_left(app: App) -> App:
-    """Return an application whose streams of events end after a moment, as if their clients had left."""
+    """Return an application whose event streams end after a moment, as if their clients had disconnected."""
 
     async def run(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["raw_path"] != b"/v1/events":
@@ -45,7 +45,7 @@ def soon_left(app: App) -> App:
 
 
 async def main(*, keys: bool) -> None:
-    """Serve until this process is ended."""
+    """Serve until this process is killed."""
     bench = Bench(required=keys, content=KeptContent(), longest_wait=0.01)
     await bench.know("http://a.example/")
     await bench.client.post("/v1/messages", {"urls": ["http://b.example/"]})

@@ -1,4 +1,4 @@
-"""Posts to callbacks go through the guard, one hop and no further."""
+"""Posts to callbacks pass the guard, and redirects are not followed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from scoter.web.webhooks import POST_LIMITS, CurlPoster, DeliveryLimits, PostRes
 
 @asynccontextmanager
 async def receiver(answer: bytes) -> AsyncIterator[tuple[int, list[bytes]]]:
-    """A server on loopback that answers everything alike, and what it was sent."""
+    """Yield the port of a server that gives every request the same response, and the requests it received."""
     requests: list[bytes] = []
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -109,7 +109,7 @@ async def test_name_that_resolves_to_a_private_address_gets_no_request(addresses
 
 
 async def test_dns_rebinding_is_caught_at_the_socket() -> None:
-    """A resolver without a check stands for whatever goes wrong in one."""
+    """A resolver without its check simulates any flaw in it."""
     async with receiver(b"HTTP/1.1 204 No Content\r\n\r\n") as (port, requests):
         config = replace(Config(), fetch=replace(Config().fetch, allow_ports=(range(port, port + 1),)))
         post = CurlPoster(config, resolver=FakeResolver({"rebind.example": "127.0.0.1"}))

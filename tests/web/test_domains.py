@@ -1,4 +1,4 @@
-"""Rules of domains over HTTP."""
+"""Domain rules over HTTP."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Streams of events, from where a client left off."""
+"""Event streams, and resuming them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ HOST = ("Host", "127.0.0.1")
 
 @asynccontextmanager
 async def listening(bench: Bench, target: str = "/v1/events", *headers: tuple[str, str]) -> AsyncIterator[Exchanging]:
-    """A client that listens, with the reader of new events beside it."""
+    """Yield a client with an open stream, while new events are being read."""
     exchange = Exchanging("GET", target, headers=(HOST, *headers))
     async with asyncio.TaskGroup() as group:
         reading = group.create_task(bench.streams.run())
@@ -37,7 +37,7 @@ def numbers(text: bytes) -> list[int]:
 
 
 async def happen(bench: Bench, count: int) -> None:
-    """Have so many events announced."""
+    """Announce a number of events."""
     before = bench.stores.events.last()
     urls = [f"http://a.example/{before + n}" for n in range(count)]
     for at in range(0, count, 20):

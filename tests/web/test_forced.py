@@ -1,4 +1,4 @@
-"""Whoever asks for a new fetch and waits for it is told what came of that fetch, and not what was known before."""
+"""A client that forces a fetch and waits for it gets the result of that fetch, not the old record."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ async def test_wait_for_a_forced_fetch_returns_its_result() -> None:
     await bench.client.post("/v1/messages", {"urls": [A], "force": True})
 
     waiting = await asking(bench, "5s")
-    bench.waiters.note([A])  # the end of another message's entry, which was answered from the store
+    bench.waiters.note([A])  # another message's entry ends, answered from the store
     for _ in range(20):
         await asyncio.sleep(0)
     assert not waiting.done()

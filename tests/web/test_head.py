@@ -1,4 +1,4 @@
-"""HEAD is answered as GET is, without a body."""
+"""HEAD gets the same response as GET, without a body."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ KNOWN = "/v1/urls?url=http%3A%2F%2Fa.example%2F"
 
 
 async def asked(port: int, method: str, target: str) -> tuple[bytes, list[bytes], bytes]:
-    """Return the status line of an answer, its fields but for the date, and all that comes after them."""
+    """Return the status line of a response, its headers except the date, and everything after them."""
     async with connected(port) as raw:
         raw.say(b"%b %b HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n" % (method.encode(), target.encode()))
         head, _, body = (await raw.rest()).partition(b"\r\n\r\n")

@@ -1,4 +1,4 @@
-"""Clients that mean no good, at the public port of a service: they get an answer, and nobody else notices."""
+"""Hostile clients at the public port of a service: they get a response, and no other client is affected."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def post(*fields: bytes, body: bytes = b"", path: bytes = b"/v1/messages") -> by
 
 
 async def others_are_well(chain: Chain) -> None:
-    """Somebody else gets his own answers, over the same connections to the core."""
+    """Check that another client gets correct responses, over the same connections to the core."""
     async with connected(chain.port) as client:
         for name in (b"one", b"two"):
             client.say(b"GET /v1/domains/%b.example HTTP/1.1\r\nHost: localhost\r\n\r\n" % name)
@@ -97,7 +97,7 @@ async def test_request_smuggling_does_not_affect_other_clients(chain: Chain, sai
         client._writer.write_eof()
         answer = await whole(client)
 
-    # Refused for good, or read in one way only: what follows is never a request that the other way would find.
+    # Refused, or parsed in one way only: the smuggled request is never executed.
     assert answer.startswith((b"HTTP/1.1 4", b"HTTP/1.1 202 "))
     assert answer.count(b"HTTP/1.1 ") <= 2
     assert chain.bench.stores.rules.get("smuggled.example") is None
@@ -184,7 +184,7 @@ async def test_endless_body_is_not_read_forever(chain: Chain, path: bytes) -> No
     async with connected(chain.port) as client:
         client.say(post(CHUNKED, path=path))
         try:
-            while sent < 1_000:  # 64 MB: four times what is read to be thrown away
+            while sent < 1_000:  # 64 MB: four times what is read and discarded
                 client.say(piece)
                 await client.drained()
                 sent += 1
@@ -202,7 +202,7 @@ async def test_slow_clients_are_disconnected_and_counted(tmp_path: Path) -> None
         async with connected(chain.port) as head, connected(chain.port) as body:
             body.say(post(b"Content-Length: 1000"))
             answers = [asyncio.create_task(whole(client)) for client in (head, body)]
-            for at in range(500):  # a byte at a time, for longer than anybody should wait
+            for at in range(500):  # one byte at a time, for longer than any timeout
                 head.say(HEALTH[at % 20 : at % 20 + 1] if at < 20 else b"x")
                 body.say(b"x")
                 if all(task.done() for task in answers):
@@ -212,7 +212,7 @@ async def test_slow_clients_are_disconnected_and_counted(tmp_path: Path) -> None
         took = asyncio.get_running_loop().time() - started
         refused = chain.refused()
 
-        # Nothing at all, where a byte that came late has broken the connection before the answer was read.
+        # Empty if a late byte reset the connection before the response was read.
         assert told[0][:13] in (b"HTTP/1.1 408 ", b"")
         assert told[1][:13] in (b"HTTP/1.1 408 ", b"")
         assert took < 4
@@ -243,7 +243,7 @@ async def test_stream_client_that_never_reads_is_disconnected_without_affecting_
 
 async def test_idle_streams_beyond_the_limit_get_503(tmp_path: Path) -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    count = min(2_000, (hard - 1_000) // 4)  # each takes four here: two ends of two connections
+    count = min(2_000, (hard - 1_000) // 4)  # each takes four descriptors here: two ends of two connections
     bench = Bench(most_streams=300, pace=StreamTimings(heartbeat=60, slow=5, look=60))
     async with chained(tmp_path, bench, passed_on=1_000) as chain, AsyncExitStack() as stack:
         clients = []

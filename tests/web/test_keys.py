@@ -1,4 +1,4 @@
-"""Who may come in."""
+"""Access control: API keys, scopes, rate limits and open access on loopback."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from scoter.web.lookups import Lookup
 
 
 async def key(bench: Bench, *scopes: str, rate: float | None = None) -> tuple[str, str]:
-    """Make a key; return the field that shows it."""
+    """Create a key; return the header that presents it."""
     _, token = await bench.stores.keys.create("test", scopes, rate)
     return "Authorization", f"Bearer {token}"
 

@@ -1,4 +1,4 @@
-"""Requests that are wrong in every way that we could think of: each gets an answer that the document knows."""
+"""Malformed and invalid requests: each gets a response that the OpenAPI document describes."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ async def test_body_that_is_not_json_is_never_accepted(path: str, body: bytes) -
 
     got = await bench.client.ask("POST", path, body, (JSON,))
 
-    # What is read first decides: a field that is not known, or what is wrong behind it.
+    # Depends on what is read first: an unknown field, or the syntax error after it.
     assert got.status in (400, 422)
     assert bench.stores.journal.waiting() == 0
     assert bench.fetching.asked == []
@@ -257,7 +257,7 @@ async def test_internal_error_response_reveals_no_details(caplog: pytest.LogCapt
             raise ValueError("secret: hunter2")
 
     bench = Bench(sink=Broken())
-    bench.client._document = None  # a defect is of no status that the document promises
+    bench.client._document = None  # the document does not list status 500
 
     got = await bench.client.post("/v1/messages", {"text": "x"})
 
@@ -300,7 +300,7 @@ _bodies = (
 
 @lru_cache(maxsize=1)
 def _shared() -> Bench:
-    """One service for all examples: what comes before must not matter either."""
+    """Return one service for all examples: earlier requests must not matter either."""
     return Bench()
 
 

@@ -1,4 +1,4 @@
-"""Messages come in over HTTP."""
+"""Submission of messages over HTTP."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lookup processes count, and the core shows it; a key's rate holds over all of them."""
+"""The core shows the metrics of lookup processes; a key's rate limit applies across all of them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from scoter.web.service.metrics_channel import MetricsReceiver, send_metrics
 
 
 class Ticks:
-    """A clock that stands still until it is moved."""
+    """A clock that moves only when told to."""
 
     now = 0.0
 
@@ -31,7 +31,7 @@ class Ticks:
 
 
 class Group:
-    """A core and lookup processes that share keys, and tell each other what they count."""
+    """A core and lookup processes that share keys and exchange their counts."""
 
     def __init__(self, folder: Path, count: int) -> None:
         self.ticks = Ticks()
@@ -68,7 +68,7 @@ class Group:
 
 
 async def until(happened: object) -> None:
-    """Wait until something is true of a service that talks."""
+    """Wait until a condition is true."""
     assert callable(happened)
     async with asyncio.timeout(5):
         while not happened():
@@ -121,10 +121,10 @@ async def test_rate_limit_applies_across_processes_on_average(tmp_path: Path) ->
     group = Group(tmp_path, 3)
     _, token = await group.keys.create("a busy client", ("read",), rate=10.0)
     async with group.talking():
-        # given what each process may let in at once before it hears of the others
+        # given what each process admits before it hears of the others
         first = sum(group.admitted(token, access) for _ in range(20) for access in range(4))
         await asyncio.sleep(0.1)
-        # when the client goes on at every door for ten seconds, and all are told of it as they go
+        # when the client continues at every process for ten seconds, and all exchange their counts
         later = 0
         for _ in range(100):
             group.ticks.now += 0.1
@@ -132,7 +132,7 @@ async def test_rate_limit_applies_across_processes_on_average(tmp_path: Path) ->
             await asyncio.sleep(0.02)
 
     assert first == 40
-    assert later <= 10 * 10 + 40  # the rate for ten seconds, and no more than the burst once more
+    assert later <= 10 * 10 + 40  # the rate for ten seconds, and at most one more burst per process
     assert later >= 30
 
 

@@ -1,4 +1,4 @@
-"""The document says what the table of routes does."""
+"""The OpenAPI document describes the route table."""
 
 from __future__ import annotations
 

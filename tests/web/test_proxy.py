@@ -1,4 +1,4 @@
-"""Requests are handed on to the core, and its answers back."""
+"""Requests are forwarded to the core, and its responses returned."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ JSON = ("Content-Type", "application/json")
 
 @asynccontextmanager
 async def core(bench: Bench, tmp_path: Path) -> AsyncIterator[tuple[Client, CoreProxy]]:
-    """A core behind its Unix socket, and a client of one who passes everything on to it."""
+    """Yield a client of a proxy, and the proxy, which forwards everything to a core on a Unix socket."""
     path = tmp_path / "core"
     async with serving(bench.app, path=path):
         passing = CoreProxy(path)
@@ -119,7 +119,7 @@ async def test_long_response_reaches_a_slow_client(tmp_path: Path) -> None:
         passing = CoreProxy(tmp_path / "core")
         async with serving(passing) as port, connected(port) as client:
             client.say(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
-            await asyncio.sleep(0.2)  # by now nobody on the way can take more
+            await asyncio.sleep(0.2)  # by now all buffers on the way are full
             status, body = await client.answer()
         passing.close()
 

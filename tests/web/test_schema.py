@@ -1,4 +1,4 @@
-"""Schemathesis, which makes requests from the document and holds every answer against it, finds nothing."""
+"""Schemathesis generates requests from the OpenAPI document, checks every response against it, and finds nothing."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ ROOT = HERE.parent.parent
 EXAMPLES = int(os.environ.get("SCHEMATHESIS_EXAMPLES", "12"))  # for longer runs by hand
 SEED = os.environ.get("SCHEMATHESIS_SEED", "1")
 
-# Which statuses count as taken, and which as refused. Beside the usual ones:
-# - 413 and 431, for both: the size of a body or of a head in bytes is nothing that a schema can tell;
-# - 404 for both: a URL or a key of which nothing is known;
-# - nothing of 5xx, which Schemathesis would take for either.
+# Which statuses count as accepted, and which as refused. In addition to the usual ones:
+# - 413 and 431 for both: a schema cannot express the size of a body or head in bytes;
+# - 404 for both: an unknown URL or key;
+# - no 5xx, which Schemathesis would accept for either.
 SETTINGS = """
 hooks = "{here}/formats.py"
 
@@ -35,7 +35,7 @@ expected-statuses = ["400", "404", "405", "413", "415", "422", "431"]
 
 @contextmanager
 def openapi(*options: str) -> Iterator[tuple[str, str]]:
-    """Serve in a process of its own; give the document's address and an admin's token."""
+    """Serve in a separate process; yield the document's URL and an admin token."""
     command = [sys.executable, "-m", "tests.web.schema", *options]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
         try:
@@ -46,7 +46,7 @@ def openapi(*options: str) -> Iterator[tuple[str, str]]:
             process.terminate()
 
 
-# The phase that goes through every boundary takes longest, and finds the same with keys as without.
+# The coverage phase takes longest, and finds the same with keys as without.
 @pytest.mark.parametrize(
     ("options", "phases"),
     [((), "fuzzing,stateful"), (("keys",), "coverage,fuzzing,stateful")],

@@ -1,4 +1,4 @@
-"""The real server, on loopback, and clients that mean no good."""
+"""The real server on loopback, and hostile clients."""
 
 from __future__ import annotations
 
@@ -218,7 +218,7 @@ async def test_websocket_is_not_opened() -> None:
 
 
 async def test_idle_streams_beyond_the_limit_get_503() -> None:
-    """Ten thousand of them on a service for a thousand; here 120 on one for 40."""
+    """Scaled down: 120 clients on a service for 40, instead of 10,000 on one for 1,000."""
     bench = Bench(most_streams=40, pace=StreamTimings(heartbeat=60, slow=5, look=60))
     ask = b"GET /v1/events HTTP/1.1\r\nHost: localhost\r\n\r\n"
     async with serving(bench.app) as port, AsyncExitStack() as stack:
@@ -278,7 +278,7 @@ async def test_slow_reader_gets_the_whole_response(is_last: bool) -> None:
         got = 0
         while got < size and (part := await client.some()):
             got += len(part)
-            await asyncio.sleep(0.01)  # all of it takes four seconds and more
+            await asyncio.sleep(0.01)  # the whole response takes more than four seconds
 
     assert head.startswith(b"HTTP/1.1 200 ")
     assert got == size

@@ -1,4 +1,4 @@
-"""How the service is, and what it counts."""
+"""Readiness, metrics and statistics."""
 
 from __future__ import annotations
 

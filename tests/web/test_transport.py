@@ -1,4 +1,4 @@
-"""What is written in one go leaves in one go."""
+"""Writes within one loop iteration are sent together."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from scoter.web.protocol import BufferedTransport
 
 
 class Wire(asyncio.Transport):
-    """A transport that notes what it was told."""
+    """A transport that records its calls."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Lookups over HTTP, by the whole API and by the lean application alike."""
+"""Lookups over HTTP, by the whole API and by the lookup application."""
 
 from __future__ import annotations
 

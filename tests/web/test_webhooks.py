@@ -1,4 +1,4 @@
-"""Callbacks are told, signed, again and again, and nobody else is."""
+"""Deliveries to callbacks: signed, retried with back-off, and limited per host."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ HOOK = "https://example.org/hook"
 
 
 class FakePost:
-    """Answers posts from a list, the last of it for ever."""
+    """Answers posts from a list, and repeats its last result."""
 
     def __init__(self, *answers: PostResult) -> None:
         self.answers = list(answers) or [PostResult(204)]
@@ -36,7 +36,7 @@ class FakePost:
 
 
 class Hooks:
-    """A worker with its list of deliveries."""
+    """A webhook worker and its delivery store."""
 
     def __init__(self, *answers: PostResult, pace: DeliveryLimits = DeliveryLimits()) -> None:  # noqa: B008  frozen
         self.clock = Clock()
@@ -165,7 +165,7 @@ async def test_waiting_for_a_busy_host_does_not_lengthen_the_back_off() -> None:
     hooks = Hooks(pace=DeliveryLimits(most=10, per_host=1))
     hooks.post.open.clear()
     hooks.announce(count=2)
-    for _ in range(30):  # seconds in which the first one is under way
+    for _ in range(30):  # seconds during which the first one is in progress
         await hooks.worker.deliver()
         await asyncio.sleep(0)
         hooks.clock.move(timedelta(seconds=1))

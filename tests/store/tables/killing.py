@@ -1,7 +1,7 @@
-"""Runs in a process of its own: writes versions in children that die at one moment after another; tells what is left.
+"""Runs in a separate process: writes versions in children that are killed at different moments; prints what is left.
 
-Arguments: a folder, and ``steps`` or the seed of random moments. One line of JSON a death: the step at which it died,
-the version before, the version after, and what was wrong ("" when nothing was).
+Arguments: a folder, and ``steps`` or a seed for random moments. Prints one line of JSON per kill: the step at which the
+child died, the version before, the version after, and what was wrong ("" if nothing was).
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from scoter.store.tables import Table
 EVENTS = frozenset({"open", "os.rename", "os.remove", "os.rmdir", "os.mkdir", "os.truncate", "fcntl.flock"})
 RANDOM_KILLS = 40
 FIRST = 10**8
-"""The first mark: marks of one length sort as text as they do as numbers."""
+"""The first mark: marks of equal length sort the same as text and as numbers."""
 
 
 def watch(folder: Path, die_at: int, told: int) -> None:
-    """Tell every step on the way to the disk, and die before one of them, as ``kill -9`` would have it."""
+    """Report every step that changes the disk, and die before one of them, as by ``kill -9``."""
     count = 0
 
     def hook(event: str, arguments: tuple[Any, ...]) -> None:
@@ -46,7 +46,7 @@ def watch(folder: Path, die_at: int, told: int) -> None:
 
 
 def child(folder: Path, mark: int, die_at: int) -> tuple[int, int]:
-    """Start a child that commits a version, or versions until it is killed; return it and where it tells its end."""
+    """Start a child that commits a version, or versions until it is killed; return its pid and its pipe."""
     read, told = os.pipe()
     pid = os.fork()
     if pid:
@@ -65,7 +65,7 @@ def child(folder: Path, mark: int, die_at: int) -> tuple[int, int]:
 
 
 def fault(folder: Path, before: int) -> tuple[int, str]:
-    """Return the version that a reader finds after a death, and what is wrong with it."""
+    """Return the version that a reader finds after a kill, and what is wrong with it."""
     try:
         table = Table.open(str(folder))
     except UserError as failure:
@@ -86,7 +86,7 @@ def fault(folder: Path, before: int) -> tuple[int, str]:
 
 
 def die_at_each_step(folder: Path, mark: int) -> None:
-    """Kill a writer at its first step, the next at its second, until one comes through."""
+    """Kill a writer at its first step, the next at its second, and so on until one finishes."""
     for die_at in range(1, 500):
         before = fault(folder, 0)[0] if folder.exists() else 0
         mark += 1
@@ -101,7 +101,7 @@ def die_at_each_step(folder: Path, mark: int) -> None:
 
 
 def die_at_random(folder: Path, seed: int) -> None:
-    """Kill writers that commit one version after another, at moments that a seed chooses: before, in and after one."""
+    """Kill writers that keep committing versions, at random moments: before, during and after a commit."""
     draw = random.Random(seed)
     mark = FIRST
     began = time.monotonic()
@@ -121,9 +121,9 @@ def die_at_random(folder: Path, seed: int) -> None:
 
 if __name__ == "__main__":
     where = Path(sys.argv[1])
-    rows(FIRST)  # what Arrow imports when it is first used, once for all children
+    rows(FIRST)  # imports what Arrow loads on first use, once for all children
     if sys.argv[2] == "steps":
-        die_at_each_step(where, FIRST)  # the folder is not there yet
+        die_at_each_step(where, FIRST)  # the folder does not exist yet
         for extra in (1, 2):
             write(str(where), FIRST + 1000 + extra, parts=2, applied=[f"segment-{FIRST + 1000 + extra}"])
         die_at_each_step(where, FIRST + 2000)  # there are versions to sweep

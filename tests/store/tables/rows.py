@@ -1,4 +1,4 @@
-"""Small tables for tests: every row of a version carries the version's mark, so that a mixture shows."""
+"""Small tables for tests: every row of a version has the version's mark, so that a mixture is detected."""
 # mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def rows(mark: int, count: int = 10) -> Any:
 def write(
     path: str | TableStorage, mark: int, *, parts: int = 1, options: Mapping[str, Any] | None = None, applied: Any = ()
 ) -> Manifest:
-    """Commit a version of so many parts."""
+    """Commit a version with a number of parts."""
     with Table.write(path, SCHEMA, writer="test", clock=lambda: NOW, options=options) as new:
         for _ in range(parts):
             with new.part() as part:

@@ -1,4 +1,4 @@
-"""Places that tables are tried on: a folder, fsspec's memory, and a real server that speaks S3, on loopback."""
+"""Storage for table tests: a folder, fsspec's memory file system, and an S3 server on loopback."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _NAMES = itertools.count()
 
 
 class Store(Struct, frozen=True):
-    """A place for one table, and what fsspec needs to reach it."""
+    """Storage for one table, and the fsspec options to reach it."""
 
     root: str
     options: Mapping[str, Any]
@@ -51,7 +51,7 @@ class Store(Struct, frozen=True):
 
 
 def make_store(kind: str, folder: Path) -> Store:
-    """Return an empty place of a kind."""
+    """Return empty storage of a kind."""
     if kind == "folder":
         return Store(str(folder / "table"), {})
     if kind == "memory":
@@ -61,7 +61,7 @@ def make_store(kind: str, folder: Path) -> Store:
 
 @cache
 def _server() -> Mapping[str, Any]:
-    """Start the server once for all tests, and return how it is reached."""
+    """Start the server once for all tests, and return the options to reach it."""
     pytest.importorskip("moto", reason="moto is not installed")
     s3fs = pytest.importorskip("s3fs", reason="s3fs is not installed")
     from moto.server import ThreadedMotoServer

@@ -1,4 +1,4 @@
-"""Columns come and go, types widen, and a change of kind is told."""
+"""Columns are added and removed, types widen, and any other change of a type is an error."""
 # mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def test_dictionary_type_round_trips_through_its_text() -> None:
 def test_any_other_text_is_a_usage_error(text: str) -> None:
     try:
         found = arrow_type(text)
-    except UsageError:  # and nothing else
+    except UsageError:  # and no other exception
         return
     assert arrow_type(str(found)) == found
 

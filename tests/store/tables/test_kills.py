@@ -1,4 +1,4 @@
-"""A writer that is killed, at whatever moment, leaves the last version as it was."""
+"""A writer killed at any moment leaves the last version unchanged."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_writer_killed_at_any_step_leaves_the_last_version(tmp_path: Path) -> No
     for step, before, after, _ in told:
         if step.startswith(("os.mkdir", "os.rename")):
             assert after == before, step
-    assert steps.count("") == 2  # the last writer of each lap came through
+    assert steps.count("") == 2  # the last writer of each series finished
     assert all(after > before for step, before, after, _ in told if not step)
 
 

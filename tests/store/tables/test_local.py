@@ -1,4 +1,4 @@
-"""Tables on a disk of this machine: locks, readers that hold a version, and what a disk does wrong."""
+"""Tables on a local disk: locks, readers that hold a version, and disk failures."""
 # mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ with Table.write(sys.argv[1], SCHEMA, writer="updatedb"):
 
 @contextmanager
 def largest_file(size: int) -> Iterator[None]:
-    """Let no file of this process grow beyond a size: the kernel cuts a write short, as on a full disk."""
+    """Limit the size of files of this process: the kernel truncates a write, as on a full disk."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
     try:
@@ -45,7 +45,7 @@ def largest_file(size: int) -> Iterator[None]:
 
 
 class ReadOnly(LocalStorage):
-    """A disk on which nothing can be written; root may write where modes forbid it, so modes would not do."""
+    """A read-only disk; file modes would not do, because root ignores them."""
 
     def make(self, name: str = "") -> None:
         self._refuse(name)
@@ -204,7 +204,7 @@ def test_table_on_a_read_only_disk_is_readable_and_refuses_writes(tmp_path: Path
     assert marks(Table.open(tmp_path)) == [1] * 10
 
 
-@pytest.mark.skipif(not Path("/proc/self/mounts").exists(), reason="no /proc here")
+@pytest.mark.skipif(not Path("/proc/self/mounts").exists(), reason="no /proc")
 def test_folder_that_cannot_be_created_is_a_usage_error() -> None:
     with pytest.raises(UsageError, match="cannot create the folder"), Table.write("/proc/nothing/table", SCHEMA):
         pass
@@ -215,7 +215,7 @@ def test_folder_that_cannot_be_created_is_a_usage_error() -> None:
 def test_adopted_file_may_be_on_another_disk(tmp_path: Path) -> None:
     memory = Path("/dev/shm")
     if not memory.is_dir() or memory.stat().st_dev == tmp_path.stat().st_dev:
-        pytest.skip("there is no second disk here")
+        pytest.skip("no second disk")
     import pyarrow.parquet as pq
 
     source = memory / f"scoter-{os.getpid()}.parquet"

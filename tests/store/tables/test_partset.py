@@ -1,4 +1,4 @@
-"""Parts count from the moment they have their name, and not before."""
+"""Parts count once they have their final name."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_concurrently_open_parts_have_distinct_names(tmp_path: Path) -> None:
 
 def test_number_of_a_concurrently_finished_part_is_not_reused(tmp_path: Path) -> None:
     class Late(PartSet):
-        """Looks for numbers, and is overtaken before it takes one."""
+        """Lists the numbers, and then another writer takes one first."""
 
         def _numbers(self):  # type: ignore[no-untyped-def]
             found = list(super()._numbers())

@@ -1,4 +1,4 @@
-"""A live service as a person starts it, on a synthetic web."""
+"""A live service, started by its command, on a synthetic web."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ LOOKUPS = "scoter.web.service.lookup_process"
 FETCHER = "scoter.live.workers.process"
 T = TypeVar("T")
 
-PATIENCE = 20.0  # seconds after which something has failed: far more than anything takes on an idle machine
+PATIENCE = 20.0  # seconds until a wait fails: far more than anything takes on an idle machine
 
 
 class Got(msgspec.Struct, frozen=True):
-    """What came back."""
+    """A response."""
 
     status: int
     body: bytes
@@ -42,7 +42,7 @@ class Got(msgspec.Struct, frozen=True):
 
 
 class Service:
-    """A running service: what it answers, and which processes it has."""
+    """A running service: its HTTP API and its processes."""
 
     def __init__(self, process: subprocess.Popen[str], address: str, folder: Path) -> None:
         self.process = process
@@ -67,7 +67,7 @@ class Service:
         return self.ask("POST", "/v1/messages", {"urls": urls, **more})
 
     def record(self, url: str) -> dict[str, Any]:
-        """Wait for what is known of a URL, through whatever happens to the service."""
+        """Wait for the record of a URL, even if the service fails meanwhile."""
 
         def look() -> dict[str, Any] | None:
             got = self.get(f"/v1/urls?url={quote(url, safe='')}&wait=2s")
@@ -76,11 +76,11 @@ class Service:
         return self.wait_for(look)
 
     def wait_until_ready(self) -> None:
-        """Wait until the service says that it can work."""
+        """Wait until the service reports that it is ready."""
         self.wait_for(lambda: self.get("/readyz").status == 200)
 
     def wait_for(self, look: Callable[[], T | None]) -> T:
-        """Look again and again until there is something to see."""
+        """Poll until the result is true, and return it."""
         until = time.monotonic() + PATIENCE
         while time.monotonic() < until:
             with suppress(OSError, HTTPException):
@@ -94,7 +94,7 @@ class Service:
         return [pid for pid in family(self.process.pid) if module in words(pid)]
 
     def another(self, module: str, than: int) -> int:
-        """Wait until a process has another in its place."""
+        """Wait until a process was replaced by another."""
         return self.wait_for(lambda: [pid for pid in self.pids(module) if pid != than])[0]
 
     def stop(self) -> int:
@@ -103,7 +103,7 @@ class Service:
 
 
 def family(pid: int) -> list[int]:
-    """Return the processes below one."""
+    """Return all descendants of a process."""
     found = []
     with suppress(OSError):
         for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
@@ -119,7 +119,7 @@ def words(pid: int) -> list[str]:
 
 
 def settings(web: int, *more: str) -> list[str]:
-    """Return options under which every name is found at a port of loopback."""
+    """Return options that resolve every name to a port on loopback."""
     said = [
         "agent.name=serve-test",
         f'fetch.connect_to=["*:*=127.0.0.1:{web}"]',
@@ -134,7 +134,7 @@ def settings(web: int, *more: str) -> list[str]:
 
 @contextmanager
 def service(folder: Path, web: int, *more: str, log: IO[str] | None = None) -> Iterator[Service]:
-    """Run a service until the end, which comes by force if need be; what it says goes to ``log``, or to stderr."""
+    """Run a service until the block ends, then stop or kill it; its output goes to ``log``, or to stderr."""
     environment = {key: value for key, value in os.environ.items() if not key.startswith("SCOTER")}
     command = [sys.executable, "-m", "scoter.cli.main", "serve", "--json", "--dir", str(folder), "--port", "0"]
     with subprocess.Popen(
@@ -155,7 +155,7 @@ def service(folder: Path, web: int, *more: str, log: IO[str] | None = None) -> I
 
 
 def pages(spec: WebSpec, most: int) -> list[str]:
-    """Return URLs of hosts that forbid nothing, of as many as there are."""
+    """Return URLs of hosts without a robots.txt, spread over as many hosts as possible."""
     web = SimWeb(spec)
     hosts: Sequence[list[str]] = [
         [resource.url for resource in web.resources(site.name)][:20]

@@ -26,7 +26,7 @@ def message(name: str) -> Message:
 
 
 class Taking:
-    """Takes everything."""
+    """Accepts everything."""
 
     async def take(self, messages: Sequence[Message]) -> Sequence[TakeResult]:
         return [Taken(accepted=Accepted(message=each.id, entries={})) for each in messages]

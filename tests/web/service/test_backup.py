@@ -1,4 +1,4 @@
-"""A copy of a running service is a service."""
+"""A backup of a running service is a complete service."""
 
 from __future__ import annotations
 

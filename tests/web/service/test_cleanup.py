@@ -45,7 +45,7 @@ async def test_events_are_kept_until_they_are_logged(tmp_path: Path) -> None:
         await upkeep.sweep()
         await upkeep.sweep()
 
-        assert had_more  # of three messages, two went
+        assert had_more  # two of three messages were removed
         assert kept == 1
         assert stores.events.first() == 4
         assert stores.journal.is_done("m0") is None
@@ -74,7 +74,7 @@ async def test_count_limits_apply_at_once_and_age_limits_wait_for_a_steady_clock
 
 
 async def finish(stores: SqliteStores, count: int) -> None:
-    """Accept messages and record what came of them."""
+    """Accept messages and record their outcomes."""
     for number in range(count):
         url = f"http://example.org/{number}"
         message = Message(id=f"m{number}", received=LONG_AGO)

@@ -1,4 +1,4 @@
-"""The pieces of a service's processes, without the processes."""
+"""The components of a service's processes, without the processes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from scoter.web.service.process import DEFECT, READY, SupervisorLink
 
 
 class Task:
-    """Something that runs until it is told to stop, or fails at once."""
+    """A task that runs until it is stopped, or fails at once."""
 
     def __init__(self, failure: Exception | None = None) -> None:
         self._failure = failure
@@ -157,7 +157,7 @@ def test_new_service_directory_is_private(tmp_path: Path) -> None:
         os.umask(earlier)
 
     assert (tmp_path / "new" / "live").stat().st_mode & 0o777 == 0o700
-    assert (tmp_path / "shared").stat().st_mode & 0o777 == 0o750  # whoever made it wanted it so
+    assert (tmp_path / "shared").stat().st_mode & 0o777 == 0o750  # the mode of an existing directory is kept
 
 
 def test_socket_directory_accessible_to_others_is_refused(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Whatever is killed comes again, and nothing that was accepted is lost."""
+"""Killed processes are restarted, and no accepted message is lost."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from scoter.simweb import SimServer, WebSpec, running
 
 pytestmark = pytest.mark.service
 
-# Answers take a while, so that something is under way whenever it is looked at.
+# Responses take a while, so that something is always in progress.
 SPEC = WebSpec(hosts=60, pages=400, page_bytes=2_000, latency=0.1)
 PAGES = pages(SPEC, 100)
 

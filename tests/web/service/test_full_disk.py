@@ -1,4 +1,4 @@
-"""A service whose disk is full refuses, waits, and goes on when there is room."""
+"""A service with a full disk refuses messages, waits, and resumes when there is space."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from scoter.store.warc import WarcReader
 
 pytestmark = pytest.mark.service
 
-# Answers take a while, so that those asked for are under way when the disk is full.
+# Responses take a while, so that fetches are in progress when the disk is full.
 SPEC = WebSpec(hosts=40, pages=200, page_bytes=20_000, latency=1.0)
 PAGES = pages(SPEC, 60)
-# What is taken up and not done is not taken up again: the full disk must not count.
-# Leases outlast by far the five seconds for which a write waits for another program.
+# An entry gets only one try: a full disk must not use it up.
+# Leases last much longer than the five seconds for which a write waits for another program.
 IMPATIENT = ("live.tries=1", "live.lease=15")
 
 
@@ -37,7 +37,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 
 def fill(path: Path) -> None:
-    """Take all the room that there is."""
+    """Fill the disk."""
     with path.open("ab", buffering=0) as file:
         for size in (2**20, 2**14, 2**10):
             try:

@@ -1,7 +1,7 @@
-"""The guard, through the API of a running service: nobody reaches a private address with its help.
+"""The guard, through the API of a running service: no client can make it reach a private address.
 
-The web of these tests is 127.0.0.2, a network that is allowed; everything else of loopback is not, and a trap listens
-there, on the same port. No test is content with an answer: the trap must not have heard from anybody.
+The web of these tests is 127.0.0.2, which is allowed. All other loopback addresses are not, and a trap listens there on
+the same port. Each test checks not only the response, but also that the trap got no connection.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ BAD_NAMES = ["evil.test", "mixed.test", "mapped.test", "six.test", "localhost", 
 
 
 class Web(BaseHTTPRequestHandler):
-    """Answers everything; ``/to?url=`` leads on, ``/hook`` takes what is posted."""
+    """Answers every request; ``/to?url=`` redirects, ``/hook`` records posts."""
 
     posted: ClassVar[list[str]] = []
     protocol_version = "HTTP/1.1"
@@ -104,7 +104,7 @@ class Web(BaseHTTPRequestHandler):
 
 
 class Trap:
-    """Listens on loopback, and counts who comes."""
+    """Listens on loopback, and counts connections."""
 
     def __init__(self, port: int) -> None:
         self.caught = 0
@@ -144,12 +144,12 @@ class Place:
         return self.url(host, f"/to?url={quote(target, safe='')}")
 
     def move(self, **names: str) -> None:
-        """Have names lead elsewhere from now on."""
+        """Make names resolve to other addresses from now on."""
         moved = {f"{name}.test": [address] for name, address in names.items()}
         self._table.write_text(json.dumps(NAMES | moved))
 
     def outcomes(self, *urls: str) -> list[tuple[str, str]]:
-        """Submit URLs, and return the state and the reason of each when all are known."""
+        """Submit URLs; return the state and reason of each when all are done."""
         entries: dict[str, int] = {}
         for url in urls:
             got = self.service.submit(url, force=True)
@@ -174,7 +174,6 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
     table = folder / "names.json"
     table.write_text(json.dumps(NAMES))
     here = Path(__file__).parent / "names"
-    # The certificate of nobody is wanted, and no proxy either: whatever the environment says stays out of it.
     with ThreadingHTTPServer((OURS, 0), Web) as web, pytest.MonkeyPatch.context() as patch:
         threading.Thread(target=web.serve_forever, daemon=True).start()
         port = web.server_address[1]
@@ -194,7 +193,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
 
 
 def test_allowed_address_is_reachable(place: Place) -> None:
-    """Otherwise nothing below would say anything."""
+    """Otherwise the other tests would prove nothing."""
     assert place.outcomes(place.url("good.test")) == [("ok", "")]
     assert place.fetched(place.by_way_of(place.url("good.test", "/x")), hops=1) == ("fetched", "")
 

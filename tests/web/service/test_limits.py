@@ -1,4 +1,4 @@
-"""The limits that are set hold at the public port and behind it, and what lookup processes do is shown by the core."""
+"""Configured limits are enforced by lookup processes and the core, and the core shows metrics of both."""
 
 from __future__ import annotations
 
@@ -75,6 +75,6 @@ def test_key_rate_limit_applies_across_processes(live: Service) -> None:
 
     statuses = [live.ask("GET", "/v1/urls?url=http://nobody.example/", key=key).status for _ in range(60)]
 
-    # Each of the two has two requests at once, and two more a second; sixty take far less than five.
+    # Each of the two processes admits two requests at once and two more per second; sixty take far less than 5 s.
     assert statuses.count(429) > 30
     assert statuses[0] == 404

@@ -66,7 +66,7 @@ def test_record_points_to_the_response_in_the_archive(live: Service) -> None:
 def test_event_stream_announces_each_url(live: Service) -> None:
     with socket.create_connection(("127.0.0.1", live.port), timeout=PATIENCE) as listener:
         listener.sendall(b"GET /v1/events HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
-        heard = listener.recv(65_536)  # the head: from now on it is listening
+        heard = listener.recv(65_536)  # the head: the stream is open
 
         live.submit(PAGES[2], id="heard of")
 
@@ -128,7 +128,7 @@ def test_stats_and_metrics_show_a_finished_url(live: Service) -> None:
 
 def test_waiting_url_is_pending_in_lookups(web: SimServer, tmp_path: Path) -> None:
     url = PAGES[0]
-    # Its robots.txt takes the first turn, and the page itself the second.
+    # Its robots.txt takes the first slot, and the page itself the second.
     with service(tmp_path / "slow", web.port, "fetch.delay=5m") as slow:
         slow.submit(url)
 
@@ -162,7 +162,7 @@ def test_waiting_requests_are_answered_at_shutdown(web: SimServer, tmp_path: Pat
     order = {"url": PAGES[0], "body": "none"}
     with service(tmp_path / "ending", web.port, "fetch.delay=1m") as ending, ThreadPoolExecutor(3) as pool:
         waiting = pool.submit(ending.get, "/v1/urls?url=http://nobody.test/&wait=30s")
-        fetching = pool.submit(ending.ask, "POST", "/v1/fetch", order)  # its domain's turn is far away
+        fetching = pool.submit(ending.ask, "POST", "/v1/fetch", order)  # the next slot of its domain is far away
         time.sleep(0.5)
         code = ending.stop()
 

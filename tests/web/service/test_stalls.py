@@ -1,4 +1,4 @@
-"""Who stands still is replaced; who is only busy is not."""
+"""A hanging process is replaced; a busy one is not."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SILENCE = 10.0
 
 
 class Watched:
-    """A process of which a test says what it does, and who watches it."""
+    """A simulated process and its stall detector."""
 
     def __init__(self) -> None:
         self.now = 100.0
@@ -31,7 +31,7 @@ class Watched:
         self.watch = StallDetector(SILENCE, lambda: self.used, lambda: self.now)
 
     def silent_for(self, seconds: float, *, busy: float = 0.0, beats: bool = False) -> float | None:
-        """Let time pass; return after how long it was found to stand still, if it was."""
+        """Let time pass; return after how many seconds a stall was detected, if any."""
         for step in range(round(seconds * HEARTBEATS / SILENCE)):
             self.now += SILENCE / HEARTBEATS
             self.used += busy * SILENCE / HEARTBEATS
@@ -62,7 +62,7 @@ def test_cpu_time_includes_user_and_system_time() -> None:
     used = cpu_time(os.getpid())
 
     assert used == pytest.approx(time.process_time(), abs=0.5)
-    assert cpu_time(2**22 + 1) is None  # larger than any process's number
+    assert cpu_time(2**22 + 1) is None  # larger than any process ID
 
 
 def test_busy_silent_process_gets_more_time_but_not_forever() -> None:
@@ -134,7 +134,7 @@ def test_briefly_stopped_core_is_not_replaced(live: Service) -> None:
 
     for _ in range(3):
         os.kill(core, signal.SIGSTOP)
-        time.sleep(0.5)  # a third of what it is allowed
+        time.sleep(0.5)  # a third of the allowed silence
         os.kill(core, signal.SIGCONT)
         live.wait_until_ready()
 

@@ -1,4 +1,4 @@
-"""Processes that are kept running."""
+"""The supervisor restarts processes that end."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from scoter.web.service.supervisor import SupervisedProcess
 
 
 class Failing(SupervisedProcess):
-    """A process that ends at once, cannot be started for a while, and then can be again."""
+    """A process that ends with the given codes; an ``OSError`` among them is a failed start."""
 
     def __init__(self, *ends: int | OSError, is_ready: bool = True) -> None:
         super().__init__("process", "nothing", ServicePlan(config=load(), root=str(Path("/nowhere"))))

@@ -1,6 +1,6 @@
-"""Puts a table of names in the place of DNS, in every process that Python starts with this folder on its path.
+"""Replaces DNS by a table of names, in every Python process with this folder on its path.
 
-The table is the JSON file that NAMES_TABLE names, read anew for each question: a test moves a name by writing it.
+The table is the JSON file in NAMES_TABLE. It is read for each query, so a test changes a name by writing the file.
 """
 
 from __future__ import annotations
@@ -23,5 +23,5 @@ async def _resolve(self: resolver.DnsResolver, host: str) -> Answer:
     return Resolved(tuple(addresses), 0.0) if addresses else NotResolved("no such name", transient=False)
 
 
-if "NAMES_TABLE" in os.environ:  # not when pytest looks here for doctests
+if "NAMES_TABLE" in os.environ:  # not when pytest imports this for doctests
     resolver.DnsResolver.resolve = _resolve  # type: ignore[method-assign]
