@@ -194,7 +194,7 @@ def test_a_sample_is_a_part_of_all_and_the_same_each_time(tmp_path: Path, engine
     [
         ({"status": "fetchd"}, "Did you mean fetched"),
         ({"sample": 2.0}, "not a share"),
-        ({"regex": "("}, "without its )"),
+        ({"regex": "("}, "unmatched ("),
         ({"expr": "scor > 1"}, "did you mean score"),
     ],
 )

@@ -92,7 +92,7 @@ def test_a_file_that_cannot_be_opened_is_told_with_its_setting(tmp_path: Path) -
 def test_a_pipe_that_nobody_reads_does_not_hold_up_the_fetch(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
 
-    with pytest.raises(ConfigError, match="cannot be written to"):
+    with pytest.raises(ConfigError, match="cannot write to"):
         publisher(tmp_path / "pipe")
 
 
@@ -105,6 +105,6 @@ def test_a_failing_disk_is_told_once_and_does_not_end_the_fetch(caplog: pytest.L
     told.close()
 
     assert [record.getMessage() for record in caplog.records] == [
-        "events can no longer be written to /dev/full: [Errno 28] No space left on device"
+        "cannot write events to /dev/full: [Errno 28] No space left on device"
     ]
     assert repr(told) == "FilePublisher(/dev/full, 2 events lost)"

@@ -27,15 +27,15 @@ class FilePublisherSettings(Struct, frozen=True):
 
     path: Annotated[
         Path | None,
-        Setting('File that events are added to; "-" or nothing means stdout.', none="", example='"events.jsonl"'),
+        Setting('File to append events to; "-" or an empty string means stdout.', none="", example='"events.jsonl"'),
     ] = None
 
 
 class FilePublisher:
     """Writes each event as a line of JSON with its time, its name and its facts.
 
-    A line is added by one write, so that several processes may share a file. An event that fails to be written is told
-    of once; the fetch is worth more than the account of it, and goes on.
+    Each line is appended in a single write, so several processes can share a file. A failed write is logged once and
+    does not stop the fetch.
     """
 
     Settings = FilePublisherSettings
@@ -57,14 +57,14 @@ class FilePublisher:
                 sys.stdout.write(line.decode())
                 sys.stdout.flush()
             elif os.write(self._descriptor, line) != len(line):
-                raise OSError("the disk took only a part of it")
+                raise OSError("only part of the line was written")
         except (OSError, ValueError) as error:  # ValueError: stdout was closed
             if self.lost == 0:
-                _log.warning("events can no longer be written to %s: %s", self._path or "stdout", error)
+                _log.warning("cannot write events to %s: %s", self._path or "stdout", error)
             self.lost += 1
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None
@@ -79,11 +79,11 @@ class FilePublisher:
 
 def _opened(path: Path) -> int:
     try:
-        # Without waiting: a named pipe that nobody reads would otherwise hold up the fetch for ever.
+        # O_NONBLOCK: opening a named pipe without a reader would otherwise block the fetch forever.
         return os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK, 0o644)
     except OSError as error:
         raise ConfigError(
-            f"{path} cannot be written to: {error.strerror}",
+            f"cannot write to {path}: {error.strerror}",
             where="plugin.publisher-file.path",
             hint='Name a file in a folder that exists, or "-" for stdout.',
         ) from error

@@ -17,7 +17,7 @@ LARGEST_FILE: Final = 64 * 1024 * 1024
 
 
 class RuleFile(Struct, frozen=True):
-    """The lines of a rule file, and the name under which errors speak of it."""
+    """The lines of a rule file, and the name that errors use for it."""
 
     source: str
     lines: tuple[str, ...]
@@ -33,22 +33,22 @@ class SlowRule(Protocol):
 
 
 def read_rules(path: Path | None, setting: str, shipped: str = "", largest: int = LARGEST_FILE) -> RuleFile:
-    """Read the file that a setting names, or the shipped one where it names none."""
+    """Read the file that a setting names, or the shipped one if it names none."""
     if path is None and not shipped:
         raise ConfigError(
             "is empty, but a plug-in that needs its rules is active",
             where=setting,
-            hint=f"Name a rule file, for example with -D {setting}=FILE, or take the plug-in out of its chain.",
+            hint=f"Name a rule file, for example with -D {setting}=FILE, or remove the plug-in from its chain.",
         )
     if path is None:
         data = files("scoter.builtin").joinpath("rules", shipped).read_bytes()
         return RuleFile(f"scoter:{shipped}", lines_in(data, shipped))
-    hint = "Split the rules, or use the filters domain and fast, which take less room for a rule."
+    hint = "Split the rules, or use the filters domain and fast, which need less memory per rule."
     return RuleFile(str(path), lines_of(path, setting, largest=largest, too_large=hint))
 
 
 def slow_warnings(rules: Iterable[SlowRule], source: str) -> tuple[str, ...]:
-    """Say which rules may cost time beyond the length of a URL."""
+    """Return a warning for each rule that may take more than linear time."""
     return tuple(
         f"{source}:{rule.line}: the pattern {rule.pattern.text if rule.pattern else ''} needs backtracking;"
         f" URLs on which it takes more than {PATIENCE * 1000:.0f} ms are dropped"

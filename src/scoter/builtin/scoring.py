@@ -1,4 +1,4 @@
-"""Scoring filters: OPIC and depth."""
+"""The built-in scoring filters: OPIC and depth."""
 
 from __future__ import annotations
 

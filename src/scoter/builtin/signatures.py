@@ -1,4 +1,4 @@
-"""Signatures: by bytes, by text, by words, by phrases."""
+"""The built-in signatures: of the body, the text, the words or the phrases of a page."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from scoter.plugins import Setup
 
 
 class Md5Signature:
-    """Takes pages with the same bytes for the same."""
+    """Finds pages with identical bodies."""
 
     reads_text = False
 
@@ -19,7 +19,7 @@ class Md5Signature:
 
 
 class TextMd5Signature:
-    """Takes pages with the same text for the same, whatever their markup."""
+    """Finds pages with identical text, whatever their markup."""
 
     def __init__(self, setup: Setup) -> None: ...
 
@@ -28,7 +28,7 @@ class TextMd5Signature:
 
 
 class TextProfileSignature:
-    """Takes pages with about the same words about as often for the same."""
+    """Finds pages with about the same words at about the same frequency."""
 
     def __init__(self, setup: Setup) -> None:
         self._min_token = setup.config.db.signature_text_profile_min_token_len
@@ -39,10 +39,10 @@ class TextProfileSignature:
 
 
 class SimhashSignature:
-    """Gives pages that are nearly the same signatures that are nearly the same."""
+    """Gives similar signatures to pages with similar text."""
 
     def __init__(self, setup: Setup) -> None: ...
 
     def sign(self, url: Url, body: bytes, text: str) -> bytes:
-        # Pages without words are not all alike: their bytes have to tell.
+        # Pages without words are compared by their bodies.
         return signature.simhash(text) if signature.has_words(text) else signature.md5(body, url.text)[:8]

@@ -14,7 +14,7 @@ LARGEST: Final = 16 * 1024 * 1024
 def lines_of(
     path: Path, setting: str, *, largest: int = LARGEST, too_large: str = "Name a smaller file."
 ) -> tuple[str, ...]:
-    """Return the lines of the file that a setting names, without their ends; ``too_large`` says what to do then."""
+    """Return the lines of the file that a setting names, without line ends; ``too_large`` is a hint."""
     try:
         with path.open("rb") as file:
             data = file.read(largest + 1)
@@ -22,7 +22,7 @@ def lines_of(
         raise UsageError(
             f"{path} cannot be read: {error.strerror or error}",
             where=setting,
-            hint="Name a file that exists and may be read.",
+            hint="Name a file that exists and is readable.",
         ) from error
     if len(data) > largest:
         raise UsageError(f"{path} is larger than {size(largest)}", where=setting, hint=too_large)
@@ -30,7 +30,7 @@ def lines_of(
 
 
 def lines_in(data: bytes, source: str) -> tuple[str, ...]:
-    """Return the lines of a file's bytes, without their ends."""
+    """Return the lines of a file's bytes, without line ends."""
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:

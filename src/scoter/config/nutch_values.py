@@ -78,7 +78,7 @@ def _items(field: Field, raw: str) -> tuple[Any, str]:
     if field.setting.nutch_unit == "lines":
         return [line.strip() for line in raw.splitlines() if line.strip()], ""
     if not field.key.endswith(("order", "processors")):
-        # A constant field's value may have spaces in it; nothing else in a list has.
+        # Only the value of a constant field may contain spaces.
         between = r"[,\n]+" if field.name == "index.static" else r"[,\s]+"
         words = [word.strip() for word in re.split(between, raw) if word.strip()]
         if field.type.item in (int, float):
@@ -125,7 +125,7 @@ class Chains(msgspec.Struct, frozen=True):
 def chains_of(includes: str | None, excludes: str | None) -> Chains:
     """Translate ``plugin.includes`` and ``plugin.excludes``, which are regular expressions over plug-in ids.
 
-    They are not run but spelt out: they nearly always list names, and an expression from a file must not run forever.
+    They are expanded instead of matched: nearly all list names, and an expression from a file must not run forever.
     """
     if includes is None:
         return Chains()

@@ -1,10 +1,11 @@
 """Which IP addresses belong to the public internet, and why the others do not.
 
-The list is explicit, after the IANA special-purpose address registries: ``ipaddress.is_global`` says yes to several
-addresses that lead inside, 168.63.129.16 and ``64:ff9b::7f00:1`` among them. Every block of the registries is refused,
-also the few that are reachable from everywhere, since no web page is served there. Of IPv6 only ``2000::/3`` is
-delegated, so what lies outside is refused without being listed. An IPv6 address that carries an IPv4 address is no
-better than that one.
+The list follows the IANA special-purpose address registries. ``ipaddress.is_global`` is not enough: it accepts several
+addresses that reach internal networks, such as 168.63.129.16 and ``64:ff9b::7f00:1``.
+
+- Every block of the registries is rejected, even the few that are globally reachable: they serve no web pages.
+- Of IPv6, only ``2000::/3`` is delegated; everything else is rejected without being listed.
+- An IPv6 address that embeds an IPv4 address is rejected if that IPv4 address is.
 """
 
 from __future__ import annotations
@@ -18,9 +19,9 @@ ADDRESS_CACHE = 65_536
 METADATA = "metadata service"
 NOT_AN_ADDRESS = "not an IP address"
 
-# Where clouds hand out credentials to whoever asks from inside.
+# Cloud metadata services: they give credentials to any client inside the network.
 _METADATA = (
-    "169.254.169.254",  # nearly all of them
+    "169.254.169.254",  # nearly all clouds
     "169.254.170.2",  # AWS, containers
     "169.254.170.23",  # AWS, Kubernetes
     "169.254.0.23",  # Tencent
@@ -98,7 +99,7 @@ _TABLE4, _TABLE6 = _table(_IPV4.items()), _table(_IPV6.items())
 
 @lru_cache(maxsize=ADDRESS_CACHE)
 def classify(address: str | IPv4Address | IPv6Address) -> str:
-    """Return why an address is not part of the public internet, or nothing when it is.
+    """Return why an address is not part of the public internet, or an empty string if it is.
 
     >>> classify("93.184.215.14"), classify("10.1.2.3"), classify("64:ff9b::7f00:1")
     ('', 'private', 'embeds 127.0.0.1 by NAT64')
@@ -109,12 +110,12 @@ def classify(address: str | IPv4Address | IPv6Address) -> str:
         return NOT_AN_ADDRESS
     if isinstance(found, IPv4Address):
         return _of_four(int(found))
-    # RFC 4007 11: a zone names one of our own interfaces, whatever the address before it.
+    # RFC 4007 11: a zone identifies one of our own interfaces, whatever the address.
     return _of_six(int(found)) or ("bound to an interface" if found.scope_id is not None else "")
 
 
 def unmapped(address: IPv4Address | IPv6Address) -> IPv4Address | IPv6Address:
-    """Return the IPv4 address that an IPv4-mapped address is another spelling of, or the address itself.
+    """Return the IPv4 address of an IPv4-mapped IPv6 address, or the address itself if it is not mapped.
 
     >>> unmapped(ip_address("::ffff:10.0.0.1"))
     IPv4Address('10.0.0.1')
@@ -123,7 +124,7 @@ def unmapped(address: IPv4Address | IPv6Address) -> IPv4Address | IPv6Address:
 
 
 def is_metadata(address: IPv4Address | IPv6Address) -> bool:
-    """Tell whether an address is, or carries, one where a cloud hands out credentials.
+    """Return whether an address is, or embeds, the address of a cloud metadata service.
 
     >>> is_metadata(ip_address("64:ff9b::a9fe:a9fe")), is_metadata(ip_address("169.254.1.1"))
     (True, False)
@@ -142,18 +143,18 @@ def _of_six(value: int) -> str:
         if _of_four(four):
             return f"embeds {IPv4Address(four)} by {how}"
     if value >> 32 in (_MAPPED, _NAT64) or value >> 96 == _TEREDO:
-        return ""  # what they carry is public; the blocks around them are not
+        return ""  # the embedded address is public, although the block is listed
     listed = (_SINGLE.get(value) if value > _LOW else "") or _listed(_TABLE6, value)
     # RFC 4291 2.4 and the IPv6 address space registry: nothing else is delegated.
     return listed or ("" if value >> 125 == 0b001 else "reserved")
 
 
 def _embedded(value: int) -> Iterator[tuple[int, str]]:
-    """Give the IPv4 addresses that an IPv6 address carries, and by which mechanism."""
+    """Yield the IPv4 addresses that an IPv6 address embeds, each with the mechanism."""
     low, upper = value & _LOW, value >> 32
     if upper == _MAPPED:
         yield low, "mapping"
-    elif upper == 0 and value > 1:  # :: and ::1 are addresses of their own
+    elif upper == 0 and value > 1:  # :: and ::1 embed nothing
         yield low, "compatibility"
     elif upper == _TRANSLATED:
         yield low, "translation"
@@ -163,7 +164,7 @@ def _embedded(value: int) -> Iterator[tuple[int, str]]:
         yield value >> 80 & _LOW, "6to4"
     elif value >> 96 == _TEREDO:
         yield value >> 64 & _LOW, "Teredo"  # the server
-        yield low ^ _LOW, "Teredo"  # the client, written with its bits inverted
+        yield low ^ _LOW, "Teredo"  # the client, with its bits inverted
     if upper & _LOW in _ISATAP:
         yield low, "ISATAP"
 

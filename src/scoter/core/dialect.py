@@ -1,12 +1,12 @@
-"""Java's regular expressions, in the spelling of the two engines that Scoter uses.
+"""Translate Java's regular expressions for the two engines that Scoter uses: RE2 and ``regex``.
 
-Rule files come from a Java world, so a pattern means what ``java.util.regex`` would make of it: ``\\w``, ``\\d``
-and ``\\s`` are ASCII, ``(?i)`` counts from where it stands, ``a*+`` is possessive, ``\\Q...\\E`` is literal. What has
-no equal here (class intersection, nested classes, comments mode) is refused with a reason rather than
-given another meaning. ``$`` is the very end of the text: a URL has no last line break to look over.
+Rule files were written for Nutch, so a pattern means what it means in ``java.util.regex``: ``\\w``, ``\\d`` and ``\\s``
+are ASCII, ``(?i)`` applies from its position on, ``a*+`` is possessive, ``\\Q...\\E`` is literal. What the engines do
+not support (class intersection, nested classes, comments mode) is rejected with a reason, never reinterpreted. ``$`` is
+the very end of the text: a URL has no final line break.
 
-Size is counted with repetitions written out, because both engines compile them so:
-``(?:(?:a{1000}){1000}){1000}`` is short to type and exhausts any memory.
+The size of a pattern is counted with repetitions expanded, as both engines compile them:
+``(?:(?:a{1000}){1000}){1000}`` is short, but would exhaust the memory.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Final
 from msgspec import Struct
 
 LONGEST_PATTERN: Final = 4_096
-LARGEST_PATTERN: Final = 5_000  # with repetitions written out; the worst of this size takes RE2 60 ms
+LARGEST_PATTERN: Final = 5_000  # with repetitions expanded; the worst pattern of this size takes RE2 60 ms
 DEEPEST_PATTERN: Final = 60
 
 _META: Final = frozenset("\\.^$*+?()[]{}|")
@@ -33,7 +33,7 @@ _PLAIN_GROUPS: Final = ("?:", "?=", "?!", "?<=", "?<!", "?>")
 
 
 class Translation(Struct, frozen=True):
-    """One pattern for both engines, and the groups that a replacement may name."""
+    """A pattern for each of the two engines, and the groups that a replacement may refer to."""
 
     linear: str
     backtracking: str
@@ -42,7 +42,7 @@ class Translation(Struct, frozen=True):
 
 
 def translate(text: str) -> Translation:
-    """Return a Java pattern as RE2 and as ``regex`` spell it; ``ValueError`` with a clause where they cannot.
+    """Translate a Java pattern for RE2 and ``regex``, or raise ``ValueError`` with a predicate ("has an unmatched )").
 
     >>> translate(r"\\p{Alpha}\\Q.\\E$").linear, translate(r"\\p{Alpha}\\Q.\\E$").backtracking
     ('[A-Za-z]\\\\.$', '[A-Za-z]\\\\.\\\\Z')
@@ -50,16 +50,16 @@ def translate(text: str) -> Translation:
     if len(text) > LONGEST_PATTERN:
         raise ValueError(f"is longer than {LONGEST_PATTERN:,} characters")
     if any("\ud800" <= character <= "\udfff" for character in text):
-        raise ValueError("holds half a character (a lone surrogate)")
+        raise ValueError("contains a lone surrogate")
     reader = _PatternReader(text)
     reader.alternatives(0)
     if reader.at < len(text):
-        raise ValueError("has a ) without its (")
+        raise ValueError("has an unmatched )")
     return Translation("".join(reader.linear), "".join(reader.backtracking), reader.groups, reader.names)
 
 
 class _PatternReader:
-    """Walks once over a pattern and writes both spellings."""
+    """Reads a pattern once and writes both translations."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -73,7 +73,7 @@ class _PatternReader:
     def alternatives(self, depth: int) -> int:
         """Read up to the closing parenthesis or the end, and return the size."""
         if depth > DEEPEST_PATTERN:
-            raise ValueError(f"nests more than {DEEPEST_PATTERN} groups")
+            raise ValueError(f"nests groups more than {DEEPEST_PATTERN} levels deep")
         size = 1
         while self.at < len(self.text) and self.text[self.at] != ")":
             if self._take("|"):
@@ -81,7 +81,7 @@ class _PatternReader:
                 continue
             size += self._repeated(self._atom(depth))
             if size > LARGEST_PATTERN:
-                raise ValueError(f"is too large: over {LARGEST_PATTERN:,} steps with its repetitions written out")
+                raise ValueError(f"is too large: over {LARGEST_PATTERN:,} steps with its repetitions expanded")
         return size
 
     def _write(self, linear: str, backtracking: str | None = None) -> None:
@@ -122,13 +122,15 @@ class _PatternReader:
         found = _REPEAT.match(self.text, self.at)
         if found is None:
             if self.text.startswith("{", self.at):
-                raise ValueError(r"has a { that is no repetition like {2}, {2,} or {2,5} (write \{ for the character)")
+                raise ValueError(
+                    r"has a { that starts no repetition such as {2}, {2,} or {2,5} (write \{ for the character)"
+                )
             return size
         most = 1
         if found[1] is not None:
             most = int(found[3] or found[1]) + (1 if found[2] == "," else 0)
             if most < int(found[1]):
-                raise ValueError(f"repeats {found[0]}, where the second number is the smaller")
+                raise ValueError(f"has the repetition {found[0]}, whose maximum is less than its minimum")
         self.at = found.end()
         self._write(found[0] + ("?" if self._take("?") else "+" if self._take("+") else ""))
         return size * max(most, 1)
@@ -140,7 +142,7 @@ class _PatternReader:
         size = self.alternatives(depth + 1)
         self.multiline = multiline
         if not self._take(")"):
-            raise ValueError("has a ( without its )")
+            raise ValueError("has an unmatched (")
         self._write(")")
         return size
 
@@ -159,7 +161,7 @@ class _PatternReader:
             return self._flags()
         self.groups += 1
         if self.names.setdefault(name[1], self.groups) != self.groups:
-            raise ValueError(f"names two groups {name[1]}")
+            raise ValueError(f"has two groups named {name[1]}")
         self.at = name.end()
         self._write(f"(?P<{name[1]}>")
         return True
@@ -167,11 +169,11 @@ class _PatternReader:
     def _flags(self) -> bool:
         found = _FLAGS.match(self.text, self.at + 1)
         if found is None:
-            raise ValueError(f"has a group that is not understood: ({self.text[self.at : self.at + 4]}")
+            raise ValueError(f"has an unsupported group: ({self.text[self.at : self.at + 4]}")
         unknown = sorted(set(found[1] + (found[2] or "")) - set("imsu"))
         if unknown:
-            raise ValueError(f"sets the flag {unknown[0]!r}; only i, m and s are understood")
-        # In Java u widens (?i) beyond ASCII. A canonical URL is ASCII, so that it changes nothing.
+            raise ValueError(f"sets the flag {unknown[0]!r}; only i, m, s and u are supported")
+        # In Java, u extends (?i) beyond ASCII. Canonical URLs are ASCII, so it changes nothing.
         on, off = found[1].replace("u", ""), (found[2] or "").replace("u", "")
         self.at = found.end()
         self.multiline = ("m" in on or self.multiline) and "m" not in off
@@ -189,7 +191,7 @@ class _PatternReader:
         elif character == "k":
             name = _GROUP_NAME.match(self.text, self.at)
             if name is None or name[1] not in self.names:
-                raise ValueError(r"refers with \k to a group of no such name")
+                raise ValueError(r"refers with \k to an undefined group")
             self.at = name.end()
             self._write(rf"\k<{name[1]}>", f"(?P={name[1]})")
         elif character in "bBA":
@@ -216,8 +218,8 @@ class _PatternReader:
             self.at += 1
             following = self.text[self.at : self.at + 1]
         if int(digits) > self.groups:
-            raise ValueError(f"refers to group {digits}, and there is none before it")
-        # RE2 has neither; but \1 before another digit it would read as an octal number instead of refusing it.
+            raise ValueError(f"refers to group {digits}, which is not defined before it")
+        # RE2 has no back-references and rejects \k. It would read \1 before another digit as an octal number.
         self._write(rf"\k<{digits}>", rf"\g<{digits}>")
 
     def _set(self, character: str) -> str | None:
@@ -230,23 +232,23 @@ class _PatternReader:
         return named_set(found[1] or found[2] or "", negated=character == "P")
 
     def _character(self, character: str) -> str:
-        """Return the one character that an escape stands for."""
+        """Return the character that an escape denotes."""
         if found := _HEX.match(self.text, self.at - 1) or _OCTAL.match(self.text, self.at - 1):
             self.at = found.end()
             digits = next(group for group in found.groups() if group)
             code = int(digits, 8 if character == "0" else 16)
             if code > 0x10FFFF or 0xD800 <= code <= 0xDFFF:
-                raise ValueError(f"names a character that does not exist: \\{found[0]}")
+                raise ValueError(f"has the invalid character code \\{found[0]}")
             return chr(code)
         if character in _CONTROLS:
             return _CONTROLS[character]
         if character.isascii() and character.isalnum():
-            raise ValueError(f"has a \\{character}, which means nothing here")
+            raise ValueError(f"has the unknown escape \\{character}")
         return character
 
     def _class(self) -> None:
         self._write("[^" if self._take("^") else "[")
-        self._member()  # the first may be a bracket: []a] is a class of two
+        self._member()  # the first may be a bracket: []a] has two members
         while not self._take("]"):
             self._member()
         self._write("]")
@@ -259,14 +261,14 @@ class _PatternReader:
         self.at += 1
         high, is_set = self._class_character()
         if is_set or high < low:
-            raise ValueError(r"has a range in [...] that runs backwards or ends in a set (write \- for the character)")
+            raise ValueError(r"has a range in [...] that is reversed or ends in a set (write \- for the character)")
         self._write(f"{_literal(low, _META_IN_CLASS)}-{_literal(high, _META_IN_CLASS)}")
 
     def _class_character(self) -> tuple[str, bool]:
-        """Return a character, or the inside of a set and true."""
+        """Return a character and false, or the inside of a set and true."""
         if self.text.startswith(("[", "&&"), self.at):
-            raise ValueError(r"has a class in a class, or &&: neither is understood (write \[ or \& for the character)")
-        character = self._next("has a [ without its ]")
+            raise ValueError(r"has a nested class or &&, which are not supported (write \[ or \& for the character)")
+        character = self._next("has an unmatched [")
         if character != "\\":
             return character, False
         character = self._next("ends with a backslash")
@@ -317,7 +319,7 @@ _POSIX: Final[dict[str, tuple[str, ...]]] = {
 
 
 def escaped_set(letter: str) -> str | None:
-    """Return what ``\\d``, ``\\W`` and their like stand for, or nothing for a letter that is no set.
+    """Return the ranges that ``\\d``, ``\\W`` and similar escapes denote, or `None` for other letters.
 
     >>> escaped_set("d"), escaped_set("q")
     ('0-9', None)
@@ -327,7 +329,7 @@ def escaped_set(letter: str) -> str | None:
 
 
 def named_set(name: str, *, negated: bool) -> str:
-    """Return what ``\\p{name}`` stands for: ASCII ranges, or the name as both engines spell it.
+    """Return what ``\\p{name}`` denotes: ASCII ranges, or the name as both engines spell it.
 
     >>> named_set("Upper", negated=False), named_set("IsGreek", negated=True)
     ('A-Z', '\\\\P{Greek}')
@@ -335,7 +337,7 @@ def named_set(name: str, *, negated: bool) -> str:
     if name in _POSIX:
         return _inside(_POSIX[name], negated=negated)
     if name.startswith(("In", "java")) or not name.replace("_", "").isalnum() or not name.isascii():
-        raise ValueError(f"names a set of characters that is not understood: \\p{{{name}}}")
+        raise ValueError(f"uses the unsupported character set \\p{{{name}}}")
     return f"\\{'P' if negated else 'p'}{{{name.removeprefix('Is')}}}"
 
 
@@ -347,7 +349,7 @@ def _inside(ranges: tuple[str, ...], *, negated: bool) -> str:
 
 
 def _others(pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return every character outside some ranges; half characters are in no text, hence in no range."""
+    """Return the complement of some ranges, without surrogates, which no text contains."""
     found = []
     start = 0
     for low, high in [*sorted([*pairs, _SURROGATES]), (_LAST + 1, _LAST + 1)]:

@@ -1,4 +1,4 @@
-"""Hosts: registered domains by the public suffix list, reversed names for sorting, IP literals."""
+"""Hosts: registered domains by the public suffix list, reversed names for sorting, IP addresses."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _IPV4 = re.compile(r"[0-9]{1,3}(?:\.[0-9]{1,3}){3}")
 
 
 def is_ip(host: str) -> bool:
-    """Tell whether a canonical host is an IP address.
+    """Return whether a canonical host is an IP address.
 
     >>> is_ip("127.0.0.1"), is_ip("[::1]"), is_ip("1.example")
     (True, True, False)
@@ -24,7 +24,7 @@ def is_ip(host: str) -> bool:
 
 @lru_cache(maxsize=HOST_CACHE)
 def registered_domain(host: str) -> str:
-    """Return the part of a host that somebody registered; an IP address or a bare suffix is its own.
+    """Return the registered domain of a host; an IP address or a bare suffix is returned unchanged.
 
     >>> registered_domain("www.bbc.co.uk"), registered_domain("10.0.0.1"), registered_domain("localhost")
     ('bbc.co.uk', '10.0.0.1', 'localhost')
@@ -37,7 +37,7 @@ def registered_domain(host: str) -> str:
 
 @lru_cache(maxsize=HOST_CACHE)
 def public_suffix(host: str) -> str:
-    """Return the public suffix of a host, or nothing for an IP address.
+    """Return the public suffix of a host, or an empty string for an IP address.
 
     >>> public_suffix("www.bbc.co.uk"), public_suffix("10.0.0.1")
     ('co.uk', '')
@@ -45,9 +45,27 @@ def public_suffix(host: str) -> str:
     return "" if is_ip(host) else _suffixes().publicsuffix(host.removesuffix(".")) or ""
 
 
+def is_known_suffix(name: str) -> bool:
+    """Return whether the public suffix list has rules for a top-level domain.
+
+    >>> is_known_suffix("uk"), is_known_suffix("invalid")
+    (True, False)
+    """
+    return _suffixes().publicsuffix("a." + name, accept_unknown=False) is not None
+
+
+def is_below_known_suffix(name: str) -> bool:
+    """Return whether a name is a registered domain under a listed suffix, or a host in one.
+
+    >>> is_below_known_suffix("bbc.co.uk"), is_below_known_suffix("co.uk"), is_below_known_suffix("a.invalid")
+    (True, False, False)
+    """
+    return _suffixes().privatesuffix(name, accept_unknown=False) is not None
+
+
 @lru_cache(maxsize=HOST_CACHE)
 def reversed_host(host: str) -> str:
-    """Return a host's labels from the top down, so that a sort brings a domain's hosts together.
+    """Return a host's labels in reverse order, so that the hosts of a domain sort together.
 
     >>> reversed_host("www.example.com"), reversed_host("127.0.0.1")
     ('com,example,www', '127.0.0.1')

@@ -1,19 +1,26 @@
-"""URLs in running text, as people write them.
+"""Find URLs in running text, as people write them.
 
-With a scheme (``http`` or ``https``; what has another one is not ours) nearly everything is taken. Without one, a name
-is a URL if its end is on the public suffix list and nothing speaks against it:
+With the scheme ``http`` or ``https``, nearly everything is a URL; other schemes are ignored. Without a scheme, a name
+is a URL if it ends in a known public suffix, unless
 
-- a neighbour that makes it something else: ``me@example.com``, ``ftp://example.com``, ``src/main.rs``, ``#a.com``;
-- an ending that more often ends a file's name or a program's word (``report.md``, ``main.rs``, ``self.name``), one
-  letter before two (``a.is``), a sentence that begins without a blank (``the end.It was``). With a path, a port or
-  ``www.`` in front these are taken too. An IPv4 address needs a scheme: without one it is as often a version.
+- its context says otherwise: ``me@example.com``, ``ftp://example.com``, ``src/main.rs``, ``#a.com``;
+- its ending is more common in file names or code (``report.md``, ``main.rs``, ``self.name``);
+- it is one letter, a dot and two letters (``a.is``);
+- it is the end of one sentence and the start of the next (``the end.It was``).
 
-Where it ends: at blanks, quotes and angle brackets; at a bracket that was not opened inside, and before one that is not
-closed inside; before the punctuation of the sentence. Chinese, Japanese and Korean have no blanks between words, so
-their letters end a path (a path that has them is pasted in its encoded form by most browsers), and a host after a known
-suffix; other scripts stay in. A second URL that follows a comma without a blank is one of its own.
+The last three rules do not apply to a name with a path, a port or a leading ``www.``. An IPv4 address needs a scheme:
+without one it is as often a version number.
 
-The time taken is proportional to the text, whatever the text is.
+A URL ends
+
+- at white space, quotes and angle brackets;
+- at a closing bracket whose opening bracket is outside, and before an opening bracket that is never closed;
+- before the punctuation of the sentence;
+- at a comma that another URL follows directly;
+- at Chinese, Japanese and Korean letters in a path, and in a host after a known suffix: there are no spaces between
+  words (most browsers copy such paths percent-encoded). Letters of other scripts belong to the URL.
+
+Run time is linear in the length of the text, for any text.
 """
 
 from __future__ import annotations
@@ -24,22 +31,21 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Final
 
-from publicsuffixlist import PublicSuffixList
-
+from scoter.core.domain import is_below_known_suffix, is_known_suffix
 from scoter.core.url import canonical
 from scoter.errors import UrlError
 
 LONGEST: Final = 8_192
-"""Characters of the longest URL that is taken."""
+"""Longest URL to return, in characters."""
 
 _HOST_MOST: Final = 253
 
-# Letters of scripts that are written without blanks, or whose particles follow a name directly.
+# Letters of scripts without spaces between words, or whose particles follow a name directly.
 _CJK: Final = (
     "\u1100-\u11ff\u2e80-\u2fdf\u3005-\u3007\u3021-\u3029\u3031-\u303a\u3041-\u318f\u31a0-\u31ff\u3400-\u4dbf\u4e00-\u9fff"
     "\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\U00020000-\U0003ffff"
 )
-# Blanks, controls, quotes, invisible marks; punctuation of full width; pictures. None of them is in a URL.
+# White space, control characters, quotes, invisible marks, full-width punctuation, emoji: no URL contains them.
 _ENDS: Final = (
     '\\s\x00-\x20\x7f-\xa0"<>`\\\\\xab\xbb\u2014\u2018-\u201f\u2026\u2039\u203a\u200b\u200e\u200f\u2028-\u202f\u2060-\u206f'
     "\u2600-\u27bf\u3000-\u3004\u3008-\u3020\u302a-\u3030\u303b-\u3040\ud800-\udfff\ufe00-\ufe4f\ufeff-\uffff"
@@ -48,7 +54,7 @@ _ENDS: Final = (
 _HTTP: Final = "[hH][tT][tT][pP][sS]?"
 _RUN: Final = r"(?P<name>[^\W_][\w-]*+(?:\.[\w-]++)++)(?!@|://)"
 
-# A name behind one of these signs is part of something else. Quantifiers that give nothing back keep it linear.
+# A name after one of these signs is part of something else. Possessive quantifiers keep matching linear.
 _START = re.compile(rf"(?P<http>{_HTTP}://)|(?<![\w.@/\\=&%#~+$-]){_RUN}")
 _NAME = re.compile(_RUN)
 _AUTHORITY = re.compile(
@@ -65,18 +71,18 @@ _IS_CJK = re.compile(f"[{_CJK}]")
 
 _SCHEME = re.compile(r"(?<![a-zA-Z])[a-zA-Z]++$")
 _OTHERS: Final = frozenset({"data", "geo", "javascript", "mailto", "sip", "sips", "skype", "sms", "tel", "urn", "xmpp"})
-# Public suffixes that are at least as common at the end of a file's name, or as a word of a program.
+# Public suffixes that are at least as common as file extensions or in code.
 _ENDINGS: Final = frozenset(
     {"app", "cc", "gd", "java", "md", "ml", "mm", "mov", "name", "pl", "pm", "ps", "py", "rs", "sc", "sh", "so", "st"}
     | {"tf", "zip"}
 )
 _ONE_BEFORE_TWO = re.compile(r"\w\.\w\w")
 _ALWAYS: Final = frozenset({"com", "net", "org"})
-_LONGEST_TOP: Final = 20  # characters of a top-level name, as it is written
+_LONGEST_TOP: Final = 20  # characters of a top-level domain in Unicode
 
 
 def urls_in(text: str, *, most: int = 1000) -> list[str]:
-    """Return the URLs in a text, at most so many, in their order and each once; all of them can be made canonical.
+    """Return the first ``most`` different URLs of a text, in order; each of them has a canonical form.
 
     >>> urls_in("See https://en.wikipedia.org/wiki/Duck_(bird), or (example.org/x). Not me@example.org, v1.2, a.txt.")
     ['https://en.wikipedia.org/wiki/Duck_(bird)', 'http://example.org/x']
@@ -101,7 +107,7 @@ def _candidates(text: str) -> Iterator[str]:
     while (start := _start(text, at)) is not None:
         first, at = start.span()
         if text[at - 1] == "/":
-            end = None if text[first - 1 : first] == "+" else _host_end(text, at)  # git+https and its like
+            end = None if text[first - 1 : first] == "+" else _host_end(text, at)  # git+https and similar
             if end is not None:
                 end, at = _extent(text, first, end)
                 yield text[first:end]
@@ -114,13 +120,13 @@ def _candidates(text: str) -> Iterator[str]:
 
 
 def _start(text: str, at: int) -> re.Match[str] | None:
-    # A name may follow a URL at once, as in 见http://a.example和b.example.
+    # A name may follow a URL directly, as in 见http://a.example和b.example.
     glued = _NAME.match(text, at) if at and _IS_CJK.match(text, at) else None
     return glued or _START.search(text, at)
 
 
 def _host_end(text: str, at: int) -> int | None:
-    """Return where the host of a URL ends whose scheme ends here."""
+    """Return where the host ends of the URL whose scheme ends at ``at``."""
     authority = _AUTHORITY.match(text, at)
     if authority is None:
         return None
@@ -133,7 +139,7 @@ def _host_end(text: str, at: int) -> int | None:
 
 
 def _extent(text: str, first: int, end: int) -> tuple[int, int]:
-    """Return where a URL ends whose host ends here, and where to look for the next one."""
+    """Return where the URL ends whose host ends at ``end``, and where to look for the next one."""
     before = text[first - 1] if first else ""
     if (port := _PORT.match(text, end)) is not None:
         end = port.end()
@@ -155,13 +161,13 @@ def _extent(text: str, first: int, end: int) -> tuple[int, int]:
             break
     end = opened[0] if opened else stop
     if before == "<" and (bar := text.find("|", first, end)) >= 0:
-        end = bar  # as Slack writes it: <URL|what is shown>
+        end = bar  # Slack's notation: <URL|label>
     trailing = _TRAILING + before if before and before in _EMPHASIS else _TRAILING
     return first + len(text[first:end].rstrip(trailing)), stop
 
 
 def _names(text: str, first: int, end: int) -> Iterator[tuple[int, int]]:
-    """Return what may be names in a run of letters, digits, hyphens and dots: Chinese letters part them from words."""
+    """Yield what may be host names in a run of letters, digits, hyphens and dots; CJK letters separate them."""
     run = text[first:end]
     if run.isascii():
         yield first, first + len(run.rstrip("-_"))
@@ -176,14 +182,14 @@ def _names(text: str, first: int, end: int) -> Iterator[tuple[int, int]]:
         if letters and letters[-1].end() < len(word):
             start += letters[-1].end()
         elif letters and start:
-            continue  # the end of a word, not a label of its own
+            continue  # the end of a word, not a label
         begin = first + start
         name = _without_neighbours(text[begin : first + stop]).rstrip("-_")
         yield begin, begin + len(name)
 
 
 def _without_neighbours(host: str) -> str:
-    """Return a host without the words that follow it directly, as in ``例え.jpを見て``."""
+    """Return a host without the CJK words that follow it directly, as in ``例え.jpを見て``."""
     if host.isascii() or len(host) > _HOST_MOST:
         return host
     labels = host.split(".")
@@ -200,7 +206,7 @@ def _without_neighbours(host: str) -> str:
 
 
 def _is_site(text: str, first: int, end: int) -> bool:
-    """Tell whether a name without a scheme stands for a site."""
+    """Return whether a name without a scheme is a URL."""
     name = text[first:end]
     top = name[name.rfind(".") + 1 :]
     if len(name) > _HOST_MOST or not _is_top(top) or not _is_registered(name):
@@ -224,14 +230,9 @@ def _is_registered(name: str) -> bool:
     labels = name.lower().split(".")
     if any("_" in label or label[:1] in ("", "-") or label[-1] == "-" for label in labels):
         return False
-    return _suffixes().privatesuffix(".".join(labels)) is not None
+    return is_below_known_suffix(".".join(labels))
 
 
 @lru_cache(maxsize=4096)
 def _is_top(label: str) -> bool:
-    return _suffixes().publicsuffix("a." + label.lower()) is not None
-
-
-@lru_cache(maxsize=1)
-def _suffixes() -> PublicSuffixList:
-    return PublicSuffixList(accept_unknown=False)
+    return is_known_suffix(label.lower())

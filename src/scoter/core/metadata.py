@@ -1,4 +1,4 @@
-"""What a page says about itself: one typed record, each field with the source it came from."""
+"""Page metadata: one typed record, with the source of each field."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
 
 
 class Image(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A picture that stands for the page; sizes in pixels where the page gives them."""
+    """An image that represents the page; its size is in pixels, if the page states it."""
 
     url: str
     alt: str = ""
@@ -23,7 +23,7 @@ class Image(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Media(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Something that plays: ``video`` and ``audio`` are files, a ``player`` is a page to be framed."""
+    """Video or audio: kind ``video`` and ``audio`` are files, ``player`` is a page to embed in a frame."""
 
     url: str
     kind: str
@@ -34,14 +34,14 @@ class Media(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Author(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Who wrote the page."""
+    """An author of the page."""
 
     name: str
     url: str = ""
 
 
 class Embed(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """An oEmbed endpoint that the page names: where to ask for what may stand for it on other pages."""
+    """An oEmbed endpoint that the page declares; it returns a representation for embedding in other pages."""
 
     url: str
     media_type: str
@@ -56,7 +56,7 @@ class Feed(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Product(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What the page sells."""
+    """The product that the page offers."""
 
     name: str = ""
     brand: str = ""
@@ -69,9 +69,9 @@ class Product(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class PageMetadata(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a page says about itself. URLs are absolute and canonical; texts are one line, without markup.
+    """The metadata that a page declares. URLs are absolute and canonical; texts are one line, without markup.
 
-    ``sources`` names for each field that is there where it came from: ``opengraph``, ``twitter``, ``jsonld``,
+    ``sources`` maps each field that is set to its source: ``opengraph``, ``twitter``, ``jsonld``,
     ``microdata``, ``rdfa``, ``dublincore``, ``microformats``, ``link``, ``meta``, ``html``, ``feed`` or ``content``.
     """
 

@@ -1,4 +1,4 @@
-"""When two pages count as the same, or nearly: four ways to sign content."""
+"""Signatures: four digests of page content, for finding duplicates and near-duplicates."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ if TYPE_CHECKING:
 MIN_TOKEN = 2
 QUANT_RATE = 0.01
 NEAR = 3
-"""Two simhashes that differ in at most this many bits belong to near-duplicates."""
+"""Pages are near-duplicates if their simhashes differ in at most this many bits."""
 
-MAX_TEXT = 1_000_000  # characters read of a page by the signatures that work on words
+MAX_TEXT = 1_000_000  # characters of a page that the signatures based on words read
 _WORD = re.compile(r"[^\W_]+")
 _SHINGLE = 3
-# Odd 64-bit multipliers from the golden ratio and the square root of 2: bits that look random, nothing up a sleeve.
+# Odd 64-bit multipliers derived from the golden ratio and the square root of 2: their bits look random.
 _ODD_1 = 0x9E3779B97F4A7C15
 _ODD_2 = 0x6A09E667F3BCC909
 
 
 def md5(body: bytes, url: str) -> bytes:
-    """Sign the bytes as they came; an empty body is signed by its URL, so that empty pages are not all alike.
+    """Sign the body; sign the URL of an empty page, so that empty pages are not duplicates of each other.
 
     >>> md5(b"", "http://a/") == md5(b"", "http://b/")
     False
@@ -38,12 +38,12 @@ def md5(body: bytes, url: str) -> bytes:
 
 
 def text_md5(text: str, body: bytes, url: str) -> bytes:
-    """Sign the text that a reader sees; a page without any is signed by its bytes."""
+    """Sign the visible text, or the body if there is no text."""
     return md5(text.encode(errors="replace"), url) if text.strip() else md5(body, url)
 
 
 def text_profile(text: str, body: bytes, url: str, min_token: int = MIN_TOKEN, quant_rate: float = QUANT_RATE) -> bytes:
-    """Sign the words and how often they occur, roughly, so that small changes do not count.
+    """Sign the words and their rounded frequencies, so that small changes do not matter.
 
     >>> text_profile("the seal swims", b"", "") == text_profile("The seal ... SWIMS!", b"", "")
     True
@@ -53,7 +53,7 @@ def text_profile(text: str, body: bytes, url: str, min_token: int = MIN_TOKEN, q
 
 
 def profile_lines(text: str, min_token: int = MIN_TOKEN, quant_rate: float = QUANT_RATE) -> list[str]:
-    """Return the profile that is signed: ``token count``, frequent tokens first."""
+    """Return the lines that ``text_profile`` signs: ``token count``, most frequent first."""
     counts = Counter(token for token in _words(text) if len(token) > min_token)
     if not counts:
         return []
@@ -65,13 +65,13 @@ def profile_lines(text: str, min_token: int = MIN_TOKEN, quant_rate: float = QUA
 
 
 def simhash(text: str) -> bytes:
-    """Sign text so that texts with most of their phrases in common differ in few of 64 bits (Charikar, 2002).
+    """Sign text so that texts that share most phrases differ in few of the 64 bits (Charikar, 2002).
 
     >>> a = simhash("the grey seal swims along the coast " * 9)
     >>> distance(a, simhash("the grey seal swims along the coast " * 9 + "today"))  <= NEAR
     True
     """
-    # numpy takes a tenth of a second to import, which only this signature should cost.
+    # Importing numpy takes a tenth of a second, so import it only for this signature.
     import numpy as np
 
     words = _words(text)
@@ -80,13 +80,13 @@ def simhash(text: str) -> bytes:
     if len(words) >= _SHINGLE:
         hashes = _phrases(hashes)
     bits = np.unpackbits(hashes.astype(">u8").view(np.uint8)).reshape(-1, 64)
-    # A product of floats is three times as quick as a sum of bytes, and exact up to 16 million phrases.
+    # A product of floats is three times as fast as a sum of bytes, and exact up to 16 million phrases.
     votes = np.ones(len(bits), dtype=np.float32) @ bits.astype(np.float32)
     return bytes(np.packbits(2 * votes > len(bits)))
 
 
 def _phrases(words: UInts) -> UInts:
-    """Mix the hashes of three words in a row into one, in which the order counts."""
+    """Combine the hashes of each three consecutive words into one that depends on their order."""
     mixed = words[:-2] * _ODD_1
     mixed ^= words[1:-1] >> 29
     mixed = (mixed + words[1:-1]) * _ODD_2
@@ -97,12 +97,12 @@ def _phrases(words: UInts) -> UInts:
 
 
 def has_words(text: str) -> bool:
-    """Tell whether there is anything in a text that a signature by words can go by."""
+    """Return whether a text has words, which ``simhash`` needs."""
     return _WORD.search(text[:MAX_TEXT]) is not None
 
 
 def distance(one: bytes, other: bytes) -> int:
-    """Return in how many bits two simhashes differ."""
+    """Return the number of bits in which two simhashes differ."""
     return (int.from_bytes(one) ^ int.from_bytes(other)).bit_count()
 
 

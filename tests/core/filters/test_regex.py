@@ -66,7 +66,7 @@ def test_no_rules_keep_nothing() -> None:
     [
         ("http://example.org", "is not a rule"),
         (" +indented", "is not a rule"),
-        ("+(", "without its )"),
+        ("+(", "unmatched ("),
         ("-[z-a]", "backwards"),
         ("> not a host", "is not a host"),
         (">", "is not a host"),

@@ -58,7 +58,7 @@ def test_rule_that_gives_up_drops_the_url_and_is_named() -> None:
         (["<regex-normalize>", "<pattern>a</pattern>", "</regex-normalize>"], 2, "not allowed"),
         (["<regex-normalize>", "a", "</regex-normalize>"], 3, "text outside"),
         (["<regex-normalize>", "<regex><substitution/></regex>", "</regex-normalize>"], 2, "without a <pattern>"),
-        (["<regex-normalize><regex>", "<pattern>(</pattern>", "</regex></regex-normalize>"], 2, "without its )"),
+        (["<regex-normalize><regex>", "<pattern>(</pattern>", "</regex></regex-normalize>"], 2, "unmatched ("),
         (
             [
                 "<regex-normalize><regex>",
