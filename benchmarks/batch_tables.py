@@ -1,9 +1,10 @@
 """CPU time, duration and memory of the jobs on whole tables, for a crawl of any size.
 
-Run it with ``python -m benchmarks.batch_tables --rows 1000000 --memory 1GiB``. It makes a crawl of that many URLs, of
-which a tenth was fetched, with two links for each, and runs commands on it, each in a process of its own; the crawldb
-is taken back after each. ``--keep DIR`` leaves the crawl there, and finds it the next time. The fingerprint is the same
-whatever the memory.
+    python -m benchmarks.batch_tables --rows 1000000 --memory 1GiB
+
+Creates a crawl of that many URLs, of which a tenth was fetched, with two links for each, and runs each command on it in
+its own process; the crawldb is restored after each. ``--keep DIR`` leaves the crawl there and reuses it the next time.
+The fingerprint does not depend on the memory limit.
 """
 # mypy: disable-error-code="import-untyped"
 
@@ -41,9 +42,9 @@ GOALS = {
 }
 """CPU seconds on 10 million URLs, by command and by the memory given."""
 FULL = 10_000_000
-SLACK = 1.3  # resident memory over the limit given
-HOSTS = 100  # URLs a host
-ROWS_OF_A_FETCH = 10_240  # in a row group, of links: a fetching process writes two mebibytes at a time
+SLACK = 1.3  # resident memory over the limit
+HOSTS = 100  # URLs per host
+ROWS_OF_A_FETCH = 10_240  # links per row group: a fetching process writes two mebibytes at a time
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

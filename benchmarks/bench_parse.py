@@ -2,9 +2,9 @@
 
     python benchmarks/bench_parse.py [--peers .venv-bench/bin/python]
 
-"Bare" is the least that finds links: Lexbor's tree, one CSS selection, the attributes. Ours is what a crawl needs by
-default: encoding, title, text, links with anchors, joined, canonical and filtered, robots, headings, metas, and the
-signature of the body, once the links of the site have been met. Exit 1 when a target is missed.
+"Bare" is the minimum that finds links: Lexbor's tree, one CSS selection, the attributes. Ours is what a crawl needs by
+default: encoding, title, text, links with anchor texts (resolved, canonical and filtered), robots, headings, meta
+elements and the signature of the body. Links of the site are cached already. Exits with 1 if a target is missed.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-sys.path.insert(0, str(Path(__file__).parents[1]))  # a script finds what stands beside it, and this is in a package
+sys.path.insert(0, str(Path(__file__).parents[1]))  # a script can import its own folder only, and this is in a package
 
 import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped]
@@ -82,9 +82,9 @@ class Ours:
 
 
 def measured(work: dict[str, Callable[[Content], object]], contents: list[Content]) -> dict[str, float]:
-    """Return the CPU seconds a page of each, by the best time of every page: what is short is least disturbed.
+    """Return the CPU seconds per page of each, using the best time of every page: other programs can only add to it.
 
-    They take turns, so that a busy machine is unfair to none.
+    They alternate, so that a busy machine affects all alike.
     """
     best = {name: [9.0] * len(contents) for name in work}
     for _ in range(ROUNDS):
@@ -120,7 +120,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--peers", default=str(PEERS), help="a Python with parsel and BeautifulSoup")
     asked = parser.parse_args()
-    # As in every process of ours that parses; they are the bare loop's, too.
+    # As in every Scoter process that parses; the bare loop benefits, too.
     keep_memory()
     collect_less()
     bodies = [[page(kind.size, kind.links, number) for number in range(PAGES)] for kind in KINDS]

@@ -1,6 +1,6 @@
-"""CPU time of the update rule by rows, signatures, robots.txt verdicts, and command start-up.
+"""CPU time of the update rule, signatures, robots.txt verdicts and command start-up.
 
-The peer of the update rule is the least that could be done in its place: a copy of the record with a new status.
+The update rule is compared with the minimum: a copy of the record with a new status.
 """
 
 from __future__ import annotations

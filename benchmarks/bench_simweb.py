@@ -2,8 +2,8 @@
 
     python benchmarks/bench_simweb.py [--seconds 4] [--pages 100000] [--connections 16]
 
-The server runs in a process of its own, and the pages are asked for from this one; with two cores each has one.
-It exits with 1 when the target is missed.
+The server runs in its own process, and this process requests the pages; with two cores each has one. Exits with 1 if
+the target is missed.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _SERVER = (
     "run_forever(SimWeb(WebSpec(pages=int(sys.argv[1]))), ready=lambda s: print(s.port, flush=True))"
 )
 _DISTINCT = 5000
-#: Plain pages that one core must serve a second.
+#: Plain pages per second that one core must serve.
 TARGET = 2000
 
 
@@ -105,7 +105,7 @@ async def load(port: int, wanted: list[bytes], connections: int, seconds: float)
 
 def main() -> int:
     """Measure, print, and return whether the target was met."""
-    parser = argparse.ArgumentParser(description="Pages a second from the synthetic web.")
+    parser = argparse.ArgumentParser(description="Pages per second from the synthetic web.")
     parser.add_argument("--seconds", type=float, default=4.0)
     parser.add_argument("--pages", type=int, default=100_000)
     parser.add_argument("--connections", type=int, default=16)
@@ -116,7 +116,7 @@ def main() -> int:
         try:
             assert server.stdout is not None
             port = int(server.stdout.readline())
-            uvloop.run(load(port, wanted, options.connections, 0.5))  # sentences and maps are made at first use
+            uvloop.run(load(port, wanted, options.connections, 0.5))  # sentences and maps are generated on first use
             cpu, began = cpu_seconds(server.pid), time.monotonic()
             pages, size = uvloop.run(load(port, wanted, options.connections, options.seconds))
             wall, cpu = time.monotonic() - began, cpu_seconds(server.pid) - cpu

@@ -1,8 +1,9 @@
 """URLs per CPU second in the hottest pure code: join, canonical form, queue key, regex filter.
 
-Run it with ``python benchmarks/bench_urls.py``. It exits with 1 when a target is missed. Both kinds of links are
-made up by seed: *fresh* ones that were hardly ever seen before, and those of a *site*, where most links of a page
-are the navigation that the page before had as well.
+    python benchmarks/bench_urls.py
+
+Exits with 1 if a target is missed. Two kinds of links are generated from a seed: *fresh* ones, nearly all of them new,
+and those of a *site*, where most links of a page are the navigation that other pages have, too.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """CPU cost of archiving a page, compared with warcio's writer in the same run.
 
-Run it with ``python benchmarks/bench_warc.py``. Both write a request and a response with their digests, one gzip
-member a record. It exits with 1 when a page costs more than a quarter of what warcio needs; the goal in microseconds is
-that of an idle machine and is only shown.
-The last lines show what compression alone costs with isal and with zlib.
+    python benchmarks/bench_warc.py
+
+Both write a request and a response with their digests, one gzip member per record. Exits with 1 if a page costs more
+than a quarter of what warcio needs. The goal in microseconds is for an idle machine, for information only. The last
+lines show the cost of compression alone, with isal and with zlib.
 """
 
 from __future__ import annotations

@@ -1,8 +1,10 @@
 """CPU cost of one item in the workbench (add, take, done), with few and with very many queues.
 
-Run it with ``python benchmarks/bench_workbench.py``. It exits with 1 when an item costs more than twice as much among
-200,000 queues as among 1,000. Two loads: *no delay*, where every queue is ready at once, and *delay*, where each rests
-for a while after its turn and time goes on by a fixed step, so that the heap of turns is as large as it can be.
+    python benchmarks/bench_workbench.py
+
+Exits with 1 if an item costs more than twice as much among 200,000 queues as among 1,000. There are two loads: *no
+delay*, where every queue is always ready, and *delay*, where each queue waits after a request and time advances by a
+fixed step, so that the heap of waiting queues has its largest size.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ from scoter.fetch.queues.workbench import Workbench
 ITEMS = 1_000_000
 SIZES = (50, 1_000, 10_000, 200_000)
 MOST_RATIO = 2.0
-WORKERS = 50  # turns under way at once
+WORKERS = 50  # requests in progress
 
 
 def main() -> int:
@@ -47,7 +49,7 @@ def _run(queues: int, delay: float) -> tuple[float, float]:
     keys = [f"www.host{number}.example" for number in range(queues)]
     items = [b"https://www.example.org/path/%d" % number for number in range(ITEMS)]
     gc.collect()
-    gc.freeze()  # the items are not what is measured
+    gc.freeze()  # creating the items is not measured
     start = time.process_time()
     for number, item in enumerate(items):
         bench.add(keys[number % queues], item, 0.0)

@@ -36,7 +36,7 @@ def free_port() -> int:
 def serving(root: Path, port: int, pages: str = "pages", rules: str = "") -> Iterator[int]:
     """Serve a folder below ``root`` at every loopback address; ``$host`` in it is the requested host name.
 
-    ``rules`` are nginx's own, for what is in no folder.
+    ``rules`` are additional nginx directives for the server.
     """
     nginx = shutil.which("nginx") or "/usr/sbin/nginx"
     user = "user root;" if os.geteuid() == 0 else ""

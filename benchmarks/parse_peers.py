@@ -2,8 +2,8 @@
 
     python parse_peers.py < pages.json
 
-It runs in an environment of its own, which has the peers and nothing of ours; so it must not import anything of this
-project. It reads a list of lists of pages, and writes the best CPU seconds a page of each peer for each list.
+Runs in an environment that has the peers and nothing of Scoter, so it must not import anything from this project. Reads
+a list of lists of pages, and prints the best CPU seconds per page of each peer for each list.
 """
 
 from __future__ import annotations

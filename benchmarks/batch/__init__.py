@@ -1,1 +1,1 @@
-"""What a batch crawl costs: whole crawls beside Scrapy, jobs over large tables, memory of a fetch."""
+"""Cost of a batch crawl: whole crawls compared with Scrapy, and memory of a fetch."""

@@ -132,7 +132,7 @@ def show_steps(title: str, steps: dict[str, float]) -> None:
 
 
 def profile(port: int, folder: Path, seeds: Sequence[str]) -> dict[str, float]:
-    """Crawl once more under the sampling profiler, on the pure build beside this package."""
+    """Crawl once more under the sampling profiler, on the pure build."""
     samples = folder / "samples"
     samples.mkdir()
     arguments = crawl_arguments(port, folder / "profiled", seeds)
@@ -144,10 +144,8 @@ def profile(port: int, folder: Path, seeds: Sequence[str]) -> dict[str, float]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--large", action="store_true", help="1,500 pages of 128 KB instead of 6,000 of 25 KB")
-    parser.add_argument("--scrapy", default="", help="a Python that has Scrapy; without it Scrapy is left out")
-    parser.add_argument(
-        "--colly", default="", help="the program built from benchmarks/batch/colly; left out if missing"
-    )
+    parser.add_argument("--scrapy", default="", help="a Python that has Scrapy; without it Scrapy is skipped")
+    parser.add_argument("--colly", default="", help="the program built from benchmarks/batch/colly; skipped if missing")
     parser.add_argument("--runs", type=int, default=5, help="how often Scoter crawls (default: 5)")
     parser.add_argument("--no-profile", action="store_true", help="skip the breakdown by module")
     asked = parser.parse_args()

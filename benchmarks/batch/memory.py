@@ -2,8 +2,8 @@
 
     python -m benchmarks.batch.memory [--long 1000000] [--seconds 20]
 
-Both name the same thousand hosts, each with a delay, so that a long list stays queued; the time limit ends both. Every
-page is another, of 25 KB with 55 links, half of them its own.
+Both lists have the same thousand hosts, each with a delay, so that a long list stays queued; the time limit ends both
+runs. Every page is different: 25 KB with 55 links, half of them unique to the page.
 """
 # mypy: disable-error-code="import-untyped"
 
@@ -31,7 +31,7 @@ SHORT = 1_000
 GROWTH = 1.2
 HOSTS = 1_000
 LINKS = 55
-PIECES = 11  # of a page: nginx takes no word of more than 4 KB
+PIECES = 11  # of a page: nginx accepts no word of more than 4 KB
 NOW = datetime(2026, 11, 15, tzinfo=UTC)
 _MEASURE = (
     "import resource, subprocess, sys; subprocess.run(sys.argv[1:], check=True);"
@@ -40,7 +40,7 @@ _MEASURE = (
 
 
 def rules() -> str:
-    """Return rules by which nginx makes up a page for every URL."""
+    """Return nginx rules that generate a page for every URL."""
     chance = random.Random(1)
     words = ["".join(chance.choices("etaoinshrdlucmfwyp", k=chance.randint(2, 9))) for _ in range(3_000)]
     pieces = [""] * PIECES

@@ -42,7 +42,7 @@ LARGE = Site(page_bytes=128_000, links=150, pages_per_host=25)
 
 
 def address(host: int) -> str:
-    """Return the loopback address of a host: no contestant has to resolve a name."""
+    """Return the loopback address of a host, so that no contestant has to resolve names."""
     return f"127.0.1.{host + 1}"
 
 

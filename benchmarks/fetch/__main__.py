@@ -2,9 +2,9 @@
 
     python -m benchmarks.fetch [--pages 40000] [--scrapy .venv-bench/bin/python]
 
-Everything runs on loopback against nginx, each contestant in a process of its own, one after the other; what counts is
-its CPU time. They are run five times in turn, and of the five ratios the middle one is taken: the machine may have
-other things to do, and its pace changes from minute to minute.
+Everything runs on loopback against nginx, each contestant in its own process, one after the other; CPU time counts. All
+run five times, and the median of the five ratios is used, because the speed of a busy machine changes from minute to
+minute.
 """
 
 from __future__ import annotations
@@ -102,14 +102,14 @@ def targets(rounds: list[dict[str, Run]], large: Run, scrapy: Run | None) -> lis
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description="What a fetched page costs.")
-    # So many that the start of a fetcher, some 0.15 s of CPU, is no part of what a page costs.
+    parser = argparse.ArgumentParser(description="Measure the CPU cost of a fetched page.")
+    # So many that the start-up of a fetcher, some 0.15 s of CPU time, does not matter.
     parser.add_argument("--pages", type=int, default=40_000)
     parser.add_argument("--scrapy", default=".venv-bench/bin/python", help="a Python with Scrapy")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
-        root.chmod(0o755)  # nginx's workers may be somebody else
+        root.chmod(0o755)  # nginx's workers may run as another user
         write(root)
         with serving(root, free_port()) as port:
             rounds = measure(port, options.pages)

@@ -2,9 +2,9 @@
 
     python -m benchmarks.fetch.ours KIND PORT PAGES HOSTS
 
-``bare`` only downloads, ``strangers`` from hosts that were never asked before; ``fetcher`` has queues and robots.txt;
-``archive`` writes WARC files too; ``large`` asks for bodies beyond the limit, 500 at once. One line of JSON tells
-what it took, start-up left out.
+``bare`` only downloads, ``strangers`` downloads from new hosts; ``fetcher`` has queues and robots.txt; ``archive`` also
+writes WARC files; ``large`` requests bodies beyond the limit, 500 at once. Prints one line of JSON with the cost,
+without start-up.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ class Spent(NamedTuple):
 def bare(port: int, pages: int, hosts: int) -> Spent:
     """Download with libcurl alone: no queues, no robots.txt, no Python event loop.
 
-    As many transfers at once as the fetcher makes, on connections that are used again. It does what any downloader has
-    to: says who it is, gives up in time, and keeps the head, the status and the body. Nobody looks at them.
+    It makes as many concurrent transfers as the fetcher and reuses connections. It does what any downloader must: send
+    a User-Agent, have a timeout, and keep the status, the head and the body, which it does not read.
     """
     addresses = min(hosts, MOST_ADDRESSES)
     where = [f"http://127.0.0.{1 + number % addresses}:{port}" for number in range(pages)]
@@ -66,7 +66,7 @@ def bare(port: int, pages: int, hosts: int) -> Spent:
 def strangers(port: int, pages: int, hosts: int) -> Spent:
     """Download like ``bare``, but each page from a new host: robots.txt first, then the page.
 
-    That takes a connection and two requests. It is what no crawler can do without.
+    That takes a connection and two requests, which no crawler can avoid.
     """
     asked: list[Asked] = []
     for number in range(pages):
@@ -150,7 +150,7 @@ def fetch(port: int, pages: int, hosts: int, keep: Callable[[Reply], object], *s
     async def run() -> None:
         await Fetcher(config).run(source(), sink)
 
-    # Made before the clock starts, as a crawl's URLs are canonical before they are fetched.
+    # Created before the clock starts: a crawl's URLs are canonical before they are fetched.
     name = "large" if settings else ""
     requests = [Request(url=canonical(url)) for url in _urls(pages, hosts, name)]
 
@@ -179,10 +179,10 @@ def large(port: int, pages: int, hosts: int) -> Spent:
 
 
 def _addresses(hosts: int, port: int) -> str:
-    """Give each host an address of its own, as in the bare loop, or, where they are many, one of ten by its number.
+    """Give each host its own address, as in the bare loop, or one of ten addresses if there are many hosts.
 
-    libcurl looks through all the connections to an address for one that it can use again. Were all hosts at the same
-    address, as hardly any are in the world, it would look through all there are.
+    libcurl searches all connections to an address for one to reuse. With all hosts at one address, which is not
+    realistic, it would search all connections.
     """
     if hosts <= MOST_ADDRESSES:
         rules = [f"h{number}.test:80=127.0.0.{1 + number}:{port}" for number in range(hosts)]
@@ -205,7 +205,7 @@ def main() -> None:
         "archive": archive,
         "large": large,
     }
-    # As every process of ours that fetches and archives does, here for the bare loop, too.
+    # As in every Scoter process that fetches and archives; here for the bare loop, too.
     keep_memory()
     collect_less()
     began = time.monotonic()
@@ -213,7 +213,7 @@ def main() -> None:
     wall = time.monotonic() - began
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     if done != pages:
-        raise SystemExit(f"{kind}: {done} of {pages} pages came")
+        raise SystemExit(f"{kind}: {done} of {pages} pages fetched")
     print(json.dumps({"pages": done, "cpu": cpu, "wall": wall, "peak_mib": peak}))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
-PAGES = 200  # files; a page more or less makes no difference to whoever asks for it
+PAGES = 200  # files; the URLs differ in their query
 PAGE_BYTES = 25_000
 LARGE_BYTES = 3 * 2**20
 ROBOTS = "User-agent: *\nDisallow: /private/\nDisallow: /*.print$\nAllow: /private/press/\n"

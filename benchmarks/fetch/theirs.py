@@ -2,8 +2,8 @@
 
     python theirs.py PORT PAGES HOSTS
 
-It runs in an environment of its own, which has Scrapy and nothing of ours; so it must not import anything of this
-project. One line of JSON tells what it took, start-up left out.
+Runs in an environment that has Scrapy and nothing of Scoter, so it must not import anything from this project. Prints
+one line of JSON with the cost, without start-up.
 """
 
 from __future__ import annotations

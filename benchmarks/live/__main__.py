@@ -2,8 +2,8 @@
 
     python -m benchmarks.live [messages] [lookups] [memory] [--seconds 120] [--records 1000000] [--urls 200000]
 
-Everything runs on loopback: nginx is the web, under any number of names, and the load comes from processes of its own,
-which share the machine's cores with the service.
+Everything runs on loopback: nginx serves the web under any host name, and separate processes generate the load. They
+share the machine's cores with the service.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def main() -> int:
     missed = 0
     with tempfile.TemporaryDirectory() as name:
         root = Path(name)
-        root.chmod(0o755)  # nginx's workers may be somebody else
+        root.chmod(0o755)  # nginx's workers may run as another user
         write(root, PAGE_BYTES)
         with serving(root, free_port()) as web:
             if "messages" in parts:

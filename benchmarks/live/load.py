@@ -1,7 +1,7 @@
 """Submit messages at a steady rate from a separate process: ``python -m benchmarks.live.load PORT RATE SECONDS OUT``.
 
-Each message is a text with one link, under an id that is its number. Whether or not the service keeps up, the next one
-is due when it is due, and its time counts from then. What became of all of them is written to OUT as JSON.
+Each message is a text with one link; its id is its number. Messages are due at fixed times, even if the service does
+not keep up, and latency counts from the due time. The results are written to OUT as JSON.
 """
 
 from __future__ import annotations

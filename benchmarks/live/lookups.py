@@ -1,7 +1,7 @@
 """Lookups of random URLs in a large store: one by one, in batches, and during message load.
 
-The store is filled through its own port before the service starts. wrk asks over kept connections; a lookup process
-reads a file that is far larger than what it may keep in its memory.
+The store is filled through its port before the service starts. wrk uses persistent connections. The database file is
+far larger than the cache of a lookup process.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from scoter.live.sqlite.metadata import SqliteMetadata, key_of
 DOMAINS = 5_000
 CONNECTIONS = 64
 BATCH = 250
-SINGLE, SINGLE_P99 = 10_000, 50.0  # a second, milliseconds
-BESIDE, MESSAGES = 5_000, 100  # a second: lookups, while so many messages come
-BATCHES = 300  # a second, of each lookup process
+SINGLE, SINGLE_P99 = 10_000, 50.0  # per second; milliseconds
+BESIDE, MESSAGES = 5_000, 100  # lookups per second during the message load
+BATCHES = 300  # per second and lookup process
 _PUT = 5_000
-_LONGEST = 20.0  # seconds of one measurement: a longer one says the same
+_LONGEST = 20.0  # seconds per measurement; longer ones give the same result
 
 
 class Asked(msgspec.Struct):

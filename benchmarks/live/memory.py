@@ -15,10 +15,10 @@ from benchmarks.live.target import Target, at_most
 
 PER_DOMAIN = 4
 MOST = 400.0  # MB
-QUEUES, REMEMBERED = 1_000, 11_000  # of domains, a while after the last request
+QUEUES, REMEMBERED = 1_000, 11_000  # share of domains, some time after the last request
 _PER_MESSAGE = 20
 _PER_REQUEST = 25  # messages
-_BACKLOG = 20_000  # URLs that wait at most, so that the time goes into fetching and not into a journal
+_BACKLOG = 20_000  # most URLs waiting at once, so that fetching takes the time and not the journal
 _REST_WITHIN = 600.0
 _EVICTED_WITHIN = 15.0
 

@@ -1,9 +1,9 @@
 """Messages at a steady rate: latency until the record is stored, its parts, and CPU cost.
 
-Exact times, not buckets: when each message was due is the load's own note, when the core had it the journal's, and
-each stage of each outcome stands in the service's log. *Own* is all of it but the time of the remote server: there is
-no delay between requests here, no domain is asked twice within seconds, and robots.txt is known from a first round, so
-that a wait for a domain's turn is nothing but our own slowness.
+Times are exact: the load records when each message was due, the journal when it was accepted, and the service's log has
+the stages of each outcome. *Own* is all time except that of the remote server. There is no delay between requests, no
+domain gets two requests within seconds, and robots.txt is cached in a first round, so time spent in a domain's queue
+counts as the service's own.
 """
 # mypy: disable-error-code="import-untyped"
 
@@ -57,7 +57,7 @@ class Loading:
         return self._process.poll() is not None
 
     def wait(self) -> Load:
-        """Wait for its end, and return what was sent."""
+        """Wait until the load ends, and return what was sent."""
         with self._folder:
             if self._process.wait(timeout=900):
                 raise SystemExit("the load failed")
@@ -75,7 +75,7 @@ def at_rest(service: Service, within: float = _REST_WITHIN) -> bool:
 
 
 def run(service: Service, seconds: float) -> Run:
-    Loading(service.port, RATE, DOMAINS / RATE, 0).wait()  # one of each domain
+    Loading(service.port, RATE, DOMAINS / RATE, 0).wait()  # one per domain
     at_rest(service)
     before = service.used()
     loading = Loading(service.port, RATE, seconds, DOMAINS)

@@ -1,4 +1,4 @@
-"""A live service as a person starts it, and what its processes use."""
+"""A live service started with `scoter serve`, and the resources of its processes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _NAMES = {
 
 
 class Used(NamedTuple):
-    """What a process has used: seconds of CPU, and megabytes of memory now and at the most."""
+    """Resources of a process: CPU seconds, current memory and peak memory in megabytes."""
 
     name: str
     cpu: float
@@ -50,12 +50,12 @@ class Service:
             connection.close()
 
     def backlog(self) -> int:
-        """Return how many accepted URLs are not done."""
+        """Return the number of accepted URLs that are not done."""
         gauges: dict[str, float] = self.statistics()["gauges"]
         return int(sum(count for name, count in gauges.items() if name.startswith("journal_entries.")))
 
     def used(self) -> Mapping[int, Used]:
-        """Return what each process of it has used, by its id."""
+        """Return the resources of each process, by process id."""
         found = {}
         for pid in (self.process.pid, *_family(self.process.pid)):
             with suppress(OSError):
@@ -82,7 +82,7 @@ def _used(pid: int) -> Used:
 
 
 def spent(before: Mapping[int, Used], after: Mapping[int, Used]) -> dict[str, float]:
-    """Return the CPU seconds between two looks, by kind of process."""
+    """Return the CPU seconds between two measurements, by kind of process."""
     found: dict[str, float] = {}
     for pid, used in after.items():
         found[used.name] = found.get(used.name, 0.0) + used.cpu - (before[pid].cpu if pid in before else 0.0)
@@ -91,7 +91,7 @@ def spent(before: Mapping[int, Used], after: Mapping[int, Used]) -> dict[str, fl
 
 @contextmanager
 def serving(folder: Path, web: int, **settings: object) -> Iterator[Service]:
-    """Run a service to which every name leads to one port of loopback; ``live__lookups=2`` sets ``live.lookups``."""
+    """Run a service whose web is one loopback port; ``live__lookups=2`` sets ``live.lookups``."""
     said = {
         "agent.name": "bench",
         "fetch.connect_to": json.dumps([f"*:*=127.0.0.1:{web}"]),

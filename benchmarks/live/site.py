@@ -1,11 +1,11 @@
-"""Static pages with the metadata that pages have, behind nginx, under any name that is asked for."""
+"""Static pages with typical metadata, which nginx serves under any host name."""
 
 from __future__ import annotations
 
 import random
 from pathlib import Path
 
-PAGES = 200  # files; each stands for any number of URLs, which differ in their query
+PAGES = 200  # files; each serves any number of URLs, which differ in their query
 ROBOTS = "User-agent: *\nDisallow: /private/\nDisallow: /*.print$\nAllow: /private/press/\n"
 _HEAD = """<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>Story {number}: {words}</title>
 <meta name="description" content="{words}, told at length"><link rel="icon" href="/icon.png">
@@ -20,7 +20,7 @@ _HEAD = """<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>Sto
 
 
 def write(root: Path, page_bytes: int) -> None:
-    """Write the pages: text of many words, so that it packs like a page and not like noise."""
+    """Write pages of many words, so that they compress like real pages."""
     chance = random.Random(1)
     words = ["".join(chance.choices("etaoinshrdlucmfwyp", k=chance.randint(2, 9))) for _ in range(3_000)]
     pages = root / "pages"
@@ -35,5 +35,5 @@ def write(root: Path, page_bytes: int) -> None:
 
 
 def url_of(number: int, domains: int) -> str:
-    """Return the URL of a number: each its own, in their turn over so many registered domains."""
+    """Return a different URL for each number, distributed evenly over the registered domains."""
     return f"http://www.site{number % domains}.example/{number % PAGES}.html?story={number}"

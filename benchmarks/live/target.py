@@ -1,4 +1,4 @@
-"""What must be reached, and whether it is."""
+"""Targets of a benchmark, and whether they are met."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 
 class Target(NamedTuple):
-    """A figure, what it must be, and whether it is."""
+    """A figure, its target, and whether it was met."""
 
     name: str
     figure: str
@@ -34,7 +34,7 @@ def show(targets: Iterable[Target]) -> int:
 
 
 def share(sorted_values: list[float], part: float) -> float:
-    """Return the value that so great a part of them does not exceed.
+    """Return the value that this share of the values does not exceed.
 
     >>> share([1.0, 2.0, 3.0, 4.0], 0.5)
     2.0

@@ -1,10 +1,10 @@
-"""Fuzz the parsers: damaged contents of every kind by the thousand, each of which must end as sound pages, in time.
+"""Fuzz the parsers with thousands of damaged documents of every type; each must become valid pages in time.
 
     python -m tests.long.fuzz_parse [--seconds 60] [--seed N] [--case N] [--keep DIR]
 
-All parsers run in a parser process, as hostile contents do in a crawl. It prints the seed, the contents a second and
-what came of them, and exits with 1 if any content crashed or hung a parser, made it raise, or came out unsound (see
-``faults``), or if memory grew. The contents that did are kept in DIR; one is made again by its seed and number.
+All parsers run in a parser process, as in a crawl. Prints the seed, the rate and the outcomes. Exits with 1 if a parser
+crashed, hung, raised or returned an invalid result (see ``faults``), or if memory grew. Failing documents are saved in
+DIR; seed and number reproduce a case.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ from scoter.parse.mediatype import decide_type
 from scoter.parse.parser_process import ParserProcess
 from scoter.parse.records import ParseOutcome
 
-LONGEST: Final = timedelta(seconds=5)  # for one content of at most 300 KB
+LONGEST: Final = timedelta(seconds=5)  # for one document of at most 300 KB
 MEMORY: Final = 600 * 2**20
-GROWTH: Final = 40.0  # MiB that the parser process may end above its middle
+GROWTH: Final = 40.0  # MiB of memory growth allowed in the second half of a run
 MOST_LINKS: Final = 10_000
 MOST_PAGES: Final = 1_001
 MOST_TEXT: Final = 20_000_000
@@ -49,11 +49,11 @@ def faults(content: Content, outcome: ParseOutcome) -> list[str]:
     pages = outcome.pages
     found = [fault for page in pages for fault in _page_faults(page)]
     if pages[0].url != content.url:
-        found.append(f"the first page is not the content's own: {pages[0].url}")
+        found.append(f"the first page has another URL than the document: {pages[0].url}")
     if len(pages) > MOST_PAGES:
         found.append(f"{len(pages)} pages")
     if len({page.url for page in pages}) != len(pages):
-        found.append("two pages of one URL")
+        found.append("two pages have the same URL")
     if sum(len(page.text) + len(page.main_text) + len(page.markdown) for page in pages) > MOST_TEXT:
         found.append("too much text")
     return found
@@ -70,10 +70,10 @@ def _page_faults(page: Page) -> list[str]:
     urls = {url for url in (*links, *others, page.url) if url is not None}
     found = [f"not canonical: {url.text!r}" for url in urls if not _is_canonical(url)]
     found += [f"{len(links)} links"] if len(links) > MOST_LINKS else []
-    found += [f"a title of {len(page.title)}"] if len(page.title) > 5_000 else []
-    found += [f"a doubt of {len(page.doubt)}"] if len(page.doubt) > 500 else []
+    found += [f"a title of {len(page.title)} characters"] if len(page.title) > 5_000 else []
+    found += [f"a doubt of {len(page.doubt)} characters"] if len(page.doubt) > 500 else []
     longest = max((len(link.anchor) for link in page.outlinks), default=0)
-    found += [f"an anchor of {longest}"] if longest > 2_000 else []
+    found += [f"an anchor text of {longest} characters"] if longest > 2_000 else []
     return found
 
 
@@ -117,7 +117,7 @@ class ParseFuzz:
         self._process.close()
 
     def _report(self, number: int, content: Content, fault: str) -> None:
-        """Print a new kind of fault and save its content; faults that differ only in numbers are one kind."""
+        """Print a new kind of fault and save its document; faults that differ only in numbers are one kind."""
         kind = f"{content.media_type}: {re.sub(r'[0-9]+', '0', fault)[:90]}"
         self.problems[kind] += 1
         if self.problems[kind] == 1:

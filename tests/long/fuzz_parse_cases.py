@@ -1,4 +1,4 @@
-"""What the parse fuzzer feeds on: one sound content of every kind, and ways to damage it."""
+"""The inputs of the parse fuzzer: an intact document of every type, and ways to damage it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from scoter.core.url import canonical
 from scoter.parse.filetypes import DOCX, PPTX, XLSX
 from scoter.simweb import SimWeb, WebSpec
 
-LARGEST: Final = 300_000  # bytes of a damaged content
+LARGEST: Final = 300_000  # bytes of a damaged document
 URLS: Final = [
     canonical(text)
     for text in ("http://a.example/", "http://a.example/dir/file.xml?q=1", "https://b.example:8443/%7Eu/a.zip")
@@ -60,8 +60,8 @@ PAGE: Final = """<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><tit
 <script>var a = "/from/script.html", b = 'http://d.example/q?a=b&c';</script></body></html>"""
 
 
-class Sound(Struct, frozen=True):
-    """A content as it should be."""
+class IntactDocument(Struct, frozen=True):
+    """A document without damage."""
 
     media_type: str
     body: bytes
@@ -76,8 +76,8 @@ def picture(form: str) -> bytes:
 
 
 @cache
-def sound() -> tuple[Sound, ...]:
-    """Return contents of every kind that there is a parser for."""
+def intact_documents() -> tuple[IntactDocument, ...]:
+    """Return documents of every type that has a parser."""
     word = docx(paragraph("words") * 3, [("x", "hyperlink", "http://l.example/")])
     made = [
         *(("text/html", PAGE.encode()), ("application/xhtml+xml", PAGE.encode()), ("text/plain", b"words\nhttp://x/")),
@@ -112,13 +112,13 @@ def sound() -> tuple[Sound, ...]:
     made += [("text/html", each.body(0)) for each in resources if each.content_type.startswith("text/html")]
     pages = sorted(Path(__file__).parents[1].joinpath("parse").rglob("*.html"))
     made += [("text/html", page.read_bytes()) for page in pages]
-    return tuple(Sound(kind, body) for kind, body in made)
+    return tuple(IntactDocument(kind, body) for kind, body in made)
 
 
 def damaged(chance: random.Random) -> Content:
-    """Return a content that something has happened to: to its bytes, to what is packed in them, or to its type."""
-    whole = sound()
-    # Kinds rather than contents are chosen from, since there are many more pages than documents.
+    """Return a document with damaged bytes, a damaged archive member, or a wrong type."""
+    whole = intact_documents()
+    # Choose the type first: most documents are HTML pages.
     kind = chance.choice(sorted({each.media_type for each in whole}))
     body = chance.choice([each.body for each in whole if each.media_type == kind])
     dice = chance.random()
@@ -154,7 +154,7 @@ def _bytes(chance: random.Random, body: bytes) -> bytes:
             case 5:
                 del found[place:]
             case 6:
-                other = chance.choice(sound()).body
+                other = chance.choice(intact_documents()).body
                 start = chance.randrange(len(other) + 1)
                 found[place:place] = other[start : start + width]
             case 7:
@@ -168,12 +168,12 @@ def _bytes(chance: random.Random, body: bytes) -> bytes:
 
 
 def _inside_zip(chance: random.Random, body: bytes) -> bytes:
-    """Damage one member and pack it again: otherwise its checksum would tell, and nobody read on."""
+    """Damage one member and pack it again; with a wrong checksum, parsers would not read it."""
     target = io.BytesIO()
     with zipfile.ZipFile(io.BytesIO(body)) as old, zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as new:
         names = old.namelist()
-        struck = chance.choice(names)
+        damaged_name = chance.choice(names)
         for name in names:
             data = old.read(name)
-            new.writestr(name, _bytes(chance, data) if name == struck else data)
+            new.writestr(name, _bytes(chance, data) if name == damaged_name else data)
     return target.getvalue()

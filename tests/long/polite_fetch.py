@@ -69,13 +69,13 @@ def plans(hosts: Iterable[str]) -> list[PolitenessPlan]:
     overrides = ", ".join(f'"{host} delay={_delay_of(host)}s"' for host in hosts)
     return [
         PolitenessPlan(
-            name="one thread a host",
+            name="one thread per host",
             settings=(f"fetch.hosts=[{overrides}]",),
             key=str,
             delay=_delay_of,
         ),
         PolitenessPlan(
-            name="two threads a host",
+            name="two threads per host",
             settings=("fetch.min_delay=0.3s", "fetch.threads_per_queue=2"),
             key=str,
             threads=2,
@@ -83,7 +83,7 @@ def plans(hosts: Iterable[str]) -> list[PolitenessPlan]:
             delay=lambda host: 0.3,
         ),
         PolitenessPlan(
-            name="one thread a domain",
+            name="one thread per domain",
             settings=("fetch.delay=0.5s", "fetch.queue_mode=domain"),
             key=registered_domain,
             delay=lambda domain: 0.5,

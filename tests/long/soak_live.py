@@ -7,7 +7,7 @@ new, repeated and forced URLs, bad requests, single and batch lookups, waits, ev
 direct fetches and domain rules. Records expire after half a minute and events after a few, so that the stored data
 reaches a steady size. At the end every accepted URL must have one event and one delivered callback; no event stream may
 have missed anything; the processes must be those of the start, without growth in memory or open files; the web's
-request log must show that politeness delays were kept; the service must have logged no error and stop when told to.
+request log must show that politeness delays were kept; the service must log no error and stop on request.
 """
 # mypy: disable-error-code="import-untyped"
 

@@ -13,10 +13,10 @@ from scoter.plugins import Setup
 
 
 class FewParameters:
-    """Drops URLs with many query parameters, which often lead in circles."""
+    """Drops URLs with many query parameters, which are often crawler traps."""
 
     class Settings(Struct, frozen=True):
-        most: Annotated[int, Setting("Query parameters that a URL may have.", at_least=0)] = 3
+        most: Annotated[int, Setting("Maximum number of query parameters.", at_least=0)] = 3
 
     def __init__(self, setup: Setup) -> None:
         self._most: int = setup.settings.most
