@@ -24,7 +24,7 @@ def _config(tmp_path: Path, **files: str) -> Config:
     return load(overrides=overrides)
 
 
-def test_normalisers_read_the_files_their_settings_name(tmp_path: Path) -> None:
+def test_normalisers_read_the_files_in_their_settings(tmp_path: Path) -> None:
     config = _config(
         tmp_path,
         slash_file="a.example +\n",
@@ -44,21 +44,21 @@ def test_normalisers_read_the_files_their_settings_name(tmp_path: Path) -> None:
     assert str(normalize("http://x.example.org", links, "default")) == "http://example.org/"
 
 
-def test_protocol_rules_may_stand_in_the_configuration() -> None:
+def test_protocol_rules_can_be_in_the_configuration() -> None:
     config = load(overrides=['urlnormalizer.protocols_rules=["*.a.example https"]'])
     made = normalizers.ProtocolUrlNormalizer(Setup(config))
 
     assert made.normalize("http://a.example/", "default") == "https://a.example/"
 
 
-def test_a_bad_rule_in_the_configuration_is_told_with_its_place() -> None:
+def test_invalid_rule_in_the_configuration_is_reported_with_its_place() -> None:
     config = load(overrides=['urlnormalizer.protocols_rules=["a.example https", "b.example"]'])
 
     with pytest.raises(RuleError, match=r"^urlnormalizer\.protocols_rules:2: "):
         normalizers.ProtocolUrlNormalizer(Setup(config))
 
 
-def test_the_regex_normaliser_has_other_rules_in_other_scopes(tmp_path: Path) -> None:
+def test_regex_normaliser_has_rules_by_scope(tmp_path: Path) -> None:
     config = _config(tmp_path, regex_file=_XML.format("a", "b"), regex_file_inject=_XML.format("(.)a", "$1c"))
     made = normalizers.RegexUrlNormalizer(Setup(config))
 
@@ -67,7 +67,7 @@ def test_the_regex_normaliser_has_other_rules_in_other_scopes(tmp_path: Path) ->
     assert made.normalize("xa", "inject") == "xc"
 
 
-def test_slow_patterns_and_giving_up_are_told(tmp_path: Path) -> None:
+def test_slow_patterns_and_timeouts_are_reported(tmp_path: Path) -> None:
     config = _config(tmp_path, regex_file_fetcher=_XML.format(r"(a+)+\1!", ""))
     made = normalizers.RegexUrlNormalizer(Setup(config))
 
@@ -90,7 +90,7 @@ def test_slow_patterns_and_giving_up_are_told(tmp_path: Path) -> None:
         ("http://a.example//b///c?d=http://x//y", "http://a.example/b/c?d=http://x//y"),
     ],
 )
-def test_the_shipped_regex_rules(text: str, expected: str) -> None:
+def test_shipped_regex_normaliser_rules(text: str, expected: str) -> None:
     made = normalizers.RegexUrlNormalizer(Setup(Config()))
 
     assert made.normalize(text, "default") == expected
@@ -98,14 +98,14 @@ def test_the_shipped_regex_rules(text: str, expected: str) -> None:
     assert made.warnings == ()
 
 
-def test_basic_trims_the_last_dot_when_told() -> None:
+def test_basic_trims_the_trailing_dot_if_configured() -> None:
     told = load(overrides=["urlnormalizer.basic_host_trim_trailing_dot=true"])
 
     assert normalizers.BasicUrlNormalizer(Setup(told)).normalize("http://a.example.", "default") == "http://a.example/"
     assert normalizers.BasicUrlNormalizer(Setup(Config())).normalize("nonsense", "default") is None
 
 
-def test_ajax_goes_one_way_for_fetching_and_the_other_for_the_index() -> None:
+def test_ajax_reverses_its_change_for_the_index() -> None:
     made = normalizers.AjaxUrlNormalizer(Setup(Config()))
 
     assert made.normalize("http://a.example/#!b", "outlink") == "http://a.example/?_escaped_fragment_=b"
@@ -118,7 +118,7 @@ def test_ajax_goes_one_way_for_fetching_and_the_other_for_the_index() -> None:
 @pytest.mark.parametrize(
     "plugin", [normalizers.SlashUrlNormalizer, normalizers.HostUrlNormalizer, normalizers.ProtocolUrlNormalizer]
 )
-def test_a_normaliser_that_needs_a_file_names_the_setting_that_is_empty(
+def test_normaliser_without_its_file_names_the_setting(
     plugin: type[normalizers.SlashUrlNormalizer],
 ) -> None:
     with pytest.raises(ConfigError, match=r"^urlnormalizer\.\w+_file: is empty"):

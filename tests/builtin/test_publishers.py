@@ -22,7 +22,7 @@ def publisher(path: Path | None) -> FilePublisher:
     return FilePublisher(Setup(Config(), FilePublisherSettings(path)), now=lambda: MOMENT)
 
 
-def test_an_event_is_a_line_with_its_time_its_name_and_its_facts(tmp_path: Path) -> None:
+def test_event_is_a_line_with_time_name_and_facts(tmp_path: Path) -> None:
     told = publisher(tmp_path / "events.jsonl")
 
     told.publish("start", {})
@@ -42,7 +42,7 @@ def test_an_event_is_a_line_with_its_time_its_name_and_its_facts(tmp_path: Path)
     ]
 
 
-def test_a_line_is_on_disk_as_soon_as_it_is_published_and_older_ones_stay(tmp_path: Path) -> None:
+def test_line_is_appended_as_soon_as_it_is_published(tmp_path: Path) -> None:
     path = tmp_path / "events.jsonl"
     path.write_text('{"event":"old"}\n', "utf-8")
     first, second = publisher(path), publisher(path)
@@ -56,7 +56,7 @@ def test_a_line_is_on_disk_as_soon_as_it_is_published_and_older_ones_stay(tmp_pa
     second.close()
 
 
-def test_facts_that_would_make_a_line_too_long_are_left_out(tmp_path: Path) -> None:
+def test_facts_of_a_too_long_line_are_omitted(tmp_path: Path) -> None:
     told = publisher(tmp_path / "events.jsonl")
 
     told.publish("report", {"much": "x" * LONGEST_LINE})
@@ -68,7 +68,7 @@ def test_facts_that_would_make_a_line_too_long_are_left_out(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("path", ["-", '""'])
-def test_a_dash_and_nothing_mean_stdout(path: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_dash_or_empty_path_means_stdout(path: str, capsys: pytest.CaptureFixture[str]) -> None:
     config = load(overrides=["publisher.order=file", f"plugin.publisher-file.path={path}"])
     ((name, told),) = chain("publisher", config)
 
@@ -78,25 +78,25 @@ def test_a_dash_and_nothing_mean_stdout(path: str, capsys: pytest.CaptureFixture
     assert json.loads(capsys.readouterr().out)["event"] == "end"
 
 
-def test_it_is_installed_under_its_name() -> None:
+def test_publisher_is_registered_as_file() -> None:
     assert find(POINTS["publisher"], "file").load() is FilePublisher
 
 
-def test_a_file_that_cannot_be_opened_is_told_with_its_setting(tmp_path: Path) -> None:
+def test_unwritable_file_is_reported_with_its_setting(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"^plugin\.publisher-file\.path: .*No such file or directory") as caught:
         publisher(tmp_path / "missing" / "events.jsonl")
 
     assert '"-" for stdout' in str(caught.value)
 
 
-def test_a_pipe_that_nobody_reads_does_not_hold_up_the_fetch(tmp_path: Path) -> None:
+def test_pipe_without_reader_does_not_block(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
 
     with pytest.raises(ConfigError, match="cannot write to"):
         publisher(tmp_path / "pipe")
 
 
-def test_a_failing_disk_is_told_once_and_does_not_end_the_fetch(caplog: pytest.LogCaptureFixture) -> None:
+def test_full_disk_is_logged_once_without_an_error(caplog: pytest.LogCaptureFixture) -> None:
     told = publisher(Path("/dev/full"))
 
     with caplog.at_level(logging.WARNING):

@@ -30,13 +30,13 @@ NOW = datetime(2026, 3, 1, tzinfo=UTC)
     ("name", "expected"),
     [("default", Schedule), ("adaptive", AdaptiveSchedule), ("mime-adaptive", MimeAdaptiveSchedule)],
 )
-def test_the_schedule_is_chosen_by_name(name: str, expected: type[Schedule]) -> None:
+def test_schedule_is_chosen_by_name(name: str, expected: type[Schedule]) -> None:
     ((_, made),) = chain("schedule", load(overrides=[f"db.fetch_schedule_class={name}"]))
 
     assert type(made.rules) is expected
 
 
-def test_a_schedule_follows_the_settings() -> None:
+def test_schedule_uses_the_settings() -> None:
     ((_, made),) = chain(
         "schedule",
         load(
@@ -58,7 +58,7 @@ def test_a_schedule_follows_the_settings() -> None:
     assert made.due(datum, NOW)[0]
 
 
-def test_hosts_may_have_bounds_from_a_file(tmp_path: Path) -> None:
+def test_host_bounds_are_read_from_a_file(tmp_path: Path) -> None:
     (tmp_path / "hosts.txt").write_text("# busy\nexample.com 60 3600\nexample.org default 3600\nexample.net 120 0\n")
     overrides = [
         "db.fetch_schedule_class=adaptive",
@@ -76,7 +76,7 @@ def test_hosts_may_have_bounds_from_a_file(tmp_path: Path) -> None:
     }
 
 
-def test_the_shipped_rates_are_well_formed() -> None:
+def test_shipped_rates_are_valid() -> None:
     made = MimeAdaptiveFetchSchedule(Setup(load()))
 
     assert isinstance(made.rules, MimeAdaptiveSchedule)
@@ -86,7 +86,7 @@ def test_the_shipped_rates_are_well_formed() -> None:
 @pytest.mark.parametrize(
     "line", ["text/html", "text/html a b", "html 0.4 0.2", "text/html 0.4 2", "text/html -1 0", "text/html nan 0"]
 )
-def test_a_bad_line_of_rates_is_told_with_its_number(line: str) -> None:
+def test_invalid_line_of_rates_is_reported_with_its_number(line: str) -> None:
     with pytest.raises(RuleError, match=r"^rates\.txt:2: "):
         parse_rates(["# rates", line], "rates.txt")
 
@@ -95,6 +95,6 @@ def test_a_bad_line_of_rates_is_told_with_its_number(line: str) -> None:
     "line",
     ["example.org 60", "example.org 90 60", "example.org 0 30", "example.org -1 60", "a/b 1 2", "example.org 1 inf"],
 )
-def test_a_bad_line_of_bounds_is_told_with_its_number(line: str) -> None:
+def test_invalid_line_of_bounds_is_reported_with_its_number(line: str) -> None:
     with pytest.raises(RuleError, match=r"^hosts\.txt:1: "):
         parse_bounds([line], "hosts.txt")

@@ -91,7 +91,7 @@ def value(found: Any) -> Any:
     return found.value if isinstance(found, Cell) else found
 
 
-def test_opic_shares_by_the_factors_of_the_configuration() -> None:
+def test_opic_uses_the_configured_factors() -> None:
     opic = OpicScoring(setup("db.score_link_internal=0.5", "db.score_link_external=3.0"))
 
     assert [link.score for link in opic.distribute(URL, datum(2.0), TARGETS, 5)] == [0.5, 3.0]
@@ -104,7 +104,7 @@ SCORES = st.floats(0, 1e9)
 
 
 @given(st.none() | SCORES, SCORES, st.none() | SCORES)
-def test_opic_means_the_same_in_both_faces(old: float | None, new: float, link: float | None) -> None:
+def test_opic_columns_agree_with_the_record_hooks(old: float | None, new: float, link: float | None) -> None:
     opic = OpicScoring(setup())
     before = None if old is None else datum(old)
     links = [] if link is None else [CrawlDatum(status=PartStatus.LINKED, score=link)]
@@ -117,7 +117,7 @@ def test_opic_means_the_same_in_both_faces(old: float | None, new: float, link: 
     assert value(opic.index_columns(row)) == pytest.approx(opic.index(URL, datum(new), 1.5))
 
 
-def test_a_seed_has_depth_one_and_may_set_its_own_limit() -> None:
+def test_seed_has_depth_one_and_may_set_its_own_limit() -> None:
     depth = DepthScoring(setup("scoring.depth_max=7"))
     own = CrawlDatum(status=PartStatus.INJECTED, metadata={"_maxdepth_": "3"})
     wrong = CrawlDatum(status=PartStatus.INJECTED, metadata={"_maxdepth_": "deep"})
@@ -136,7 +136,7 @@ def test_links_below_the_limit_are_dropped() -> None:
     assert depth.distribute(URL, datum(), TARGETS, 2) == ()  # whoever came without a depth is no seed's child
 
 
-def test_pages_that_match_the_pattern_hand_on_another_limit() -> None:
+def test_pages_that_match_the_pattern_pass_on_the_override_limit() -> None:
     depth = DepthScoring(setup('scoring.depth_override_pattern="/a$"', "scoring.depth_max_override=50"))
 
     (first, _) = depth.distribute(URL, datum(depth=1, max_depth=3), TARGETS, 2)
@@ -145,7 +145,7 @@ def test_pages_that_match_the_pattern_hand_on_another_limit() -> None:
     assert (first.extra["max_depth"], other.extra["max_depth"]) == (50, 3)
 
 
-def test_the_other_limit_counts_for_the_page_that_the_pattern_finds() -> None:
+def test_override_limit_applies_to_the_matching_page() -> None:
     deeper = DepthScoring(setup('scoring.depth_override_pattern="/a$"', "scoring.depth_max_override=50"))
     nearer = DepthScoring(setup('scoring.depth_override_pattern="/a$"', "scoring.depth_max_override=2"))
 
@@ -163,7 +163,7 @@ DEPTHS = st.none() | st.integers(1, 50)
 
 
 @given(DEPTHS, DEPTHS, DEPTHS, st.integers(1, 50), st.integers(1, 50), st.integers(1, 50))
-def test_depth_means_the_same_in_both_faces(
+def test_depth_columns_agree_with_the_record_hooks(
     old: int | None, new: int | None, link: int | None, old_max: int, new_max: int, link_max: int
 ) -> None:
     # given the same records as rows and as columns; a depth and its limit are known together or not at all
@@ -192,7 +192,7 @@ def test_depth_means_the_same_in_both_faces(
     assert value(depth.sort_value_columns(row)) == depth.sort_value(URL, record(new, new_max), 1.0)
 
 
-def test_a_chain_of_the_built_ins_serves_an_update() -> None:
+def test_chain_of_built_in_filters_updates_a_record() -> None:
     config = load(overrides=['scoring.filter_order=["opic", "depth"]'])
     scoring = ScoringChain(chain("scoring", config))
     rules = UpdateRules(schedule=Schedule(), scoring=scoring)
@@ -210,7 +210,7 @@ def test_a_chain_of_the_built_ins_serves_an_update() -> None:
     assert scoring.index(URL, replace(old, score=4.0)) == 2.0
 
 
-def test_an_empty_chain_changes_nothing() -> None:
+def test_empty_chain_changes_nothing() -> None:
     scoring, record = ScoringChain(()), datum(3.0)
 
     assert scoring.initial(URL, record) is record

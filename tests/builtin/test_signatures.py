@@ -19,7 +19,7 @@ OTHER = canonical("http://example.com/other")
         ("simhash", 8, True, False),
     ],
 )
-def test_a_signature_is_chosen_by_name(name: str, size: int, same_text: bool, same_words: bool) -> None:
+def test_signature_is_chosen_by_name(name: str, size: int, same_text: bool, same_words: bool) -> None:
     ((_, made),) = chain("signature", load(overrides=[f"db.signature_class={name}"]))
 
     first = made.sign(URL, b"<p>one two three four</p>", "one two three four")
@@ -30,7 +30,7 @@ def test_a_signature_is_chosen_by_name(name: str, size: int, same_text: bool, sa
 
 
 @pytest.mark.parametrize("name", ["md5", "text-md5", "text-profile", "simhash"])
-def test_pages_with_nothing_on_them_are_not_all_the_same(name: str) -> None:
+def test_empty_pages_have_different_signatures(name: str) -> None:
     ((_, made),) = chain("signature", load(overrides=[f"db.signature_class={name}"]))
 
     assert made.sign(URL, b"", "") != made.sign(OTHER, b"", "")
@@ -38,7 +38,7 @@ def test_pages_with_nothing_on_them_are_not_all_the_same(name: str) -> None:
     assert made.sign(URL, b"1", "!!! ???") != made.sign(URL, b"2", "... ---")
 
 
-def test_the_text_profile_follows_the_settings() -> None:
+def test_text_profile_uses_the_settings() -> None:
     overrides = ["db.signature_class=text-profile", "db.signature_text_profile_min_token_len=4"]
     ((_, made),) = chain("signature", load(overrides=overrides))
 

@@ -84,7 +84,7 @@ def test_quiet_prints_only_results(run: Run, tmp_path: Path) -> None:
     assert (robots.out, robots.err) == ("- http://example.org/a\n? nope\n", "")
 
 
-def test_an_empty_chain_keeps_everything(run: Run) -> None:
+def test_empty_chain_keeps_everything(run: Run) -> None:
     assert run("filterchecker", "-D", "urlfilter.order=[]", "x-y://h/a").out == "+ x-y://h/a\n"
 
 

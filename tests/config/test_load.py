@@ -21,14 +21,14 @@ def file(tmp_path: Path) -> Path:
     return file
 
 
-def test_without_any_source_every_value_is_its_default() -> None:
+def test_defaults_apply_without_any_source() -> None:
     loaded = load_with_origins()
 
     assert loaded.config == Config()
     assert str(loaded.origin("fetch.delay")) == "default"
 
 
-def test_flags_are_stronger_than_the_environment_and_that_than_the_file(file: Path) -> None:
+def test_flags_override_environment_and_environment_overrides_file(file: Path) -> None:
     environ = {"SCOTER_FETCH__THREADS": "20", "SCOTER_FETCH__DELAY": "2s", "PATH": "/bin"}
 
     loaded = load_with_origins(file, environ, ["fetch.threads=30", "fetch.threads=31"])
@@ -40,7 +40,7 @@ def test_flags_are_stronger_than_the_environment_and_that_than_the_file(file: Pa
     assert str(loaded.origin("urlfilter.regex_file")) == f"{file}:6"
 
 
-def test_a_path_starts_from_the_folder_of_its_file_or_else_from_the_working_directory(
+def test_relative_path_starts_at_its_file_or_the_working_directory(
     file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     elsewhere = tmp_path / "elsewhere"
@@ -55,13 +55,13 @@ def test_a_path_starts_from_the_folder_of_its_file_or_else_from_the_working_dire
     assert config.urlfilter.prefix_file is None
 
 
-def test_a_relative_configuration_file_still_gives_absolute_paths(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_relative_configuration_file_gives_absolute_paths(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(file.parent)
 
     assert load(Path("scoter.toml")).urlfilter.regex_file == file.parent / "rules.txt"
 
 
-def test_a_follower_takes_its_leaders_value_until_it_is_set_itself() -> None:
+def test_follower_has_the_value_of_its_leader_unless_set() -> None:
     following = load(overrides=["fetch.delay=2s", "fetch.queue_mode=domain"])
     set_apart = load(overrides=["fetch.delay=2s", "fetch.min_crawl_delay=9s"])
 
@@ -72,12 +72,12 @@ def test_a_follower_takes_its_leaders_value_until_it_is_set_itself() -> None:
 
 
 @pytest.mark.parametrize("off", ['"off"', "-1", "off"])
-def test_off_and_minus_one_switch_a_setting_off(off: str) -> None:
+def test_off_and_minus_one_turn_a_setting_off(off: str) -> None:
     assert load(overrides=[f"fetch.max_exceptions_per_queue={off}"]).fetch.max_exceptions_per_queue is None
     assert load(overrides=[f"fetch.content_limit={off}"]).fetch.content_limit is None
 
 
-def test_quotes_and_brackets_may_be_left_out_in_flags_and_environment() -> None:
+def test_quotes_and_brackets_are_optional_in_flags_and_environment() -> None:
     flags = [
         "agent.version=2.0",
         "fetch.connect_to=*:80=127.0.0.1:8080,a.example:443=[::1]:8443",
@@ -103,13 +103,13 @@ def test_quotes_and_brackets_may_be_left_out_in_flags_and_environment() -> None:
     assert config.urlnormalizer.order == ()
 
 
-def test_a_line_break_in_a_value_brings_in_no_second_setting() -> None:
+def test_line_break_in_a_value_cannot_set_another_setting() -> None:
     config = load(overrides=['index.subcollection_default_fieldname=1\nvalue2 = "x"'])
 
     assert config.index.subcollection_default_fieldname == '1\nvalue2 = "x"'
 
 
-def test_names_may_be_dotted_in_a_file_and_a_byte_order_mark_is_no_mistake(tmp_path: Path) -> None:
+def test_dotted_names_and_byte_order_mark_are_accepted(tmp_path: Path) -> None:
     file = tmp_path / "scoter.toml"
     file.write_text('fetch.delay = "3s"\n[db]\n', encoding="utf-8-sig")
 
@@ -119,7 +119,7 @@ def test_names_may_be_dotted_in_a_file_and_a_byte_order_mark_is_no_mistake(tmp_p
     assert str(loaded.origin("fetch.delay")) == f"{file}:1"
 
 
-def test_a_configuration_comes_through_a_pipe_as_dev_stdin() -> None:
+def test_configuration_can_be_read_from_dev_stdin() -> None:
     code = (
         "from pathlib import Path; from scoter.config import load; c = load(Path('/dev/stdin'));"
         "print(c.fetch.threads, c.urlfilter.fast_file == Path.cwd() / 'f.txt')"
@@ -131,13 +131,13 @@ def test_a_configuration_comes_through_a_pipe_as_dev_stdin() -> None:
     assert done.stdout == "7 True\n"
 
 
-def test_a_configuration_reaches_another_process_whole() -> None:
+def test_configuration_survives_pickling() -> None:
     config = load(overrides=["fetch.delay=2s", "plugin.my-filter.words=a"])
 
     assert pickle.loads(pickle.dumps(config)) == config
 
 
-def test_a_changed_value_makes_another_configuration() -> None:
+def test_configurations_are_equal_by_plugin_values() -> None:
     assert load(overrides=["plugin.x.a=1"]) == load(environ={"SCOTER_PLUGIN__X__A": "1"})
     assert load(overrides=["plugin.x.a=1"]) != load(overrides=["plugin.x.a=2"])
 

@@ -135,7 +135,7 @@ _SIZE = "a size (units: B, KB, KiB, MB, MiB, GB, GiB; a plain number is bytes)"
         ),
     ],
 )
-def test_a_mistake_in_a_file_is_told_with_its_line(text: str, told: str, tmp_path: Path) -> None:
+def test_mistake_in_a_file_is_reported_with_its_line(text: str, told: str, tmp_path: Path) -> None:
     assert _told(text, tmp_path) == [f"scoter.toml:{told}"]
 
 
@@ -160,11 +160,11 @@ def test_a_mistake_in_a_file_is_told_with_its_line(text: str, told: str, tmp_pat
         ),
     ],
 )
-def test_a_mistake_in_the_environment_names_its_variable(variable: str, value: str, told: str, tmp_path: Path) -> None:
+def test_mistake_in_the_environment_names_the_variable(variable: str, value: str, told: str, tmp_path: Path) -> None:
     assert _told("", tmp_path, {variable: value}) == [told]
 
 
-def test_other_variables_that_begin_alike_are_left_alone() -> None:
+def test_other_variables_with_the_same_prefix_are_ignored() -> None:
     load(environ={"SCOTER_HOME": "/tmp", "SCOTER": "1", "SCOTERS__X": "1"})
 
 
@@ -181,11 +181,11 @@ def test_other_variables_that_begin_alike_are_left_alone() -> None:
         ),
     ],
 )
-def test_a_mistake_in_a_flag_names_the_flag(flag: str, told: str, tmp_path: Path) -> None:
+def test_mistake_in_a_flag_names_the_flag(flag: str, told: str, tmp_path: Path) -> None:
     assert _told("", tmp_path, flags=(flag,)) == [told]
 
 
-def test_all_mistakes_are_told_at_once_up_to_a_bound(tmp_path: Path) -> None:
+def test_all_mistakes_are_reported_together_up_to_a_limit(tmp_path: Path) -> None:
     text = "[fetch]\n" + "".join(f"zzz{number} = 1\n" for number in range(30))
 
     told = _told(text, tmp_path)
@@ -195,7 +195,7 @@ def test_all_mistakes_are_told_at_once_up_to_a_bound(tmp_path: Path) -> None:
     assert told[-1] == "and 10 more"
 
 
-def test_a_wrong_password_is_not_repeated(tmp_path: Path) -> None:
+def test_error_does_not_show_passwords(tmp_path: Path) -> None:
     [told] = _told("[ftp]\npassword = 12345\n", tmp_path)
 
     assert told == ('scoter.toml:2: ftp.password is not a string; it accepts a string, such as "anonymous@example.com"')
@@ -207,7 +207,7 @@ def test_control_characters_do_not_reach_the_terminal(tmp_path: Path) -> None:
     assert told == "scoter.toml: fetch.de\ufffd[2Jlay is not a setting; did you mean fetch.delay?"
 
 
-def test_a_long_wrong_value_is_cut(tmp_path: Path) -> None:
+def test_error_truncates_long_value(tmp_path: Path) -> None:
     [told] = _told(f"[fetch]\ndelay = '{'x' * 1000}'\n", tmp_path)
 
     assert len(told) < 250
@@ -226,11 +226,11 @@ def test_a_long_wrong_value_is_cut(tmp_path: Path) -> None:
         ("#" * 1_100_000, "scoter.toml: larger than 1 MiB"),
     ],
 )
-def test_broken_toml_is_told_with_line_and_column(text: str, told: str, tmp_path: Path) -> None:
+def test_invalid_toml_is_reported_with_line_and_column(text: str, told: str, tmp_path: Path) -> None:
     assert _told(text, tmp_path)[0].startswith(told)
 
 
-def test_a_file_that_is_no_text_is_told_with_its_line(tmp_path: Path) -> None:
+def test_file_that_is_not_utf_8_is_reported_with_its_line(tmp_path: Path) -> None:
     file = tmp_path / "scoter.toml"
     file.write_bytes(b"[fetch]\n# caf\xe9\n")
 
@@ -239,7 +239,7 @@ def test_a_file_that_is_no_text_is_told_with_its_line(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("name", "told"), [("missing.toml", "No such file"), (".", "Is a directory")])
-def test_an_unreadable_file_is_told_with_its_name(name: str, told: str, tmp_path: Path) -> None:
+def test_unreadable_file_is_reported_with_its_name(name: str, told: str, tmp_path: Path) -> None:
     with pytest.raises(ConfigError) as caught:
         load(tmp_path / name)
 
@@ -248,7 +248,7 @@ def test_an_unreadable_file_is_told_with_its_name(name: str, told: str, tmp_path
 
 
 @given(st.text(max_size=60), st.text(max_size=60))
-def test_any_flag_and_variable_is_a_setting_or_a_config_error(name: str, value: str) -> None:
+def test_any_flag_or_variable_is_a_setting_or_a_config_error(name: str, value: str) -> None:
     for environ, flags in [
         ({}, [f"{name}={value}"]),
         ({}, [f"fetch.delay={value}"]),
@@ -272,14 +272,14 @@ def test_any_flag_and_variable_is_a_setting_or_a_config_error(name: str, value: 
         ("db.fetch_schedule_adaptive_max_interval=36500d", "is too large"),
     ],
 )
-def test_a_number_that_no_job_could_hold_is_a_mistake(flag: str, told: str) -> None:
+def test_number_beyond_64_bits_is_an_error(flag: str, told: str) -> None:
     with pytest.raises(ConfigError) as caught:
         load(None, {}, [flag])
 
     assert f" {told}; it accepts " in str(caught.value)
 
 
-def test_a_working_directory_that_is_gone_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_deleted_working_directory_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     gone = tmp_path / "gone"
     gone.mkdir()
     monkeypatch.chdir(gone)

@@ -21,7 +21,7 @@ def _imported(**properties: str) -> Imported:
     return import_nutch(f"<configuration>{items}</configuration>", "site.xml")
 
 
-def test_a_real_site_file_becomes_a_configuration_that_loads(tmp_path: Path) -> None:
+def test_real_site_file_becomes_a_loadable_configuration(tmp_path: Path) -> None:
     imported = import_nutch(SITE.read_bytes(), "nutch-site.xml")
     file = tmp_path / "scoter.toml"
     file.write_text(imported.toml_text)
@@ -57,7 +57,7 @@ def test_a_real_site_file_becomes_a_configuration_that_loads(tmp_path: Path) -> 
     assert config.index.static == ("source:my crawl", "kind:web")
 
 
-def test_what_a_site_file_has_beyond_is_listed_with_the_reason() -> None:
+def test_properties_without_counterpart_are_listed_with_reasons() -> None:
     imported = import_nutch(SITE.read_bytes(), "nutch-site.xml")
 
     left = {(row.nutch, row.nutch_value): row.reason for row in imported.untranslated}
@@ -102,7 +102,7 @@ def test_what_a_site_file_has_beyond_is_listed_with_the_reason() -> None:
         ("urlnormalizer.regex.file.outlink", "o.xml", "urlnormalizer.regex_file_outlink", '"o.xml"'),
     ],
 )
-def test_a_value_is_translated_with_its_unit(nutch: str, value: str, setting: str, written: str) -> None:
+def test_value_is_translated_with_its_unit(nutch: str, value: str, setting: str, written: str) -> None:
     imported = _imported(**{nutch: value})
 
     assert [(row.setting, row.value) for row in imported.translated] == [(setting, written)]
@@ -117,13 +117,13 @@ def test_a_value_is_translated_with_its_unit(nutch: str, value: str, setting: st
         ("urlfilter-.*", ("regex", "domaindenylist", "domain", "fast", "prefix", "suffix", "validator")),
     ],
 )
-def test_the_included_plug_ins_become_chains(includes: str, chain: tuple[str, ...]) -> None:
+def test_included_plugins_become_chains(includes: str, chain: tuple[str, ...]) -> None:
     rows = {row.setting: row.value for row in _imported(**{"plugin.includes": includes}).translated}
 
     assert sorted(rows["urlfilter.order"].strip("[]").replace('"', "").split(", ")) == sorted(chain)
 
 
-def test_scoring_filters_that_are_not_built_are_listed_and_leave_a_file_that_works() -> None:
+def test_missing_scoring_filters_are_listed_and_the_file_loads() -> None:
     imported = _imported(**{"plugin.includes": "scoring-(opic|link|orphan)|urlmeta"})
 
     assert [(row.setting, row.value) for row in imported.translated] == [("scoring.filter_order", '["opic"]')]
@@ -132,21 +132,21 @@ def test_scoring_filters_that_are_not_built_are_listed_and_leave_a_file_that_wor
     ]
 
 
-def test_excluded_plug_ins_are_left_out_of_the_chains() -> None:
+def test_excluded_plugins_are_not_in_the_chains() -> None:
     imported = _imported(**{"plugin.includes": "urlfilter-(regex|fast)", "plugin.excludes": "urlfilter-f.*"})
 
     assert [row.value for row in imported.translated] == ['["regex"]']
 
 
 @pytest.mark.parametrize("includes", ["(" * 5_000, "(a|b)" * 2_000, "((a+)+)+$", "a|" * 4_000, "x" * 50_000])
-def test_a_strange_expression_over_plug_ins_costs_little_and_is_listed(includes: str) -> None:
+def test_complex_plugin_expression_is_listed_in_bounded_time(includes: str) -> None:
     imported = _imported(**{"plugin.includes": includes})
 
     assert not imported.translated
     assert 1 <= len(imported.untranslated) <= 600
 
 
-def test_references_are_followed_but_neither_in_circles_nor_without_end() -> None:
+def test_references_are_expanded_unless_circular_or_too_many() -> None:
     imported = _imported(
         **{
             "fetcher.server.delay": "${my.delay}",
@@ -167,7 +167,7 @@ def test_references_are_followed_but_neither_in_circles_nor_without_end() -> Non
     assert left["http.agent.email"] == "too long after expanding its references"
 
 
-def test_the_last_property_of_a_name_holds() -> None:
+def test_last_property_with_a_name_wins() -> None:
     xml = (
         "<configuration><property><name>http.redirect.max</name><value>1</value></property>"
         "<property><name>http.redirect.max</name><value>2</value><final>true</final></property></configuration>"
@@ -176,7 +176,7 @@ def test_the_last_property_of_a_name_holds() -> None:
     assert [row.value for row in import_nutch(xml, "site.xml").translated] == ["2"]
 
 
-def test_a_password_is_written_but_not_listed() -> None:
+def test_password_is_written_but_not_listed() -> None:
     imported = _imported(**{"http.proxy.password": "hush"})
 
     assert 'proxy_password = "hush"' in imported.toml_text
@@ -202,7 +202,7 @@ BOMB = '<!DOCTYPE x [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;&a;&a;">]><configuratio
         ("<configuration>" + "<property><name>a</name></property>" * 10_001, "site.xml:1: more than 10,000 properties"),
     ],
 )
-def test_what_is_no_site_file_is_refused(xml: str | bytes, told: str) -> None:
+def test_other_files_are_rejected(xml: str | bytes, told: str) -> None:
     with pytest.raises(UsageError) as caught:
         import_nutch(xml, "site.xml")
 
@@ -210,7 +210,7 @@ def test_what_is_no_site_file_is_refused(xml: str | bytes, told: str) -> None:
     assert caught.value.hint == "Pass a file such as Nutch's conf/nutch-site.xml."
 
 
-def test_a_site_file_in_another_encoding_is_read() -> None:
+def test_site_file_in_another_encoding_is_read() -> None:
     xml = (
         "<?xml version='1.0' encoding='ISO-8859-1'?><configuration><property><name>http.agent.description</name>"
         "<value>café</value></property></configuration>"
@@ -225,7 +225,7 @@ NAMES = ["http.agent.name", "fetcher.server.delay", "urlfilter.order", "plugin.i
 
 
 @given(st.dictionaries(st.sampled_from(NAMES) | st.text(max_size=10), st.text(max_size=40), max_size=5))
-def test_whatever_a_site_file_holds_the_result_loads(properties: dict[str, str]) -> None:
+def test_translation_of_any_site_file_loads(properties: dict[str, str]) -> None:
     import tempfile
     from xml.sax.saxutils import escape
 

@@ -28,11 +28,11 @@ class Impossible(msgspec.Struct, frozen=True):
     table: dict[str, int] = {}
 
 
-def test_a_plug_in_without_a_table_gets_its_defaults() -> None:
+def test_plugin_without_a_table_gets_its_defaults() -> None:
     assert plugin_settings(load(), "my-filter", Settings) == Settings()
 
 
-def test_a_plug_ins_settings_come_from_file_environment_and_flags_with_units(tmp_path: Path) -> None:
+def test_plugin_settings_come_from_file_environment_and_flags(tmp_path: Path) -> None:
     file = tmp_path / "scoter.toml"
     file.write_text('[plugin.my-filter]\nwait = "2m"\nmode = "fast"\nwords = ["a"]\nlimit = "64KiB"\nrules = "r"\n')
     environ = {"SCOTER_PLUGIN__MY_FILTER__MODE": "slow", "SCOTER_PLUGIN__MY_FILTER__WORDS": "b,c"}
@@ -80,7 +80,7 @@ def test_a_plug_ins_settings_come_from_file_environment_and_flags_with_units(tmp
         ),
     ],
 )
-def test_a_mistake_in_a_plug_ins_table_is_told_like_any_other(flag: str, told: str) -> None:
+def test_mistake_in_a_plugin_table_is_reported_with_its_place(flag: str, told: str) -> None:
     config = load(overrides=[f"plugin.my-filter.{flag}"])
 
     with pytest.raises(ConfigError) as caught:
@@ -89,14 +89,14 @@ def test_a_mistake_in_a_plug_ins_table_is_told_like_any_other(flag: str, told: s
     assert str(caught.value) == told
 
 
-def test_a_setting_without_a_default_must_be_set() -> None:
+def test_setting_without_a_default_must_be_set() -> None:
     with pytest.raises(ConfigError, match=r'^plugin.solr.url must be set; it accepts a string, such as "words"$'):
         plugin_settings(load(), "solr", Demanding)
 
     assert plugin_settings(load(overrides=["plugin.solr.url=http://x/"]), "solr", Demanding).url == "http://x/"
 
 
-def test_a_struct_that_no_table_can_fill_is_the_plug_ins_mistake() -> None:
+def test_invalid_settings_struct_is_a_plugin_error() -> None:
     with pytest.raises(PluginError, match="the plug-in odd declares invalid Settings"):
         plugin_settings(load(), "odd", Impossible)
 
@@ -110,7 +110,7 @@ class _Ordered(msgspec.Struct, frozen=True):
             raise ValueError("low is above high")
 
 
-def test_what_a_plug_in_says_of_its_settings_together_is_a_mistake_in_the_configuration() -> None:
+def test_error_in_post_init_is_a_config_error() -> None:
     config = load(None, {}, ["plugin.urlfilter-mine.low=3"])
 
     with pytest.raises(ConfigError, match=r"plugin\.urlfilter-mine: low is above high"):

@@ -22,7 +22,7 @@ CUT_SHORT = "?"  # a default too long for the list of properties
 
 
 @pytest.mark.parametrize("field", ALL, ids=lambda field: field.name)
-def test_a_setting_has_one_sentence_and_a_default_that_it_accepts(field: Field) -> None:
+def test_every_setting_has_a_description_and_a_valid_default(field: Field) -> None:
     given = GivenValue(field.name, _plain(field), SettingOrigin("file", "x.toml"))
 
     assert re.fullmatch(r"[A-Z].*[^.]\.", field.setting.doc)
@@ -37,7 +37,7 @@ def _plain(field: Field) -> object:
 
 
 @pytest.mark.parametrize("field", [field for field in ALL if field.setting.example], ids=lambda field: field.name)
-def test_the_example_of_a_setting_is_accepted_by_it(field: Field) -> None:
+def test_every_example_is_valid(field: Field) -> None:
     import tomllib
 
     value = tomllib.loads(f"value = {field.setting.example}")["value"]
@@ -47,7 +47,7 @@ def test_the_example_of_a_setting_is_accepted_by_it(field: Field) -> None:
     assert field.setting.example in accepts(field)
 
 
-def test_every_section_has_a_sentence_and_every_follower_a_leader_of_the_same_default() -> None:
+def test_sections_are_described_and_followers_share_the_default_of_their_leader() -> None:
     assert all((struct.__doc__ or "").strip().endswith(".") for struct in SECTIONS.values())
     for field in ALL:
         if field.setting.follows:
@@ -56,7 +56,7 @@ def test_every_section_has_a_sentence_and_every_follower_a_leader_of_the_same_de
             assert fields()[field.setting.not_above].type == field.type
 
 
-def test_no_nutch_property_means_two_things() -> None:
+def test_nutch_property_maps_to_one_setting() -> None:
     names = [name for field in ALL for name in field.setting.nutch]
 
     assert len(names) == len(set(names))
@@ -64,7 +64,7 @@ def test_no_nutch_property_means_two_things() -> None:
 
 
 @pytest.mark.parametrize("name", NUTCH)
-def test_a_nutch_property_has_a_counterpart_or_a_reason_for_none(name: str) -> None:
+def test_every_nutch_property_has_a_counterpart_or_a_reason(name: str) -> None:
     counterparts = [field.name for field in ALL if name in field.setting.nutch]
 
     assert len(counterparts) + (name in NO_COUNTERPART) == 1
@@ -81,7 +81,7 @@ def test_a_nutch_property_has_a_counterpart_or_a_reason_for_none(name: str) -> N
     ],
     ids=lambda field: field.name,
 )
-def test_a_default_is_nutchs_default_or_departs_for_a_stated_reason(field: Field) -> None:
+def test_default_that_differs_from_nutch_has_a_reason(field: Field) -> None:
     nutch = field.setting.nutch[0]
     xml = f"<configuration><property><name>{nutch}</name><value>{NUTCH[nutch]}</value></property></configuration>"
 
@@ -93,5 +93,5 @@ def test_a_default_is_nutchs_default_or_departs_for_a_stated_reason(field: Field
     assert same is not bool(field.setting.departs)
 
 
-def test_a_setting_is_found_by_its_full_name() -> None:
+def test_setting_is_found_by_its_full_name() -> None:
     assert Config().value("fetch.threads") == 50

@@ -11,7 +11,7 @@ from scoter.config.show import defaults_toml, effective_toml, rows
 ROOT = Path(__file__).parents[2]
 
 
-def test_the_complete_file_loads_as_exactly_the_defaults_and_names_every_setting(tmp_path: Path) -> None:
+def test_defaults_file_loads_as_the_defaults_and_lists_every_setting(tmp_path: Path) -> None:
     file = tmp_path / "scoter.toml"
     file.write_text(defaults_toml())
 
@@ -22,7 +22,7 @@ def test_the_complete_file_loads_as_exactly_the_defaults_and_names_every_setting
     assert loaded.origins.keys() | followers == fields().keys()
 
 
-def test_the_complete_file_shows_sentence_bounds_and_nutch_name_above_a_setting() -> None:
+def test_defaults_file_shows_description_bounds_and_nutch_name() -> None:
     assert (
         "# Concurrent requests, over all processes.\n"
         "# Accepts a whole number from 1 to 10000.\n"
@@ -33,7 +33,7 @@ def test_the_complete_file_shows_sentence_bounds_and_nutch_name_above_a_setting(
     assert '# min_crawl_delay = "5s"  # as fetch.delay\n' in defaults_toml()
 
 
-def test_the_effective_configuration_says_where_each_value_came_from_and_loads_again(tmp_path: Path) -> None:
+def test_effective_configuration_shows_origins_and_can_be_loaded(tmp_path: Path) -> None:
     given = tmp_path / "scoter.toml"
     given.write_text(
         '[fetch]\ndelay = "90s"\n[plugin.my-filter]\nwords = ["a", "é\\u007f"]\nnested = {a = 1.5, b = []}\n'
@@ -58,14 +58,14 @@ def test_the_effective_configuration_says_where_each_value_came_from_and_loads_a
     assert tables[0] == tables[1]
 
 
-def test_passwords_are_shown_nowhere() -> None:
+def test_passwords_are_never_shown() -> None:
     loaded = load_with_origins(overrides=["http.proxy_password=hush", "plugin.solr.password=hush"])
 
     assert "hush" not in effective_toml(loaded)
     assert all("hush" not in row.value for row in rows(loaded))
 
 
-def test_there_is_a_row_for_every_setting_and_for_those_of_plug_ins() -> None:
+def test_every_setting_including_those_of_plugins_has_a_row() -> None:
     found = {row.name: row for row in rows(load_with_origins(overrides=["fetch.delay=1s", "plugin.x.a=1"]))}
 
     assert found.keys() == fields().keys() | {"plugin.x.a"}
@@ -73,13 +73,13 @@ def test_there_is_a_row_for_every_setting_and_for_those_of_plug_ins() -> None:
     assert (found["fetch.delay"].default, found["fetch.delay"].nutch) == ('"5s"', ("fetcher.server.delay",))
 
 
-def test_the_settings_page_is_up_to_date() -> None:
+def test_settings_page_is_up_to_date() -> None:
     written = (ROOT / PAGE).read_text(encoding="utf-8")
 
     assert written == page(), f"{PAGE} is stale: run `make docs`"
 
 
-def test_the_settings_page_has_whole_tables() -> None:
+def test_settings_page_has_well_formed_tables() -> None:
     for line in page().splitlines():
         if line.startswith("| `"):
             assert len(re.findall(r"(?<!\\)\|", line)) in (3, 5), line

@@ -115,20 +115,18 @@ EMBEDDINGS: dict[str, Callable[[int], int]] = {
 @pytest.mark.parametrize(
     ("address", "reason"), [(address, reason) for reason, addresses in SPECIAL.items() for address in addresses]
 )
-def test_an_address_that_is_not_public_is_told_with_its_reason(address: str, reason: str) -> None:
+def test_non_public_address_is_reported_with_its_reason(address: str, reason: str) -> None:
     assert classify(address) == reason
 
 
 @pytest.mark.parametrize("address", PUBLIC)
-def test_a_public_address_has_no_reason_against_it(address: str) -> None:
+def test_public_address_has_no_reason(address: str) -> None:
     assert classify(address) == ""
 
 
 @pytest.mark.parametrize("embed", EMBEDDINGS.values(), ids=EMBEDDINGS)
 @given(four=st.one_of(st.ip_addresses(v=4), st.sampled_from([ip_address(a) for a in PUBLIC[:17]])))
-def test_an_ipv6_address_is_never_better_than_the_ipv4_address_inside_it(
-    embed: Callable[[int], int], four: IPv4Address
-) -> None:
+def test_embedding_a_non_public_ipv4_address_is_not_public(embed: Callable[[int], int], four: IPv4Address) -> None:
     six = IPv6Address(embed(int(four)))
 
     if classify(four):
@@ -136,24 +134,24 @@ def test_an_ipv6_address_is_never_better_than_the_ipv4_address_inside_it(
 
 
 @pytest.mark.parametrize("name", ["mapped", "NAT64", "6to4", "Teredo client", "ISATAP"])
-def test_an_embedding_of_a_public_address_stays_public(name: str) -> None:
+def test_embedding_a_public_ipv4_address_is_public(name: str) -> None:
     assert classify(IPv6Address(EMBEDDINGS[name](0x08080808))) == ""
 
 
 @given(st.ip_addresses())
-def test_an_address_is_judged_alike_as_text_and_as_a_value(address: IPv4Address | IPv6Address) -> None:
+def test_text_and_address_object_are_classified_alike(address: IPv4Address | IPv6Address) -> None:
     assert classify(str(address)) == classify(address)
 
 
 @given(st.ip_addresses())
-def test_what_the_standard_library_calls_private_is_never_public(address: IPv4Address | IPv6Address) -> None:
+def test_private_address_of_the_standard_library_is_never_public(address: IPv4Address | IPv6Address) -> None:
     if address.is_private or address.is_multicast or address.is_link_local or address.is_loopback:
         # Teredo and mapped addresses are private to it whatever they carry.
         carried = isinstance(address, IPv6Address) and (address.teredo or address.ipv4_mapped)
         assert classify(address) or carried
 
 
-def test_metadata_services_are_known_in_every_embedding() -> None:
+def test_metadata_services_are_found_in_every_embedding() -> None:
     metadata = int(IPv4Address("169.254.169.254"))
 
     assert is_metadata(IPv4Address(metadata))
@@ -161,6 +159,6 @@ def test_metadata_services_are_known_in_every_embedding() -> None:
     assert not is_metadata(ip_address("169.254.169.253"))
 
 
-def test_a_mapped_address_is_another_spelling_of_its_ipv4_address() -> None:
+def test_mapped_address_is_unmapped() -> None:
     assert unmapped(ip_address("::ffff:10.0.0.1")) == ip_address("10.0.0.1")
     assert unmapped(ip_address("64:ff9b::10.0.0.1")) == ip_address("64:ff9b::10.0.0.1")

@@ -52,7 +52,7 @@ def test_normalisers_run_in_order_and_the_result_is_canonical() -> None:
     assert normalize("HTTP://x.example/a/", chain, "default") == canonical("http://x.example/c/")
 
 
-def test_the_chain_runs_again_as_often_as_told_while_something_changes() -> None:
+def test_chain_repeats_up_to_loop_count_while_something_changes() -> None:
     chain = [("one", Replaces("aa", "a"))]
 
     assert rewrite("x://h/aaaa", chain, "default", loops=1) == "x://h/aaa"
@@ -60,7 +60,7 @@ def test_the_chain_runs_again_as_often_as_told_while_something_changes() -> None
     assert rewrite("x://h/aaaa", chain, "default", loops=100) == "x://h/a"
 
 
-def test_a_normaliser_is_told_its_scope() -> None:
+def test_normaliser_gets_the_scope() -> None:
     chain = [("scoped", Scoped())]
 
     assert str(normalize("http://h.example/a", chain, "inject")) == "http://h.example/a!"
@@ -74,20 +74,22 @@ def test_a_normaliser_is_told_its_scope() -> None:
     st.text(alphabet="abC/%?#.", max_size=8),
     st.integers(1, 3),
 )
-def test_respelling_a_url_is_normalising_its_text(chain: list[tuple[str, Normalizes]], path: str, loops: int) -> None:
+def test_normalising_a_url_equals_normalising_its_text(
+    chain: list[tuple[str, Normalizes]], path: str, loops: int
+) -> None:
     url = canonical(f"http://h.example/{path}")
 
     assert respell(url, chain, "outlink", loops) == normalize(url.text, chain, "outlink", loops)
 
 
-def test_what_is_no_url_is_nothing() -> None:
+def test_text_that_is_no_url_gives_none() -> None:
     assert normalize("nonsense", [], "default") is None
     assert (
         normalize("http://h.example/poison", [("p", Replaces("a", "b", "poison")), ("s", Scoped())], "default") is None
     )
 
 
-def test_the_trace_of_normalisers_tells_what_each_did() -> None:
+def test_trace_of_normalisers_lists_each_change() -> None:
     chain: list[tuple[str, Normalizes]] = [("first", Replaces("a", "B")), ("second", Scoped())]
 
     url, steps = trace_normalize("http://h.x/a", chain, "default")
@@ -100,12 +102,12 @@ def test_the_trace_of_normalisers_tells_what_each_did() -> None:
     assert [step.changed for step in steps] == [True, False]
 
 
-def test_the_trace_shows_what_canonicalising_had_to_add() -> None:
+def test_trace_shows_changes_by_canonicalisation() -> None:
     assert trace_normalize("HTTP://h.x", [], "default")[1] == (Step("canonical", "HTTP://h.x", "http://h.x/"),)
     assert trace_normalize("nonsense", [], "default") == (None, (Step("canonical", "nonsense", None, "not a URL"),))
 
 
-def test_the_trace_of_filters_ends_at_the_one_that_drops() -> None:
+def test_trace_of_filters_ends_at_the_filter_that_drops() -> None:
     url = canonical("http://h.x/a")
 
     kept, steps = trace_filters(url, [("silent", Silent()), ("lacks", Lacks("a")), ("never asked", Silent())])
@@ -131,7 +133,7 @@ _texts = st.one_of(st.text(), st.builds("http://h.example/{}".format, st.text(al
 
 
 @given(_texts, _normalizers, st.integers(min_value=1, max_value=4))
-def test_tracing_normalises_as_the_quick_form_does(text: str, chain: list[tuple[str, Replaces]], loops: int) -> None:
+def test_trace_and_normalize_agree(text: str, chain: list[tuple[str, Replaces]], loops: int) -> None:
     url, steps = trace_normalize(text, chain, "default", loops)
 
     assert url == normalize(text, chain, "default", loops)
@@ -139,7 +141,7 @@ def test_tracing_normalises_as_the_quick_form_does(text: str, chain: list[tuple[
 
 
 @given(st.text(alphabet="ab/", max_size=6), _filters)
-def test_tracing_filters_as_the_quick_form_does(path: str, chain: list[tuple[str, Lacks]]) -> None:
+def test_trace_and_filter_agree(path: str, chain: list[tuple[str, Lacks]]) -> None:
     url = canonical(f"http://h.example/{path}")
 
     kept, steps = trace_filters(url, chain)

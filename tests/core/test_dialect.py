@@ -54,7 +54,7 @@ from scoter.core.pattern import compile_pattern
         (r"\/\-\=", "/-=", True),
     ],
 )
-def test_a_pattern_means_what_java_means_by_it(pattern: str, text: str, expected: bool) -> None:
+def test_pattern_matches_as_in_java(pattern: str, text: str, expected: bool) -> None:
     found = compile_pattern(pattern)
     by_backtracking = regex.compile(translate(pattern).backtracking, regex.V1).search(text) is not None
 
@@ -82,7 +82,7 @@ def test_a_pattern_means_what_java_means_by_it(pattern: str, text: str, expected
         (r"(\w)\1", "éé", False),
     ],
 )
-def test_what_needs_backtracking_is_matched_and_said_to_be_slow(pattern: str, text: str, expected: bool) -> None:
+def test_pattern_that_needs_backtracking_matches_and_is_marked_slow(pattern: str, text: str, expected: bool) -> None:
     found = compile_pattern(pattern)
 
     assert not found.linear
@@ -128,7 +128,7 @@ def test_what_needs_backtracking_is_matched_and_said_to_be_slow(pattern: str, te
         ("(?:a{1,1000})" * 100, "too large"),
     ],
 )
-def test_what_has_no_equal_is_refused_with_a_reason(pattern: str, reason: str) -> None:
+def test_unsupported_pattern_is_rejected_with_a_reason(pattern: str, reason: str) -> None:
     with pytest.raises(ValueError) as caught:
         compile_pattern(pattern)
 
@@ -136,7 +136,7 @@ def test_what_has_no_equal_is_refused_with_a_reason(pattern: str, reason: str) -
 
 
 @given(st.text(alphabet="ab01\\()[]{}|*+?.^$-,<>:=!&pPkQExuidDwWsSzZéß\n", max_size=30))
-def test_any_text_either_compiles_or_is_refused(pattern: str) -> None:
+def test_any_pattern_compiles_or_raises_value_error(pattern: str) -> None:
     try:
         answer = compile_pattern(pattern).found("http://ab01.example/")
     except ValueError:
@@ -146,7 +146,7 @@ def test_any_text_either_compiles_or_is_refused(pattern: str) -> None:
 
 
 @given(st.text(alphabet=st.characters(exclude_categories=["Cs"]), max_size=20))
-def test_a_quotation_finds_itself(words: str) -> None:
+def test_quoted_text_matches_itself(words: str) -> None:
     quoted = words.replace("\\E", "")
 
     assert compile_pattern(f"^\\Q{quoted}\\E$").found(quoted)

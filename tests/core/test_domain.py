@@ -22,18 +22,18 @@ from scoter.core.domain import is_ip, public_suffix, registered_domain, reversed
         ("", "", ""),
     ],
 )
-def test_the_registered_domain_follows_the_public_suffix_list(host: str, domain: str, suffix: str) -> None:
+def test_registered_domain_follows_the_public_suffix_list(host: str, domain: str, suffix: str) -> None:
     assert registered_domain(host) == domain
     assert public_suffix(host) == suffix
 
 
-def test_a_host_is_reversed_by_labels_but_an_address_is_not() -> None:
+def test_host_is_reversed_by_labels_but_address_is_not() -> None:
     assert reversed_host("www.example.com") == "com,example,www"
     assert reversed_host("10.0.0.1") == "10.0.0.1"
     assert reversed_host("[::1]") == "[::1]"
 
 
-def test_only_addresses_are_addresses() -> None:
+def test_only_ip_addresses_are_recognised_as_such() -> None:
     assert is_ip("1.2.3.4")
     assert is_ip("[::1]")
     assert not is_ip("1.2.3.4.example")

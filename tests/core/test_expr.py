@@ -87,7 +87,7 @@ ROW: dict[str, Any] = {
         ("metadata.lang in ['de', 'fr']", True),
     ],
 )
-def test_an_expression_means_what_it_says(text: str, expected: bool) -> None:
+def test_expression_is_evaluated(text: str, expected: bool) -> None:
     assert matches(compile_expr(text), ROW, NOW) is expected
 
 
@@ -125,7 +125,7 @@ def test_an_expression_means_what_it_says(text: str, expected: bool) -> None:
         ("'a", 'unexpected character "\'"', 0),
     ],
 )
-def test_a_mistake_is_told_with_its_place(text: str, message: str, at: int) -> None:
+def test_mistake_is_reported_with_its_position(text: str, message: str, at: int) -> None:
     with pytest.raises(ExprError) as caught:
         compile_expr(text)
 
@@ -135,7 +135,7 @@ def test_a_mistake_is_told_with_its_place(text: str, message: str, at: int) -> N
         assert str(caught.value).splitlines()[2].index("^") - 2 == min(at, 60)
 
 
-def test_columns_of_plugins_are_columns() -> None:
+def test_plugin_columns_can_be_used() -> None:
     columns = {**DATUM, "depth": ValueType.NUMBER}
 
     assert matches(compile_expr("depth <= 3", columns), {"depth": 3}, NOW)
@@ -158,7 +158,7 @@ def test_columns_of_plugins_are_columns() -> None:
         "interval * (1e999 - 1e999) > 1d",
     ],
 )
-def test_an_expression_that_is_too_much_ends_in_an_error_or_an_answer(text: str) -> None:
+def test_huge_expression_ends_in_a_result_or_an_error(text: str) -> None:
     with suppress(ExprError):
         matches(compile_expr(text), ROW, NOW)
 
@@ -203,7 +203,7 @@ PIECES = st.sampled_from(
 
 
 @given(st.lists(PIECES, max_size=12).map(" ".join) | st.text(max_size=40))
-def test_any_text_is_an_expression_or_an_error_of_the_users(text: str) -> None:
+def test_any_text_compiles_or_is_a_usage_error(text: str) -> None:
     try:
         expression = compile_expr(text)
     except ExprError as error:

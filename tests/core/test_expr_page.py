@@ -14,13 +14,13 @@ PAGE = (Path(__file__).parents[2] / "docs" / "expressions.md").read_text("utf-8"
 BLOCKS = re.findall(r"^```expr\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
 
 
-def test_the_columns_are_those_of_a_record() -> None:
+def test_documented_columns_match_the_record() -> None:
     table = re.findall(r"^\| `([a-z_]+)` \| ([a-z ]+) \|$", PAGE, re.MULTILINE)
 
     assert table == [(name, kind.value) for name, kind in DATUM.items()]
 
 
-def test_the_functions_are_all_there() -> None:
+def test_every_function_is_documented() -> None:
     told = re.findall(r"^\| `([a-z]+)\(([a-z, ]+)\)` \| ([a-z ]+) \|$", PAGE, re.MULTILINE)
 
     wanted = [
@@ -31,5 +31,5 @@ def test_the_functions_are_all_there() -> None:
 
 
 @pytest.mark.parametrize("example", "".join(BLOCKS).splitlines())
-def test_every_example_is_an_expression(example: str) -> None:
+def test_every_documented_example_compiles(example: str) -> None:
     compile_expr(example)

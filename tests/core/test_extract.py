@@ -116,18 +116,18 @@ CASES = {
 
 
 @pytest.mark.parametrize("text", CASES, ids=lambda text: ascii(text)[:60])
-def test_urls_are_found_as_people_write_them(text: str) -> None:
+def test_urls_are_found_in_running_text(text: str) -> None:
     assert urls_in(text) == CASES[text]
 
 
-def test_no_more_are_returned_than_asked_for() -> None:
+def test_number_of_urls_is_limited() -> None:
     text = " ".join(f"http://example.com/{n}" for n in range(10))
 
     assert urls_in(text, most=3) == [f"http://example.com/{n}" for n in range(3)]
     assert urls_in(text, most=0) == []
 
 
-def test_one_that_is_too_long_is_passed_over() -> None:
+def test_too_long_url_is_skipped() -> None:
     assert urls_in(f"http://a.example/{'x' * LONGEST} http://b.example/") == ["http://b.example/"]
 
 
@@ -155,7 +155,7 @@ _after = st.sampled_from(
     after=_after,
 )
 @settings(max_examples=400, deadline=None)
-def test_a_url_between_separators_is_found_exactly(before: str, scheme: str, host: str, rest: str, after: str) -> None:
+def test_url_between_separators_is_found_exactly(before: str, scheme: str, host: str, rest: str, after: str) -> None:
     expected = (scheme or "http://") + host + rest
 
     found = urls_in(f"{before}{scheme}{host}{rest}{after}")
@@ -165,7 +165,7 @@ def test_a_url_between_separators_is_found_exactly(before: str, scheme: str, hos
 
 @given(st.text(alphabet=st.one_of(st.characters(), st.sampled_from("htps:/.@()[]?#'例com ")), max_size=200))
 @settings(max_examples=400, deadline=None)
-def test_whatever_is_found_in_any_text_can_be_made_canonical_and_is_there_once(text: str) -> None:
+def test_found_urls_are_distinct_and_have_a_canonical_form(text: str) -> None:
     found = urls_in(text)
 
     keys = [canonical(url).text for url in found]
@@ -192,7 +192,7 @@ HOSTILE = [
 
 
 @pytest.mark.parametrize("piece", HOSTILE, ids=lambda piece: ascii(piece)[:30])
-def test_the_time_taken_grows_no_faster_than_the_text(piece: str) -> None:
+def test_run_time_is_linear_in_the_length_of_the_text(piece: str) -> None:
     def seconds(size: int) -> float:
         text = piece * (size // len(piece))
         return seconds_of(lambda: urls_in(text))

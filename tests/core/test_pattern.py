@@ -53,7 +53,7 @@ _texts = st.text(alphabet="abcAB/.1", max_size=12)
 
 @settings(max_examples=400)
 @given(st.lists(_patterns, max_size=8), _texts)
-def test_a_set_finds_what_trying_one_by_one_finds(patterns: list[str], text: str) -> None:
+def test_set_matches_like_its_patterns_one_by_one(patterns: list[str], text: str) -> None:
     together = _set(patterns)
 
     assert together.first(text) == _by_re(patterns, text)
@@ -61,14 +61,14 @@ def test_a_set_finds_what_trying_one_by_one_finds(patterns: list[str], text: str
 
 @settings(max_examples=100)
 @given(st.lists(_patterns, max_size=8), _texts)
-def test_a_set_without_memory_finds_the_same(patterns: list[str], text: str) -> None:
+def test_set_without_memory_budget_finds_the_same(patterns: list[str], text: str) -> None:
     together = _set(patterns, memory=1)
 
     assert together.first(text) == _by_re(patterns, text)
 
 
 @pytest.mark.parametrize("memory", [2**18, 2**20, 2**26])
-def test_hundreds_of_patterns_with_many_states_still_give_right_answers(memory: int) -> None:
+def test_hundreds_of_patterns_with_many_states_match_correctly(memory: int) -> None:
     patterns = [rf"[{chr(97 + number % 26)}-z][a-z0-9/]{{{20 + number % 7}}}{number}$" for number in range(300)]
     ends = [0, 7, 99, 150, 299]
     texts = ["http://h.example/" + "z" * 40 + str(end) for end in ends]
@@ -79,7 +79,7 @@ def test_hundreds_of_patterns_with_many_states_still_give_right_answers(memory: 
     assert together.first("http://h.example/!") is None
 
 
-def test_an_engine_that_runs_out_of_memory_is_not_taken_for_no_match() -> None:
+def test_engine_out_of_memory_does_not_count_as_no_match() -> None:
     patterns = [(4, compile_pattern("b")), (9, compile_pattern("a"))]
     no_answer = Bundle(patterns, lambda text: None)
 
@@ -88,13 +88,13 @@ def test_an_engine_that_runs_out_of_memory_is_not_taken_for_no_match() -> None:
     assert no_answer.first("x") is None
 
 
-def test_a_slow_pattern_after_the_first_match_is_not_tried() -> None:
+def test_slow_pattern_after_the_first_match_is_not_tried() -> None:
     patterns = ["^http:", r"(a+)+\1$!", "example"]
 
     assert _set(patterns).first(_LONG) == Hit(0)
 
 
-def test_giving_up_is_an_answer_at_its_own_place_in_the_order() -> None:
+def test_timeout_of_a_pattern_respects_the_order() -> None:
     patterns = ["^ftp:", r"(a+)+\1$", "example"]
 
     assert _set(patterns).first(_LONG) == Hit(1, gave_up=True)
@@ -117,7 +117,7 @@ def test_giving_up_is_an_answer_at_its_own_place_in_the_order() -> None:
         r"(.+)+\1\1\1\1z|(a|a?)+$\1",
     ],
 )
-def test_a_catastrophic_pattern_ends_quickly_on_a_long_url(pattern: str) -> None:
+def test_catastrophic_pattern_ends_quickly_on_a_long_url(pattern: str) -> None:
     compiled = compile_pattern(pattern)
     shortest = compile_replacement("", compiled)
 
@@ -129,7 +129,7 @@ def test_a_catastrophic_pattern_ends_quickly_on_a_long_url(pattern: str) -> None
     assert seconds_of(ask) < 5  # each of the three may take its second at most; a hang takes years
 
 
-def test_a_text_beyond_the_limit_is_given_up() -> None:
+def test_too_long_text_is_not_matched() -> None:
     together = _set(["nothing", "example"])
 
     assert together.first("example" + "x" * (LONGEST_TEXT - 7)) == Hit(1)
@@ -138,7 +138,7 @@ def test_a_text_beyond_the_limit_is_given_up() -> None:
     assert PatternSet([]).first("x") is None
 
 
-def test_large_sets_take_shorter_texts_but_always_ordinary_ones() -> None:
+def test_large_sets_limit_text_length_but_accept_ordinary_urls() -> None:
     large = _set([f"{'[a-z]?' * 100}{number}!" for number in range(300)])
 
     assert large.first("/" * (LONGEST_TEXT - 1)) == Hit(0, gave_up=True)
@@ -146,7 +146,7 @@ def test_large_sets_take_shorter_texts_but_always_ordinary_ones() -> None:
 
 
 @given(st.text())
-def test_no_text_makes_a_pattern_raise(text: str) -> None:
+def test_any_text_is_matched_without_an_error(text: str) -> None:
     linear, slow = compile_pattern("[^a]b?$"), compile_pattern(r"(.)\1")
 
     for pattern in (linear, slow):
@@ -155,7 +155,7 @@ def test_no_text_makes_a_pattern_raise(text: str) -> None:
     _set([linear.text, slow.text]).first(text)
 
 
-def test_half_a_character_is_no_reason_to_fail() -> None:
+def test_lone_surrogate_in_text_is_no_error() -> None:
     pattern = compile_pattern("a")
 
     assert pattern.found("\ud800a") is True
@@ -178,19 +178,19 @@ def test_half_a_character_is_no_reason_to_fail() -> None:
         ("z", "y", "abc", "abc"),
     ],
 )
-def test_replacing_follows_java(pattern: str, replacement: str, text: str, expected: str) -> None:
+def test_replacement_follows_java(pattern: str, replacement: str, text: str, expected: str) -> None:
     compiled = compile_pattern(pattern)
 
     assert compiled.replaced(text, compile_replacement(replacement, compiled)) == expected
 
 
 @pytest.mark.parametrize("replacement", ["$", "$x", "$2", "${n}", "${", "\\"])
-def test_a_replacement_that_names_nothing_is_refused(replacement: str) -> None:
+def test_replacement_with_unknown_group_is_rejected(replacement: str) -> None:
     with pytest.raises(ValueError):
         compile_replacement(replacement, compile_pattern("(a)"))
 
 
-def test_replacing_is_bounded_in_number_and_length() -> None:
+def test_replacements_are_limited_in_number_and_length() -> None:
     one = compile_pattern("a")
     whole = compile_pattern("^(a+)$")
     slow = compile_pattern(r"(a+)+\1!$")
@@ -202,7 +202,7 @@ def test_replacing_is_bounded_in_number_and_length() -> None:
 
 @settings(max_examples=200)
 @given(_patterns, _texts)
-def test_replacing_equals_python_where_the_dialects_agree(pattern: str, text: str) -> None:
+def test_replacement_equals_python_where_the_dialects_agree(pattern: str, text: str) -> None:
     assume(
         all(found[0] for found in re.finditer(pattern, text))
     )  # Java goes on after an empty match, Python tries again

@@ -47,7 +47,7 @@ GONE = {400: Reason.BAD_REQUEST, 401: Reason.UNAUTHORIZED, 404: Reason.NOT_FOUND
 
 @pytest.mark.parametrize("cut", [Truncation.NOT, Truncation.DISCONNECT])
 @pytest.mark.parametrize("status", range(100, 600))
-def test_every_status_has_its_meaning(status: int, cut: Truncation) -> None:
+def test_every_http_status_maps_to_a_reply(status: int, cut: Truncation) -> None:
     reply = reply_to(exchange(status, cut, Location="/c"), NOW)
 
     if 200 <= status < 300 and cut is Truncation.DISCONNECT:
@@ -74,7 +74,7 @@ def test_every_status_has_its_meaning(status: int, cut: Truncation) -> None:
     assert reply.exchange is not None
 
 
-def test_a_body_that_broke_off_is_a_failure_and_one_that_was_cut_is_not() -> None:
+def test_incomplete_body_is_a_failure_but_truncated_body_is_not() -> None:
     broken = reply_to(exchange(200, Truncation.DISCONNECT), NOW)
 
     assert isinstance(broken, Failed)
@@ -84,14 +84,14 @@ def test_a_body_that_broke_off_is_a_failure_and_one_that_was_cut_is_not() -> Non
 
 
 @pytest.mark.parametrize("location", ["", "javascript:alert(1)", "data:,x", "http://", "http://[bad"])
-def test_a_redirect_to_nowhere_has_no_target(location: str) -> None:
+def test_redirect_without_valid_location_has_no_target(location: str) -> None:
     reply = reply_to(exchange(302, Location=location), NOW)
 
     assert isinstance(reply, Moved)
     assert reply.target is None
 
 
-def test_a_failure_that_will_not_pass_is_gone() -> None:
+def test_permanent_failure_is_gone() -> None:
     assert fetch_status(Failed(URL, Reason.TLS, transient=False)) is FetchStatus.GONE
 
 
@@ -117,13 +117,13 @@ def test_retry_after_is_seconds_or_a_date(value: str, seconds: int | None) -> No
 
 
 @given(st.text(max_size=60))
-def test_any_retry_after_is_within_a_day(value: str) -> None:
+def test_retry_after_is_at_most_a_day(value: str) -> None:
     wait = retry_after(value, NOW)
 
     assert wait is None or timedelta(0) <= wait <= timedelta(days=1)
 
 
-def test_a_busy_host_says_how_long_it_wants_to_be_left_alone() -> None:
+def test_busy_reply_has_retry_after() -> None:
     reply = reply_to(exchange(503, Retry_After="7"), NOW)
 
     assert isinstance(reply, Failed)

@@ -55,7 +55,7 @@ def allowed(text: str | bytes, path: str, *agents: str) -> bool:
         ("disallow : /a", "/a", False),
     ],
 )
-def test_the_rules_of_a_group_decide(rules: str, path: str, expected: bool) -> None:
+def test_rules_of_the_group_decide(rules: str, path: str, expected: bool) -> None:
     assert allowed(f"User-agent: *\n{rules}", path) is expected
 
 
@@ -87,31 +87,31 @@ Disallow: /again
         ("nobody", {"/all"}),
     ],
 )
-def test_the_group_is_chosen_by_the_whole_product_token(agent: str, refused: set[str]) -> None:
+def test_group_is_chosen_by_the_whole_product_token(agent: str, refused: set[str]) -> None:
     paths = {"/scoter", "/again", "/both", "/all"}
 
     assert {path for path in paths if not allowed(GROUPS, path, agent)} == refused
 
 
-def test_a_token_in_the_file_ends_where_it_stops_being_one() -> None:
+def test_product_token_ends_at_the_first_invalid_character() -> None:
     assert not allowed("User-agent: scoter*\nDisallow: /", "/")
     assert not allowed("User-agent: scoter (all versions)\nDisallow: /", "/")
     assert allowed("User-agent: scoter-news\nDisallow: /", "/")
 
 
-def test_the_first_of_our_names_that_is_spoken_to_counts() -> None:
+def test_first_agent_name_with_a_group_wins() -> None:
     text = "User-agent: second\nDisallow: /second\nUser-agent: *\nDisallow: /all"
 
     assert not allowed(text, "/second", "first", "second")
     assert allowed(text, "/all", "first", "second")
 
 
-def test_rules_before_any_agent_and_unknown_lines_say_nothing() -> None:
+def test_unknown_lines_and_rules_before_any_agent_are_ignored() -> None:
     assert allowed("Disallow: /\nFoo: bar\nnonsense\n", "/a")
     assert not allowed("User-agent: *\nFoo: bar\nnonsense\nDisallow: /a", "/a")
 
 
-def test_a_sitemap_belongs_to_no_group_and_ends_none() -> None:
+def test_sitemap_line_does_not_affect_groups() -> None:
     text = "User-agent: a\nSitemap: http://example.com/s.xml\nUser-agent: scoter\nDisallow: /x\nSitemap: /t.xml\n"
     robots = Robots.read(text.encode(), ["scoter"])
 
@@ -121,15 +121,15 @@ def test_a_sitemap_belongs_to_no_group_and_ends_none() -> None:
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
-def test_every_line_end_ends_a_line(end: str) -> None:
+def test_every_kind_of_line_end_is_recognised(end: str) -> None:
     assert not allowed(end.join(["User-agent: *", "Disallow: /a", "Allow: /b"]), "/a")
 
 
-def test_a_byte_order_mark_is_not_part_of_the_first_line() -> None:
+def test_byte_order_mark_is_ignored() -> None:
     assert not allowed(b"\xef\xbb\xbfUser-agent: *\nDisallow: /a", "/a")
 
 
-def test_nothing_after_500_kib_counts_nor_does_half_a_line() -> None:
+def test_lines_beyond_500_kib_are_ignored_including_a_partial_one() -> None:
     head = b"User-agent: *\nDisallow: /early\n"
     filler = b"# " + b"x" * 997 + b"\n"
     body = head + filler * (LIMIT // len(filler) + 2) + b"Disallow: /late\n"
@@ -157,13 +157,13 @@ def test_nothing_after_500_kib_counts_nor_does_half_a_line() -> None:
         ("Disallow: /", None),
     ],
 )
-def test_the_crawl_delay_is_a_number_of_seconds(line: str, delay: float | None) -> None:
+def test_crawl_delay_is_a_number_of_seconds(line: str, delay: float | None) -> None:
     robots = Robots.read(f"User-agent: *\n{line}".encode(), ["scoter"])
 
     assert robots.crawl_delay == (None if delay is None else timedelta(seconds=delay))
 
 
-def test_a_crawl_delay_is_that_of_our_group() -> None:
+def test_crawl_delay_is_taken_from_our_group() -> None:
     text = b"User-agent: *\nCrawl-delay: 9\nUser-agent: scoter\nCrawl-delay: 3\nDisallow: /x"
 
     assert Robots.read(text, ["scoter"]).crawl_delay == timedelta(seconds=3)
@@ -171,7 +171,7 @@ def test_a_crawl_delay_is_that_of_our_group() -> None:
     assert Robots.read(text, ["other"]).allows(canonical("http://example.com/x"))
 
 
-def test_of_several_crawl_delays_the_longest_counts() -> None:
+def test_longest_of_several_crawl_delays_wins() -> None:
     one = b"User-agent: *\nCrawl-delay: 10\nCrawl-delay: 2"
     two = b"User-agent: scoter\nCrawl-delay: 3\n\nUser-agent: scoter\nCrawl-delay: 1"
 
@@ -179,7 +179,7 @@ def test_of_several_crawl_delays_the_longest_counts() -> None:
     assert Robots.read(two, ["scoter"]).crawl_delay == timedelta(seconds=3)
 
 
-def test_a_verdict_names_the_line_that_decided() -> None:
+def test_verdict_names_the_deciding_line() -> None:
     robots = Robots.read(b"User-agent: *\n\nDisallow: /a\nAllow: /a/b", ["scoter"])
 
     assert robots.explain(canonical("http://example.com/a")).why == "line 3: Disallow: /a"
@@ -188,7 +188,7 @@ def test_a_verdict_names_the_line_that_decided() -> None:
     assert ALLOW_ALL.explain(canonical("http://example.com/")).why == "no rules for this crawler"
 
 
-def test_an_unreachable_file_allows_nothing_but_itself() -> None:
+def test_unreachable_file_allows_only_itself() -> None:
     robots = disallow_all("robots.txt could not be reached")
 
     assert robots.explain(canonical("http://example.com/")).why == "robots.txt could not be reached"
@@ -211,20 +211,20 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_a_hostile_file_is_read_and_asked_in_bounded_time(name: str) -> None:
+def test_hostile_file_is_parsed_and_matched_in_bounded_time(name: str) -> None:
     url = canonical("http://example.com/" + "a" * 2_000)
 
     # A quadratic reader takes minutes.
     assert seconds_of(lambda: Robots.read(HOSTILE[name], ["scoter"]).allows(url)) < 2
 
 
-def test_a_line_separator_inside_a_path_starts_no_line() -> None:
+def test_unicode_line_separator_does_not_end_a_line() -> None:
     assert allowed("User-agent: *\nDisallow: /a\u2028Disallow: /b\x0bDisallow: /c", "/b")
     assert not allowed("User-agent: *\nDisallow: /a\x0bb", "/a%0Bb")
 
 
 @given(st.binary(max_size=400) | st.text(max_size=400).map(str.encode))
-def test_any_bytes_make_rules(body: bytes) -> None:
+def test_any_bytes_are_parsed_without_an_error(body: bytes) -> None:
     robots = Robots.read(body, ["scoter"])
     url = canonical("http://example.com/a?b")
 
@@ -237,7 +237,7 @@ LINES = st.lists(
 
 
 @given(LINES, st.text(alphabet="/ab", max_size=8))
-def test_the_verdict_is_that_of_the_longest_match(lines: list[tuple[str, str]], path: str) -> None:
+def test_longest_match_decides(lines: list[tuple[str, str]], path: str) -> None:
     """Against the plainest matcher there is: one that tries every way to read a pattern."""
     lines = [(kind, "/" + pattern.replace("$", "")) for kind, pattern in lines]
     lines = [(kind, pattern) for kind, pattern in lines if not pattern.endswith("index.html")]
@@ -265,7 +265,7 @@ _PATHS = st.text(alphabet="/abA1.~*$?&=%;-é", max_size=7).map(lambda text: "/" 
     st.lists(st.tuples(st.booleans(), _PATHS | st.text(alphabet="/ab*$%", max_size=5)), max_size=4),
     st.text(alphabet="/abA1.~?&=%;-é", max_size=9),
 )
-def test_a_quick_look_at_a_url_never_changes_the_verdict(rules: list[tuple[bool, str]], path: str) -> None:
+def test_fast_path_agrees_with_full_matching(rules: list[tuple[bool, str]], path: str) -> None:
     lines = [f"{'Allow' if allow else 'Disallow'}: {rule}" for allow, rule in rules]
     robots = Robots.read("\n".join(["User-agent: *", *lines]).encode(), ["scoter"])
     url = canonical(f"http://a.example/{path}")
@@ -273,7 +273,7 @@ def test_a_quick_look_at_a_url_never_changes_the_verdict(rules: list[tuple[bool,
     assert robots.allows(url) is (robots._matcher is None or robots._matcher.can_fetch(url.text, "*"))
 
 
-def test_a_denial_by_one_of_many_rules_is_explained_as_quickly_as_it_is_found() -> None:
+def test_denial_among_many_rules_is_explained_quickly() -> None:
     many = b"".join(b"Disallow: /folder%x/*/x\n" % number for number in range(15_000))
     robots = Robots.read(b"User-agent: *\n" + many + b"Disallow: /p\n", ["scoter"])
 
@@ -284,7 +284,7 @@ def test_a_denial_by_one_of_many_rules_is_explained_as_quickly_as_it_is_found() 
     assert seconds_of(explain) < 5  # building a matcher for each rule took that for a few of them
 
 
-def test_the_rule_that_denies_is_not_looked_for_among_thousands_that_might() -> None:
+def test_denial_among_thousands_of_similar_rules_is_not_traced_to_a_line() -> None:
     odd = b"".join(b"Disallow: /%%70/%d\n" % number for number in range(5_000))
     robots = Robots.read(b"User-agent: *\n" + odd + b"Disallow: /p\n", ["scoter"])
 
@@ -306,7 +306,7 @@ def test_the_rule_that_denies_is_not_looked_for_among_thousands_that_might() -> 
         ("p", "/p"),
     ],
 )
-def test_a_denial_names_its_rule_however_that_is_written(rule: str, path: str) -> None:
+def test_denial_names_its_rule_in_any_notation(rule: str, path: str) -> None:
     url = canonical(f"http://example.com{path}")
     robots = Robots.read(f"User-agent: *\nDisallow: /other\nDisallow: {rule}\n".encode(), ["scoter"])
 

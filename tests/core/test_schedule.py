@@ -44,14 +44,14 @@ def record(
     )
 
 
-def test_a_new_url_is_due_at_once() -> None:
+def test_new_url_is_due_immediately() -> None:
     first = Schedule().first(record(), NOW)
 
     assert (first.fetch_time, first.interval, first.retries) == (NOW, 30 * DAY, 0)
     assert Schedule().due(first, NOW)[0]
 
 
-def test_the_default_schedule_keeps_the_interval() -> None:
+def test_default_schedule_keeps_the_interval() -> None:
     for change in Change:
         result = Schedule().fetched(URL, record(modified=NOW - DAY), NOW, change)
 
@@ -61,20 +61,20 @@ def test_the_default_schedule_keeps_the_interval() -> None:
     assert Schedule().fetched(URL, record(), NOW, Change.UNKNOWN).modified_time == NOW
 
 
-def test_a_failure_is_tried_again_tomorrow() -> None:
+def test_failure_is_retried_after_a_day() -> None:
     result = Schedule().retry(record(), NOW)
 
     assert (result.fetch_time, result.retries, result.interval) == (NOW + DAY, 3, 10 * DAY)
 
 
 @pytest.mark.parametrize(("before", "after"), [(10, 15), (59, 88.5), (60, 81), (400, 81), (0, 45)])
-def test_a_page_that_is_gone_is_looked_at_less_and_less_often(before: float, after: float) -> None:
+def test_interval_of_gone_page_grows_up_to_the_maximum(before: float, after: float) -> None:
     result = Schedule().gone(record(before * DAY), NOW)
 
     assert (result.interval, result.fetch_time) == (after * DAY, NOW + after * DAY)
 
 
-def test_a_forced_page_forgets_its_content_and_keeps_a_sane_interval() -> None:
+def test_forced_page_loses_its_signature_and_excess_interval() -> None:
     forced = Schedule().force(replace(record(100 * DAY, NOW), signature=b"x"))
 
     assert (forced.status, forced.retries, forced.signature, forced.modified_time) == (
@@ -87,7 +87,7 @@ def test_a_forced_page_forgets_its_content_and_keeps_a_sane_interval() -> None:
     assert Schedule().force(record(5 * DAY)).interval == 5 * DAY
 
 
-def test_a_time_too_far_away_is_brought_back_to_now() -> None:
+def test_fetch_time_too_far_ahead_is_reset_to_now() -> None:
     far = replace(record(200 * DAY), fetch_time=NOW + 91 * DAY)
     near = replace(far, fetch_time=NOW + 90 * DAY)
 
@@ -95,12 +95,12 @@ def test_a_time_too_far_away_is_brought_back_to_now() -> None:
     assert Schedule().due(near, NOW) == (False, near)
 
 
-def test_the_last_fetch_is_told_from_the_next_one() -> None:
+def test_last_fetch_is_derived_from_the_next_one() -> None:
     assert last_fetch(record(3 * DAY)) == NOW - 3 * DAY
     assert last_fetch(replace(record(), status=DbStatus.UNFETCHED)) == EPOCH
 
 
-def test_the_adaptive_schedule_shortens_lengthens_or_keeps() -> None:
+def test_adaptive_schedule_changes_interval_by_change() -> None:
     schedule = AdaptiveSchedule(sync=False)
 
     assert schedule.fetched(URL, record(), NOW, Change.MODIFIED).interval == 8 * DAY
@@ -108,7 +108,7 @@ def test_the_adaptive_schedule_shortens_lengthens_or_keeps() -> None:
     assert schedule.fetched(URL, record(), NOW, Change.UNKNOWN).interval == 10 * DAY
 
 
-def test_sync_moves_the_next_visit_towards_the_last_change() -> None:
+def test_sync_moves_the_next_fetch_towards_the_last_change() -> None:
     # given a page unchanged for 20 days, with an interval of 10
     result = AdaptiveSchedule().fetched(URL, record(modified=NOW - 20 * DAY), NOW, Change.UNKNOWN)
 
@@ -118,32 +118,32 @@ def test_sync_moves_the_next_visit_towards_the_last_change() -> None:
     assert result.modified_time == NOW - 20 * DAY
 
 
-def test_a_very_old_page_is_synchronised_by_a_share_of_the_longest_interval() -> None:
+def test_sync_offset_of_old_page_is_limited_by_the_longest_interval() -> None:
     result = AdaptiveSchedule().fetched(URL, record(modified=NOW - 4000 * DAY), NOW, Change.UNKNOWN)
 
     assert result.interval == 365 * DAY
     assert result.fetch_time == NOW + 0.7 * 365 * DAY
 
 
-def test_a_fixed_interval_wins_over_everything() -> None:
+def test_fixed_interval_overrides_the_schedule() -> None:
     result = AdaptiveSchedule().fetched(URL, record(metadata={FIXED_INTERVAL: "5"}), NOW, Change.NOTMODIFIED)
 
     assert (result.interval, result.fetch_time) == (timedelta(seconds=5), NOW + timedelta(seconds=5))
 
 
 @pytest.mark.parametrize("text", ["", "soon", "-1", "nan"])
-def test_a_fixed_interval_that_is_no_number_of_seconds_is_none(text: str) -> None:
+def test_invalid_fixed_interval_is_ignored(text: str) -> None:
     assert fixed_interval(record(metadata={FIXED_INTERVAL: text})) is None
 
 
-def test_a_host_has_its_own_bounds_and_no_other_host_gets_them() -> None:
+def test_host_bounds_apply_to_that_host_only() -> None:
     schedule = AdaptiveSchedule(sync=False, host_bounds={"example.com": IntervalBounds(HOUR, 2 * HOUR)})
 
     assert schedule.fetched(URL, record(), NOW, Change.UNKNOWN).interval == 2 * HOUR
     assert schedule.fetched(canonical("http://other.example/"), record(), NOW, Change.UNKNOWN).interval == 10 * DAY
 
 
-def test_the_mime_schedule_has_rates_by_media_type() -> None:
+def test_mime_schedule_has_rates_by_media_type() -> None:
     schedule = MimeAdaptiveSchedule(sync=False, by_media_type={"text/html": IntervalRates(longer=1.0, shorter=0.5)})
 
     html = record(metadata={MEDIA_TYPE: "Text/HTML; charset=utf-8"})
@@ -168,7 +168,7 @@ ADAPTIVE = st.builds(
 
 
 @given(ADAPTIVE, INTERVALS, st.none() | MOMENTS, MOMENTS, CHANGES)
-def test_no_page_is_scheduled_into_the_past_or_beyond_its_bounds(
+def test_next_fetch_is_neither_in_the_past_nor_beyond_the_bounds(
     schedule: AdaptiveSchedule, interval: timedelta, modified: datetime | None, fetched: datetime, change: Change
 ) -> None:
     result = schedule.fetched(URL, record(interval, modified), fetched, change)
@@ -180,7 +180,7 @@ def test_no_page_is_scheduled_into_the_past_or_beyond_its_bounds(
 
 
 @given(INTERVALS, MOMENTS, st.floats(0, 5), st.floats(0, 5))
-def test_an_unchanged_page_waits_longer_with_a_higher_rate(
+def test_unchanged_page_waits_longer_with_a_higher_rate(
     interval: timedelta, fetched: datetime, one: float, other: float
 ) -> None:
     low, high = sorted((one, other))
@@ -193,7 +193,7 @@ def test_an_unchanged_page_waits_longer_with_a_higher_rate(
 
 
 @given(INTERVALS, MOMENTS, st.floats(0, 1), st.floats(0, 1))
-def test_a_changed_page_comes_back_sooner_with_a_higher_rate(
+def test_changed_page_is_fetched_sooner_with_a_higher_rate(
     interval: timedelta, fetched: datetime, one: float, other: float
 ) -> None:
     low, high = sorted((one, other))
@@ -206,7 +206,7 @@ def test_a_changed_page_comes_back_sooner_with_a_higher_rate(
 
 
 @given(INTERVALS, MOMENTS, CHANGES, st.sampled_from([Schedule(), AdaptiveSchedule(), MimeAdaptiveSchedule()]))
-def test_every_outcome_of_every_schedule_is_a_time_that_can_be_stored(
+def test_every_scheduled_time_can_be_stored(
     interval: timedelta, fetched: datetime, change: Change, schedule: Schedule
 ) -> None:
     datum = record(interval, fetched + 400 * DAY)

@@ -10,17 +10,17 @@ from scoter.core.signature import NEAR, distance, md5, profile_lines, simhash, t
 PAGE = " ".join(f"the harbour had {count} boats and {count * 7} gulls that morning" for count in range(80))
 
 
-def test_md5_signs_bytes_and_an_empty_body_by_its_url() -> None:
+def test_md5_signs_the_body_or_the_url_of_an_empty_page() -> None:
     assert md5(b"abc", "http://a/") == hashlib.md5(b"abc").digest()
     assert md5(b"", "http://a/") == hashlib.md5(b"http://a/").digest()
 
 
-def test_text_md5_ignores_markup_and_falls_back_to_the_bytes() -> None:
+def test_text_md5_ignores_markup_and_falls_back_to_the_body() -> None:
     assert text_md5("same", b"<b>same</b>", "") == text_md5("same", b"<i>same</i>", "")
     assert text_md5("", b"abc", "http://a/") == md5(b"abc", "http://a/")
 
 
-def test_a_profile_counts_words_of_more_than_two_letters_in_steps() -> None:
+def test_profile_counts_words_of_more_than_two_letters_in_steps() -> None:
     # given a word 5 times, one 4 times, one 3 times, one once, and a short one
     text = "gull gull gull gull GULL, boat boat boat boat; rope rope rope. once at at at at at"
 
@@ -28,7 +28,7 @@ def test_a_profile_counts_words_of_more_than_two_letters_in_steps() -> None:
     assert profile_lines(text) == ["boat 4", "gull 4", "rope 2"]
 
 
-def test_the_quantum_grows_with_the_most_frequent_word() -> None:
+def test_quantum_grows_with_the_most_frequent_word() -> None:
     text = "gull " * 450 + "boat " * 7 + "rope " * 3
 
     assert profile_lines(text) == ["gull 450", "boat 5"]  # 1 % of 450 is 4.5, rounded up to 5
@@ -38,16 +38,16 @@ def test_words_that_occur_once_each_are_kept() -> None:
     assert profile_lines("one two three") == ["one 1", "three 1", "two 1"]
 
 
-def test_a_profile_without_words_falls_back_to_the_text() -> None:
+def test_profile_without_words_falls_back_to_the_text() -> None:
     assert text_profile("a b c", b"body", "u") == text_md5("a b c", b"body", "u")
     assert text_profile("", b"body", "u") == md5(b"body", "u")
 
 
-def test_the_profile_forgives_case_punctuation_and_order() -> None:
+def test_profile_ignores_case_punctuation_and_order() -> None:
     assert text_profile("Gull boat. Boat gull", b"", "") == text_profile("boat boat gull gull", b"", "")
 
 
-def test_near_duplicates_have_near_simhashes_and_strangers_do_not() -> None:
+def test_only_near_duplicates_have_similar_simhashes() -> None:
     stranger = " ".join(f"chapter {count} deals with question number {count * 3}" for count in range(80))
 
     assert distance(simhash(PAGE), simhash(PAGE + " today")) <= NEAR
@@ -55,7 +55,7 @@ def test_near_duplicates_have_near_simhashes_and_strangers_do_not() -> None:
     assert distance(simhash(PAGE), simhash(stranger)) > 10
 
 
-def test_the_order_of_words_counts_in_a_simhash() -> None:
+def test_simhash_depends_on_word_order() -> None:
     assert simhash("one two three four five six") != simhash("six five four three two one")
 
 

@@ -94,15 +94,13 @@ ENDS: dict[Status, DbStatus] = {
 MATRIX = list(itertools.product(OLDS, OUTCOMES, LINKS, SCHEDULES, SIGNATURES))
 
 
-def test_the_matrix_is_whole() -> None:
+def test_table_covers_every_status_and_outcome() -> None:
     assert len(MATRIX) == 10 * 8 * 3 * 2 * 3
 
 
 @pytest.mark.parametrize("outcome", OUTCOMES, ids=str)
 @pytest.mark.parametrize("before", OLDS, ids=str)
-def test_each_old_status_and_each_outcome_lead_to_the_status_of_the_table(
-    before: DbStatus | None, outcome: Status | None
-) -> None:
+def test_new_status_follows_the_table(before: DbStatus | None, outcome: Status | None) -> None:
     for links, schedule, kind in itertools.product(LINKS, SCHEDULES, SIGNATURES):
         # given
         old = None if before is None else old_record(before)
@@ -156,7 +154,7 @@ def expect_linked(old: CrawlDatum | None, result: CrawlDatum, arrived: float) ->
         assert result == replace(old, score=old.score + arrived, metadata=kept)
 
 
-def test_a_changed_page_of_the_adaptive_schedule_comes_back_sooner_and_an_unchanged_one_later() -> None:
+def test_adaptive_schedule_fetches_changed_page_sooner_and_unchanged_later() -> None:
     old = replace(old_record(DbStatus.FETCHED), modified_time=FETCHED)
     fetch = fetch_record(FetchStatus.SUCCESS)
 
@@ -169,7 +167,7 @@ def test_a_changed_page_of_the_adaptive_schedule_comes_back_sooner_and_an_unchan
     assert same.interval == 42 * DAY
 
 
-def test_what_was_found_wins_over_what_was_known() -> None:
+def test_new_facts_override_old_ones() -> None:
     old = replace(old_record(DbStatus.FETCHED), extra={"depth": 3, "kept": 1})
     fetch = replace(fetch_record(FetchStatus.GONE), modified_time=FETCHED, extra={"depth": 2})
 
@@ -180,7 +178,7 @@ def test_what_was_found_wins_over_what_was_known() -> None:
     assert result.extra == {"depth": 2, "kept": 1}
 
 
-def test_the_longest_interval_that_is_allowed_is_allowed() -> None:
+def test_maximum_interval_does_not_force_a_fetch() -> None:
     fetch = replace(fetch_record(FetchStatus.SUCCESS), interval=90 * DAY)
 
     result = update(URL, None, fetch, [], NEW_SIGNATURE, NOW, rules())
@@ -189,7 +187,7 @@ def test_the_longest_interval_that_is_allowed_is_allowed() -> None:
     assert (result.status, result.interval) == (DbStatus.FETCHED, 90 * DAY)
 
 
-def test_a_success_is_scheduled_to_the_second_by_either_schedule() -> None:
+def test_success_is_scheduled_to_the_second_by_either_schedule() -> None:
     old, fetch = old_record(DbStatus.FETCHED), fetch_record(FetchStatus.SUCCESS)
     unchanged_for = FETCHED - (BEFORE - DAY)  # 40 days and 22 hours
 
@@ -228,7 +226,7 @@ def test_150_rounds_of_failure_end_in_gone_without_overflow() -> None:
     assert moment < NOW + 150 * timedelta(days=90)
 
 
-def test_an_interval_over_the_maximum_leads_to_an_unconditional_fetch() -> None:
+def test_interval_over_the_maximum_forces_an_unconditional_fetch() -> None:
     fetch = replace(fetch_record(FetchStatus.SUCCESS), interval=100 * DAY)
 
     result = update(URL, old_record(DbStatus.FETCHED), fetch, [], NEW_SIGNATURE, NOW, rules())
@@ -239,7 +237,7 @@ def test_an_interval_over_the_maximum_leads_to_an_unconditional_fetch() -> None:
     assert result.interval == 81 * DAY
 
 
-def test_a_new_url_is_dropped_when_additions_are_off_and_a_known_one_is_not() -> None:
+def test_without_additions_only_known_urls_are_updated() -> None:
     closed = rules(additions=False)
 
     assert update(URL, None, None, [linked(1.0)], None, NOW, closed) is None
@@ -257,7 +255,7 @@ def test_only_the_best_inlinks_count() -> None:
     assert [link.score for link in best_links(links, 3)] == [8.0, 4.0, 2.0]
 
 
-def test_a_url_that_nobody_mentions_is_given_to_the_orphaned_hook() -> None:
+def test_url_without_outcome_or_inlink_gets_the_orphaned_hook() -> None:
     scoring = AddingUp()
     old = old_record(DbStatus.FETCHED)
 
@@ -268,7 +266,7 @@ def test_a_url_that_nobody_mentions_is_given_to_the_orphaned_hook() -> None:
     assert update(URL, None, None, [], None, NOW, rules()) is None
 
 
-def test_the_signature_of_the_parse_wins_over_that_of_the_fetch() -> None:
+def test_signature_of_the_parse_overrides_that_of_the_fetch() -> None:
     fetch = fetch_record(FetchStatus.SUCCESS, signature=OLD_SIGNATURE)
 
     by_fetch = update(URL, old_record(DbStatus.FETCHED), fetch, [], None, NOW, rules())
@@ -280,7 +278,7 @@ def test_the_signature_of_the_parse_wins_over_that_of_the_fetch() -> None:
     assert (by_parse.status, by_parse.signature) == (DbStatus.FETCHED, NEW_SIGNATURE)
 
 
-def test_what_parsing_found_joins_the_metadata_of_a_success_only() -> None:
+def test_parse_metadata_is_added_only_on_success() -> None:
     for status in FetchStatus:
         result = update(URL, None, fetch_record(status), [], None, NOW, rules(), parsed={"lang": "en"})
 
@@ -291,7 +289,7 @@ def test_what_parsing_found_joins_the_metadata_of_a_success_only() -> None:
 @pytest.mark.parametrize(
     "status", [*DbStatus, PartStatus.SIGNATURE, PartStatus.INJECTED, PartStatus.PARSE_META], ids=str
 )
-def test_a_record_that_is_no_outcome_changes_nothing(status: Status) -> None:
+def test_record_that_is_no_outcome_changes_nothing(status: Status) -> None:
     old = old_record(DbStatus.FETCHED)
 
     assert update(URL, old, fetch_record(status), [], NEW_SIGNATURE, NOW, rules()) == old
@@ -300,7 +298,7 @@ def test_a_record_that_is_no_outcome_changes_nothing(status: Status) -> None:
     assert by_link == update(URL, None, None, [linked(0.5)], NEW_SIGNATURE, NOW, rules())
 
 
-def test_of_several_records_the_newest_counts() -> None:
+def test_newest_of_several_outcomes_wins() -> None:
     early, late = fetch_record(FetchStatus.RETRY), replace(fetch_record(FetchStatus.SUCCESS), fetch_time=NOW)
 
     assert newest([late, early]) is late

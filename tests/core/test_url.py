@@ -62,7 +62,7 @@ SPELLINGS = [
 
 
 @pytest.mark.parametrize(("spelling", "stored"), SPELLINGS)
-def test_every_spelling_of_a_url_is_stored_under_one_form(spelling: str, stored: str) -> None:
+def test_every_spelling_has_one_canonical_form(spelling: str, stored: str) -> None:
     assert canonical(spelling).text == stored
     assert canonical(stored).text == stored
 
@@ -88,12 +88,12 @@ def test_every_spelling_of_a_url_is_stored_under_one_form(spelling: str, stored:
         "\ud800http://example.com/",
     ],
 )
-def test_text_that_leads_nowhere_is_refused_with_a_clear_error(text: str) -> None:
+def test_invalid_url_is_rejected_with_a_clear_error(text: str) -> None:
     with pytest.raises(UrlError, match="is not a URL that can be fetched"):
         canonical(text)
 
 
-def test_an_error_does_not_repeat_a_megabyte() -> None:
+def test_error_truncates_long_url() -> None:
     with pytest.raises(UrlError) as caught:
         canonical("x" * 1_000_000)
 
@@ -110,13 +110,13 @@ def test_an_error_does_not_repeat_a_megabyte() -> None:
         ("http://example.com./", "com,example)/", "example.com."),
     ],
 )
-def test_a_url_knows_its_sort_key_and_host(text: str, key: str, host: str) -> None:
+def test_url_has_sort_key_and_host(text: str, key: str, host: str) -> None:
     url = canonical(text)
 
     assert (url.key, url.host) == (key, host)
 
 
-def test_sorting_by_key_brings_a_domain_together() -> None:
+def test_urls_of_a_domain_sort_together() -> None:
     urls = ["http://b.example.org/", "http://example.com/", "http://a.example.org/x", "http://example.org/z"]
 
     in_order = sorted(urls, key=lambda text: canonical(text).key)
@@ -129,7 +129,7 @@ def test_sorting_by_key_brings_a_domain_together() -> None:
     ]
 
 
-def test_a_url_takes_itself_apart() -> None:
+def test_url_has_its_parts() -> None:
     url = canonical("https://[2001:db8::1]:8443/a/b//c/?x=/y:z")
 
     assert (url.scheme, url.port, url.path, url.query, url.target, url.depth) == (
@@ -145,7 +145,7 @@ def test_a_url_takes_itself_apart() -> None:
     assert canonical("foo://host").path == "/"
 
 
-def test_a_host_ends_at_the_query_where_there_is_no_path() -> None:
+def test_host_ends_at_the_query_if_there_is_no_path() -> None:
     url = canonical("httpx://user@bucket?by=me@b/c")
 
     assert (url.text, url.host, url.query) == ("httpx://bucket?by=me@b/c", "bucket", "by=me@b/c")
@@ -176,13 +176,13 @@ def test_a_host_ends_at_the_query_where_there_is_no_path() -> None:
         ("http://[bad", None),
     ],
 )
-def test_a_link_is_resolved_against_its_page(href: str, target: str | None) -> None:
+def test_link_is_resolved_against_its_page(href: str, target: str | None) -> None:
     found = join(canonical("http://example.com/a/b?x=/z"), href)
 
     assert (found and found.text) == target
 
 
-def test_the_quick_join_is_the_exact_join_after_it_was_asked_from_another_page_of_the_folder() -> None:
+def test_cached_join_is_exact_for_another_page_of_the_folder() -> None:
     one, other = canonical("http://example.com/a/one?p=1"), canonical("http://example.com/a/two?p=2")
 
     for href in ("x", "?q", "#f", "", "http:?q", "http:", "../y", "/z", "http://h/", "ht\ttp:?q"):
@@ -215,7 +215,7 @@ TARGETS = st.text(alphabet="/.a~-_Z9?=&%2eE", max_size=16)
 
 
 @given(ORIGINS, TARGETS)
-def test_a_plain_url_is_read_as_the_parser_reads_it(origin: str, target: str) -> None:
+def test_fast_path_reads_plain_url_like_the_parser(origin: str, target: str) -> None:
     found = []
     for text in (f"{origin}/{target}", f"{origin}/{target}#"):  # a fragment is never kept, and never plain
         try:
@@ -228,7 +228,7 @@ def test_a_plain_url_is_read_as_the_parser_reads_it(origin: str, target: str) ->
 
 
 @given(ORIGINS, TARGETS, TARGETS)
-def test_a_plain_link_leads_where_the_parser_says(origin: str, page: str, target: str) -> None:
+def test_fast_path_resolves_plain_link_like_the_parser(origin: str, page: str, target: str) -> None:
     try:
         base = canonical(f"{origin}/{page}")
     except UrlError:
@@ -242,14 +242,14 @@ ESCAPES = st.text(alphabet="%0123456789abcdefABCDEF./", max_size=12).map("http:/
 
 
 @given(ESCAPES)
-def test_escapes_beside_stray_percent_signs_settle_at_once(text: str) -> None:
+def test_canonicalising_percent_signs_is_idempotent(text: str) -> None:
     assert canonical(canonical(text).text) == canonical(text)
 
 
 @given(
     st.text(max_size=60) | st.text(max_size=60).map("http://example.com/".__add__) | st.text().map("http://".__add__)
 )
-def test_the_canonical_form_of_a_canonical_form_is_itself(text: str) -> None:
+def test_canonicalisation_is_idempotent(text: str) -> None:
     try:
         url = canonical(text)
     except UrlError:
@@ -260,7 +260,7 @@ def test_the_canonical_form_of_a_canonical_form_is_itself(text: str) -> None:
     assert url.text.startswith(f"{url.scheme}://")
 
 
-def test_http_https_and_every_port_of_a_host_share_a_turn() -> None:
+def test_all_schemes_and_ports_of_a_host_share_a_queue() -> None:
     spellings = ["http://www.example.co.uk/", "https://www.example.co.uk:8443/", "http://WWW.example.co.uk./a"]
 
     assert {queue_key(canonical(text)) for text in spellings} == {"www.example.co.uk"}
@@ -268,6 +268,6 @@ def test_http_https_and_every_port_of_a_host_share_a_turn() -> None:
     assert queue_key(canonical("http://127.1:81/"), "domain") == "127.0.0.1"
 
 
-def test_a_url_shows_itself() -> None:
+def test_repr_shows_the_url() -> None:
     assert repr(canonical("http://example.com")) == "Url('http://example.com/')"
     assert str(canonical("http://example.com")) == "http://example.com/"

@@ -47,7 +47,7 @@ FILTER = """
 """
 
 
-def test_every_extension_point_has_a_sentence_and_a_setting_that_exists() -> None:
+def test_every_extension_point_has_a_description_and_a_setting() -> None:
     config = load()
 
     for point in POINTS.values():
@@ -55,14 +55,14 @@ def test_every_extension_point_has_a_sentence_and_a_setting_that_exists() -> Non
         assert isinstance(active(point, config), tuple)
 
 
-def test_every_active_plugin_of_the_default_configuration_can_be_made() -> None:
+def test_every_plugin_active_by_default_can_be_instantiated() -> None:
     config = load(overrides=["agent.name=testbot"])
 
     for point in POINTS.values():
         assert len(chain(point.name, config)) == len(active(point, config))
 
 
-def test_every_built_in_plugin_loads_and_has_a_sentence() -> None:
+def test_every_built_in_plugin_loads_and_has_a_description() -> None:
     ours = [plugin for plugin in installed() if plugin.package == "scoter"]
 
     assert len(ours) >= 20
@@ -70,7 +70,7 @@ def test_every_built_in_plugin_loads_and_has_a_sentence() -> None:
         assert plugin.purpose().endswith(".")
 
 
-def test_a_chain_has_the_order_of_the_configuration(install: Install) -> None:
+def test_chain_has_the_configured_order(install: Install) -> None:
     install("pack", FILTER, urlfilter="one = pack:Some\ntwo = pack:Some")
 
     made = chain("urlfilter", load(overrides=['urlfilter.order=["two", "validator", "one"]']))
@@ -78,7 +78,7 @@ def test_a_chain_has_the_order_of_the_configuration(install: Install) -> None:
     assert [name for name, _ in made] == ["two", "validator", "one"]
 
 
-def test_an_unknown_name_is_told_with_the_setting_and_the_nearest_name() -> None:
+def test_unknown_name_is_reported_with_the_setting_and_the_nearest_name() -> None:
     with pytest.raises(PluginError) as caught:
         chain("urlfilter", load(overrides=['urlfilter.order=["sufix"]']))
 
@@ -86,12 +86,12 @@ def test_an_unknown_name_is_told_with_the_setting_and_the_nearest_name() -> None
     assert "Installed:" in str(caught.value)
 
 
-def test_a_name_that_stands_twice_is_told() -> None:
+def test_plugin_listed_twice_is_an_error() -> None:
     with pytest.raises(ConfigError, match="'suffix' is listed twice"):
         chain("urlfilter", load(overrides=['urlfilter.order=["suffix", "suffix"]']))
 
 
-def test_a_plugin_that_fails_to_import_is_told_with_its_package(install: Install) -> None:
+def test_plugin_that_fails_to_import_is_reported_with_its_package(install: Install) -> None:
     install("pack", "import no_such_module", urlfilter="some = pack:Some")
 
     with pytest.raises(PluginError) as caught:
@@ -110,7 +110,7 @@ def test_a_plugin_that_fails_to_import_is_told_with_its_package(install: Install
         ("class Some:\n    def keeps(self, url, more): ...", r"keeps\(\) must take \(self, url\)"),
     ],
 )
-def test_a_plugin_that_does_not_fit_its_point_is_told_how(install: Install, code: str, problem: str) -> None:
+def test_plugin_that_does_not_fit_its_point_is_reported_with_reasons(install: Install, code: str, problem: str) -> None:
     install("pack", code, urlfilter="some = pack:Some")
 
     with pytest.raises(PluginError, match=problem):
@@ -125,13 +125,13 @@ def test_a_plugin_that_does_not_fit_its_point_is_told_how(install: Install, code
         "class Some:\n    @staticmethod\n    def keeps(url): ...",
     ],
 )
-def test_a_plugin_may_take_more_than_its_point_gives(install: Install, code: str) -> None:
+def test_plugin_may_have_optional_parameters(install: Install, code: str) -> None:
     install("pack", code, urlfilter="some = pack:Some")
 
     assert find(POINTS["urlfilter"], "some").load().__name__ == "Some"
 
 
-def test_a_scoring_filter_needs_one_hook_in_either_face(install: Install) -> None:
+def test_scoring_filter_needs_at_least_one_hook(install: Install) -> None:
     install(
         "pack",
         """
@@ -166,14 +166,14 @@ def test_a_scoring_filter_needs_one_hook_in_either_face(install: Install) -> Non
         ("class Some:\n    columns = ('depth', 3)\n    def keeps(self, url): ...", "columns is not a tuple of Column"),
     ],
 )
-def test_a_plugin_that_breaks_is_told_with_its_name(install: Install, code: str, problem: str) -> None:
+def test_plugin_that_fails_to_instantiate_is_reported_with_its_name(install: Install, code: str, problem: str) -> None:
     install("pack", code, urlfilter="some = pack:Some")
 
     with pytest.raises(PluginError, match=rf"urlfilter-some .package pack 1\.0.*{problem}"):
         find(POINTS["urlfilter"], "some").make(load())
 
 
-def test_a_filter_that_raises_is_told_with_its_name() -> None:
+def test_filter_that_raises_is_reported_with_its_name() -> None:
     class Raises:
         def keeps(self, url: Url) -> bool:
             raise ZeroDivisionError("oops")
@@ -184,7 +184,7 @@ def test_a_filter_that_raises_is_told_with_its_name() -> None:
         trace_filters(canonical("http://a.test/"), [("some", Raises())])
 
 
-def test_two_packages_with_one_name_are_told_apart_by_nobody(install: Install) -> None:
+def test_two_packages_with_the_same_plugin_name_are_an_error(install: Install) -> None:
     install("pack", FILTER, urlfilter="some = pack:Some")
     install("other", FILTER, urlfilter="some = other:Some")
 
@@ -203,7 +203,7 @@ SETTINGS = """
 """
 
 
-def test_a_plugin_gets_its_settings_from_its_table(install: Install) -> None:
+def test_plugin_gets_its_settings_from_its_table(install: Install) -> None:
     install("pack", SETTINGS, urlfilter="some = pack:Some")
     config = load(overrides=['urlfilter.order=["some"]', 'plugin.urlfilter-some.wait="2m"'])
 
@@ -212,7 +212,7 @@ def test_a_plugin_gets_its_settings_from_its_table(install: Install) -> None:
     assert made.wait.total_seconds() == 120
 
 
-def test_a_wrong_table_is_told_even_when_its_plugin_is_not_active(install: Install) -> None:
+def test_table_of_an_inactive_plugin_is_checked(install: Install) -> None:
     install("pack", SETTINGS, urlfilter="some = pack:Some")
 
     with pytest.raises(ConfigError, match=r"did you mean plugin\.urlfilter-some\.wait"):
@@ -223,7 +223,7 @@ def test_a_wrong_table_is_told_even_when_its_plugin_is_not_active(install: Insta
         check_tables(load(overrides=["plugin.urlfilter-suffix.wait=1"]))
 
 
-def test_a_full_name_finds_a_plugin_and_a_wrong_one_its_neighbour() -> None:
+def test_plugin_is_found_by_full_name_or_the_nearest_is_suggested() -> None:
     assert find_by_full_name("urlfilter-regex").name == "regex"
     with pytest.raises(PluginError, match="did you mean 'urlfilter-regex'"):
         find_by_full_name("urlfiler-regex")

@@ -52,14 +52,14 @@ def test_urls_of_the_public_web_are_valid(url: str) -> None:
         ("http://example.org/" + "a" * 70_000, "longer than 65536"),
     ],
 )
-def test_others_are_dropped_with_a_reason(url: str, why: str) -> None:
+def test_other_urls_are_dropped_with_a_reason(url: str, why: str) -> None:
     rules = ValidatorRules()
 
     assert not rules.keeps(canonical(url))
     assert why in rules.explain(canonical(url))
 
 
-def test_schemes_and_length_may_be_told_otherwise() -> None:
+def test_schemes_and_length_are_configurable() -> None:
     rules = ValidatorRules(schemes=("gopher",), longest=30)
 
     assert rules.keeps(canonical("gopher://example.org/"))
@@ -68,7 +68,7 @@ def test_schemes_and_length_may_be_told_otherwise() -> None:
 
 
 @given(st.text())
-def test_nothing_makes_it_raise(text: str) -> None:
+def test_any_url_is_checked_without_an_error(text: str) -> None:
     try:
         url = canonical(f"http://{text}")
     except UrlError:
