@@ -26,7 +26,7 @@ PATTERN_MESSAGES: Final = {
     ONE_LINE: "Expected a single line of text without control characters",
     DURATION: "Expected a duration such as 500ms, 5s or 1m",
 }
-"""What a client is told if its text does not match a pattern."""
+"""The error messages for texts that do not match a pattern."""
 
 Urgency: TypeAlias = Annotated[
     Literal["person", "normal", "bulk"], Meta(description="Who is waiting: a person, a program, or nobody.")

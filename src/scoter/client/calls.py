@@ -51,7 +51,7 @@ T = TypeVar("T")
 
 
 class ApiCall(Struct, frozen=True):
-    """One request, made ``after`` so many seconds; ``within`` extends the client's timeout.
+    """One request, to be made ``after`` a number of seconds; ``within`` extends the client's timeout.
 
     It is safe to repeat unless ``once`` is set.
     """
@@ -167,7 +167,7 @@ def _record(url: str, answer: ApiAnswer) -> UrlRecord | Missing:
 
 
 def lookup_some(urls: Sequence[str]) -> Steps[list[UrlRecord | Missing]]:
-    """Look up at most 300 URLs; return one result per URL, in their order."""
+    """Look up at most 300 URLs; return one result per URL, in the order given."""
     asked = [url for url in urls if _is_usable(url)]
     if not asked:
         return [Missing(url, Absence.UNUSABLE) for url in urls]

@@ -22,7 +22,7 @@ PATIENCE: Final = 60.0
 _FIRST_PAUSE: Final = 0.5
 _LONGEST_PAUSE: Final = 10.0
 _DEFAULT_DELAY: Final = 5.0
-_SAME_BATCH: Final = 1.0  # delayed messages due within so many seconds are sent together
+_SAME_BATCH: Final = 1.0  # seconds: delayed messages that are due within this time are sent together
 _CHUNK: Final = 64 * 1024
 
 

@@ -141,9 +141,8 @@ class Api:
         except Defect:
             _log.exception("defect in a request: %s %s", scope["method"], scope["raw_path"])
             answer = DEFECT
-        except (
-            Unavailable
-        ) as error:  # a full disk or a locked database: nothing was changed, and it is logged elsewhere
+        except Unavailable as error:
+            # A full disk or a locked database: nothing was changed, and it is logged elsewhere.
             answer = msgspec.structs.replace(UNAVAILABLE, detail=f"Nothing can be stored: {error.message}.")
         except ScoterError as error:
             _log.warning("a request failed: %s", error)

@@ -30,13 +30,13 @@ class KeyCheck(Protocol):
 
 
 class Admission(Struct, frozen=True):
-    """A request that is let in; ``key`` is ``None`` if none is needed."""
+    """An admitted request; ``key`` is ``None`` if it was sent without one."""
 
     key: ApiKey | None = None
 
 
 class TokenBucket(Struct):
-    """Tokens that are refilled at ``rate`` per second, up to ``burst``. Charges may take it down to ``-burst``."""
+    """Tokens that are refilled at ``rate`` per second, up to ``burst``. Charges may reduce them to ``-burst``."""
 
     rate: float
     burst: float
@@ -44,7 +44,7 @@ class TokenBucket(Struct):
     at: float
 
     def charge(self, count: int) -> None:
-        """Take tokens for requests that were let in elsewhere; the debt is bounded, so the key is not locked out."""
+        """Take tokens for requests that other processes admitted; the debt is bounded, so the key is not locked out."""
         self.tokens = max(-self.burst, self.tokens - count)
 
     def take(self, now: float) -> float:
@@ -58,10 +58,10 @@ class TokenBucket(Struct):
 
 
 class AccessControl:
-    """Decides which requests are let in.
+    """Decides which requests are admitted.
 
-    Without keys (on loopback), the Host header must be a loopback address or name, so that a web page in somebody's
-    browser cannot reach the service by DNS rebinding. A key that is sent is checked in any case.
+    Without keys (on loopback), the Host header must be a loopback address or name, so that a web page in a
+    browser cannot reach the service by DNS rebinding. A key that is sent is always checked.
     """
 
     def __init__(
@@ -80,13 +80,13 @@ class AccessControl:
         self._admitted: dict[str, int] = {}
 
     def charge(self, key: str, count: int) -> None:
-        """Charge a key for requests that other processes let in; one never used here has no bucket yet."""
+        """Charge a key for requests that other processes admitted, unless it was never used here."""
         bucket = self._buckets.peek(key)
         if bucket is not None:
             bucket.charge(count)
 
     def take_admitted(self) -> Mapping[str, int]:
-        """Return the requests let in since the last call, by key, for keys with a rate limit."""
+        """Return the requests admitted since the last call, by key, for keys with a rate limit."""
         taken, self._admitted = self._admitted, {}
         return taken
 

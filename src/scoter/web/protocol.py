@@ -175,7 +175,7 @@ def limited_protocol(limits: ServerLimits, note: RefusalCounter = lambda why: No
                 self._trickle = None
 
         def on_response_complete(self) -> None:
-            # Answered before the whole body arrived: read on for a while, so that the client sees the response.
+            # Answered before the whole body arrived: keep reading for a while, so that the client sees the response.
             if self._running is not None and self._running.more_body and self._trickle is None:
                 self._trickle = self.loop.call_later(limits.head_within, self._end)
             self._running = self.pipeline[-1][0] if self.pipeline else None
@@ -185,9 +185,8 @@ def limited_protocol(limits: ServerLimits, note: RefusalCounter = lambda why: No
             self._is_mixed = False
             self._feed(data)
             if self._is_head:
-                self._count_head(
-                    1 if self._is_mixed else len(data)
-                )  # the end of the previous request is not part of the head
+                # The end of the previous request is not part of the head.
+                self._count_head(1 if self._is_mixed else len(data))
             elif self._timer is not None:
                 self._timer.cancel()
                 self._timer = None

@@ -66,7 +66,7 @@ class DeliveryBackoff(Struct, frozen=True, kw_only=True):
         """Return how long to wait after ``tries`` earlier failures; ``None`` to give up.
 
         ``age`` is measured by the wall clock, which may have been set, and includes the time in which no service ran.
-        So it counts for no more than the sum of the pauses.
+        It therefore counts at most as much as the sum of the pauses so far.
         """
         wait = self._longest_after(tries) * (0.5 + chance / 2)
         spent = sum((self._longest_after(each) for each in range(min(tries, _MAX_COUNTED))), timedelta())
@@ -113,7 +113,7 @@ class _CallbackHost(Struct):
 
 
 class Webhooks:
-    """Delivers what is due."""
+    """Delivers events to callbacks when they are due."""
 
     def __init__(
         self,

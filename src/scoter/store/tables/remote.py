@@ -104,7 +104,7 @@ class ObjectStorage:
                 self._fs.rm(self.arrow_path(name), recursive=True)
 
     def remove_object(self, name: str) -> None:
-        """Remove a single object with one request; ``remove`` also has to list what is below."""
+        """Remove a single object with one request; ``remove`` must also list the objects below a folder."""
         with _store_errors("remove the object", self.location(name)), suppress(FileNotFoundError):
             self._fs.rm_file(self.arrow_path(name))
 

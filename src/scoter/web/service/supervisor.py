@@ -41,7 +41,7 @@ _log = logging.getLogger(__name__)
 
 
 def pause_after(early_ends: int) -> float:
-    """Return the seconds to wait before restarting a process that ended early so many times.
+    """Return the seconds to wait before restarting a process, given how often it ended early.
 
     >>> pause_after(0), pause_after(3), pause_after(5_000)
     (0.1, 0.8, 10.0)
