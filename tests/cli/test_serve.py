@@ -2,11 +2,12 @@ from __future__ import annotations
 
 import json
 import socket
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from tests.cli.conftest import Run
-from tests.web.service.running import service
+from tests.web.service.running import Service, service
 
 from scoter.live.sqlite.database import ServiceDb
 
@@ -106,31 +107,36 @@ def test_unknown_scope_is_reported(run: Run) -> None:
     assert "Did you mean read?" in done.err
 
 
-def test_keys_can_be_created_and_revoked_while_the_service_runs(run: Run, tmp_path: Path) -> None:
-    with service(tmp_path / "live", 9, "live.lookups=2") as running:
-        made = run("serve", "--dir", "live", "--new-key", "dashboard", "--scopes", "read,admin")
-        key = f"Bearer {made.out.strip()}"
-        target = "/v1/urls?url=http%3A%2F%2Fa.test%2F"
-        before = [running.ask("GET", target, key=key).status for _ in range(6)]  # over both lookup processes
-        listed = running.ask("GET", "/v1/keys", key=key)
-        (found,) = listed.json["keys"]
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    with service(tmp_path_factory.mktemp("serve") / "live", 9, "live.lookups=2") as found:
+        yield found
 
-        revoked = run("serve", "--dir", "live", "--revoke-key", found["id"])
-        after = [running.ask("GET", target, key=key).status for _ in range(6)]
+
+TARGET = "/v1/urls?url=http%3A%2F%2Fa.test%2F"
+
+
+def test_keys_can_be_created_and_revoked_while_the_service_runs(run: Run, running: Service) -> None:
+    made = run("serve", "--dir", running.folder, "--new-key", "dashboard", "--scopes", "read,admin")
+    key = f"Bearer {made.out.strip()}"
+    before = [running.ask("GET", TARGET, key=key).status for _ in range(6)]  # over both lookup processes
+    listed = running.ask("GET", "/v1/keys", key=key)
+    (found,) = (each for each in listed.json["keys"] if each["name"] == "dashboard")
+
+    revoked = run("serve", "--dir", running.folder, "--revoke-key", found["id"])
+    after = [running.ask("GET", TARGET, key=key).status for _ in range(6)]
 
     assert (made.code, revoked.code) == (0, 0)
     assert (before, listed.status, after) == ([404] * 6, 200, [401] * 6)
-    assert found["name"] == "dashboard"
 
 
-def test_api_key_is_valid_in_every_process_until_revoked(run: Run, tmp_path: Path) -> None:
-    owner = f"Bearer {run('serve', '--dir', 'live', '--new-key', 'owner', '--scopes', 'admin').out.strip()}"
-    with service(tmp_path / "live", 9, "live.lookups=2") as running:
-        made = running.ask("POST", "/v1/keys", {"name": "x", "scopes": ["read"]}, key=owner).json
-        key, target = f"Bearer {made['token']}", "/v1/urls?url=http%3A%2F%2Fa.test%2F"
-        before = [running.ask("GET", target, key=key).status for _ in range(6)]
+def test_api_key_is_valid_in_every_process_until_revoked(run: Run, running: Service) -> None:
+    owner = f"Bearer {run('serve', '--dir', running.folder, '--new-key', 'owner', '--scopes', 'admin').out.strip()}"
+    made = running.ask("POST", "/v1/keys", {"name": "x", "scopes": ["read"]}, key=owner).json
+    key = f"Bearer {made['token']}"
+    before = [running.ask("GET", TARGET, key=key).status for _ in range(6)]
 
-        revoked = running.ask("DELETE", f"/v1/keys/{made['id']}", key=owner)
-        after = [running.ask("GET", target, key=key).status for _ in range(6)]
+    revoked = running.ask("DELETE", f"/v1/keys/{made['id']}", key=owner)
+    after = [running.ask("GET", TARGET, key=key).status for _ in range(6)]
 
     assert (before, revoked.status, after) == ([404] * 6, 200, [401] * 6)

@@ -131,13 +131,15 @@ def test_too_long_url_is_skipped() -> None:
     assert urls_in(f"http://a.example/{'x' * LONGEST} http://b.example/") == ["http://b.example/"]
 
 
-_label = st.from_regex(r"[a-z0-9]([a-z0-9-]{0,8}[a-z0-9])?", fullmatch=True).filter(lambda label: label[2:4] != "--")
+_label = st.text("abcxyz019-", min_size=1, max_size=10).filter(
+    lambda label: label[2:4] != "--" and "-" not in (label[0], label[-1])
+)
 _host = st.builds(
     lambda labels, top: ".".join((*labels, top)), st.lists(_label, min_size=1, max_size=3), st.just("com")
 ).filter(lambda host: public_suffix(host) != host)  # x0.com is a suffix itself, which nobody writes for a page
 _port = st.sampled_from(["", ":8080"])
-_path = st.from_regex(r"(/[A-Za-z0-9_.~%&=+@-]{0,12}){0,4}", fullmatch=True)
-_query = st.from_regex(r"(\?[A-Za-z0-9_=&/-]{1,12})?", fullmatch=True)
+_path = st.lists(st.text("abzAZ019_.~%&=+@-", max_size=12).map("/".__add__), max_size=4).map("".join)
+_query = st.just("") | st.text("azAZ09_=&/-", min_size=1, max_size=12).map("?".__add__)
 _tail = st.builds(str.__add__, _path, _query).filter(lambda tail: not tail.endswith((".", "_", "~")))
 _before = st.sampled_from(
     ["", " ", "\n", "(", "[", "<", '"', "“", "，", "。", "（", "「", "见", "见 ", "[x](", "**", ": ", "…"]
@@ -154,7 +156,7 @@ _after = st.sampled_from(
     rest=st.builds(str.__add__, _port, _tail),
     after=_after,
 )
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=200)
 def test_url_between_separators_is_found_exactly(before: str, scheme: str, host: str, rest: str, after: str) -> None:
     expected = (scheme or "http://") + host + rest
 
@@ -164,7 +166,7 @@ def test_url_between_separators_is_found_exactly(before: str, scheme: str, host:
 
 
 @given(st.text(alphabet=st.one_of(st.characters(), st.sampled_from("htps:/.@()[]?#'例com ")), max_size=200))
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=200)
 def test_found_urls_are_distinct_and_have_a_canonical_form(text: str) -> None:
     found = urls_in(text)
 
@@ -197,8 +199,8 @@ def test_run_time_is_linear_in_the_length_of_the_text(piece: str) -> None:
         text = piece * (size // len(piece))
         return seconds_of(lambda: urls_in(text))
 
-    small = min(seconds(50_000) for _ in range(3))
-    large = seconds(400_000)
+    small = min(seconds(25_000) for _ in range(3))
+    large = seconds(200_000)
 
     # Eight times the text takes eight times as long, or 64 times were it quadratic; the constant is for noise.
     assert large < small * 28 + 0.2

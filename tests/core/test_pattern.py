@@ -51,7 +51,7 @@ _patterns = st.one_of(_inner, st.builds("([ab]+)\\1{}".format, _inner))
 _texts = st.text(alphabet="abcAB/.1", max_size=12)
 
 
-@settings(max_examples=400)
+@settings(max_examples=200)
 @given(st.lists(_patterns, max_size=8), _texts)
 def test_set_matches_like_its_patterns_one_by_one(patterns: list[str], text: str) -> None:
     together = _set(patterns)

@@ -277,11 +277,13 @@ def test_denial_among_many_rules_is_explained_quickly() -> None:
     many = b"".join(b"Disallow: /folder%x/*/x\n" % number for number in range(15_000))
     robots = Robots.read(b"User-agent: *\n" + many + b"Disallow: /p\n", ["scoter"])
 
-    def explain() -> set[str]:
-        return {robots.explain(canonical(f"http://example.com/page/{number}")).why for number in range(50)}
+    found: set[str] = set()
 
-    assert explain() == {"line 15002: Disallow: /p"}
+    def explain() -> None:
+        found.update(robots.explain(canonical(f"http://example.com/page/{number}")).why for number in range(50))
+
     assert seconds_of(explain) < 5  # building a matcher for each rule took that for a few of them
+    assert found == {"line 15002: Disallow: /p"}
 
 
 def test_denial_among_thousands_of_similar_rules_is_not_traced_to_a_line() -> None:
