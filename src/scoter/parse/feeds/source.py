@@ -147,14 +147,13 @@ class XmlSource:
 
     def _find_root(self, text: str) -> str:
         """Read up to the root element; return the text from there on, or an empty string."""
-        place = 0
         while True:
-            found = _after_prolog(text, place)
+            found = _after_prolog(text)
             if found is not None and (name := _NAME.match(text, found + 1)) and name.end() < len(text):
                 self.root = name[0].rpartition(":")[2].lower()
                 return text[found:]
-            piece = next(self._rest, None) if len(text) < HEAD else None
-            if piece is None:
+            longer = self._lengthened(text) if len(text) < HEAD else text
+            if longer == text:
                 if found is not None and name:  # "<rss" and nothing more
                     self.root = name[0].rpartition(":")[2].lower()
                     return text[found:]
@@ -162,7 +161,16 @@ class XmlSource:
                     self._fault = "no root element within the first MiB"
                 self._rest = iter(())
                 return ""
-            text += self._text(piece)
+            text = longer
+
+    def _lengthened(self, text: str) -> str:
+        """Read on until the text is twice as long, so that searching it again and again takes linear time."""
+        pieces = [text]
+        left = max(len(text), 1)
+        while left > 0 and (piece := next(self._rest, None)) is not None:
+            pieces.append(self._text(piece))
+            left -= len(pieces[-1])
+        return "".join(pieces)
 
     def _mended(self, text: str) -> bytes:
         text = _NOT_ALLOWED.sub("", text)
@@ -239,8 +247,9 @@ def _inflated(body: bytes) -> Iterator[bytes]:
         raise EOFError
 
 
-def _after_prolog(text: str, place: int) -> int | None:
+def _after_prolog(text: str) -> int | None:
     """Return where the root element begins, or ``None`` if more text is needed."""
+    place = 0
     while (place := text.find("<", place)) >= 0:
         if text.startswith("<?", place):
             end = text.find("?>", place)

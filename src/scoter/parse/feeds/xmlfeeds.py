@@ -35,18 +35,22 @@ from scoter.parse.feeds.source import DEEPEST, MOST_ELEMENTS, XmlSource
 FEED_ROOTS: Final = frozenset(("rss", "feed", "rdf", "channel"))
 ITEMS: Final = frozenset(("item", "entry"))
 _MOST_NAMES: Final = 1_000
+_LONGEST_NAMESPACE: Final = 200
 
 # An element that holds only text is one token. Every alternative ends at the next "<", or at the end mark of a section
-# that is not searched twice, so the time is linear.
+# that is not searched twice, and no repetition backtracks, so the time is linear.
 _TOKEN: Final = re.compile(
     r"<(?P<start>[A-Za-z_][^\s<>/]*+)(?P<attributes>(?:[^<>\"']++|\"[^\"<]*+\"|'[^'<]*+')*+|[^<>]*+)>"
     r"(?:(?P<leaf>[^<]*+|\s*+<!\[CDATA\[(?>.*?\]\]>)\s*+)</(?P=start)\s*+>)?"
-    r"|</(?P<end>[^\s<>]+)[^<>]*>"
+    r"|</(?P<end>[^\s<>]++)[^<>]*+>"
     r"|<!\[CDATA\[(?P<cdata>.*?)(?:\]\]>|\Z)|<!--.*?(?:-->|\Z)|<\?.*?(?:\?>|\Z)"
-    r"|(?P<text>[^<]+|<)",
+    r"|(?P<text>[^<]++|<)",
     re.DOTALL,
 )
-_ATTRIBUTE: Final = re.compile(r"([^\s=<>\"'/]+)\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s\"'<>]+))")
+# A name without a value matches too: otherwise each of its characters would start another search for "=".
+_ATTRIBUTE: Final = re.compile(
+    r"([^\s=<>\"'/]++)(?:\s*+=\s*+(?:\"([^\"]*+)\"|'([^']*+)'|([^\s\"'<>]++)))?+",
+)
 _MAILED: Final = re.compile(r"[^\s@]+@[^\s@]+\s*\(([^()]+)\)")  # RSS 2.0: lawyer@boyer.net (Lawyer Boyer)
 # By which prefix this module knows a namespace, whatever prefix the feed chose for it.
 _NAMESPACES: Final = {
@@ -190,6 +194,7 @@ class _FeedReader:
         self._prefixes = dict(_UNDECLARED)
         self._names: dict[str, str] = {}
         self._open: list[str] = []
+        self._open_counts: dict[str, int] = {}
         self._bases: list[tuple[int, str]] = [(0, "")]
         self._holder = self.feed
         self._item_depth = 0
@@ -236,7 +241,7 @@ class _FeedReader:
                 token = token.replace(leaf, escape(_plain(leaf), quote=False))
             self._markup.append((True, token))
             if is_open and len(self._open) < DEEPEST:
-                self._open.append(self._name(raw))
+                self._push(self._name(raw))
             return
         said = self._attributes(attributes) if "=" in attributes else {}
         name = self._name(raw, said["xmlns"]) if "xmlns" in said else self._names.get(raw) or self._name(raw)
@@ -249,10 +254,11 @@ class _FeedReader:
             self._doubt = self._doubt or f"more than {DEEPEST} nested elements"
             return
         parent = self._open[-1] if self._open else ""
-        self._open.append(name)
+        self._push(name)
         self._text.clear()
         if "xml:base" in said:
-            self._bases.append((len(self._open), _resolved(self._bases[-1][1], said["xml:base"])))
+            base = self._bases[-1][1]
+            self._bases.append((len(self._open), address_of(_resolved(base, said["xml:base"])) or base))
         if len(self._open) <= 2 and name in _HOLDERS:
             self.base = self.base or self._bases[-1][1]
             self.language = self.language or said.get("xml:lang", "")
@@ -296,20 +302,25 @@ class _FeedReader:
         # A name may have another namespace at its start tag, by an attribute.
         if self._open[-1] != name and self._open[-1].rpartition(":")[2] != name:
             self._doubt = self._doubt or f"broken XML: unexpected {token[:40]}"
-            while depth and self._open[depth - 1] != name:
-                depth -= 1
-            if not depth:
+            if not self._open_counts.get(name):
                 if self._markup is not None:
                     self._markup.append((True, token))
                 return
+            while self._open[depth - 1] != name:
+                depth -= 1
         if self._markup is not None and depth > self._markup_depth:
             self._markup.append((True, token))
         self._close_to(depth - 1)
+
+    def _push(self, name: str) -> None:
+        self._open.append(name)
+        self._open_counts[name] = self._open_counts.get(name, 0) + 1
 
     def _close_to(self, depth: int) -> None:
         """End the innermost elements until ``depth`` are open."""
         while len(self._open) > depth:
             at, name = len(self._open), self._open.pop()
+            self._open_counts[name] -= 1
             if self._markup is not None:
                 if at == self._markup_depth:
                     self._end_markup(name)
@@ -407,15 +418,19 @@ class _FeedReader:
 
 def _plain(text: str) -> str:
     """Return the text of a token: a CDATA section as it is, references replaced elsewhere."""
-    if "<" in text:
+    if "<![CDATA[" in text:
         return text.strip()[9:-3]
     return unescape(text) if "&" in text else text
 
 
-@lru_cache(maxsize=1_024)
 def _known_prefix(namespace: str, otherwise: str) -> str:
-    bare = namespace.strip().lower().partition("://")[2].rstrip("/#")
-    return _NAMESPACES.get(bare, otherwise)
+    prefix = _prefix_of(namespace) if len(namespace) <= _LONGEST_NAMESPACE else None
+    return otherwise if prefix is None else prefix
+
+
+@lru_cache(maxsize=1_024)
+def _prefix_of(namespace: str) -> str | None:
+    return _NAMESPACES.get(namespace.strip().lower().partition("://")[2].rstrip("/#"))
 
 
 def _resolved(base: str, href: str) -> str:
