@@ -140,9 +140,9 @@ KILLS ?= 40
 kill-batch: $(DEV) ## Kill a crawl KILLS (40) times at random moments and compare it with an undisturbed one.
 	@$(BIN)/python -m tests.long.kill_batch --kills $(KILLS)
 
-BLOWS ?= 30
-kill-live: $(DEV) ## Kill and stop processes of a live service BLOWS (30) times under load; nothing may be lost or doubled.
-	@$(BIN)/python -m tests.long.kill_live --kills $(BLOWS)
+LIVE_KILLS ?= 30
+kill-live: $(DEV) ## Kill and stop processes of a live service LIVE_KILLS (30) times under load; nothing may be lost or doubled.
+	@$(BIN)/python -m tests.long.kill_live --kills $(LIVE_KILLS)
 
 soak-live: $(DEV) ## Run a live service under mixed load for SOAK_MINUTES (10): nothing lost, flat memory, clean shutdown.
 	@$(BIN)/python -m tests.long.soak_live
