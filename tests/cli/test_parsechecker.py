@@ -14,6 +14,8 @@ import pytest
 from tests.cli.conftest import Outcome, Run, run_in_process
 from tests.long.batch_truth import settings
 
+from scoter.cli import parsechecker
+from scoter.parse.main import extraction
 from scoter.simweb import SimServer, WebSpec, running
 
 ALL = 'parse.parsers=["html","text","feed","zip"]'
@@ -123,6 +125,20 @@ def test_command_line_can_turn_off_metadata_and_markdown(tmp_path: Path) -> None
     page = as_json(tmp_path, "page.html", PAGE, *off)["page"]
 
     assert (page["about"], page["markdown"], page["main_text"]) == (None, "", "")
+
+
+def test_main_text_is_left_out_if_its_extractor_is_not_installed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in (parsechecker, extraction):
+        monkeypatch.setattr(module, "find_spec", lambda name: None)
+
+    shown = check(tmp_path, "page.html", PAGE)
+    asked = check(tmp_path, "page.html", PAGE, "--markdown")
+
+    assert (shown.code, asked.code) == (0, 2)
+    assert "Grey seals" in shown.out
+    assert "scoter[text]" in asked.err
 
 
 def test_inner_documents_are_listed_as_kept_or_dropped(tmp_path: Path) -> None:

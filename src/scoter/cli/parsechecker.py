@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,7 +20,8 @@ if TYPE_CHECKING:
 
 _STDIN = ("-", "/dev/stdin")
 # Off in a crawl by default, because they take time.
-_SHOWN_SETTINGS = {"parse.metadata": "true", "parse.markdown": "true", "parse.extractor": "resiliparse"}
+_SHOWN_SETTINGS = {"parse.metadata": "true"}
+_EXTRACTED_SETTINGS = {"parse.markdown": "true", "parse.extractor": "resiliparse"}
 
 
 @click.command()
@@ -46,7 +48,7 @@ def command(
 
     A URL is fetched as a crawl would fetch it, obeying robots.txt. A file is read from disk, or from stdin for a dash.
     Metadata, main text and Markdown are shown unless -D turns them off (parse.metadata, parse.extractor,
-    parse.markdown). Exit code 1: the page could not be fetched or parsed.
+    parse.markdown); the latter two need scoter[text]. Exit code 1: the page could not be fetched or parsed.
 
     \b
     Example:
@@ -57,8 +59,8 @@ def command(
     from scoter.cli.parsecheck.examination import as_object, examine
 
     options = invocation()
-    _turn_on_settings(options)
     only = next((name for name, is_wanted in texts.items() if is_wanted), None)
+    _turn_on_settings(options, only)
     if sum(texts.values()) > 1:
         raise UsageError("--dump-text, --main-text and --markdown cannot be combined")
     if force_as and ("/" not in force_as or force_as.strip() != force_as):
@@ -75,11 +77,14 @@ def command(
     return 0 if parsed else NOTHING_TO_DO
 
 
-def _turn_on_settings(options: Invocation) -> None:
-    """Turn on metadata, Markdown and main text unless ``-D`` turns them off."""
+def _turn_on_settings(options: Invocation, only: str | None) -> None:
+    """Turn on metadata, and main text and Markdown if installed or asked for, unless ``-D`` turns them off."""
     given = {each.partition("=")[0].strip() for each in options.overrides}
     config = options.config
-    for name, value in _SHOWN_SETTINGS.items():
+    settings = dict(_SHOWN_SETTINGS)
+    if only in ("main_text", "markdown") or find_spec("resiliparse") is not None:
+        settings |= _EXTRACTED_SETTINGS
+    for name, value in settings.items():
         current = getattr(config.parse, name.removeprefix("parse."))
         if name not in given and current in (False, "none"):
             options.override(f"{name}={value}")
