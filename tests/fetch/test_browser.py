@@ -23,7 +23,7 @@ async def site() -> AsyncIterator[Site]:
         yield made
 
 
-async def test_a_page_is_what_its_scripts_made_of_it(site: Site) -> None:
+async def test_page_is_read_after_its_scripts_ran(site: Site) -> None:
     site.page("/", '<!doctype html><title>t</title><body><script src="/app.js"></script>', "X-Own: 1", 'ETag: "e"')
     site.page("/app.js", "fetch('/data').then(r => r.text()).then(t => document.body.append(t))")
     site.page("/data", "грузи ✓")
@@ -93,7 +93,7 @@ async def test_an_empty_page_is_rendered_and_one_with_text_is_not(site: Site) ->
     assert full.exchange.header("X-Crawler-Rendered") == ""
 
 
-async def test_a_page_beyond_the_limit_is_cut(site: Site) -> None:
+async def test_page_beyond_the_limit_is_truncated(site: Site) -> None:
     site.page("/", "<body><script>document.body.append('ö'.repeat(500000))</script>")
 
     async with browser(site, content_limit=Size(10_001)) as protocol:

@@ -158,7 +158,7 @@ async def test_page_over_the_memory_limit_is_killed_alone(site: Site) -> None:
     assert started == 1
 
 
-async def test_a_page_cannot_forge_what_is_read(site: Site) -> None:
+async def test_page_cannot_forge_the_rendered_result(site: Site) -> None:
     site.page(
         "/",
         """<body><p>real</p><script>

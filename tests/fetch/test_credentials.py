@@ -201,7 +201,7 @@ def test_hosts_of_credentials_and_cookies_are_found_as_they_stand_in_urls() -> N
         assert (credentials.get(host), cookies.get(host)) == (Credential("bearer", "", name), name)
 
 
-def test_the_closest_entry_counts_and_no_secret_is_shown() -> None:
+def test_most_specific_entry_applies_and_no_secret_is_shown() -> None:
     found = parse_credentials(["*.example.com basic wide w", "a.example.com basic own o"], "auth.txt")
 
     assert found.get("a.example.com") == Credential("basic", "own", "o")

@@ -105,7 +105,7 @@ def test_gzip_and_zstd_may_come_in_several_parts() -> None:
 
 @pytest.mark.parametrize(("extra", "cut"), [(-1, Truncation.LENGTH), (0, Truncation.NOT), (1, Truncation.NOT)])
 @each_coding
-def test_the_limit_cuts_exactly_and_only_what_is_longer(coding: str, extra: int, cut: Truncation) -> None:
+def test_limit_truncates_exactly_and_only_longer_bodies(coding: str, extra: int, cut: Truncation) -> None:
     limit = len(TEXT) + extra
 
     assert decode(CODERS[coding](TEXT), [coding], limit) == DecodedBody(TEXT[:limit], cut)
@@ -123,7 +123,7 @@ def test_an_empty_body_has_nothing_to_decode(coding: str) -> None:
 
 
 @pytest.mark.parametrize("coding", ["gzip", "deflate", "br"])
-def test_a_body_that_ends_early_keeps_what_was_there(coding: str) -> None:
+def test_truncated_body_keeps_what_was_received(coding: str) -> None:
     coded = CODERS[coding](TEXT)
 
     result = decode(coded[: len(coded) // 2], [coding], None)
@@ -172,7 +172,7 @@ def test_all_that_was_decoded_before_the_damage_is_kept(coding: str) -> None:
     assert result.body.startswith(sound)
 
 
-def test_a_wrong_checksum_costs_no_byte() -> None:
+def test_wrong_checksum_loses_no_bytes() -> None:
     coded = bytearray(gzip.compress(TEXT))
     coded[-8] ^= 0xFF
 

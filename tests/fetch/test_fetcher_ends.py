@@ -58,7 +58,7 @@ async def test_a_stop_does_not_wait_for_ever() -> None:
     assert sink.reasons() == {"stopped": 9}
 
 
-async def test_a_stop_does_not_wait_for_a_source_that_is_silent() -> None:
+async def test_stop_does_not_wait_for_a_silent_source() -> None:
     sink, delivered, never = Sink(), asyncio.Event(), asyncio.Event()
 
     async def silent() -> AsyncIterator[Request]:
@@ -323,7 +323,7 @@ async def test_publisher_error_on_close_does_not_fail_the_fetch() -> None:
     assert last.done == 1
 
 
-async def test_an_empty_source_ends_at_once() -> None:
+async def test_empty_source_ends_immediately() -> None:
     last = await asyncio.wait_for(fetcher(Fake()).run(source([]), Sink()), 2)
 
     assert last.done == 0

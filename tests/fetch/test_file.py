@@ -91,7 +91,7 @@ async def test_file_with_time_out_of_range_has_no_last_modified(
     assert (exchange.body, exchange.header("Last-Modified")) == (b"<p>hello", "")
 
 
-async def test_a_folder_is_a_page_that_links_to_all_in_it_and_above_it(folder: Path) -> None:
+async def test_folder_is_a_page_that_links_to_its_entries_and_its_parent(folder: Path) -> None:
     for name in ("b.txt", "a & <b>.txt", "100%.txt", "c#d?e.txt", "ü.txt"):
         (folder / name).write_text("", "utf-8")
     (folder / "sub").mkdir()
@@ -153,7 +153,7 @@ async def test_without_a_limit_a_file_is_read_whole(folder: Path) -> None:
     assert (len(exchange.body), exchange.truncation) == (3_000_000, Truncation.NOT)
 
 
-async def test_a_huge_folder_is_cut_between_two_links(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_huge_folder_is_truncated_between_two_links(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(60):
         (folder / f"{number:04d}").write_text("", "utf-8")
 
@@ -192,7 +192,7 @@ async def test_noncanonical_path_is_redirected(folder: Path, spelling: str) -> N
     assert (reply.target if isinstance(reply, Moved) else reply.url) == url_of(folder / "f")
 
 
-async def test_a_folder_without_its_slash_is_moved(folder: Path) -> None:
+async def test_folder_without_trailing_slash_is_moved(folder: Path) -> None:
     reply = await fetch(url_of(folder))
 
     assert isinstance(reply, Moved)
@@ -265,7 +265,7 @@ async def test_only_the_folders_that_are_named_may_be_read(folder: Path) -> None
         assert (reply.reason, reply.transient, reply.blames_host) == (Reason.FORBIDDEN, False, False)
 
 
-async def test_a_file_that_may_not_be_read_is_forbidden(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_unreadable_file_is_forbidden(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (folder / "f").write_text("x", "utf-8")
 
     def refuse(*arguments: object) -> int:

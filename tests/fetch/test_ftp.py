@@ -88,7 +88,7 @@ async def test_file_has_media_type_and_time(port: int) -> None:
     assert exchange.timings.total > 0
 
 
-async def test_a_folder_is_a_page_that_links_to_all_in_it(port: int, said: list[str]) -> None:
+async def test_folder_is_a_page_that_links_to_its_entries(port: int, said: list[str]) -> None:
     exchange = fetched(await fetch(port, "/pub/"))
 
     assert links(exchange) == ["/pub/a%20b.txt", "/pub/deep/"]
@@ -114,7 +114,7 @@ async def test_a_server_without_mlsd_is_asked_for_a_list_and_only_once_for_mlsd(
     assert said.count("MLSD") == 1
 
 
-async def test_a_folder_without_its_slash_is_moved(port: int) -> None:
+async def test_folder_without_trailing_slash_is_moved(port: int) -> None:
     reply = await fetch(port, "/pub")
 
     assert isinstance(reply, Moved)
@@ -146,7 +146,7 @@ async def test_file_over_the_limit_is_truncated(folder: Path, port: int) -> None
     assert (len(exchange.body), exchange.truncation) == (1_000, Truncation.LENGTH)
 
 
-async def test_a_listing_beyond_the_limit_is_cut_between_two_names(folder: Path, port: int) -> None:
+async def test_listing_beyond_the_limit_is_truncated_between_two_names(folder: Path, port: int) -> None:
     for number in range(100):
         (folder / "pub" / "deep" / f"{number:05d}.txt").write_text("", "utf-8")
 
@@ -309,7 +309,7 @@ async def test_a_server_cannot_send_us_to_another_service_of_its_machine() -> No
         ({"USER": "banana"}, Reason.TIMEOUT),
     ],
 )
-async def test_a_server_that_misbehaves_ends_as_a_value(answers: dict[str, str | None], reason: Reason) -> None:
+async def test_misbehaving_server_yields_a_reply(answers: dict[str, str | None], reason: Reason) -> None:
     reply = await tells(lambda line: usual(line, **answers), ftp={"timeout": timedelta(seconds=1)})
 
     assert isinstance(reply, Gone | Failed)
@@ -333,7 +333,7 @@ async def test_an_endless_greeting_ends() -> None:
     assert isinstance(reply, Failed)
 
 
-async def test_a_silent_server_is_given_up() -> None:
+async def test_silent_server_times_out() -> None:
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.read()
         writer.close()

@@ -165,7 +165,7 @@ async def test_proxy_gets_the_name_and_its_own_address_is_allowed(kind: str, ask
 
 
 @pytest.mark.parametrize("url", ["http://private.test/", "http://10.0.0.1/", "http://[::1]/", "http://0x7f.1/"])
-async def test_nothing_private_is_asked_of_a_proxy(url: str) -> None:
+async def test_proxy_is_never_asked_for_a_private_address(url: str) -> None:
     async with serving({"/": (ok(), KEEP)}) as server, proxied(server.port) as proxy:
         config = config_with_agent("http.proxy_host=127.0.0.1", f"http.proxy_port={proxy.port}")
         (reply,) = await _fetch(config, {"private.test": "192.168.0.1"}, url)
@@ -211,7 +211,7 @@ async def test_an_exception_from_the_proxy_is_reached_directly_after_another_hos
     assert proxy.asked == ["GET http://public.test/page HTTP/1.1"]
 
 
-async def test_a_proxy_that_is_not_there_is_an_unreachable_server() -> None:
+async def test_missing_proxy_counts_as_unreachable_server() -> None:
     config = config_with_agent("http.proxy_host=127.0.0.1", "http.proxy_port=1")
     (reply,) = await _fetch(config, {"public.test": PUBLIC}, "http://public.test/")
 

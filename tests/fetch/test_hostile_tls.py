@@ -103,7 +103,7 @@ async def test_a_plain_server_behind_https_and_a_tls_server_behind_http_are_fail
     assert kind_of(reply) in ("reset", "malformed")
 
 
-async def test_a_handshake_that_breaks_says_nothing_of_the_certificate(
+async def test_broken_handshake_is_not_reported_as_a_certificate_error(
     authority: Authority, contexts: dict[str, ssl.SSLContext]
 ) -> None:
     accepted: list[asyncio.StreamWriter] = []

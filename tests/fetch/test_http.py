@@ -59,7 +59,7 @@ async def test_response_is_kept_unchanged() -> None:
     assert 0 < exchange.timings.first_byte <= exchange.timings.total
 
 
-async def test_an_etag_goes_back_byte_for_byte_as_it_came() -> None:
+async def test_etag_is_sent_back_byte_for_byte() -> None:
     tag = b'ETag: "caf\xc3\xa9 \xe9"\r\n'
     async with server(lambda head: b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n" + tag + b"\r\nok") as (port, heads):
         first = await get(port, "http://example.com/")
@@ -117,7 +117,7 @@ async def test_body_over_the_limit_is_truncated() -> None:
         assert (len(reply.exchange.body), reply.exchange.truncation) == (100_000, Truncation.NOT)
 
 
-async def test_a_robots_txt_is_not_cut_by_the_limit_for_pages() -> None:
+async def test_page_limit_does_not_truncate_robots_txt() -> None:
     async with server(lambda head: response(b"x" * 100_000)) as (port, _):
         rules = await get(port, "http://example.com/robots.txt", "fetch.content_limit=50000")
         page = await get(port, "http://example.com/about/robots.txt", "fetch.content_limit=50000")

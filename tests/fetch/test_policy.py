@@ -77,7 +77,7 @@ def test_invalid_entry_is_reported_with_the_accepted_form(entry: str, message: s
 
 
 @pytest.mark.parametrize("name", ["Bücher.example", "xn--bcher-kva.example", ".bücher.example."])
-def test_a_host_is_known_however_its_name_is_written(name: str) -> None:
+def test_host_is_recognised_in_any_spelling(name: str) -> None:
     found = policies(f"{name} delay=9s")
 
     assert found(canonical("http://www.bücher.example/").host).delay == timedelta(seconds=9)

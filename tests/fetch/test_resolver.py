@@ -110,7 +110,7 @@ async def test_truncated_dns_answer_is_repeated_over_tcp() -> None:
         ("silent.test", True),
     ],
 )
-async def test_a_failure_says_whether_asking_again_may_help(name: str, transient: bool) -> None:
+async def test_failure_tells_whether_a_retry_may_help(name: str, transient: bool) -> None:
     answer = await look_up(name)
 
     assert isinstance(answer, NotResolved)
@@ -146,7 +146,7 @@ def hosts() -> dict[str, str]:
 
 
 @pytest.mark.skipif(not hosts(), reason="the hosts file has no names of its own")
-async def test_the_hosts_file_goes_before_the_servers() -> None:
+async def test_hosts_file_takes_precedence_over_name_servers() -> None:
     name, address = min(hosts().items())
 
     async with nameserver(script) as server, asking(server) as resolver:

@@ -118,7 +118,7 @@ async def test_an_answer_is_remembered_for_its_time(answer: Answer, seconds: flo
     assert len(inner.asked) == 2
 
 
-async def test_the_names_that_were_not_asked_for_longest_are_forgotten_first() -> None:
+async def test_least_recently_used_names_are_evicted_first() -> None:
     inner = FakeResolver({f"{number}.test": "8.8.8.8" for number in range(4)})
     resolver = CachingResolver(inner, Guard(Config()), Clock(), entries=3)
 

@@ -25,7 +25,7 @@ def run(watch: Watchdog, rates: list[int], start: int = 0) -> list[WatchdogActio
     return orders
 
 
-def test_a_fetch_that_does_well_goes_on() -> None:
+def test_healthy_fetch_continues() -> None:
     watch = Watchdog(WatchdogLimits(floor=1.0, time_limit=timedelta(hours=1)), now=0.0)
 
     assert set(run(watch, [5] * 600)) == {WatchdogAction.GO_ON}

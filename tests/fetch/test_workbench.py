@@ -139,7 +139,7 @@ def test_a_host_with_a_crawl_delay_is_asked_one_request_at_a_time() -> None:
     assert [taken(bench, 10.9), taken(bench, 11.0), taken(bench, 30.0)] == [None, "a2", None]
 
 
-def test_a_host_with_a_policy_of_its_own_keeps_it() -> None:
+def test_host_specific_policy_is_used() -> None:
     bench = filled(workbench(Policy(delay=seconds(5)), b=Policy(delay=seconds(1))), "a1", "a2", "b1", "b2")
     for _ in range(2):
         bench.done(bench.take(0.0)[0], SERVED, 0.0)  # type: ignore[index]

@@ -19,7 +19,7 @@ def test_full_workbench_refuses_beyond_the_least_number_of_items() -> None:
     assert bench.queued_bytes == 8
 
 
-def test_a_queue_has_a_depth_of_its_own() -> None:
+def test_queue_has_its_own_depth() -> None:
     bench = workbench(capacity=Capacity(deepest=2))
 
     assert [bench.add("a", "aa", 0.0) for _ in range(3)] == [None, None, QueueRefusal.FULL]

@@ -181,9 +181,7 @@ def test_feeds_and_sitemaps_are_sound_xml_about_the_hosts_own_pages(
         assert all(link.url in text and found.host in link.url for link in found.links)
 
 
-def test_the_image_and_the_icon_are_png_files_with_right_checksums(
-    shown: dict[str, list[Fact]], client: Client
-) -> None:
+def test_image_and_icon_are_png_files_with_valid_checksums(shown: dict[str, list[Fact]], client: Client) -> None:
     image = client.ask(_first(shown, "image").url).body
     assert image.startswith(b"\x89PNG\r\n\x1a\n")
     place, names = 8, []
@@ -199,7 +197,7 @@ def test_the_image_and_the_icon_are_png_files_with_right_checksums(
     assert icon[22:].startswith(b"\x89PNG")
 
 
-def test_the_pdf_names_its_objects_where_they_are(shown: dict[str, list[Fact]], client: Client) -> None:
+def test_pdf_cross_reference_table_is_correct(shown: dict[str, list[Fact]], client: Client) -> None:
     pdf = client.ask(_first(shown, "pdf").url).body
     start = int(pdf.split(b"startxref\n")[1].split()[0])
     rows = pdf[start:].split(b"\n")[3:10]

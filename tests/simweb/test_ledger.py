@@ -102,7 +102,7 @@ def test_request_started_before_reset_is_not_logged() -> None:
     assert next(ledger.requests()).status == 200
 
 
-def test_the_summary_has_one_line_a_host() -> None:
+def test_summary_has_one_line_per_host() -> None:
     ledger = _filled([(0.0, 2.0), (1.5, 3.0)])
     (line,) = ledger.summary()
     assert (line.host, line.count, line.min_gap, line.max_concurrency) == ("a.test", 2, 1.5, 2)

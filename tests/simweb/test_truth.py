@@ -200,7 +200,7 @@ def test_crawl_of_faulty_web_matches_the_truth(faulty: SimServer, faulty_client:
     trap=st.sampled_from([0, 1, 14, 40]),
     links=st.integers(0, 12),
 )
-def test_what_is_expected_is_what_can_be_reached_in_any_web(
+def test_expected_urls_are_the_reachable_ones_in_any_web(
     seed: int, hosts: int, more: int, faults: bool, trap: int, links: int
 ) -> None:
     # Given a web of any shape

@@ -270,7 +270,7 @@ def own_loop() -> Iterator[asyncio.AbstractEventLoop]:
     loop.close()
 
 
-def test_it_serves_on_asyncios_own_loop_too(own_loop: asyncio.AbstractEventLoop) -> None:
+def test_server_also_runs_on_the_asyncio_loop(own_loop: asyncio.AbstractEventLoop) -> None:
     async def ask() -> bytes:
         async with serve(SimWeb(WebSpec(hosts=1, pages=3))) as server:
             reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
@@ -283,7 +283,7 @@ def test_it_serves_on_asyncios_own_loop_too(own_loop: asyncio.AbstractEventLoop)
     assert own_loop.run_until_complete(ask()).startswith(b"HTTP/1.1 200 OK")
 
 
-def test_a_port_that_is_taken_is_a_usage_error(plain: SimServer) -> None:
+def test_port_in_use_is_a_usage_error(plain: SimServer) -> None:
     with pytest.raises(UsageError, match="cannot listen"), running(WebSpec(hosts=1, pages=1), port=plain.port):
         pass
 

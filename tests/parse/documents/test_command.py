@@ -29,7 +29,7 @@ def read(script: str, *arguments: str, body: bytes = b"body", **settings: Any) -
     return tuple(CommandParser(Setup(load(), given)).parse(content(body, KIND)))
 
 
-def test_the_document_comes_by_standard_input_and_the_text_by_standard_output() -> None:
+def test_document_is_piped_through_standard_input_and_output() -> None:
     (page,) = read("import sys; print(sys.stdin.read().upper(), 'http://l.example/')", body=b"words" * 100_000)
 
     assert page.text == "WORDS" * 100_000 + " http://l.example/"
@@ -38,7 +38,7 @@ def test_the_document_comes_by_standard_input_and_the_text_by_standard_output() 
     assert page.doubt == ""
 
 
-def test_a_program_may_ask_for_a_file_and_be_told_url_and_type() -> None:
+def test_program_can_receive_a_file_the_url_and_the_type() -> None:
     (page,) = read(
         "import sys; print(open(sys.argv[1]).read(), *sys.argv[2:])", "{file}", "u={url}", "{type}{type}", "{other}"
     )
@@ -46,7 +46,7 @@ def test_a_program_may_ask_for_a_file_and_be_told_url_and_type() -> None:
     assert page.text == f"body u=http://a.example/files/document {KIND}{KIND} {{other}}"
 
 
-def test_nothing_is_left_of_the_file_afterwards() -> None:
+def test_temporary_file_is_removed() -> None:
     (page,) = read("import sys; print(sys.argv[1])", "{file}")
 
     assert page.text

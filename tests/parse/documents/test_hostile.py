@@ -101,7 +101,7 @@ def test_bombs_in_archives_in_archives_share_one_budget() -> None:
     assert pages[0].doubt.startswith("bomb")
 
 
-def test_members_that_lie_over_each_other_share_one_budget() -> None:
+def test_overlapping_members_share_one_budget() -> None:
     text = bytes(MEBIBYTE)
     packer = zlib.compressobj(9, zlib.DEFLATED, -15)
     packed = packer.compress(text) + packer.flush()

@@ -76,13 +76,13 @@ def test_the_texts_of_a_png_are_its_title_and_description() -> None:
     assert (page.title, page.text) == ("A title", "Grün")
 
 
-def test_a_picture_of_a_huge_declared_size_costs_nothing_and_is_doubted() -> None:
+def test_huge_declared_image_size_allocates_nothing_and_is_doubted() -> None:
     page = read(ImageParser, png(2**31 - 1, 2**31 - 1), "image/png")
 
     assert page.doubt.startswith("bomb")
 
 
-def test_a_text_in_a_png_that_unpacks_to_a_flood_is_not_read() -> None:
+def test_decompression_bomb_in_png_text_is_not_read() -> None:
     import zlib
 
     page = read(ImageParser, png(7, 5, (b"zTXt", b"Title\0\0" + zlib.compress(b"x" * 50_000_000, 9))), "image/png")
@@ -95,7 +95,7 @@ def test_non_image_yields_no_page_or_a_doubt(body: bytes) -> None:
     assert all(page.doubt for page in parsed(ImageParser, body, "image/png"))
 
 
-def test_an_svg_has_a_title_words_links_and_a_size() -> None:
+def test_svg_has_title_text_links_and_size() -> None:
     body = (
         b'<?xml version="1.0"?><!DOCTYPE svg [<!ENTITY ns "http://www.w3.org/2000/svg">]>'
         b'<svg xmlns="&ns;" xmlns:xlink="http://www.w3.org/1999/xlink" width="12.5px" height="10" viewBox="0 0 1 1">'
@@ -115,7 +115,7 @@ def test_an_svg_has_a_title_words_links_and_a_size() -> None:
     ]
 
 
-def test_the_view_box_tells_the_size_where_no_other_is_given() -> None:
+def test_svg_size_falls_back_to_the_view_box() -> None:
     page = read(ImageParser, b'<svg width="100%" viewBox="0 0 640 480"/>', SVG)
 
     assert (page.metadata["image.width"], page.metadata["image.height"]) == ("640", "480")
@@ -125,12 +125,12 @@ def test_xml_of_another_kind_is_no_picture() -> None:
     assert parsed(ImageParser, b"<rss><title>x</title></rss>", SVG) == ()
 
 
-def test_a_drawing_is_a_picture_before_it_is_xml() -> None:
+def test_svg_is_parsed_as_an_image_rather_than_xml() -> None:
     assert [name for name, _ in ParserChain.of(load()).parsers(SVG)] == ["image"]
     assert [name for name, _ in ParserChain.of(load(overrides=['parse.parsers=["xml"]'])).parsers(SVG)] == ["xml"]
 
 
-def test_a_zone_that_xmp_tells_is_not_told_twice() -> None:
+def test_time_zone_from_xmp_is_not_added_twice() -> None:
     exif = Image.Exif()
     exif.get_ifd(0x8769)[0x9003] = "2024:02:03 05:05:06"
     exif.get_ifd(0x8769)[0x9011] = "+01:00"
@@ -176,7 +176,7 @@ def test_iptc_tells_what_exif_does_not() -> None:
     assert page.about.published == datetime(2024, 2, 3, 4, 5, 6, tzinfo=UTC)
 
 
-def test_a_tiff_tells_when_it_was_taken() -> None:
+def test_tiff_capture_time_is_read() -> None:
     exif = {0x9003: "2024:02:03 05:05:06", 0x9011: "+01:00"}
 
     page = read(ImageParser, _saved("TIFF", tiffinfo={0x8769: exif}), "image/tiff")
@@ -186,7 +186,7 @@ def test_a_tiff_tells_when_it_was_taken() -> None:
 
 
 @pytest.mark.parametrize("said", ["Sat, 3 Feb 2024 05:05:06 +0100", "3 Feb 2024 04:05:06 GMT", "2024-02-03T04:05:06Z"])
-def test_a_png_tells_when_it_was_made_as_mail_writes_dates(said: str) -> None:
+def test_png_creation_time_in_mail_date_format_is_read(said: str) -> None:
     page = read(ImageParser, png(3, 2, (b"tEXt", b"Creation Time\0" + said.encode())), "image/png")
 
     assert page.about is not None

@@ -16,7 +16,7 @@ def test_paragraphs_are_lines_and_words_parted_by_runs_stay_whole() -> None:
     assert page.text == "unreal\nTwo"
 
 
-def test_the_properties_of_a_document_become_what_it_says_about_itself() -> None:
+def test_document_properties_become_metadata() -> None:
     page = read(OfficeParser, docx(paragraph("x")))
 
     assert page.title == "The title"
@@ -30,7 +30,7 @@ def test_the_properties_of_a_document_become_what_it_says_about_itself() -> None
     assert page.about.sources["authors"] == "dublincore"
 
 
-def test_a_row_of_a_table_is_a_line_and_its_cells_are_parted_by_tabs() -> None:
+def test_table_row_is_a_line_with_tabs_between_cells() -> None:
     cell = "<w:tc>{}</w:tc>"
     row = f"<w:tr>{cell.format(paragraph('a') + paragraph('b'))}{cell.format(paragraph('c'))}</w:tr>"
 
@@ -59,7 +59,7 @@ def test_links_come_from_relationships_and_from_both_kinds_of_fields() -> None:
     assert page.text == "by relationship\nsimple\ncomplex"
 
 
-def test_an_ampersand_in_an_attribute_is_one() -> None:
+def test_ampersand_in_an_attribute_is_unescaped_once() -> None:
     by_field = "<w:fldSimple w:instr=' HYPERLINK \"http://f.example/?a=1&amp;b=&amp;amp;\" '><w:r><w:t>f</w:t></w:r>"
     body = f'<w:p><w:hyperlink r:id="x"><w:r><w:t>r</w:t></w:r></w:hyperlink>{by_field}</w:fldSimple></w:p>'
 
@@ -162,11 +162,11 @@ def test_notes_of_an_open_document_follow_its_text_and_comments_are_not_read() -
     assert page.text == "Seals swim in May.\nBy Ann"
 
 
-def test_an_encrypted_open_document_says_so() -> None:
+def test_encrypted_open_document_is_reported() -> None:
     assert read(OfficeParser, odt("<text:p>x</text:p>", "<m><encryption-data/></m>")).doubt == "encrypted"
 
 
-def test_an_encrypted_word_document_is_a_compound_file_and_says_so() -> None:
+def test_encrypted_word_document_in_a_compound_file_is_reported() -> None:
     body = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600) + "EncryptedPackage".encode("utf-16-le")
 
     assert read(OfficeParser, body).doubt == "encrypted"

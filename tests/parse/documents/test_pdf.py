@@ -14,7 +14,7 @@ def test_each_page_is_a_block_of_text() -> None:
     assert read(PdfParser, pdf(["First page", "Second page"])).text == "First page\n\nSecond page"
 
 
-def test_the_document_tells_its_title_and_makers() -> None:
+def test_document_title_and_authors_are_read() -> None:
     info = {
         "Title": "A title",
         "Author": "Ann Bee; Cy Dee",
@@ -90,7 +90,7 @@ def test_password_protected_document_is_reported() -> None:
     assert (page.doubt, page.text) == ("encrypted", "")
 
 
-def test_a_document_without_its_end_is_read_by_what_is_left_of_it() -> None:
+def test_truncated_document_is_read_as_far_as_possible() -> None:
     whole = pdf(["First", "Second", "Third"])
 
     page = read(PdfParser, whole[: len(whole) * 2 // 3])
@@ -136,5 +136,5 @@ def test_deeply_nested_pdf_arrays_are_survived() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "D:", "D:99999999", "D:20241301", "D:20240101000000+99'99'", "2024-01-01x"])
-def test_an_odd_date_is_none_or_some_date_but_never_an_error(text: str) -> None:
+def test_odd_date_never_raises(text: str) -> None:
     assert pdf_date(text) is None or isinstance(pdf_date(text), datetime)

@@ -110,7 +110,7 @@ def test_links_to_other_members_are_dropped_since_nobody_can_follow_them() -> No
         ("a\0b", "!/a%00b"),
     ],
 )
-def test_no_name_leads_out_of_its_archive(name: str, path: str) -> None:
+def test_member_name_cannot_escape_the_archive(name: str, path: str) -> None:
     url = member_url(canonical(URL), name)
 
     assert url is not None
@@ -129,7 +129,7 @@ def test_the_query_of_an_archive_stays_behind_the_names_of_members() -> None:
     assert pages[1].url.text == "http://a.example/get!/a.txt?id=3"
 
 
-def test_a_name_in_utf_8_is_read_as_such_whatever_its_flag_says() -> None:
+def test_utf_8_member_name_is_decoded_regardless_of_its_flag() -> None:
     for name in ("übung.txt", "日本.txt"):
         body = zipped({"x" * len(name.encode()): "words"}).replace(b"x" * len(name.encode()), name.encode())
 
@@ -163,7 +163,7 @@ def test_names_without_a_flag_are_read_as_windows_writes_them(names: list[str], 
     assert unpacked(_with_names(names, encoding))[0].text.splitlines() == names
 
 
-def test_an_archive_without_its_end_says_so() -> None:
+def test_truncated_archive_is_reported() -> None:
     body = zipped({"a.txt": "words", "b.txt": "words"})
 
     assert unpacked(body[: len(body) // 2])[0].doubt == "damaged: the end of the file is missing"
@@ -188,7 +188,7 @@ def test_member_with_wrong_checksum_is_skipped_and_reported() -> None:
     assert "CRC" in pages[0].doubt
 
 
-def test_an_encrypted_member_is_left_out_and_told_of() -> None:
+def test_encrypted_member_is_skipped_and_reported() -> None:
     body = bytearray(zipped({"a.txt": "secret"}))
     body[6] |= 1
     body[body.index(b"PK\x01\x02") + 8] |= 1

@@ -22,7 +22,7 @@ from scoter.plugins import Setup
 PARSER = FeedParser(Setup(load()))
 
 
-def test_a_feed_has_a_page_of_its_own() -> None:
+def test_feed_becomes_a_page() -> None:
     page = feed(RSS, "application/rss+xml")[0]
     assert page.url == PLACE
     assert (page.title, page.language) == ("Birds & seals", "en-gb")
@@ -36,7 +36,7 @@ def test_a_feed_has_a_page_of_its_own() -> None:
     assert set(page.about.sources.values()) == {"feed"}
 
 
-def test_an_entry_with_an_address_is_a_page() -> None:
+def test_entry_with_a_url_becomes_a_page() -> None:
     own, eider = feed(RSS)
     assert (eider.url.text, eider.title) == ("http://a.example/eider", "Eider")
     assert eider.text == "The eider is a sea duck.\nSoft."
@@ -78,7 +78,7 @@ def test_atom_has_bases_languages_and_times() -> None:
         "hubs": [{"type": "WebSub", "url": "/hub"}, {"url": []}, "x"], "items": [{"id": "1", "url": "/1"}]}""",
     ],
 )
-def test_a_feed_names_its_hub_and_its_own_address(document: str) -> None:
+def test_feed_links_to_its_hub_and_has_a_canonical_url(document: str) -> None:
     page = feed(document, "application/json" if document[0] == "{" else "application/xml")[0]
     assert [link.target.text for link in page.outlinks if link.rel == "hub"] == ["http://a.example/hub"]
     assert set(targets(page, "feed")) == {"http://a.example/1", "http://a.example/hub", "http://a.example/"}
@@ -87,7 +87,7 @@ def test_a_feed_names_its_hub_and_its_own_address(document: str) -> None:
     assert page.canonical.text == page.about.canonical == "http://a.example/own?a=1&b=2"
 
 
-def test_a_podcast_has_its_makers_and_pictures() -> None:
+def test_podcast_has_authors_and_images() -> None:
     own, first, second = feed("""<rss version="2.0" xmlns:itunes="http://www.itunes.com/dtds/podcast-1.0.dtd"><channel>
     <title>Talks</title><link>http://a.example/</link><itunes:author>Ann</itunes:author><language>en</language>
     <itunes:summary>Of the sea</itunes:summary><itunes:image href="/art.jpg"/><itunes:category text="Science"/>
@@ -128,7 +128,7 @@ def test_partial_last_entry_of_truncated_feed_is_dropped(document: str) -> None:
     assert feed(document)[0].doubt == ""
 
 
-def test_an_encoding_that_only_the_web_knows_is_read() -> None:
+def test_encoding_known_only_to_the_web_platform_is_decoded() -> None:
     page = feed(RSS.replace('version="1.0"', 'version="1.0" encoding="x-user-defined"', 1))[0]
     assert page.title == "Birds & seals"
 
@@ -176,7 +176,7 @@ def _seconds(page: Page) -> float | None:
     return page.about.media[0].seconds
 
 
-def test_a_title_of_atom_may_be_markup() -> None:
+def test_atom_title_can_be_markup() -> None:
     title = '<title type="xhtml"><div xmlns="http://www.w3.org/1999/xhtml">Grey <b>seal</b>s</div></title>'
     entry = f'<entry>{title}<link href="/1"/><updated>2024-03-05T10:00:00Z</updated></entry>'
 
@@ -245,7 +245,7 @@ def test_broken_feed_keeps_its_entries() -> None:
     assert pages[0].doubt.startswith("broken XML")
 
 
-def test_the_entities_of_html_mean_what_they_mean_there() -> None:
+def test_html_entities_are_decoded_in_feeds() -> None:
     assert feed("<rss><channel><title>Caf&eacute; &ndash; &amp; more</title><item/></channel></rss>")[0].title == (
         "Café – & more"
     )
@@ -261,7 +261,7 @@ def test_entries_become_pages_up_to_the_setting() -> None:
     assert len(feed(body, "application/xml", "parse.entries=0")) == 1
 
 
-def test_two_entries_of_one_address_are_one_page_and_the_feeds_own_address_is_none() -> None:
+def test_entries_with_one_url_share_a_page_and_the_feed_url_is_skipped() -> None:
     items = f"<item><link>/1</link></item><item><link>/1</link></item><item><link>{PLACE}</link></item>"
     pages = feed(f"<rss><channel>{items}</channel></rss>")
     assert [page.url.text for page in pages] == [PLACE.text, "http://a.example/1"]
@@ -337,7 +337,7 @@ def test_rdf_item_falls_back_to_its_about_attribute() -> None:
     assert [page.url.text for page in feed(body)[1:]] == ["http://c.example/1"]
 
 
-def test_the_content_of_an_atom_entry_may_have_a_base_of_its_own() -> None:
+def test_atom_content_can_have_its_own_base() -> None:
     def entry(outer: str, inner: str) -> Page:
         return feed(
             f'<feed xmlns="http://www.w3.org/2005/Atom" xml:base="http://b.example/x/"><title>t</title>'

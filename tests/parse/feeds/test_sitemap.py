@@ -22,7 +22,7 @@ def read(body: str | bytes, **given: int) -> tuple[list[str], str]:
     return [entry.url.text for entry in found.entries], found.doubt
 
 
-def test_an_entry_says_when_how_often_and_how_much() -> None:
+def test_entry_has_modification_time_frequency_and_priority() -> None:
     first, second = read_sitemap(SITEMAP.encode(), PLACE).entries
     assert first == SitemapEntry(
         url=canonical(ONE),
@@ -35,7 +35,7 @@ def test_an_entry_says_when_how_often_and_how_much() -> None:
     assert second == SitemapEntry(url=canonical("http://a.example/dir/two"))
 
 
-def test_an_ampersand_in_the_address_of_a_translation_is_one() -> None:
+def test_ampersand_in_an_alternate_url_is_unescaped_once() -> None:
     link = '<xhtml:link rel="alternate" hreflang="de" href="/p?id=1&amp;lang=de&sort=a"/>'
 
     found = read_sitemap(f"<urlset><url><loc>/p</loc>{link}</url></urlset>".encode(), PLACE)

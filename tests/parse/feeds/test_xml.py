@@ -41,7 +41,7 @@ def test_links_are_attributes_and_elements_that_hold_an_address() -> None:
     assert targets(page, "text") == ["https://c.example/x", "http://d.example/"]
 
 
-def test_a_broken_document_gives_what_can_be_found_and_a_doubt() -> None:
+def test_broken_document_yields_its_readable_content_and_a_doubt() -> None:
     (page,) = xml("<a><title>T</title><b>one</c><d href='/x'>two")
     assert (page.title, targets(page, "link")) == ("T", ["http://a.example/x"])
     assert {"one", "two"} <= set(page.text.split())

@@ -40,7 +40,7 @@ def test_the_language_of_a_text_is_recognised(language: str) -> None:
     assert (found.language, found.metadata) == (language, {"lang": language})
 
 
-def test_what_a_page_declares_is_believed_before_its_text_and_keeps_its_region() -> None:
+def test_declared_language_beats_detected_one_and_keeps_its_region() -> None:
     found = _refined(page(text=GERMAN, language="PT_br"))
 
     assert (found.language, found.metadata) == ("pt-BR", {"lang": "pt"})
@@ -108,7 +108,7 @@ def test_any_text_gets_a_language_or_none(text: str) -> None:
     assert 0 <= identified(text).score <= 1
 
 
-def test_the_model_is_loaded_when_a_text_asks_for_it_and_without_the_network() -> None:
+def test_model_is_loaded_on_first_use_without_network() -> None:
     code = """
 import socket, sys
 from scoter.parse.filters.language import LanguageFilter, identified

@@ -34,7 +34,7 @@ def test_a_rule_of_three_columns_tells_whether_its_pattern_is_found_as_in_nutch(
     assert _found(tmp_path, rules) == {"priced": "true", "sold": "false", "seals": "true", "site": "true"}
 
 
-def test_a_fourth_column_keeps_what_is_found_each_value_once(tmp_path: Path) -> None:
+def test_fourth_column_stores_each_distinct_match(tmp_path: Path) -> None:
     price, euro = 'price html itemprop="price">([0-9.]+) EUR:$1', "euro text ([0-9]+)\\s(?<unit>EUR) ${unit}/$1"
     rules = f"{price}\n{euro}\nnone text (x)y $1\n"
 
@@ -72,7 +72,7 @@ def test_the_markup_around_a_sub_document_is_not_its_own(tmp_path: Path) -> None
         ("price text (a) $2", "'$2' names a group that the pattern does not have: $2"),
     ],
 )
-def test_a_bad_line_is_named_with_its_file(tmp_path: Path, line: str, told: str) -> None:
+def test_error_for_a_bad_line_names_its_file(tmp_path: Path, line: str, told: str) -> None:
     with pytest.raises(RuleError) as caught:
         _filter(tmp_path, f"# fields\n\n{line}\n")
 

@@ -13,7 +13,7 @@ from scoter.parse.filters.page_fields import ReltagFilter, tag_of
 CC = "https://creativecommons.org"
 
 
-def test_the_tags_of_a_page_are_what_its_tag_links_lead_to() -> None:
+def test_page_tags_come_from_its_tag_links() -> None:
     links = (
         link("http://b.example/tag/grey%20seals", "tag"),
         link("http://b.example/tag/walruses/?page=2", "nofollow TAG"),
@@ -30,7 +30,7 @@ def test_the_tags_of_a_page_are_what_its_tag_links_lead_to() -> None:
     assert found.outlinks == links
 
 
-def test_a_tag_that_is_no_utf_8_is_read_with_replacements() -> None:
+def test_tag_that_is_not_utf_8_is_decoded_with_replacement_characters() -> None:
     assert tag_of(canonical("http://a.example/tag/caf%E9")) == "caf\ufffd"
 
 
@@ -81,7 +81,7 @@ def test_other_addresses_are_not_licences(address: str) -> None:
 
 
 @given(st.text() | st.from_regex(r"https?://creativecommons\.org/licenses/.*", fullmatch=True))
-def test_a_licences_own_address_names_the_same_licence(address: str) -> None:
+def test_canonical_licence_url_names_the_same_licence(address: str) -> None:
     found = licence_at(address)
 
     if found is not None:

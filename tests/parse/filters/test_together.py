@@ -115,5 +115,5 @@ def test_irrelevant_page_keeps_only_relevant_links(tmp_path: Path) -> None:
     assert [link.target.path for link in found.outlinks] == ["/SEALS"]
 
 
-def test_a_page_without_anything_gets_nothing_but_what_is_always_told(tmp_path: Path) -> None:
+def test_empty_page_gets_only_the_unconditional_fields(tmp_path: Path) -> None:
     assert dict(_parsed(tmp_path, "<p>12").metadata) == {"has_trips": "false", "relevant": "true"}

@@ -61,7 +61,7 @@ def test_paragraphs_in_a_cell_are_apart_and_a_cell_that_is_one_paragraph_stays_i
     assert main_of("<table><tr><td> <p>a</p> </td><td><p>b</p></td></tr></table>").text == "a b"
 
 
-def test_a_block_within_a_line_of_markdown_parts_words_before_it_and_after_it() -> None:
+def test_block_within_a_markdown_line_separates_the_words_around_it() -> None:
     assert markdown("<h1><span>Part 1</span><div>Seals</div>of the sea</h1>") == "# Part 1 Seals of the sea"
     table = "<table><tr><th>Seal<td>2 m</tr><tr><th>Tern<td>40 cm<p>long</p></tr></table>"
     assert markdown(table).endswith("| Tern | 40 cm long |")
@@ -125,7 +125,7 @@ def test_very_deep_content_is_flattened() -> None:
     assert depth == DEEPEST
 
 
-def test_no_more_is_read_of_a_page_than_can_be_marked() -> None:
+def test_page_is_read_up_to_the_node_limit() -> None:
     page = b"<i>a</i>" * MOST_NODES
 
     assert sum(1 for element in read_tree(page).elements()) <= MOST_NODES + 1
@@ -159,7 +159,7 @@ def test_hard_pages_are_parsed_in_place() -> None:
     assert sum(is_harmless(page.encode()) for page in HARD.values()) >= len(HARD) - 1
 
 
-def test_cells_of_several_lines_are_apart_without_tabs_which_code_keeps() -> None:
+def test_multi_line_cells_have_no_tabs_but_code_keeps_them() -> None:
     cells = "<table><tr><td>Grey seals<br>Terns</td><td>Gulls<br>Crabs</td><td> x</td></tr></table>"
 
     assert main_of(cells).text == "Grey seals\nTerns\nGulls\nCrabs\nx"
