@@ -1,4 +1,4 @@
-"""The built-in publisher: what a line holds, where it goes, and what happens when it cannot."""
+"""The built-in publisher: its lines, where they go, and failed writes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The scoring plug-ins: their row faces by example, their column faces against the row faces."""
+"""The scoring plug-ins: hooks on records by example, and column hooks compared with them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def datum(score: float = 1.0, **extra: Any) -> CrawlDatum:
 
 
 class Cell:
-    """One value of a table, with the few operations that the column faces use; none is contagious, as in SQL."""
+    """One value of a table, with the operations that the column hooks use; results with None are None, as in SQL."""
 
     def __init__(self, value: Any) -> None:
         self.value = value
@@ -133,7 +133,7 @@ def test_links_below_the_limit_are_dropped() -> None:
 
     assert first.extra == {"depth": 3, "max_depth": 3}
     assert depth.distribute(URL, datum(depth=3, max_depth=3), TARGETS, 2) == ()
-    assert depth.distribute(URL, datum(), TARGETS, 2) == ()  # whoever came without a depth is no seed's child
+    assert depth.distribute(URL, datum(), TARGETS, 2) == ()  # no depth: no seed leads to this page
 
 
 def test_pages_that_match_the_pattern_pass_on_the_override_limit() -> None:

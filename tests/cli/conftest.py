@@ -39,7 +39,7 @@ def run(tmp_path: Path) -> Run:
 
 @pytest.fixture
 def run_process(tmp_path: Path) -> Run:
-    """Run `scoter` in an empty folder, in a process of its own."""
+    """Run `scoter` in an empty folder, in a new process."""
 
     def command(*arguments: str | Path, stdin: str | bytes = b"", **environment: str) -> Outcome:
         done = subprocess.run(

@@ -16,7 +16,7 @@ WIDE = "日本語の長い題名" * 20
 
 
 class Terminal(io.StringIO):
-    """Somebody is watching."""
+    """A stream that is a terminal."""
 
     def isatty(self) -> bool:
         return True

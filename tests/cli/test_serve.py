@@ -32,7 +32,7 @@ def test_listening_beyond_loopback_needs_a_key(run: Run) -> None:
 def test_with_a_key_only_an_unusable_address_prevents_listening(run: Run) -> None:
     run("serve", "--new-key", "somebody")
 
-    done = run("serve", *AGENT, "--host", "192.0.2.1")  # TEST-NET-1, nobody's (RFC 5737)
+    done = run("serve", *AGENT, "--host", "192.0.2.1")  # TEST-NET-1 (RFC 5737): on no machine
 
     assert done.code == 2
     assert "cannot listen on 192.0.2.1" in done.err

@@ -115,7 +115,7 @@ def test_unreachable_service_is_one_message(run: Run, wait: tuple[str, ...]) -> 
 
 @pytest.fixture
 async def bench() -> AsyncIterator[tuple[Bench, str]]:
-    """Give the real application on stores in memory, which works off what it accepts."""
+    """Return the real application on in-memory stores, which processes what it accepts."""
     made = Bench()
 
     async def work() -> None:
@@ -167,7 +167,7 @@ async def test_missed_events_are_looked_up(run: Run) -> None:
     seen: list[object] = []
 
     async def cut(scope: object, receive: object, send: object) -> None:
-        """Serve the first stream only until it is open, and lose its place."""
+        """Close the first stream once it is open, and lose its position."""
         if scope["path"] != "/v1/events" or seen:  # type: ignore[index]
             await bench.app(scope, receive, send)  # type: ignore[arg-type]
             if scope["path"] == "/v1/messages":  # type: ignore[index]
@@ -192,7 +192,7 @@ async def test_missed_events_are_looked_up(run: Run) -> None:
 
 
 def test_failing_event_stream_ends_the_run(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The key is revoked while as many URLs are awaited as may be."""
+    """The key is revoked while the maximum number of URLs is awaited."""
     monkeypatch.setattr("scoter.cli.submit._MOST_OPEN", 1)
     streams = iter([stream(b"retry: 100\n\n"), problem(401, "key-unknown")])
 

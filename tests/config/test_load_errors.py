@@ -1,4 +1,4 @@
-"""Every mistake is told with its place, its name, and what is accepted."""
+"""Every mistake is reported with its place, its name, and what is accepted."""
 
 from __future__ import annotations
 

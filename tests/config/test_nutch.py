@@ -236,7 +236,7 @@ def test_translation_of_any_site_file_loads(properties: dict[str, str]) -> None:
     try:
         imported = import_nutch(f"<configuration>{items}</configuration>", "site\n.xml")
     except UsageError:
-        return  # a character that XML cannot hold
+        return  # a character that XML cannot contain
 
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "scoter.toml"

@@ -146,7 +146,7 @@ def test_text_and_address_object_are_classified_alike(address: IPv4Address | IPv
 @given(st.ip_addresses())
 def test_private_address_of_the_standard_library_is_never_public(address: IPv4Address | IPv6Address) -> None:
     if address.is_private or address.is_multicast or address.is_link_local or address.is_loopback:
-        # Teredo and mapped addresses are private to it whatever they carry.
+        # The standard library calls all Teredo and mapped addresses private.
         carried = isinstance(address, IPv6Address) and (address.teredo or address.ipv4_mapped)
         assert classify(address) or carried
 

@@ -1,4 +1,4 @@
-"""``BoundedMap`` keeps its bounds and forgets what was used least recently."""
+"""``BoundedMap`` stays within its bounds and evicts the least recently used entries."""
 
 from __future__ import annotations
 

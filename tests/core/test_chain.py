@@ -1,4 +1,4 @@
-"""Chains of filters and normalisers, quick and traced."""
+"""Chains of filters and normalisers, with and without a trace."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from scoter.core.url import Url, canonical
 
 
 class Replaces:
-    """A normaliser that replaces a word, or finds no URL where another word is."""
+    """A normaliser that replaces a word, and returns `None` if the URL contains another word."""
 
     def __init__(self, old: str, new: str, poison: str = "\0") -> None:
         self._old, self._new, self._poison = old, new, poison
@@ -20,14 +20,14 @@ class Replaces:
 
 
 class Scoped:
-    """A normaliser that does something in one scope only."""
+    """A normaliser that is active in one scope only."""
 
     def normalize(self, text: str, scope: str) -> str | None:
         return text + "!" if scope == "inject" else text
 
 
 class Lacks:
-    """A filter that keeps what lacks a word, and explains itself."""
+    """A filter that keeps URLs without a word, and explains why."""
 
     def __init__(self, word: str) -> None:
         self._word = word

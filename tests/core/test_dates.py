@@ -1,4 +1,4 @@
-"""Dates and durations in the spellings of pages, feeds, documents, servers and people."""
+"""Dates and durations in the formats of pages, feeds, documents, servers and people."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ OFFSETS = st.integers(-14 * 60, 14 * 60).map(lambda minutes: timezone(timedelta(
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        # ISO 8601 and its neighbours
+        # ISO 8601 and similar
         ("2024-03-05", "2024-03-05T00:00:00"),
         ("2024-03-05T10:20:30Z", "2024-03-05T10:20:30"),
         ("2024-03-05t10:20:30z", "2024-03-05T10:20:30"),

@@ -1,4 +1,4 @@
-"""Java's patterns in the spelling of the engines."""
+"""Translation of Java's patterns for the two engines."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_pattern_matches_as_in_java(pattern: str, text: str, expected: bool) -> 
         (r"(/[a-z]+)\1", "/a/b", False),
         (r"(?<w>a|b)\k<w>", "ab", False),
         (r"(?<w>a|b)\k<w>", "bb", True),
-        (r"(a)\11", "aa1", True),  # group 11 does not exist, so it is group 1 and a one
+        (r"(a)\11", "aa1", True),  # there is no group 11, so it is group 1 and the digit 1
         (r"a*+a", "aaa", False),
         (r"(?>a*)a", "aaa", False),
         (r"(?<!:)//", "http://a", False),

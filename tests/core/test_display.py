@@ -1,4 +1,4 @@
-"""How numbers look to people, at the edges of each unit."""
+"""Numbers for people, at the limits of each unit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The expression language: what it means, what it refuses, and that no text makes it do anything else."""
+"""The expression language: results, errors, and arbitrary text."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ ROW: dict[str, Any] = {
         ("interval > 86400", True),
         ("interval * 2 > 59d and interval / 2 < 16d", True),
         ("interval == 720h", True),
-        # what is missing
+        # missing values
         ("modified_time < now", False),
         ("not modified_time < now", False),
         ("modified_time < now or score > 0", True),

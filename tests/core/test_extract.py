@@ -26,7 +26,7 @@ CASES = {
     "http://": [],
     "http://. http://- http:///x": [],
     "http://1.2.3.4.5/": [],
-    # Other schemes are not ours.
+    # Other schemes are ignored.
     "ftp://example.com/file": [],
     "git+https://example.com/repo": [],
     "mailto:example.com javascript:example.com/x": [],
@@ -92,7 +92,7 @@ CASES = {
     "[http://example.com](http://example.com)": ["http://example.com"],
     "**http://example.com/a** _http://example.com/b_": ["http://example.com/a", "http://example.com/b"],
     "|http://example.com/a|": ["http://example.com/a"],
-    # Chinese, Japanese and Korean around it.
+    # Chinese, Japanese and Korean text around a URL.
     "请看https://example.com/a详情": ["https://example.com/a"],
     "查看example.com/a。谢谢": ["http://example.com/a"],
     "（http://example.com/a）、http://example.com/b，": ["http://example.com/a", "http://example.com/b"],
@@ -108,7 +108,7 @@ CASES = {
     "https://ru.wikipedia.org/wiki/Утки, россия.рф": ["https://ru.wikipedia.org/wiki/Утки", "http://россия.рф"],
     "http://www.coöp.nl/": ["http://www.coöp.nl/"],
     "https://example.com/a\u200bb https://example.com/c😀": ["https://example.com/a", "https://example.com/c"],
-    # Several, and the same one twice.
+    # Several URLs, and duplicates.
     "http://b.example http://a.example HTTP://B.example/": ["http://b.example", "http://a.example"],
     "": [],
     "\ud800 http://example.com/\udfff": ["http://example.com/"],
@@ -136,7 +136,7 @@ _label = st.text("abcxyz019-", min_size=1, max_size=10).filter(
 )
 _host = st.builds(
     lambda labels, top: ".".join((*labels, top)), st.lists(_label, min_size=1, max_size=3), st.just("com")
-).filter(lambda host: public_suffix(host) != host)  # x0.com is a suffix itself, which nobody writes for a page
+).filter(lambda host: public_suffix(host) != host)  # x0.com is a public suffix, not a site
 _port = st.sampled_from(["", ":8080"])
 _path = st.lists(st.text("abzAZ019_.~%&=+@-", max_size=12).map("/".__add__), max_size=4).map("".join)
 _query = st.just("") | st.text("azAZ09_=&/-", min_size=1, max_size=12).map("?".__add__)
@@ -202,5 +202,5 @@ def test_run_time_is_linear_in_the_length_of_the_text(piece: str) -> None:
     small = min(seconds(25_000) for _ in range(3))
     large = seconds(200_000)
 
-    # Eight times the text takes eight times as long, or 64 times were it quadratic; the constant is for noise.
+    # Eight times the text takes 8 times as long if linear, 64 times if quadratic; the constant is for noise.
     assert large < small * 28 + 0.2

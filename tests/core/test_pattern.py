@@ -1,4 +1,4 @@
-"""Patterns and sets of patterns: right answers, in bounded time."""
+"""Patterns and sets of patterns: correct results in bounded time."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def test_catastrophic_pattern_ends_quickly_on_a_long_url(pattern: str) -> None:
         compiled.replaced(_LONG[:3_000], shortest)
         _set([pattern, "x"]).first(_LONG)
 
-    assert seconds_of(ask) < 5  # each of the three may take its second at most; a hang takes years
+    assert seconds_of(ask) < 5  # each of the three may take a second; a hang takes years
 
 
 def test_too_long_text_is_not_matched() -> None:
@@ -205,7 +205,7 @@ def test_replacements_are_limited_in_number_and_length() -> None:
 def test_replacement_equals_python_where_the_dialects_agree(pattern: str, text: str) -> None:
     assume(
         all(found[0] for found in re.finditer(pattern, text))
-    )  # Java goes on after an empty match, Python tries again
+    )  # after an empty match Java continues, Python tries again
     compiled = compile_pattern(pattern)
 
     assert compiled.replaced(text, compile_replacement("<$0>", compiled)) == re.sub(pattern, r"<\g<0>>", text)

@@ -1,4 +1,4 @@
-"""What every status means: a table written by hand, over all of them."""
+"""The reply to every HTTP status, compared with a table written by hand."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ def allowed(text: str | bytes, path: str, *agents: str) -> bool:
         ("Disallow: /a\nAllow: /a/b", "/a/b/c", True),
         ("Allow: /a/b\nDisallow: /a", "/a/c", False),
         ("Disallow: /a/b\nAllow: /a", "/a/b", False),
-        # of two as long, the one that allows
+        # of two equally long matches, Allow wins
         ("Disallow: /a\nAllow: /a", "/a", True),
         # 2.2.3: the special characters
         ("Disallow: /*.gif$", "/x/y.gif", False),
@@ -78,7 +78,7 @@ Disallow: /again
 @pytest.mark.parametrize(
     ("agent", "refused"),
     [
-        ("scoter", {"/scoter", "/again"}),  # 2.2.1: groups of one name are combined, and * does not add to them
+        ("scoter", {"/scoter", "/again"}),  # 2.2.1: groups with the same name are combined, without those of *
         ("Scoter/1.0", {"/scoter", "/again"}),
         ("other", {"/both"}),
         ("third", {"/both"}),
@@ -238,7 +238,7 @@ LINES = st.lists(
 
 @given(LINES, st.text(alphabet="/ab", max_size=8))
 def test_longest_match_decides(lines: list[tuple[str, str]], path: str) -> None:
-    """Against the plainest matcher there is: one that tries every way to read a pattern."""
+    """Compare with the simplest matcher, which tries every way to match a pattern."""
     lines = [(kind, "/" + pattern.replace("$", "")) for kind, pattern in lines]
     lines = [(kind, pattern) for kind, pattern in lines if not pattern.endswith("index.html")]
     text = "User-agent: *\n" + "\n".join(f"{kind}: {pattern}" for kind, pattern in lines)

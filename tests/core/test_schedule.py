@@ -1,4 +1,4 @@
-"""The schedules: their rules by example, their promises by property."""
+"""The schedules: rules by example, invariants by property tests."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def test_sync_moves_the_next_fetch_towards_the_last_change() -> None:
     # given a page unchanged for 20 days, with an interval of 10
     result = AdaptiveSchedule().fetched(URL, record(modified=NOW - 20 * DAY), NOW, Change.UNKNOWN)
 
-    # then the interval grows to the 20 days, and the visit comes 30 % of them earlier
+    # then the interval grows to the 20 days, and the next fetch is 30 % of them earlier
     assert result.interval == 20 * DAY
     assert result.fetch_time == NOW + 14 * DAY
     assert result.modified_time == NOW - 20 * DAY

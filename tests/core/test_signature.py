@@ -24,7 +24,7 @@ def test_profile_counts_words_of_more_than_two_letters_in_steps() -> None:
     # given a word 5 times, one 4 times, one 3 times, one once, and a short one
     text = "gull gull gull gull GULL, boat boat boat boat; rope rope rope. once at at at at at"
 
-    # then counts are floored to the quantum of 2, and what is below it is left out
+    # then counts are floored to the quantum of 2, and lower counts are dropped
     assert profile_lines(text) == ["boat 4", "gull 4", "rope 2"]
 
 

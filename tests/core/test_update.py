@@ -1,4 +1,4 @@
-"""The update rule over its whole range, against a table written down by hand from the rules."""
+"""The update rule over its whole range, compared with a table written by hand."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ OLD_SIGNATURE, NEW_SIGNATURE = b"o" * 16, b"n" * 16
 
 
 class AddingUp:
-    """Scores as OPIC does, and remembers what was orphaned."""
+    """Scores as OPIC does, and records orphaned URLs."""
 
     def __init__(self) -> None:
         self.orphans: list[CrawlDatum] = []
@@ -81,7 +81,7 @@ LINKS = [[], [linked(0.5)], [linked(0.25), linked(1.0), linked(0.5)]]
 SCHEDULES = [Schedule(), AdaptiveSchedule()]
 SIGNATURES = ["same", "different", "absent"]
 
-# What a fetch leads to when the signatures do not tell that nothing changed.
+# The new status if the signatures do not show that the page is unchanged.
 ENDS: dict[Status, DbStatus] = {
     FetchStatus.SUCCESS: DbStatus.FETCHED,
     FetchStatus.RETRY: DbStatus.UNFETCHED,
