@@ -1,7 +1,7 @@
 """Decodes content codings up to a limit: gzip, deflate, br and zstd, also on top of each other.
 
 No layer is decoded beyond the limit, so a decompression bomb costs no more than that. If a body is damaged, what comes
-before the damage is kept. A body that is not in the coding it claims, or in an unknown one, is returned as it came,
+before the damage is kept. A body that is not in the coding it claims, or in an unknown one, is returned unchanged,
 as browsers do. ``problem`` says what is wrong.
 """
 
@@ -26,7 +26,7 @@ _ALIASES = {"x-gzip": "gzip", "x-deflate": "deflate"}
 
 
 class DecodedBody(Struct, frozen=True):
-    """A decoded body; ``problem`` says what was wrong with it, ``is_partial`` that some of it is missing for that."""
+    """A decoded body; ``problem`` says what is wrong with it, ``is_partial`` that some of it is missing."""
 
     body: bytes
     truncation: Truncation = Truncation.NOT

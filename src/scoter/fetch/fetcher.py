@@ -80,7 +80,7 @@ class Fetcher:
         on_snapshot: Callable[[Snapshot], None] = lambda snapshot: None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Create it on a running event loop; what is not given follows from the configuration.
+        """Create it on a running event loop; arguments that are omitted follow from the configuration.
 
         ``deepest``: how many requests may wait in one queue. ``waits_for_sink``: a slow sink does not count as a hung
         fetch. ``on_crawl_delay`` gets each queue's Crawl-delay, ``on_robots`` every exchange for a robots.txt.
@@ -286,7 +286,7 @@ class Fetcher:
             self._changed.set()
 
     async def _keep_until_taken(self, url: Url, key: str | None, data: bytes) -> bool:
-        """Queue a request that must wait for room or for its key; return false if no more are wanted."""
+        """Queue a request that must wait for capacity or for its key; return false if no more are wanted."""
         try:
             if key is not None:
                 return await self._take_in(key, data)
@@ -297,7 +297,7 @@ class Fetcher:
             raise
 
     async def _take_in(self, key: str | Failed, data: bytes) -> bool:
-        """Queue a request, waiting for room; return false if no more are wanted."""
+        """Queue a request, waiting for capacity; return false if no more are wanted."""
         if isinstance(key, Failed):
             self._lose(data, key.reason)
             return True

@@ -110,15 +110,15 @@ class _PageStream:
         try:
             await self._fetcher.run(self._requests(urls), self._take)
         finally:
-            self._pages.put_nowait(None)  # without waiting for room: the caller may have left
+            self._pages.put_nowait(None)  # without waiting for space: the caller may have left
 
     async def _put(self, page: WebPage) -> None:
-        """Hand a page to the caller, waiting for room; drop it if the caller has left."""
+        """Hand a page to the caller, waiting for space; drop it if the caller has left."""
         try:
             if not self._is_left:
                 await self._room.acquire()
         finally:
-            if not self._is_left:  # also if the run ends before there was room: no page is lost
+            if not self._is_left:  # also if the run ends before there is space: no page is lost
                 self._pages.put_nowait(page)
 
     async def _requests(self, urls: Iterable[str] | AsyncIterable[str]) -> AsyncIterator[Request]:

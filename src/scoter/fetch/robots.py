@@ -3,7 +3,7 @@
 answer to /robots.txt    consequence
 2xx                      obey its rules, for at most 24 hours
 4xx                      allow everything (403: see http.robots_403_allow)
-3xx                      follow, each hop in a slot of its own host; after too many hops allow everything
+3xx                      follow, each hop in a slot of its host; after too many hops allow everything
 5xx, 429                 put the host on hold and retry a few times, then as for no answer
 no answer                fetch nothing; the URL fails for now and is retried another day
 
@@ -235,5 +235,5 @@ def _readable_part(exchange: Exchange) -> bytes | None:
 
 
 def _origin(url: Url) -> str:
-    """Return scheme, host and port: each origin has a robots.txt of its own (RFC 9309 2.3)."""
+    """Return scheme, host and port: each origin has its own robots.txt (RFC 9309 2.3)."""
     return url.text[: url.text.index("/", len("https://"))]  # works for http:// too, since no host is empty

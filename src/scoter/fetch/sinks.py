@@ -66,7 +66,7 @@ class BatchingSink:
     """Collects single replies for a sink that takes batches.
 
     A batch is handed on when it has ``batch`` replies or a mebibyte of bodies, or a few milliseconds after its first
-    reply. A reply without an exchange, such as a request that was handed back, is handed on at once: there is nothing
+    reply. A reply without an exchange, such as a returned request, is passed on immediately: there is nothing
     to archive or parse, and at the end of a run a million of them may come in a row. If the sink fails, it has failed
     for the whole batch.
     """

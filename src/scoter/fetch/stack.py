@@ -57,13 +57,13 @@ def stack(
         count,  # outermost: refusals and timeouts count too
         Check(address_guard),  # before robots: a forbidden address must not even be asked for robots.txt
         *(() if robots is None else (robots,)),  # before the slot: a disallowed URL must not use one up
-        retry,  # outside the slot: a retry waits for a slot of its own
+        retry,  # outside the slot: a retry waits for its own slot
         Polite(scheduler, key_of),  # outside the deadline: waiting for a slot is not the server's fault
         Deadline(deadline(config)),  # innermost: ends whatever hangs below, resolver or server
     )
 
 
 def deadline(config: Config) -> timedelta:
-    """Return when a hop is given up even if no limit of the transport has ended it."""
+    """Return the deadline of a hop, in case no limit of the transport ends it."""
     limit = config.http.time_limit
     return (limit if limit is not None else config.fetch.hung_after) + 2 * config.http.timeout + GRACE

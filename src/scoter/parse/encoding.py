@@ -283,14 +283,14 @@ def _mostly_broken(found: DecodedPage) -> bool:
 
 def _as_utf8(body: bytes, name: str, why: EncodingEvidence) -> DecodedPage:
     if name == "utf-8":
-        return DecodedPage(body, name, why) if body.isascii() else _mended(body, why)
+        return DecodedPage(body, name, why) if body.isascii() else _repaired(body, why)
     if name == "windows-1252" and body.isascii():
         return DecodedPage(body, name, why)
     text: str = codec_of(name).decode(body, errors_of(name))[0]
     return DecodedPage(text.encode("utf-8", "replace"), name, why, text.count("\ufffd"))
 
 
-def _mended(body: bytes, why: EncodingEvidence) -> DecodedPage:
+def _repaired(body: bytes, why: EncodingEvidence) -> DecodedPage:
     if vectors.is_whole_utf8(body):
         return DecodedPage(body, "utf-8", why)
     text = body.decode("utf-8", "replace")

@@ -1,4 +1,4 @@
-"""Simulated time: it starts on a fixed date and passes only when told to."""
+"""Simulated time: it starts on a fixed date and advances only on request."""
 
 from __future__ import annotations
 

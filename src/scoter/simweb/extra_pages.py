@@ -241,7 +241,7 @@ def _has_shop(sites: SimSites, site: SimSite) -> bool:
 
 @lru_cache(maxsize=8)
 def _session_ids(seed: int, count: int) -> dict[str, None]:
-    # A dict keeps the order and finds an id at once.
+    # A dict keeps the order and finds an id quickly.
     return {f"{mix(seed, number, 0x5E55):016x}": None for number in range(count)}
 
 

@@ -151,7 +151,7 @@ def _fact(resource: Resource) -> Fact:
 
 def _status(resource: Resource) -> str:
     if resource.verdict is not SimVerdict.ALLOWED:
-        # Denied: gone at once. Unreachable: gone when the retries are used up.
+        # Denied: gone immediately. Unreachable: gone when the retries are used up.
         return "gone"
     return STATUS[resource.answer]
 

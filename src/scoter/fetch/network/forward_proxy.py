@@ -107,7 +107,7 @@ class ForwardProxy:
             self.refusals.append(refused.why)
             await _answer(writer, refused)
         except (OSError, EOFError, TimeoutError, asyncio.LimitOverrunError):
-            pass  # one side has gone or is too slow: there is nobody to answer
+            pass  # one side has disconnected or is too slow, so no response can be sent
         except asyncio.CancelledError:
             pass  # by close(); asyncio would log a handler that was cancelled
         finally:

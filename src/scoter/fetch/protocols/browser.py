@@ -1,7 +1,7 @@
 """The protocol plug-in that renders pages which need JavaScript, in a headless Chromium.
 
 The page itself is fetched over HTTP like any other, with our User-Agent, guard and time limits. What is not a page (a
-redirect, an image, an error) is returned as it is. Only a page is handed to the browser, which runs its scripts and
+redirect, an image, an error) is returned unchanged. Only a page is handed to the browser, which runs its scripts and
 returns the result. So the page is requested once, not twice, and a redirect is reported as one hop. Requests of scripts
 go through our own proxy, which connects to nothing that the guard refuses.
 """

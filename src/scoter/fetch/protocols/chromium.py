@@ -1,6 +1,6 @@
 """A headless Chromium that is restarted when it gets old or stops responding.
 
-It is driven by Playwright and reaches the network through our proxy only. Each page has a context of its own: no
+It is driven by Playwright and reaches the network through our proxy only. Each page has its own context: no
 cookie, cache or storage outlives it. Twice a second the memory of all its processes is checked; if they use too much,
 the largest page is killed and the others go on.
 """

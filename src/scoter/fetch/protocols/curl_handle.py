@@ -322,7 +322,7 @@ class CurlHandle:
     def _open_socket(self, purpose: int, address: Any) -> socket.socket | int:
         if self._asked and not self.options:
             # libcurl repeats a request at once if a reused connection broke; that would need another slot of the host.
-            # Proxies and authentication, which have options of their own, may need another connection.
+            # Proxies and authentication, which have their own options, may need another connection.
             self._fault = Reason.RESET, _BROKE
             return _NO_SOCKET
         family, kind, protocol, where = address

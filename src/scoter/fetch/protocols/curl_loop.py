@@ -38,7 +38,7 @@ class CurlLoop:
         self.options = tuple(options)
         self.budget = BodyBudget(budget, self.loop.call_soon)
         self._idle: list[CurlHandle] = []
-        # Handles with options of their own, which libcurl cannot unset: each is reused for the same options only.
+        # Handles with special options, which libcurl cannot unset: each is reused for the same options only.
         self._special: OrderedDict[tuple[tuple[int, Any], ...], list[CurlHandle]] = OrderedDict()
         self._specials = 0
         self._busy: dict[pycurl.Curl, CurlHandle] = {}

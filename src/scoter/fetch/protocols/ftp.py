@@ -105,7 +105,7 @@ class FtpProtocol:
         self._loops.clear()
 
     async def _address(self, url: Url) -> tuple[str, int, bool] | Failed:
-        """Return where to connect, and whether ``fetch.connect_to`` says so."""
+        """Return where to connect, and whether ``fetch.connect_to`` determined it."""
         port = url.port or PORT
         override = self._guard.override(url.host, port)
         if override is not None:

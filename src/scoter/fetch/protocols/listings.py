@@ -1,6 +1,6 @@
 """Folders: the listings of FTP servers read, and folders shown as pages of links for the HTML parser.
 
-FTP has two listings. MLSD (RFC 3659) was made for programs and is asked for first. LIST was made for people and has no
+FTP has two listings. MLSD (RFC 3659) is for programs and is requested first. LIST is for people and has no
 standard; lines in neither the Unix nor the DOS format are skipped.
 """
 
@@ -49,7 +49,7 @@ class FolderEntry(Struct, frozen=True, order=True):
 
 
 class LinkPage(Struct, frozen=True):
-    """A page of links; ``cut`` when not everything found room."""
+    """A page of links; ``cut`` if it was truncated."""
 
     body: bytes
     truncation: Truncation = Truncation.NOT

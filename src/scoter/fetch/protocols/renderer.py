@@ -56,7 +56,7 @@ class _Hung(Exception):
 
 
 class PageRenderer:
-    """Renders one page in a context of its own."""
+    """Renders one page in its own context."""
 
     def __init__(self, context: BrowserContext, settings: BrowserSettings, guard: Guard, limit: int) -> None:
         self._context = context

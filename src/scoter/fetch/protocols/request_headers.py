@@ -97,7 +97,7 @@ class RequestHeaders(Struct, frozen=True):
 
 
 def one_line(text: str) -> str:
-    """Remove line breaks from a field's value, so that a value from outside cannot add a field of its own.
+    """Remove line breaks from a field's value, so that a value from outside cannot add another field.
 
     >>> one_line('"v1"\\r\\nX-Other: 1')
     '"v1"  X-Other: 1'

@@ -1,7 +1,7 @@
 """The feeder: reads a source ahead of the workbench, within bounds, so that no host crowds out the others.
 
 A source may hold millions of items of one host before the first of another. So the feeder reads on while the workbench
-has room in memory. When a host has used its share of the room, its further items go to a temporary file, and come back
+has space in memory. When a host has used its share, its further items go to a temporary file, and come back
 as the host's items are handed out. The order of a host's items does not change.
 """
 

@@ -110,7 +110,7 @@ class KeyLookups:
         return name in self._waiting
 
     async def add(self, name: str, data: bytes, look_up: Callable[[], Awaitable[str | Failed]]) -> None:
-        """Add a request, waiting for room if there are too many."""
+        """Add a request, waiting while there are too many."""
         while self._requests >= self._max_waiting or (
             name not in self._waiting and len(self._waiting) >= self._max_lookups
         ):

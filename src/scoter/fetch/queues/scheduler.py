@@ -180,7 +180,7 @@ class SlotScheduler:
 
     @contextmanager
     def as_started(self) -> Iterator[None]:
-        """Count as work in progress without a slot of its own: work that holds one elsewhere waits for it."""
+        """Count as work in progress without its own slot: work that holds one elsewhere waits for it."""
         held = HeldSlot("")
         held.is_free = False
         token = _held.set(held)
@@ -302,7 +302,7 @@ class SlotScheduler:
                 bench.done(key, UNUSED, now)
 
     def spill(self) -> None:
-        """Hand out the slots that had to wait for room at the sink."""
+        """Hand out the slots that had to wait for the sink."""
         if self._is_blocked:
             self.pump()
 

@@ -88,7 +88,7 @@ class Capacity(Struct, frozen=True, kw_only=True):
 
 
 class Overflow(Protocol[Item]):
-    """Holds the items that have no room in memory; the workbench fetches them in time."""
+    """Holds the items that do not fit in memory; the workbench fetches them in time."""
 
     def refill(self, key: str, items: int, size: int) -> Sequence[Item]:
         """Return what follows the ``items`` (of ``size`` bytes) still queued; nothing while those suffice."""

@@ -1,6 +1,6 @@
 """Parse documents with an external program.
 
-The program runs without a shell, in a temporary directory of its own, with a minimal environment, and as the leader of
+The program runs without a shell, in its own temporary directory, with a minimal environment, and as the leader of
 its own process group, so that it can be killed together with everything it started.
 """
 

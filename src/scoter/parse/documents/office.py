@@ -124,7 +124,7 @@ def _meta(archive: ZipArchive) -> PageMetadata:
 class _OdfReader:
     """Reads paragraphs, headings, tables and links.
 
-    Notes appear in the middle of the sentence that refers to them, so they go into a builder of their own.
+    Notes appear in the middle of the sentence that refers to them, so they go into a separate builder.
     """
 
     def __init__(self, builder: TextBuilder, notes: TextBuilder) -> None:

@@ -77,7 +77,7 @@ def _found(body: bytes) -> DocumentContent:
 def _xmp(body: bytes) -> Mapping[str, Sequence[str]]:
     """Return the document's XMP metadata, which is stored uncompressed (ISO 32000-1, 14.3.2).
 
-    The last packet counts, because changes are appended. Images in the document may have XMP of their own.
+    The last packet counts, because changes are appended. Images in the document may have their own XMP.
     """
     end = len(body)
     for _ in range(_MOST_PACKETS):

@@ -51,7 +51,7 @@ class FeedEntry(Struct, frozen=True, kw_only=True):
 
 
 class FeedFound(Struct, frozen=True, kw_only=True):
-    """A whole feed. ``base`` is the base of its addresses, if declared."""
+    """A feed. ``base`` is the base of its addresses, if declared."""
 
     title: str = ""
     description: str = ""

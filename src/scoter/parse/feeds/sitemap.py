@@ -247,7 +247,7 @@ def read_listing(
 ) -> Sitemap | None:
     """Return the pages that a sitemap, feed or text file lists, or ``None`` if it is none of them.
 
-    ``cut`` tells that the file was truncated.
+    ``cut`` means that the file was truncated.
 
     >>> from scoter.core.url import canonical
     >>> found = read_listing(b"http://a.example/x", canonical("http://a.example/sitemap.txt"))

@@ -132,11 +132,11 @@ class XmlSource:
             held += self._text(piece)
             cut = unfinished.start() if (unfinished := _UNFINISHED.search(held, max(0, len(held) - 40))) else len(held)
             if cut:
-                yield self._mended(held[:cut])
+                yield self._repaired(held[:cut])
             held = held[cut:]
         held += self._text(b"", True)
         if held:
-            yield self._mended(held)
+            yield self._repaired(held)
 
     def _text(self, piece: bytes, is_last: bool = False) -> str:
         try:
@@ -172,7 +172,7 @@ class XmlSource:
             left -= len(pieces[-1])
         return "".join(pieces)
 
-    def _mended(self, text: str) -> bytes:
+    def _repaired(self, text: str) -> bytes:
         text = _NOT_ALLOWED.sub("", text)
         if "&" not in text and _OPEN not in text and not self._in_cdata:
             return text.encode()

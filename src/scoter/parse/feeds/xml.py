@@ -52,7 +52,7 @@ class XmlParser:
 
 
 class _Open:
-    """An open element: whether it is inside a line of text, and whether it has text of its own."""
+    """An open element: whether it is inside a line of text, and whether it has text."""
 
     __slots__ = ("has_text", "inline", "name")
 

@@ -2,7 +2,7 @@
 
 Many feeds are not well-formed XML: HTML is not escaped, elements are not closed, prefixes are not declared. So this
 reader nests elements the way browsers do: an end tag closes the nearest open element of its name, and is ignored if
-there is none. Its time is linear in the size of the feed. What a document declares is gone already (see ``source``).
+there is none. Its time is linear in the size of the feed. ``source`` has already removed the document's declarations.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _ATTRIBUTE: Final = re.compile(
     r"([^\s=<>\"'/]++)(?:\s*+=\s*+(?:\"([^\"]*+)\"|'([^']*+)'|([^\s\"'<>]++)))?+",
 )
 _MAILED: Final = re.compile(r"[^\s@]+@[^\s@]+\s*\(([^()]+)\)")  # RSS 2.0: lawyer@boyer.net (Lawyer Boyer)
-# By which prefix this module knows a namespace, whatever prefix the feed chose for it.
+# The prefix that this module uses for a namespace, whatever prefix the feed uses.
 _NAMESPACES: Final = {
     "purl.org/dc/elements/1.1": "dc",
     "purl.org/dc/elements/1.0": "dc",
@@ -74,7 +74,7 @@ _NAMESPACES: Final = {
     "www.w3.org/1999/02/22-rdf-syntax-ns": "rdf",
 }
 _UNDECLARED: Final = {"atom": "", "rss": "", "creativecommons": "cc"}
-"""Prefixes that mean something even where nobody declared them, besides those above."""
+"""Further prefixes that are recognised even if undeclared."""
 
 _TITLES: Final = ("title", "dc:title", "media:title", "itunes:title")
 _FEED_SUMMARIES: Final = ("subtitle", "tagline", "description", "dc:description", "itunes:summary", "itunes:subtitle")
@@ -118,7 +118,7 @@ def read_xml_feed(source: XmlSource, *, most: int) -> FeedFound | None:
 
 
 class _Holder:
-    """What a feed or an entry says: the first value of each element, and what there may be several of."""
+    """The values of a feed or an entry: the first of each element, and lists where several are allowed."""
 
     def __init__(self, about: str = "") -> None:
         self.about = about
@@ -183,7 +183,7 @@ class _Holder:
 
 
 class _FeedReader:
-    """Collects a feed and its entries; an entry counts when it has ended, so a truncated one is dropped."""
+    """Collects a feed and its entries; an entry is added when it ends, so a truncated one is dropped."""
 
     def __init__(self, most: int) -> None:
         self.feed = _Holder()
@@ -417,7 +417,7 @@ class _FeedReader:
 
 
 def _plain(text: str) -> str:
-    """Return the text of a token: a CDATA section as it is, references replaced elsewhere."""
+    """Return the text of a token: CDATA unchanged, otherwise with references replaced."""
     if "<![CDATA[" in text:
         return text.strip()[9:-3]
     return unescape(text) if "&" in text else text

@@ -1,4 +1,4 @@
-"""Attribute values with a syntax of their own: ``srcset`` and meta refresh."""
+"""Attribute values with their own syntax: ``srcset`` and meta refresh."""
 
 from __future__ import annotations
 

@@ -166,7 +166,7 @@ def _write(element: Element, pieces: list[str], marked: list[Text | Element], wi
         return
     named = [f' {name}="{escape(value)}"' for name in _SEEN if (value := attributes.get(name))] if attributes else []
     if tag == "p" and within in {"td", "th"}:
-        tag = "span"  # otherwise a cell with one paragraph would get lines of its own
+        tag = "span"  # otherwise a cell with one paragraph would get its own lines
     written = ("span" if named else "") if tag in INLINE else tag if tag in _TOLD else "div"
     if written:
         pieces.append(f"<{written}{''.join(named)}>")
